@@ -1,0 +1,24 @@
+//===- Arguments.h - compile commands that our clang can parse --*- C++ -*-===//
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace devicetidy::driver {
+
+struct AdjustedArguments {
+  std::vector<std::string> arguments; ///< argv[0] first, the source file last
+  bool isCuda = false;                ///< compiled as CUDA or HIP, whatever the name of the file
+};
+
+/// Turns the compile command `arguments` (argv[0] first) of `file` into one that only parses: what writes
+/// files, asks for code generation, names a foreign precompiled header or is unknown to clang (gcc and nvcc
+/// have options of their own) is dropped, the rest stays in its order.
+AdjustedArguments adjustArguments(const std::vector<std::string> &arguments, const std::string &file,
+                                  const std::string &directory);
+
+/// Directories that `arguments` search as system headers (-isystem and friends), absolute.
+std::vector<std::string> systemDirectories(const std::vector<std::string> &arguments,
+                                           const std::string &directory);
+
+} // namespace devicetidy::driver

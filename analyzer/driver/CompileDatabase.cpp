@@ -1,0 +1,281 @@
+#include "analyzer/driver/CompileDatabase.h"
+
+#include "analyzer/driver/Arguments.h"
+#include "analyzer/driver/Paths.h"
+
+#include "clang/Tooling/CompilationDatabase.h"
+#include "clang/Tooling/JSONCompilationDatabase.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/VirtualFileSystem.h"
+
+#include <memory>
+#include <set>
+
+namespace devicetidy::driver {
+namespace {
+
+using clang::tooling::CompilationDatabase;
+using llvm::StringRef;
+namespace fs = llvm::sys::fs;
+namespace path = llvm::sys::path;
+
+constexpr const char *HowToGetOne =
+    "\n  CMake:  cmake -S . -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON, then device-tidy -p build"
+    "\n  Meson:  meson setup build, then device-tidy -p build"
+    "\n  other:  bear -- make, then device-tidy -p ."
+    "\n  none:   device-tidy file.cpp -- -std=c++17 -I...";
+
+enum class Language { Cxx, Cuda, Other };
+
+Language languageOf(StringRef file) {
+  const std::string extension = path::extension(file).lower();
+  static constexpr StringRef cuda[] = {".cu", ".cuh", ".hip"};
+  if (llvm::is_contained(cuda, extension))
+    return Language::Cuda;
+  // A bare ".C" is C++, a ".c" is C, which has no tensors.
+  static constexpr StringRef other[] = {".s", ".asm", ".c", ".f", ".f90", ".rc",
+                                        ".m", ".ptx", ".o", ".a", ".so"};
+  if (llvm::is_contained(other, extension) && path::extension(file) != ".C")
+    return Language::Other;
+  return Language::Cxx;
+}
+
+bool isHeader(StringRef file) {
+  static constexpr StringRef headers[] = {".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp", ".tpp"};
+  return llvm::is_contained(headers, path::extension(file).lower());
+}
+
+std::string joinPath(StringRef directory, StringRef name) {
+  llvm::SmallString<256> result(directory);
+  path::append(result, name);
+  return result.str().str();
+}
+
+/// The nearest compile_commands.json from `start` upwards, also in a folder called build.
+std::string findDatabase(StringRef start) {
+  for (StringRef directory = start; !directory.empty(); directory = path::parent_path(directory))
+    for (StringRef folder : {"", "build"}) {
+      const std::string file = joinPath(joinPath(directory, folder), "compile_commands.json");
+      if (fs::exists(file))
+        return file;
+    }
+  return {};
+}
+
+/// A database whose CUDA and assembler sources are no example for other files.
+class CxxExamples : public CompilationDatabase {
+public:
+  explicit CxxExamples(std::unique_ptr<CompilationDatabase> base) : base(std::move(base)) {}
+
+  std::vector<clang::tooling::CompileCommand> getCompileCommands(StringRef file) const override {
+    return base->getCompileCommands(file);
+  }
+  std::vector<std::string> getAllFiles() const override {
+    std::vector<std::string> files = base->getAllFiles();
+    llvm::erase_if(files, [](const std::string &file) { return languageOf(file) != Language::Cxx; });
+    return files;
+  }
+  std::vector<clang::tooling::CompileCommand> getAllCompileCommands() const override {
+    return base->getAllCompileCommands();
+  }
+
+private:
+  std::unique_ptr<CompilationDatabase> base;
+};
+
+class Loader {
+public:
+  Loader(const Options &options, CommandSet &result) : options(options), result(result) {}
+
+  bool run() {
+    if (!checkFiles() || !openDatabase())
+      return false;
+    return options.files.empty() ? collectAll() : collectFiles();
+  }
+
+  std::string error;
+
+private:
+  bool fail(std::string sentence) {
+    error = std::move(sentence);
+    return false;
+  }
+
+  bool checkFiles() {
+    for (const std::string &file : options.files) {
+      if (!fs::exists(file))
+        return fail("no such file: " + file);
+      if (fs::is_directory(file))
+        return fail(file +
+                    " is a directory; name files, or leave them out to analyse the whole compile database");
+    }
+    return true;
+  }
+
+  bool openDatabase() {
+    if (options.hasFixedArguments) {
+      if (options.files.empty())
+        return fail("compiler arguments after -- need FILES to be for");
+      database = std::make_unique<clang::tooling::FixedCompilationDatabase>(".", options.fixedArguments);
+      return true;
+    }
+    std::string file;
+    if (!locate(file))
+      return false;
+    result.databaseDirectory = path::parent_path(file).str();
+    return path::filename(file) == "compile_flags.txt" ? loadFlags(file) : loadJson(file);
+  }
+
+  /// Finds the database; a file is given out as an absolute path.
+  bool locate(std::string &file) {
+    if (options.buildPath.empty()) {
+      const std::string start = options.files.empty()
+                                    ? absolutePath(".")
+                                    : path::parent_path(absolutePath(options.files.front())).str();
+      file = findDatabase(start);
+      if (file.empty())
+        return fail("no compile_commands.json in " + start +
+                    " or above it; it says how each file is compiled" + HowToGetOne);
+      return true;
+    }
+    const std::string given = absolutePath(options.buildPath);
+    if (!fs::exists(given))
+      return fail("-p " + options.buildPath + ": no such directory");
+    if (!fs::is_directory(given)) {
+      file = given;
+      return true;
+    }
+    for (StringRef name : {"compile_commands.json", "compile_flags.txt"}) {
+      file = joinPath(given, name);
+      if (fs::exists(file))
+        return true;
+    }
+    return fail("no compile_commands.json in " + given + HowToGetOne);
+  }
+
+  bool loadFlags(const std::string &file) {
+    std::string message;
+    database = clang::tooling::FixedCompilationDatabase::loadFromFile(file, message);
+    return database != nullptr || fail(file + ": " + message);
+  }
+
+  bool loadJson(const std::string &file) {
+    auto text = llvm::MemoryBuffer::getFile(file);
+    if (!text)
+      return fail(file + ": " + text.getError().message());
+    // clang's own reader takes half a file for a whole one.
+    llvm::Expected<llvm::json::Value> value = llvm::json::parse((*text)->getBuffer());
+    if (!value)
+      return fail(file + " is not valid JSON: " + llvm::toString(value.takeError()) +
+                  "; was its writer interrupted? Configure the build again");
+    std::string message;
+    auto json = clang::tooling::JSONCompilationDatabase::loadFromFile(
+        file, message, clang::tooling::JSONCommandLineSyntax::AutoDetect);
+    if (!json)
+      return fail(file + " is no compile database: " + message);
+    auto expanded = expandResponseFiles(std::move(json), llvm::vfs::createPhysicalFileSystem());
+    database = inferTargetAndDriverMode(
+        inferMissingCompileCommands(std::make_unique<CxxExamples>(std::move(expanded))));
+    return true;
+  }
+
+  bool collectAll() {
+    for (const auto &command : database->getAllCompileCommands())
+      add(command, /*isNamed=*/false);
+    if (result.commands.empty())
+      return fail("nothing to analyse: " + result.databaseDirectory + " lists no C++ file" +
+                  (result.notices.empty() ? "" : " (" + result.notices.front() + ")"));
+    return true;
+  }
+
+  bool collectFiles() {
+    for (const auto &command : database->getAllCompileCommands())
+      note(command);
+    for (const std::string &name : options.files) {
+      const std::string file = absolutePath(name);
+      std::vector<clang::tooling::CompileCommand> commands = database->getCompileCommands(file);
+      if (commands.empty())
+        return fail(name + " is not in the compile database; give its compiler arguments after --");
+      if (!commands.front().Heuristic.empty())
+        remarkGuess(name, commands.front().Heuristic);
+      for (const auto &command : commands)
+        add(command, /*isNamed=*/true);
+    }
+    if (result.commands.empty())
+      return fail("nothing to analyse: " + result.notices.back());
+    return true;
+  }
+
+  void remarkGuess(const std::string &name, const std::string &heuristic) {
+    result.notices.push_back(name + " is not in the compile database; it is parsed " +
+                             (isHeader(name) ? "by itself, " : "") + "with compiler arguments " + heuristic);
+  }
+
+  std::string directoryOf(const clang::tooling::CompileCommand &command) const {
+    return absolutePath(command.Directory, result.databaseDirectory);
+  }
+  std::string fileOf(const clang::tooling::CompileCommand &command) const {
+    return absolutePath(command.Filename, directoryOf(command));
+  }
+
+  /// Remembers what the command says about the project, whether or not it is analysed.
+  void note(const clang::tooling::CompileCommand &command) {
+    const std::string file = fileOf(command);
+    if (languageOf(file) == Language::Other)
+      return;
+    if (filesSeen.insert(file).second)
+      result.databaseFiles.push_back(file);
+    for (std::string &directory : systemDirectories(command.CommandLine, directoryOf(command)))
+      if (systemSeen.insert(directory).second)
+        result.systemDirectories.push_back(directory);
+  }
+
+  void add(const clang::tooling::CompileCommand &command, bool isNamed) {
+    const std::string file = fileOf(command), directory = directoryOf(command);
+    note(command);
+    const AdjustedArguments adjusted = adjustArguments(withExtra(command.CommandLine), file, directory);
+    const Language language = adjusted.isCuda ? Language::Cuda : languageOf(file);
+    if (language == Language::Cuda)
+      result.notices.push_back(file + " is skipped: CUDA sources are not analysed");
+    else if (language == Language::Other && isNamed)
+      result.notices.push_back(file + " is skipped: it is not C++");
+    if (language != Language::Cxx)
+      return;
+    CompileCommand ours{directory, file, adjusted.arguments};
+    if (!llvm::is_contained(byFile[file], ours.arguments)) {
+      byFile[file].push_back(ours.arguments);
+      result.commands.push_back(std::move(ours));
+    }
+  }
+
+  std::vector<std::string> withExtra(std::vector<std::string> arguments) const {
+    const auto at = arguments.begin() + (arguments.empty() ? 0 : 1);
+    arguments.insert(at, options.extraArgumentsBefore.begin(), options.extraArgumentsBefore.end());
+    // A "--" ends the options; what the user adds goes in front of it.
+    const auto end = std::find(arguments.begin(), arguments.end(), "--");
+    arguments.insert(end, options.extraArguments.begin(), options.extraArguments.end());
+    return arguments;
+  }
+
+  const Options &options;
+  CommandSet &result;
+  std::unique_ptr<CompilationDatabase> database;
+  std::set<std::string> filesSeen, systemSeen;
+  std::map<std::string, std::vector<std::vector<std::string>>> byFile; ///< arguments already taken
+};
+
+} // namespace
+
+bool collectCommands(const Options &options, CommandSet &result, std::string &error) {
+  Loader loader(options, result);
+  const bool isFine = loader.run();
+  error = loader.error;
+  return isFine;
+}
+
+} // namespace devicetidy::driver

@@ -1,0 +1,34 @@
+//===- CompileDatabase.h - what to parse, and how ---------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/driver/Options.h"
+
+#include <string>
+#include <vector>
+
+namespace devicetidy::driver {
+
+/// One translation unit, ready to be parsed.
+struct CompileCommand {
+  std::string directory;
+  std::string file; ///< absolute
+  std::vector<std::string> arguments;
+
+  friend bool operator==(const CompileCommand &a, const CompileCommand &b) {
+    return a.directory == b.directory && a.file == b.file && a.arguments == b.arguments;
+  }
+};
+
+struct CommandSet {
+  std::vector<CompileCommand> commands;       ///< in the order of FILES, or of the database
+  std::vector<std::string> databaseFiles;     ///< every C++ file the database lists
+  std::vector<std::string> systemDirectories; ///< searched with -isystem by some command
+  std::string databaseDirectory;              ///< empty when the command line brings the compiler arguments
+  std::vector<std::string> notices;           ///< what the user should know
+};
+
+/// Collects the compile commands the command line asks for. False, with a sentence in `error`, when there are
+/// none.
+bool collectCommands(const Options &options, CommandSet &result, std::string &error);
+
+} // namespace devicetidy::driver

@@ -1,0 +1,200 @@
+#include "analyzer/driver/Options.h"
+
+#include "analyzer/driver/Suggest.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <algorithm>
+
+// The options are read here and not with llvm::cl, because LLVM's libraries put options of their own on every
+// such command line, among them one that is also called --stats.
+
+namespace devicetidy::driver {
+namespace {
+
+using llvm::StringRef;
+
+/// One option: how it is spelled, what it does, and what --help says.
+struct OptionSpec {
+  StringRef name;  ///< with its dashes
+  StringRef value; ///< placeholder of its value; empty for a flag
+  StringRef group;
+  StringRef help;
+  /// Applies the option; a sentence when the value is wrong, else empty.
+  std::string (*apply)(Options &options, StringRef value);
+};
+
+template <bool Options::*Member> std::string setFlag(Options &options, StringRef) {
+  options.*Member = true;
+  return {};
+}
+
+template <std::string Options::*Member> std::string setText(Options &options, StringRef value) {
+  options.*Member = value.str();
+  return {};
+}
+
+template <std::vector<std::string> Options::*Member> std::string addText(Options &options, StringRef value) {
+  (options.*Member).push_back(value.str());
+  return {};
+}
+
+std::string oneOf(StringRef value, const std::vector<std::string> &known) {
+  std::string text = "'" + value.str() + "' is not one of ";
+  for (const std::string &word : known)
+    text += (&word == &known.front() ? "" : ", ") + word;
+  return text + suggestion(value, known);
+}
+
+std::string setLevel(Options &options, StringRef value) {
+  static const std::vector<std::string> names = {"definite", "likely", "latent"};
+  const auto found = std::find(names.begin(), names.end(), value.str());
+  if (found == names.end())
+    return oneOf(value, names);
+  options.level = static_cast<Level>(found - names.begin());
+  return {};
+}
+
+std::string setFormat(Options &options, StringRef value) {
+  static const std::vector<std::string> names = {"text"};
+  if (std::find(names.begin(), names.end(), value.str()) == names.end())
+    return oneOf(value, names);
+  options.format = value.str();
+  return {};
+}
+
+std::string setJobs(Options &options, StringRef value) {
+  if (value.getAsInteger(10, options.jobs) || options.jobs == 0 || options.jobs > 1024)
+    return "'" + value.str() + "' is not a number of jobs";
+  return {};
+}
+
+std::string setTorchVersion(Options &options, StringRef value) {
+  const auto [major, minor] = value.split('.');
+  if (major.getAsInteger(10, options.torchMajor) || minor.getAsInteger(10, options.torchMinor) ||
+      options.torchMajor < 1 || options.torchMinor < 0)
+    return "'" + value.str() + "' is not a version like 2.6";
+  return {};
+}
+
+constexpr StringRef Input = "What to analyse", Checks = "What to report", Report = "How to report",
+                    Other = "Other";
+
+const OptionSpec Specs[] = {
+    {"-p", "DIR", Input, "directory of compile_commands.json, or that file", setText<&Options::buildPath>},
+    {"--extra-arg", "ARG", Input, "append ARG to every compile command", addText<&Options::extraArguments>},
+    {"--extra-arg-before", "ARG", Input, "put ARG in front of every compile command",
+     addText<&Options::extraArgumentsBefore>},
+    {"--torch-version", "X.Y", Input, "device rules of this LibTorch, not of the one included",
+     setTorchVersion},
+    {"-j", "N", Input, "translation units to read at a time (default: one per processor)", setJobs},
+    {"--checks", "GLOBS", Checks, "checks to run, a comma-separated list; -GLOB removes (default: *)",
+     setText<&Options::checks>},
+    {"--level", "LEVEL", Checks, "least sure level to show: definite, likely or latent (default: likely)",
+     setLevel},
+    {"--header-filter", "REGEX", Checks,
+     "show findings in headers whose path matches (default: all of the project)",
+     setText<&Options::headerFilter>},
+    {"--warnings-as-errors", "GLOBS", Checks, "checks whose findings are called errors",
+     setText<&Options::warningsAsErrors>},
+    {"--format", "FORMAT", Report, "text", setFormat},
+    {"--output", "FILE", Report, "write the report to FILE", setText<&Options::output>},
+    {"--emit-facts", "FILE", Report, "write what was read as facts and stop; - is standard output",
+     setText<&Options::emitFacts>},
+    {"--stats", "", Report, "say where the time went and what was not understood", setFlag<&Options::stats>},
+    {"--quiet", "", Report, "no progress, no summary", setFlag<&Options::quiet>},
+    {"--list-checks", "", Other, "list the checks that --checks selects", setFlag<&Options::listChecks>},
+    {"--explain", "CHECK", Other, "print the page of a check", setText<&Options::explain>},
+    {"--version", "", Other, "print the version", setFlag<&Options::version>},
+    {"--help", "", Other, "print this text", setFlag<&Options::help>},
+};
+
+/// An option as the user wrote it.
+struct WrittenOption {
+  const OptionSpec *spec = nullptr;
+  StringRef value; ///< what follows in the same argument
+  bool hasValue = false;
+};
+
+/// Recognises "--level=likely", "-level" (the value is the next argument), "-h" and "-j8".
+WrittenOption readOption(StringRef argument) {
+  if (argument == "-h")
+    argument = "--help";
+  const auto [name, value] = argument.split('=');
+  for (const OptionSpec &spec : Specs)
+    if (name.ltrim('-') == spec.name.ltrim('-'))
+      return {&spec, value, argument.contains('=')};
+  for (const OptionSpec &spec : Specs) // only -j takes its value without a separator
+    if (spec.name == "-j" && argument.starts_with("-j"))
+      return {&spec, argument.drop_front(2), true};
+  return {};
+}
+
+std::string unknownOption(StringRef argument) {
+  std::vector<std::string> names;
+  for (const OptionSpec &spec : Specs)
+    names.push_back(spec.name.str());
+  const StringRef bare = argument.split('=').first;
+  const std::string dashed = bare.starts_with("--") ? bare.str() : "-" + bare.str();
+  return "unknown option '" + bare.str() + "'" + suggestion(dashed, names);
+}
+
+} // namespace
+
+bool parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const StringRef argument = arguments[i];
+    if (argument == "--") {
+      options.hasFixedArguments = true;
+      options.fixedArguments.assign(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, arguments.end());
+      break;
+    }
+    if (!argument.starts_with("-") || argument == "-") {
+      options.files.push_back(argument.str());
+      continue;
+    }
+    auto [spec, value, hasValue] = readOption(argument);
+    if (!spec) {
+      error = unknownOption(argument);
+      return false;
+    }
+    if (spec->value.empty() && hasValue) {
+      error = spec->name.str() + " takes no value";
+      return false;
+    }
+    if (!spec->value.empty() && !hasValue) {
+      if (++i == arguments.size()) {
+        error = spec->name.str() + " needs a value: " + spec->name.str() + "=" + spec->value.str();
+        return false;
+      }
+      value = arguments[i];
+    }
+    if (std::string wrong = spec->apply(options, value); !wrong.empty()) {
+      error = spec->name.str() + ": " + wrong;
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string helpText() {
+  std::string text = "Finds tensors on the wrong device in C++ code that uses LibTorch.\n\n"
+                     "usage: device-tidy [-p BUILD_DIR] [options] [FILES...] [-- compiler arguments]\n\n"
+                     "Without FILES every translation unit of the compile database is analysed.\n";
+  StringRef group;
+  for (const OptionSpec &spec : Specs) {
+    if (spec.group != group)
+      text += "\n" + spec.group.str() + ":\n";
+    group = spec.group;
+    std::string left = "  " + spec.name.str();
+    if (!spec.value.empty())
+      left += (spec.name.starts_with("--") ? "=" : " ") + spec.value.str();
+    left.resize(std::max<std::size_t>(left.size() + 2, 30), ' ');
+    text += left + spec.help.str() + "\n";
+  }
+  return text +
+         "\nExit status: 0 clean, 1 findings, 2 usage or configuration error, 3 some translation unit could "
+         "not be parsed.\n";
+}
+
+} // namespace devicetidy::driver

@@ -1,0 +1,37 @@
+//===- Options.h - the command line of device-tidy --------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/solve/Solution.h"
+
+#include <string>
+#include <vector>
+
+namespace devicetidy::driver {
+
+struct Options {
+  std::vector<std::string> files;
+  std::string buildPath;          ///< -p: a directory, or the compile_commands.json itself
+  bool hasFixedArguments = false; ///< there was a "--"
+  std::vector<std::string> fixedArguments;
+  std::vector<std::string> extraArguments, extraArgumentsBefore;
+
+  std::string checks = "*";
+  std::string warningsAsErrors;
+  std::string headerFilter = ".*";
+  Level level = Level::Likely; ///< findings less sure than this are not shown
+  std::string format = "text";
+  std::string output;    ///< empty: standard output
+  std::string emitFacts; ///< empty: no; "-": standard output
+  std::string explain;
+  int torchMajor = 0, torchMinor = 0;
+  unsigned jobs = 0; ///< 0: as many as the machine has
+
+  bool listChecks = false, stats = false, quiet = false, version = false, help = false;
+};
+
+/// Reads the arguments after argv[0]. False, with a sentence in `error`, when they make no sense.
+bool parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error);
+
+std::string helpText();
+
+} // namespace devicetidy::driver

@@ -1,0 +1,20 @@
+//===- Paths.h - file names as the analyzer compares them -------*- C++ -*-===//
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace devicetidy::driver {
+
+/// `path` seen from `directory` (empty: the current one): absolute, without "." and "..", symbolic links
+/// kept.
+std::string absolutePath(llvm::StringRef path, llvm::StringRef directory = {});
+
+/// Is `path` the directory `root` or below it? Both are absolute.
+bool isUnder(llvm::StringRef path, llvm::StringRef root);
+
+/// The deepest directory above both.
+std::string commonDirectory(llvm::StringRef first, llvm::StringRef second);
+
+} // namespace devicetidy::driver

@@ -1,0 +1,34 @@
+//===- Statistics.h - what --stats prints -----------------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/facts/Program.h"
+#include "analyzer/solve/Solution.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace devicetidy::driver {
+
+class Statistics {
+public:
+  /// Time since the last phase ended goes to `phase`.
+  void endPhase(const std::string &phase);
+
+  void addUnits(const std::vector<Unit> &units);
+  void addSolution(const SolveStats &stats);
+  void addSkippedFiles(std::size_t count) { skippedFiles += count; }
+
+  std::string table() const;
+
+private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point phaseStart = Clock::now();
+  std::vector<std::pair<std::string, double>> phases;
+  std::size_t units = 0, brokenUnits = 0, functions = 0, facts = 0, programs = 0, skippedFiles = 0;
+  std::map<std::string, std::size_t> opaque, skippedFunctions;
+  SolveStats solved;
+};
+
+} // namespace devicetidy::driver

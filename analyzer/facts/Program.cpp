@@ -1,0 +1,87 @@
+#include "analyzer/facts/Program.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+
+const Function *Program::function(Name id) const {
+  auto found = functions.find(id);
+  return found == functions.end() ? nullptr : &found->second;
+}
+
+const Type *Program::type(Name id) const {
+  auto found = types.find(id);
+  return found == types.end() ? nullptr : &found->second;
+}
+
+namespace {
+
+/// How much a type entry knows: a class that one unit only declares may be defined in another.
+std::size_t knowledge(const Type &type) {
+  return type.fields.size() + type.bases.size() + type.methods.size() + type.constructors.size();
+}
+
+void addFunction(Program &program, Function &&function) {
+  Name id = function.id;
+  auto [place, isNew] = program.functions.try_emplace(id, std::move(function));
+  if (!isNew && !place->second.hasBody && function.hasBody)
+    place->second = std::move(function);
+}
+
+/// The entry that knows more wins; members that only the other one saw (instantiations of member templates) are kept.
+void addMissing(std::vector<Name> &list, const std::vector<Name> &more) {
+  for (Name name : more)
+    if (std::find(list.begin(), list.end(), name) == list.end())
+      list.push_back(name);
+}
+
+void addType(Program &program, Type &&type) {
+  Name id = type.id;
+  auto [place, isNew] = program.types.try_emplace(id, std::move(type));
+  if (isNew)
+    return;
+  Type &known = place->second;
+  if (knowledge(type) > knowledge(known) && known.fields.empty() && known.bases.empty())
+    std::swap(known, type);
+  addMissing(known.constructors, type.constructors);
+  addMissing(known.methods, type.methods);
+}
+
+void orderFunctions(Program &program) {
+  for (const auto &[id, function] : program.functions)
+    if (function.hasBody)
+      program.order.push_back(id);
+  std::sort(program.order.begin(), program.order.end(), [&](Name left, Name right) {
+    const Location &a = program.functions.at(left).where, &b = program.functions.at(right).where;
+    return a == b ? left < right : a < b;
+  });
+  for (Name id : program.order)
+    for (Name base : program.functions.at(id).overrides)
+      program.overriders[base].push_back(id);
+  for (auto &[base, ids] : program.overriders)
+    std::sort(ids.begin(), ids.end());
+}
+
+} // namespace
+
+Program link(std::vector<Unit> units) {
+  Program program;
+  for (Unit &unit : units) {
+    for (auto &[id, function] : unit.functions)
+      addFunction(program, std::move(function));
+    for (auto &[id, type] : unit.types)
+      addType(program, std::move(type));
+    for (auto &[id, global] : unit.globals)
+      program.globals.try_emplace(id, std::move(global));
+    if (!unit.globalInit.empty())
+      program.globalInits.push_back(unit.globalInit);
+    if (program.torchMajor == 0) {
+      program.torchMajor = unit.torchMajor;
+      program.torchMinor = unit.torchMinor;
+    }
+  }
+  orderFunctions(program);
+  return program;
+}
+
+} // namespace devicetidy

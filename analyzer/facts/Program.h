@@ -1,0 +1,124 @@
+//===- Program.h - functions and types of translation units -----*- C++ -*-===//
+//
+// A Unit is what lowering one translation unit yields; a Program is several units linked by identity. Both are plain
+// values: no clang, no I/O. The first definition of a function or type wins when units are linked in file order.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/facts/Fact.h"
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace devicetidy {
+
+struct Variable {
+  Name name;
+  Name type;                ///< canonical type without reference
+  bool isReference = false; ///< the local's cell holds an address
+  bool isConst = false;     ///< const, or a reference to const
+  Location where;
+};
+
+struct Function {
+  Name id;        ///< USR; with the file path for anything without external linkage, with the offset for lambdas
+  Name name;      ///< qualified, without template arguments ("Net::forward"); lambdas: "<enclosing>::lambda"
+  Name className; ///< canonical type of the class for methods and constructors, else empty
+  Name resultType;
+  bool resultIsReference = false;
+  bool isConstructor = false;
+  bool isDestructor = false;
+  bool isStatic = false;
+  bool isConst = false;
+  bool isVirtual = false;
+  bool isLambda = false;
+  bool isMain = false;
+  bool hasBody = false;
+  bool isVariadicTail = false;    ///< the last parameter is a C variadic
+  std::vector<Name> overrides;    ///< ids of the base-class methods this one overrides (transitively)
+  std::uint32_t paramCount = 0;   ///< locals[0 .. paramCount) are the parameters
+  std::uint32_t requiredParams = 0;
+  std::vector<Variable> locals;
+  std::vector<Block> blocks;      ///< blocks[0] is the entry
+  Reg registerCount = 0;
+  Location where;                 ///< of the name in the declaration
+};
+
+enum class TypeKind : std::uint8_t { Void, Bool, Int, Float, Enum, Pointer, Array, Record, Function, Other };
+
+struct Field {
+  Name name;
+  Name type; ///< canonical, without reference
+  bool isReference = false;
+  Location where;
+};
+
+struct Type {
+  Name id; ///< canonical spelling without top-level const ("std::vector<at::Tensor>"), fully qualified
+  TypeKind kind = TypeKind::Other;
+  Name templateName;      ///< Record: qualified name without arguments ("std::vector", "Net"; inline namespaces dropped)
+  std::vector<Name> args; ///< Record: type arguments that are types, packs flattened
+  std::vector<std::int64_t> numbers; ///< Record: integral arguments; Array: its size
+  Name pointee;           ///< Pointer, Array: element type
+  bool isProject = false; ///< Record: defined in project code
+  bool isPolymorphic = false;
+  bool isAbstract = false;
+  bool isLambda = false;
+  std::vector<Name> bases;        ///< Record: canonical direct base types
+  std::vector<Field> fields;      ///< Record: own fields of project classes and of plain library records
+  std::vector<Name> constructors; ///< Record: ids of project constructors that are not copies or moves
+  std::vector<Name> methods;      ///< Record: ids of project methods
+  Location where;
+};
+
+struct Global {
+  Name id;
+  Name name;
+  Name type;
+  bool isConst = false;
+  Location where;
+};
+
+/// Facts of one translation unit.
+struct Unit {
+  Name mainFile;
+  int torchMajor = 0; ///< TORCH_VERSION_MAJOR as the code sees it, 0 when it includes no torch header
+  int torchMinor = 0;
+  std::map<Name, Function> functions;
+  std::map<Name, Type> types;
+  std::map<Name, Global> globals;
+  /// Function that initialises the globals and statics of this unit in order (id), or empty.
+  Name globalInit;
+  /// Errors and notes of the parse: "file:line:col: message". Empty when the unit parsed cleanly.
+  std::vector<std::string> parseErrors;
+  bool hasFatalError = false;
+  std::map<Name, std::uint32_t> opaqueExpressions; ///< expression class -> how often it was not understood
+  std::vector<Name> skippedFunctions;              ///< project functions with errors or coroutines, not lowered
+  /// Every file the unit read (for "no project code" and the cache).
+  std::vector<Name> files;
+  /// Lines of project files that carry NOLINT comments are looked up in the file itself by report.
+};
+
+/// Several units, linked.
+struct Program {
+  std::unordered_map<Name, Function> functions;
+  std::unordered_map<Name, Type> types;
+  std::unordered_map<Name, Global> globals;
+  std::vector<Name> globalInits;
+  std::vector<Name> order; ///< ids of functions with a body in a stable order (file, line, column, id)
+  /// base method id -> ids of functions with a body that override it, sorted.
+  std::unordered_map<Name, std::vector<Name>> overriders;
+  int torchMajor = 0;
+  int torchMinor = 0;
+
+  const Function *function(Name id) const;
+  const Type *type(Name id) const;
+};
+
+/// Links units, in the order given, into one program.
+Program link(std::vector<Unit> units);
+
+} // namespace devicetidy

@@ -1,0 +1,187 @@
+//===- Construction.cpp - objects come to life in place -------------------===//
+#include "analyzer/frontend/FunctionLowering.h"
+
+namespace devicetidy::frontend {
+
+using namespace clang;
+
+bool FunctionLowering::isPlainCopy(const CXXConstructExpr *expr) {
+  const CXXConstructorDecl *constructor = expr->getConstructor();
+  if (!constructor->isCopyOrMoveConstructor() || expr->getNumArgs() == 0)
+    return false;
+  return expr->isElidable() || constructor->isDefaulted() || constructor->isImplicit() ||
+         !unit.isProject(constructor);
+}
+
+const Expr *FunctionLowering::copySource(const CXXConstructExpr *expr) const {
+  // Copying from a temporary is making the object itself.
+  const Expr *source = expr->getArg(0);
+  for (;;) {
+    const Expr *inner = source->IgnoreParens();
+    if (const auto *temporary = dyn_cast<MaterializeTemporaryExpr>(inner))
+      return temporary->getSubExpr();
+    const auto *cast = dyn_cast<ImplicitCastExpr>(inner);
+    if (!cast || cast->getCastKind() != CK_NoOp)
+      return source;
+    source = cast->getSubExpr();
+  }
+}
+
+void FunctionLowering::construct(const CXXConstructExpr *expr, Reg address) {
+  const CXXConstructorDecl *constructor = expr->getConstructor();
+  if (constructor->getParent()->isLambda() && expr->getNumArgs() == 1) {
+    store(address, lowerValue(expr->getArg(0)), false, expr);
+    return;
+  }
+  std::vector<Operand> operands(1);
+  for (const Expr *arg : expr->arguments())
+    operands.push_back(argument(arg, expr));
+  operands[0] = use(address, true, expr);
+  Fact fact;
+  fact.kind = FactKind::Construct;
+  fact.type = unit.types.id(expr->getType());
+  fact.where = locate(expr->getSourceRange());
+  fact.inMacro = unit.source.inMacroBody(expr->getBeginLoc());
+  fact.operands = std::move(operands);
+  describeConstructor(fact, constructor);
+  append(FactKind::Construct) = std::move(fact);
+}
+
+void FunctionLowering::describeConstructor(Fact &fact, const CXXConstructorDecl *constructor) {
+  const CXXConstructorDecl *written = constructor;
+  bool addsNothing = false;
+  if (InheritedConstructor inherited = constructor->getInheritedConstructor()) {
+    // A class that only adds constructors to its library base (TORCH_MODULE) is made as the base is made.
+    written = inherited.getConstructor();
+    addsNothing = constructor->getParent()->field_empty() && !unit.isProject(written);
+  }
+  fact.name = unit.naming.qualified(addsNothing ? written : constructor);
+  if (const TemplateArgumentList *arguments = constructor->getTemplateSpecializationArgs())
+    fact.templateTypes = unit.types.typeArguments(arguments->asArray());
+  if (addsNothing || !unit.isProject(constructor) || constructor->isTrivial())
+    return;
+  fact.target = unit.declare(constructor).id;
+  unit.request(constructor);
+}
+
+void FunctionLowering::constructInherited(const CXXInheritedCtorInitExpr *expr, Reg address) {
+  Fact fact;
+  fact.kind = FactKind::Construct;
+  fact.type = unit.types.id(expr->getType());
+  fact.where = locate(decl->getLocation());
+  describeConstructor(fact, expr->getConstructor());
+  Operand object;
+  object.reg = address;
+  object.isAddress = true;
+  object.type = fact.type;
+  fact.operands.push_back(object);
+  // The parameters of the inheriting constructor are passed on.
+  for (const ParmVarDecl *parameter : decl->parameters()) {
+    Operand passed;
+    passed.reg = load(localAddress(locals[parameter]), nullptr);
+    passed.isAddress = parameter->getType()->isReferenceType();
+    passed.type = unit.types.id(parameter->getType());
+    fact.operands.push_back(passed);
+  }
+  append(FactKind::Construct) = std::move(fact);
+}
+
+void FunctionLowering::lowerInto(const Expr *expr, Reg address) {
+  if (expr->getType()->isVoidType()) { // the throw of `c ? x : throw y`
+    lowerDiscarded(expr);
+    return;
+  }
+  const Expr *inner = expr->IgnoreParens();
+  if (const auto *full = dyn_cast<FullExpr>(inner))
+    return lowerInto(full->getSubExpr(), address);
+  if (const auto *bound = dyn_cast<CXXBindTemporaryExpr>(inner))
+    return lowerInto(bound->getSubExpr(), address);
+  if (const auto *temporary = dyn_cast<MaterializeTemporaryExpr>(inner))
+    return lowerInto(temporary->getSubExpr(), address);
+  if (const auto *defaulted = dyn_cast<CXXDefaultInitExpr>(inner);
+      defaulted && unit.source.inProject(defaulted->getExpr()->getExprLoc()))
+    return lowerInto(defaulted->getExpr(), address);
+  if (const auto *inherited = dyn_cast<CXXInheritedCtorInitExpr>(inner))
+    return constructInherited(inherited, address);
+  if (const auto *conditional = dyn_cast<AbstractConditionalOperator>(inner); conditional && !inner->isGLValue())
+    return lowerConditionalInto(conditional, address);
+  if (const auto *cast = dyn_cast<CastExpr>(inner)) {
+    CastKind kind = cast->getCastKind();
+    bool isSameObject = kind == CK_ConstructorConversion || kind == CK_UserDefinedConversion || kind == CK_NoOp;
+    if (isSameObject && !cast->getSubExpr()->isGLValue())
+      return lowerInto(cast->getSubExpr(), address);
+  }
+  if (const auto *construction = dyn_cast<CXXConstructExpr>(inner)) {
+    if (!isPlainCopy(construction))
+      return construct(construction, address);
+    const Expr *source = copySource(construction);
+    if (!source->isGLValue() && context.hasSameUnqualifiedType(source->getType(), construction->getType()))
+      return lowerInto(source, address);
+    store(address, lowerValue(source), false, source);
+    return;
+  }
+  Reg value = lowerValue(inner);
+  if (isOpen())
+    store(address, value, false, expr);
+}
+
+Reg FunctionLowering::lowerNew(const CXXNewExpr *expr) {
+  for (const Expr *placement : expr->placement_arguments())
+    lowerDiscarded(placement);
+  if (expr->isArray()) {
+    if (std::optional<const Expr *> size = expr->getArraySize(); size && *size)
+      lowerDiscarded(*size);
+    return opaque(expr, expr->getType());
+  }
+  Name type = unit.types.id(expr->getAllocatedType());
+  Location where = locate(expr->getSourceRange());
+  Fact &fact = append(FactKind::New);
+  fact.type = type;
+  fact.where = where;
+  Reg address = result(fact);
+  if (const Expr *init = expr->getInitializer())
+    lowerInto(init, address);
+  return address;
+}
+
+Reg FunctionLowering::fieldAddress(Reg object, const FieldDecl *field, SourceRange where) {
+  Operand operand;
+  operand.reg = object;
+  operand.isAddress = true;
+  operand.type = function.className;
+  operand.where = locate(where);
+  operand.text = "this";
+  Name type = unit.types.id(field->getType());
+  Fact &fact = append(FactKind::Field);
+  fact.name = Name(field->getNameAsString());
+  fact.type = type;
+  fact.where = operand.where;
+  fact.operands.push_back(operand);
+  return result(fact);
+}
+
+void FunctionLowering::lowerInitializer(const CXXCtorInitializer *initializer) {
+  const Expr *init = initializer->getInit();
+  if (!init)
+    return;
+  if (const FieldDecl *field = initializer->getAnyMember()) {
+    SourceRange where = initializer->isWritten() ? SourceRange(initializer->getSourceRange())
+                                                 : SourceRange(field->getLocation());
+    Reg address = fieldAddress(thisAddress(), field, where);
+    if (field->getType()->isReferenceType())
+      store(address, lowerAddress(init), true, init);
+    else
+      lowerInto(init, address);
+  } else {
+    // A base or, for a delegating constructor, the class itself.
+    lowerInto(init, thisAddress());
+  }
+  endFullExpression();
+}
+
+void FunctionLowering::lowerInitializers(const CXXConstructorDecl *constructor) {
+  for (const CXXCtorInitializer *initializer : constructor->inits())
+    lowerInitializer(initializer);
+}
+
+} // namespace devicetidy::frontend

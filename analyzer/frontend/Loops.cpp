@@ -1,0 +1,264 @@
+//===- Loops.cpp - loops are rotated --------------------------------------===//
+//
+// Every loop becomes: test, body, test again. The first test decides whether the loop is entered at all
+// (Terminator::entersLoop), the second one jumps back to the loop head, which is the first block of the body.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/frontend/FunctionLowering.h"
+
+#include "clang/AST/RecursiveASTVisitor.h"
+
+#include <algorithm>
+#include <set>
+
+namespace devicetidy::frontend {
+
+using namespace clang;
+
+void FunctionLowering::lowerLoopTest(const VarDecl *variable, const Expr *condition, BlockId head, BlockId exit,
+                                     bool entersLoop) {
+  if (!isOpen())
+    return;
+  if (variable)
+    lowerVariableDeclaration(variable);
+  if (condition)
+    lowerCondition(condition, head, exit, entersLoop);
+  else
+    jump(head);
+}
+
+void FunctionLowering::finishLoop(BlockId head, BlockId firstBlock) {
+  std::map<Reg, std::int32_t> cells;
+  std::set<std::int32_t> stored, declared;
+  auto visit = [&](const Block &block) {
+    for (const Fact &fact : block.facts) {
+      auto local = static_cast<std::int32_t>(fact.number);
+      if (fact.kind == FactKind::Local)
+        cells[fact.result] = local;
+      else if (fact.kind == FactKind::Declare)
+        declared.insert(local);
+      else if (fact.kind == FactKind::Store)
+        if (auto cell = cells.find(fact.operands[0].reg); cell != cells.end())
+          stored.insert(cell->second);
+    }
+  };
+  visit(function.blocks[head]);
+  for (std::size_t i = firstBlock; i < function.blocks.size(); ++i)
+    visit(function.blocks[i]);
+  Block &block = function.blocks[head];
+  block.isLoopHead = true;
+  for (std::int32_t local : stored) {
+    const Variable &variable = function.locals[local];
+    TypeKind kind = unit.unit.types[variable.type].kind;
+    bool isScalar = kind == TypeKind::Bool || kind == TypeKind::Int || kind == TypeKind::Float ||
+                    kind == TypeKind::Enum;
+    // What the loop declares itself is new in every iteration.
+    if (isScalar && !variable.isReference && !declared.count(local))
+      block.variesInLoop.push_back(local);
+  }
+}
+
+void FunctionLowering::lowerWhile(const WhileStmt *statement) {
+  enterScope();
+  BlockId exit = newBlock();
+  BlockId first = newBlock(); // the test at the end
+  BlockId head = newBlock();
+  lowerLoopTest(statement->getConditionVariable(), statement->getCond(), head, exit, /*entersLoop=*/true);
+  jumpTargets.push_back({exit, first, scopes.size(), scopes.size()});
+  continueIn(head);
+  endStatement();
+  lowerStatement(statement->getBody());
+  jump(first);
+  continueIn(first);
+  lowerLoopTest(statement->getConditionVariable(), statement->getCond(), head, exit, /*entersLoop=*/false);
+  jumpTargets.pop_back();
+  finishLoop(head, first);
+  continueIn(exit);
+  endStatement();
+  leaveScope();
+}
+
+void FunctionLowering::lowerDo(const DoStmt *statement) {
+  if (!isOpen())
+    continueIn(newBlock());
+  BlockId exit = newBlock();
+  BlockId first = newBlock(); // the test at the end
+  BlockId head = newBlock();
+  jump(head);
+  jumpTargets.push_back({exit, first, scopes.size(), scopes.size()});
+  continueIn(head);
+  endStatement();
+  lowerStatement(statement->getBody());
+  jump(first);
+  continueIn(first);
+  lowerLoopTest(nullptr, statement->getCond(), head, exit, /*entersLoop=*/false);
+  jumpTargets.pop_back();
+  finishLoop(head, first);
+  continueIn(exit);
+  endStatement();
+}
+
+void FunctionLowering::lowerFor(const ForStmt *statement) {
+  enterScope();
+  lowerStatement(statement->getInit());
+  BlockId exit = newBlock();
+  BlockId first = newBlock(); // the increment
+  BlockId head = newBlock();
+  lowerLoopTest(statement->getConditionVariable(), statement->getCond(), head, exit, /*entersLoop=*/true);
+  jumpTargets.push_back({exit, first, scopes.size(), scopes.size()});
+  continueIn(head);
+  endStatement();
+  lowerStatement(statement->getBody());
+  jump(first);
+  continueIn(first);
+  if (statement->getInc())
+    lowerExpressionStatement(statement->getInc());
+  lowerLoopTest(statement->getConditionVariable(), statement->getCond(), head, exit, /*entersLoop=*/false);
+  jumpTargets.pop_back();
+  finishLoop(head, first);
+  function.blocks[head].tripCount = constantTrips(statement);
+  continueIn(exit);
+  endStatement();
+  leaveScope();
+}
+
+void FunctionLowering::lowerRangeTest(const CXXForRangeStmt *statement, BlockId head, BlockId exit, bool entersLoop) {
+  if (!isOpen())
+    return;
+  const VarDecl *range = cast<VarDecl>(statement->getRangeStmt()->getSingleDecl());
+  Operand object = use(rangeAddress(range), true, statement->getRangeInit());
+  Operand condition = object;
+  Name type = unit.types.id(context.BoolTy);
+  Fact &fact = append(FactKind::Call);
+  fact.name = "__range_has_next";
+  fact.type = type;
+  fact.where = object.where;
+  fact.operands.push_back(std::move(object));
+  condition.reg = result(fact);
+  condition.isAddress = false;
+  condition.type = type;
+  branch(std::move(condition), head, exit, entersLoop);
+}
+
+Reg FunctionLowering::rangeAddress(const VarDecl *range) {
+  return loadReference(localAddress(locals[range]), range->getInit());
+}
+
+void FunctionLowering::lowerRangeElement(const CXXForRangeStmt *statement) {
+  const VarDecl *range = cast<VarDecl>(statement->getRangeStmt()->getSingleDecl());
+  const VarDecl *begin = cast<VarDecl>(statement->getBeginStmt()->getSingleDecl());
+  const VarDecl *variable = statement->getLoopVariable();
+  Operand object = use(rangeAddress(range), true, statement->getRangeInit());
+  // `*__begin` is the innermost expression of the initialiser.
+  struct Finder : RecursiveASTVisitor<Finder> {
+    const VarDecl *begin = nullptr;
+    QualType type;
+    bool isBegin(const Expr *expr) {
+      const auto *reference = dyn_cast<DeclRefExpr>(expr->IgnoreParenImpCasts());
+      return reference && reference->getDecl() == begin;
+    }
+    bool VisitUnaryOperator(UnaryOperator *expr) {
+      if (expr->getOpcode() == UO_Deref && isBegin(expr->getSubExpr()))
+        type = expr->getType();
+      return true;
+    }
+    bool VisitCXXOperatorCallExpr(CXXOperatorCallExpr *expr) {
+      if (expr->getOperator() == OO_Star && isBegin(expr->getArg(0)))
+        type = expr->getType();
+      return true;
+    }
+  } finder;
+  finder.begin = begin;
+  if (const Expr *init = variable->getInit())
+    finder.TraverseStmt(const_cast<Expr *>(init));
+  Name type = unit.types.id(finder.type.isNull() ? variable->getType() : finder.type);
+  Location where = locate(variable->getLocation());
+  Fact &fact = append(FactKind::Call);
+  fact.name = "__range_next";
+  fact.type = type;
+  fact.where = where;
+  fact.resultIsAddress = true;
+  fact.operands.push_back(std::move(object));
+  rangeElements[begin] = result(fact);
+  lowerVariableDeclaration(variable);
+  rangeElements.erase(begin);
+}
+
+void FunctionLowering::lowerRangeFor(const CXXForRangeStmt *statement) {
+  enterScope();
+  lowerStatement(statement->getInit());
+  const VarDecl *range = cast<VarDecl>(statement->getRangeStmt()->getSingleDecl());
+  lowerVariableDeclaration(range);
+  BlockId exit = newBlock();
+  BlockId first = newBlock(); // the test at the end
+  BlockId head = newBlock();
+  lowerRangeTest(statement, head, exit, /*entersLoop=*/true);
+  jumpTargets.push_back({exit, first, scopes.size(), scopes.size()});
+  continueIn(head);
+  endStatement();
+  enterScope();
+  lowerRangeElement(statement);
+  lowerStatement(statement->getBody());
+  leaveScope();
+  jump(first);
+  continueIn(first);
+  lowerRangeTest(statement, head, exit, /*entersLoop=*/false);
+  jumpTargets.pop_back();
+  finishLoop(head, first);
+  if (const auto *array = context.getAsConstantArrayType(range->getType().getNonReferenceType()))
+    function.blocks[head].tripCount = static_cast<std::int64_t>(array->getSize().getLimitedValue());
+  continueIn(exit);
+  endStatement();
+  leaveScope();
+}
+
+namespace {
+
+const VarDecl *variableOf(const Expr *expr) {
+  const auto *reference = dyn_cast_or_null<DeclRefExpr>(expr ? expr->IgnoreParenImpCasts() : nullptr);
+  return reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+}
+
+/// Is the variable assigned, incremented or bound to a reference somewhere in a statement?
+struct ChangeFinder : RecursiveASTVisitor<ChangeFinder> {
+  const VarDecl *variable = nullptr;
+  bool found = false;
+
+  bool VisitBinaryOperator(BinaryOperator *expr) {
+    found |= expr->isAssignmentOp() && variableOf(expr->getLHS()) == variable;
+    return !found;
+  }
+  bool VisitUnaryOperator(UnaryOperator *expr) {
+    bool changes = expr->isIncrementDecrementOp() || expr->getOpcode() == UO_AddrOf;
+    found |= changes && variableOf(expr->getSubExpr()) == variable;
+    return !found;
+  }
+};
+
+} // namespace
+
+std::int64_t FunctionLowering::constantTrips(const ForStmt *statement) {
+  const auto *init = dyn_cast_or_null<DeclStmt>(statement->getInit());
+  const auto *variable = init && init->isSingleDecl() ? dyn_cast<VarDecl>(init->getSingleDecl()) : nullptr;
+  const auto *test = dyn_cast_or_null<BinaryOperator>(statement->getCond());
+  const auto *step = dyn_cast_or_null<UnaryOperator>(statement->getInc());
+  if (!variable || !variable->getInit() || !test || !step || !step->isIncrementOp())
+    return -1;
+  if (variableOf(test->getLHS()) != variable || variableOf(step->getSubExpr()) != variable)
+    return -1;
+  if (test->getOpcode() != BO_LT && test->getOpcode() != BO_LE && test->getOpcode() != BO_NE)
+    return -1;
+  Expr::EvalResult from, to;
+  if (variable->getInit()->isValueDependent() || !variable->getType()->isIntegralOrEnumerationType() ||
+      !variable->getInit()->EvaluateAsInt(from, context) || !test->getRHS()->EvaluateAsInt(to, context))
+    return -1;
+  ChangeFinder changes;
+  changes.variable = variable;
+  changes.TraverseStmt(const_cast<Stmt *>(statement->getBody()));
+  if (changes.found)
+    return -1;
+  std::int64_t trips = toInt64(to.Val.getInt()) - toInt64(from.Val.getInt());
+  return std::max<std::int64_t>(0, trips + (test->getOpcode() == BO_LE ? 1 : 0));
+}
+
+} // namespace devicetidy::frontend

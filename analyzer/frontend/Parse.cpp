@@ -1,0 +1,232 @@
+//===- Parse.cpp - one compile command becomes a unit ---------------------===//
+#include "analyzer/frontend/Compat.h"
+#include "analyzer/frontend/Instantiation.h"
+#include "analyzer/frontend/Lower.h"
+#include "analyzer/frontend/ProjectDecls.h"
+#include "analyzer/frontend/UnitBuilder.h"
+
+#include "clang/Basic/FileManager.h"
+#include "clang/Frontend/CompilerInstance.h"
+#include "clang/Frontend/FrontendAction.h"
+#include "clang/Lex/MacroInfo.h"
+#include "clang/Lex/Preprocessor.h"
+#include "clang/Sema/SemaConsumer.h"
+#include "clang/Tooling/Tooling.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/VirtualFileSystem.h"
+#include "llvm/Support/thread.h"
+
+#include <algorithm>
+
+namespace devicetidy::frontend {
+
+using namespace clang;
+
+namespace {
+
+/// Keeps errors as text.
+class ErrorCollector : public DiagnosticConsumer {
+public:
+  explicit ErrorCollector(Unit &unit) : unit(unit) {}
+
+  void HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic &info) override {
+    DiagnosticConsumer::HandleDiagnostic(level, info);
+    constexpr std::size_t mostErrors = 100;
+    if (level < DiagnosticsEngine::Error || unit.parseErrors.size() >= mostErrors)
+      return;
+    llvm::SmallString<256> message;
+    info.FormatDiagnostic(message);
+    std::string text = "error: " + message.str().str();
+    if (info.getLocation().isValid() && info.hasSourceManager()) {
+      PresumedLoc place = info.getSourceManager().getPresumedLoc(info.getLocation());
+      if (place.isValid())
+        text = std::string(place.getFilename()) + ":" + std::to_string(place.getLine()) + ":" +
+               std::to_string(place.getColumn()) + ": " + text;
+    } else if (isAboutFlags(message.str())) {
+      return; // flags of another compiler
+    }
+    unit.parseErrors.push_back(std::move(text));
+  }
+
+private:
+  static bool isAboutFlags(llvm::StringRef message) {
+    return message.starts_with("unknown argument") || message.starts_with("unsupported option") ||
+           message.starts_with("unsupported argument") || message.starts_with("unknown target CPU");
+  }
+
+  Unit &unit;
+};
+
+class LoweringConsumer : public SemaConsumer {
+public:
+  LoweringConsumer(CompilerInstance &compiler, Unit &unit, const LowerOptions &options)
+      : compiler(compiler), unit(unit), builder(compiler.getASTContext(), unit, options) {}
+
+  void InitializeSema(Sema &sema) override {
+    auto collect = [this] { return ProjectDeclCollector(builder.source).collect(topLevel); };
+    compat::addExternalSource(sema, new Instantiator(sema, collect));
+  }
+
+  bool HandleTopLevelDecl(DeclGroupRef group) override {
+    for (Decl *decl : group)
+      if (builder.source.inProject(decl))
+        topLevel.push_back(decl);
+    return true;
+  }
+
+  bool shouldSkipFunctionBody(Decl *decl) override { return !builder.source.inProject(decl); }
+
+  void HandleTranslationUnit(ASTContext &) override {
+    readVersion();
+    ProjectDecls decls = ProjectDeclCollector(builder.source).collect(topLevel);
+    for (const CXXRecordDecl *record : decls.records)
+      builder.types.id(record);
+    for (const VarDecl *variable : decls.variables)
+      builder.requestGlobal(variable);
+    for (const FunctionDecl *function : decls.functions)
+      builder.request(function);
+    builder.lowerRequested();
+    listFiles();
+  }
+
+private:
+  int macroNumber(llvm::StringRef name) {
+    Preprocessor &preprocessor = compiler.getPreprocessor();
+    const MacroInfo *macro = preprocessor.getMacroInfo(preprocessor.getIdentifierInfo(name));
+    if (!macro || macro->getNumTokens() != 1)
+      return 0;
+    int number = 0;
+    return llvm::StringRef(preprocessor.getSpelling(macro->getReplacementToken(0))).getAsInteger(10, number)
+               ? 0
+               : number;
+  }
+
+  void readVersion() {
+    unit.torchMajor = macroNumber("TORCH_VERSION_MAJOR");
+    unit.torchMinor = macroNumber("TORCH_VERSION_MINOR");
+  }
+
+  void listFiles() {
+    const SourceManager &sources = compiler.getSourceManager();
+    for (auto file = sources.fileinfo_begin(); file != sources.fileinfo_end(); ++file) {
+      unit.files.push_back(Name(absolutePath(sources.getFileManager(), file->first.getName())));
+    }
+    std::sort(unit.files.begin(), unit.files.end());
+    unit.files.erase(std::unique(unit.files.begin(), unit.files.end()), unit.files.end());
+  }
+
+  CompilerInstance &compiler;
+  Unit &unit;
+  UnitBuilder builder;
+  std::vector<Decl *> topLevel;
+};
+
+class LoweringAction : public ASTFrontendAction {
+public:
+  LoweringAction(Unit &unit, const LowerOptions &options) : unit(unit), options(options) {}
+
+protected:
+  std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance &compiler, llvm::StringRef) override {
+    compiler.getDiagnostics().setErrorLimit(0);
+    compiler.getDiagnostics().setFatalsAsError(true);
+    compiler.getDiagnostics().setIgnoreAllWarnings(true);
+    return std::make_unique<LoweringConsumer>(compiler, unit, options);
+  }
+
+private:
+  Unit &unit;
+  const LowerOptions &options;
+};
+
+class LoweringActionFactory : public tooling::FrontendActionFactory {
+public:
+  LoweringActionFactory(Unit &unit, const LowerOptions &options) : unit(unit), options(options) {}
+
+  std::unique_ptr<FrontendAction> create() override { return std::make_unique<LoweringAction>(unit, options); }
+
+  bool runInvocation(std::shared_ptr<CompilerInvocation> invocation, FileManager *files,
+                     std::shared_ptr<PCHContainerOperations> containers, DiagnosticConsumer *consumer) override {
+    FrontendOptions &frontend = invocation->getFrontendOpts();
+    frontend.SkipFunctionBodies = true;
+    invocation->getDiagnosticOpts().IgnoreWarnings = true;
+    return FrontendActionFactory::runInvocation(std::move(invocation), files, std::move(containers), consumer);
+  }
+
+private:
+  Unit &unit;
+  const LowerOptions &options;
+};
+
+std::string resourceDir() {
+#ifdef DEVICE_TIDY_RESOURCE_DIR
+  if (llvm::sys::fs::exists(DEVICE_TIDY_RESOURCE_DIR "/include"))
+    return DEVICE_TIDY_RESOURCE_DIR;
+#endif
+  // Beside the clang library this program runs with: <prefix>/lib/libclang-cpp.so -> <prefix>/lib/clang/N.
+  std::string library = llvm::sys::fs::getMainExecutable("", reinterpret_cast<void *>(&resourceDir));
+  llvm::SmallString<256> path(llvm::sys::path::parent_path(library));
+  llvm::sys::path::append(path, "..", "lib", "clang", std::to_string(CLANG_VERSION_MAJOR));
+  return path.str().str();
+}
+
+std::vector<std::string> toolArguments(const std::vector<std::string> &arguments) {
+  std::vector<std::string> result = arguments;
+  bool hasResourceDir = false, hasSyntaxOnly = false;
+  for (const std::string &argument : arguments) {
+    hasResourceDir |= llvm::StringRef(argument).starts_with("-resource-dir");
+    hasSyntaxOnly |= argument == "-fsyntax-only";
+  }
+  std::vector<std::string> added;
+  if (!hasResourceDir)
+    added.push_back("-resource-dir=" + resourceDir());
+  if (!hasSyntaxOnly)
+    added.push_back("-fsyntax-only");
+  added.push_back("-w");
+  result.insert(result.empty() ? result.end() : result.begin() + 1, added.begin(), added.end());
+  return result;
+}
+
+void parse(const std::string &directory, const std::vector<std::string> &arguments, const LowerOptions &options,
+           Unit &unit) {
+  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> system = llvm::vfs::createPhysicalFileSystem();
+  if (system->setCurrentWorkingDirectory(directory)) {
+    unit.parseErrors.push_back("error: cannot enter directory '" + directory + "'");
+    unit.hasFatalError = true;
+    return;
+  }
+  FileSystemOptions fileOptions;
+  fileOptions.WorkingDir = directory;
+  llvm::IntrusiveRefCntPtr<FileManager> files(new FileManager(fileOptions, system));
+  LoweringActionFactory factory(unit, options);
+  ErrorCollector errors(unit);
+  tooling::ToolInvocation invocation(toolArguments(arguments), &factory, files.get(),
+                                     std::make_shared<PCHContainerOperations>());
+  invocation.setDiagnosticConsumer(&errors);
+  bool ran = invocation.run();
+  if (!ran && unit.parseErrors.empty())
+    unit.parseErrors.push_back("error: the compile command cannot be run");
+  bool hasBodies = std::any_of(unit.functions.begin(), unit.functions.end(),
+                               [](const auto &entry) { return entry.second.hasBody; });
+  unit.hasFatalError = !unit.parseErrors.empty() && !hasBodies;
+}
+
+} // namespace
+
+Unit lowerTranslationUnit(const std::string &directory, const std::string &file,
+                          const std::vector<std::string> &arguments, const LowerOptions &options) {
+  Unit unit;
+  llvm::SmallString<256> path(file);
+  if (!llvm::sys::path::is_absolute(path)) {
+    path = directory;
+    llvm::sys::path::append(path, file);
+  }
+  llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+  unit.mainFile = Name(path.str().str());
+  // Deeply nested code needs a deep stack; pages that are not touched cost nothing.
+  constexpr unsigned stackSize = 512u << 20;
+  llvm::thread worker(std::optional<unsigned>(stackSize), [&] { parse(directory, arguments, options, unit); });
+  worker.join();
+  return unit;
+}
+
+} // namespace devicetidy::frontend

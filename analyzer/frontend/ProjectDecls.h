@@ -1,0 +1,42 @@
+//===- ProjectDecls.h - what a unit declares in project code ----*- C++ -*-===//
+#pragma once
+
+#include "analyzer/frontend/SourceFiles.h"
+
+#include "clang/AST/DeclCXX.h"
+#include "clang/AST/DeclTemplate.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <vector>
+
+namespace devicetidy::frontend {
+
+/// Functions, classes and variables of project code, instantiations included, in the order of the source.
+struct ProjectDecls {
+  std::vector<clang::FunctionDecl *> functions;
+  std::vector<clang::CXXRecordDecl *> records;
+  std::vector<clang::ClassTemplateSpecializationDecl *> incomplete; ///< specialisations nobody needed complete yet
+  std::vector<clang::VarDecl *> variables;
+};
+
+/// Walks declarations, skipping everything outside the project.
+class ProjectDeclCollector {
+public:
+  explicit ProjectDeclCollector(SourceFiles &source) : source(source) {}
+
+  ProjectDecls collect(const std::vector<clang::Decl *> &topLevel);
+
+private:
+  void visit(clang::Decl *decl);
+  void visitContext(clang::DeclContext *context);
+  void visitFunction(clang::FunctionDecl *function);
+  void visitRecord(clang::CXXRecordDecl *record);
+  void visitClassTemplate(clang::ClassTemplateDecl *pattern);
+  void visitLocals(clang::FunctionDecl *function);
+
+  SourceFiles &source;
+  ProjectDecls result;
+  llvm::DenseSet<const clang::Decl *> seen;
+};
+
+} // namespace devicetidy::frontend

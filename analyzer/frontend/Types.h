@@ -1,0 +1,47 @@
+//===- Types.h - clang types become entries of Unit::types ------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/facts/Program.h"
+#include "analyzer/frontend/Naming.h"
+
+#include "clang/AST/ASTContext.h"
+#include "clang/AST/PrettyPrinter.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <vector>
+
+namespace devicetidy::frontend {
+
+class Types {
+public:
+  Types(clang::ASTContext &context, SourceFiles &source, Naming &naming, std::map<Name, Type> &types);
+
+  /// Id of the canonical type without reference and top-level const; makes its entry on first use.
+  Name id(clang::QualType type);
+  Name id(const clang::TagDecl *tag);
+
+  /// Type arguments of a template argument list, packs flattened.
+  std::vector<Name> typeArguments(llvm::ArrayRef<clang::TemplateArgument> arguments);
+
+  /// Project records that got an entry; their constructors and methods are declared in the unit afterwards.
+  std::vector<const clang::CXXRecordDecl *> takeNewProjectRecords();
+
+  static bool isProjectRecord(const clang::CXXRecordDecl *record, SourceFiles &source);
+
+private:
+  void fill(Type &entry, clang::QualType type);
+  void fillRecord(Type &entry, const clang::CXXRecordDecl *record);
+  void fillArguments(Type &entry, llvm::ArrayRef<clang::TemplateArgument> arguments);
+  void addFields(Type &entry, const clang::RecordDecl *record);
+  bool hasPlainFields(const clang::CXXRecordDecl *record) const;
+
+  clang::ASTContext &context;
+  SourceFiles &source;
+  Naming &naming;
+  std::map<Name, Type> &types;
+  clang::PrintingPolicy policy;
+  llvm::DenseMap<const clang::Type *, Name> ids;
+  std::vector<const clang::CXXRecordDecl *> newProjectRecords;
+};
+
+} // namespace devicetidy::frontend

@@ -1,0 +1,204 @@
+//===- UnitBuilder.cpp - declarations and the order of lowering -----------===//
+#include "analyzer/frontend/UnitBuilder.h"
+
+#include "analyzer/frontend/FunctionLowering.h"
+
+#include "clang/AST/DeclTemplate.h"
+#include "clang/AST/RecursiveASTVisitor.h"
+#include "clang/Basic/SourceManager.h"
+
+#include <set>
+
+namespace devicetidy::frontend {
+
+using namespace clang;
+
+UnitBuilder::UnitBuilder(ASTContext &context, Unit &unit, const LowerOptions &options)
+    : context(context), unit(unit), source(context, options.isProjectFile), naming(context, source),
+      types(context, source, naming, unit.types) {}
+
+bool UnitBuilder::isProject(const FunctionDecl *function) {
+  if (const FunctionDecl *pattern = function->getTemplateInstantiationPattern())
+    function = pattern;
+  if (const auto *method = dyn_cast<CXXMethodDecl>(function); method && method->isImplicit())
+    return Types::isProjectRecord(method->getParent(), source);
+  if (source.inProject(function))
+    return true;
+  const FunctionDecl *definition = nullptr;
+  return function->hasBody(definition) && definition != function && source.inProject(definition);
+}
+
+namespace {
+
+void addOverrides(const CXXMethodDecl *method, Naming &naming, std::set<Name> &overrides) {
+  for (const CXXMethodDecl *overridden : method->overridden_methods())
+    if (overrides.insert(naming.id(overridden)).second)
+      addOverrides(overridden, naming, overrides);
+}
+
+} // namespace
+
+Function &UnitBuilder::declare(const FunctionDecl *decl) {
+  Name id = naming.id(decl);
+  auto [place, isNew] = unit.functions.try_emplace(id);
+  Function &function = place->second;
+  if (!isNew)
+    return function;
+  function.id = id;
+  function.name = naming.qualified(decl);
+  function.resultType = types.id(decl->getReturnType());
+  function.resultIsReference = decl->getReturnType()->isReferenceType();
+  function.isMain = decl->isMain();
+  function.isVariadicTail = decl->isVariadic();
+  function.isLambda = lambdaOf(decl) != nullptr;
+  function.isStatic = decl->isStatic();
+  function.paramCount = decl->getNumParams();
+  function.requiredParams = decl->getMinRequiredArguments();
+  const FunctionDecl *written = decl->getDefinition() ? decl->getDefinition() : decl;
+  function.where = source.token(written->getLocation());
+  if (const auto *method = dyn_cast<CXXMethodDecl>(decl)) {
+    function.className = types.id(method->getParent());
+    function.isConstructor = isa<CXXConstructorDecl>(method);
+    function.isDestructor = isa<CXXDestructorDecl>(method);
+    function.isConst = method->isConst();
+    function.isVirtual = method->isVirtual();
+    std::set<Name> overrides;
+    addOverrides(method, naming, overrides);
+    function.overrides.assign(overrides.begin(), overrides.end());
+  }
+  for (const ParmVarDecl *parameter : decl->parameters()) {
+    Variable variable;
+    variable.name = Name(parameter->getNameAsString());
+    variable.type = types.id(parameter->getType());
+    variable.isReference = parameter->getType()->isReferenceType();
+    variable.where = source.token(parameter->getLocation());
+    function.locals.push_back(variable);
+  }
+  return function;
+}
+
+Name UnitBuilder::global(const VarDecl *variable) {
+  Name id = naming.id(variable);
+  auto [place, isNew] = unit.globals.try_emplace(id);
+  if (!isNew)
+    return id;
+  Global &entry = place->second;
+  entry.id = id;
+  entry.name = naming.qualified(variable);
+  entry.type = types.id(variable->getType());
+  entry.isConst = variable->getType().getNonReferenceType().isConstQualified();
+  entry.where = source.token(variable->getLocation());
+  return id;
+}
+
+void UnitBuilder::request(const FunctionDecl *function) {
+  if (requested.insert(function->getCanonicalDecl()).second)
+    pending.push_back(function);
+}
+
+void UnitBuilder::requestGlobal(const VarDecl *variable) {
+  if (requestedGlobals.insert(variable->getCanonicalDecl()).second)
+    globals.push_back(variable);
+}
+
+namespace {
+
+/// Looks for expressions that clang could not make sense of.
+struct ErrorFinder : RecursiveASTVisitor<ErrorFinder> {
+  bool found = false;
+  bool shouldVisitImplicitCode() const { return true; }
+  bool VisitExpr(Expr *expr) { return !(found |= expr->containsErrors()); }
+  bool VisitVarDecl(VarDecl *variable) { return !(found |= variable->isInvalidDecl()); }
+};
+
+bool isCoroutine(const Stmt *body) { return isa_and_nonnull<CoroutineBodyStmt>(body); }
+
+} // namespace
+
+bool UnitBuilder::isBroken(const FunctionDecl *function) const {
+  if (function->isInvalidDecl())
+    return true;
+  if (unit.parseErrors.empty())
+    return false;
+  ErrorFinder finder;
+  finder.TraverseStmt(function->getBody());
+  if (const auto *constructor = dyn_cast<CXXConstructorDecl>(function))
+    for (const CXXCtorInitializer *initializer : constructor->inits())
+      finder.TraverseStmt(initializer->getInit());
+  return finder.found;
+}
+
+void UnitBuilder::lower(const FunctionDecl *function) {
+  const FunctionDecl *definition = nullptr;
+  if (!function->hasBody(definition) || !isProject(definition) || definition->isDependentContext())
+    return;
+  if (definition->isDefaulted() && !isa<CXXConstructorDecl>(definition))
+    return; // copies and moves are stores
+  if (const auto *constructor = dyn_cast<CXXConstructorDecl>(definition);
+      constructor && constructor->isDefaulted() && constructor->isCopyOrMoveConstructor())
+    return;
+  Function &entry = declare(definition);
+  if (entry.hasBody)
+    return;
+  if (isBroken(definition) || isCoroutine(definition->getBody())) {
+    unit.skippedFunctions.push_back(entry.name);
+    return;
+  }
+  FunctionLowering(*this, entry).lowerFunction(definition);
+}
+
+void UnitBuilder::lowerGlobals() {
+  if (globals.empty())
+    return;
+  std::string id = "globals@" + source.path(context.getSourceManager().getMainFileID()).str();
+  Function &entry = unit.functions[Name(id)];
+  entry.id = Name(id);
+  entry.name = "<globals>";
+  entry.resultType = types.id(context.VoidTy);
+  FunctionLowering(*this, entry).lowerGlobals(globals);
+  entry.where = source.token(globals.front()->getLocation());
+  unit.globalInit = entry.id;
+}
+
+void UnitBuilder::declareMembers(const CXXRecordDecl *record) {
+  Type &entry = unit.types[types.id(record)];
+  auto add = [&](const CXXMethodDecl *method) {
+    if (method->isDeleted() || isa<CXXDestructorDecl>(method))
+      return;
+    const auto *constructor = dyn_cast<CXXConstructorDecl>(method);
+    if (constructor ? constructor->isCopyOrMoveConstructor() : method->isImplicit())
+      return;
+    if (constructor && constructor->isImplicit() && !constructor->hasBody())
+      return;
+    (constructor ? entry.constructors : entry.methods).push_back(declare(method).id);
+  };
+  for (const Decl *member : record->decls()) {
+    if (const auto *method = dyn_cast<CXXMethodDecl>(member))
+      add(method);
+    else if (const auto *pattern = dyn_cast<FunctionTemplateDecl>(member))
+      for (const FunctionDecl *instance : pattern->specializations())
+        if (const auto *method = dyn_cast<CXXMethodDecl>(instance))
+          add(method);
+  }
+}
+
+void UnitBuilder::lowerRequested() {
+  for (bool more = true; more;) {
+    while (!pending.empty()) {
+      std::vector<const FunctionDecl *> batch;
+      batch.swap(pending);
+      for (const FunctionDecl *function : batch)
+        lower(function);
+    }
+    if (unit.globalInit.empty())
+      lowerGlobals();
+    for (const CXXRecordDecl *record : types.takeNewProjectRecords())
+      declareMembers(record);
+    more = !pending.empty();
+  }
+  for (auto records = types.takeNewProjectRecords(); !records.empty(); records = types.takeNewProjectRecords())
+    for (const CXXRecordDecl *record : records)
+      declareMembers(record);
+}
+
+} // namespace devicetidy::frontend

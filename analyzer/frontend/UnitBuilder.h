@@ -1,0 +1,55 @@
+//===- UnitBuilder.h - what all functions of one unit share -----*- C++ -*-===//
+#pragma once
+
+#include "analyzer/facts/Program.h"
+#include "analyzer/frontend/Lower.h"
+#include "analyzer/frontend/Naming.h"
+#include "analyzer/frontend/SourceFiles.h"
+#include "analyzer/frontend/Types.h"
+
+#include "clang/AST/ASTContext.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <vector>
+
+namespace devicetidy::frontend {
+
+class UnitBuilder {
+public:
+  UnitBuilder(clang::ASTContext &context, Unit &unit, const LowerOptions &options);
+
+  clang::ASTContext &context;
+  Unit &unit;
+  SourceFiles source;
+  Naming naming;
+  Types types;
+
+  /// Is this function written in project code (or an instantiation or an implicit member of what is)?
+  bool isProject(const clang::FunctionDecl *function);
+
+  /// The entry of `function` in the unit, with its signature; bodies are added by lowering.
+  Function &declare(const clang::FunctionDecl *function);
+
+  /// Entry of a global or static variable; returns its id.
+  Name global(const clang::VarDecl *variable);
+
+  /// Lowers `function` later, once, when it has a body here.
+  void request(const clang::FunctionDecl *function);
+  /// The variable is initialised by the synthetic function that initialises globals.
+  void requestGlobal(const clang::VarDecl *variable);
+  /// Lowers everything requested, including what that requests in turn.
+  void lowerRequested();
+
+private:
+  void lower(const clang::FunctionDecl *function);
+  void lowerGlobals();
+  void declareMembers(const clang::CXXRecordDecl *record);
+  bool isBroken(const clang::FunctionDecl *function) const;
+
+  std::vector<const clang::FunctionDecl *> pending;
+  llvm::DenseSet<const clang::Decl *> requested;
+  std::vector<const clang::VarDecl *> globals;
+  llvm::DenseSet<const clang::Decl *> requestedGlobals;
+};
+
+} // namespace devicetidy::frontend

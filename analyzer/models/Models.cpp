@@ -1,0 +1,149 @@
+#include "analyzer/models/Models.h"
+
+#include "ModelTables.inc"
+
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace devicetidy::models {
+namespace {
+
+Rule ruleOf(std::string_view word) {
+  static const std::map<std::string_view, Rule> rules = {
+      {"strict", Rule::Strict},     {"iterator", Rule::Iterator},    {"same_self", Rule::SameSelf},
+      {"tolerant", Rule::Tolerant}, {"index", Rule::Index},          {"index_put", Rule::IndexPut},
+      {"where", Rule::Where},       {"masked_fill", Rule::MaskedFill}, {"copy", Rule::Copy},
+      {"fill", Rule::Fill},         {"factory", Rule::Factory},      {"like", Rule::Like},
+      {"move", Rule::Move},         {"to_cpu", Rule::ToCpu},         {"to_cuda", Rule::ToCuda},
+      {"type_as", Rule::TypeAs},    {"pin_memory", Rule::PinMemory}, {"host", Rule::Host},
+      {"cpu_lengths", Rule::CpuLengths}, {"set_data", Rule::SetData}, {"rnn", Rule::Rnn},
+      {"container", Rule::Container}};
+  return rules.at(word);
+}
+
+Result resultOf(std::string_view word) {
+  static const std::map<std::string_view, Result> results = {{"common", Result::Common},
+                                                             {"self", Result::Self},
+                                                             {"cpu", Result::Cpu},
+                                                             {"none", Result::None},
+                                                             {"unknown", Result::Unknown}};
+  return results.at(word);
+}
+
+Rank0 rankOf(std::string_view word) {
+  static const std::map<std::string_view, Rank0> ranks = {
+      {"yes", Rank0::Yes},       {"no", Rank0::No},         {"unknown", Rank0::Unknown}, {"keep", Rank0::Keep},
+      {"common", Rank0::Common}, {"reduce", Rank0::Reduce}, {"loss", Rank0::Loss},       {"size", Rank0::Size}};
+  return ranks.at(word);
+}
+
+// "2.0" -> 200, "1.13" -> 113; `otherwise` when there is no bound.
+int versionNumber(std::string_view text, int otherwise) {
+  if (text.empty())
+    return otherwise;
+  int parts[2] = {0, 0};
+  int part = 0;
+  for (char c : text)
+    if (c == '.')
+      ++part;
+    else if (part < 2)
+      parts[part] = parts[part] * 10 + (c - '0');
+  return parts[0] * 100 + parts[1];
+}
+
+struct VersionedOp {
+  Op op;
+  int since, until;
+};
+using OpTable = std::unordered_map<std::string_view, std::vector<VersionedOp>>;
+
+template <typename Row> Op opOf(std::string_view name, const Row &row) {
+  return {name, ruleOf(row.rule), resultOf(row.result), rankOf(row.rank0), row.loss == "yes", {}};
+}
+
+const Op *find(const OpTable &table, std::string_view name, TorchVersion version) {
+  auto found = table.find(name);
+  if (found == table.end())
+    return nullptr;
+  const int wanted = version.major * 100 + version.minor;
+  for (const VersionedOp &entry : found->second)
+    if (entry.since <= wanted && wanted <= entry.until)
+      return &entry.op;
+  return nullptr;
+}
+
+} // namespace
+
+const Op *atenOp(std::string_view name, TorchVersion version) {
+  static const OpTable table = [] {
+    OpTable ops;
+    for (const auto &row : tables::kAtenOps)
+      ops[row.op].push_back({opOf(row.op, row), versionNumber(row.since, 0), versionNumber(row.until, 99999)});
+    return ops;
+  }();
+  return find(table, name, version);
+}
+
+const Op *functional(std::string_view name, TorchVersion version) {
+  static const OpTable table = [] {
+    OpTable ops;
+    for (const auto &row : tables::kNnFunctional) {
+      Op op = opOf(row.op, row);
+      op.optionTensors = row.option_tensors;
+      ops[row.op].push_back({op, versionNumber(row.since, 0), versionNumber(row.until, 99999)});
+    }
+    return ops;
+  }();
+  return find(table, name, version);
+}
+
+const Module *module(std::string_view name) {
+  static const std::unordered_map<std::string_view, Module> table = [] {
+    std::unordered_map<std::string_view, Module> modules;
+    for (const auto &row : tables::kNnModules)
+      modules[row.module] = {opOf(row.module, row), row.params == "yes", row.params == "weight"};
+    return modules;
+  }();
+  auto found = table.find(name);
+  return found == table.end() ? nullptr : &found->second;
+}
+
+Api api(std::string_view qualifiedName) {
+  static const std::unordered_map<std::string_view, Api> table = [] {
+    std::unordered_map<std::string_view, Api> names;
+    for (const auto &row : tables::kTorchApi)
+      names.emplace(row.api, Api{row.role, row.detail});
+    return names;
+  }();
+  auto found = table.find(qualifiedName);
+  return found == table.end() ? Api{} : found->second;
+}
+
+std::string_view typeKind(std::string_view templateName) {
+  static const std::unordered_map<std::string_view, std::string_view> table = [] {
+    std::unordered_map<std::string_view, std::string_view> kinds;
+    for (const auto &row : tables::kLibraryTypes)
+      kinds.emplace(row.type, row.kind);
+    return kinds;
+  }();
+  auto found = table.find(templateName);
+  return found == table.end() ? std::string_view() : found->second;
+}
+
+bool isDistributed(std::string_view name, std::string_view role) {
+  for (const auto &row : tables::kDistributed)
+    if (row.api == name && row.role == role)
+      return true;
+  return false;
+}
+
+std::string_view findDistributed(std::string_view text, std::string_view role) {
+  for (const auto &row : tables::kDistributed)
+    if (row.role == role && text.find(row.api) != std::string_view::npos)
+      return row.api;
+  return {};
+}
+
+} // namespace devicetidy::models

@@ -1,0 +1,60 @@
+//===- Models.h - what LibTorch does, by name -------------------*- C++ -*-===//
+//
+// Look-ups over the tables in data/*.csv. The words of the tables are explained in embed.py. No clang, no LLVM: the
+// runtime shim links this too.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace devicetidy::models {
+
+struct TorchVersion {
+  int major = 0;
+  int minor = 0;
+};
+
+enum class Rule : unsigned char {
+  Strict, Iterator, SameSelf, Tolerant, Index, IndexPut, Where, MaskedFill, Copy, Fill, Factory, Like, Move, ToCpu,
+  ToCuda, TypeAs, PinMemory, Host, CpuLengths, SetData, Rnn, Container,
+};
+enum class Result : unsigned char { Common, Self, Cpu, None, Unknown };
+enum class Rank0 : unsigned char { Yes, No, Unknown, Keep, Common, Reduce, Loss, Size };
+
+struct Op {
+  std::string_view name;
+  Rule rule = Rule::SameSelf;
+  Result result = Result::Unknown;
+  Rank0 rank0 = Rank0::Unknown;
+  bool isLoss = false;
+  std::string_view optionTensors; ///< functional options that hold tensors: "weight;pos_weight"
+};
+
+struct Module {
+  Op forward;
+  bool hasParameters = false;
+  bool hasOptionalWeight = false; ///< a loss whose options may hold tensors
+};
+
+/// The rule of an ATen operator by base name ("add_", "operator+"); null when it is not modelled for this version.
+const Op *atenOp(std::string_view name, TorchVersion version);
+/// The rule of a torch::nn::functional function; null when not modelled.
+const Op *functional(std::string_view name, TorchVersion version);
+/// A torch::nn module by class name without Impl; null when not modelled.
+const Module *module(std::string_view name);
+/// Role of a qualified LibTorch name ("torch::cuda::is_available" -> "is_available"), empty when it has none.
+struct Api {
+  std::string_view role;
+  std::string_view detail;
+};
+Api api(std::string_view qualifiedName);
+/// Kind of a library class template ("std::vector" -> "list"), empty when unknown.
+std::string_view typeKind(std::string_view templateName);
+/// Does `name` have `role` in distributed.csv?
+bool isDistributed(std::string_view name, std::string_view role);
+/// The first name of `role` that occurs in `text`, empty when none does.
+std::string_view findDistributed(std::string_view text, std::string_view role);
+
+} // namespace devicetidy::models

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""embed.py OUTPUT.inc CSV...: checks the model tables and turns them into one C++ source of constexpr arrays.
+
+Each table is recognised by its file name. Rows are sorted by their first column, so that a lookup may
+search by halves.
+
+What the words mean
+  rule     strict       every tensor argument (also in lists and optionals) on one device, with no exception
+                        for 0-dim CPU tensors
+           iterator     as strict, but one 0-dim CPU input may meet CUDA tensors; an output or in-place self
+                        may not
+           same_self    the devices of further tensors do not matter: the result is where the first tensor is
+           tolerant     takes tensors of any devices; `result` says where the outcome is
+           index        the indices are on the CPU or on self's device
+           index_put    indices anywhere; a value that is not 0-dim on self's device; basic indices copy
+                        across devices
+           where        as strict, but 0-dim tensors of any device are moved to the others
+           masked_fill  the first two tensors on one device, a further 0-dim tensor anywhere
+           copy, fill   the source may be anywhere, the result stays with self
+           factory      no tensor: the CPU unless options or a device argument say otherwise
+           like         where the first tensor is unless options or a device argument say otherwise
+           move         Tensor::to; to_cpu, to_cuda, type_as, pin_memory are its fixed forms
+           host         returns no tensor
+           cpu_lengths  the second tensor, if there is one, must be on the CPU; the result is where the
+                        first is
+           set_data     rebinds the storage of the first tensor
+           rnn          strict over input, hidden state and parameters; batch_sizes on the CPU; the result
+                        is a tuple
+           container    a module that runs other modules, or holds them or parameters
+  result   common (the one device of the arguments), self (the first tensor's), cpu, none (no tensor), unknown
+  rank0    is the result 0-dim? yes, no, unknown; keep: as the first tensor; common: when all inputs are;
+           reduce: when called with no dim argument; loss: unless the reduction is none; size: when the
+           size is empty
+  loss     yes for losses
+  kind     what a library class holds; explained at the top of library_types.csv
+  role     torch_api.csv and distributed.csv: what a name is for; `detail` narrows it
+  params   yes: owns parameters or buffers; no; weight: a loss with optional tensors given by its options
+"""
+import csv
+import os
+import sys
+
+RULES = set("strict iterator same_self tolerant index index_put where masked_fill copy fill factory like "
+            "move to_cpu to_cuda type_as pin_memory host cpu_lengths set_data rnn container".split())
+RESULTS = set("common self cpu none unknown".split())
+RANKS = set("yes no unknown keep common reduce loss size".split())
+YES_NO = {"yes", "no"}
+API_ROLES = set("factory like options op is_available device_count manual_seed load_module load_tensor save "
+                "jit_load jit_module module_to module_parameters register_module register_parameter "
+                "register_buffer module_clone data_loader dataset transform clip_grad_norm "
+                "parameters_to_vector vector_to_parameters pack_sequence pad_packed_sequence synchronize "
+                "no_effect init_inplace optimizer guard set_device current_device device_of".split())
+TYPE_KINDS = set("tensor device options string list map pair tuple pointer holder any_module optional "
+                 "wrapper scalar function example".split())
+DISTRIBUTED_ROLES = set("init rank launcher python_init map_value loader".split())
+
+
+class Table:
+    """Shape of one CSV file: names in C++, columns, the words a column may hold, and what must be unique."""
+
+    def __init__(self, array, struct, columns, words, key):
+        self.array = array
+        self.struct = struct
+        self.columns = columns.split()
+        self.words = words
+        self.key = key
+
+
+OP_WORDS = {"rule": RULES, "result": RESULTS, "rank0": RANKS, "loss": YES_NO}
+TABLES = {
+    "aten_ops.csv": Table("kAtenOps", "AtenOpRow", "op rule result rank0 loss since until source", OP_WORDS,
+                          ["op"]),
+    "nn_modules.csv": Table("kNnModules", "NnModuleRow",
+                            "module params rule result rank0 loss buffers source",
+                            dict(OP_WORDS, params=YES_NO | {"weight"}), ["module"]),
+    "nn_functional.csv": Table("kNnFunctional", "NnFunctionalRow",
+                               "op rule result rank0 loss option_tensors since until source", OP_WORDS,
+                               ["op"]),
+    "torch_api.csv": Table("kTorchApi", "TorchApiRow", "api role detail source", {"role": API_ROLES},
+                           ["api", "role"]),
+    "distributed.csv": Table("kDistributed", "DistributedRow", "api role source", {"role": DISTRIBUTED_ROLES},
+                             ["api", "role"]),
+    "library_types.csv": Table("kLibraryTypes", "LibraryTypeRow", "type kind source", {"kind": TYPE_KINDS},
+                               ["type"]),
+}
+
+
+def fail(path, line, message):
+    sys.exit("%s:%d: %s" % (path, line, message))
+
+
+def version(text, otherwise, path, line):
+    """A torch version as a tuple of numbers, for comparing."""
+    if not text:
+        return otherwise
+    try:
+        return tuple(int(part) for part in text.split("."))
+    except ValueError:
+        return fail(path, line, "bad version '%s'" % text)
+
+
+def checkRow(table, path, line, row):
+    """Words, source and version bounds of one row."""
+    for column, words in table.words.items():
+        if row[column] not in words:
+            fail(path, line, "unknown %s '%s'" % (column, row[column]))
+    if not row[table.key[0]]:
+        fail(path, line, "empty %s" % table.key[0])
+    if not row["source"]:
+        fail(path, line, "missing source")
+    for cell in row.values():
+        if any(ord(char) < 32 or ord(char) > 126 for char in cell):
+            fail(path, line, "only printable ASCII is allowed")
+    since = version(row.get("since", ""), (0,), path, line)
+    return since, version(row.get("until", ""), (10**6,), path, line)
+
+
+def checkUnique(path, table, numbered):
+    """A key may come back only with version bounds that do not overlap."""
+    seen = {}
+    for line, row, (since, until) in numbered:
+        key = tuple(row[column] for column in table.key)
+        for otherLine, (otherSince, otherUntil) in seen.get(key, []):
+            if since <= otherUntil and otherSince <= until:
+                fail(path, line, "duplicate %s, first at line %d" % (" ".join(key), otherLine))
+        seen.setdefault(key, []).append((line, (since, until)))
+
+
+def readTable(path):
+    """(table, sorted rows) of a CSV file, after all checks."""
+    table = TABLES.get(os.path.basename(path))
+    if not table:
+        fail(path, 1, "no model table has this name")
+    header, numbered = None, []
+    with open(path, newline="", encoding="utf-8") as file:
+        for line, text in enumerate(file, 1):
+            if text.startswith("#") or not text.strip():
+                continue
+            cells = next(csv.reader([text.rstrip("\r\n")]))
+            if header is None:
+                header = cells
+                if header != table.columns:
+                    fail(path, line, "the header must be " + ",".join(table.columns))
+                continue
+            if len(cells) != len(header):
+                fail(path, line, "%d cells where %d are needed" % (len(cells), len(header)))
+            row = dict(zip(header, cells))
+            numbered.append((line, row, checkRow(table, path, line, row)))
+    if not numbered:
+        fail(path, 1, "no rows")
+    checkUnique(path, table, numbered)
+    numbered.sort(key=lambda item: ([item[1][column] for column in table.key], item[2]))
+    return table, [row for _, row, _ in numbered]
+
+
+def literal(text):
+    return '"%s"' % text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def renderStruct(table):
+    members = "".join("  std::string_view %s;\n" % column for column in table.columns)
+    return "struct %s {\n%s};\n" % (table.struct, members)
+
+
+def renderRows(table, rows):
+    lines = ["    {%s},\n" % ", ".join(literal(row[column]) for column in table.columns) for row in rows]
+    return "inline constexpr %s %s[] = {\n%s};\n" % (table.struct, table.array, "".join(lines))
+
+
+def render(paths):
+    parts = ["// Generated by embed.py from the model tables; do not edit.\n#pragma once\n\n",
+             "#include <string_view>\n\n", "namespace devicetidy::models::tables {\n"]
+    for path in paths:
+        table, rows = readTable(path)
+        parts += ["\n", renderStruct(table), "\n", renderRows(table, rows)]
+    parts.append("\n} // namespace devicetidy::models::tables\n")
+    return "".join(parts)
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit("usage: embed.py OUTPUT.inc CSV...")
+    text = render(sys.argv[2:])
+    with open(sys.argv[1], "w", encoding="utf-8") as file:
+        file.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

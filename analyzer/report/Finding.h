@@ -1,0 +1,40 @@
+//===- Finding.h - what a check found, as plain values ----------*- C++ -*-===//
+//
+// A finding holds no text for the user: names, devices and places only. Describe.h makes the sentences.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/solve/Solution.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace devicetidy {
+
+/// A place that belongs to the story of a finding; `key` picks its sentence from the registry.
+struct RelatedPlace {
+  std::string key;
+  Location where;
+};
+
+struct Finding {
+  std::string check; ///< name of the check, as in the registry
+  Level level = Level::Definite;
+  Location where;
+  std::string operation;
+  std::vector<PlacedOperand> operands; ///< the one that fixes the device, then the one that should be moved
+  std::vector<Step> origin;            ///< where the offending value comes from, oldest first
+  std::vector<RelatedPlace> related;   ///< in the order in which they are told
+  std::vector<CallSite> callers;       ///< innermost first
+  std::map<std::string, std::string> fields; ///< further fields of the check's templates
+  std::string fix;                           ///< expression that repairs the code, may be empty
+  Location fixAt;                            ///< what `fix` replaces
+};
+
+/// Orders findings by file, line, column and check, and keeps the surest of those that say the same thing in
+/// the same place: programs share code, and translation units share headers.
+void sortAndMerge(std::vector<Finding> &findings);
+
+} // namespace devicetidy

@@ -1,0 +1,44 @@
+//===- Source.h - source lines, as they can be printed ----------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/facts/Location.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace devicetidy {
+
+/// Reads files on demand and hands out their lines.
+class SourceCache {
+public:
+  /// Line `number` (from 1) of `file` without its line end, or nothing when there is no such line.
+  std::optional<std::string_view> line(Name file, std::uint32_t number);
+
+private:
+  struct File {
+    std::string text;
+    std::vector<std::size_t> starts;
+  };
+  const File &load(Name file);
+  std::map<Name, File> files;
+};
+
+/// `text` as valid UTF-8 without control characters: bytes that are no UTF-8 become U+FFFD.
+std::string printable(std::string_view text);
+
+/// A source line with the marker line below it.
+struct Snippet {
+  std::string source;
+  std::string marks;
+};
+
+/// Draws a caret under byte column `caret` (from 1) of `line` and tildes under `ranges` (byte columns, end
+/// exclusive). Tabs are expanded; of a very long line only the part around the caret is shown.
+Snippet drawSnippet(std::string_view line, std::uint32_t caret,
+                    const std::vector<std::pair<std::uint32_t, std::uint32_t>> &ranges);
+
+} // namespace devicetidy

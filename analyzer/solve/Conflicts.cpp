@@ -1,0 +1,128 @@
+//===- Conflicts.cpp - operations whose tensors must share a device ---===//
+#include "analyzer/solve/Machine.h"
+#include "analyzer/solve/Registers.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+struct Placed {
+  const TensorUse *use;
+  Placement placement;
+  int rank;
+};
+
+Level levelOf(Verdict verdict) {
+  return verdict == Verdict::Definite ? Level::Definite : verdict == Verdict::Likely ? Level::Likely : Level::Latent;
+}
+
+PlacedOperand describe(const Machine &machine, const Row &row, const Call &call, const Placed &placed) {
+  PlacedOperand result;
+  const Operand *operand = placed.use->operand;
+  result.text = !placed.use->text.empty() ? placed.use->text : operand ? operand->text.str() : std::string();
+  result.where = operand && operand->where.valid() ? operand->where : call.fact.where;
+  result.device = placed.placement.describe();
+  result.witness = steps(machine.memory.historyOf(row, placed.use->tensor));
+  if (placed.use->owner && placed.use->owner->step.kind == StepKind::Member)
+    result.witness.push_back(placed.use->owner->step);
+  return result;
+}
+
+// 0-dim CPU tensors may meet CUDA tensors in pointwise operations; a rank nobody knows is given the benefit.
+bool isCpuScalar(const Placed &placed) {
+  return placed.placement.kind == PlacementKind::Cpu && (placed.rank == 0 || placed.rank == unknownRank);
+}
+
+// The operand to move is the one on the CPU, or the later one.
+bool shouldMoveFirst(const Placed &a, const Placed &b) {
+  return a.placement.kind == PlacementKind::Cpu && b.placement.kind != PlacementKind::Cpu;
+}
+
+} // namespace
+
+History Machine::note(History before, StepKind kind, Location where, std::string subject, std::string device) const {
+  Step step;
+  step.kind = kind;
+  step.where = where;
+  step.subject = std::move(subject);
+  step.device = std::move(device);
+  return extend(std::move(before), std::move(step));
+}
+
+void Machine::collectTensors(const Row &row, const Value &value, std::vector<Value> &out, std::size_t limit) const {
+  if (out.size() >= limit)
+    return;
+  switch (value->kind) {
+  case ValueKind::Tensor:
+    out.push_back(value);
+    return;
+  case ValueKind::List:
+    for (const auto *list : {&value->elements, &value->summary})
+      for (const Value &element : *list)
+        collectTensors(row, element, out, limit);
+    return;
+  case ValueKind::Record:
+    // Tuples of tensors (LSTM states), and the options of torch::nn functions that hold tensors (class weights).
+    if (types.classOf(value->type) == TypeClass::Tuple || types.classOf(value->type) == TypeClass::Pair ||
+        value->type.view().substr(0, 11) == "torch::nn::")
+      for (const auto &[name, field] : value->fields)
+        collectTensors(row, field, out, limit);
+    return;
+  default:
+    return;
+  }
+}
+
+Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses, const Requirement &requirement) {
+  std::vector<Placed> placed;
+  for (const TensorUse &use : uses)
+    placed.push_back({&use, memory.placementOf(call.row, use.tensor), memory.rankOf(call.row, use.tensor)});
+  auto exempt = [&](std::size_t i) {
+    return requirement.cpuScalars && !(i == 0 && requirement.firstIsOutput) && isCpuScalar(placed[i]);
+  };
+  Verdict worst = Verdict::Same;
+  std::size_t worstA = 0, worstB = 0;
+  for (std::size_t i = 0; i < placed.size(); ++i)
+    for (std::size_t j = i + 1; j < placed.size(); ++j) {
+      if (exempt(i) || exempt(j))
+        continue;
+      const Verdict verdict = compare(placed[i].placement, placed[j].placement, programSetsDevice);
+      if (verdict > worst) {
+        worst = verdict;
+        worstA = i;
+        worstB = j;
+      }
+    }
+  if (worst >= Verdict::Likely || (worst == Verdict::Latent && reportLatent)) {
+    const bool swap = !requirement.isLoss && shouldMoveFirst(placed[worstA], placed[worstB]);
+    const Placed &first = placed[swap ? worstB : worstA], &second = placed[swap ? worstA : worstB];
+    Conflict conflict;
+    conflict.level = levelOf(worst);
+    conflict.where = call.fact.where;
+    conflict.operation = requirement.operation;
+    conflict.isLoss = requirement.isLoss;
+    conflict.first = describe(*this, call.row, call, first);
+    conflict.second = describe(*this, call.row, call, second);
+    conflict.functionId = call.frame.function.id.str();
+    for (const Frame *frame = &call.frame; frame->caller && frame->call; frame = frame->caller)
+      conflict.callers.push_back({frame->call->where, frame->function.name.str()});
+    if (first.use->text.empty() && second.use->text.empty() && !conflict.first.text.empty())
+      conflict.fix = conflict.second.text + ".to(" + conflict.first.text + ".device())";
+    solution.conflicts.push_back(std::move(conflict));
+  }
+  if (worst >= Verdict::Latent)
+    return worst == Verdict::Latent && !placed.empty() ? placed[0].placement : Placement::unknown();
+  // One device: that of the first tensor that is known and is no CPU scalar among CUDA tensors.
+  Placement common = placed.empty() ? Placement::unknown() : placed[0].placement;
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    if (!placed[i].placement.isKnown())
+      return Placement::unknown();
+    if (exempt(i) && placed[i].placement.kind == PlacementKind::Cpu)
+      continue;
+    return placed[i].placement;
+  }
+  return common;
+}
+
+} // namespace devicetidy

@@ -1,0 +1,294 @@
+//===- Devices.cpp - c10::Device, TensorOptions, guards -------------===//
+#include "analyzer/solve/Devices.h"
+
+#include "analyzer/solve/Registers.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+const Name guardField("@device before");
+
+bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+
+Value makeDevice(Call &call, std::size_t from) {
+  Machine &machine = call.machine;
+  if (call.fact.operands.size() <= from)
+    return deviceValue(Placement::cpu());
+  Value first = call.operand(from);
+  std::optional<Placement> device = deviceOf(machine, call.row, first);
+  if (!device)
+    return is(first, ValueKind::Unknown) ? unknownValue() : deviceValue(Placement::unknown());
+  if (device->kind == PlacementKind::Cuda && call.fact.operands.size() > from + 1) {
+    Value index = call.operand(from + 1);
+    if (is(index, ValueKind::Scalar)) {
+      Term term = call.row.resolve(index->term);
+      if (constantOf(term) != -1)
+        device->index = term;
+    } else if (!is(index, ValueKind::Null)) {
+      device->index = machine.freshScalar(call);
+    }
+    device->text = call.fact.operands[from + 1].text;
+  }
+  return deviceValue(*device, first->history);
+}
+
+Value makeOptions(Call &call, const std::vector<Value> &args) {
+  for (const Value &arg : args) {
+    if (is(arg, ValueKind::Options))
+      return arg;
+    if (is(arg, ValueKind::Unknown) && args.size() == 1)
+      return arg;
+    if (is(arg, ValueKind::Scalar) && !textOf(arg->term))
+      continue;
+    if (std::optional<Placement> device = deviceOf(call.machine, call.row, arg))
+      return optionsValue(&*device, arg->history);
+  }
+  return optionsValue(nullptr);
+}
+
+// Options builder methods: device(...) sets the device, everything else keeps it.
+std::optional<Outcomes> modelOptions(Call &call, std::string_view method) {
+  Value options = call.object();
+  if (method == "device" || method == "device_opt") {
+    if (call.argCount() == 0)
+      return call.done(is(options, ValueKind::Options)
+                           ? deviceValue(options->hasDevice ? options->placement : Placement::cpu(), options->history)
+                           : unknownValue());
+    Value made = makeOptions(call, {makeDevice(call, 1)});
+    return call.done(made);
+  }
+  if (method == "device_index" && call.argCount() == 1) {
+    Value index = call.arg(0);
+    if (!is(index, ValueKind::Scalar))
+      return call.done(unknownValue());
+    Placement placement = Placement::cuda(call.row.resolve(index->term));
+    placement.text = call.fact.operands[1].text;
+    return call.done(optionsValue(&placement));
+  }
+  if (method == "pinned_memory" && is(options, ValueKind::Options))
+    return call.done(optionsValue(options->hasDevice ? &options->placement : nullptr, options->history, true));
+  if (method == "has_device" && is(options, ValueKind::Options))
+    return call.done(scalarValue(intTerm(options->hasDevice)));
+  if (method == "merge_in" || method == "merge_memory_format") {
+    Value other = call.argCount() ? call.arg(0) : options;
+    return call.done(is(other, ValueKind::Options) && other->hasDevice ? other : options);
+  }
+  if (call.machine.types.classOf(call.resultType()) == TypeClass::Options)
+    return call.done(options);
+  return call.done(call.machine.unknownResult(call));
+}
+
+std::optional<Outcomes> modelDeviceMethod(Call &call, std::string_view method) {
+  Value object = call.object();
+  std::optional<Placement> device = deviceOf(call.machine, call.row, object);
+  if (!device)
+    return call.done(call.machine.unknownResult(call));
+  Placement placement = call.row.resolve(*device);
+  if (method == "is_cuda")
+    return call.done(scalarValue(isCudaTerm(placement)));
+  if (method == "is_cpu")
+    return call.done(scalarValue(sameDeviceTerm(placement, Placement::cpu())));
+  if (method == "type") {
+    if (placement.kind == PlacementKind::Cuda)
+      placement.index = currentCudaIndex();
+    return call.done(deviceValue(placement, object->history));
+  }
+  if (method == "index" && placement.kind == PlacementKind::Cuda)
+    return call.done(scalarValue(placement.index));
+  if (method == "index" && placement.kind == PlacementKind::Cpu)
+    return call.done(scalarValue(intTerm(-1)));
+  if (method == "set_index" && placement.kind == PlacementKind::Cuda && is(call.arg(0), ValueKind::Scalar)) {
+    placement.index = call.arg(0)->term;
+    call.machine.memory.write(call.row, call.objectAddress(), deviceValue(placement));
+    return call.done(unknownValue());
+  }
+  if ((method == "operator==" || method == "operator!=") && call.argCount() == 1) {
+    std::optional<Placement> other = deviceOf(call.machine, call.row, call.arg(0));
+    if (!other)
+      return call.done(call.machine.unknownResult(call));
+    Term equal = sameDeviceTerm(placement, call.row.resolve(*other));
+    return call.done(scalarValue(method == "operator==" ? equal : notTerm(equal)));
+  }
+  return call.done(call.machine.unknownResult(call));
+}
+
+void makeCurrent(Call &call, const Value &device) {
+  Term index = nullptr;
+  if (std::optional<Placement> placement = deviceOf(call.machine, call.row, device)) {
+    Placement resolved = call.machine.concrete(call.row, *placement);
+    if (resolved.kind == PlacementKind::Cuda)
+      index = resolved.index;
+    else if (resolved.kind == PlacementKind::Symbol)
+      index = applyTerm("index of", {resolved.index});
+    else
+      return;
+  } else if (is(device, ValueKind::Scalar)) {
+    index = call.row.resolve(device->term);
+  } else {
+    index = call.machine.freshScalar(call);
+  }
+  call.row.currentDevice = index;
+}
+
+} // namespace
+
+std::optional<Placement> parseDevice(std::string_view text) {
+  std::string_view type = text.substr(0, text.find(':'));
+  std::string_view index = text.size() > type.size() ? text.substr(type.size() + 1) : std::string_view();
+  if (type == "cpu")
+    return Placement::cpu();
+  if (type == "cuda" || type == "gpu") {
+    if (index.empty())
+      return Placement::cuda(currentCudaIndex());
+    std::int64_t number = 0;
+    for (char c : index) {
+      if (c < '0' || c > '9' || number > 1000)
+        return std::nullopt;
+      number = number * 10 + (c - '0');
+    }
+    return Placement::cuda(intTerm(number));
+  }
+  for (std::string_view other : {"mps", "xpu", "meta", "xla", "hip", "vulkan", "hpu", "privateuseone"})
+    if (type == other)
+      return Placement::other(Name(other));
+  return std::nullopt;
+}
+
+std::optional<Placement> deviceOf(const Machine &machine, const Row &row, const Value &value) {
+  switch (value->kind) {
+  case ValueKind::Device:
+    return row.resolve(value->placement);
+  case ValueKind::Options:
+    return value->hasDevice ? std::optional<Placement>(row.resolve(value->placement)) : std::nullopt;
+  case ValueKind::Tensor:
+    return machine.memory.placementOf(row, value);
+  case ValueKind::Scalar: {
+    Term term = row.resolve(value->term);
+    if (std::optional<Name> text = textOf(term)) {
+      if (std::optional<Placement> parsed = parseDevice(text->view()))
+        return parsed;
+      return std::nullopt;
+    }
+    if (constantOf(term))
+      return std::nullopt;
+    return Placement::symbol(SymbolRole::DeviceChoice, term, "a device chosen at run time");
+  }
+  default:
+    return std::nullopt;
+  }
+}
+
+Term isCudaTerm(const Placement &device) {
+  switch (device.kind) {
+  case PlacementKind::Cuda:
+    return intTerm(1);
+  case PlacementKind::Cpu:
+  case PlacementKind::Other:
+    return intTerm(0);
+  default:
+    return device.index ? applyTerm("is_cuda", {deviceTerm(device)}) : symbolTerm("is_cuda of an unknown tensor");
+  }
+}
+
+Term sameDeviceTerm(const Placement &a, const Placement &b) {
+  if (!a.isKnown() || !b.isKnown())
+    return symbolTerm("same device of an unknown tensor");
+  if (a == b)
+    return intTerm(1);
+  if (a.kind == PlacementKind::Symbol || b.kind == PlacementKind::Symbol) {
+    const Placement &symbol = a.kind == PlacementKind::Symbol ? a : b;
+    const Placement &other = a.kind == PlacementKind::Symbol ? b : a;
+    if (other.kind == PlacementKind::Cpu)
+      return notTerm(isCudaTerm(symbol));
+    if (other.kind == PlacementKind::Cuda && other.index == currentCudaIndex())
+      return isCudaTerm(symbol);
+    return applyTerm("==", {deviceTerm(a), deviceTerm(b)});
+  }
+  if (a.kind != b.kind)
+    return intTerm(0);
+  if (a.kind == PlacementKind::Cuda && constantOf(a.index) && constantOf(b.index))
+    return intTerm(0);
+  return applyTerm("==", {deviceTerm(a), deviceTerm(b)});
+}
+
+std::optional<Value> optionsArgument(const Call &call, std::size_t from) {
+  for (std::size_t i = from; i < call.fact.operands.size(); ++i) {
+    Value value = call.operand(i);
+    const TypeClass type = call.machine.types.classOf(call.fact.operands[i].type);
+    if (is(value, ValueKind::Options))
+      return value;
+    if (is(value, ValueKind::Device))
+      return optionsValue(&value->placement, value->history);
+    // Options that nobody knows may name any device.
+    if (is(value, ValueKind::Unknown) && (type == TypeClass::Options || type == TypeClass::Device))
+      return value;
+  }
+  return std::nullopt;
+}
+
+Placement Machine::concrete(const Row &row, Placement placement) const {
+  placement = row.resolve(placement);
+  if (placement.kind == PlacementKind::Cuda && placement.index == currentCudaIndex())
+    placement.index = row.currentDevice;
+  return placement;
+}
+
+std::optional<Outcomes> modelDevices(Call &call) {
+  std::string_view name = call.fact.name.view();
+  if (startsWith(name, "c10::TensorOptions::"))
+    return modelOptions(call, name.substr(20));
+  if (startsWith(name, "c10::Device::"))
+    return modelDeviceMethod(call, name.substr(13));
+  const models::Api api = models::api(name);
+  if (api.role == "options" || name == "c10::device" || name == "c10::dtype" || name == "c10::layout" ||
+      name == "c10::requires_grad" || name == "c10::device_index") {
+    if (name == "c10::device" || name == "torch::device" || name == "at::device")
+      return call.done(makeOptions(call, {makeDevice(call, 0)}));
+    if (name == "c10::device_index" && is(call.operand(0), ValueKind::Scalar)) {
+      Placement placement = Placement::cuda(call.row.resolve(call.operand(0)->term));
+      return call.done(optionsValue(&placement));
+    }
+    return call.done(optionsValue(nullptr));
+  }
+  if (api.role == "is_available")
+    return call.done(scalarValue(call.row.resolve(symbolTerm("a CUDA device is available"))));
+  if (api.role == "device_count")
+    return call.done(scalarValue(call.row.resolve(symbolTerm("number of CUDA devices"))));
+  if (api.role == "set_device") {
+    makeCurrent(call, call.operand(0));
+    return call.done(unknownValue());
+  }
+  if (api.role == "current_device")
+    return call.done(scalarValue(call.row.currentDevice));
+  if (api.role == "device_of") {
+    std::optional<Placement> device = deviceOf(call.machine, call.row, call.operand(0));
+    return call.done(device ? deviceValue(*device) : unknownValue());
+  }
+  return std::nullopt;
+}
+
+// Constructors of devices, options and guards; `args` are values.
+std::optional<Value> constructDevice(Call &call, Name type, const std::vector<Value> &args) {
+  switch (call.machine.types.classOf(type)) {
+  case TypeClass::Device:
+    if (call.fact.kind == FactKind::Construct)
+      return makeDevice(call, 1);
+    return args.empty() ? deviceValue(Placement::cpu()) : args[0];
+  case TypeClass::Options:
+    return makeOptions(call, args);
+  default:
+    break;
+  }
+  const Type *record = call.machine.program.type(type);
+  std::string_view name = record ? record->templateName.view() : type.view();
+  if (models::api(name).role != "guard")
+    return std::nullopt;
+  std::map<Name, Value> fields{{guardField, scalarValue(call.row.currentDevice)}};
+  if (!args.empty())
+    makeCurrent(call, args[0]);
+  return recordValue(type, std::move(fields));
+}
+
+} // namespace devicetidy

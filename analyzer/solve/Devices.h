@@ -1,0 +1,19 @@
+//===- Devices.h - devices and options as values ----------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/solve/Machine.h"
+
+namespace devicetidy {
+
+/// The device a value stands for: a Device, options with a device, a device string, a tensor; nothing when it is none.
+std::optional<Placement> deviceOf(const Machine &machine, const Row &row, const Value &value);
+/// Parses "cpu", "cuda", "cuda:1", "mps" ...
+std::optional<Placement> parseDevice(std::string_view text);
+/// Condition "a and b are one device".
+Term sameDeviceTerm(const Placement &a, const Placement &b);
+/// Condition "the device is a CUDA device".
+Term isCudaTerm(const Placement &device);
+/// The device the options or device argument of a factory asks for; nothing when there is none.
+std::optional<Value> optionsArgument(const Call &call, std::size_t from);
+
+} // namespace devicetidy

@@ -1,0 +1,146 @@
+#include "analyzer/solve/Entries.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+class Entries {
+public:
+  Entries(Machine &machine, const Usage &usage) : machine(machine), usage(usage) {}
+
+  void runAll() {
+    runGlobals();
+    std::vector<const Function *> mains, roots, rest;
+    for (Name id : machine.program.order) {
+      const Function *function = machine.program.function(id);
+      if (!function->hasBody || isGlobalInit(id))
+        continue;
+      (function->isMain ? mains : usage.called.count(id) || function->isLambda ? rest : roots).push_back(function);
+    }
+    for (const auto *group : {&mains, &roots, &rest})
+      for (const Function *function : *group)
+        if (group == &mains || !machine.entered.count(function))
+          run(*function);
+  }
+
+private:
+  bool isGlobalInit(Name id) const {
+    const auto &inits = machine.program.globalInits;
+    return std::find(inits.begin(), inits.end(), id) != inits.end();
+  }
+
+  void runGlobals() {
+    for (Name id : machine.program.globalInits)
+      if (const Function *function = machine.program.function(id)) {
+        machine.factsRun = 0;
+        Frame frame{*function};
+        Outcomes outcomes = machine.run(frame, base);
+        if (outcomes.empty())
+          continue;
+        base = std::move(outcomes.front().row);
+        machine.memory.dropLocals(base, 0);
+        base.registers.clear();
+        base.expressionEnded = false;
+      }
+  }
+
+  Row bindParameters(const Function &function, Row row) {
+    for (std::uint32_t i = 0; i < function.paramCount; ++i) {
+      const Variable &parameter = function.locals[i];
+      const Term origin = applyTerm("parameter", {textTerm(function.id), intTerm(i)});
+      const RootId root = machine.memory.local(0, i, parameter);
+      Value value = parameter.isReference
+                        ? addressValue({machine.memory.outside(origin, parameter.type, parameter.name), nullptr})
+                        : machine.memory.symbolic(parameter.type, origin, parameter.name);
+      row.store.set(root, located(value, parameter.where));
+    }
+    return row;
+  }
+
+  // The first step of a parameter's story is its declaration.
+  static Value located(const Value &value, Location where) {
+    if (!value->history)
+      return value;
+    Step step = value->history->step;
+    step.where = where;
+    return withHistory(value, extend(nullptr, step));
+  }
+
+  // Objects a method may be called on: what each constructor leaves, with what other methods change taken as unknown.
+  std::vector<std::pair<Row, Address>> objects(Name className) {
+    const Term origin = applyTerm("this", {textTerm(className)});
+    const RootId root = machine.memory.outside(origin, className, "this");
+    std::vector<std::pair<Row, Address>> result;
+    const Type *type = machine.program.type(className);
+    if (type)
+      for (Name id : type->constructors) {
+        const Function *constructor = machine.program.function(id);
+        if (!constructor || !constructor->hasBody)
+          continue;
+        Row row = bindParameters(*constructor, base);
+        row.store.set(root, recordValue(className));
+        Frame frame{*constructor};
+        frame.self = {root, nullptr};
+        for (Outcome &outcome : machine.run(frame, std::move(row))) {
+          machine.memory.dropLocals(outcome.row, 0);
+          outcome.row.registers.clear();
+          forgetWritten(outcome.row, root, origin);
+          result.emplace_back(std::move(outcome.row), Address{root, nullptr});
+        }
+      }
+    if (result.empty())
+      result.emplace_back(base, Address{root, nullptr});
+    constexpr std::size_t maxObjects = 2;
+    if (result.size() > maxObjects)
+      result.resize(maxObjects);
+    return result;
+  }
+
+  void forgetWritten(Row &row, RootId root, Term origin) {
+    Value object = row.store.get(root);
+    if (!object || !is(object, ValueKind::Record))
+      return;
+    if (machine.types.isModule(object->type)) {
+      // Where the user's module lives is up to whoever holds it.
+      Placement placement = Placement::symbol(SymbolRole::Module, applyTerm("device of", {origin}), "the module's device");
+      moveModule(machine, row, {root, nullptr}, placement, nullptr);
+      object = row.store.get(root);
+    }
+    ValueData data = *object;
+    data.origin = origin;
+    data.function = "this";
+    for (auto field = data.fields.begin(); field != data.fields.end();)
+      field = usage.writtenFields.count(field->first) ? data.fields.erase(field) : std::next(field);
+    row.store.set(root, makeValue(std::move(data)));
+  }
+
+  void run(const Function &function) {
+    machine.factsRun = 0;
+    const bool isMethod = !function.className.empty() && !function.isStatic && !function.isLambda;
+    if (function.isConstructor) {
+      objects(function.className);
+      return;
+    }
+    if (!isMethod) {
+      Frame frame{function};
+      machine.run(frame, bindParameters(function, base));
+      return;
+    }
+    for (auto &[row, self] : objects(function.className)) {
+      Frame frame{function};
+      frame.self = self;
+      machine.run(frame, bindParameters(function, row));
+    }
+  }
+
+  Machine &machine;
+  const Usage &usage;
+  Row base;
+};
+
+} // namespace
+
+void runEntries(Machine &machine, const Usage &usage) { Entries(machine, usage).runAll(); }
+
+} // namespace devicetidy

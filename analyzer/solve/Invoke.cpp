@@ -1,0 +1,468 @@
+//===- Invoke.cpp - calls: dispatch, summaries, constructors --------===//
+#include "analyzer/solve/Machine.h"
+#include "analyzer/solve/Registers.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  a ^= b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2);
+  a *= 0xff51afd7ed558ccdULL;
+  return a ^ (a >> 33);
+}
+
+std::uint64_t idHash(Name id) { return std::hash<std::string_view>()(id.view()); }
+
+// How well a constructor parameter takes an argument; negative: not at all.
+int fit(const Types &types, const Variable &parameter, const Value &argument) {
+  const TypeClass wanted = types.classOf(parameter.type);
+  switch (argument->kind) {
+  case ValueKind::Tensor:
+    return wanted == TypeClass::Tensor ? 2 : wanted == TypeClass::Optional || wanted == TypeClass::Wrapper ? 1 : -1;
+  case ValueKind::Device:
+    return wanted == TypeClass::Device ? 2 : wanted == TypeClass::Options || wanted == TypeClass::Optional ? 1 : -1;
+  case ValueKind::Options:
+    return wanted == TypeClass::Options ? 2 : -1;
+  case ValueKind::Scalar:
+    return wanted == TypeClass::Scalar || wanted == TypeClass::String ? 2 : wanted == TypeClass::Tensor ? -1 : 0;
+  case ValueKind::List:
+    return wanted == TypeClass::List ? 2 : wanted == TypeClass::Tensor || wanted == TypeClass::Scalar ? -1 : 0;
+  case ValueKind::Record:
+    return parameter.type == argument->type ? 3 : wanted == TypeClass::Record ? 0 : -1;
+  case ValueKind::Address:
+    return wanted == TypeClass::Pointer || wanted == TypeClass::Holder ? 2 : parameter.isReference ? 0 : -1;
+  default:
+    return 0;
+  }
+}
+
+} // namespace
+
+Row Machine::restrict(const Row &row, const std::vector<Value> &inputs) const {
+  Row entry;
+  entry.known = row.known;
+  entry.aliases = row.aliases;
+  entry.moves = row.moves;
+  entry.currentDevice = row.currentDevice;
+  std::set<RootId> reached;
+  std::vector<Value> work = inputs;
+  auto reach = [&](RootId root) {
+    if (root == noRoot || !reached.insert(root).second)
+      return;
+    if (Value value = row.store.get(root)) {
+      entry.store.set(root, value);
+      work.push_back(value);
+    }
+  };
+  row.store.forEach([&](RootId root, const Value &) {
+    const RootKind kind = memory.info(root).kind;
+    if (kind == RootKind::Global || kind == RootKind::Outside)
+      reach(root);
+  });
+  while (!work.empty()) {
+    Value value = std::move(work.back());
+    work.pop_back();
+    forEachAddress(value, [&](const Address &address) { reach(address.root); });
+  }
+  return entry;
+}
+
+void Machine::overlay(Row &row, const Row &entry, Outcome &outcome) const {
+  // Heap objects the callee made may carry the names of objects the caller has already.
+  std::map<RootId, RootId> renamed;
+  std::vector<std::pair<RootId, Value>> written;
+  Store::forEachDifference(entry.store, outcome.row.store, [&](RootId root, const Value &before, const Value &after) {
+    if (memory.info(root).kind == RootKind::Local && !after)
+      return;
+    written.emplace_back(root, after);
+    (void)before;
+  });
+  std::set<RootId> taken;
+  for (auto &[root, value] : written) {
+    if (memory.info(root).kind != RootKind::Heap || !value || entry.store.get(root) || !row.store.get(root))
+      continue;
+    const Term site = applyTerm("copy", {intTerm(root)});
+    unsigned copy = 0;
+    RootId fresh = root;
+    while (copy < 64 && (row.store.get(fresh) || taken.count(fresh)))
+      fresh = const_cast<Memory &>(memory).heap(site, copy++, memory.info(root).type);
+    taken.insert(fresh);
+    renamed[root] = fresh;
+  }
+  auto rename = [&](RootId root) {
+    auto found = renamed.find(root);
+    return found == renamed.end() ? root : found->second;
+  };
+  Row result = row;
+  for (auto &[root, value] : written)
+    result.store.set(rename(root), renamed.empty() || !value ? value : rewriteRoots(value, rename));
+  if (!renamed.empty())
+    outcome.result = rewriteRoots(outcome.result, rename);
+  result.known = outcome.row.known;
+  result.aliases = outcome.row.aliases;
+  result.moves = outcome.row.moves;
+  result.currentDevice = outcome.row.currentDevice;
+  outcome.row = std::move(result);
+}
+
+Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const Function &callee, Address self,
+                         std::vector<Value> args) {
+  auto giveUp = [&](const char *bound) {
+    ++solution.stats.capsHit[bound];
+    Outcomes outcomes;
+    outcomes.push_back({std::move(row), unknownValue()});
+    return outcomes;
+  };
+  if (caller.depth + 1 >= bounds::callDepth)
+    return giveUp("call depth");
+  if (factsRun > bounds::factsPerEntry)
+    return giveUp("facts run from one entry");
+  unsigned &activations = active[&callee];
+  // Deeper recursion adds nothing: what it returns is what the rounds above return.
+  if (activations >= bounds::recursionDepth) {
+    ++solution.stats.capsHit["recursion depth"];
+    return {};
+  }
+  Frame frame{callee, &caller, &fact, caller.depth + 1, self, 0};
+  std::vector<Value> inputs = args;
+  if (self.valid())
+    inputs.push_back(addressValue(self));
+  Row entry = restrict(row, inputs);
+  std::uint64_t key = mix(idHash(callee.id), mix(entry.digest(), frame.depth));
+  for (const Value &input : inputs)
+    key = mix(key, input->hash);
+  auto known = summaries.find(key);
+  Outcomes outcomes;
+  if (known != summaries.end()) {
+    outcomes = known->second;
+  } else {
+    Row start = entry;
+    for (std::uint32_t i = 0; i < callee.paramCount && i < callee.locals.size(); ++i) {
+      Value value = i < args.size() ? args[i] : unknownValue();
+      if (!callee.locals[i].isReference && is(value, ValueKind::Null) &&
+          types.classOf(callee.locals[i].type) == TypeClass::Record)
+        value = unknownValue();
+      start.store.set(memory.local(frame.depth, i, callee.locals[i]), std::move(value));
+    }
+    ++activations;
+    outcomes = run(frame, std::move(start));
+    --active[&callee];
+    std::vector<Row> rows;
+    for (Outcome &outcome : outcomes) {
+      memory.dropLocals(outcome.row, frame.depth);
+      outcome.row.registers = {outcome.result};
+      memory.collectGarbage(outcome.row);
+      rows.push_back(std::move(outcome.row));
+    }
+    const Term phi = symbolTerm(Name("return " + callee.id.str()));
+    solution.stats.rowsJoined += mergeRows(rows, 2, bounds::rowsPerOutcome, phi);
+    outcomes.clear();
+    for (Row &merged : rows) {
+      Value result = merged.registers.empty() || !merged.registers[0] ? unknownValue() : merged.registers[0];
+      merged.registers.clear();
+      outcomes.push_back({std::move(merged), std::move(result)});
+    }
+    if (active[&callee] == 0)
+      summaries[key] = outcomes;
+  }
+  for (Outcome &outcome : outcomes)
+    overlay(row, entry, outcome);
+  return outcomes;
+}
+
+Outcomes Machine::invokeCallable(const Frame &caller, const Fact &fact, Row row, const Value &callable,
+                                 std::vector<Value> args) {
+  const Function *callee = is(callable, ValueKind::Function) ? program.function(callable->function) : nullptr;
+  if (!callee || !callee->hasBody) {
+    Outcomes outcomes;
+    outcomes.push_back({std::move(row), unknownValue()});
+    return outcomes;
+  }
+  // The closure's captures are read as fields of `this`.
+  Address self;
+  if (!callable->fields.empty() || callee->isLambda) {
+    const RootId root = memory.heap(applyTerm("closure", {textTerm(callee->id), intTerm(caller.depth)}), 0, {});
+    row.store.set(root, callable);
+    self = {root, nullptr};
+  }
+  auto bound = callable->fields.find("bound this");
+  if (bound != callable->fields.end())
+    self = bound->second->address;
+  return invoke(caller, fact, std::move(row), *callee, self, std::move(args));
+}
+
+const Function *Machine::resolveVirtual(const Row &row, const Fact &fact,
+                                        std::vector<const Function *> &candidates) const {
+  Value receiver = registerOf(row, fact.operands[0].reg);
+  Name dynamic;
+  bool exact = false;
+  if (is(receiver, ValueKind::Address)) {
+    Value object = memory.read(row, receiver->address);
+    dynamic = object->type;
+    exact = is(object, ValueKind::Record) && !object->origin && !dynamic.empty();
+  }
+  auto overriders = program.overriders.find(fact.target);
+  const Function *base = program.function(fact.target);
+  std::vector<const Function *> all;
+  if (base && base->hasBody)
+    all.push_back(base);
+  if (overriders != program.overriders.end())
+    for (Name id : overriders->second)
+      if (const Function *function = program.function(id))
+        if (function->hasBody)
+          all.push_back(function);
+  if (exact) {
+    // The most derived override among the dynamic class and its bases.
+    for (Name type = dynamic; !type.empty();) {
+      for (const Function *function : all)
+        if (function->className == type)
+          return function;
+      const Type *record = program.type(type);
+      Name next;
+      if (record)
+        for (Name base_ : record->bases)
+          if (types.isProject(base_))
+            next = base_;
+      type = next;
+    }
+    return base && base->hasBody ? base : nullptr;
+  }
+  candidates = std::move(all);
+  return nullptr;
+}
+
+void Machine::havocArguments(Frame &frame, Row &row, const Fact &fact, const Function &callee) {
+  (void)frame;
+  const std::size_t first = fact.hasObject ? 1 : 0;
+  for (std::uint32_t i = 0; i < callee.paramCount && first + i < fact.operands.size(); ++i) {
+    const Variable &parameter = callee.locals[i];
+    Value value = registerOf(row, fact.operands[first + i].reg);
+    if (parameter.isReference && !parameter.isConst && is(value, ValueKind::Address))
+      memory.write(row, value->address, unknownValue());
+  }
+}
+
+Outcomes Machine::callOverriders(Frame &frame, const Fact &fact, const Row &row,
+                                 const std::vector<const Function *> &candidates, const std::vector<Value> &args) {
+  constexpr std::size_t maxCandidates = 4;
+  Outcomes outcomes;
+  if (candidates.empty() || candidates.size() > maxCandidates)
+    return outcomes;
+  Value receiver = registerOf(row, fact.operands[0].reg);
+  for (const Function *candidate : candidates)
+    for (Outcome &outcome : invoke(frame, fact, row, *candidate, receiver->address, args))
+      outcomes.push_back(std::move(outcome));
+  return outcomes;
+}
+
+Value Machine::unknownResult(const Call &call) {
+  const Fact &fact = call.fact;
+  switch (types.classOf(fact.type)) {
+  case TypeClass::Scalar:
+  case TypeClass::String:
+    return scalarValue(freshScalar(call));
+  case TypeClass::Device: {
+    Term id = applyTerm("device from", {textTerm(fact.name), intTerm(fact.where.line), intTerm(fact.where.column)});
+    return deviceValue(Placement::symbol(SymbolRole::DeviceChoice, id, "a device chosen at run time"),
+                       note(nullptr, StepKind::Chosen, fact.where, fact.name.str(), "a device chosen at run time"));
+  }
+  default:
+    return unknownValue();
+  }
+}
+
+// A call that is asked the same question again gives the same answer, until its loop comes round.
+Term Machine::freshScalar(const Call &call) const {
+  std::vector<Term> parts{textTerm(call.fact.name)};
+  bool stable = call.fact.hasObject || call.argCount() > 0;
+  for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
+    Value value = registerOf(call.row, call.fact.operands[i].reg);
+    if (is(value, ValueKind::Address)) {
+      Value pointed = memory.read(call.row, value->address);
+      parts.push_back(applyTerm("address", {intTerm(value->address.root), intTerm(static_cast<std::int64_t>(
+                                                                            (pointed->hash ^ (value->address.path ? value->address.path->hash : 0)) >> 1))}));
+    } else if (is(value, ValueKind::Scalar)) {
+      parts.push_back(value->term);
+    } else {
+      stable = false;
+    }
+  }
+  if (!stable)
+    parts.push_back(applyTerm("once", {intTerm(call.fact.where.line), intTerm(call.fact.where.column)}));
+  Term term = applyTerm("call", std::move(parts));
+  if (!stable)
+    call.row.known.erase(std::remove_if(call.row.known.begin(), call.row.known.end(),
+                                        [&](const auto &entry) { return contains(entry.first, term); }),
+                         call.row.known.end());
+  return term;
+}
+
+Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
+  Call call{*this, frame, row, fact, fact.hasObject || fact.isIndirect ? std::size_t(1) : std::size_t(0)};
+  if (fact.name == Name("__range_has_next") || fact.name == Name("__range_next"))
+    return rangeCall(call);
+  std::vector<Value> args;
+  for (std::size_t i = call.first; i < fact.operands.size(); ++i)
+    args.push_back(registerOf(row, fact.operands[i].reg));
+  if (fact.isIndirect) {
+    Value callable = call.operand(0);
+    if (is(callable, ValueKind::Function))
+      return invokeCallable(frame, fact, row, callable, std::move(args));
+    if (is(callable, ValueKind::Address))
+      callable = memory.read(row, callable->address);
+    if (is(callable, ValueKind::Function))
+      return invokeCallable(frame, fact, row, callable, std::move(args));
+    ++solution.stats.unknownCalls["(callable that is not known)"];
+    return call.done(unknownResult(call));
+  }
+  const Function *callee = fact.target.empty() ? nullptr : program.function(fact.target);
+  Address self = fact.hasObject ? call.addressOf(0) : Address();
+  if (fact.isVirtual && fact.hasObject && (callee || program.overriders.count(fact.target))) {
+    std::vector<const Function *> candidates;
+    if (const Function *exact = resolveVirtual(row, fact, candidates))
+      return invoke(frame, fact, row, *exact, self, std::move(args));
+    Outcomes outcomes = callOverriders(frame, fact, row, candidates, args);
+    if (!outcomes.empty())
+      return outcomes;
+    callee = nullptr;
+  }
+  if (callee && callee->hasBody) {
+    if (callee->isLambda) {
+      // Called through its closure object: captures are fields of that object.
+      Value closure = call.operand(0);
+      if (is(closure, ValueKind::Function))
+        return invokeCallable(frame, fact, row, closure, std::move(args));
+    }
+    return invoke(frame, fact, row, *callee, self, std::move(args));
+  }
+  for (Model model : {modelTensors, modelDevices, modelModules, modelPointers, modelContainers, modelData,
+                      modelAlgorithms})
+    if (std::optional<Outcomes> outcomes = model(call))
+      return std::move(*outcomes);
+  ++solution.stats.unknownCalls[fact.name.str()];
+  if (callee)
+    havocArguments(frame, row, fact, *callee);
+  return call.done(unknownResult(call));
+}
+
+std::vector<Row> Machine::stepCall(Frame &frame, const Fact &fact, Row row) {
+  std::vector<Row> rows;
+  for (Outcome &outcome : evaluateCall(frame, row, fact)) {
+    setRegister(outcome.row, fact.result, std::move(outcome.result));
+    rows.push_back(std::move(outcome.row));
+  }
+  return rows;
+}
+
+const Function *Machine::selectConstructor(const Type &type, const std::vector<Argument> &args) const {
+  const Function *best = nullptr;
+  int bestScore = -1;
+  for (Name id : type.constructors) {
+    const Function *candidate = program.function(id);
+    if (!candidate || args.size() < candidate->requiredParams || args.size() > candidate->paramCount)
+      continue;
+    int score = 0;
+    bool fits = true;
+    for (std::size_t i = 0; i < args.size() && fits; ++i) {
+      const int one = fit(types, candidate->locals[i], args[i].value);
+      fits = one >= 0;
+      score += one;
+    }
+    if (fits && score > bestScore) {
+      best = candidate;
+      bestScore = score;
+    }
+  }
+  return best;
+}
+
+Outcomes invokeForwarded(Call &call, Row row, const Function &callee, const Address &self,
+                         const std::vector<Argument> &args) {
+  std::vector<Value> bound;
+  for (std::size_t i = 0; i < args.size() && i < callee.paramCount; ++i) {
+    const Variable &parameter = callee.locals[i];
+    if (!parameter.isReference) {
+      bound.push_back(args[i].value);
+    } else if (args[i].address.valid()) {
+      bound.push_back(addressValue(args[i].address));
+    } else {
+      // A reference parameter needs an address even for a temporary.
+      Address temporary = call.machine.allocate(row, call.frame, call.fact, parameter.type);
+      call.machine.memory.write(row, temporary, args[i].value);
+      bound.push_back(addressValue(temporary));
+    }
+  }
+  return call.machine.invoke(call.frame, call.fact, std::move(row), callee, self, std::move(bound));
+}
+
+std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row row, Name type, const Address &where,
+                                    const std::vector<Argument> &args) {
+  std::vector<Row> rows;
+  const Type *record = program.type(type);
+  Frame frame = caller;
+  Call call{*this, frame, row, fact, 1};
+  const Function *constructor = record && record->isProject ? selectConstructor(*record, args) : nullptr;
+  if (constructor && constructor->hasBody) {
+    memory.write(row, where, recordValue(type));
+    for (Outcome &outcome : invokeForwarded(call, row, *constructor, where, args))
+      rows.push_back(std::move(outcome.row));
+    return rows;
+  }
+  std::vector<Value> values;
+  for (const Argument &arg : args)
+    values.push_back(arg.value);
+  if (values.size() == 1 && is(values[0], ValueKind::Record) && values[0]->type == type)
+    memory.write(row, where, values[0]);
+  else if (std::optional<Value> made = modelConstructor(call, type, values))
+    memory.write(row, where, *made);
+  else
+    memory.write(row, where, record && record->isProject ? recordValue(type) : unknownValue());
+  rows.push_back(std::move(row));
+  return rows;
+}
+
+std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row) {
+  Call call{*this, frame, row, fact, 1};
+  Address where = call.addressOf(0);
+  std::vector<Row> rows;
+  std::vector<Value> args;
+  for (std::size_t i = 1; i < fact.operands.size(); ++i)
+    args.push_back(registerOf(row, fact.operands[i].reg));
+  const Function *constructor = fact.target.empty() ? nullptr : program.function(fact.target);
+  if (constructor && constructor->hasBody) {
+    // A base-class constructor runs on the object that is there already.
+    Value current = memory.read(row, where);
+    const bool isBase = is(current, ValueKind::Record) && frame.function.isConstructor && where == frame.self;
+    if (!isBase)
+      memory.write(row, where, recordValue(fact.type));
+    for (Outcome &outcome : invoke(frame, fact, std::move(row), *constructor, where, std::move(args)))
+      rows.push_back(std::move(outcome.row));
+    return rows;
+  }
+  std::vector<Value> values;
+  for (std::size_t i = 0; i < args.size(); ++i)
+    values.push_back(call.arg(i));
+  const bool isBase = frame.function.isConstructor && where == frame.self && where.valid();
+  std::optional<Value> made = modelConstructor(call, fact.type, values);
+  if (isBase) {
+    // The base part of an object: what a torch::nn base owns is added to the record.
+    if (made && is(*made, ValueKind::Record)) {
+      Value object = memory.read(row, where);
+      for (const auto &[name, field] : (*made)->fields)
+        if (is(object, ValueKind::Record))
+          object = withField(object, name, field);
+      memory.write(row, where, object);
+    }
+  } else if (made) {
+    memory.write(row, where, *made);
+  } else {
+    memory.write(row, where, types.isProject(fact.type) ? recordValue(fact.type) : unknownValue());
+    ++solution.stats.unknownCalls[fact.name.str()];
+  }
+  rows.push_back(std::move(row));
+  return rows;
+}
+
+} // namespace devicetidy

@@ -1,0 +1,309 @@
+//===- Machine.cpp - the fixpoint over one function ---------------===//
+//
+// Blocks are taken in reverse post-order. A block is run once for every row that has not been run through it; a loop
+// head renames what the loop varies, so that rows repeat, and joins rows when they still do not.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/solve/Machine.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+const Name loopOp("loop"), previousOp("previous"), callOp("call");
+
+bool containsOp(Term term, Name op) {
+  if (term->kind == TermKind::Apply && term->name == op)
+    return true;
+  return std::any_of(term->args.begin(), term->args.end(), [&](Term arg) { return containsOp(arg, op); });
+}
+
+// This round's value of a loop variable becomes the previous round's.
+Term renameRound(Term term, Term current, Term previous) {
+  if (term == previous)
+    return term;
+  if (term == current)
+    return previous;
+  if (term->args.empty())
+    return term;
+  std::vector<Term> args;
+  for (Term arg : term->args)
+    args.push_back(renameRound(arg, current, previous));
+  return args == term->args ? term : applyTerm(term->name, std::move(args));
+}
+
+std::string blockName(const Function &function, BlockId id) { return function.id.str() + "#" + std::to_string(id); }
+
+} // namespace
+
+void startRound(Row &row, Term current) {
+  const Term previous = applyTerm(previousOp, {current});
+  auto rewrite = [&](Term term) { return renameRound(term, current, previous); };
+  std::vector<std::pair<RootId, Value>> changed;
+  row.store.forEach([&](RootId root, const Value &value) {
+    Value next = rewriteTerms(value, rewrite);
+    if (next != value)
+      changed.emplace_back(root, next);
+  });
+  for (auto &[root, value] : changed)
+    row.store.set(root, value);
+  auto mentions = [&](const auto &entry) { return contains(entry.first, current); };
+  row.known.erase(std::remove_if(row.known.begin(), row.known.end(), mentions), row.known.end());
+  row.aliases.erase(std::remove_if(row.aliases.begin(), row.aliases.end(), mentions), row.aliases.end());
+}
+
+struct Machine::BlockState {
+  std::vector<Row> pending;
+  std::set<std::uint64_t> seen;
+  std::size_t visits = 0;
+  std::optional<Row> joined;
+};
+
+Machine::Machine(const Program &program, const SolveOptions &options, Solution &solution)
+    : program(program),
+      version{options.torchMajor ? options.torchMajor : (program.torchMajor ? program.torchMajor : 2),
+              options.torchMajor ? options.torchMinor : (program.torchMajor ? program.torchMinor : 6)},
+      types(program), memory(types), solution(solution) {}
+
+const std::vector<BlockId> &Machine::order(const Function &function) {
+  std::vector<BlockId> &position = orders[&function];
+  if (!position.empty())
+    return position;
+  // Iterative depth-first search: functions of 10,000 branches are deep graphs.
+  const std::size_t count = function.blocks.size();
+  position.assign(count, static_cast<BlockId>(count));
+  std::vector<BlockId> postOrder;
+  std::vector<bool> seen(count, false);
+  std::vector<std::pair<BlockId, std::size_t>> stack{{0, 0}};
+  seen[0] = true;
+  while (!stack.empty()) {
+    auto &[id, next] = stack.back();
+    const Block &block = function.blocks[static_cast<std::size_t>(id)];
+    const std::size_t successors = block.terminator.successors.size() + (block.handler >= 0 ? 1 : 0);
+    if (next == successors) {
+      postOrder.push_back(id);
+      stack.pop_back();
+      continue;
+    }
+    // The last successor first, so that a loop's body comes before its exit in reverse post-order.
+    const std::size_t index = successors - 1 - next++;
+    const BlockId to = index < block.terminator.successors.size() ? block.terminator.successors[index] : block.handler;
+    if (to >= 0 && static_cast<std::size_t>(to) < count && !seen[static_cast<std::size_t>(to)]) {
+      seen[static_cast<std::size_t>(to)] = true;
+      stack.emplace_back(to, 0);
+    }
+  }
+  for (std::size_t i = 0; i < postOrder.size(); ++i)
+    position[static_cast<std::size_t>(postOrder[i])] = static_cast<BlockId>(postOrder.size() - 1 - i);
+  return position;
+}
+
+void Machine::varyLoop(Frame &frame, BlockId id, Row &row) const {
+  const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
+  for (std::int32_t local : block.variesInLoop) {
+    const Term symbol = symbolTerm(Name(blockName(frame.function, id) + "#" + std::to_string(local)));
+    const Term current = applyTerm(loopOp, {symbol});
+    startRound(row, current);
+    const Variable &variable = frame.function.locals[static_cast<std::size_t>(local)];
+    const RootId root = const_cast<Memory &>(memory).local(frame.depth, static_cast<unsigned>(local), variable);
+    Value old = row.store.get(root);
+    if (!variable.isReference && (!old || is(old, ValueKind::Scalar) || is(old, ValueKind::Unknown)))
+      row.store.set(root, scalarValue(current));
+  }
+  auto fromCall = [&](const auto &entry) { return containsOp(entry.first, callOp); };
+  row.known.erase(std::remove_if(row.known.begin(), row.known.end(), fromCall), row.known.end());
+}
+
+void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, BlockState &state) {
+  const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
+  const Term phi = symbolTerm(Name("join " + blockName(frame.function, id)));
+  ++state.visits;
+  if (rows.size() > 1 || block.isLoopHead)
+    for (Row &row : rows)
+      memory.collectGarbage(row);
+  const bool unrolled = block.tripCount >= 0 && block.tripCount <= bounds::unrolledTrips;
+  if (block.isLoopHead && !unrolled)
+    for (Row &row : rows)
+      varyLoop(frame, id, row);
+  solution.stats.rowsJoined += mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi);
+  const std::size_t patience = unrolled ? 8 * bounds::visitsBeforeWidening : bounds::visitsBeforeWidening;
+  if ((block.isLoopHead && state.visits > patience) || state.visits > bounds::visitsPerBlock) {
+    Row joined = state.joined ? *state.joined : rows.front();
+    for (const Row &row : rows)
+      joined = joinRows(joined, row, phi);
+    state.joined = joined;
+    rows = {std::move(joined)};
+  } else if (block.isLoopHead && !rows.empty()) {
+    state.joined = state.joined ? joinRows(*state.joined, rows.front(), phi) : rows.front();
+  }
+  rows.erase(std::remove_if(rows.begin(), rows.end(),
+                            [&](const Row &row) { return !state.seen.insert(row.digest()).second; }),
+             rows.end());
+  if (state.visits > 4 * bounds::visitsPerBlock) {
+    ++solution.stats.capsHit["visits of one block"];
+    rows.clear();
+  }
+}
+
+Outcomes Machine::run(Frame &frame, Row row) {
+  const Function &function = frame.function;
+  Outcomes outcomes;
+  if (function.blocks.empty())
+    return outcomes;
+  entered.insert(&function);
+  ++solution.stats.contexts;
+  const std::vector<BlockId> position = order(function);
+  std::vector<BlockState> states(function.blocks.size());
+  row.registers.clear();
+  states[0].pending.push_back(std::move(row));
+  std::set<std::pair<BlockId, BlockId>> work{{position[0], 0}};
+  while (!work.empty()) {
+    const BlockId id = work.begin()->second;
+    work.erase(work.begin());
+    std::vector<Row> rows = std::move(states[static_cast<std::size_t>(id)].pending);
+    states[static_cast<std::size_t>(id)].pending.clear();
+    enterBlock(frame, id, rows, states[static_cast<std::size_t>(id)]);
+    if (rows.empty())
+      continue;
+    frame.block = id;
+    runBlock(frame, id, std::move(rows), states, outcomes);
+    const Block &block = function.blocks[static_cast<std::size_t>(id)];
+    auto enqueue = [&](BlockId to) {
+      if (to >= 0 && !states[static_cast<std::size_t>(to)].pending.empty())
+        work.emplace(position[static_cast<std::size_t>(to)], to);
+    };
+    for (BlockId to : block.terminator.successors)
+      enqueue(to);
+    enqueue(block.handler);
+    if (factsRun > bounds::factsPerEntry) {
+      ++solution.stats.capsHit["facts run from one entry"];
+      break;
+    }
+  }
+  return outcomes;
+}
+
+void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vector<BlockState> &states,
+                       Outcomes &outcomes) {
+  const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
+  const Term phi = symbolTerm(Name("in " + blockName(frame.function, id)));
+  auto reachHandler = [&](const Row &row) {
+    if (block.handler < 0)
+      return;
+    Row thrown = row;
+    thrown.registers.clear();
+    states[static_cast<std::size_t>(block.handler)].pending.push_back(std::move(thrown));
+  };
+  for (const Row &row : rows)
+    reachHandler(row);
+  for (const Fact &fact : block.facts) {
+    std::vector<Row> next;
+    for (Row &row : rows) {
+      ++factsRun;
+      for (Row &after : step(frame, fact, std::move(row)))
+        next.push_back(std::move(after));
+    }
+    rows = std::move(next);
+    if (rows.size() > bounds::rowsPerBlock)
+      solution.stats.rowsJoined += mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi);
+    if (fact.kind == FactKind::Call || fact.kind == FactKind::Construct)
+      for (const Row &row : rows)
+        reachHandler(row);
+    if (rows.empty())
+      return;
+  }
+  for (Row &row : rows)
+    finishBlock(frame, block, std::move(row), states, outcomes);
+}
+
+namespace {
+
+Value terminatorValue(const Row &row, const Operand &operand) {
+  const auto reg = static_cast<std::size_t>(operand.reg);
+  if (operand.reg == NoReg || reg >= row.registers.size() || !row.registers[reg])
+    return unknownValue();
+  return row.registers[reg];
+}
+
+// A condition as a term; null when nothing is known about it.
+Term conditionTerm(const Value &value) {
+  switch (value->kind) {
+  case ValueKind::Scalar:
+    return value->term;
+  case ValueKind::Null:
+    return intTerm(0);
+  case ValueKind::Address:
+  case ValueKind::Function:
+    return intTerm(1);
+  default:
+    return nullptr;
+  }
+}
+
+} // namespace
+
+void Machine::finishBlock(Frame &frame, const Block &block, Row row, std::vector<BlockState> &states,
+                          Outcomes &outcomes) {
+  const Terminator &end = block.terminator;
+  auto go = [&](BlockId to, Row next) { states[static_cast<std::size_t>(to)].pending.push_back(std::move(next)); };
+  Value value = terminatorValue(row, end.value);
+  if (end.value.isAddress && end.kind != TerminatorKind::Return)
+    value = memory.read(row, value->address);
+  if (row.expressionEnded) {
+    row.registers.clear();
+    row.expressionEnded = false;
+  }
+  switch (end.kind) {
+  case TerminatorKind::Unreachable:
+    return;
+  case TerminatorKind::Jump:
+    go(end.successors[0], std::move(row));
+    return;
+  case TerminatorKind::Return: {
+    if (end.value.isAddress && !frame.function.resultIsReference && is(value, ValueKind::Address))
+      value = memory.read(row, value->address);
+    row.registers.clear();
+    outcomes.push_back({std::move(row), std::move(value)});
+    return;
+  }
+  case TerminatorKind::Branch: {
+    Term condition = conditionTerm(value);
+    if (condition)
+      condition = row.resolve(condition);
+    const auto constant = condition ? constantOf(condition) : std::nullopt;
+    if (constant || end.entersLoop) {
+      const bool taken = constant ? *constant != 0 : true;
+      if (!constant && condition && !row.assume(condition, 1))
+        return;
+      go(end.successors[taken ? 0 : 1], std::move(row));
+      return;
+    }
+    Row otherwise = row;
+    if (!condition || row.assume(condition, 1))
+      go(end.successors[0], std::move(row));
+    if (!condition || otherwise.assume(condition, 0))
+      go(end.successors[1], std::move(otherwise));
+    return;
+  }
+  case TerminatorKind::Switch: {
+    Term scrutinee = is(value, ValueKind::Scalar) ? row.resolve(value->term) : nullptr;
+    const auto constant = scrutinee ? constantOf(scrutinee) : std::nullopt;
+    bool matched = false;
+    for (std::size_t i = 0; i < end.cases.size(); ++i) {
+      if (constant && *constant != end.cases[i])
+        continue;
+      Row taken = row;
+      if (!constant && scrutinee && !taken.assume(applyTerm("==", {scrutinee, intTerm(end.cases[i])}), 1))
+        continue;
+      matched |= constant.has_value();
+      go(end.successors[i], std::move(taken));
+    }
+    if (!matched && end.successors.size() > end.cases.size())
+      go(end.successors.back(), std::move(row));
+    return;
+  }
+  }
+}
+
+} // namespace devicetidy

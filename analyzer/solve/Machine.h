@@ -1,0 +1,195 @@
+//===- Machine.h - runs facts over rows -------------------------*- C++ -*-===//
+//
+// The abstract interpreter. A call is run with the caller's actual objects (so receivers, callbacks and aliases are
+// exact), and what it did is kept as the summary of that function for that entry: equal entries are answered from it.
+// Everything is bounded; hitting a bound loses findings, is counted, and never adds one.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/models/Models.h"
+#include "analyzer/solve/Memory.h"
+#include "analyzer/solve/Solve.h"
+
+#include <deque>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+namespace devicetidy {
+
+/// Bounds of the analysis, each counted in SolveStats::capsHit when it is hit.
+namespace bounds {
+constexpr std::size_t rowsPerBlock = 12;      ///< rows kept apart at one point
+constexpr std::size_t rowsBeforeScalarsMerge = 4;
+constexpr std::size_t rowsPerOutcome = 6;     ///< rows a call may return
+constexpr unsigned callDepth = 24;
+constexpr unsigned recursionDepth = 3;        ///< activations of one function at a time
+constexpr std::int64_t unrolledTrips = 4;     ///< constant loops up to this are run round by round
+constexpr std::size_t visitsBeforeWidening = 5;
+constexpr std::size_t visitsPerBlock = 400;
+constexpr std::size_t forksPerRead = 4;       ///< alternatives of one element that are followed
+constexpr std::size_t factsPerEntry = 3000000; ///< facts run from one entry point
+} // namespace bounds
+
+struct Frame {
+  const Function &function;
+  const Frame *caller = nullptr;
+  const Fact *call = nullptr; ///< the caller's fact that runs this function
+  unsigned depth = 0;
+  Address self{};             ///< `this`
+  BlockId block = 0;          ///< block being run
+};
+
+/// A row after a call, with the value the call returned.
+struct Outcome {
+  Row row;
+  Value result;
+};
+using Outcomes = std::vector<Outcome>;
+
+class Machine;
+
+/// An argument of a constructor that a library function runs: its value, and where it is when it is no temporary.
+struct Argument {
+  Value value;
+  Address address;
+};
+
+/// A call being evaluated: what library models look at and change.
+struct Call {
+  Machine &machine;
+  Frame &frame;
+  Row &row;
+  const Fact &fact;
+  std::size_t first = 0; ///< index of the first argument (1 when operand 0 is the object)
+
+  std::size_t argCount() const { return fact.operands.size() - first; }
+  /// Value of operand `i` (object included), read through its address.
+  Value operand(std::size_t i) const;
+  Value arg(std::size_t i) const { return operand(first + i); }
+  /// Argument `i` as a forwarding reference would take it.
+  Argument forwarded(std::size_t i) const;
+  std::vector<Argument> forwardedFrom(std::size_t i) const;
+  /// Address operand `i` refers to; invalid when it is a plain value.
+  Address addressOf(std::size_t i) const;
+  Value object() const { return operand(0); }
+  Address objectAddress() const { return addressOf(0); }
+  Outcomes done(Value result) const;
+  Name resultType() const { return fact.type; }
+};
+
+/// A tensor taking part in an operation.
+struct TensorUse {
+  Value tensor;
+  const Operand *operand = nullptr;
+  std::string text{}; ///< description when it is not the operand itself ("parameters of fc1")
+  History owner{};  ///< story of the module whose parameter it is, when it is one
+};
+
+class Machine {
+public:
+  Machine(const Program &program, const SolveOptions &options, Solution &solution);
+
+  /// Runs `function` from `row` with its parameters bound; the rows it returns in.
+  Outcomes run(Frame &frame, Row row);
+  /// Calls a project function with `args` (addresses for reference parameters, values otherwise).
+  Outcomes invoke(const Frame &caller, const Fact &fact, Row row, const Function &callee, Address self,
+                  std::vector<Value> args);
+  /// Calls a closure, function pointer or std::function value.
+  Outcomes invokeCallable(const Frame &caller, const Fact &fact, Row row, const Value &callable,
+                          std::vector<Value> args);
+  /// Constructs an object of `type` at `where` with `args` as make_shared, emplace or a module holder would.
+  std::vector<Row> construct(const Frame &caller, const Fact &fact, Row row, Name type, const Address &where,
+                             const std::vector<Argument> &args);
+  /// A fresh heap object of `type`.
+  Address allocate(Row &row, const Frame &frame, const Fact &fact, Name type);
+
+  /// Tensors of `uses` must share a device; records a Conflict when they need not. Returns their common placement.
+  struct Requirement {
+    std::string operation;
+    bool isLoss = false;
+    bool cpuScalars = false;   ///< 0-dim CPU inputs are accepted
+    bool firstIsOutput = false; ///< the first tensor is written, so it is never such a scalar
+  };
+  Placement requireSame(Call &call, const std::vector<TensorUse> &uses, const Requirement &requirement);
+
+  /// Tensors inside `value`, lists and optionals included (at most `limit`).
+  void collectTensors(const Row &row, const Value &value, std::vector<Value> &out, std::size_t limit = 8) const;
+
+  /// Reads `address`; what comes from a member that Module::to does not move says so in its history.
+  Value readMarked(const Row &row, const Address &address) const;
+
+  /// Puts the row's current device in for `kCUDA` without an index.
+  Placement concrete(const Row &row, Placement placement) const;
+  Term freshScalar(const Call &call) const;
+  Value unknownResult(const Call &call);
+  History note(History before, StepKind kind, Location where, std::string subject, std::string device) const;
+
+  const Program &program;
+  const models::TorchVersion version;
+  Types types;
+  Memory memory;
+  Solution &solution;
+  bool programSetsDevice = false;
+  bool reportLatent = false;
+  std::set<const Function *> entered;
+  std::map<Name, Step> movedClasses; ///< project module class -> where and to which device one was moved first
+  std::size_t factsRun = 0;
+
+private:
+  friend struct Call;
+  struct BlockState;
+  void enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, BlockState &state);
+  void runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vector<BlockState> &states, Outcomes &outcomes);
+  void finishBlock(Frame &frame, const Block &block, Row row, std::vector<BlockState> &states, Outcomes &outcomes);
+  void varyLoop(Frame &frame, BlockId id, Row &row) const;
+  std::vector<Row> step(Frame &frame, const Fact &fact, Row row);
+  std::vector<Row> stepElement(Frame &frame, const Fact &fact, Row row);
+  std::vector<Row> stepCall(Frame &frame, const Fact &fact, Row row);
+  std::vector<Row> stepConstruct(Frame &frame, const Fact &fact, Row row);
+  Outcomes evaluateCall(Frame &frame, Row &row, const Fact &fact);
+  Outcomes rangeCall(Call &call);
+  void endScope(Frame &frame, const Fact &fact, Row &row);
+  const Function *resolveVirtual(const Row &row, const Fact &fact, std::vector<const Function *> &candidates) const;
+  Outcomes callOverriders(Frame &frame, const Fact &fact, const Row &row,
+                          const std::vector<const Function *> &candidates, const std::vector<Value> &args);
+  void havocArguments(Frame &frame, Row &row, const Fact &fact, const Function &callee);
+  const Function *selectConstructor(const Type &type, const std::vector<Argument> &args) const;
+  Value defaultObject(Name type) const;
+  Row restrict(const Row &row, const std::vector<Value> &roots) const;
+  void overlay(Row &row, const Row &entry, Outcome &outcome) const;
+
+  std::unordered_map<std::uint64_t, Outcomes> summaries;
+  std::unordered_map<const Function *, unsigned> active;
+  std::unordered_map<const Function *, std::vector<BlockId>> orders;
+  const std::vector<BlockId> &order(const Function &function);
+};
+
+/// Library models: each looks at a call and answers it, or returns nothing when the call is not its own.
+using Model = std::optional<Outcomes> (*)(Call &call);
+std::optional<Outcomes> modelDevices(Call &call);
+std::optional<Outcomes> modelTensors(Call &call);
+std::optional<Outcomes> modelModules(Call &call);
+std::optional<Outcomes> modelContainers(Call &call);
+std::optional<Outcomes> modelPointers(Call &call);
+std::optional<Outcomes> modelData(Call &call);
+std::optional<Outcomes> modelAlgorithms(Call &call);
+/// The object a library constructor makes from `args`; nothing when it is not known.
+std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args);
+
+/// Runs forward() of the module at `module`; `name` is how the user calls it.
+Outcomes forwardModule(Call &call, const Address &module, std::vector<Argument> args, const std::string &name);
+/// A method of a project class or its bases by its unqualified name; null when there is none.
+const Function *findMethod(const Machine &machine, Name type, std::string_view name);
+/// Calls `callee` with arguments as a library function would forward them.
+Outcomes invokeForwarded(Call &call, Row row, const Function &callee, const Address &self,
+                         const std::vector<Argument> &args);
+
+/// A batch taken from a loader, with this place in its tensors' stories.
+Value takenBatch(Call &call, const Value &batch);
+
+/// Moves the module at `where`: everything registered in it and below.
+void moveModule(Machine &machine, Row &row, const Address &where, const Placement &placement, const History &history);
+
+} // namespace devicetidy

@@ -1,0 +1,355 @@
+#include "analyzer/solve/Memory.h"
+
+#include <algorithm>
+#include <set>
+
+namespace devicetidy {
+
+namespace hidden {
+const Name &parameters() {
+  static const Name name("@own");
+  return name;
+}
+std::string parameter(Name name) { return "@p:" + name.str(); }
+std::string submodule(Name name) { return "@m:" + name.str(); }
+bool isParameter(Name field) { return field == parameters() || field.view().substr(0, 3) == "@p:"; }
+bool isSubmodule(Name field) { return field.view().substr(0, 3) == "@m:"; }
+} // namespace hidden
+
+namespace {
+
+std::vector<Path> fromRoot(Path path) {
+  std::vector<Path> nodes;
+  for (; path; path = path->parent)
+    nodes.push_back(path);
+  std::reverse(nodes.begin(), nodes.end());
+  return nodes;
+}
+
+Name joinText(Name text, std::string_view separator, Name field) {
+  return text.empty() ? field : Name(text.str() + std::string(separator) + field.str());
+}
+
+} // namespace
+
+RootId Memory::intern(std::tuple<int, std::uint64_t, std::uint64_t, Name> key, RootInfo info) {
+  auto [entry, isNew] = ids.emplace(std::move(key), static_cast<RootId>(roots.size()));
+  if (isNew)
+    roots.push_back(std::move(info));
+  return entry->second;
+}
+
+RootId Memory::local(unsigned depth, unsigned index, const Variable &variable) {
+  return intern({0, depth, index, variable.type}, {RootKind::Local, depth, variable.type, nullptr, variable.name});
+}
+
+RootId Memory::heap(Term site, unsigned copy, Name type) {
+  return intern({1, reinterpret_cast<std::uintptr_t>(site), copy, type}, {RootKind::Heap, 0, type, nullptr, {}});
+}
+
+RootId Memory::global(Name id, Name type, Name text) {
+  Term origin = applyTerm("global", {textTerm(id)});
+  return intern({2, 0, 0, id}, {RootKind::Global, 0, type, origin, text});
+}
+
+RootId Memory::outside(Term origin, Name type, Name text) {
+  return intern({3, reinterpret_cast<std::uintptr_t>(origin), 0, type}, {RootKind::Outside, 0, type, origin, text});
+}
+
+Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole) {
+  auto event = [&](StepKind kind) {
+    Step step;
+    step.kind = kind;
+    step.subject = text.str();
+    step.device = "its own device";
+    return extend(nullptr, step);
+  };
+  switch (types.classOf(type)) {
+  case TypeClass::Tensor: {
+    return tensorValue(Placement::symbol(tensorRole, origin, Name(text.str() + ".device()")), unknownRank,
+                       event(StepKind::Parameter));
+  }
+  case TypeClass::Device:
+    return deviceValue(Placement::symbol(SymbolRole::DeviceChoice, origin, text), event(StepKind::Parameter));
+  case TypeClass::Options: {
+    Placement placement = Placement::symbol(SymbolRole::DeviceChoice, origin, text);
+    return optionsValue(&placement, event(StepKind::Parameter));
+  }
+  case TypeClass::Scalar:
+  case TypeClass::String:
+    return scalarValue(symbolTerm(Name("v" + std::to_string(origin->hash))));
+  case TypeClass::Pointer:
+  case TypeClass::Holder: {
+    Name pointee = types.inner(type);
+    return addressValue({outside(applyTerm("*", {origin}), pointee, text), nullptr});
+  }
+  case TypeClass::Optional:
+  case TypeClass::Wrapper:
+    return types.inner(type).empty() ? unknownValue() : symbolic(types.inner(type), origin, text, tensorRole);
+  case TypeClass::Record:
+  case TypeClass::Pair:
+  case TypeClass::Example:
+  case TypeClass::Tuple: {
+    ValueData data;
+    data.kind = ValueKind::Record;
+    data.type = type;
+    data.origin = origin;
+    data.function = text;
+    return makeValue(std::move(data));
+  }
+  case TypeClass::List:
+  case TypeClass::Map: {
+    Name inner = types.inner(type);
+    if (inner.empty())
+      return unknownValue();
+    Value each = symbolic(inner, applyTerm("[]", {origin, elementIndex()}), joinText(text, "", "[i]"), tensorRole);
+    return summaryList(type, {each});
+  }
+  default:
+    return unknownValue();
+  }
+}
+
+Value Memory::filled(Name type, const Placement &placement, int rank, const History &history) const {
+  switch (types.classOf(type)) {
+  case TypeClass::Tensor:
+    return tensorValue(placement, rank, history);
+  case TypeClass::Optional:
+  case TypeClass::Wrapper:
+    return types.inner(type).empty() ? tensorValue(placement, rank, history)
+                                     : filled(types.inner(type), placement, rank, history);
+  case TypeClass::List:
+    return summaryList(type, {filled(types.inner(type), placement, rank, history)});
+  case TypeClass::Pair:
+  case TypeClass::Tuple:
+  case TypeClass::Example: {
+    std::map<Name, Value> fields;
+    const TypeClass kind = types.classOf(type);
+    std::vector<Name> parts = types.parts(type);
+    if (kind == TypeClass::Example && parts.empty())
+      parts = {"at::Tensor", "at::Tensor"};
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      Name field = kind == TypeClass::Tuple  ? Name(std::to_string(i))
+                   : kind == TypeClass::Pair ? Name(i == 0 ? "first" : "second")
+                                             : Name(i == 0 ? "data" : "target");
+      fields[field] = filled(parts[i], placement, rank, history);
+    }
+    return recordValue(type, std::move(fields));
+  }
+  case TypeClass::Record: {
+    const Type *record = types.program.type(type);
+    std::map<Name, Value> fields;
+    if (record)
+      for (const Field &field : record->fields)
+        if (types.classOf(field.type) == TypeClass::Tensor)
+          fields[field.name] = tensorValue(placement, rank, history);
+    return fields.empty() ? unknownValue() : recordValue(type, std::move(fields));
+  }
+  default:
+    return unknownValue();
+  }
+}
+
+Value Memory::rootValue(const Row &row, RootId root) const {
+  if (Value stored = row.store.get(root))
+    return stored;
+  const RootInfo &info = roots[root];
+  if (info.origin)
+    return const_cast<Memory *>(this)->symbolic(info.type, info.origin, info.text);
+  return unknownValue();
+}
+
+Value Memory::element(const Value &list, Term index) const {
+  if (isSummary(list)) {
+    if (list->summary.size() != 1)
+      return unknownValue();
+    Term bound = elementIndex();
+    return rewriteTerms(list->summary[0], [&](Term term) { return substitute(term, bound, index); });
+  }
+  if (auto number = constantOf(index)) {
+    if (*number >= 0 && *number < static_cast<std::int64_t>(list->elements.size()))
+      return list->elements[static_cast<std::size_t>(*number)];
+    return unknownValue();
+  }
+  for (const Value &other : list->elements)
+    if (!same(other, list->elements[0]))
+      return unknownValue();
+  return list->elements.empty() ? unknownValue() : list->elements[0];
+}
+
+Value Memory::descend(const Value &value, Path node, const Address &whole) const {
+  if (node->index)
+    return is(value, ValueKind::List) ? element(value, node->index) : unknownValue();
+  auto found = value->fields.find(node->field);
+  if (found != value->fields.end())
+    return found->second;
+  if (!is(value, ValueKind::Record))
+    return unknownValue();
+  // A field of a torch::nn module that is a tensor is one of its parameters.
+  if (value->fields.count(hidden::parameters()) && !types.builtinModuleBase(value->type).empty()) {
+    const Name type = types.fieldType(value->type, node->field);
+    if (type.empty() || types.classOf(type) == TypeClass::Tensor)
+      return parameterHandle({whole.root, fieldPath(whole.path, hidden::parameters())});
+  }
+  if (value->origin) {
+    Name type = node->field == hidden::parameters() ? Name("at::Tensor") : types.fieldType(value->type, node->field);
+    if (type.empty())
+      return unknownValue();
+    Name text = joinText(value->function, ".", node->field);
+    if (node->field == hidden::parameters())
+      text = value->function;
+    const bool ofModule = types.isModule(value->type);
+    return const_cast<Memory *>(this)->symbolic(type, applyTerm(".", {value->origin, textTerm(node->field)}), text,
+                                                ofModule ? SymbolRole::Module : SymbolRole::Tensor);
+  }
+  return unknownValue();
+}
+
+Value Memory::read(const Row &row, const Address &address) const {
+  if (!address.valid())
+    return unknownValue();
+  Value value = rootValue(row, address.root);
+  Address prefix{address.root, nullptr};
+  for (Path node : fromRoot(address.path)) {
+    value = descend(value, node, prefix);
+    prefix.path = node;
+  }
+  return value;
+}
+
+Value Memory::replaceElement(const Value &list, Term index, const std::function<Value(const Value &)> &change) const {
+  ValueData data = *list;
+  if (!isSummary(list)) {
+    auto number = constantOf(index);
+    if (number && *number >= 0 && *number < static_cast<std::int64_t>(data.elements.size())) {
+      Value &slot = data.elements[static_cast<std::size_t>(*number)];
+      slot = change(slot);
+      return makeValue(std::move(data));
+    }
+    if (number && *number == static_cast<std::int64_t>(data.elements.size()) && *number < 16) {
+      data.elements.push_back(change(unknownValue()));
+      return makeValue(std::move(data));
+    }
+    // An unknown index of a list of known length: any element may have changed.
+    for (Value &slot : data.elements)
+      slot = joinValues(slot, change(slot), index);
+    return makeValue(std::move(data));
+  }
+  Term bound = elementIndex();
+  std::vector<Value> next;
+  const bool everyElement = !constantOf(index);
+  for (const Value &alternative : data.summary) {
+    Value at = rewriteTerms(alternative, [&](Term term) { return substitute(term, bound, index); });
+    Value changed = change(at);
+    next.push_back(rewriteTerms(changed, [&](Term term) { return substitute(term, index, bound); }));
+    if (!everyElement)
+      next.push_back(alternative);
+  }
+  return summaryList(data.type, std::move(next));
+}
+
+Value Memory::replace(const Value &value, const std::vector<Path> &path, std::size_t depth, const Value &leaf) const {
+  if (depth == path.size())
+    return leaf;
+  Path node = path[depth];
+  if (node->index) {
+    if (!is(value, ValueKind::List))
+      return value;
+    return replaceElement(value, node->index,
+                          [&](const Value &old) { return replace(old, path, depth + 1, leaf); });
+  }
+  Value record = value;
+  if (!is(value, ValueKind::Record))
+    record = recordValue({});
+  auto found = record->fields.find(node->field);
+  Value old = found != record->fields.end() ? found->second : unknownValue();
+  if (found == record->fields.end() && record->origin && depth + 1 < path.size()) {
+    Name type = types.fieldType(record->type, node->field);
+    if (!type.empty())
+      old = const_cast<Memory *>(this)->symbolic(type, applyTerm(".", {record->origin, textTerm(node->field)}),
+                                                 joinText(record->function, ".", node->field));
+  }
+  return withField(record, node->field, replace(old, path, depth + 1, leaf));
+}
+
+void Memory::write(Row &row, const Address &address, Value value) const {
+  if (!address.valid())
+    return;
+  if (!address.path) {
+    row.store.set(address.root, std::move(value));
+    return;
+  }
+  row.store.set(address.root, replace(rootValue(row, address.root), fromRoot(address.path), 0, value));
+}
+
+Placement Memory::placementOf(const Row &row, const Value &tensor) const {
+  if (is(tensor, ValueKind::Tensor) && tensor->address.valid()) {
+    Value held = read(row, tensor->address);
+    return is(held, ValueKind::Tensor) && !held->address.valid() ? placementOf(row, held) : Placement::unknown();
+  }
+  if (!is(tensor, ValueKind::Tensor))
+    return Placement::unknown();
+  Placement placement = tensor->placement;
+  // A module from outside that was moved here: the last move of the longest access path holds.
+  if (placement.kind == PlacementKind::Symbol && placement.role == SymbolRole::Module)
+    for (auto move = row.moves.rbegin(); move != row.moves.rend(); ++move)
+      if (contains(placement.index, move->origin))
+        return row.resolve(move->placement);
+  return row.resolve(placement);
+}
+
+History Memory::historyOf(const Row &row, const Value &tensor) const {
+  if (is(tensor, ValueKind::Tensor) && tensor->address.valid())
+    return historyOf(row, read(row, tensor->address));
+  if (is(tensor, ValueKind::Tensor) && tensor->placement.kind == PlacementKind::Symbol)
+    for (auto move = row.moves.rbegin(); move != row.moves.rend(); ++move)
+      if (contains(tensor->placement.index, move->origin))
+        return move->history;
+  return tensor->history;
+}
+
+int Memory::rankOf(const Row &row, const Value &tensor) const {
+  (void)row;
+  return is(tensor, ValueKind::Tensor) ? tensor->rank : unknownRank;
+}
+
+void Memory::dropLocals(Row &row, unsigned depth) const {
+  std::vector<RootId> dead;
+  row.store.forEach([&](RootId root, const Value &) {
+    if (roots[root].kind == RootKind::Local && roots[root].depth >= depth)
+      dead.push_back(root);
+  });
+  for (RootId root : dead)
+    row.store.erase(root);
+}
+
+void Memory::collectGarbage(Row &row) const {
+  std::set<RootId> live;
+  std::vector<Value> work;
+  std::vector<RootId> heap;
+  row.store.forEach([&](RootId root, const Value &value) {
+    if (roots[root].kind == RootKind::Heap)
+      heap.push_back(root);
+    else
+      work.push_back(value);
+  });
+  if (heap.empty())
+    return;
+  for (const Value &value : row.registers)
+    if (value)
+      work.push_back(value);
+  while (!work.empty()) {
+    Value value = std::move(work.back());
+    work.pop_back();
+    forEachAddress(value, [&](const Address &address) {
+      if (live.insert(address.root).second)
+        if (Value pointed = row.store.get(address.root))
+          work.push_back(pointed);
+    });
+  }
+  for (RootId root : heap)
+    if (!live.count(root))
+      row.store.erase(root);
+}
+
+} // namespace devicetidy

@@ -1,0 +1,81 @@
+//===- Memory.h - roots, and reading and writing through addresses -*- C++ -*-===//
+//
+// Roots are the things a store maps: local variables of active calls, heap objects, globals, and objects from outside
+// the analysed code. Outside objects are lazy: nothing is stored until the code writes, and what was never written is
+// computed from the access path that leads to it, so two reads of one path give one symbol.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/solve/Row.h"
+#include "analyzer/solve/Types.h"
+
+#include <map>
+#include <tuple>
+
+namespace devicetidy {
+
+/// Hidden fields of module records.
+namespace hidden {
+const Name &parameters();            ///< "@own": the parameters of a torch::nn module, as one tensor
+std::string parameter(Name name);    ///< "@p:name": a tensor that is registered under `name`
+std::string submodule(Name name);    ///< "@m:name": address of the module that is registered under `name`
+bool isParameter(Name field);
+bool isSubmodule(Name field);
+} // namespace hidden
+
+enum class RootKind : std::uint8_t { None, Local, Heap, Global, Outside };
+
+struct RootInfo {
+  RootKind kind = RootKind::None;
+  unsigned depth = 0; ///< Local: depth of the call
+  Name type;
+  Term origin = nullptr; ///< Outside, Global: access path
+  Name text;             ///< how a user would name it
+};
+
+class Memory {
+public:
+  explicit Memory(const Types &types) : types(types), roots(1) {}
+
+  RootId local(unsigned depth, unsigned index, const Variable &variable);
+  /// The `copy`-th live object made at `site`.
+  RootId heap(Term site, unsigned copy, Name type);
+  RootId global(Name id, Name type, Name text);
+  RootId outside(Term origin, Name type, Name text);
+  const RootInfo &info(RootId root) const { return roots[root]; }
+
+  /// The value at `address`; never null.
+  Value read(const Row &row, const Address &address) const;
+  void write(Row &row, const Address &address, Value value) const;
+
+  /// A value of `type` that is decided outside: `origin` is the access path, `text` how a user would name it.
+  Value symbolic(Name type, Term origin, Name text, SymbolRole tensorRole = SymbolRole::Tensor);
+  /// A value of `type` all of whose tensors are at `placement` (results of library calls).
+  Value filled(Name type, const Placement &placement, int rank, const History &history) const;
+
+  /// Placement of a tensor value: follows handles into their module, and what the row knows.
+  Placement placementOf(const Row &row, const Value &tensor) const;
+  History historyOf(const Row &row, const Value &tensor) const;
+  int rankOf(const Row &row, const Value &tensor) const;
+
+  /// Drops heap objects nothing refers to. `liveRegisters`: registers count as references.
+  void collectGarbage(Row &row) const;
+  /// Drops the locals of calls at `depth` and deeper.
+  void dropLocals(Row &row, unsigned depth) const;
+
+  const Types &types;
+
+private:
+  RootId intern(std::tuple<int, std::uint64_t, std::uint64_t, Name> key, RootInfo info);
+  Value rootValue(const Row &row, RootId root) const;
+  Value descend(const Value &value, Path node, const Address &whole) const;
+  Value element(const Value &list, Term index) const;
+  Value replace(const Value &value, const std::vector<Path> &path, std::size_t depth, const Value &leaf) const;
+  Value replaceElement(const Value &list, Term index, const std::function<Value(const Value &)> &change) const;
+
+  std::vector<RootInfo> roots;
+  std::map<std::tuple<int, std::uint64_t, std::uint64_t, Name>, RootId> ids;
+};
+
+} // namespace devicetidy

@@ -1,0 +1,96 @@
+#include "analyzer/solve/Placement.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+const Name previousOp("previous");
+const Name atOp("at");
+
+bool isPosition(Term term) {
+  return term->kind == TermKind::Apply &&
+         (term->name == previousOp || term->name == atOp || term->name == Name("%") || term->name == Name("-") ||
+          term->name == Name("/") || term->name == Name("back") || term->name == Name("loop"));
+}
+
+Verdict compareCuda(Term a, Term b, bool programSetsDevice) {
+  if (a == b)
+    return Verdict::Same;
+  auto ca = constantOf(a), cb = constantOf(b);
+  if (ca && cb)
+    return Verdict::Definite;
+  const Term current = currentCudaIndex();
+  if (a == current || b == current) {
+    if (programSetsDevice)
+      return Verdict::Silent;
+    auto constant = ca ? ca : cb;
+    if (constant)
+      return *constant > 0 ? Verdict::Likely : Verdict::Silent;
+    return Verdict::Likely;
+  }
+  return differentPositions(a, b) ? Verdict::Likely : Verdict::Latent;
+}
+
+Verdict compareSymbol(const Placement &symbol, const Placement &other) {
+  if (other.kind == PlacementKind::Symbol)
+    return Verdict::Latent;
+  return symbol.role == SymbolRole::DeviceChoice ? Verdict::Likely : Verdict::Latent;
+}
+
+} // namespace
+
+Term currentCudaIndex() {
+  static const Name name("current device");
+  return symbolTerm(name);
+}
+
+bool differentPositions(Term a, Term b) {
+  if (a == b)
+    return false;
+  // One loop over layers against its previous round, or two positions of one list.
+  if (isPosition(a) && isPosition(b))
+    return true;
+  if (contains(a, b) || contains(b, a))
+    return true;
+  return (isPosition(a) && constantOf(b)) || (isPosition(b) && constantOf(a));
+}
+
+Verdict compare(const Placement &a, const Placement &b, bool programSetsDevice) {
+  if (!a.isKnown() || !b.isKnown())
+    return Verdict::Silent;
+  if (a == b)
+    return Verdict::Same;
+  if (a.kind == PlacementKind::Symbol)
+    return compareSymbol(a, b);
+  if (b.kind == PlacementKind::Symbol)
+    return compareSymbol(b, a);
+  if (a.kind == PlacementKind::Cuda && b.kind == PlacementKind::Cuda)
+    return compareCuda(a.index, b.index, programSetsDevice);
+  return Verdict::Definite;
+}
+
+std::uint64_t Placement::hash() const {
+  std::uint64_t hash = index ? index->hash : 7;
+  return hash * 31 + static_cast<std::uint64_t>(kind) * 5 + static_cast<std::uint64_t>(role);
+}
+
+std::string Placement::describe() const {
+  switch (kind) {
+  case PlacementKind::Unknown:
+    return "an unknown device";
+  case PlacementKind::Cpu:
+    return "cpu";
+  case PlacementKind::Cuda:
+    if (auto number = constantOf(index))
+      return "cuda:" + std::to_string(*number);
+    return index == currentCudaIndex() ? "cuda" : "cuda:" + (text.empty() ? std::string("i") : text.str());
+  case PlacementKind::Other:
+    return index->name.str();
+  case PlacementKind::Symbol:
+    return text.str();
+  }
+  return {};
+}
+
+} // namespace devicetidy

@@ -1,0 +1,192 @@
+//===- Pointers.cpp - smart pointers, std::function, strings ---------===//
+#include "analyzer/solve/Devices.h"
+#include "analyzer/solve/Registers.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+std::string_view lastPart(std::string_view name) {
+  const std::size_t colon = name.rfind("::");
+  return colon == std::string_view::npos ? name : name.substr(colon + 2);
+}
+bool isOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+std::optional<Outcomes> modelPointer(Call &call, std::string_view method) {
+  Value held = call.object();
+  if (isOneOf(method, {"operator->", "get", "operator*", "lock", "release", "operator Type &"}))
+    return call.done(held);
+  if (method == "operator bool") {
+    if (is(held, ValueKind::Null))
+      return call.done(scalarValue(intTerm(0)));
+    if (is(held, ValueKind::Address) && call.machine.memory.info(held->address.root).kind != RootKind::Outside)
+      return call.done(scalarValue(intTerm(1)));
+    return call.done(call.machine.unknownResult(call));
+  }
+  if (method == "operator=" || method == "swap") {
+    Value value = call.argCount() ? call.arg(0) : nullValue();
+    call.machine.memory.write(call.row, call.objectAddress(), value);
+    return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : value);
+  }
+  if (method == "reset") {
+    call.machine.memory.write(call.row, call.objectAddress(), call.argCount() ? call.arg(0) : nullValue());
+    return call.done(unknownValue());
+  }
+  if (method == "operator[]" && is(held, ValueKind::Address))
+    return call.done(unknownValue());
+  return std::nullopt;
+}
+
+// make_shared<T>(args...), make_unique, make_intrusive.
+Outcomes makeObject(Call &call) {
+  Name type = call.fact.templateTypes.empty() ? call.machine.types.inner(call.resultType()) : call.fact.templateTypes[0];
+  if (Name pointee = call.machine.types.inner(call.resultType()); !pointee.empty())
+    type = pointee;
+  Address where = call.machine.allocate(call.row, call.frame, call.fact, type);
+  Outcomes outcomes;
+  for (Row &row :
+       call.machine.construct(call.frame, call.fact, call.row, type, where, call.forwardedFrom(0)))
+    outcomes.push_back({std::move(row), addressValue(where)});
+  return outcomes;
+}
+
+std::optional<Outcomes> modelFunctionObject(Call &call, std::string_view method) {
+  if (method == "operator()") {
+    std::vector<Value> args;
+    for (std::size_t i = call.first; i < call.fact.operands.size(); ++i)
+      args.push_back(registerOf(call.row, call.fact.operands[i].reg));
+    return call.machine.invokeCallable(call.frame, call.fact, call.row, call.object(), std::move(args));
+  }
+  if (method == "operator=") {
+    call.machine.memory.write(call.row, call.objectAddress(), call.arg(0));
+    return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : call.arg(0));
+  }
+  if (method == "operator bool")
+    return call.done(scalarValue(intTerm(!is(call.object(), ValueKind::Null))));
+  return std::nullopt;
+}
+
+std::optional<Outcomes> modelString(Call &call, std::string_view method) {
+  Value text = call.object();
+  std::optional<Name> known = is(text, ValueKind::Scalar) ? textOf(call.row.resolve(text->term)) : std::nullopt;
+  if (isOneOf(method, {"c_str", "data", "str", "operator basic_string_view"}))
+    return call.done(text);
+  if (method == "operator=") {
+    call.machine.memory.write(call.row, call.objectAddress(), call.arg(0));
+    return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : call.arg(0));
+  }
+  if (isOneOf(method, {"operator+=", "append", "push_back", "assign"})) {
+    call.machine.memory.write(call.row, call.objectAddress(), scalarValue(call.machine.freshScalar(call)));
+    return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : unknownValue());
+  }
+  if (method == "empty" && known)
+    return call.done(scalarValue(intTerm(known->empty())));
+  if (isOneOf(method, {"compare"}) && is(call.arg(0), ValueKind::Scalar) && is(text, ValueKind::Scalar))
+    return call.done(scalarValue(notTerm(call.row.resolve(applyTerm("==", {text->term, call.arg(0)->term})))));
+  return std::nullopt;
+}
+
+// "cuda:" + std::to_string(i) names a device.
+std::optional<Outcomes> concatenate(Call &call) {
+  Value a = call.operand(0), b = call.operand(1);
+  if (!is(a, ValueKind::Scalar) || !is(b, ValueKind::Scalar))
+    return std::nullopt;
+  std::optional<Name> left = textOf(call.row.resolve(a->term)), right = textOf(call.row.resolve(b->term));
+  if (left && right)
+    return call.done(scalarValue(textTerm(Name(left->str() + right->str()))));
+  static const Name toString("to_string");
+  Term number = call.row.resolve(b->term);
+  if (left && left->str() == "cuda:" && number->kind == TermKind::Apply && number->name == toString) {
+    Placement placement = Placement::cuda(number->args[0]);
+    placement.text = call.fact.operands[1].text;
+    return call.done(deviceValue(placement));
+  }
+  return call.done(scalarValue(applyTerm("concat", {a->term, b->term})));
+}
+
+std::optional<Outcomes> modelFreePointer(Call &call, std::string_view name) {
+  if (isOneOf(name, {"std::make_shared", "std::make_unique", "c10::make_intrusive", "std::allocate_shared"}))
+    return makeObject(call);
+  if (isOneOf(name, {"std::dynamic_pointer_cast", "std::static_pointer_cast", "std::const_pointer_cast",
+                     "std::reinterpret_pointer_cast"}))
+    return call.done(call.operand(0));
+  if (name == "std::to_string" && is(call.operand(0), ValueKind::Scalar)) {
+    Term number = call.row.resolve(call.operand(0)->term);
+    if (auto constant = constantOf(number))
+      return call.done(scalarValue(textTerm(std::to_string(*constant))));
+    return call.done(scalarValue(applyTerm("to_string", {number})));
+  }
+  if (name == "std::operator+" && call.argCount() == 2)
+    return concatenate(call);
+  if (isOneOf(name, {"std::operator==", "std::operator!=", "c10::operator==", "c10::operator!="}) && call.argCount() == 2) {
+    Value a = call.operand(0), b = call.operand(1);
+    Term equal = nullptr;
+    if (is(a, ValueKind::Scalar) && is(b, ValueKind::Scalar))
+      equal = call.row.resolve(applyTerm("==", {a->term, b->term}));
+    else if (is(a, ValueKind::Null) || is(b, ValueKind::Null)) {
+      const Value &other = is(a, ValueKind::Null) ? b : a;
+      if (is(other, ValueKind::Null) || is(other, ValueKind::Address))
+        equal = intTerm(is(other, ValueKind::Null));
+    } else if (is(a, ValueKind::Device) && is(b, ValueKind::Device))
+      equal = sameDeviceTerm(call.row.resolve(a->placement), call.row.resolve(b->placement));
+    if (!equal)
+      return call.done(call.machine.unknownResult(call));
+    return call.done(scalarValue(name.find("!=") != std::string_view::npos ? notTerm(equal) : equal));
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+std::optional<Outcomes> modelPointers(Call &call) {
+  std::string_view name = call.fact.name.view();
+  if (!call.fact.hasObject)
+    return modelFreePointer(call, name);
+  if (call.fact.operands.empty())
+    return std::nullopt;
+  const std::string_view method = lastPart(name);
+  switch (call.machine.types.classOf(call.fact.operands[0].type)) {
+  case TypeClass::Pointer:
+    return modelPointer(call, method);
+  case TypeClass::Function:
+    return modelFunctionObject(call, method);
+  case TypeClass::String:
+    return modelString(call, method);
+  case TypeClass::Holder:
+    if (method == "operator=")
+      return modelPointer(call, method);
+    break;
+  case TypeClass::Record:
+    // The defaulted assignment of a record copies it.
+    if (method == "operator=" && call.argCount() == 1 && !startsWith(name, "std::")) {
+      call.machine.memory.write(call.row, call.objectAddress(), call.arg(0));
+      return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : call.arg(0));
+    }
+    break;
+  case TypeClass::Device:
+  case TypeClass::Options:
+  case TypeClass::AnyModule:
+  case TypeClass::Example:
+  case TypeClass::Scalar:
+    if (method == "operator=") {
+      call.machine.memory.write(call.row, call.objectAddress(), call.arg(0));
+      return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : call.arg(0));
+    }
+    break;
+  default:
+    break;
+  }
+  return std::nullopt;
+}
+
+std::optional<Value> constructPointer(Call &call, Name type, const std::vector<Value> &args) {
+  if (call.machine.types.classOf(type) != TypeClass::Pointer)
+    return std::nullopt;
+  return args.empty() ? nullValue() : args[0];
+}
+
+} // namespace devicetidy

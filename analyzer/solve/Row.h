@@ -1,0 +1,51 @@
+//===- Row.h - one consistent state of the program --------------*- C++ -*-===//
+//
+// The analysis keeps a few rows per program point instead of one set of devices per variable: a row says what all
+// variables hold together, so "both moved" and "none moved" never mix. A row carries the run-time conditions it was
+// reached under; two `if (cuda)` correlate because the second finds the condition already known.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/solve/Store.h"
+
+#include <utility>
+#include <vector>
+
+namespace devicetidy {
+
+/// A module from outside the analysed code, moved inside it: everything below `origin` now lives on `placement`.
+struct ModuleMove {
+  Term origin;
+  Placement placement;
+  History history;
+};
+
+struct Row {
+  Store store;
+  std::vector<Value> registers;
+  std::vector<std::pair<Term, std::int64_t>> known; ///< conditions this row was reached under (bools: 0 and 1)
+  std::vector<std::pair<Term, Placement>> aliases;  ///< device symbols that a condition has pinned down
+  std::vector<ModuleMove> moves;
+  bool expressionEnded = false; ///< the registers are dead and go with the next write
+  Term currentDevice = currentCudaIndex(); ///< what `kCUDA` without an index means here
+
+  /// `term` with what this row knows put in.
+  Term resolve(Term term) const;
+  Placement resolve(Placement placement) const;
+  /// Adds `term == number`; false when the row knows otherwise.
+  bool assume(Term term, std::int64_t number);
+
+  std::uint64_t digest() const;
+  std::uint64_t placeDigest() const;
+};
+
+/// Identifies a device in a condition term, so that `a.device() == b.device()` is a stable condition.
+Term deviceTerm(const Placement &placement);
+
+/// Makes at most `cap` rows of `rows`: equal rows merge and keep the conditions they share; past `softCap` rows that
+/// differ only in scalars merge; past `cap` rows join. Returns how many joins lost a placement.
+std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t cap, Term phi);
+Row joinRows(const Row &a, const Row &b, Term phi);
+
+} // namespace devicetidy

@@ -1,0 +1,117 @@
+#include "analyzer/solve/Solve.h"
+
+#include "analyzer/solve/Entries.h"
+#include "analyzer/solve/Machine.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace devicetidy {
+namespace {
+
+const Step *decidingStep(const PlacedOperand &operand) {
+  for (auto step = operand.witness.rbegin(); step != operand.witness.rend(); ++step)
+    if (step->kind != StepKind::Inherited && step->kind != StepKind::Passed && step->kind != StepKind::Returned &&
+        step->kind != StepKind::Stored && step->kind != StepKind::Member)
+      return &*step;
+  return operand.witness.empty() ? nullptr : &operand.witness.back();
+}
+
+// One finding per operation, the surest; then one per root cause in a function: a tensor left behind is reported where
+// it first meets another device.
+void keepRootCauses(std::vector<Conflict> &conflicts) {
+  std::map<Location, std::size_t> byPlace;
+  std::vector<Conflict> kept;
+  for (Conflict &conflict : conflicts) {
+    auto [entry, isNew] = byPlace.emplace(conflict.where, kept.size());
+    if (isNew)
+      kept.push_back(std::move(conflict));
+    else if (conflict.level < kept[entry->second].level)
+      kept[entry->second] = std::move(conflict);
+  }
+  std::set<std::tuple<std::string, Location, Level>> causes;
+  conflicts.clear();
+  for (Conflict &conflict : kept) {
+    const Step *cause = decidingStep(conflict.second);
+    if (cause && cause->where.valid() &&
+        !causes.emplace(conflict.functionId, cause->where, conflict.level).second)
+      continue;
+    conflicts.push_back(std::move(conflict));
+  }
+}
+
+// Conflicts whose cause is a member that Module::to leaves behind are told of the member, not of the operation.
+void findUnregistered(const Machine &machine, Solution &solution) {
+  std::vector<Conflict> others;
+  std::set<std::string> seen;
+  for (Conflict &conflict : solution.conflicts) {
+    const Step *member = nullptr, *created = nullptr;
+    for (const PlacedOperand *operand : {&conflict.second, &conflict.first})
+      for (const Step &step : operand->witness)
+        if (step.kind == StepKind::Member && !member) {
+          member = &step;
+          created = decidingStep(*operand);
+        }
+    const std::string className = member ? member->subject.substr(0, member->subject.rfind("::")) : std::string();
+    auto moved = machine.movedClasses.find(Name(className));
+    const bool madeHere = created && (created->kind == StepKind::Created || created->kind == StepKind::ModuleMade);
+    if (!member || moved == machine.movedClasses.end() || !madeHere) {
+      others.push_back(std::move(conflict));
+      continue;
+    }
+    if (!seen.insert(member->subject).second)
+      continue;
+    UnregisteredMember finding;
+    finding.level = conflict.level;
+    finding.className = className;
+    finding.member = member->subject.substr(member->subject.rfind("::") + 2);
+    finding.isModule = created->kind == StepKind::ModuleMade;
+    finding.declared = member->where;
+    finding.created = created->where;
+    finding.used = conflict.where;
+    finding.operation = conflict.operation;
+    finding.moved = moved->second.where;
+    finding.device = moved->second.device;
+    solution.unregisteredMembers.push_back(std::move(finding));
+  }
+  solution.conflicts = std::move(others);
+}
+
+// A tensor whose move was thrown away is told of once, at the move.
+void dropConsequencesOfDiscarded(Solution &solution) {
+  auto isConsequence = [&](const Conflict &conflict) {
+    return std::any_of(solution.discardedMoves.begin(), solution.discardedMoves.end(), [&](const DiscardedMove &move) {
+      return move.functionId == conflict.functionId && !move.changesDtypeOnly && move.where < conflict.where &&
+             (move.tensor == conflict.second.text || move.tensor == conflict.first.text);
+    });
+  };
+  solution.conflicts.erase(std::remove_if(solution.conflicts.begin(), solution.conflicts.end(), isConsequence),
+                           solution.conflicts.end());
+}
+
+} // namespace
+
+
+Solution solve(const Program &program, const SolveOptions &options) {
+  Solution solution;
+  const Usage usage = scanUsage(program);
+  Machine machine(program, options, solution);
+  machine.programSetsDevice = usage.setsDevice;
+  machine.reportLatent = options.reportLatent;
+  runEntries(machine, usage);
+  solution.discardedMoves = findDiscardedMoves(program);
+  keepRootCauses(solution.conflicts);
+  findUnregistered(machine, solution);
+  dropConsequencesOfDiscarded(solution);
+  for (Name id : program.order) {
+    const Function *function = program.function(id);
+    ++solution.stats.functions;
+    for (const Block &block : function->blocks)
+      solution.stats.facts += block.facts.size();
+    if (!machine.entered.count(function))
+      solution.stats.unreachedFunctions.push_back(function->name.str());
+  }
+  return solution;
+}
+
+} // namespace devicetidy

@@ -1,0 +1,297 @@
+//===- Step.cpp - what one fact does to a row ----------------------===//
+#include "analyzer/solve/Machine.h"
+#include "analyzer/solve/Registers.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+
+namespace {
+
+Placement deviceOfEnum(std::int64_t number) {
+  // c10/core/DeviceType.h
+  static const char *const names[] = {"cpu",   "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",
+                                      "fpga",  "maia", "xla",    "vulkan", "metal",  "xpu",   "mps",
+                                      "meta",  "hpu",  "ve",     "lazy",   "ipu",    "mtia",  "privateuseone"};
+  if (number == 0)
+    return Placement::cpu();
+  if (number == 1)
+    return Placement::cuda(currentCudaIndex());
+  if (number > 1 && number < static_cast<std::int64_t>(std::size(names)))
+    return Placement::other(names[number]);
+  return Placement::unknown();
+}
+
+Value literalValue(const Fact &fact, const Types &types) {
+  switch (fact.literal) {
+  case LiteralKind::Bool:
+  case LiteralKind::Int:
+    return scalarValue(intTerm(fact.number));
+  case LiteralKind::Enum:
+    if (types.classOf(fact.type) == TypeClass::Device)
+      return deviceValue(deviceOfEnum(fact.number));
+    return scalarValue(intTerm(fact.number));
+  case LiteralKind::String:
+    return scalarValue(textTerm(fact.name));
+  case LiteralKind::Null:
+    return nullValue();
+  case LiteralKind::Float:
+    return scalarValue(symbolTerm("a floating-point number"));
+  case LiteralKind::None:
+    break;
+  }
+  return unknownValue();
+}
+
+Value operatorValue(const Row &row, const Fact &fact) {
+  std::vector<Term> terms;
+  for (const Operand &operand : fact.operands) {
+    Value value = registerOf(row, operand.reg);
+    if (is(value, ValueKind::Scalar)) {
+      terms.push_back(value->term);
+    } else if (is(value, ValueKind::Null)) {
+      terms.push_back(intTerm(0));
+    } else if (is(value, ValueKind::Address) && (fact.name == Name("!") || fact.name == Name("==") || fact.name == Name("!="))) {
+      terms.push_back(applyTerm("pointer", {intTerm(value->address.root),
+                                            intTerm(static_cast<std::int64_t>(value->address.path ? value->address.path->hash >> 1 : 0))}));
+    } else if (is(value, ValueKind::Device) && fact.operands.size() == 2) {
+      terms.push_back(deviceTerm(row.resolve(value->placement)));
+    } else {
+      return unknownValue();
+    }
+  }
+  // A pointer that is known is not null.
+  auto isPointer = [](Term term) { return term->kind == TermKind::Apply && term->name == Name("pointer"); };
+  const bool equality = fact.name == Name("==") || fact.name == Name("!=");
+  if (equality && terms.size() == 2 && (isPointer(terms[0]) || isPointer(terms[1])) && terms[0] != terms[1] &&
+      (constantOf(terms[0]) || constantOf(terms[1])))
+    return scalarValue(intTerm(fact.name == Name("!=")));
+  if (fact.name == Name("!") && terms.size() == 1 && isPointer(terms[0]))
+    return scalarValue(intTerm(0));
+  return scalarValue(row.resolve(applyTerm(fact.name, std::move(terms))));
+}
+
+} // namespace
+
+Value Call::operand(std::size_t i) const {
+  if (i >= fact.operands.size())
+    return unknownValue();
+  const Operand &use = fact.operands[i];
+  Value value = registerOf(row, use.reg);
+  if (use.isAddress && is(value, ValueKind::Address))
+    return machine.readMarked(row, value->address);
+  return value;
+}
+
+Address Call::addressOf(std::size_t i) const {
+  if (i >= fact.operands.size())
+    return {};
+  Value value = registerOf(row, fact.operands[i].reg);
+  return is(value, ValueKind::Address) ? value->address : Address();
+}
+
+Argument Call::forwarded(std::size_t i) const {
+  const std::size_t index = first + i;
+  const bool isAddress = index < fact.operands.size() && fact.operands[index].isAddress;
+  return {operand(index), isAddress ? addressOf(index) : Address()};
+}
+
+std::vector<Argument> Call::forwardedFrom(std::size_t i) const {
+  std::vector<Argument> args;
+  for (; i < argCount(); ++i)
+    args.push_back(forwarded(i));
+  return args;
+}
+
+Outcomes Call::done(Value result) const {
+  Outcomes outcomes;
+  outcomes.push_back({row, std::move(result)});
+  return outcomes;
+}
+
+Value Machine::readMarked(const Row &row, const Address &address) const {
+  Value value = memory.read(row, address);
+  const bool tensor = is(value, ValueKind::Tensor) && !value->address.valid();
+  if (!address.path || (!tensor && !is(value, ValueKind::Address)))
+    return value;
+  Path first = address.path;
+  while (first->parent)
+    first = first->parent;
+  Value owner = memory.read(row, {address.root, nullptr});
+  if (!is(owner, ValueKind::Record) || !types.isProject(owner->type) || !types.isModule(owner->type))
+    return value;
+  for (const auto &[name, field] : owner->fields)
+    if (hidden::isSubmodule(name) && same(field, value))
+      return value;
+  const Field *field = types.field(owner->type, first->field);
+  if (!field || (value->history && value->history->step.kind == StepKind::Member))
+    return value;
+  return withHistory(value, note(value->history, StepKind::Member, field->where,
+                                 owner->type.str() + "::" + first->field.str(), value->placement.describe()));
+}
+
+Value Machine::defaultObject(Name type) const {
+  switch (types.classOf(type)) {
+  case TypeClass::List:
+    return listValue(type, {});
+  case TypeClass::Map:
+  case TypeClass::Record:
+  case TypeClass::Pair:
+  case TypeClass::Tuple:
+  case TypeClass::Example:
+    return recordValue(type);
+  case TypeClass::Options:
+    return optionsValue(nullptr);
+  case TypeClass::Tensor:
+  case TypeClass::Pointer:
+  case TypeClass::Holder:
+  case TypeClass::Optional:
+  case TypeClass::Wrapper:
+    return nullValue();
+  default:
+    return unknownValue();
+  }
+}
+
+Address Machine::allocate(Row &row, const Frame &frame, const Fact &fact, Name type) {
+  const Term site = applyTerm("site", {textTerm(frame.function.id), intTerm(fact.where.line), intTerm(fact.where.column),
+                                       textTerm(type)});
+  constexpr unsigned maxCopies = 64;
+  unsigned copy = 0;
+  while (copy < maxCopies && row.store.get(memory.heap(site, copy, type)))
+    ++copy;
+  const RootId root = memory.heap(site, copy, type);
+  row.store.set(root, defaultObject(type));
+  if (types.classOf(type) == TypeClass::Record || types.classOf(type) == TypeClass::Other)
+    row.store.set(root, recordValue(type));
+  return {root, nullptr};
+}
+
+std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
+  auto one = [](Row result) {
+    std::vector<Row> rows;
+    rows.push_back(std::move(result));
+    return rows;
+  };
+  auto addressIn = [&](std::size_t i) {
+    Value value = registerOf(row, fact.operands[i].reg);
+    return is(value, ValueKind::Address) ? value->address : Address();
+  };
+  auto localAddress = [&]() -> Address {
+    const auto index = static_cast<std::size_t>(fact.number);
+    return {memory.local(frame.depth, static_cast<unsigned>(index), frame.function.locals[index]), nullptr};
+  };
+  switch (fact.kind) {
+  case FactKind::Literal:
+    setRegister(row, fact.result, literalValue(fact, types));
+    return one(std::move(row));
+  case FactKind::Local:
+    setRegister(row, fact.result, addressValue(localAddress()));
+    return one(std::move(row));
+  case FactKind::Global: {
+    auto found = program.globals.find(fact.name);
+    Name text = found == program.globals.end() ? fact.name : found->second.name;
+    setRegister(row, fact.result, addressValue({memory.global(fact.name, fact.type, text), nullptr}));
+    return one(std::move(row));
+  }
+  case FactKind::This:
+    setRegister(row, fact.result, frame.self.valid() ? addressValue(frame.self) : unknownValue());
+    return one(std::move(row));
+  case FactKind::Field: {
+    Address base = addressIn(0);
+    setRegister(row, fact.result, base.valid() ? addressValue(base.field(fact.name)) : unknownValue());
+    return one(std::move(row));
+  }
+  case FactKind::Element:
+    return stepElement(frame, fact, std::move(row));
+  case FactKind::Load: {
+    Address address = addressIn(0);
+    Value value = readMarked(row, address);
+    if (is(value, ValueKind::Scalar))
+      value = scalarValue(row.resolve(value->term));
+    setRegister(row, fact.result, std::move(value));
+    return one(std::move(row));
+  }
+  case FactKind::Store:
+    memory.write(row, addressIn(0), registerOf(row, fact.operands[1].reg));
+    return one(std::move(row));
+  case FactKind::Call:
+    return stepCall(frame, fact, std::move(row));
+  case FactKind::Construct:
+    return stepConstruct(frame, fact, std::move(row));
+  case FactKind::New:
+    setRegister(row, fact.result, addressValue(allocate(row, frame, fact, fact.type)));
+    return one(std::move(row));
+  case FactKind::Closure: {
+    std::map<Name, Value> captures;
+    for (std::size_t i = 0; i < fact.operands.size() && i < fact.captures.size(); ++i)
+      captures[fact.captures[i]] = registerOf(row, fact.operands[i].reg);
+    setRegister(row, fact.result, functionValue(fact.target, std::move(captures)));
+    return one(std::move(row));
+  }
+  case FactKind::Operator:
+    setRegister(row, fact.result, operatorValue(row, fact));
+    return one(std::move(row));
+  case FactKind::Aggregate: {
+    std::vector<Value> values;
+    for (const Operand &operand : fact.operands)
+      values.push_back(registerOf(row, operand.reg));
+    if (fact.captures.empty()) {
+      setRegister(row, fact.result, listValue(fact.type, std::move(values)));
+      return one(std::move(row));
+    }
+    std::map<Name, Value> fields;
+    for (std::size_t i = 0; i < values.size() && i < fact.captures.size(); ++i)
+      fields[fact.captures[i]] = values[i];
+    setRegister(row, fact.result, recordValue(fact.type, std::move(fields)));
+    return one(std::move(row));
+  }
+  case FactKind::Declare: {
+    const auto index = static_cast<std::size_t>(fact.number);
+    if (!frame.function.locals[index].isReference)
+      row.store.set(localAddress().root, defaultObject(frame.function.locals[index].type));
+    return one(std::move(row));
+  }
+  case FactKind::EndScope:
+    endScope(frame, fact, row);
+    return one(std::move(row));
+  case FactKind::Opaque:
+    setRegister(row, fact.result, unknownValue());
+    return one(std::move(row));
+  case FactKind::EndStatement:
+    row.expressionEnded = true;
+    return one(std::move(row));
+  }
+  return one(std::move(row));
+}
+
+std::vector<Row> Machine::stepElement(Frame &frame, const Fact &fact, Row row) {
+  Call call{*this, frame, row, fact, 1};
+  Address base = call.addressOf(0);
+  Value index = call.operand(1);
+  std::vector<Row> rows;
+  if (!base.valid() || !is(index, ValueKind::Scalar)) {
+    setRegister(row, fact.result, unknownValue());
+    rows.push_back(std::move(row));
+    return rows;
+  }
+  setRegister(row, fact.result, addressValue(base.element(row.resolve(index->term))));
+  rows.push_back(std::move(row));
+  return rows;
+}
+
+void Machine::endScope(Frame &frame, const Fact &fact, Row &row) {
+  const auto index = static_cast<std::size_t>(fact.number);
+  const RootId root = memory.local(frame.depth, static_cast<unsigned>(index), frame.function.locals[index]);
+  Value value = row.store.get(root);
+  if (!value)
+    return;
+  // A device guard that goes out of scope restores the device that was current before it.
+  static const Name before("@device before");
+  auto guarded = value->fields.find(before);
+  if (guarded != value->fields.end())
+    row.currentDevice = guarded->second->term;
+  row.store.erase(root);
+}
+
+} // namespace devicetidy

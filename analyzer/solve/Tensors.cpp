@@ -1,0 +1,435 @@
+//===- Tensors.cpp - at::Tensor methods, ATen operators, factories ----===//
+#include "analyzer/solve/Devices.h"
+#include "analyzer/solve/Registers.h"
+#include "analyzer/solve/Tensors.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+using models::Op;
+using models::Rank0;
+using models::Result;
+using models::Rule;
+
+bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+
+// Text of the receiver for a witness step; a chain of calls is no name.
+std::string receiverText(const Call &call) {
+  return call.fact.operands.empty() ? std::string() : call.fact.operands[0].text.str();
+}
+
+// Number of dimensions a size argument gives: an empty list is a scalar.
+int rankOfSizes(const Call &call) {
+  for (const Operand &operand : call.fact.operands) {
+    const TypeClass type = call.machine.types.classOf(operand.type);
+    if (type != TypeClass::List && type != TypeClass::Wrapper)
+      continue;
+    Value value = registerOf(call.row, operand.reg);
+    if (operand.isAddress && is(value, ValueKind::Address))
+      value = call.machine.memory.read(call.row, value->address);
+    if (is(value, ValueKind::List) && !isSummary(value))
+      return static_cast<int>(value->elements.size());
+    return someRank;
+  }
+  return someRank;
+}
+
+// Does the call name dimensions? sum(1), max(0), mean({1, 2}) do, sum(), sum(kFloat), norm(2.0), std(false) do not.
+bool namesDimension(const Call &call) {
+  for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
+    Value value = call.operand(i);
+    if (is(value, ValueKind::Null) || is(value, ValueKind::Tensor))
+      continue;
+    const std::string &type = call.fact.operands[i].type.str();
+    if (type.find("ArrayRef") != std::string::npos || type.find("initializer_list") != std::string::npos ||
+        type == "long" || type == "int" || type == "long long" || type == "c10::SymInt" ||
+        type.find("vector") != std::string::npos || type.find("optional<long>") != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+int commonRank(const std::vector<TensorUse> &uses) {
+  int rank = 0;
+  for (const TensorUse &use : uses) {
+    const int own = use.tensor->rank;
+    if (own == someRank || rank == someRank)
+      rank = own > 0 ? own : rank > 0 ? rank : someRank;
+    else if (own == unknownRank || rank == unknownRank)
+      rank = std::max(own, rank) > 0 ? std::max(own, rank) : unknownRank;
+    else
+      rank = std::max(rank, own);
+  }
+  return rank;
+}
+
+bool reductionIsNone(const Call &call) {
+  // at::Reduction::None is 0; it is the one integer that is no size or index of a loss.
+  for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
+    Value value = call.operand(i);
+    if (is(value, ValueKind::Scalar) && call.fact.operands[i].type == Name("long"))
+      return constantOf(value->term) == 0;
+  }
+  return false;
+}
+
+int resultRank(const Call &call, const Op &op, const std::vector<TensorUse> &uses) {
+  const int self = uses.empty() ? unknownRank : uses[0].tensor->rank;
+  switch (op.rank0) {
+  case Rank0::Yes:
+    return 0;
+  case Rank0::No:
+    return someRank;
+  case Rank0::Keep:
+    return self;
+  case Rank0::Common:
+    return commonRank(uses);
+  case Rank0::Reduce:
+    if (uses.size() > 1)
+      return commonRank(uses);
+    return namesDimension(call) ? (self > 1 ? self - 1 : unknownRank) : 0;
+  case Rank0::Loss:
+    return reductionIsNone(call) ? someRank : 0;
+  case Rank0::Size:
+    return rankOfSizes(call);
+  case Rank0::Unknown:
+    break;
+  }
+  if ((op.name == "select" || op.name == "operator[]") && self > 0)
+    return self - 1;
+  if (op.name == "unsqueeze" || op.name == "unsqueeze_")
+    return self >= 0 ? self + 1 : someRank;
+  if (op.name == "view" || op.name == "reshape")
+    return rankOfSizes(call);
+  return op.rule == Rule::Strict && op.name == "linear" ? someRank : unknownRank;
+}
+
+Value selfValue(Call &call) {
+  return call.fact.hasObject ? call.object() : call.argCount() ? call.arg(0) : unknownValue();
+}
+
+// The value of an operation whose tensors are on `placement`; in-place operations give back their receiver.
+Outcomes finish(Call &call, const Op &op, const Placement &placement, int rank, const History &history) {
+  if (op.result == Result::None)
+    return call.done(call.machine.unknownResult(call));
+  if (call.fact.resultIsAddress) {
+    Address self = call.fact.hasObject ? call.objectAddress() : call.addressOf(0);
+    return call.done(self.valid() ? addressValue(self) : unknownValue());
+  }
+  const bool inPlace = op.result == Result::Self && op.name.size() > 1 && op.name.back() == '_';
+  if (inPlace && call.machine.types.classOf(call.resultType()) == TypeClass::Tensor)
+    return call.done(selfValue(call));
+  return call.done(call.machine.memory.filled(call.resultType(), placement, rank, history));
+}
+
+Outcomes move(Call &call, const std::optional<Placement> &target, const History &targetHistory) {
+  Machine &machine = call.machine;
+  Value self = selfValue(call);
+  if (is(self, ValueKind::Null))
+    return call.done(self);
+  const int rank = is(self, ValueKind::Tensor) ? self->rank : unknownRank;
+  if (!target) {
+    // Only the type changes.
+    if (!is(self, ValueKind::Tensor))
+      return call.done(unknownValue());
+    return call.done(tensorValue(machine.memory.placementOf(call.row, self), rank,
+                                 machine.memory.historyOf(call.row, self)));
+  }
+  Placement placement = machine.concrete(call.row, *target);
+  (void)targetHistory;
+  return call.done(tensorValue(placement, rank,
+                               machine.note(nullptr, StepKind::Moved, call.fact.where, receiverText(call),
+                                            placement.describe())));
+}
+
+// Tensor::to: a device, options, another tensor, or only a type.
+Outcomes moveTo(Call &call) {
+  const std::size_t first = call.fact.hasObject ? 0 : 1; // at::to(self, ...) does not exist, methods only
+  for (std::size_t i = 0; i < call.argCount(); ++i) {
+    const std::size_t operand = call.first + i + first;
+    if (operand >= call.fact.operands.size())
+      break;
+    Value value = call.operand(operand);
+    const TypeClass type = call.machine.types.classOf(call.fact.operands[operand].type);
+    const bool maybeDevice = type == TypeClass::Device || type == TypeClass::Options || type == TypeClass::Tensor ||
+                             type == TypeClass::Optional;
+    if (is(value, ValueKind::Device) || is(value, ValueKind::Tensor))
+      return move(call, deviceOf(call.machine, call.row, value), value->history);
+    if (is(value, ValueKind::Options))
+      return move(call, deviceOf(call.machine, call.row, value), value->history);
+    if (is(value, ValueKind::Unknown) && maybeDevice && type != TypeClass::Optional)
+      return move(call, Placement::unknown(), nullptr);
+  }
+  return move(call, std::nullopt, nullptr);
+}
+
+Outcomes factory(Call &call, const Op &op) {
+  Machine &machine = call.machine;
+  Placement placement = Placement::cpu();
+  int rank = op.rank0 == Rank0::Size ? rankOfSizes(call) : op.rank0 == Rank0::Yes ? 0 : someRank;
+  if (op.name == "tensor") {
+    Value data = call.operand(0);
+    const bool isScalar = is(data, ValueKind::Scalar) ||
+                          (call.fact.operands.size() && machine.types.classOf(call.fact.operands[0].type) == TypeClass::Scalar);
+    rank = isScalar ? 0 : someRank;
+  }
+  History history;
+  std::string device = "cpu";
+  if (std::optional<Value> options = optionsArgument(call, 0)) {
+    if (is(*options, ValueKind::Unknown))
+      return call.done(tensorValue(Placement::unknown(), rank, nullptr));
+    if ((*options)->hasDevice)
+      placement = machine.concrete(call.row, (*options)->placement);
+    device = placement.describe();
+  }
+  history = machine.note(nullptr, StepKind::Created, call.fact.where, call.fact.name.str(), device);
+  return call.done(machine.memory.filled(call.resultType(), placement, rank, history));
+}
+
+Outcomes like(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
+  Machine &machine = call.machine;
+  if (std::optional<Value> options = optionsArgument(call, call.first))
+    if (is(*options, ValueKind::Unknown) || (*options)->hasDevice)
+      return factory(call, op);
+  if (uses.empty())
+    return call.done(unknownValue());
+  const Value &self = uses[0].tensor;
+  const int rank = op.rank0 == Rank0::Keep ? self->rank : rankOfSizes(call);
+  Placement placement = machine.memory.placementOf(call.row, self);
+  return call.done(tensorValue(placement, rank,
+                               machine.note(machine.memory.historyOf(call.row, self), StepKind::Inherited,
+                                            call.fact.where, uses[0].operand ? uses[0].operand->text.str() : "",
+                                            placement.describe())));
+}
+
+History inherited(Call &call, const std::vector<TensorUse> &uses) {
+  // The result's story is that of the tensor that decided the device.
+  for (const TensorUse &use : uses)
+    if (call.machine.memory.placementOf(call.row, use.tensor).kind != PlacementKind::Cpu)
+      return call.machine.memory.historyOf(call.row, use.tensor);
+  return uses.empty() ? nullptr : call.machine.memory.historyOf(call.row, uses[0].tensor);
+}
+
+Outcomes indexPut(Call &call, const Op &op, const std::vector<TensorUse> &uses, const Machine::Requirement &requirement) {
+  // uses: self, tensors among the indices, value last. Basic indices copy; tensor indices need self and value together.
+  if (uses.size() > 2) {
+    std::vector<TensorUse> pair{uses.front(), uses.back()};
+    if (uses.back().tensor->rank != 0 && uses.back().tensor->rank != unknownRank)
+      call.machine.requireSame(call, pair, requirement);
+  }
+  return finish(call, op, call.machine.memory.placementOf(call.row, uses.front().tensor), unknownRank, nullptr);
+}
+
+Outcomes indexed(Call &call, const Op &op, const std::vector<TensorUse> &uses, const Machine::Requirement &requirement) {
+  std::vector<TensorUse> bound{uses.front()};
+  for (std::size_t i = 1; i < uses.size(); ++i)
+    if (call.machine.memory.placementOf(call.row, uses[i].tensor).kind != PlacementKind::Cpu)
+      bound.push_back(uses[i]);
+  if (bound.size() > 1)
+    call.machine.requireSame(call, bound, requirement);
+  const Value &self = uses.front().tensor;
+  const int rank = uses.size() > 1 ? someRank : resultRank(call, op, uses);
+  return finish(call, op, call.machine.memory.placementOf(call.row, self), rank,
+                call.machine.memory.historyOf(call.row, self));
+}
+
+} // namespace
+
+std::vector<TensorUse> tensorUses(Call &call, std::size_t from) {
+  std::vector<TensorUse> uses;
+  for (std::size_t i = from; i < call.fact.operands.size(); ++i) {
+    std::vector<Value> tensors;
+    call.machine.collectTensors(call.row, call.operand(i), tensors);
+    for (Value &tensor : tensors)
+      uses.push_back({std::move(tensor), &call.fact.operands[i], {}});
+  }
+  return uses;
+}
+
+Outcomes applyOp(Call &call, const Op &op, std::vector<TensorUse> uses, const std::string &operation) {
+  Machine &machine = call.machine;
+  Machine::Requirement requirement;
+  requirement.operation = operation;
+  requirement.isLoss = op.isLoss;
+  requirement.firstIsOutput = op.result == Result::Self;
+  switch (op.rule) {
+  case Rule::Factory:
+    return factory(call, op);
+  case Rule::Like:
+    return like(call, op, uses);
+  case Rule::Move:
+    return moveTo(call);
+  case Rule::ToCpu:
+  case Rule::PinMemory:
+    return move(call, Placement::cpu(), nullptr);
+  case Rule::ToCuda:
+    return move(call, Placement::cuda(currentCudaIndex()), nullptr);
+  case Rule::TypeAs:
+    if (uses.size() < 2)
+      return call.done(unknownValue());
+    return move(call, machine.memory.placementOf(call.row, uses[1].tensor), nullptr);
+  default:
+    break;
+  }
+  if (uses.empty())
+    return finish(call, op, op.result == Result::Cpu ? Placement::cpu() : Placement::unknown(), unknownRank, nullptr);
+  const int rank = resultRank(call, op, uses);
+  const History history = inherited(call, uses);
+  switch (op.rule) {
+  case Rule::Strict:
+    return finish(call, op, machine.requireSame(call, uses, requirement), rank, history);
+  case Rule::Where:
+    // 0-dim tensors follow the others, the condition included.
+    requirement.firstIsOutput = false;
+    requirement.cpuScalars = true;
+    return finish(call, op, machine.requireSame(call, uses, requirement), rank, history);
+  case Rule::Iterator: {
+    requirement.cpuScalars = true;
+    Placement placement = machine.requireSame(call, uses, requirement);
+    if (op.result == Result::Self)
+      placement = machine.memory.placementOf(call.row, uses[0].tensor);
+    return finish(call, op, placement, rank, history);
+  }
+  case Rule::Rnn:
+    return finish(call, op, machine.requireSame(call, uses, requirement), someRank, history);
+  case Rule::Index:
+    return indexed(call, op, uses, requirement);
+  case Rule::IndexPut:
+    return indexPut(call, op, uses, requirement);
+  case Rule::MaskedFill: {
+    std::vector<TensorUse> pair(uses.begin(), uses.begin() + std::min<std::ptrdiff_t>(2, std::ptrdiff_t(uses.size())));
+    machine.requireSame(call, pair, requirement);
+    return finish(call, op, machine.memory.placementOf(call.row, uses[0].tensor), rank, history);
+  }
+  case Rule::CpuLengths:
+    if (uses.size() > 1 && machine.memory.placementOf(call.row, uses[1].tensor).kind == PlacementKind::Cuda) {
+      TensorUse lengths{tensorValue(Placement::cpu(), someRank, nullptr), nullptr, "the 'lengths' argument"};
+      machine.requireSame(call, {lengths, uses[1]}, requirement);
+    }
+    return finish(call, op, machine.memory.placementOf(call.row, uses[0].tensor), rank, history);
+  case Rule::SetData: {
+    if (uses.size() > 1) {
+      Address self = call.objectAddress();
+      Value current = call.object();
+      const Value data = tensorValue(machine.memory.placementOf(call.row, uses[1].tensor), rank,
+                                     machine.memory.historyOf(call.row, uses[1].tensor));
+      machine.memory.write(call.row, is(current, ValueKind::Tensor) && current->address.valid() ? current->address : self,
+                           data);
+    }
+    return finish(call, op, Placement::unknown(), rank, nullptr);
+  }
+  default: {
+    const Value &self = uses[0].tensor;
+    Placement placement = op.result == Result::Cpu       ? Placement::cpu()
+                          : op.result == Result::Unknown ? Placement::unknown()
+                                                         : machine.memory.placementOf(call.row, self);
+    return finish(call, op, placement, rank, machine.memory.historyOf(call.row, self));
+  }
+  }
+}
+
+namespace {
+
+// Methods of Tensor that tell about it, or that rebind it: not operators in the sense of the table.
+std::optional<Outcomes> modelAccessor(Call &call, std::string_view method) {
+  Machine &machine = call.machine;
+  Value self = call.object();
+  const bool known = is(self, ValueKind::Tensor);
+  Placement placement = known ? machine.memory.placementOf(call.row, self) : Placement::unknown();
+  if (method == "device")
+    return call.done(known ? deviceValue(placement, machine.memory.historyOf(call.row, self))
+                           : deviceValue(Placement::unknown()));
+  if (method == "options")
+    return call.done(known ? optionsValue(&placement, machine.memory.historyOf(call.row, self)) : unknownValue());
+  if (method == "is_cuda" || method == "is_cpu") {
+    if (!placement.isKnown())
+      return call.done(machine.unknownResult(call));
+    return call.done(scalarValue(method == "is_cuda" ? isCudaTerm(placement)
+                                                     : sameDeviceTerm(placement, Placement::cpu())));
+  }
+  if (method == "get_device" && placement.kind == PlacementKind::Cuda)
+    return call.done(scalarValue(placement.index));
+  if (method == "defined") {
+    if (is(self, ValueKind::Null))
+      return call.done(scalarValue(intTerm(0)));
+    if (known && placement.kind != PlacementKind::Symbol)
+      return call.done(scalarValue(intTerm(1)));
+    return call.done(machine.unknownResult(call));
+  }
+  if (method == "operator=") {
+    // On a variable it rebinds; on the temporary of `t[i] = x` it copies into `t`, which stays where it is.
+    Value value = call.argCount() ? call.arg(0) : unknownValue();
+    Address target = call.objectAddress();
+    if (target.valid() && (is(value, ValueKind::Tensor) || is(value, ValueKind::Null) || is(value, ValueKind::Unknown)))
+      machine.memory.write(call.row, target, value);
+    return call.done(call.fact.resultIsAddress ? addressValue(target) : value);
+  }
+  if (method == "reset") {
+    machine.memory.write(call.row, call.objectAddress(), nullValue());
+    return call.done(unknownValue());
+  }
+  if ((method == "mutable_grad" || method == "grad") && call.fact.resultIsAddress) {
+    Address temporary = machine.allocate(call.row, call.frame, call.fact, "at::Tensor");
+    machine.memory.write(call.row, temporary, known ? tensorValue(placement, self->rank, machine.memory.historyOf(call.row, self))
+                                                    : unknownValue());
+    return call.done(addressValue(temporary));
+  }
+  return std::nullopt;
+}
+
+std::optional<Outcomes> applyNamed(Call &call, std::string_view base) {
+  const Op *op = models::atenOp(base, call.machine.version);
+  if (!op)
+    return std::nullopt;
+  return applyOp(call, *op, tensorUses(call, 0), std::string(base));
+}
+
+std::optional<Outcomes> modelFunctional(Call &call, std::string_view name) {
+  const Op *op = models::functional(name, call.machine.version);
+  if (!op)
+    return std::nullopt;
+  return applyOp(call, *op, tensorUses(call, 0), std::string(name));
+}
+
+} // namespace
+
+std::optional<Outcomes> modelTensors(Call &call) {
+  std::string_view name = call.fact.name.view();
+  for (std::string_view prefix : {"at::Tensor::", "at::TensorBase::"})
+    if (startsWith(name, prefix)) {
+      std::string_view method = name.substr(prefix.size());
+      if (std::optional<Outcomes> outcomes = modelAccessor(call, method))
+        return outcomes;
+      return applyNamed(call, method);
+    }
+  constexpr std::string_view functionalPrefix = "torch::nn::functional::";
+  if (startsWith(name, functionalPrefix)) {
+    name.remove_prefix(functionalPrefix.size());
+    if (startsWith(name, "detail::"))
+      name.remove_prefix(8);
+    return modelFunctional(call, name);
+  }
+  const models::Api api = models::api(call.fact.name.view());
+  if (api.role == "op")
+    return applyNamed(call, api.detail);
+  if (api.role == "factory") {
+    const std::string_view base = name.substr(name.rfind("::") + 2);
+    if (const Op *op = models::atenOp(base, call.machine.version); op && op->rule == Rule::Factory)
+      return factory(call, *op);
+    Op plain{base, Rule::Factory, Result::Cpu, Rank0::No, false, {}};
+    return factory(call, plain);
+  }
+  if (api.role == "like")
+    return applyNamed(call, name.substr(name.rfind("::") + 2));
+  if (startsWith(name, "at::") || startsWith(name, "torch::")) {
+    std::string_view base = name.substr(name.rfind("::") + 2);
+    const std::size_t depth = static_cast<std::size_t>(std::count(name.begin(), name.end(), ':')) / 2;
+    if (depth == 1 && api.role.empty())
+      return applyNamed(call, base);
+  }
+  return std::nullopt;
+}
+
+} // namespace devicetidy

@@ -1,0 +1,163 @@
+#include "analyzer/solve/Term.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <unordered_set>
+
+namespace devicetidy {
+namespace {
+
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  a ^= b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2);
+  a *= 0xff51afd7ed558ccdULL;
+  return a ^ (a >> 32);
+}
+
+std::uint64_t textHash(Name name) { return std::hash<std::string_view>()(name.view()); }
+
+std::uint64_t hashOf(const TermNode &node) {
+  std::uint64_t hash = mix(static_cast<std::uint64_t>(node.kind), static_cast<std::uint64_t>(node.number));
+  hash = mix(hash, textHash(node.name));
+  for (Term arg : node.args)
+    hash = mix(hash, arg->hash);
+  return hash;
+}
+
+struct Hash {
+  std::size_t operator()(const std::unique_ptr<TermNode> &node) const { return node->hash; }
+};
+struct Same {
+  bool operator()(const std::unique_ptr<TermNode> &a, const std::unique_ptr<TermNode> &b) const {
+    return a->kind == b->kind && a->number == b->number && a->name == b->name && a->args == b->args;
+  }
+};
+
+Term intern(TermNode node) {
+  // One table per thread: a program is solved by one thread.
+  thread_local std::unordered_set<std::unique_ptr<TermNode>, Hash, Same> table;
+  node.size = 1;
+  for (Term arg : node.args)
+    node.size += arg->size;
+  node.hash = hashOf(node);
+  return table.insert(std::make_unique<TermNode>(std::move(node))).first->get();
+}
+
+std::optional<std::int64_t> foldInts(std::string_view op, std::int64_t a, std::int64_t b) {
+  // Unsigned arithmetic: analysed programs may overflow, the analysis must not.
+  auto wrap = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
+  auto ua = static_cast<std::uint64_t>(a), ub = static_cast<std::uint64_t>(b);
+  if (op == "+") return wrap(ua + ub);
+  if (op == "-") return wrap(ua - ub);
+  if (op == "*") return wrap(ua * ub);
+  if (op == "/" && b != 0 && b != -1) return a / b;
+  if (op == "%" && b != 0 && b != -1) return a % b;
+  if (op == "==") return a == b;
+  if (op == "<") return a < b;
+  if (op == ">") return a > b;
+  if (op == "&") return a & b;
+  if (op == "|") return a | b;
+  if (op == "^") return a ^ b;
+  if (op == "<<" && b >= 0 && b < 63) return wrap(ua << ub);
+  if (op == ">>" && b >= 0 && b < 63) return a >> b;
+  return std::nullopt;
+}
+
+bool commutes(std::string_view op) { return op == "+" || op == "*" || op == "==" || op == "&" || op == "|"; }
+
+Term foldBinary(Name op, Term a, Term b) {
+  if (a->kind == TermKind::Int && b->kind == TermKind::Int)
+    if (auto folded = foldInts(op.view(), a->number, b->number))
+      return intTerm(*folded);
+  if (op == Name("==") && a->kind == TermKind::Text && b->kind == TermKind::Text)
+    return intTerm(a == b);
+  if (a == b && op == Name("=="))
+    return intTerm(1);
+  if (a == b && (op == Name("<") || op == Name(">")))
+    return intTerm(0);
+  if (b->kind == TermKind::Int && b->number == 0 && (op == Name("+") || op == Name("-")))
+    return a;
+  if (a->kind == TermKind::Int && a->number == 0 && op == Name("+"))
+    return b;
+  // A condition compared with a boolean constant is the condition.
+  return nullptr;
+}
+
+} // namespace
+
+Term intTerm(std::int64_t number) { return intern({TermKind::Int, number, {}, {}}); }
+Term textTerm(Name text) { return intern({TermKind::Text, 0, text, {}}); }
+Term symbolTerm(Name name) { return intern({TermKind::Symbol, 0, name, {}}); }
+
+Term notTerm(Term condition) {
+  static const Name negation("!");
+  if (condition->kind == TermKind::Int)
+    return intTerm(condition->number == 0);
+  if (condition->kind == TermKind::Apply && condition->name == negation)
+    return condition->args[0];
+  return intern({TermKind::Apply, 0, negation, {condition}});
+}
+
+Term applyTerm(Name op, std::vector<Term> args) {
+  std::string_view text = op.view();
+  if (text == "!" && args.size() == 1)
+    return notTerm(args[0]);
+  if (text == "neg" && args.size() == 1 && args[0]->kind == TermKind::Int)
+    return intTerm(-args[0]->number);
+  if (args.size() == 2) {
+    if (text == "!=") return notTerm(applyTerm("==", std::move(args)));
+    if (text == "<=") return notTerm(applyTerm(">", std::move(args)));
+    if (text == ">=") return notTerm(applyTerm("<", std::move(args)));
+    if (Term folded = foldBinary(op, args[0], args[1]))
+      return folded;
+    if (text == ">") {
+      std::swap(args[0], args[1]);
+      return applyTerm("<", std::move(args));
+    }
+    if (commutes(text) && args[1]->hash < args[0]->hash)
+      std::swap(args[0], args[1]);
+  }
+  TermNode node{TermKind::Apply, 0, op, std::move(args)};
+  std::uint32_t size = 1;
+  for (Term arg : node.args)
+    size += arg->size;
+  if (size > maxTermSize)
+    return symbolTerm("big:" + std::to_string(hashOf(node)));
+  return intern(std::move(node));
+}
+
+std::optional<std::int64_t> constantOf(Term term) {
+  if (term && term->kind == TermKind::Int)
+    return term->number;
+  return std::nullopt;
+}
+
+std::optional<Name> textOf(Term term) {
+  if (term && term->kind == TermKind::Text)
+    return term->name;
+  return std::nullopt;
+}
+
+bool contains(Term term, Term part) {
+  if (term == part)
+    return true;
+  return std::any_of(term->args.begin(), term->args.end(), [&](Term arg) { return contains(arg, part); });
+}
+
+Term substitute(Term term, Term from, Term to) {
+  if (term == from)
+    return to;
+  if (term->args.empty() || !contains(term, from))
+    return term;
+  std::vector<Term> args;
+  for (Term arg : term->args)
+    args.push_back(substitute(arg, from, to));
+  return applyTerm(term->name, std::move(args));
+}
+
+Term elementIndex() {
+  static const Name name("[i]");
+  return symbolTerm(name);
+}
+
+} // namespace devicetidy

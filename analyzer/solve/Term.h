@@ -1,0 +1,54 @@
+//===- Term.h - scalars the analysis reasons about --------------*- C++ -*-===//
+//
+// Integers, booleans, enumerators, strings: either a constant, a symbol (a value fixed at run time), or an operation
+// over terms. Terms are hash-consed, so equal terms are the same pointer: two reads of `n > 0` over the same `n` are
+// one condition, and correlate.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/facts/Name.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace devicetidy {
+
+enum class TermKind : std::uint8_t { Int, Text, Symbol, Apply };
+
+struct TermNode;
+using Term = const TermNode *;
+
+struct TermNode {
+  TermKind kind;
+  std::int64_t number = 0; ///< Int
+  Name name;               ///< Text: the string; Symbol: its name; Apply: the operator
+  std::vector<Term> args;  ///< Apply
+  std::uint64_t hash = 0;
+  std::uint32_t size = 1;  ///< nodes in the term; terms over maxTermSize become fresh symbols
+};
+
+constexpr std::uint32_t maxTermSize = 24;
+
+Term intTerm(std::int64_t number);
+Term textTerm(Name text);
+Term symbolTerm(Name name);
+/// `op` over `args`, folded where the arguments are constants. Comparisons are normalised so that a condition and its
+/// negation share one term: !=, >=, <= become negated ==, <, > forms.
+Term applyTerm(Name op, std::vector<Term> args);
+Term notTerm(Term condition);
+
+std::optional<std::int64_t> constantOf(Term term);
+/// The text of a string constant.
+std::optional<Name> textOf(Term term);
+/// Does `part` occur in `term`?
+bool contains(Term term, Term part);
+/// `term` with every `from` replaced by `to`.
+Term substitute(Term term, Term from, Term to);
+
+/// The bound variable of a list's element summary: "the index of the element".
+Term elementIndex();
+
+} // namespace devicetidy

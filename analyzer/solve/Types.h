@@ -1,0 +1,46 @@
+//===- Types.h - what kind of thing a C++ type is ---------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/facts/Program.h"
+
+#include <unordered_map>
+
+namespace devicetidy {
+
+enum class TypeClass : std::uint8_t {
+  Other, Tensor, Device, Options, String, Scalar, List, Map, Pair, Tuple, Pointer, Holder, AnyModule, Optional, Wrapper,
+  Function, Example, Record,
+};
+
+/// Answers questions about the types of one program; caches.
+class Types {
+public:
+  explicit Types(const Program &program) : program(program) {}
+
+  TypeClass classOf(Name type) const;
+  /// Element of a list, pointee of a pointer, module of a holder, value of an optional or map.
+  Name inner(Name type) const;
+  /// Types of the parts of a pair, tuple or Example.
+  std::vector<Name> parts(Name type) const;
+  /// Type of field `field` of `type`, bases included; empty when unknown.
+  Name fieldType(Name type, Name field) const;
+  const Field *field(Name type, Name field) const;
+  bool derivesFrom(Name type, std::string_view templateName) const;
+  /// Derives from torch::nn::Module (or is it).
+  bool isModule(Name type) const { return derivesFrom(type, "torch::nn::Module"); }
+  /// The first base (the type itself included) whose template name starts with `prefix`; empty when none does.
+  Name baseWithPrefix(Name type, std::string_view prefix) const;
+  bool isProject(Name type) const;
+  /// Torch's own module: short name without Impl ("Linear") when `type` is torch::nn::*Impl, else empty.
+  std::string builtinModule(Name type) const;
+  /// `type` or the nearest base that is a torch::nn::*Impl.
+  std::string builtinModuleBase(Name type) const;
+
+  const Program &program;
+
+private:
+  TypeClass compute(Name type) const;
+  mutable std::unordered_map<Name, TypeClass> classes;
+};
+
+} // namespace devicetidy

@@ -1,0 +1,111 @@
+#include "analyzer/solve/Usage.h"
+
+#include "analyzer/models/Models.h"
+
+#include <algorithm>
+#include <map>
+
+namespace devicetidy {
+namespace {
+
+std::string_view lastPart(std::string_view name) {
+  const std::size_t colon = name.rfind("::");
+  return colon == std::string_view::npos ? name : name.substr(colon + 2);
+}
+
+bool isGuard(const Program &program, Name type) {
+  const Type *record = program.type(type);
+  return models::api(record ? record->templateName.view() : type.view()).role == "guard";
+}
+
+bool assigns(const Fact &fact) {
+  if (fact.kind == FactKind::Store || fact.kind == FactKind::Construct)
+    return true;
+  if (fact.kind != FactKind::Call || !fact.hasObject)
+    return false;
+  const std::string_view method = lastPart(fact.name.view());
+  return method == "operator=" || method == "reset" || method == "swap" || method == "clear" || method == "set_data";
+}
+
+// Fields a full expression assigns, or names while it moves a module.
+void scanExpression(const std::vector<const Fact *> &expression, std::set<Name> &written) {
+  std::map<Reg, Name> fields;
+  bool moves = false;
+  for (const Fact *fact : expression) {
+    if (fact->kind == FactKind::Field)
+      fields[fact->result] = fact->name;
+    if (fact->kind == FactKind::Call && fact->hasObject && lastPart(fact->name.view()) == "to" &&
+        fact->name.view().substr(0, 4) != "at::")
+      moves = true;
+  }
+  for (const Fact *fact : expression)
+    if (assigns(*fact) && !fact->operands.empty())
+      if (auto field = fields.find(fact->operands[0].reg); field != fields.end())
+        written.insert(field->second);
+  if (moves)
+    for (const auto &[reg, field] : fields)
+      written.insert(field);
+}
+
+} // namespace
+
+Usage scanUsage(const Program &program) {
+  Usage usage;
+  for (Name id : program.order) {
+    const Function &function = *program.function(id);
+    std::vector<const Fact *> expression;
+    for (const Block &block : function.blocks)
+      for (const Fact &fact : block.facts) {
+        if (!fact.target.empty() && fact.target != id) {
+          usage.called.insert(fact.target);
+          if (auto overriders = program.overriders.find(fact.target); fact.isVirtual && overriders != program.overriders.end())
+            usage.called.insert(overriders->second.begin(), overriders->second.end());
+        }
+        if (fact.kind == FactKind::Construct && isGuard(program, fact.type))
+          usage.setsDevice = true;
+        if (fact.kind == FactKind::Call && models::api(fact.name.view()).role == "set_device")
+          usage.setsDevice = true;
+        if (fact.kind == FactKind::EndStatement) {
+          if (!function.isConstructor)
+            scanExpression(expression, usage.writtenFields);
+          expression.clear();
+        } else {
+          expression.push_back(&fact);
+        }
+      }
+  }
+  return usage;
+}
+
+std::vector<DiscardedMove> findDiscardedMoves(const Program &program) {
+  std::vector<DiscardedMove> moves;
+  std::set<Location> seen;
+  const models::TorchVersion version{program.torchMajor ? program.torchMajor : 2, program.torchMinor};
+  for (Name id : program.order)
+    for (const Block &block : program.function(id)->blocks)
+      for (const Fact &fact : block.facts) {
+        if (fact.kind != FactKind::Call || !fact.isDiscarded || !fact.hasObject || fact.operands.empty())
+          continue;
+        const std::string_view name = fact.name.view();
+        if (name.substr(0, 12) != "at::Tensor::" && name.substr(0, 16) != "at::TensorBase::")
+          continue;
+        const std::string_view method = lastPart(name);
+        const models::Op *op = models::atenOp(method, version);
+        using models::Rule;
+        const bool moving = op && (op->rule == Rule::Move || op->rule == Rule::ToCpu || op->rule == Rule::ToCuda ||
+                                   op->rule == Rule::TypeAs || op->rule == Rule::PinMemory);
+        if (!(moving || method == "toType") || !seen.insert(fact.where).second)
+          continue;
+        DiscardedMove move;
+        move.where = fact.where;
+        move.tensor = fact.operands[0].text.str();
+        move.method = std::string(method);
+        move.callText = move.tensor + "." + move.method + "(...)";
+        move.changesDtypeOnly = method == "toType" || (fact.operands.size() > 1 && fact.operands[1].type == Name("c10::ScalarType"));
+        move.functionId = id.str();
+        moves.push_back(std::move(move));
+      }
+  return moves;
+}
+
+} // namespace devicetidy

@@ -1,0 +1,22 @@
+//===- Usage.h - facts about the program that need no solving ---*- C++ -*-===//
+#pragma once
+
+#include "analyzer/solve/Solution.h"
+#include "analyzer/solve/Types.h"
+
+#include <set>
+
+namespace devicetidy {
+
+/// What a scan over all facts tells.
+struct Usage {
+  bool setsDevice = false;      ///< device guards or set_device calls occur
+  std::set<Name> called;        ///< functions some fact calls, constructs with, or makes a closure of
+  std::set<Name> writtenFields; ///< fields that something besides a constructor assigns or moves
+};
+Usage scanUsage(const Program &program);
+
+/// Calls of Tensor::to and its kin whose result is thrown away.
+std::vector<DiscardedMove> findDiscardedMoves(const Program &program);
+
+} // namespace devicetidy

@@ -1,0 +1,31 @@
+//===- Check.h - what every check is ----------------------------*- C++ -*-===//
+//
+// A check asks the solved program a question and says where the answer is a mistake. It analyses nothing
+// itself and holds no text: its sentences stand in checks.json, its findings are plain values.
+//
+// `python3 checks/generate.py --new device-some-name` makes the files of a new check; docs/checks/index.md
+// lists all.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/report/Finding.h"
+
+#include <string_view>
+
+namespace devicetidy {
+
+struct CheckContext {
+  const Program &program;
+};
+
+class Check {
+public:
+  virtual ~Check() = default;
+  /// The name users select the check by.
+  virtual std::string_view name() const = 0;
+  virtual void run(const Solution &solution, const CheckContext &context,
+                   std::vector<Finding> &findings) const = 0;
+};
+
+} // namespace devicetidy

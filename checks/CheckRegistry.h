@@ -1,0 +1,20 @@
+//===- CheckRegistry.h - all checks -----------------------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/report/CheckInfo.h"
+#include "checks/Check.h"
+
+#include <memory>
+
+namespace devicetidy {
+
+/// The entries of checks.json, by name.
+const std::vector<CheckInfo> &checkInfos();
+
+/// The entry called `name`, or null.
+const CheckInfo *findCheckInfo(std::string_view name);
+
+/// One object per check, in the order of checkInfos().
+std::vector<std::unique_ptr<Check>> makeChecks();
+
+} // namespace devicetidy

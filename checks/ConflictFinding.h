@@ -1,0 +1,24 @@
+//===- ConflictFinding.h - what the operation checks share ------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/report/Finding.h"
+
+#include <string_view>
+
+namespace devicetidy {
+
+/// The finding of the check `name` for an operation whose operands are on different devices.
+inline Finding conflictFinding(std::string_view name, const Conflict &conflict) {
+  Finding finding;
+  finding.check = name;
+  finding.level = conflict.level;
+  finding.where = conflict.where;
+  finding.operation = conflict.operation;
+  finding.operands = {conflict.first, conflict.second};
+  finding.callers = conflict.callers;
+  finding.fix = conflict.fix;
+  finding.fixAt = conflict.second.where;
+  return finding;
+}
+
+} // namespace devicetidy

@@ -1,0 +1,43 @@
+# Finds the LLVM and clang of one major version in Debian's layout, /usr/lib/llvm-N.
+
+if(NOT DEVICE_TIDY_LLVM IN_LIST DEVICE_TIDY_SUPPORTED_LLVM)
+  message(FATAL_ERROR "DEVICE_TIDY_LLVM=${DEVICE_TIDY_LLVM} is not supported; "
+                      "pass -DDEVICE_TIDY_LLVM=22 or -DDEVICE_TIDY_LLVM=19.")
+endif()
+
+set(DEVICE_TIDY_LLVM_ROOT "/usr/lib/llvm-${DEVICE_TIDY_LLVM}" CACHE PATH "Where LLVM is installed")
+foreach(package IN ITEMS LLVM Clang)
+  string(TOLOWER ${package} folder)
+  find_package(${package} CONFIG QUIET NO_DEFAULT_PATH PATHS "${DEVICE_TIDY_LLVM_ROOT}/lib/cmake/${folder}")
+  if(NOT ${package}_FOUND)
+    message(FATAL_ERROR "No ${package} ${DEVICE_TIDY_LLVM} in ${DEVICE_TIDY_LLVM_ROOT}. "
+                        "Run scripts/install-deps.sh --llvm ${DEVICE_TIDY_LLVM}, "
+                        "or pass -DDEVICE_TIDY_LLVM_ROOT=PREFIX.")
+  endif()
+endforeach()
+if(NOT LLVM_VERSION_MAJOR EQUAL DEVICE_TIDY_LLVM)
+  message(FATAL_ERROR "${DEVICE_TIDY_LLVM_ROOT} holds LLVM ${LLVM_VERSION_MAJOR}, "
+                      "but DEVICE_TIDY_LLVM is ${DEVICE_TIDY_LLVM}; make the two agree.")
+endif()
+message(STATUS "LLVM ${LLVM_PACKAGE_VERSION} in ${DEVICE_TIDY_LLVM_ROOT}, compiler ${CMAKE_CXX_COMPILER}")
+
+# The analyzer parses with the builtin headers (stddef.h and friends) of the same clang.
+set(DEVICE_TIDY_RESOURCE_DIR "${LLVM_LIBRARY_DIR}/clang/${LLVM_VERSION_MAJOR}")
+if(NOT EXISTS "${DEVICE_TIDY_RESOURCE_DIR}/include/stddef.h")
+  message(FATAL_ERROR "clang's builtin headers are missing in ${DEVICE_TIDY_RESOURCE_DIR}; "
+                      "install libclang-common-${DEVICE_TIDY_LLVM}-dev.")
+endif()
+
+# Everything that includes llvm/ or clang/ links this target.
+add_library(dt_llvm INTERFACE)
+target_include_directories(dt_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${CLANG_INCLUDE_DIRS})
+separate_arguments(llvmDefinitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+target_compile_definitions(dt_llvm INTERFACE ${llvmDefinitions})
+target_link_libraries(dt_llvm INTERFACE clang-cpp LLVM)
+# What one supported release deprecates, another does not have a replacement for yet.
+target_compile_options(dt_llvm INTERFACE -Wno-deprecated-declarations)
+if(NOT LLVM_ENABLE_RTTI)
+  # Debian's LLVM has run-time type information, other builds may not: a class derived from one of
+  # clang's would then look for type information that is not there.
+  target_compile_options(dt_llvm INTERFACE -fno-rtti)
+endif()

@@ -1,0 +1,42 @@
+// The virtual devices themselves: how many there are, and which one is current on this thread.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/Stream.h>
+
+#include <cstddef>
+
+namespace vcuda {
+
+// VIRTUAL_GPUS, read once; 2 when unset.
+int deviceCount();
+
+// VIRTUAL_GPU_MEMORY per device in bytes, or 0 when memory is not limited.
+size_t memoryLimit();
+
+int currentDevice();
+
+// Throws CUDA's "invalid device ordinal" when there is no such device.
+void setCurrentDevice(int index);
+void setCurrentDeviceUnchecked(int index) noexcept;
+
+// cuda -> cuda:current; checks the ordinal.
+c10::Device withIndex(c10::Device device);
+
+c10::Stream currentStream(int device);
+c10::Stream exchangeCurrentStream(c10::Stream stream);
+c10::Stream streamFromPool(int device);
+
+// Sets the current device for a scope.
+class DeviceScope {
+public:
+  explicit DeviceScope(int index) : previous_(currentDevice()) { setCurrentDeviceUnchecked(index); }
+  ~DeviceScope() { setCurrentDeviceUnchecked(previous_); }
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+private:
+  int previous_;
+};
+
+} // namespace vcuda

@@ -1,0 +1,51 @@
+// The boxed kernel behind nearly every CUDA operator: check devices, then run the CPU kernel in place.
+#include "DeviceCheck.h"
+#include "KernelCall.h"
+#include "Kernels.h"
+#include "OpTable.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+namespace vcuda {
+namespace {
+
+class CpuBackedKernel final : public c10::OperatorKernel {
+public:
+  explicit CpuBackedKernel(OpInfo info) : info_(std::move(info)) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    Placement placement = checkDevices(info_, stack->data() + stack->size() - info_.argCount);
+    if (placement.mixed)
+      // The CPU kernels of foreach operators call one operator per tensor, and that is what CUDA does
+      // with lists it cannot fuse. Each of those calls checks its own devices.
+      op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+    else
+      KernelCall(info_, placement.device, *stack).run(op);
+  }
+
+private:
+  OpInfo info_;
+};
+
+c10::OperatorName operatorName(const std::string& op) {
+  size_t dot = op.find('.');
+  return dot == std::string::npos ? c10::OperatorName("aten::" + op, "")
+                                  : c10::OperatorName("aten::" + op.substr(0, dot), op.substr(dot + 1));
+}
+
+} // namespace
+
+void registerCpuBackedKernels(torch::Library& library) {
+  for (const OpRule& rule : opRules()) {
+    auto handle = c10::Dispatcher::singleton().findSchema(operatorName(rule.op));
+    // An operator without any CPU kernel stays unregistered: calling it gives the dispatcher's error.
+    if (!handle || handle->hasKernelForDispatchKey(c10::DispatchKey::CUDA) ||
+        !handle->hasComputedKernelForDispatchKey(c10::DispatchKey::CPU))
+      continue;
+    library.impl(
+        rule.op, torch::CppFunction::makeFromBoxedFunctor(
+                     std::make_unique<CpuBackedKernel>(describe(handle->schema(), rule.rule, rule.method))));
+  }
+}
+
+} // namespace vcuda

@@ -1,0 +1,50 @@
+// One call of a CPU kernel on tensors of a virtual device, without copying a byte.
+#pragma once
+
+#include "OpTable.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/util/SmallVector.h>
+
+namespace vcuda {
+
+class KernelCall {
+public:
+  KernelCall(const OpInfo& info, c10::Device device, torch::jit::Stack& stack)
+      : info_(info), device_(device), stack_(stack) {}
+
+  void run(const c10::OperatorHandle& op);
+
+private:
+  struct Alias {
+    at::Tensor original;
+    at::Tensor host;   // what the kernel sees; the original itself for a CPU tensor
+    at::Tensor narrow; // set when host is a float copy: the half precision tensor that shares the bytes
+    bool written;
+  };
+
+  void runOnce(const c10::OperatorHandle& op);
+  void runHalf(const c10::OperatorHandle& op);
+  bool hasHalfArgument(const c10::FunctionSchema& schema);
+  void widenTypeArguments(const c10::FunctionSchema& schema);
+  c10::IValue* arguments() { return &stack_[stack_.size() - info_.argCount]; }
+  void enter();
+  void enterList(const Arg& arg, c10::IValue& value);
+  const at::Tensor& aliasOf(const at::Tensor& tensor, bool written);
+  at::Tensor makeAlias(const at::Tensor& tensor);
+  void writeBack();
+  void leave();
+  at::Tensor resultOf(const at::Tensor& host);
+  at::Tensor relabelled(const at::Tensor& host);
+
+  const OpInfo& info_;
+  c10::Device device_;
+  torch::jit::Stack& stack_;
+  c10::SmallVector<Alias, 6> aliases_;
+  // While a half precision kernel that CPUs lack is computed in float: the type its results have.
+  c10::optional<at::ScalarType> narrowType_;
+  bool inFloat_ = false;
+};
+
+} // namespace vcuda

@@ -1,0 +1,15 @@
+// Kernels that cannot be "the CPU kernel on the same bytes".
+#pragma once
+
+#include <torch/library.h>
+
+namespace vcuda {
+
+void registerMemoryKernels(torch::Library& library);
+void registerRecurrentKernels(torch::Library& library);
+void registerGpuOnlyKernels(torch::Library& library);
+
+// Runs the CPU kernel of every operator that has a CUDA kernel, behind that kernel's device checks.
+void registerCpuBackedKernels(torch::Library& library);
+
+} // namespace vcuda

@@ -1,0 +1,27 @@
+// Behaviour that depends on the settings the process starts with; each runs in a process of its own.
+#include "TestSupport.h"
+
+using namespace support;
+
+namespace {
+
+TEST(Loading, MemoryLimit) {
+  auto held = torch::empty({40 << 20}, on(gpu0).dtype(torch::kByte));
+  std::string text = thrown([] { torch::empty({32 << 20}, on(gpu0).dtype(torch::kByte)); });
+  EXPECT_EQ(text.rfind("CUDA out of memory. Tried to allocate 32.00 MiB (GPU 0; 64.00 MiB total capacity", 0), 0u)
+      << text;
+  EXPECT_THROW(torch::empty({32 << 20}, on(gpu0).dtype(torch::kByte)), c10::OutOfMemoryError);
+  // Results of operators count as much as factories do.
+  EXPECT_EQ(thrown([&] { held + 1; }).rfind("CUDA out of memory", 0), 0u);
+  torch::empty({32 << 20}, on(gpu1).dtype(torch::kByte));
+  held = torch::Tensor();
+  torch::empty({32 << 20}, on(gpu0).dtype(torch::kByte));
+}
+
+TEST(Loading, NoDevices) {
+  EXPECT_FALSE(torch::cuda::is_available());
+  EXPECT_EQ(torch::cuda::device_count(), 0u);
+  EXPECT_NE(thrown([] { torch::ones({1}, on(gpu0)); }), "");
+}
+
+} // namespace

@@ -1,0 +1,33 @@
+// Shared by the tests: devices, and "this throws that text".
+#pragma once
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <string>
+
+namespace support {
+
+inline const torch::Device cpu(torch::kCPU);
+inline const torch::Device gpu0(torch::kCUDA, 0);
+inline const torch::Device gpu1(torch::kCUDA, 1);
+
+inline torch::TensorOptions on(const torch::Device& device) { return torch::TensorOptions().device(device); }
+
+inline torch::TensorOptions leafOn(const torch::Device& device) { return on(device).requires_grad(true); }
+
+// First line of what run() throws, or "" when it does not.
+template <typename Run> std::string thrown(Run run) {
+  try {
+    run();
+  } catch (const c10::Error& error) {
+    std::string text = error.what_without_backtrace();
+    return text.substr(0, text.find('\n'));
+  }
+  return "";
+}
+
+inline const std::string kTwoDevices =
+    "Expected all tensors to be on the same device, but found at least two devices, ";
+
+} // namespace support

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# demo.sh [-p BUILD_DIR [OPTIONS] [FILES...]]
+#
+# Installs what is missing, builds, and shows what device-tidy finds: without arguments in the five
+# training programs of test/systems; with -p in your own code, whose compile_commands.json is in BUILD_DIR.
+# Everything after -p BUILD_DIR goes to device-tidy, whose exit code is returned.
+
+set -euo pipefail
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+case ${1:-} in
+  -h | --help) usage "$0" && exit 0 ;;
+  "") ;;
+  -p)
+    [[ $# -ge 2 ]] || die "-p needs the folder that holds compile_commands.json" \
+      "with CMake, configure with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON and name the build folder"
+    ;;
+  -p?*) ;;
+  *) die "unknown argument '$1'" "see scripts/demo.sh --help" ;;
+esac
+
+"$repoRoot/scripts/install-deps.sh"
+"$repoRoot/scripts/build.sh" >&2
+tool=$(buildDir default)/bin/device-tidy
+[[ -x $tool ]] || die "the build made no $tool" "look at the messages of scripts/build.sh above"
+
+# The user's paths are relative to where the script was called, so no cd before this.
+[[ $# -eq 0 ]] || exec "$tool" "$@"
+
+cd "$repoRoot"
+shopt -s nullglob
+database=$(buildDir default)
+
+# analyse FILES...: prints the findings and returns device-tidy's exit code.
+analyse() {
+  local code=0
+  "$tool" -p "$database" "$@" || code=$?
+  [[ $code -le 1 ]] || die "device-tidy ended with exit code $code" "its message is above"
+  return "$code"
+}
+
+missed=()
+for folder in test/systems/*/broken; do
+  name=$(basename "$(dirname "$folder")")
+  say "$name, broken"
+  ! analyse "$folder"/*.cpp || missed+=("$name: device-tidy found nothing in $folder")
+  say "$name, fixed"
+  if analyse "${folder%broken}"fixed/*.cpp; then
+    echo "No findings in ${folder%broken}fixed."
+  else
+    missed+=("$name: device-tidy reported something in ${folder%broken}fixed")
+  fi
+done
+
+if [[ ${#missed[@]} -gt 0 ]]; then
+  printf 'unexpected: %s\n' "${missed[@]}" >&2
+  exit 1
+fi
+echo
+echo "Every broken program has its finding, every fixed one is silent."

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# test.sh [--all] [--no-install]
+#
+# Installs what is missing, builds, and runs the tests.
+#   --all         also the slow suites, LLVM 19, the sanitizers, and a Debian 13 root with its newer LibTorch
+#   --no-install  take the installed packages as they are
+
+set -euo pipefail
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+all=0
+install=1
+for argument in "$@"; do
+  case $argument in
+    --all) all=1 ;;
+    --no-install) install=0 ;;
+    -h | --help) usage "$0" && exit 0 ;;
+    *) die "unknown option '$argument'" "see scripts/test.sh --help" ;;
+  esac
+done
+
+failed=()
+dir=$(buildDir default)
+
+# tier NAME COMMAND...: runs one tier of --all and remembers whether it failed.
+tier() {
+  local name=$1
+  shift
+  say "$name"
+  "$@" || failed+=("$name")
+}
+
+# suites PRESET [CTEST ARGUMENTS...]
+suites() {
+  local preset=$1
+  shift
+  "$repoRoot/scripts/build.sh" --preset "$preset" &&
+    ctest --test-dir "$(buildDir "$preset")" --output-on-failure --no-tests=error "$@"
+}
+
+# LLVM is not instrumented, so a container it filled looks overflowed to code that is.
+sanitizerSuites() {
+  ASAN_OPTIONS=detect_container_overflow=0 UBSAN_OPTIONS=print_stacktrace=1 \
+    suites asan -LE slow
+}
+
+slowSuites() { ctest --test-dir "$dir" -N -L slow | sed -n 's/^ *Test *#[0-9]*: *//p'; }
+
+printLeftOut() {
+  echo "Left out here, run by scripts/test.sh --all:"
+  slowSuites | sed 's/^/  - suite /'
+  echo "  - the build and the tests with LLVM 19"
+  echo "  - the build and the tests with AddressSanitizer and UndefinedBehaviorSanitizer"
+  echo "  - the build and the tests in a Debian 13 root, with its newer LibTorch"
+}
+
+if [[ $install -eq 1 ]]; then
+  options=()
+  [[ $all -eq 0 ]] || options+=(--all)
+  "$repoRoot/scripts/install-deps.sh" ${options[@]+"${options[@]}"}
+fi
+
+if [[ $all -eq 0 ]]; then
+  suites default -LE slow || failed+=("the short tier")
+  [[ ! -f $dir/CTestTestfile.cmake ]] || printLeftOut
+else
+  tier "default build, all suites" suites default
+  tier "LLVM 19" suites llvm19 -LE slow
+  tier "AddressSanitizer and UndefinedBehaviorSanitizer" sanitizerSuites
+  tier "Debian 13" "$repoRoot/scripts/debian13-root.sh" scripts/test.sh
+fi
+
+if [[ ${#failed[@]} -gt 0 ]]; then
+  for name in "${failed[@]}"; do printf 'failed: %s\n' "$name" >&2; done
+  exit 1
+fi
+echo "All tests passed."

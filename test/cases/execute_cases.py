@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Checks the labels of the case corpus by running every case on virtual GPUs.
+
+A case whose name ends in _ok must run.  One that ends in _bad must stop with a device error, unless all it
+shows is a move thrown away or a placement map, which no run confirms: then it may do either.
+"""
+
+import argparse
+import collections
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+from run_cases import ANNOTATION, TORCH_INCLUDE, collectUnits
+
+DEVICE_ERROR = re.compile(r"same device|different devices|weight type .* should be the same")
+CONFIRMED_BY_A_RUN = ("device-mixed-op", "device-loss-input", "device-unregistered-tensor")
+BODY = r"^(?:static )?void {name}\(.*?^}}"
+
+
+def build(unit, program, options):
+    python = sysconfig.get_paths()["include"]
+    command = [options.compiler, "-std=c++17", "-DDT_RUN", "-w", "-I" + TORCH_INCLUDE, "-I" + python]
+    command += [*options.compile_arg, *map(str, unit.sources), "-o", str(program)]
+    command += ["-ltorch", "-ltorch_cpu", "-lc10", "-lpthread"] + options.link_arg
+    return subprocess.run(command, check=False).returncode == 0
+
+
+def mayStayQuiet(unit, name):
+    """True for a bad case that no run can confirm: nothing but moves thrown away and placement maps in it."""
+    text = "\n".join(path.read_text(errors="replace") for path in unit.texts)
+    if "discard" in name:
+        return True
+    body = re.search(BODY.format(name=re.escape(name.split("::")[-1])), text, re.M | re.S)
+    checks = {check for _, check, _, _ in ANNOTATION.findall(body.group(0))} if body else set()
+    checks = checks or {check for _, check, _, _ in ANNOTATION.findall(text)}
+    return not checks.intersection(CONFIRMED_BY_A_RUN)
+
+
+def verdict(unit, name, output):
+    threw = output.startswith("THROWS")
+    if output != "ok" and not threw:
+        return "neither ran nor threw"
+    if name.endswith("_ok"):
+        return "a clean case threw" if threw else None
+    if threw:
+        return None if DEVICE_ERROR.search(output) else "threw something else than a device error"
+    return None if mayStayQuiet(unit, name) else "a bad case ran"
+
+
+def execute(unit, program, options):
+    environment = dict(os.environ, VIRTUAL_GPUS=str(options.gpus), OMP_NUM_THREADS="1")
+    if options.preload:
+        environment["LD_PRELOAD"] = os.path.abspath(options.preload)
+    listing = subprocess.run([program, "--list"], capture_output=True, text=True, check=False)
+    wrong = []
+    for name in listing.stdout.split():
+        done = subprocess.run([program, name], env=environment, capture_output=True, timeout=120, check=False)
+        lines = [line for line in done.stdout.decode(errors="replace").splitlines() if line]
+        output = lines[-1] if lines else f"exit status {done.returncode}"
+        if output.startswith("THROWS") and "TorchScript" in output:
+            output = "THROWS: " + done.stderr.decode(errors="replace").strip().splitlines()[-1]
+        problem = verdict(unit, name, output)
+        if options.verbose or problem:
+            print(f"{unit.name}: {name}: {problem or 'as labelled'}: {output[:160]}", flush=True)
+        wrong.append(bool(problem))
+    return wrong
+
+
+def parseOptions():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    here = Path(__file__).resolve().parent
+    parser.add_argument("directory", nargs="?", type=Path, default=here, metavar="DIR")
+    parser.add_argument("--preload", metavar="LIB", help="the virtual GPU library")
+    parser.add_argument("--gpus", type=int, default=4)
+    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--compile-arg", action="append", default=[], metavar="ARG")
+    parser.add_argument("--link-arg", action="append", default=[], metavar="ARG")
+    parser.add_argument("--filter", default="", metavar="REGEX")
+    parser.add_argument("--build-dir", type=Path, default=Path("case-programs"), metavar="DIR")
+    parser.add_argument("--verbose", action="store_true")
+    return parser.parse_args()
+
+
+def main():
+    options = parseOptions()
+    options.build_dir.mkdir(parents=True, exist_ok=True)
+    counts = collections.Counter()
+    for unit in collectUnits(options.directory.resolve()):
+        text = "".join(path.read_text(errors="replace") for path in unit.sources)
+        if not re.search(options.filter, unit.name) or "DT_MAIN" not in text:
+            continue
+        program = options.build_dir.resolve() / unit.name.replace("/", "_").replace(".cpp", "")
+        newest = max(path.stat().st_mtime for path in unit.texts)
+        if not program.exists() or program.stat().st_mtime < newest:
+            if not build(unit, program, options):
+                print(f"{unit.name}: does not build")
+                counts[True] += 1
+                continue
+        counts.update(execute(unit, program, options))
+    print(f"{counts[False]} passed, {counts[True]} failed")
+    return 1 if counts[True] or not counts[False] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

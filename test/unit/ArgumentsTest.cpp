@@ -1,0 +1,99 @@
+#include "analyzer/driver/Arguments.h"
+
+#include "gtest/gtest.h"
+
+#include <algorithm>
+
+using namespace devicetidy::driver;
+using Strings = std::vector<std::string>;
+
+namespace {
+
+/// What is left of `options`, without the compiler, without what the adjuster adds, and without the file.
+Strings adjusted(Strings options) {
+  options.insert(options.begin(), "g++");
+  options.push_back("a.cpp");
+  Strings all = adjustArguments(options, "/p/a.cpp", "/p").arguments;
+  EXPECT_EQ(all.front(), "g++");
+  EXPECT_EQ(all.back(), "/p/a.cpp");
+  const auto added = std::find_if(
+      all.begin(), all.end(), [](const std::string &each) { return each.rfind("-resource-dir=", 0) == 0; });
+  EXPECT_NE(added, all.end());
+  return {all.begin() + 1, added};
+}
+
+TEST(Arguments, KeepsWhatTheParseNeeds) {
+  const Strings needed = {"-std=gnu++17", "-D",   "A=1",      "-I",         "inc", "-isystem",
+                          "/sys",         "-U",   "B",        "-O2",        "-g",  "-march=native",
+                          "-fPIC",        "-m64", "-pthread", "-nostdinc++"};
+  EXPECT_EQ(adjusted(needed), needed);
+}
+
+TEST(Arguments, DropsOutputs) {
+  EXPECT_EQ(adjusted({"-c", "-o", "a.o", "-MD", "-MT", "a.o", "-MFa.d", "-MMD", "-MP", "-save-temps=obj",
+                      "-Wp,-MMD,x"}),
+            Strings{});
+}
+
+TEST(Arguments, KeepsMacrosForThePreprocessor) { EXPECT_EQ(adjusted({"-Wp,-DA=1,-MMD"}), Strings{"-DA=1"}); }
+
+TEST(Arguments, DropsWhatOnlyGccKnows) {
+  EXPECT_EQ(
+      adjusted({"-fno-canonical-system-headers", "-mno-direct-extern-access", "-fmodules-ts", "-fconcepts",
+                "-fplugin=x.so", "-wrapper", "gdb,--args", "-fdiagnostics-generate-patch"}),
+      Strings{});
+}
+
+TEST(Arguments, DropsWarningsButNotTheirAbsence) {
+  EXPECT_EQ(
+      adjusted({"-Wall", "-Werror", "-Werror=unused", "-Wno-narrowing", "-pedantic-errors", "-Winvalid-pch"}),
+      Strings{"-Wno-narrowing"});
+}
+
+TEST(Arguments, DropsWhatOnlyNvccKnows) {
+  EXPECT_EQ(
+      adjusted({"--expt-relaxed-constexpr", "-gencode", "arch=compute_80,code=sm_80", "-arch=sm_80", "-ccbin",
+                "g++", "--generate-code=arch=compute_70", "-Xptxas", "-v", "--use_fast_math"}),
+      Strings{});
+}
+
+TEST(Arguments, PassesOnWhatNvccPassesOn) {
+  EXPECT_EQ(adjusted({"-Xcompiler", "-fPIC,-pthread", "-Xcompiler=-O2"}),
+            (Strings{"-fPIC", "-pthread", "-O2"}));
+}
+
+TEST(Arguments, ReadsTheTextOfAPrecompiledHeader) {
+  const Strings text = {"-Xclang", "-include", "-Xclang", "/p/pch.hxx"};
+  EXPECT_EQ(adjusted({"-include", "/p/pch.hxx", "-Winvalid-pch"}), text);
+  EXPECT_EQ(adjusted({"-Xclang", "-include-pch", "-Xclang", "/p/pch.hxx.pch", "-Xclang", "-include",
+                      "-Xclang", "/p/pch.hxx", "-Xclang", "-fno-pch-timestamp"}),
+            text);
+}
+
+TEST(Arguments, DropsPluginsOfOtherCompilers) {
+  EXPECT_EQ(adjusted({"-Xclang", "-load", "-Xclang", "x.so", "-Xclang", "-add-plugin", "-Xclang", "x",
+                      "-fpass-plugin=y.so", "-mllvm", "-inline-threshold=1"}),
+            Strings{});
+}
+
+TEST(Arguments, TakesOneArchitectureOfAUniversalBinary) {
+  EXPECT_EQ(adjusted({"-arch", "x86_64", "-arch", "arm64"}), (Strings{"-arch", "x86_64"}));
+}
+
+TEST(Arguments, KnowsCuda) {
+  EXPECT_TRUE(adjustArguments({"clang++", "-x", "cuda", "a.cpp"}, "/p/a.cpp", "/p").isCuda);
+  EXPECT_TRUE(adjustArguments({"nvcc", "-x", "cu", "a.cpp"}, "/p/a.cpp", "/p").isCuda);
+  EXPECT_FALSE(adjustArguments({"nvcc", "-x", "c++", "a.cpp"}, "/p/a.cpp", "/p").isCuda);
+}
+
+TEST(Arguments, FindsSystemDirectories) {
+  EXPECT_EQ(systemDirectories({"g++", "-isystem", "../torch", "-isystem/abs/x", "-I", "mine"}, "/p/build"),
+            (Strings{"/p/torch", "/abs/x"}));
+}
+
+TEST(Arguments, SurvivesNonsense) {
+  EXPECT_EQ(adjusted({"", "-", "--", "-Xcompiler"}), Strings{});
+  EXPECT_EQ(adjustArguments({}, "/p/a.cpp", "/p").arguments.front(), "clang++");
+}
+
+} // namespace
