@@ -5,7 +5,7 @@ namespace devicetidy {
 /// A statement that keeps the result. What the call was made on may be no variable: `logits.detach().cpu();`.
 static std::string keepResult(const DiscardedMove &move) {
   const bool isTemporary = !move.tensor.empty() && move.tensor.back() == ')';
-  return (isTemporary ? "auto moved" : move.tensor) + " = " + move.callText;
+  return (isTemporary ? "auto moved" : move.tensor) + " = " + move.tensor + "." + move.method + "{arguments}";
 }
 
 void DeviceDiscardedMove::run(const Solution &solution, const CheckContext &,

@@ -7,9 +7,10 @@
 namespace devicetidy::driver {
 
 std::string absolutePath(llvm::StringRef path, llvm::StringRef directory) {
-  llvm::SmallString<256> result(path);
-  if (!directory.empty())
-    llvm::sys::path::make_absolute(directory, result);
+  llvm::SmallString<256> result;
+  if (!llvm::sys::path::is_absolute(path))
+    result = directory;
+  llvm::sys::path::append(result, path);
   llvm::sys::fs::make_absolute(result);
   llvm::sys::path::remove_dots(result, /*remove_dot_dot=*/true);
   return result.str().str();

@@ -150,13 +150,13 @@ private:
 
   ExitCode report() {
     std::vector<Diagnostic> diagnostics;
+    SourceCache sources;
     for (const Finding &finding : findings) {
-      diagnostics.push_back(describe(finding, *findCheckInfo(finding.check)));
+      diagnostics.push_back(describe(finding, *findCheckInfo(finding.check), sources));
       if (errors.count(finding.check))
         diagnostics.back().severity = Severity::Error;
     }
     std::string text;
-    SourceCache sources;
     writeTextReport(diagnostics, sources, usesColour(options), text);
     const std::string failed = describeFailures(failures, unitCount);
     text += failed;

@@ -214,6 +214,7 @@ void Writer::fact(const Fact &fact) {
   attribute("target", fact.target);
   names("captures", fact.captures);
   names("templates", fact.templateTypes);
+  numbers("numbers", fact.templateNumbers);
   location(fact.where);
   out += "\n";
 }

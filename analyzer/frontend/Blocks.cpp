@@ -1,6 +1,8 @@
 //===- Blocks.cpp - the block graph of a function under construction ------===//
 #include "analyzer/frontend/FunctionLowering.h"
 
+#include <algorithm>
+
 namespace devicetidy::frontend {
 
 BlockId FunctionLowering::newBlock() {
@@ -48,28 +50,44 @@ Fact &FunctionLowering::append(FactKind kind) {
   return facts.back();
 }
 
-Reg FunctionLowering::result(Fact &fact) { return fact.result = function.registerCount++; }
+// Registers are numbered anew in every full expression, so that their number does not grow with the function.
+Reg FunctionLowering::freshRegister() {
+  function.registerCount = std::max(function.registerCount, nextRegister + 1);
+  return nextRegister++;
+}
+
+Reg FunctionLowering::result(Fact &fact) { return fact.result = freshRegister(); }
 
 namespace {
 
-std::vector<bool> reachableBlocks(const std::vector<Block> &blocks) {
-  std::vector<bool> reached(blocks.size(), false);
-  std::vector<BlockId> work{0};
-  auto reach = [&](BlockId id) {
-    if (id >= 0 && !reached[id]) {
-      reached[id] = true;
-      work.push_back(id);
-    }
+/// The reachable blocks in reverse postorder: a block comes after what leads to it, back edges apart.
+std::vector<BlockId> orderedBlocks(const std::vector<Block> &blocks) {
+  struct Visit {
+    BlockId block;
+    std::size_t next; ///< 0: the handler, then the successors from the last to the first
   };
-  reached[0] = true;
-  while (!work.empty()) {
-    const Block &block = blocks[work.back()];
-    work.pop_back();
-    reach(block.handler);
-    for (BlockId successor : block.terminator.successors)
-      reach(successor);
+  std::vector<BlockId> order;
+  std::vector<bool> seen(blocks.size(), false);
+  std::vector<Visit> path{{0, 0}};
+  seen[0] = true;
+  while (!path.empty()) {
+    Visit &top = path.back();
+    const Block &block = blocks[top.block];
+    const std::vector<BlockId> &successors = block.terminator.successors;
+    if (top.next > successors.size()) {
+      order.push_back(top.block);
+      path.pop_back();
+      continue;
+    }
+    BlockId next = top.next == 0 ? block.handler : successors[successors.size() - top.next];
+    ++top.next;
+    if (next >= 0 && !seen[next]) {
+      seen[next] = true;
+      path.push_back({next, 0});
+    }
   }
-  return reached;
+  std::reverse(order.begin(), order.end());
+  return order;
 }
 
 } // namespace
@@ -83,14 +101,11 @@ void FunctionLowering::finish() {
     terminator.kind = returnsNothing ? TerminatorKind::Return : TerminatorKind::Unreachable;
     terminate(std::move(terminator));
   }
-  std::vector<bool> reached = reachableBlocks(function.blocks);
   std::vector<BlockId> renumbered(function.blocks.size(), -1);
   std::vector<Block> kept;
-  for (std::size_t i = 0; i < function.blocks.size(); ++i) {
-    if (!reached[i])
-      continue;
-    renumbered[i] = static_cast<BlockId>(kept.size());
-    kept.push_back(std::move(function.blocks[i]));
+  for (BlockId id : orderedBlocks(function.blocks)) {
+    renumbered[id] = static_cast<BlockId>(kept.size());
+    kept.push_back(std::move(function.blocks[id]));
   }
   for (Block &block : kept) {
     if (block.handler >= 0)

@@ -43,8 +43,11 @@ Operand FunctionLowering::objectOperand(const Expr *object, bool isArrow) {
   if (!isArrow)
     return use(lowerAddress(object), true, object); // a prvalue object gets a temporary
   Reg address = lowerPointerTarget(object);
-  Operand result = use(address, true, object);
   const Expr *written = object->IgnoreParens();
+  const auto *arrow = dyn_cast<CXXOperatorCallExpr>(written);
+  bool isSmartPointer = arrow && arrow->getOperator() == OO_Arrow;
+  // Users know the object of `p->f()` as `p`.
+  Operand result = use(address, true, isSmartPointer ? arrow->getArg(0) : object);
   while (const auto *cast = dyn_cast<ImplicitCastExpr>(written))
     if (cast->getSubExpr()->getType()->isPointerType())
       written = cast->getSubExpr()->IgnoreParens();
@@ -57,11 +60,16 @@ Operand FunctionLowering::objectOperand(const Expr *object, bool isArrow) {
   return result;
 }
 
-void FunctionLowering::describeCallee(Fact &fact, const FunctionDecl *callee) {
-  // Entries are made first: `fact` must not be touched by anything that appends.
-  fact.name = unit.naming.qualified(callee);
-  if (const TemplateArgumentList *arguments = callee->getTemplateSpecializationArgs())
+void FunctionLowering::describeTemplateArguments(Fact &fact, const FunctionDecl *callee) {
+  if (const TemplateArgumentList *arguments = callee->getTemplateSpecializationArgs()) {
     fact.templateTypes = unit.types.typeArguments(arguments->asArray());
+    fact.templateNumbers = Types::numberArguments(arguments->asArray());
+  }
+}
+
+void FunctionLowering::describeCallee(Fact &fact, const FunctionDecl *callee) {
+  fact.name = unit.naming.qualified(callee);
+  describeTemplateArguments(fact, callee);
   const auto *method = dyn_cast<CXXMethodDecl>(callee);
   if (unit.isProject(callee)) {
     fact.target = unit.declare(callee).id;
@@ -90,7 +98,7 @@ Reg FunctionLowering::finishCall(const CallExpr *call, const FunctionDecl *calle
     fact.hasObject = false;
   Reg reg = NoReg;
   if (!call->getType()->isVoidType())
-    reg = fact.result = function.registerCount++;
+    reg = fact.result = freshRegister();
   append(FactKind::Call) = std::move(fact);
   if (callee && callee->isNoReturn())
     unreachable();

@@ -27,6 +27,18 @@ const Expr *FunctionLowering::copySource(const CXXConstructExpr *expr) const {
   }
 }
 
+namespace {
+
+/// Containers and strings take an allocator by default; it says nothing about devices and is left out.
+bool isDefaultAllocator(const Expr *arg) {
+  if (!isa<CXXDefaultArgExpr>(arg))
+    return false;
+  const CXXRecordDecl *record = arg->getType()->getAsCXXRecordDecl();
+  return record && record->isInStdNamespace() && record->getIdentifier() && record->getName() == "allocator";
+}
+
+} // namespace
+
 void FunctionLowering::construct(const CXXConstructExpr *expr, Reg address) {
   const CXXConstructorDecl *constructor = expr->getConstructor();
   if (constructor->getParent()->isLambda() && expr->getNumArgs() == 1) {
@@ -35,7 +47,8 @@ void FunctionLowering::construct(const CXXConstructExpr *expr, Reg address) {
   }
   std::vector<Operand> operands(1);
   for (const Expr *arg : expr->arguments())
-    operands.push_back(argument(arg, expr));
+    if (!isDefaultAllocator(arg))
+      operands.push_back(argument(arg, expr));
   operands[0] = use(address, true, expr);
   Fact fact;
   fact.kind = FactKind::Construct;
@@ -48,16 +61,10 @@ void FunctionLowering::construct(const CXXConstructExpr *expr, Reg address) {
 }
 
 void FunctionLowering::describeConstructor(Fact &fact, const CXXConstructorDecl *constructor) {
-  const CXXConstructorDecl *written = constructor;
-  bool addsNothing = false;
-  if (InheritedConstructor inherited = constructor->getInheritedConstructor()) {
-    // A class that only adds constructors to its library base (TORCH_MODULE) is made as the base is made.
-    written = inherited.getConstructor();
-    addsNothing = constructor->getParent()->field_empty() && !unit.isProject(written);
-  }
-  fact.name = unit.naming.qualified(addsNothing ? written : constructor);
-  if (const TemplateArgumentList *arguments = constructor->getTemplateSpecializationArgs())
-    fact.templateTypes = unit.types.typeArguments(arguments->asArray());
+  const CXXConstructorDecl *written = unit.wrappedConstructor(constructor);
+  bool addsNothing = written != constructor;
+  fact.name = unit.naming.qualified(written);
+  describeTemplateArguments(fact, constructor);
   if (addsNothing || !unit.isProject(constructor) || constructor->isTrivial())
     return;
   fact.target = unit.declare(constructor).id;
@@ -78,9 +85,18 @@ void FunctionLowering::constructInherited(const CXXInheritedCtorInitExpr *expr, 
   // The parameters of the inheriting constructor are passed on.
   for (const ParmVarDecl *parameter : decl->parameters()) {
     Operand passed;
-    passed.reg = load(localAddress(locals[parameter]), nullptr);
-    passed.isAddress = parameter->getType()->isReferenceType();
     passed.type = unit.types.id(parameter->getType());
+    passed.where = fact.where;
+    passed.text = Name(parameter->getNameAsString());
+    Operand cell = passed;
+    cell.reg = localAddress(locals[parameter]);
+    cell.isAddress = true;
+    Fact &read = append(FactKind::Load);
+    read.type = passed.type;
+    read.where = passed.where;
+    read.operands.push_back(cell);
+    read.resultIsAddress = passed.isAddress = parameter->getType()->isReferenceType();
+    passed.reg = result(read);
     fact.operands.push_back(passed);
   }
   append(FactKind::Construct) = std::move(fact);

@@ -112,12 +112,9 @@ Reg FunctionLowering::lowerMember(const MemberExpr *member) {
   const ValueDecl *decl = member->getMemberDecl();
   const Expr *base = member->getBase();
   if (const auto *field = dyn_cast<FieldDecl>(decl)) {
-    Reg object = member->isArrow() ? lowerPointerTarget(base) : lowerAddress(base);
+    Operand source = objectOperand(base, member->isArrow());
     if (field->isAnonymousStructOrUnion())
-      return object; // its members are named as members of the object around it
-    Operand source = use(object, true, base);
-    if (member->isArrow())
-      source.type = unit.types.id(base->getType()->getPointeeType());
+      return source.reg; // its members are named as members of the object around it
     Name type = unit.types.id(member->getType());
     Location where = locate(member->getSourceRange());
     Fact &fact = append(FactKind::Field);
@@ -180,7 +177,12 @@ Reg FunctionLowering::lowerThis(const Expr *expr) {
   fact.type = type;
   fact.operands.push_back(object);
   Reg address = result(fact);
-  return capturesThisByCopy ? address : loadReference(address, expr);
+  if (capturesThisByCopy)
+    return address;
+  Reg self = loadReference(address, expr);
+  Fact &read = function.blocks[current].facts.back();
+  read.type = read.operands[0].type = type;
+  return self;
 }
 
 void FunctionLowering::lowerDiscarded(const Expr *expr) {

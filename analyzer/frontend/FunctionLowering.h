@@ -36,6 +36,8 @@ private:
   void unreachable();
   Fact &append(FactKind kind);
   Reg result(Fact &fact);
+  Reg freshRegister();
+  Reg nextRegister = 0;
   void finish();
 
   // Scopes and temporaries (Scopes.cpp).
@@ -125,6 +127,7 @@ private:
   Operand argument(const clang::Expr *expr, const clang::Expr *call);
   Reg finishCall(const clang::CallExpr *call, const clang::FunctionDecl *callee, std::vector<Operand> operands,
                  bool hasObject, bool isVirtual, clang::SourceLocation caret);
+  void describeTemplateArguments(Fact &fact, const clang::FunctionDecl *callee);
   void describeCallee(Fact &fact, const clang::FunctionDecl *callee);
   const clang::VarDecl *rangeElement(const clang::Expr *expr) const;
 

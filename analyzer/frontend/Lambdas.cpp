@@ -15,13 +15,15 @@ Reg FunctionLowering::lowerLambda(const LambdaExpr *lambda) {
     const Expr *value = *init++;
     if (capture.capturesThis()) {
       names.push_back("this");
-      Operand self = capture.getCaptureKind() == LCK_This ? use(lowerPointerTarget(value), true, value)
-                                                          : use(lowerValue(value), false, value);
-      operands.push_back(self);
+      operands.push_back(capture.getCaptureKind() == LCK_This ? objectOperand(value, /*isArrow=*/true)
+                                                              : operand(value));
+      operands.back().text = "this";
     } else if (capture.capturesVariable()) {
       names.push_back(Name(capture.getCapturedVar()->getNameAsString()));
       bool byReference = capture.getCaptureKind() == LCK_ByRef;
       operands.push_back(byReference ? use(lowerAddress(value), true, value) : use(lowerValue(value), false, value));
+      if (capture.isImplicit())
+        operands.back().text = names.back();
     }
   }
   const CXXMethodDecl *body = lambda->getCallOperator();
@@ -42,7 +44,7 @@ Reg FunctionLowering::lowerLambda(const LambdaExpr *lambda) {
     unit.request(body);
   }
   fact.name = unit.naming.qualified(body);
-  fact.result = function.registerCount++;
+  fact.result = freshRegister();
   Reg reg = fact.result;
   append(FactKind::Closure) = std::move(fact);
   return reg;

@@ -106,6 +106,8 @@ Reg FunctionLowering::lowerUnary(const UnaryOperator *expr) {
   case UO_Extension:
     return lowerSame(inner);
   case UO_Minus:
+    if (const auto *number = dyn_cast<IntegerLiteral>(inner->IgnoreParenImpCasts()))
+      return literal(LiteralKind::Int, -toInt64(number->getValue()), expr->getType());
     return operatorFact("neg", expr->getType(), {operand(inner)}, locate(expr->getSourceRange()));
   case UO_Not:
     return operatorFact("~", expr->getType(), {operand(inner)}, locate(expr->getSourceRange()));

@@ -149,6 +149,7 @@ public:
     FrontendOptions &frontend = invocation->getFrontendOpts();
     frontend.SkipFunctionBodies = true;
     invocation->getDiagnosticOpts().IgnoreWarnings = true;
+    invocation->getDiagnosticOpts().ShowCarets = false; // no "2 errors generated." on stderr
     return FrontendActionFactory::runInvocation(std::move(invocation), files, std::move(containers), consumer);
   }
 

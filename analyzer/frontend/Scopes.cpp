@@ -88,8 +88,10 @@ std::vector<std::int32_t> FunctionLowering::takeTemporaries() {
 }
 
 void FunctionLowering::endStatement() {
-  if (isOpen() && statementExpressionDepth == 0)
-    append(FactKind::EndStatement);
+  if (!isOpen() || statementExpressionDepth != 0)
+    return;
+  append(FactKind::EndStatement);
+  nextRegister = 0;
 }
 
 void FunctionLowering::endFullExpression() {

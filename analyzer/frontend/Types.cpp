@@ -11,13 +11,15 @@ using namespace clang;
 using devicetidy::Type;
 
 Types::Types(ASTContext &context, SourceFiles &source, Naming &naming, std::map<Name, Type> &types)
-    : context(context), source(source), naming(naming), types(types), policy(context.getPrintingPolicy()) {
+    : context(context), source(source), naming(naming), types(types), paths(context),
+      policy(context.getPrintingPolicy()) {
   policy.FullyQualifiedName = true;
   policy.SuppressScope = false;
   policy.SuppressTagKeyword = true;
   policy.Bool = true;
   policy.UsePreferredNames = false;
   policy.SuppressDefaultTemplateArgs = true;
+  policy.Callbacks = &paths;
   compat::dropInlineNamespaces(policy);
 }
 
@@ -91,17 +93,6 @@ void Types::fill(Type &entry, QualType type) {
   }
 }
 
-void Types::fillArguments(Type &entry, llvm::ArrayRef<TemplateArgument> arguments) {
-  for (const TemplateArgument &argument : arguments) {
-    if (argument.getKind() == TemplateArgument::Pack)
-      fillArguments(entry, argument.pack_elements());
-    else if (argument.getKind() == TemplateArgument::Type)
-      entry.args.push_back(id(argument.getAsType()));
-    else if (argument.getKind() == TemplateArgument::Integral)
-      entry.numbers.push_back(toInt64(argument.getAsIntegral()));
-  }
-}
-
 std::vector<Name> Types::typeArguments(llvm::ArrayRef<TemplateArgument> arguments) {
   std::vector<Name> result;
   for (const TemplateArgument &argument : arguments) {
@@ -115,13 +106,28 @@ std::vector<Name> Types::typeArguments(llvm::ArrayRef<TemplateArgument> argument
   return result;
 }
 
+std::vector<std::int64_t> Types::numberArguments(llvm::ArrayRef<TemplateArgument> arguments) {
+  std::vector<std::int64_t> result;
+  for (const TemplateArgument &argument : arguments) {
+    if (argument.getKind() == TemplateArgument::Pack) {
+      std::vector<std::int64_t> inner = numberArguments(argument.pack_elements());
+      result.insert(result.end(), inner.begin(), inner.end());
+    } else if (argument.getKind() == TemplateArgument::Integral) {
+      result.push_back(toInt64(argument.getAsIntegral()));
+    }
+  }
+  return result;
+}
+
 void Types::fillRecord(Type &entry, const CXXRecordDecl *record) {
   entry.templateName = naming.qualified(record);
   entry.isLambda = record->isLambda();
   entry.isProject = isProjectRecord(record, source);
   entry.where = source.token(record->getLocation());
-  if (const auto *specialization = dyn_cast<ClassTemplateSpecializationDecl>(record))
-    fillArguments(entry, specialization->getTemplateArgs().asArray());
+  if (const auto *specialization = dyn_cast<ClassTemplateSpecializationDecl>(record)) {
+    entry.args = typeArguments(specialization->getTemplateArgs().asArray());
+    entry.numbers = numberArguments(specialization->getTemplateArgs().asArray());
+  }
   const CXXRecordDecl *definition = record->getDefinition();
   // A class without a definition here may have one in another unit: link prefers the entry that has it.
   if (!definition || definition->isDependentContext() || definition->isInvalidDecl())
@@ -146,6 +152,26 @@ bool Types::hasPlainFields(const CXXRecordDecl *record) const {
   return true;
 }
 
+namespace {
+
+/// Fields of closures carry the names of the variables they capture.
+Name fieldName(const FieldDecl *field) {
+  const auto *record = dyn_cast<CXXRecordDecl>(field->getParent());
+  if (!record || !record->isLambda())
+    return Name(field->getNameAsString());
+  llvm::DenseMap<const ValueDecl *, FieldDecl *> captures;
+  FieldDecl *self = nullptr;
+  record->getCaptureFields(captures, self);
+  if (field == self)
+    return "this";
+  for (auto [variable, captured] : captures)
+    if (captured == field)
+      return Name(variable->getNameAsString());
+  return {};
+}
+
+} // namespace
+
 void Types::addFields(Type &entry, const RecordDecl *record) {
   for (const FieldDecl *field : record->fields()) {
     if (field->isAnonymousStructOrUnion()) {
@@ -155,7 +181,7 @@ void Types::addFields(Type &entry, const RecordDecl *record) {
       continue;
     }
     Field result;
-    result.name = Name(field->getNameAsString());
+    result.name = fieldName(field);
     result.type = id(field->getType());
     result.isReference = field->getType()->isReferenceType();
     result.where = source.token(field->getLocation());

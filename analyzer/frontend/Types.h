@@ -6,6 +6,7 @@
 
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/PrettyPrinter.h"
+#include "clang/Basic/SourceManager.h"
 #include "llvm/ADT/DenseMap.h"
 
 #include <vector>
@@ -23,6 +24,9 @@ public:
   /// Type arguments of a template argument list, packs flattened.
   std::vector<Name> typeArguments(llvm::ArrayRef<clang::TemplateArgument> arguments);
 
+  /// The integral arguments, packs flattened.
+  static std::vector<std::int64_t> numberArguments(llvm::ArrayRef<clang::TemplateArgument> arguments);
+
   /// Project records that got an entry; their constructors and methods are declared in the unit afterwards.
   std::vector<const clang::CXXRecordDecl *> takeNewProjectRecords();
 
@@ -31,7 +35,6 @@ public:
 private:
   void fill(Type &entry, clang::QualType type);
   void fillRecord(Type &entry, const clang::CXXRecordDecl *record);
-  void fillArguments(Type &entry, llvm::ArrayRef<clang::TemplateArgument> arguments);
   void addFields(Type &entry, const clang::RecordDecl *record);
   bool hasPlainFields(const clang::CXXRecordDecl *record) const;
 
@@ -39,6 +42,14 @@ private:
   SourceFiles &source;
   Naming &naming;
   std::map<Name, Type> &types;
+  /// Closures and unnamed types are spelled with the absolute path of their file.
+  struct AbsolutePaths : clang::PrintingCallbacks {
+    explicit AbsolutePaths(clang::ASTContext &context) : context(context) {}
+    std::string remapPath(llvm::StringRef path) const override {
+      return absolutePath(context.getSourceManager().getFileManager(), path);
+    }
+    clang::ASTContext &context;
+  } paths;
   clang::PrintingPolicy policy;
   llvm::DenseMap<const clang::Type *, Name> ids;
   std::vector<const clang::CXXRecordDecl *> newProjectRecords;

@@ -28,6 +28,22 @@ bool UnitBuilder::isProject(const FunctionDecl *function) {
   return function->hasBody(definition) && definition != function && source.inProject(definition);
 }
 
+const CXXConstructorDecl *UnitBuilder::wrappedConstructor(const CXXConstructorDecl *constructor) {
+  const CXXRecordDecl *record = constructor->getParent();
+  if (!record->getDefinition() || !record->field_empty() || record->getNumBases() != 1)
+    return constructor;
+  const CXXRecordDecl *base = record->bases_begin()->getType()->getAsCXXRecordDecl();
+  if (!base || !base->getDefinition() || Types::isProjectRecord(base, source))
+    return constructor;
+  if (InheritedConstructor inherited = constructor->getInheritedConstructor())
+    return inherited.getConstructor();
+  if (constructor->isDefaultConstructor() && (constructor->isImplicit() || constructor->isDefaulted()))
+    for (const CXXConstructorDecl *candidate : base->ctors())
+      if (candidate->isDefaultConstructor())
+        return candidate;
+  return constructor;
+}
+
 namespace {
 
 void addOverrides(const CXXMethodDecl *method, Naming &naming, std::set<Name> &overrides) {
@@ -135,7 +151,8 @@ void UnitBuilder::lower(const FunctionDecl *function) {
   if (definition->isDefaulted() && !isa<CXXConstructorDecl>(definition))
     return; // copies and moves are stores
   if (const auto *constructor = dyn_cast<CXXConstructorDecl>(definition);
-      constructor && constructor->isDefaulted() && constructor->isCopyOrMoveConstructor())
+      constructor && ((constructor->isDefaulted() && constructor->isCopyOrMoveConstructor()) ||
+                      wrappedConstructor(constructor) != constructor))
     return;
   Function &entry = declare(definition);
   if (entry.hasBody)
@@ -168,7 +185,8 @@ void UnitBuilder::declareMembers(const CXXRecordDecl *record) {
     const auto *constructor = dyn_cast<CXXConstructorDecl>(method);
     if (constructor ? constructor->isCopyOrMoveConstructor() : method->isImplicit())
       return;
-    if (constructor && constructor->isImplicit() && !constructor->hasBody())
+    if (constructor && ((constructor->isImplicit() && !constructor->hasBody()) ||
+                        wrappedConstructor(constructor) != constructor))
       return;
     (constructor ? entry.constructors : entry.methods).push_back(declare(method).id);
   };

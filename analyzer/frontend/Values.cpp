@@ -149,6 +149,8 @@ Reg FunctionLowering::lowerValue(const Expr *expr) {
     cast<FloatingLiteral>(expr)->getValue().toString(text);
     return literal(LiteralKind::Float, 0, expr->getType(), Name(text.str().str()));
   }
+  case Stmt::StringLiteralClass: // `char text[] = "..."`
+    return lowerStringLiteral(expr);
   case Stmt::CXXNullPtrLiteralExprClass:
   case Stmt::GNUNullExprClass:
     return literal(LiteralKind::Null, 0, expr->getType());

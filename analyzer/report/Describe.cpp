@@ -8,17 +8,29 @@
 namespace devicetidy {
 namespace {
 
-/// "cpu", "cuda" or "cuda:1", as opposed to a device only the program knows ("device", "devices.back()").
+/// "cpu", "cuda" or "cuda:1", as opposed to a device only the program knows ("device", "cuda:rank").
 bool isLiteralDevice(std::string_view device) {
   static constexpr std::array<std::string_view, 10> types = {"cpu", "cuda", "hip",    "mps",    "xpu",
                                                              "xla", "meta", "mkldnn", "vulkan", "hpu"};
   const std::string_view type = device.substr(0, device.find(':'));
-  return std::find(types.begin(), types.end(), type) != types.end();
+  const std::string_view index = device.substr(std::min(device.size(), type.size() + 1));
+  return std::find(types.begin(), types.end(), type) != types.end() &&
+         index.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-std::string deviceText(const std::string &device) {
-  if (device.empty())
+/// An index that is computed often wears a cast: "cuda:static_cast<c10::DeviceIndex>(rank)".
+std::string withoutCast(const std::string &device) {
+  static constexpr std::string_view cast = "static_cast<";
+  const std::size_t open = device.find(cast), close = device.find(">(", open);
+  if (open == std::string::npos || close == std::string::npos || device.back() != ')')
+    return device;
+  return device.substr(0, open) + device.substr(close + 2, device.size() - close - 3);
+}
+
+std::string deviceText(const std::string &written) {
+  if (written.empty())
     return "an unknown device";
+  const std::string device = withoutCast(written);
   return isLiteralDevice(device) ? device : fmt::format("'{}'", device);
 }
 
@@ -38,18 +50,29 @@ std::string operandText(const std::string &text) {
 }
 
 std::string subjectOr(const Step &step, std::string_view fallback) {
-  return step.subject.empty() ? std::string(fallback) : fmt::format("'{}'", step.subject);
+  std::string_view subject = step.subject;
+  if (subject.size() > 2 &&
+      subject.substr(subject.size() - 2) == "->") // of a smart pointer: `net->to(device)`
+    subject.remove_suffix(2);
+  return subject.empty() ? std::string(fallback) : fmt::format("'{}'", subject);
 }
 
 std::string onDevice(const Step &step) {
   return step.device.empty() ? std::string() : fmt::format(" on {}", deviceText(step.device));
 }
 
-std::map<std::string, std::string> templateFields(const Finding &finding) {
+/// The arguments of the call at `where` with their parentheses, as written.
+std::string argumentsAt(const Location &where, SourceCache &sources) {
+  const std::string_view call = sources.text(where);
+  const std::size_t open = call.find('(');
+  return open == std::string_view::npos ? "(...)" : std::string(call.substr(open));
+}
+
+std::map<std::string, std::string> templateFields(const Finding &finding, SourceCache &sources) {
   std::map<std::string, std::string> fields = finding.fields;
   fields.emplace("operation", finding.operation);
   fields.emplace("gets", finding.level == Level::Definite ? "gets" : "can get");
-  fields.emplace("fix", finding.fix);
+  fields.emplace("fix", fillTemplate(finding.fix, {{"arguments", argumentsAt(finding.where, sources)}}));
   if (fields.count("device"))
     fields["device"] = deviceText(fields["device"]);
   if (finding.operands.size() == 2) {
@@ -60,6 +83,14 @@ std::map<std::string, std::string> templateFields(const Finding &finding) {
     fields.emplace("secondDevice", deviceBeside(second.device, first.device));
   }
   return fields;
+}
+
+/// The story of an operand. A tensor that was only ever created is known by the name the operation calls it.
+std::vector<Step> storyOf(const PlacedOperand &operand) {
+  std::vector<Step> steps = operand.witness;
+  if (steps.size() == 1 && steps[0].kind == StepKind::Created && operand.text.find('(') == std::string::npos)
+    steps[0].subject = operand.text;
+  return steps;
 }
 
 class NoteList {
@@ -116,6 +147,8 @@ std::string fillTemplate(std::string_view text, const std::map<std::string, std:
 std::string describeStep(const Step &step) {
   switch (step.kind) {
   case StepKind::Created:
+    if (step.subject.find("::") != std::string::npos) // the factory that makes it
+      return fmt::format("created{} by '{}' here", onDevice(step), step.subject);
     return fmt::format("{} is created{} here", subjectOr(step, "the tensor"), onDevice(step));
   case StepKind::Moved:
     return fmt::format("{} is moved to {} here", subjectOr(step, "the tensor"), deviceText(step.device));
@@ -146,8 +179,8 @@ std::string describeStep(const Step &step) {
   return {};
 }
 
-Diagnostic describe(const Finding &finding, const CheckInfo &info) {
-  const std::map<std::string, std::string> fields = templateFields(finding);
+Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &sources) {
+  const std::map<std::string, std::string> fields = templateFields(finding, sources);
   Diagnostic result;
   result.check = finding.check;
   result.where = finding.where;
@@ -156,7 +189,7 @@ Diagnostic describe(const Finding &finding, const CheckInfo &info) {
   for (const PlacedOperand &operand : finding.operands) {
     if (operand.where.valid())
       result.ranges.push_back(operand.where);
-    notes.add(operand.witness);
+    notes.add(storyOf(operand));
   }
   notes.add(finding.origin);
   for (const RelatedPlace &place : finding.related)

@@ -4,12 +4,14 @@
 #include "analyzer/report/CheckInfo.h"
 #include "analyzer/report/Diagnostic.h"
 #include "analyzer/report/Finding.h"
+#include "analyzer/report/Source.h"
 
 namespace devicetidy {
 
 /// Puts a finding of the check `info` into words: the message, then the steps that put each tensor where it
-/// is (oldest first), the other places of the story, the calls that lead here, and the fix.
-Diagnostic describe(const Finding &finding, const CheckInfo &info);
+/// is (oldest first), the other places of the story, the calls that lead here, and the fix. `sources` lends
+/// the text of the call that a fix repeats.
+Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &sources);
 
 /// The sentence for one step of a witness: "'y' is created on cpu here".
 std::string describeStep(const Step &step);

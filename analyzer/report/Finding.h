@@ -29,8 +29,9 @@ struct Finding {
   std::vector<RelatedPlace> related;   ///< in the order in which they are told
   std::vector<CallSite> callers;       ///< innermost first
   std::map<std::string, std::string> fields; ///< further fields of the check's templates
-  std::string fix;                           ///< expression that repairs the code, may be empty
-  Location fixAt;                            ///< what `fix` replaces
+  std::string
+      fix; ///< expression that repairs the code, may be empty; "{arguments}": those of the call at `where`
+  Location fixAt; ///< what `fix` replaces
 };
 
 /// Orders findings by file, line, column and check, and keeps the surest of those that say the same thing in

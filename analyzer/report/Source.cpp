@@ -110,6 +110,14 @@ std::optional<std::string_view> SourceCache::line(Name name, std::uint32_t numbe
   return line;
 }
 
+std::string_view SourceCache::text(const Location &where) {
+  const std::optional<std::string_view> whole = line(where.file, where.line);
+  if (!whole || where.endLine != where.line || where.column == 0 || where.endColumn <= where.column ||
+      where.endColumn > whole->size() + 1)
+    return {};
+  return whole->substr(where.column - 1, where.endColumn - where.column);
+}
+
 std::string printable(std::string_view text) {
   std::string result;
   while (!text.empty()) {

@@ -18,6 +18,9 @@ public:
   /// Line `number` (from 1) of `file` without its line end, or nothing when there is no such line.
   std::optional<std::string_view> line(Name file, std::uint32_t number);
 
+  /// The text of a range that lies on one line; empty for any other.
+  std::string_view text(const Location &where);
+
 private:
   struct File {
     std::string text;

@@ -76,7 +76,7 @@ private:
 } // namespace
 
 void writeTextReport(const std::vector<Diagnostic> &diagnostics, SourceCache &sources, bool colour,
-               std::string &out) {
+                     std::string &out) {
   Writer writer(sources, colour, out);
   for (const Diagnostic &diagnostic : diagnostics)
     writer.write(diagnostic);

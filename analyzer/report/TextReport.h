@@ -12,6 +12,6 @@ namespace devicetidy {
 /// Appends to `out`, for each diagnostic, "file:line:column: warning: message [check]", the source line with
 /// a caret, and the notes in the same form.
 void writeTextReport(const std::vector<Diagnostic> &diagnostics, SourceCache &sources, bool colour,
-               std::string &out);
+                     std::string &out);
 
 } // namespace devicetidy

@@ -76,7 +76,16 @@ Term sizeTerm(const Value &list, const Address &where) {
   return applyTerm("size", {intTerm(where.root), intTerm(static_cast<std::int64_t>(where.path ? where.path->hash >> 1 : 0))});
 }
 
-Value appended(const Value &list, Name type, Value element) {
+// In a loop that is run once for any round, the element stands for one of every round.
+Value appended(Call &call, const Value &list, Name type, Value element) {
+  if (call.machine.roundOf(call.frame, call.row)) {
+    std::vector<Value> alternatives;
+    if (is(list, ValueKind::List))
+      for (const auto *known : {&list->elements, &list->summary})
+        alternatives.insert(alternatives.end(), known->begin(), known->end());
+    alternatives.push_back(generalise(element));
+    return summaryList(type, std::move(alternatives));
+  }
   if (is(list, ValueKind::List) && isSummary(list)) {
     std::vector<Value> alternatives = list->summary;
     alternatives.push_back(std::move(element));
@@ -107,15 +116,14 @@ Outcomes append(Call &call, std::string_view method) {
     Outcomes outcomes;
     for (Row &row : rows) {
       Value value = machine.memory.read(row, made);
-      machine.memory.write(row, where, appended(machine.memory.read(row, where), type, value));
+      Call inRow{machine, call.frame, row, call.fact, call.first};
+      machine.memory.write(row, where, appended(inRow, machine.memory.read(row, where), type, value));
       outcomes.push_back({std::move(row), unknownValue()});
     }
     return outcomes;
   }
   element = call.argCount() ? call.arg(call.argCount() - 1) : unknownValue();
-  if (emplaces && kind == TypeClass::Tensor && is(element, ValueKind::Unknown))
-    element = unknownValue();
-  Value next = appended(list, type, element);
+  Value next = appended(call, list, type, element);
   if (isOneOf(method, {"push_front", "emplace_front"}) && is(next, ValueKind::List) && !isSummary(next)) {
     std::vector<Value> rotated = next->elements;
     std::rotate(rotated.begin(), rotated.end() - 1, rotated.end());
@@ -154,7 +162,7 @@ std::optional<Outcomes> modelList(Call &call, std::string_view method) {
     Value element = call.arg(call.argCount() - 1);
     if (is(element, ValueKind::List) || call.argCount() > 2)
       element = unknownValue();
-    machine.memory.write(call.row, where, appended(list, call.fact.operands[0].type, element));
+    machine.memory.write(call.row, where, appended(call, list, call.fact.operands[0].type, element));
     return call.done(unknownValue());
   }
   if (isOneOf(method, {"operator[]", "at", "get"}) && call.argCount() == 1) {
@@ -413,6 +421,7 @@ Outcomes Machine::rangeCall(Call &call) {
     return call.done(unknownValue());
   const Term round = applyTerm("loop", {symbolTerm(Name(iteratorKey(call, range)))});
   startRound(call.row, round);
+  call.row.rounds[loopHeads(call.frame.function)[static_cast<std::size_t>(call.frame.block)]] = round;
   if (is(list, ValueKind::List) && list->summary.size() > 1)
     return elementAt(call, range, list, round);
   if (is(list, ValueKind::List))

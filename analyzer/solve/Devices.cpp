@@ -256,6 +256,13 @@ std::optional<Outcomes> modelDevices(Call &call) {
     return call.done(scalarValue(call.row.resolve(symbolTerm("a CUDA device is available"))));
   if (api.role == "device_count")
     return call.done(scalarValue(call.row.resolve(symbolTerm("number of CUDA devices"))));
+  // The rank: a device index made from it differs from process to process.
+  if ((name == "getenv" || name == "std::getenv" || name == "secure_getenv") && is(call.operand(0), ValueKind::Scalar))
+    if (std::optional<Name> variable = textOf(call.row.resolve(call.operand(0)->term));
+        variable && models::isDistributed(variable->view(), "rank"))
+      return call.done(scalarValue(applyTerm("rank", {textTerm(*variable)})));
+  if (models::isDistributed(name, "rank"))
+    return call.done(scalarValue(applyTerm("rank", {textTerm(call.fact.name)})));
   if (api.role == "set_device") {
     makeCurrent(call, call.operand(0));
     return call.done(unknownValue());

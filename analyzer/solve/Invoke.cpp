@@ -69,37 +69,48 @@ Row Machine::restrict(const Row &row, const std::vector<Value> &inputs) const {
   return entry;
 }
 
-void Machine::overlay(Row &row, const Row &entry, Outcome &outcome) const {
-  // Heap objects the callee made may carry the names of objects the caller has already.
-  std::map<RootId, RootId> renamed;
+// Brings what a call did into the caller's row. Heap objects the callee made get names of their own there; made in a
+// loop that is run once for any round, they are elements of an array over the round.
+void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome) {
   std::vector<std::pair<RootId, Value>> written;
-  Store::forEachDifference(entry.store, outcome.row.store, [&](RootId root, const Value &before, const Value &after) {
-    if (memory.info(root).kind == RootKind::Local && !after)
-      return;
-    written.emplace_back(root, after);
-    (void)before;
+  Store::forEachDifference(entry.store, outcome.row.store, [&](RootId root, const Value &, const Value &after) {
+    if (after || memory.info(root).kind != RootKind::Local)
+      written.emplace_back(root, after);
   });
+  const Term round = roundOf(frame, row);
+  std::map<RootId, Address> renamed;
   std::set<RootId> taken;
   for (auto &[root, value] : written) {
-    if (memory.info(root).kind != RootKind::Heap || !value || entry.store.get(root) || !row.store.get(root))
+    if (memory.info(root).kind != RootKind::Heap || !value || entry.store.get(root))
       continue;
     const Term site = applyTerm("copy", {intTerm(root)});
+    if (round) {
+      renamed[root] = Address{memory.heap(site, arrayCopy, memory.info(root).type), nullptr}.element(round);
+      continue;
+    }
     unsigned copy = 0;
     RootId fresh = root;
     while (copy < 64 && (row.store.get(fresh) || taken.count(fresh)))
-      fresh = const_cast<Memory &>(memory).heap(site, copy++, memory.info(root).type);
+      fresh = memory.heap(site, copy++, memory.info(root).type);
     taken.insert(fresh);
-    renamed[root] = fresh;
+    if (fresh != root)
+      renamed[root] = {fresh, nullptr};
   }
-  auto rename = [&](RootId root) {
-    auto found = renamed.find(root);
-    return found == renamed.end() ? root : found->second;
+  auto rename = [&](const Address &address) -> Address {
+    auto found = renamed.find(address.root);
+    return found == renamed.end() ? address
+                                  : Address{found->second.root, appendPath(found->second.path, address.path)};
   };
   Row result = row;
-  for (auto &[root, value] : written)
-    result.store.set(rename(root), renamed.empty() || !value ? value : rewriteRoots(value, rename));
+  for (auto &[root, value] : written) {
+    Value next = renamed.empty() || !value ? value : rewriteAddresses(value, rename);
+    auto moved = renamed.find(root);
+    if (moved != renamed.end() && moved->second.path)
+      next = summaryList({}, {rewriteTerms(next, [&](Term term) { return substitute(term, round, elementIndex()); })});
+    result.store.set(moved == renamed.end() ? root : moved->second.root, next);
+  }
   if (!renamed.empty())
-    outcome.result = rewriteRoots(outcome.result, rename);
+    outcome.result = rewriteAddresses(outcome.result, rename);
   result.known = outcome.row.known;
   result.aliases = outcome.row.aliases;
   result.moves = outcome.row.moves;
@@ -125,11 +136,12 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     ++solution.stats.capsHit["recursion depth"];
     return {};
   }
-  Frame frame{callee, &caller, &fact, caller.depth + 1, self, 0};
+  Frame frame{callee, &caller, &fact, caller.depth + 1, self, 0, nullptr};
   std::vector<Value> inputs = args;
   if (self.valid())
     inputs.push_back(addressValue(self));
   Row entry = restrict(row, inputs);
+  frame.entry = &entry.store;
   std::uint64_t key = mix(idHash(callee.id), mix(entry.digest(), frame.depth));
   for (const Value &input : inputs)
     key = mix(key, input->hash);
@@ -153,7 +165,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     for (Outcome &outcome : outcomes) {
       memory.dropLocals(outcome.row, frame.depth);
       outcome.row.registers = {outcome.result};
-      memory.collectGarbage(outcome.row);
+      memory.collectGarbage(outcome.row, &entry.store);
       rows.push_back(std::move(outcome.row));
     }
     const Term phi = symbolTerm(Name("return " + callee.id.str()));
@@ -168,7 +180,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
       summaries[key] = outcomes;
   }
   for (Outcome &outcome : outcomes)
-    overlay(row, entry, outcome);
+    overlay(caller, row, entry, outcome);
   return outcomes;
 }
 

@@ -13,12 +13,6 @@ namespace {
 
 const Name loopOp("loop"), previousOp("previous"), callOp("call");
 
-bool containsOp(Term term, Name op) {
-  if (term->kind == TermKind::Apply && term->name == op)
-    return true;
-  return std::any_of(term->args.begin(), term->args.end(), [&](Term arg) { return containsOp(arg, op); });
-}
-
 // This round's value of a loop variable becomes the previous round's.
 Term renameRound(Term term, Term current, Term previous) {
   if (term == previous)
@@ -99,19 +93,68 @@ const std::vector<BlockId> &Machine::order(const Function &function) {
   return position;
 }
 
+// The innermost loop head around each block, -1 for none: the natural loops of the back edges, inner ones last.
+const std::vector<BlockId> &Machine::loopHeads(const Function &function) {
+  std::vector<BlockId> &result = heads[&function];
+  if (!result.empty())
+    return result;
+  const std::size_t count = function.blocks.size();
+  result.assign(count, -1);
+  const std::vector<BlockId> position = order(function);
+  std::vector<std::vector<BlockId>> predecessors(count);
+  std::vector<std::pair<BlockId, BlockId>> headsByOrder;
+  for (std::size_t id = 0; id < count; ++id) {
+    for (BlockId to : function.blocks[id].terminator.successors)
+      predecessors[static_cast<std::size_t>(to)].push_back(static_cast<BlockId>(id));
+    if (function.blocks[id].isLoopHead)
+      headsByOrder.emplace_back(position[id], static_cast<BlockId>(id));
+  }
+  std::sort(headsByOrder.begin(), headsByOrder.end());
+  for (const auto &[at, head] : headsByOrder) {
+    std::vector<BlockId> work;
+    for (BlockId from : predecessors[static_cast<std::size_t>(head)])
+      if (position[static_cast<std::size_t>(from)] >= at)
+        work.push_back(from);
+    std::set<BlockId> body{head};
+    while (!work.empty()) {
+      const BlockId id = work.back();
+      work.pop_back();
+      if (position[static_cast<std::size_t>(id)] < at || !body.insert(id).second)
+        continue;
+      for (BlockId from : predecessors[static_cast<std::size_t>(id)])
+        work.push_back(from);
+    }
+    for (BlockId id : body)
+      result[static_cast<std::size_t>(id)] = head;
+  }
+  return result;
+}
+
+Term Machine::roundOf(const Frame &frame, const Row &row) {
+  if (row.rounds.empty())
+    return nullptr;
+  const BlockId head = loopHeads(frame.function)[static_cast<std::size_t>(frame.block)];
+  auto round = row.rounds.find(head);
+  return round == row.rounds.end() ? nullptr : round->second;
+}
+
 void Machine::varyLoop(Frame &frame, BlockId id, Row &row) const {
   const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
+  const bool isRange = std::any_of(block.facts.begin(), block.facts.end(),
+                                   [](const Fact &fact) { return fact.name == Name("__range_next"); });
   for (std::int32_t local : block.variesInLoop) {
     const Term symbol = symbolTerm(Name(blockName(frame.function, id) + "#" + std::to_string(local)));
     const Term current = applyTerm(loopOp, {symbol});
     startRound(row, current);
+    if (!isRange)
+      row.rounds.emplace(id, current);
     const Variable &variable = frame.function.locals[static_cast<std::size_t>(local)];
     const RootId root = const_cast<Memory &>(memory).local(frame.depth, static_cast<unsigned>(local), variable);
     Value old = row.store.get(root);
     if (!variable.isReference && (!old || is(old, ValueKind::Scalar) || is(old, ValueKind::Unknown)))
       row.store.set(root, scalarValue(current));
   }
-  auto fromCall = [&](const auto &entry) { return containsOp(entry.first, callOp); };
+  auto fromCall = [&](const auto &entry) { return applies(entry.first, callOp); };
   row.known.erase(std::remove_if(row.known.begin(), row.known.end(), fromCall), row.known.end());
 }
 
@@ -121,7 +164,7 @@ void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, Block
   ++state.visits;
   if (rows.size() > 1 || block.isLoopHead)
     for (Row &row : rows)
-      memory.collectGarbage(row);
+      memory.collectGarbage(row, frame.entry);
   const bool unrolled = block.tripCount >= 0 && block.tripCount <= bounds::unrolledTrips;
   if (block.isLoopHead && !unrolled)
     for (Row &row : rows)

@@ -32,6 +32,9 @@ constexpr std::size_t forksPerRead = 4;       ///< alternatives of one element t
 constexpr std::size_t factsPerEntry = 3000000; ///< facts run from one entry point
 } // namespace bounds
 
+/// Copy number of the heap object that stands for all objects a loop makes at one site.
+constexpr unsigned arrayCopy = 1000;
+
 struct Frame {
   const Function &function;
   const Frame *caller = nullptr;
@@ -39,6 +42,7 @@ struct Frame {
   unsigned depth = 0;
   Address self{};             ///< `this`
   BlockId block = 0;          ///< block being run
+  const Store *entry = nullptr; ///< what the caller passed in: its objects outlive the call
 };
 
 /// A row after a call, with the value the call returned.
@@ -114,6 +118,10 @@ public:
   };
   Placement requireSame(Call &call, const std::vector<TensorUse> &uses, const Requirement &requirement);
 
+  /// Index of the round of the innermost loop around the block being run, null when rounds are run one by one.
+  Term roundOf(const Frame &frame, const Row &row);
+  const std::vector<BlockId> &loopHeads(const Function &function);
+
   /// Tensors inside `value`, lists and optionals included (at most `limit`).
   void collectTensors(const Row &row, const Value &value, std::vector<Value> &out, std::size_t limit = 8) const;
 
@@ -158,11 +166,11 @@ private:
   const Function *selectConstructor(const Type &type, const std::vector<Argument> &args) const;
   Value defaultObject(Name type) const;
   Row restrict(const Row &row, const std::vector<Value> &roots) const;
-  void overlay(Row &row, const Row &entry, Outcome &outcome) const;
+  void overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome);
 
   std::unordered_map<std::uint64_t, Outcomes> summaries;
   std::unordered_map<const Function *, unsigned> active;
-  std::unordered_map<const Function *, std::vector<BlockId>> orders;
+  std::unordered_map<const Function *, std::vector<BlockId>> orders, heads;
   const std::vector<BlockId> &order(const Function &function);
 };
 

@@ -323,12 +323,12 @@ void Memory::dropLocals(Row &row, unsigned depth) const {
     row.store.erase(root);
 }
 
-void Memory::collectGarbage(Row &row) const {
+void Memory::collectGarbage(Row &row, const Store *callers) const {
   std::set<RootId> live;
   std::vector<Value> work;
   std::vector<RootId> heap;
   row.store.forEach([&](RootId root, const Value &value) {
-    if (roots[root].kind == RootKind::Heap)
+    if (roots[root].kind == RootKind::Heap && !(callers && callers->get(root)))
       heap.push_back(root);
     else
       work.push_back(value);

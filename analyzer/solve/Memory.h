@@ -59,8 +59,8 @@ public:
   History historyOf(const Row &row, const Value &tensor) const;
   int rankOf(const Row &row, const Value &tensor) const;
 
-  /// Drops heap objects nothing refers to. `liveRegisters`: registers count as references.
-  void collectGarbage(Row &row) const;
+  /// Drops heap objects that neither variables nor registers refer to; those in `callers` belong to a caller and stay.
+  void collectGarbage(Row &row, const Store *callers) const;
   /// Drops the locals of calls at `depth` and deeper.
   void dropLocals(Row &row, unsigned depth) const;
 

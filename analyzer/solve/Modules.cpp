@@ -87,9 +87,9 @@ Outcomes registerModule(Call &call) {
 }
 
 void collectParameters(const Machine &machine, const Row &row, const Address &module, std::vector<Value> &out,
-                       std::set<RootId> &seen) {
+                       std::set<Address> &seen) {
   constexpr std::size_t limit = 32;
-  if (!module.valid() || out.size() >= limit || (!module.path && !seen.insert(module.root).second))
+  if (!module.valid() || out.size() >= limit || !seen.insert(module).second)
     return;
   Value record = machine.memory.read(row, module);
   if (!is(record, ValueKind::Record))
@@ -105,7 +105,7 @@ void collectParameters(const Machine &machine, const Row &row, const Address &mo
 // parameters(), buffers() and their named forms, as a list of handles.
 Outcomes parameterList(Call &call, bool named) {
   std::vector<Value> handles;
-  std::set<RootId> seen;
+  std::set<Address> seen;
   collectParameters(call.machine, call.row, call.objectAddress(), handles, seen);
   Value object = call.object();
   if (handles.empty()) {
@@ -255,12 +255,12 @@ Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, 
 } // namespace
 
 void moveModule(Machine &machine, Row &row, const Address &where, const Placement &placement, const History &history) {
-  std::set<RootId> seen;
+  std::set<Address> seen;
   std::vector<Address> work{where};
   while (!work.empty()) {
     Address module = work.back();
     work.pop_back();
-    if (!module.valid() || (!module.path && !seen.insert(module.root).second))
+    if (!module.valid() || !seen.insert(module).second)
       continue;
     Value record = machine.memory.read(row, module);
     if (!is(record, ValueKind::Record))

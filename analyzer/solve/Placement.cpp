@@ -5,14 +5,9 @@
 namespace devicetidy {
 namespace {
 
-const Name previousOp("previous");
-const Name atOp("at");
+const Name loopOp("loop"), previousOp("previous"), backOp("back"), rankOp("rank");
 
-bool isPosition(Term term) {
-  return term->kind == TermKind::Apply &&
-         (term->name == previousOp || term->name == atOp || term->name == Name("%") || term->name == Name("-") ||
-          term->name == Name("/") || term->name == Name("back") || term->name == Name("loop"));
-}
+bool ofLoop(Term term) { return applies(term, loopOp); }
 
 Verdict compareCuda(Term a, Term b, bool programSetsDevice) {
   if (a == b)
@@ -48,12 +43,16 @@ Term currentCudaIndex() {
 bool differentPositions(Term a, Term b) {
   if (a == b)
     return false;
-  // One loop over layers against its previous round, or two positions of one list.
-  if (isPosition(a) && isPosition(b))
-    return true;
-  if (contains(a, b) || contains(b, a))
-    return true;
-  return (isPosition(a) && constantOf(b)) || (isPosition(b) && constantOf(a));
+  const bool constant = constantOf(a) || constantOf(b);
+  // This round of a loop over devices against the round before.
+  if (ofLoop(a) && ofLoop(b))
+    return applies(a, previousOp) != applies(b, previousOp);
+  // A device that changes with the round, the last of a list, or the rank, against a fixed one. The round after the
+  // loop may be the last of the list: those two are not told apart.
+  auto varies = [](Term term) { return ofLoop(term) || applies(term, backOp) || applies(term, rankOp); };
+  if (constant)
+    return varies(a) || varies(b);
+  return applies(a, rankOp) != applies(b, rankOp) && varies(a) && varies(b);
 }
 
 Verdict compare(const Placement &a, const Placement &b, bool programSetsDevice) {
@@ -75,7 +74,9 @@ std::uint64_t Placement::hash() const {
   return hash * 31 + static_cast<std::uint64_t>(kind) * 5 + static_cast<std::uint64_t>(role);
 }
 
+static std::string dbg(Term t){ if(!t) return "-"; switch(t->kind){case TermKind::Int: return std::to_string(t->number); case TermKind::Text: return "'"+t->name.str()+"'"; case TermKind::Symbol: return t->name.str().size()>24? "$"+t->name.str().substr(t->name.str().size()-12):t->name.str(); default:{std::string r=t->name.str()+"("; for(Term a:t->args) r+=dbg(a)+","; return r+")";}}}
 std::string Placement::describe() const {
+  if(getenv("DT_TERMS")) return std::to_string(int(kind))+dbg(index);
   switch (kind) {
   case PlacementKind::Unknown:
     return "an unknown device";

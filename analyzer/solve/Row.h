@@ -9,6 +9,7 @@
 
 #include "analyzer/solve/Store.h"
 
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct Row {
   std::vector<std::pair<Term, std::int64_t>> known; ///< conditions this row was reached under (bools: 0 and 1)
   std::vector<std::pair<Term, Placement>> aliases;  ///< device symbols that a condition has pinned down
   std::vector<ModuleMove> moves;
+  /// Loops that are run once for "any round": loop head -> index of the round. What is made inside such a loop is an
+  /// array over that index.
+  std::map<std::int32_t, Term> rounds;
   bool expressionEnded = false; ///< the registers are dead and go with the next write
   Term currentDevice = currentCudaIndex(); ///< what `kCUDA` without an index means here
 

@@ -156,14 +156,19 @@ Value Machine::defaultObject(Name type) const {
 Address Machine::allocate(Row &row, const Frame &frame, const Fact &fact, Name type) {
   const Term site = applyTerm("site", {textTerm(frame.function.id), intTerm(fact.where.line), intTerm(fact.where.column),
                                        textTerm(type)});
+  const bool isRecord = types.classOf(type) == TypeClass::Record || types.classOf(type) == TypeClass::Other;
+  Value fresh = isRecord ? recordValue(type) : defaultObject(type);
+  if (Term round = roundOf(frame, row)) {
+    const RootId root = memory.heap(site, arrayCopy, type);
+    row.store.set(root, summaryList({}, {fresh}));
+    return Address{root, nullptr}.element(round);
+  }
   constexpr unsigned maxCopies = 64;
   unsigned copy = 0;
   while (copy < maxCopies && row.store.get(memory.heap(site, copy, type)))
     ++copy;
   const RootId root = memory.heap(site, copy, type);
-  row.store.set(root, defaultObject(type));
-  if (types.classOf(type) == TypeClass::Record || types.classOf(type) == TypeClass::Other)
-    row.store.set(root, recordValue(type));
+  row.store.set(root, fresh);
   return {root, nullptr};
 }
 

@@ -79,7 +79,13 @@ Term foldBinary(Name op, Term a, Term b) {
     return a;
   if (a->kind == TermKind::Int && a->number == 0 && op == Name("+"))
     return b;
-  // A condition compared with a boolean constant is the condition.
+  auto isInt = [](Term term, std::int64_t number) { return term->kind == TermKind::Int && term->number == number; };
+  const std::string_view text = op.view();
+  if ((text == "*" && (isInt(a, 0) || isInt(b, 1))) || ((text == "/" || text == "%") && isInt(a, 0)) ||
+      (text == "/" && isInt(b, 1)))
+    return a;
+  if (text == "*" && (isInt(b, 0) || isInt(a, 1)))
+    return b;
   return nullptr;
 }
 
@@ -136,6 +142,12 @@ std::optional<Name> textOf(Term term) {
   if (term && term->kind == TermKind::Text)
     return term->name;
   return std::nullopt;
+}
+
+bool applies(Term term, Name op) {
+  if (term->kind == TermKind::Apply && term->name == op)
+    return true;
+  return std::any_of(term->args.begin(), term->args.end(), [&](Term arg) { return applies(arg, op); });
 }
 
 bool contains(Term term, Term part) {

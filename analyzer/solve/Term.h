@@ -43,6 +43,8 @@ Term notTerm(Term condition);
 std::optional<std::int64_t> constantOf(Term term);
 /// The text of a string constant.
 std::optional<Name> textOf(Term term);
+/// Is operator `op` applied anywhere in `term`?
+bool applies(Term term, Name op);
 /// Does `part` occur in `term`?
 bool contains(Term term, Term part);
 /// `term` with every `from` replaced by `to`.

@@ -96,6 +96,12 @@ const Step *decidingStep(const History &history) {
 
 Path fieldPath(Path parent, Name field) { return internPath({parent, field, nullptr, 0}); }
 Path elementPath(Path parent, Term index) { return internPath({parent, {}, index, 0}); }
+Path appendPath(Path prefix, Path suffix) {
+  if (!suffix)
+    return prefix;
+  Path parent = appendPath(prefix, suffix->parent);
+  return suffix->index ? elementPath(parent, suffix->index) : fieldPath(parent, suffix->field);
+}
 
 Value makeValue(ValueData data) {
   computeHashes(data);
@@ -275,18 +281,18 @@ Value rewriteTerms(const Value &value, const TermRewrite &rewrite) {
       [&](const Value &child) { return rewriteTerms(child, rewrite); });
 }
 
-Value rewriteRoots(const Value &value, const RootRewrite &rewrite) {
+Value rewriteAddresses(const Value &value, const AddressRewrite &rewrite) {
   return rebuild(
       value,
       [&](ValueData &data) {
         if (!data.address.valid())
           return false;
-        RootId next = rewrite(data.address.root);
-        bool changed = next != data.address.root;
-        data.address.root = next;
+        Address next = rewrite(data.address);
+        bool changed = !(next == data.address);
+        data.address = next;
         return changed;
       },
-      [&](const Value &child) { return rewriteRoots(child, rewrite); });
+      [&](const Value &child) { return rewriteAddresses(child, rewrite); });
 }
 
 void forEachAddress(const Value &value, const std::function<void(const Address &)> &visit) {
@@ -298,8 +304,6 @@ void forEachAddress(const Value &value, const std::function<void(const Address &
     for (const Value &element : *list)
       forEachAddress(element, visit);
 }
-
-namespace {
 
 // An element pushed in round i of a loop, and the one pushed in the round before, are one function of the index.
 Value generalise(const Value &value) {
@@ -316,6 +320,8 @@ Value generalise(const Value &value) {
   };
   return rewriteTerms(value, rewrite);
 }
+
+namespace {
 
 Value joinLists(const Value &a, const Value &b, Term phi) {
   if (!isSummary(a) && !isSummary(b) && a->elements.size() == b->elements.size()) {
@@ -340,11 +346,14 @@ Value joinRecords(const Value &a, const Value &b, Term phi) {
     data.origin = nullptr;
   for (auto &[name, field] : data.fields) {
     auto other = b->fields.find(name);
+    // What one of two registered, Module::to moves where it is there.
+    if (other == b->fields.end() && name.view().substr(0, 3) == "@m:")
+      continue;
     field = other == b->fields.end() ? unknownValue()
                                      : joinValues(field, other->second, applyTerm("field", {phi, textTerm(name)}));
   }
   for (const auto &[name, field] : b->fields)
-    data.fields.emplace(name, unknownValue());
+    data.fields.emplace(name, name.view().substr(0, 3) == "@m:" ? field : unknownValue());
   return makeValue(std::move(data));
 }
 
@@ -356,8 +365,11 @@ Value joinValues(const Value &a, const Value &b, Term phi) {
   if (a->kind != b->kind)
     return unknownValue();
   switch (a->kind) {
-  case ValueKind::Scalar:
-    return scalarValue(applyTerm("phi", {phi}));
+  case ValueKind::Scalar: {
+    // What comes from the rank on one way still differs from process to process.
+    const bool fromRank = applies(a->term, "rank") || applies(b->term, "rank");
+    return scalarValue(applyTerm(fromRank ? "rank" : "phi", {phi}));
+  }
   case ValueKind::Tensor: {
     if (a->address.valid() || b->address.valid())
       return unknownValue();

@@ -47,6 +47,8 @@ struct PathNode {
 using Path = const PathNode *;
 Path fieldPath(Path parent, Name field);
 Path elementPath(Path parent, Term index);
+/// `suffix` below `prefix`.
+Path appendPath(Path prefix, Path suffix);
 
 struct Address {
   RootId root = noRoot;
@@ -125,9 +127,12 @@ inline bool isSummary(const Value &list) { return !list->summary.empty(); }
 /// `value` with every term rewritten by `rewrite` (terms in scalars, placements, addresses and origins).
 using TermRewrite = std::function<Term(Term)>;
 Value rewriteTerms(const Value &value, const TermRewrite &rewrite);
-/// `value` with roots renamed.
-using RootRewrite = std::function<RootId(RootId)>;
-Value rewriteRoots(const Value &value, const RootRewrite &rewrite);
+/// `value` with addresses replaced.
+using AddressRewrite = std::function<Address(const Address &)>;
+Value rewriteAddresses(const Value &value, const AddressRewrite &rewrite);
+
+/// `value` with the rounds of loops taken as the index of a list's element.
+Value generalise(const Value &value);
 
 /// Least upper bound: what differs becomes unknown; lists of different lengths become summaries. `phi` names the place
 /// of the join, so that a scalar that differs becomes one stable symbol.

@@ -13,6 +13,6 @@ struct Placement {
 };
 
 // Throws what CUDA throws when the arguments' devices do not fit the operator.
-Placement checkDevices(const OpInfo& info, const c10::IValue* values);
+Placement checkDevices(const OpInfo &info, const c10::IValue *values);
 
 } // namespace vcuda

@@ -14,16 +14,16 @@ namespace {
 constexpr int kMaxDevices = 64;
 constexpr int kStreamsPerPool = 32;
 
-[[noreturn]] void badSetting(const char* name, const char* value, const char* expected) {
+[[noreturn]] void badSetting(const char *name, const char *value, const char *expected) {
   std::cerr << "virtual-cuda: " << name << "='" << value << "' is not " << expected << "\n";
   std::exit(2);
 }
 
 int readDeviceCount() {
-  const char* text = std::getenv("VIRTUAL_GPUS");
+  const char *text = std::getenv("VIRTUAL_GPUS");
   if (!text || !*text)
     return 2;
-  char* end = nullptr;
+  char *end = nullptr;
   long count = std::strtol(text, &end, 10);
   if (*end || count < 0 || count > kMaxDevices)
     badSetting("VIRTUAL_GPUS", text, "a number from 0 to 64");
@@ -31,10 +31,10 @@ int readDeviceCount() {
 }
 
 size_t readMemoryLimit() {
-  const char* text = std::getenv("VIRTUAL_GPU_MEMORY");
+  const char *text = std::getenv("VIRTUAL_GPU_MEMORY");
   if (!text || !*text)
     return 0;
-  char* end = nullptr;
+  char *end = nullptr;
   double amount = std::strtod(text, &end);
   std::string unit = end;
   if (!unit.empty() && (unit.back() == 'B' || unit.back() == 'b'))
@@ -58,7 +58,7 @@ size_t readMemoryLimit() {
 thread_local int current = 0;
 
 // Stream ids of this thread, per device; 0 is the default stream.
-std::array<c10::StreamId, kMaxDevices>& threadStreams() {
+std::array<c10::StreamId, kMaxDevices> &threadStreams() {
   thread_local std::array<c10::StreamId, kMaxDevices> ids{};
   return ids;
 }
@@ -68,10 +68,8 @@ c10::Stream makeStream(int device, c10::StreamId id) {
 }
 
 void checkOrdinal(int index) {
-  TORCH_CHECK(
-      index < deviceCount(),
-      "CUDA error: invalid device ordinal\nthere are ", deviceCount(), " virtual devices, cuda:", index,
-      " is not one of them (VIRTUAL_GPUS sets the number)");
+  TORCH_CHECK(index < deviceCount(), "CUDA error: invalid device ordinal\nthere are ", deviceCount(),
+              " virtual devices, cuda:", index, " is not one of them (VIRTUAL_GPUS sets the number)");
 }
 
 int indexOrCurrent(int device) { return device < 0 ? current : device; }

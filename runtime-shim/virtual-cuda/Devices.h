@@ -32,8 +32,8 @@ class DeviceScope {
 public:
   explicit DeviceScope(int index) : previous_(currentDevice()) { setCurrentDeviceUnchecked(index); }
   ~DeviceScope() { setCurrentDeviceUnchecked(previous_); }
-  DeviceScope(const DeviceScope&) = delete;
-  DeviceScope& operator=(const DeviceScope&) = delete;
+  DeviceScope(const DeviceScope &) = delete;
+  DeviceScope &operator=(const DeviceScope &) = delete;
 
 private:
   int previous_;

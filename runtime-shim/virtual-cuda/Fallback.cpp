@@ -6,28 +6,37 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <unordered_map>
+
 namespace vcuda {
 namespace {
 
 class CpuBackedKernel final : public c10::OperatorKernel {
 public:
-  explicit CpuBackedKernel(OpInfo info) : info_(std::move(info)) {}
+  CpuBackedKernel(OpInfo info, bool sparse) : info_(std::move(info)), sparse_(sparse) {}
 
-  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::Stack *stack) {
     Placement placement = checkDevices(info_, stack->data() + stack->size() - info_.argCount);
     if (placement.mixed)
       // The CPU kernels of foreach operators call one operator per tensor, and that is what CUDA does
       // with lists it cannot fuse. Each of those calls checks its own devices.
       op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
     else
-      KernelCall(info_, placement.device, *stack).run(op);
+      KernelCall(info_, placement.device, sparse_, *stack).run(op);
   }
 
 private:
   OpInfo info_;
+  bool sparse_;
 };
 
-c10::OperatorName operatorName(const std::string& op) {
+torch::CppFunction kernelFor(const c10::FunctionSchema &schema, Rule rule, const std::string &method,
+                             bool sparse) {
+  return torch::CppFunction::makeFromBoxedFunctor(
+      std::make_unique<CpuBackedKernel>(describe(schema, rule, method), sparse));
+}
+
+c10::OperatorName operatorName(const std::string &op) {
   size_t dot = op.find('.');
   return dot == std::string::npos ? c10::OperatorName("aten::" + op, "")
                                   : c10::OperatorName("aten::" + op.substr(0, dot), op.substr(dot + 1));
@@ -35,16 +44,31 @@ c10::OperatorName operatorName(const std::string& op) {
 
 } // namespace
 
-void registerCpuBackedKernels(torch::Library& library) {
-  for (const OpRule& rule : opRules()) {
+void registerCpuBackedKernels(torch::Library &library) {
+  for (const OpRule &rule : opRules()) {
     auto handle = c10::Dispatcher::singleton().findSchema(operatorName(rule.op));
     // An operator without any CPU kernel stays unregistered: calling it gives the dispatcher's error.
     if (!handle || handle->hasKernelForDispatchKey(c10::DispatchKey::CUDA) ||
         !handle->hasComputedKernelForDispatchKey(c10::DispatchKey::CPU))
       continue;
-    library.impl(
-        rule.op, torch::CppFunction::makeFromBoxedFunctor(
-                     std::make_unique<CpuBackedKernel>(describe(handle->schema(), rule.rule, rule.method))));
+    library.impl(rule.op, kernelFor(handle->schema(), rule.rule, rule.method, /*sparse=*/false));
+  }
+}
+
+void registerSparseKernels(torch::Library &library) {
+  std::unordered_map<std::string, OpRule> rules;
+  for (const OpRule &rule : opRules())
+    rules.emplace(rule.op, rule);
+  for (const c10::OperatorName &name : c10::Dispatcher::singleton().getAllOpNames()) {
+    auto handle = c10::Dispatcher::singleton().findSchema(name);
+    if (name.name.rfind("aten::", 0) != 0 || !handle ||
+        !handle->hasKernelForDispatchKey(c10::DispatchKey::SparseCPU))
+      continue;
+    std::string op = name.name.substr(6) + (name.overload_name.empty() ? "" : "." + name.overload_name);
+    auto known = rules.find(op);
+    Rule rule = known == rules.end() ? Rule::Strict : known->second.rule;
+    std::string method = known == rules.end() ? "_" + op : known->second.method;
+    library.impl(op.c_str(), kernelFor(handle->schema(), rule, method, /*sparse=*/true));
   }
 }
 

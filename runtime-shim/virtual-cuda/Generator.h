@@ -5,10 +5,10 @@
 
 namespace vcuda {
 
-const at::Generator& defaultGenerator(int device);
+const at::Generator &defaultGenerator(int device);
 at::Generator createGenerator(int device);
 
 // The CPU generator behind a virtual one; throws CUDA's text for a generator of another device type.
-at::Generator hostGenerator(const at::Generator& generator);
+at::Generator hostGenerator(const at::Generator &generator);
 
 } // namespace vcuda

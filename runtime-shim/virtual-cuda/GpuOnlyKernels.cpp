@@ -7,25 +7,25 @@
 namespace vcuda {
 namespace {
 
-void unscale(at::TensorList grads, at::Tensor& foundInf, const at::Tensor& invScale) {
+void unscale(at::TensorList grads, at::Tensor &foundInf, const at::Tensor &invScale) {
   c10::optional<c10::Device> common;
-  const char* method = "wrapper___amp_foreach_non_finite_check_and_unscale_";
+  const char *method = "wrapper___amp_foreach_non_finite_check_and_unscale_";
   c10::impl::check_and_update_common_device(common, grads, method, "self");
   c10::impl::check_and_update_common_device(common, foundInf, method, "found_inf");
   c10::impl::check_and_update_common_device(common, invScale, method, "inv_scale");
   TORCH_CHECK(invScale.numel() == 1, "inv_scale must be a 1-element tensor.");
   TORCH_CHECK(foundInf.numel() == 1, "found_inf must be a 1-element tensor.");
-  for (const at::Tensor& grad : grads) {
+  for (const at::Tensor &grad : grads) {
     if (!grad.isfinite().all().item<bool>())
       foundInf.fill_(1.0);
-    const_cast<at::Tensor&>(grad).mul_(invScale.to(grad.scalar_type()));
+    const_cast<at::Tensor &>(grad).mul_(invScale.to(grad.scalar_type()));
   }
 }
 
-at::Tensor& updateScale(at::Tensor& scale, at::Tensor& growthTracker, const at::Tensor& foundInf,
+at::Tensor &updateScale(at::Tensor &scale, at::Tensor &growthTracker, const at::Tensor &foundInf,
                         double growthFactor, double backoffFactor, int64_t growthInterval) {
   c10::optional<c10::Device> common;
-  const char* method = "wrapper___amp_update_scale_";
+  const char *method = "wrapper___amp_update_scale_";
   c10::impl::check_and_update_common_device(common, scale, method, "self");
   c10::impl::check_and_update_common_device(common, growthTracker, method, "growth_tracker");
   c10::impl::check_and_update_common_device(common, foundInf, method, "found_inf");
@@ -44,17 +44,18 @@ at::Tensor& updateScale(at::Tensor& scale, at::Tensor& growthTracker, const at::
 }
 
 // There is no cuDNN here, so the native kernels are used.
-bool useCudnnCtcLoss(const at::Tensor&, const at::Tensor&, c10::IntArrayRef, c10::IntArrayRef, int64_t) {
+bool useCudnnCtcLoss(const at::Tensor &, const at::Tensor &, c10::IntArrayRef, c10::IntArrayRef, int64_t) {
   return false;
 }
 
-bool useCudnnCtcLossTensor(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t) {
+bool useCudnnCtcLossTensor(const at::Tensor &, const at::Tensor &, const at::Tensor &, const at::Tensor &,
+                           int64_t) {
   return false;
 }
 
 } // namespace
 
-void registerGpuOnlyKernels(torch::Library& library) {
+void registerGpuOnlyKernels(torch::Library &library) {
   library.impl("_use_cudnn_ctc_loss", TORCH_FN(useCudnnCtcLoss));
   library.impl("_use_cudnn_ctc_loss.Tensor", TORCH_FN(useCudnnCtcLossTensor));
   library.impl("_amp_foreach_non_finite_check_and_unscale_", TORCH_FN(unscale));

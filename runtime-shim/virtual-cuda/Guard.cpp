@@ -48,15 +48,16 @@ public:
     return static_cast<c10::DeviceIndex>(vcuda::deviceCount());
   }
 
-  void record(void** event, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {
+  void record(void **event, const c10::Stream &, const c10::DeviceIndex,
+              const c10::EventFlag) const override {
     // A non-null handle marks the event as recorded; nothing owns it.
     if (event && !*event)
-      *event = const_cast<GuardImpl*>(this);
+      *event = const_cast<GuardImpl *>(this);
   }
-  void block(void*, const c10::Stream&) const override {}
-  bool queryEvent(void*) const override { return true; }
-  bool queryStream(const c10::Stream&) const override { return true; }
-  void synchronizeStream(const c10::Stream&) const override {}
+  void block(void *, const c10::Stream &) const override {}
+  bool queryEvent(void *) const override { return true; }
+  bool queryStream(const c10::Stream &) const override { return true; }
+  void synchronizeStream(const c10::Stream &) const override {}
 };
 
 C10_REGISTER_GUARD_IMPL(CUDA, GuardImpl);

@@ -19,21 +19,20 @@ struct CUDAHooks final : at::CUDAHooksInterface {
   int64_t current_device() const override { return currentDevice(); }
   bool hasPrimaryContext(int64_t device) const override { return device >= 0 && device < deviceCount(); }
   void deviceSynchronize(int64_t) const override {}
-  at::Allocator* getPinnedMemoryAllocator() const override { return pinnedAllocator(); }
-  at::Allocator* getCUDADeviceAllocator() const override { return deviceAllocator(); }
-  bool isPinnedPtr(void* data) const override { return isPinned(data); }
+  at::Allocator *getPinnedMemoryAllocator() const override { return pinnedAllocator(); }
+  at::Allocator *getCUDADeviceAllocator() const override { return deviceAllocator(); }
+  bool isPinnedPtr(void *data) const override { return isPinned(data); }
 
-  const at::Generator& getDefaultCUDAGenerator(at::DeviceIndex device) const override {
+  const at::Generator &getDefaultCUDAGenerator(at::DeviceIndex device) const override {
     return defaultGenerator(device);
   }
 
-  at::Device getDeviceFromPtr(void* data) const override {
+  at::Device getDeviceFromPtr(void *data) const override {
     int device = deviceOfPointer(data);
     if (device >= 0)
       return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(device));
-    TORCH_CHECK(
-        !kHostPointerIsAnError,
-        "The specified pointer resides on host memory and is not registered with any CUDA device.");
+    TORCH_CHECK(!kHostPointerIsAnError,
+                "The specified pointer resides on host memory and is not registered with any CUDA device.");
     return at::Device(at::kCPU);
   }
 

@@ -11,10 +11,11 @@ namespace vcuda {
 
 class KernelCall {
 public:
-  KernelCall(const OpInfo& info, c10::Device device, torch::jit::Stack& stack)
-      : info_(info), device_(device), stack_(stack) {}
+  // sparse: the operator was called for a sparse tensor, so the sparse CPU kernel runs.
+  KernelCall(const OpInfo &info, c10::Device device, bool sparse, torch::jit::Stack &stack)
+      : info_(info), device_(device), sparse_(sparse), stack_(stack) {}
 
-  void run(const c10::OperatorHandle& op);
+  void run(const c10::OperatorHandle &op);
 
 private:
   struct Alias {
@@ -24,23 +25,24 @@ private:
     bool written;
   };
 
-  void runOnce(const c10::OperatorHandle& op);
-  void runHalf(const c10::OperatorHandle& op);
-  bool hasHalfArgument(const c10::FunctionSchema& schema);
-  void widenTypeArguments(const c10::FunctionSchema& schema);
-  c10::IValue* arguments() { return &stack_[stack_.size() - info_.argCount]; }
+  void runOnce(const c10::OperatorHandle &op);
+  void runHalf(const c10::OperatorHandle &op);
+  bool hasHalfArgument(const c10::FunctionSchema &schema);
+  void widenTypeArguments(const c10::FunctionSchema &schema);
+  c10::IValue *arguments() { return &stack_[stack_.size() - info_.argCount]; }
   void enter();
-  void enterList(const Arg& arg, c10::IValue& value);
-  const at::Tensor& aliasOf(const at::Tensor& tensor, bool written);
-  at::Tensor makeAlias(const at::Tensor& tensor);
+  void enterList(const Arg &arg, c10::IValue &value);
+  const at::Tensor &aliasOf(const at::Tensor &tensor, bool written);
+  at::Tensor makeAlias(const at::Tensor &tensor);
   void writeBack();
   void leave();
-  at::Tensor resultOf(const at::Tensor& host);
-  at::Tensor relabelled(const at::Tensor& host);
+  at::Tensor resultOf(const at::Tensor &host);
+  at::Tensor relabelled(const at::Tensor &host);
 
-  const OpInfo& info_;
+  const OpInfo &info_;
   c10::Device device_;
-  torch::jit::Stack& stack_;
+  bool sparse_;
+  torch::jit::Stack &stack_;
   c10::SmallVector<Alias, 6> aliases_;
   // While a half precision kernel that CPUs lack is computed in float: the type its results have.
   c10::optional<at::ScalarType> narrowType_;

@@ -5,11 +5,14 @@
 
 namespace vcuda {
 
-void registerMemoryKernels(torch::Library& library);
-void registerRecurrentKernels(torch::Library& library);
-void registerGpuOnlyKernels(torch::Library& library);
+void registerMemoryKernels(torch::Library &library);
+void registerRecurrentKernels(torch::Library &library);
+void registerGpuOnlyKernels(torch::Library &library);
 
 // Runs the CPU kernel of every operator that has a CUDA kernel, behind that kernel's device checks.
-void registerCpuBackedKernels(torch::Library& library);
+void registerCpuBackedKernels(torch::Library &library);
+
+// The same for sparse tensors; `library` registers for SparseCUDA.
+void registerSparseKernels(torch::Library &library);
 
 } // namespace vcuda

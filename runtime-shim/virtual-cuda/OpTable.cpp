@@ -19,14 +19,14 @@ const OpRule kComposed[] = {
     {kRulesVersion, "copy_", Rule::Any, "_copy_"},
 };
 
-bool isTensorType(const c10::Type& type) {
+bool isTensorType(const c10::Type &type) {
   if (type.kind() == c10::TypeKind::OptionalType)
     return isTensorType(*type.expectRef<c10::OptionalType>().getElementType());
   return type.kind() == c10::TypeKind::TensorType;
 }
 
-bool kindOf(const c10::Argument& argument, ArgKind& kind) {
-  const c10::Type* type = argument.type().get();
+bool kindOf(const c10::Argument &argument, ArgKind &kind) {
+  const c10::Type *type = argument.type().get();
   if (type->kind() == c10::TypeKind::OptionalType)
     type = type->expectRef<c10::OptionalType>().getElementType().get();
   switch (type->kind()) {
@@ -51,24 +51,28 @@ bool kindOf(const c10::Argument& argument, ArgKind& kind) {
 
 std::vector<OpRule> opRules() {
   std::vector<OpRule> rules(std::begin(kComposed), std::end(kComposed));
-  for (const OpRule& rule : kRules)
+  for (const OpRule &rule : kRules)
     if (std::strcmp(rule.version, kRulesVersion) == 0)
       rules.push_back(rule);
   return rules;
 }
 
-OpInfo describe(const c10::FunctionSchema& schema, Rule rule, std::string method) {
-  OpInfo info{rule, std::move(method), schema.arguments().size(), schema.returns().size(),
-              schema.argumentIndexWithName("input_dtype").has_value(), {}};
+OpInfo describe(const c10::FunctionSchema &schema, Rule rule, std::string method) {
+  OpInfo info{rule,
+              std::move(method),
+              schema.arguments().size(),
+              schema.returns().size(),
+              schema.argumentIndexWithName("input_dtype").has_value(),
+              {}};
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
-    const c10::Argument& argument = schema.arguments()[i];
+    const c10::Argument &argument = schema.arguments()[i];
     ArgKind kind;
     if (!kindOf(argument, kind))
       continue;
     bool written = argument.alias_info() && argument.alias_info()->isWrite();
     info.args.push_back({i, kind, written, argument.is_out(), argument.name()});
   }
-  std::stable_partition(info.args.begin(), info.args.end(), [](const Arg& arg) { return arg.isOut; });
+  std::stable_partition(info.args.begin(), info.args.end(), [](const Arg &arg) { return arg.isOut; });
   return info;
 }
 

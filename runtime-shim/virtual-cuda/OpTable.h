@@ -1,8 +1,8 @@
 // What the run-time needs to know about an operator: its device rule and where its tensors are.
 #pragma once
 
-#include <ATen/core/ivalue.h>
 #include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
 
 #include <string>
 #include <vector>
@@ -10,25 +10,25 @@
 namespace vcuda {
 
 enum class Rule {
-  Strict,             // the generated CUDA wrapper's check: every tensor on one device
-  Iterator,           // TensorIterator: as strict, but with its own text
-  IteratorScalar,     // TensorIterator that lets one 0-dim CPU input join
-  Index,              // indices on the CPU or on self's device
-  IndexPut,           // indices anywhere; value with self, or 0-dim
-  MaskedFill,         // self and mask together; 0-dim value anywhere
-  IndexFill,          // self and index together; 0-dim value anywhere
+  Strict,         // the generated CUDA wrapper's check: every tensor on one device
+  Iterator,       // TensorIterator: as strict, but with its own text
+  IteratorScalar, // TensorIterator that lets one 0-dim CPU input join
+  Index,          // indices on the CPU or on self's device
+  IndexPut,       // indices anywhere; value with self, or 0-dim
+  MaskedFill,     // self and mask together; 0-dim value anywhere
+  IndexFill,      // self and index together; 0-dim value anywhere
   Where,
   BinaryCrossEntropy,
   Convolution,
-  Foreach,            // mixed lists fall back to one call per tensor
-  Any,                // no requirement
+  Foreach, // mixed lists fall back to one call per tensor
+  Any,     // no requirement
 };
 
 struct OpRule {
-  const char* version;
-  const char* op;
+  const char *version;
+  const char *op;
   Rule rule;
-  const char* method;
+  const char *method;
 };
 
 // The rules of the LibTorch release this library is built for.
@@ -54,17 +54,17 @@ struct OpInfo {
   std::vector<Arg> args;
 };
 
-OpInfo describe(const c10::FunctionSchema& schema, Rule rule, std::string method);
+OpInfo describe(const c10::FunctionSchema &schema, Rule rule, std::string method);
 
 // Calls visit(arg, tensor) for every defined tensor among the arguments, in checking order.
-template <typename Visit> void forEachTensor(const OpInfo& info, const c10::IValue* values, Visit visit) {
-  for (const Arg& arg : info.args) {
-    const c10::IValue& value = values[arg.index];
+template <typename Visit> void forEachTensor(const OpInfo &info, const c10::IValue *values, Visit visit) {
+  for (const Arg &arg : info.args) {
+    const c10::IValue &value = values[arg.index];
     if (value.isTensor()) {
       if (value.toTensor().defined())
         visit(arg, value.toTensor());
     } else if (arg.kind == ArgKind::TensorList && value.isList()) {
-      for (const c10::IValue& element : value.toListRef())
+      for (const c10::IValue &element : value.toListRef())
         if (element.isTensor() && element.toTensor().defined())
           visit(arg, element.toTensor());
     }

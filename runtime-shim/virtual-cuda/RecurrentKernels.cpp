@@ -10,18 +10,18 @@ namespace {
 
 using OptionalTensor = c10::optional<at::Tensor>;
 
-bool given(const OptionalTensor& tensor) { return tensor.has_value() && tensor->defined(); }
+bool given(const OptionalTensor &tensor) { return tensor.has_value() && tensor->defined(); }
 
-at::Tensor orZeros(const OptionalTensor& tensor, const at::Tensor& like) {
+at::Tensor orZeros(const OptionalTensor &tensor, const at::Tensor &like) {
   return given(tensor) ? *tensor : at::zeros_like(like);
 }
 
 // The strict check of the generated wrappers.
 class SameDevice {
 public:
-  explicit SameDevice(const char* op) : method_(op) {}
+  explicit SameDevice(const char *op) : method_(op) {}
 
-  SameDevice& operator()(const char* name, const OptionalTensor& tensor) {
+  SameDevice &operator()(const char *name, const OptionalTensor &tensor) {
     if (!given(tensor))
       return *this;
     info_.args.push_back({values_.size(), ArgKind::Tensor, false, false, name});
@@ -41,9 +41,10 @@ private:
   std::vector<c10::IValue> values_;
 };
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> lstmCell(
-    const at::Tensor& inputGates, const at::Tensor& hiddenGates, const at::Tensor& cx,
-    const OptionalTensor& inputBias, const OptionalTensor& hiddenBias) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> lstmCell(const at::Tensor &inputGates,
+                                                        const at::Tensor &hiddenGates, const at::Tensor &cx,
+                                                        const OptionalTensor &inputBias,
+                                                        const OptionalTensor &hiddenBias) {
   SameDevice("_thnn_fused_lstm_cell")("input_gates", inputGates)("hidden_gates", hiddenGates)("cx", cx)(
       "input_bias", inputBias)("hidden_bias", hiddenBias)
       .check();
@@ -51,15 +52,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstmCell(
   if (given(inputBias))
     gates = gates + *inputBias + *hiddenBias;
   std::vector<at::Tensor> part = gates.chunk(4, 1);
-  at::Tensor in = part[0].sigmoid(), forget = part[1].sigmoid(), cell = part[2].tanh(), out = part[3].sigmoid();
+  at::Tensor in = part[0].sigmoid(), forget = part[1].sigmoid(), cell = part[2].tanh(),
+             out = part[3].sigmoid();
   at::Tensor cy = forget * cx + in * cell;
   at::Tensor hy = out * cy.tanh();
   return {hy, cy, at::cat({in, forget, cell, out}, 1)};
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> lstmCellBackward(
-    const OptionalTensor& gradHy, const OptionalTensor& gradCy, const at::Tensor& cx, const at::Tensor& cy,
-    const at::Tensor& workspace, bool hasBias) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> lstmCellBackward(const OptionalTensor &gradHy,
+                                                                const OptionalTensor &gradCy,
+                                                                const at::Tensor &cx, const at::Tensor &cy,
+                                                                const at::Tensor &workspace, bool hasBias) {
   if (!given(gradHy) && !given(gradCy))
     return {};
   SameDevice("_thnn_fused_lstm_cell_backward_impl")("grad_hy", gradHy)("grad_cy", gradCy)("cx", cx)("cy", cy)(
@@ -71,17 +74,16 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstmCellBackward(
   at::Tensor tanhCy = cy.tanh();
   at::Tensor gradOut = gradHidden * tanhCy * out * (1 - out);
   at::Tensor gradCell = gradHidden * out * (1 - tanhCy * tanhCy) + orZeros(gradCy, cx);
-  at::Tensor gradGates = at::cat(
-      {gradCell * cell * in * (1 - in), gradCell * cx * forget * (1 - forget), gradCell * in * (1 - cell * cell),
-       gradOut},
-      1);
+  at::Tensor gradGates = at::cat({gradCell * cell * in * (1 - in), gradCell * cx * forget * (1 - forget),
+                                  gradCell * in * (1 - cell * cell), gradOut},
+                                 1);
   at::Tensor gradBias = hasBias ? gradGates.sum(0, /*keepdim=*/false) : at::Tensor();
   return {gradGates, gradCell * forget, gradBias};
 }
 
-std::tuple<at::Tensor, at::Tensor> gruCell(
-    const at::Tensor& inputGates, const at::Tensor& hiddenGates, const at::Tensor& hx,
-    const OptionalTensor& inputBias, const OptionalTensor& hiddenBias) {
+std::tuple<at::Tensor, at::Tensor> gruCell(const at::Tensor &inputGates, const at::Tensor &hiddenGates,
+                                           const at::Tensor &hx, const OptionalTensor &inputBias,
+                                           const OptionalTensor &hiddenBias) {
   SameDevice("_thnn_fused_gru_cell")("input_gates", inputGates)("hidden_gates", hiddenGates)("hx", hx)(
       "input_bias", inputBias)("hidden_bias", hiddenBias)
       .check();
@@ -95,8 +97,8 @@ std::tuple<at::Tensor, at::Tensor> gruCell(
   return {hy, at::cat({reset, update, fresh, hx, hidden[2]}, 1)};
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gruCellBackward(
-    const at::Tensor& gradHy, const at::Tensor& workspace, bool hasBias) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>
+gruCellBackward(const at::Tensor &gradHy, const at::Tensor &workspace, bool hasBias) {
   SameDevice("_thnn_fused_gru_cell_backward")("grad_hy", gradHy)("workspace", workspace).check();
   std::vector<at::Tensor> part = workspace.chunk(5, 1);
   const at::Tensor &reset = part[0], &update = part[1], &fresh = part[2], &hx = part[3], &hidden = part[4];
@@ -115,7 +117,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gruCellBa
 
 } // namespace
 
-void registerRecurrentKernels(torch::Library& library) {
+void registerRecurrentKernels(torch::Library &library) {
   library.impl("_thnn_fused_lstm_cell", TORCH_FN(lstmCell));
   library.impl("_thnn_fused_lstm_cell_backward_impl", TORCH_FN(lstmCellBackward));
   library.impl("_thnn_fused_gru_cell", TORCH_FN(gruCell));

@@ -62,7 +62,7 @@ def execute(unit, program, options):
         lines = [line for line in done.stdout.decode(errors="replace").splitlines() if line]
         output = lines[-1] if lines else f"exit status {done.returncode}"
         if output.startswith("THROWS") and "TorchScript" in output:
-            output = "THROWS: " + done.stderr.decode(errors="replace").strip().splitlines()[-1]
+            output = "THROWS: " + (done.stderr.decode(errors="replace").strip().splitlines() or [output])[-1]
         problem = verdict(unit, name, output)
         if options.verbose or problem:
             print(f"{unit.name}: {name}: {problem or 'as labelled'}: {output[:160]}", flush=True)
@@ -94,7 +94,8 @@ def main():
         if not re.search(options.filter, unit.name) or "DT_MAIN" not in text:
             continue
         program = options.build_dir.resolve() / unit.name.replace("/", "_").replace(".cpp", "")
-        newest = max(path.stat().st_mtime for path in unit.texts)
+        driver = Path(__file__).resolve().with_name("cases.h")
+        newest = max(path.stat().st_mtime for path in [driver, *unit.texts])
         if not program.exists() or program.stat().st_mtime < newest:
             if not build(unit, program, options):
                 print(f"{unit.name}: does not build")

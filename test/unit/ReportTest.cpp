@@ -4,6 +4,9 @@
 
 #include "gtest/gtest.h"
 
+#include <cstdio>
+#include <fstream>
+
 using namespace devicetidy;
 
 namespace {
@@ -33,7 +36,12 @@ Finding mixed(const std::string &firstDevice, const std::string &secondDevice) {
   return finding;
 }
 
-std::string messageOf(const Finding &finding) { return describe(finding, Mixed).message; }
+Diagnostic described(const Finding &finding) {
+  SourceCache sources;
+  return describe(finding, Mixed, sources);
+}
+
+std::string messageOf(const Finding &finding) { return described(finding).message; }
 
 TEST(Describe, NamesTensorsDevicesAndOperation) {
   EXPECT_EQ(messageOf(mixed("cuda:0", "cpu")), "'add' gets 'x' on cuda:0 and 'y' on cpu");
@@ -42,6 +50,23 @@ TEST(Describe, NamesTensorsDevicesAndOperation) {
 TEST(Describe, QuotesDevicesThatOnlyTheProgramKnows) {
   EXPECT_EQ(messageOf(mixed("devices.back()", "cuda:1")),
             "'add' gets 'x' on 'devices.back()' and 'y' on cuda:1");
+}
+
+TEST(Describe, LeavesOutCasts) {
+  EXPECT_EQ(messageOf(mixed("cuda:static_cast<c10::DeviceIndex>(rank)", "cuda:1")),
+            "'add' gets 'x' on 'cuda:rank' and 'y' on cuda:1");
+}
+
+TEST(Describe, RepeatsTheArgumentsOfTheCall) {
+  const std::string path = testing::TempDir() + "device-tidy-arguments.cpp";
+  std::ofstream(path) << "\n  x.to(device, true);\n";
+  Finding finding = mixed("cuda", "cpu");
+  finding.where = {path, 2, 5, 2, 21};
+  finding.fix = "x = x.to{arguments}";
+  EXPECT_EQ(described(finding).notes.back().text, "move it first: x = x.to(device, true)");
+  finding.where.endLine = 3;
+  EXPECT_EQ(described(finding).notes.back().text, "move it first: x = x.to(...)");
+  std::remove(path.c_str());
 }
 
 TEST(Describe, ExplainsCudaBesideAnIndex) {
@@ -67,7 +92,7 @@ TEST(Describe, TellsTheStoryInOrder) {
   finding.fix = "y.to(x.device())";
   finding.fixAt = at(6);
   std::vector<std::string> told;
-  for (const Note &note : describe(finding, Mixed).notes)
+  for (const Note &note : described(finding).notes)
     told.push_back(std::to_string(note.where.line) + " " + note.text);
   EXPECT_EQ(told, (std::vector<std::string>{"1 'x' is created on cpu here", "2 'x' is moved to cuda here",
                                             "3 'y' is created on cpu here", "4 'm' is declared here",
@@ -79,12 +104,10 @@ TEST(Describe, SaysASharedStepOnce) {
   Finding finding = mixed("cuda", "cpu");
   const Step step = {StepKind::ModuleMoved, at(1), "net", "cuda"};
   finding.operands[0].witness = finding.operands[1].witness = {step};
-  EXPECT_EQ(describe(finding, Mixed).notes.size(), 1u);
+  EXPECT_EQ(described(finding).notes.size(), 1u);
 }
 
-TEST(Describe, OffersNoFixWithoutAnExpression) {
-  EXPECT_TRUE(describe(mixed("cuda", "cpu"), Mixed).notes.empty());
-}
+TEST(Describe, OffersNoFixWithoutAnExpression) { EXPECT_TRUE(described(mixed("cuda", "cpu")).notes.empty()); }
 
 TEST(Template, KeepsWhatItDoesNotKnow) { EXPECT_EQ(fillTemplate("a {b} {c} {", {{"b", "1"}}), "a 1 {c} {"); }
 

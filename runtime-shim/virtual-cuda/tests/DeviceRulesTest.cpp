@@ -49,18 +49,18 @@ TEST_F(DeviceRules, TernaryOperatorsTakeNoCpuScalar) {
 
 TEST_F(DeviceRules, StrictOperatorsNameTheArgument) {
   auto matrix = torch::ones({3, 3}, on(gpu0));
-  EXPECT_EQ(
-      thrown([&] { torch::cat({host, first}); }),
-      kTwoDevices + "cpu and cuda:0! (when checking argument for argument tensors in method wrapper_cat)");
-  EXPECT_EQ(
-      thrown([&] { torch::stack({first, second}); }),
-      kTwoDevices + "cuda:0 and cuda:1! (when checking argument for argument tensors in method wrapper_cat)");
-  EXPECT_EQ(
-      thrown([&] { matrix.mm(torch::ones({3, 3})); }),
-      kTwoDevices + "cuda:0 and cpu! (when checking argument for argument mat2 in method wrapper_mm)");
+  EXPECT_EQ(thrown([&] { torch::cat({host, first}); }),
+            kTwoDevices +
+                "cpu and cuda:0! (when checking argument for argument tensors in method wrapper_cat)");
+  EXPECT_EQ(thrown([&] { torch::stack({first, second}); }),
+            kTwoDevices +
+                "cuda:0 and cuda:1! (when checking argument for argument tensors in method wrapper_cat)");
+  EXPECT_EQ(thrown([&] { matrix.mm(torch::ones({3, 3})); }),
+            kTwoDevices + "cuda:0 and cpu! (when checking argument for argument mat2 in method wrapper_mm)");
   EXPECT_EQ(
       thrown([&] { first.index_select(0, hostIndex); }),
-      kTwoDevices + "cuda:0 and cpu! (when checking argument for argument index in method wrapper__index_select)");
+      kTwoDevices +
+          "cuda:0 and cpu! (when checking argument for argument index in method wrapper__index_select)");
   EXPECT_EQ(
       thrown([&] { torch::nll_loss(matrix, torch::zeros({3}, torch::kLong)); }),
       kTwoDevices +
@@ -79,13 +79,11 @@ TEST_F(DeviceRules, IndicesMayStayOnTheCpu) {
   table.index_put_({torch::tensor({0})}, first);
   table.index_put_({torch::tensor({1}).to(gpu1)}, hostScalar);
   EXPECT_EQ(table.index({Slice(0, 2)}).sum().item<float>(), 9);
-  EXPECT_EQ(
-      thrown([&] { host.index({hostIndex.to(gpu0)}); }),
-      "indices should be either on cpu or on the same device as the indexed tensor (cpu)");
+  EXPECT_EQ(thrown([&] { host.index({hostIndex.to(gpu0)}); }),
+            "indices should be either on cpu or on the same device as the indexed tensor (cpu)");
   EXPECT_EQ(thrown([&] { table.index_put_({hostIndex}, host); }), kTwoDevices + "cuda:0 and cpu!");
-  EXPECT_EQ(
-      thrown([&] { table.index_put_({hostIndex}, host, /*accumulate=*/true); }),
-      "expected device cuda:0 but got device cpu for value tensor");
+  EXPECT_EQ(thrown([&] { table.index_put_({hostIndex}, host, /*accumulate=*/true); }),
+            "expected device cuda:0 but got device cpu for value tensor");
 }
 
 TEST_F(DeviceRules, AssigningAnElementCopies) {
@@ -98,51 +96,53 @@ TEST_F(DeviceRules, AssigningAnElementCopies) {
 
 TEST_F(DeviceRules, MasksBelongToTheTensor) {
   auto mask = torch::ones({3}, torch::kBool);
-  const char* text = "expected self and mask to be on the same device, but got mask on cpu and self on cuda:0";
+  const char *text =
+      "expected self and mask to be on the same device, but got mask on cpu and self on cuda:0";
   EXPECT_EQ(thrown([&] { first.masked_fill(mask, 0); }), text);
   EXPECT_EQ(thrown([&] { first.masked_fill_(mask.to(gpu0), hostScalar); }), "");
-  EXPECT_EQ(
-      thrown([&] { host.masked_fill_(mask, firstScalar); }), "masked_fill_: Expected inputs to be on same device");
+  EXPECT_EQ(thrown([&] { host.masked_fill_(mask, firstScalar); }),
+            "masked_fill_: Expected inputs to be on same device");
   EXPECT_EQ(first.sum().item<float>(), 6);
 }
 
 TEST_F(DeviceRules, ConvolutionComparesTypesThenDevices) {
   torch::nn::Conv2d convolution(3, 2, 3);
   convolution->to(gpu0);
-  EXPECT_EQ(
-      thrown([&] { convolution(torch::ones({1, 3, 5, 5})); })
-          .rfind("Input type (CPUFloatType) and weight type (CUDAFloatType) should be the same", 0),
-      0u);
-  EXPECT_EQ(
-      thrown([&] { convolution(torch::ones({1, 3, 5, 5}, on(gpu1))); }),
-      kTwoDevices +
-          "cuda:1 and cuda:0! (when checking argument for argument weight in method wrapper__cudnn_convolution)");
+  EXPECT_EQ(thrown([&] {
+              convolution(torch::ones({1, 3, 5, 5}));
+            }).rfind("Input type (CPUFloatType) and weight type (CUDAFloatType) should be the same", 0),
+            0u);
+  EXPECT_EQ(thrown([&] { convolution(torch::ones({1, 3, 5, 5}, on(gpu1))); }),
+            kTwoDevices + "cuda:1 and cuda:0! (when checking argument for argument weight in method "
+                          "wrapper__cudnn_convolution)");
 }
 
 TEST_F(DeviceRules, ModulesNameTheirInnerOperator) {
   torch::nn::Linear linear(3, 2);
   linear->to(gpu0);
-  EXPECT_EQ(
-      thrown([&] { linear(torch::ones({1, 3})); }),
-      kTwoDevices + "cuda:0 and cpu! (when checking argument for argument mat1 in method wrapper_addmm)");
+  EXPECT_EQ(thrown([&] { linear(torch::ones({1, 3})); }),
+            kTwoDevices +
+                "cuda:0 and cpu! (when checking argument for argument mat1 in method wrapper_addmm)");
   torch::nn::Embedding embedding(3, 2);
   embedding->to(gpu0);
   EXPECT_EQ(
       thrown([&] { embedding(hostIndex); }),
-      kTwoDevices + "cuda:0 and cpu! (when checking argument for argument index in method wrapper__index_select)");
+      kTwoDevices +
+          "cuda:0 and cpu! (when checking argument for argument index in method wrapper__index_select)");
   torch::nn::LSTM lstm(3, 2);
   lstm->to(gpu0);
   auto state = std::make_tuple(torch::zeros({1, 1, 2}), torch::zeros({1, 1, 2}));
-  EXPECT_EQ(
-      thrown([&] { lstm(torch::ones({1, 1, 3}, on(gpu0)), state); }),
-      "Input and hidden tensors are not at the same device, found input tensor at cuda:0 and hidden tensor at cpu");
+  EXPECT_EQ(thrown([&] { lstm(torch::ones({1, 1, 3}, on(gpu0)), state); }),
+            "Input and hidden tensors are not at the same device, found input tensor at cuda:0 and hidden "
+            "tensor at cpu");
 }
 
 TEST_F(DeviceRules, ForeachFallsBackPerTensor) {
   auto sums = torch::_foreach_add({first, second}, {first, second});
   EXPECT_EQ(sums[0].device(), gpu0);
   EXPECT_EQ(sums[1].device(), gpu1);
-  EXPECT_EQ(thrown([&] { torch::_foreach_add({first, second}, {first, first}); }), kTwoDevices + "cuda:1 and cuda:0!");
+  EXPECT_EQ(thrown([&] { torch::_foreach_add({first, second}, {first, first}); }),
+            kTwoDevices + "cuda:1 and cuda:0!");
 }
 
 TEST_F(DeviceRules, TolerantOperators) {
@@ -156,17 +156,16 @@ TEST_F(DeviceRules, TolerantOperators) {
 
 TEST_F(DeviceRules, Generators) {
   auto generator = torch::make_generator<at::CPUGeneratorImpl>();
-  EXPECT_EQ(
-      thrown([&] { first.normal_(0, 1, generator); }),
-      "Expected a 'cuda' device type for generator but found 'cpu'");
+  EXPECT_EQ(thrown([&] { first.normal_(0, 1, generator); }),
+            "Expected a 'cuda' device type for generator but found 'cpu'");
 }
 
 TEST_F(DeviceRules, GradientsOfTwoDevicesDoNotClip) {
   auto a = torch::ones({2}, leafOn(gpu0)), b = torch::ones({2}, leafOn(gpu1));
   (a.sum() + b.sum().to(gpu0)).backward();
-  EXPECT_EQ(
-      thrown([&] { torch::nn::utils::clip_grad_norm_(std::vector<torch::Tensor>{a, b}, 1.0); }),
-      kTwoDevices + "cuda:0 and cuda:1! (when checking argument for argument tensors in method wrapper_cat)");
+  EXPECT_EQ(thrown([&] { torch::nn::utils::clip_grad_norm_(std::vector<torch::Tensor>{a, b}, 1.0); }),
+            kTwoDevices +
+                "cuda:0 and cuda:1! (when checking argument for argument tensors in method wrapper_cat)");
 }
 
 TEST_F(DeviceRules, OperatorsWithoutCudaKernelSaySo) {

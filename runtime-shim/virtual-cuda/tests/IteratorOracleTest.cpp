@@ -35,15 +35,15 @@ std::vector<Operator> iteratorOperators() {
   return operators;
 }
 
-c10::optional<c10::OperatorHandle> find(const std::string& name) {
+c10::optional<c10::OperatorHandle> find(const std::string &name) {
   size_t dot = name.find('.');
   return c10::Dispatcher::singleton().findSchema(
       {"aten::" + name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1)});
 }
 
-bool isTensor(const c10::Argument& argument) { return argument.type()->kind() == TypeKind::TensorType; }
+bool isTensor(const c10::Argument &argument) { return argument.type()->kind() == TypeKind::TensorType; }
 
-c10::optional<IValue> anyValue(const c10::Argument& argument) {
+c10::optional<IValue> anyValue(const c10::Argument &argument) {
   if (argument.default_value())
     return argument.default_value();
   switch (argument.type()->kind()) {
@@ -62,10 +62,10 @@ c10::optional<IValue> anyValue(const c10::Argument& argument) {
   }
 }
 
-Outcome call(const c10::OperatorHandle& op, const std::vector<at::Tensor>& tensors) {
+Outcome call(const c10::OperatorHandle &op, const std::vector<at::Tensor> &tensors) {
   torch::jit::Stack stack;
   size_t next = 0;
-  for (const c10::Argument& argument : op.schema().arguments()) {
+  for (const c10::Argument &argument : op.schema().arguments()) {
     c10::optional<IValue> value =
         isTensor(argument) ? c10::optional<IValue>(tensors[next++]) : anyValue(argument);
     if (!value)
@@ -76,12 +76,12 @@ Outcome call(const c10::OperatorHandle& op, const std::vector<at::Tensor>& tenso
   if (text.empty())
     return Outcome::Accepted;
   bool device = text.find("to be on the same device") != std::string::npos ||
-      text.find("too many CPU scalars") != std::string::npos;
+                text.find("too many CPU scalars") != std::string::npos;
   return device ? Outcome::WrongDevice : Outcome::Other;
 }
 
 // Outcome with operand `slot` replaced by a CPU tensor; Other when the operator does not run as it is.
-Outcome callMixed(const c10::OperatorHandle& op, at::Device device, size_t count, size_t slot, bool scalar) {
+Outcome callMixed(const c10::OperatorHandle &op, at::Device device, size_t count, size_t slot, bool scalar) {
   auto options = at::TensorOptions().device(device);
   auto fresh = [&] {
     std::vector<at::Tensor> tensors;
@@ -98,12 +98,13 @@ Outcome callMixed(const c10::OperatorHandle& op, at::Device device, size_t count
 
 TEST(IteratorOracle, RulesAgreeWithTensorIterator) {
   int compared = 0;
-  for (const Operator& row : iteratorOperators()) {
+  for (const Operator &row : iteratorOperators()) {
     auto op = find(row.name);
     // Hand-written meta kernels check nothing.
-    if (!op || !op->hasComputedKernelForDispatchKey(c10::DispatchKey::Meta) || row.name == "floor_divide_.Tensor")
+    if (!op || !op->hasComputedKernelForDispatchKey(c10::DispatchKey::Meta) ||
+        row.name == "floor_divide_.Tensor")
       continue;
-    const auto& arguments = op->schema().arguments();
+    const auto &arguments = op->schema().arguments();
     auto count = static_cast<size_t>(std::count_if(arguments.begin(), arguments.end(), isTensor));
     for (size_t slot = 0; count > 1 && slot < count; ++slot) {
       for (bool scalar : {false, true}) {
@@ -113,7 +114,8 @@ TEST(IteratorOracle, RulesAgreeWithTensorIterator) {
           continue;
         ++compared;
         EXPECT_EQ(actual == Outcome::Accepted, expected == Outcome::Accepted)
-            << row.name << " [" << row.rule << "] operand " << slot << (scalar ? " 0-dim" : "") << " on the CPU";
+            << row.name << " [" << row.rule << "] operand " << slot << (scalar ? " 0-dim" : "")
+            << " on the CPU";
       }
     }
   }

@@ -8,7 +8,8 @@ namespace {
 TEST(Loading, MemoryLimit) {
   auto held = torch::empty({40 << 20}, on(gpu0).dtype(torch::kByte));
   std::string text = thrown([] { torch::empty({32 << 20}, on(gpu0).dtype(torch::kByte)); });
-  EXPECT_EQ(text.rfind("CUDA out of memory. Tried to allocate 32.00 MiB (GPU 0; 64.00 MiB total capacity", 0), 0u)
+  EXPECT_EQ(text.rfind("CUDA out of memory. Tried to allocate 32.00 MiB (GPU 0; 64.00 MiB total capacity", 0),
+            0u)
       << text;
   EXPECT_THROW(torch::empty({32 << 20}, on(gpu0).dtype(torch::kByte)), c10::OutOfMemoryError);
   // Results of operators count as much as factories do.

@@ -49,7 +49,7 @@ TEST(Memory, ViewsShareBytes) {
 
 TEST(Memory, OutFormsResizeTheOutput) {
   auto a = torch::ones({3}, on(gpu1)), out = torch::empty({0}, on(gpu1));
-  void* before = out.data_ptr();
+  void *before = out.data_ptr();
   torch::add_out(out, a, a);
   EXPECT_NE(out.data_ptr(), before);
   EXPECT_EQ(out.device(), gpu1);
@@ -93,9 +93,8 @@ TEST(Memory, PinnedMemory) {
   auto b = torch::ones({2, 2}).pin_memory();
   EXPECT_TRUE(b.is_pinned());
   EXPECT_EQ(b.to(gpu1, /*non_blocking=*/true).sum().item<float>(), 4);
-  EXPECT_EQ(
-      thrown([&] { b.to(gpu0).pin_memory(); }),
-      "cannot pin 'CUDAFloatType' only dense CPU tensors can be pinned");
+  EXPECT_EQ(thrown([&] { b.to(gpu0).pin_memory(); }),
+            "cannot pin 'CUDAFloatType' only dense CPU tensors can be pinned");
 }
 
 TEST(Memory, FromBlobKnowsWhoseMemoryItIs) {
@@ -105,9 +104,8 @@ TEST(Memory, FromBlobKnowsWhoseMemoryItIs) {
   auto tail = torch::from_blob(a.data_ptr<float>() + 2, {2}, on(gpu1));
   tail.fill_(5);
   EXPECT_EQ(a.sum().item<float>(), 12);
-  EXPECT_EQ(
-      thrown([&] { torch::from_blob(a.data_ptr(), {2}, on(gpu0)); }),
-      "Specified device cuda:0 does not match device of data cuda:1");
+  EXPECT_EQ(thrown([&] { torch::from_blob(a.data_ptr(), {2}, on(gpu0)); }),
+            "Specified device cuda:0 does not match device of data cuda:1");
 }
 
 TEST(Memory, CurrentDeviceIsPerThread) {
@@ -173,12 +171,30 @@ TEST(Memory, HalfPrecisionComputes) {
   torch::log_softmax(leaf, 1, torch::kFloat).square().sum().backward();
   EXPECT_EQ(leaf.grad().scalar_type(), torch::kHalf);
   EXPECT_NE(thrown([&] { a.mm(torch::ones({2, 2}, on(gpu0))); }), "");
-  torch::nn::Sequential net(torch::nn::Conv2d(1, 2, 3), torch::nn::BatchNorm2d(2),
-                            torch::nn::ReLU(), torch::nn::Flatten(),
-                            torch::nn::Linear(8, 3));
+  torch::nn::Sequential net(torch::nn::Conv2d(1, 2, 3), torch::nn::BatchNorm2d(2), torch::nn::ReLU(),
+                            torch::nn::Flatten(), torch::nn::Linear(8, 3));
   net->to(gpu0, torch::kHalf);
   net->forward(torch::ones({1, 1, 4, 4}, options)).sum().backward();
   EXPECT_EQ(net->parameters()[0].grad().scalar_type(), torch::kHalf);
+}
+
+TEST(Memory, SparseTensorsFollowTheirDevice) {
+  auto dense = torch::eye(3, on(gpu1));
+  auto sparse = dense.to_sparse();
+  EXPECT_EQ(sparse.device(), gpu1);
+  EXPECT_EQ(sparse._values().device(), gpu1);
+  EXPECT_TRUE((sparse + sparse).to_dense().equal(dense * 2));
+  EXPECT_EQ(sparse.to(gpu0)._indices().device(), gpu0);
+  EXPECT_EQ(sparse.cpu().device(), cpu);
+  EXPECT_NE(thrown([&] { sparse + sparse.to(gpu0); }), "");
+
+  torch::nn::Embedding table(torch::nn::EmbeddingOptions(5, 3).sparse(true));
+  table->to(gpu1);
+  auto before = table->weight.detach().clone();
+  table(torch::arange(3, on(gpu1))).sum().backward();
+  EXPECT_TRUE(table->weight.grad().is_sparse());
+  torch::optim::SGD(table->parameters(), 0.5).step();
+  EXPECT_NEAR((before - table->weight.detach()).sum().item<float>(), 4.5, 1e-4);
 }
 
 TEST(Memory, Prints) {

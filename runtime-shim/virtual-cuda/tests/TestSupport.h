@@ -12,15 +12,15 @@ inline const torch::Device cpu(torch::kCPU);
 inline const torch::Device gpu0(torch::kCUDA, 0);
 inline const torch::Device gpu1(torch::kCUDA, 1);
 
-inline torch::TensorOptions on(const torch::Device& device) { return torch::TensorOptions().device(device); }
+inline torch::TensorOptions on(const torch::Device &device) { return torch::TensorOptions().device(device); }
 
-inline torch::TensorOptions leafOn(const torch::Device& device) { return on(device).requires_grad(true); }
+inline torch::TensorOptions leafOn(const torch::Device &device) { return on(device).requires_grad(true); }
 
 // First line of what run() throws, or "" when it does not.
 template <typename Run> std::string thrown(Run run) {
   try {
     run();
-  } catch (const c10::Error& error) {
+  } catch (const c10::Error &error) {
     std::string text = error.what_without_backtrace();
     return text.substr(0, text.find('\n'));
   }

@@ -42,10 +42,10 @@ template <typename Module> void expectSameAsCpu(Module module, torch::Tensor inp
   auto onCpu = module->forward(input);
   onCpu.sum().backward();
   std::vector<torch::Tensor> gradients;
-  for (auto& parameter : module->parameters())
+  for (auto &parameter : module->parameters())
     gradients.push_back(parameter.grad().clone());
   module->zero_grad();
-  for (auto& parameter : module->parameters())
+  for (auto &parameter : module->parameters())
     parameter.mutable_grad().reset();
   module->to(gpu1);
   auto onGpu = module->forward(input.to(gpu1));
@@ -160,10 +160,10 @@ TEST(Training, DataLoaderBatchesMove) {
     }
     torch::optional<size_t> size() const override { return 10; }
   };
-  auto loader = torch::data::make_data_loader(
-      Numbers().map(torch::data::transforms::Stack<>()), torch::data::DataLoaderOptions(4).workers(2));
+  auto loader = torch::data::make_data_loader(Numbers().map(torch::data::transforms::Stack<>()),
+                                              torch::data::DataLoaderOptions(4).workers(2));
   double sum = 0;
-  for (auto& batch : *loader)
+  for (auto &batch : *loader)
     sum += batch.data.to(gpu0).sum().item<double>();
   EXPECT_EQ(sum, 90);
 }

@@ -28,9 +28,8 @@ def main():
         for number, row in enumerate(csv.DictReader(rows), start=2):
             if row["rule"] not in RULES:
                 sys.exit("%s:%d: unknown rule '%s'" % (source, number, row["rule"]))
-            lines.append(
-                '{"%s", "%s", Rule::%s, "%s"},' % (row["version"], row["op"], RULES[row["rule"]], row["method"])
-            )
+            cells = (row["version"], row["op"], RULES[row["rule"]], row["method"])
+            lines.append('{"%s", "%s", Rule::%s, "%s"},' % cells)
     if not lines:
         sys.exit("%s: no rules" % source)
     with open(target, "w") as out:

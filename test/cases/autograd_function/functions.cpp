@@ -93,5 +93,19 @@ static void straight_through_ok() {
   StraightThrough::apply(x).sum().backward();
 }
 
+// Only backward is wrong: the forward pass and every test of it are fine.
+struct ClippedIdentity : Function<ClippedIdentity> {
+  static Tensor forward(AutogradContext *, Tensor x) { return x.clone(); }
+  static tensor_list backward(AutogradContext *, tensor_list grads) {
+    Tensor slope = torch::full({3}, 0.5);
+    return {grads[0] * slope}; // [[device-mixed-op]]
+  }
+};
+
+static void function_backward_slope_on_host_bad() {
+  auto x = torch::rand({2, 3}, torch::TensorOptions(torch::kCUDA).requires_grad(true));
+  ClippedIdentity::apply(x).sum().backward();
+}
+
 DT_MAIN(function_forward_host_table_bad, function_forward_table_ok, function_weight_on_host_bad,
-        function_weight_on_device_ok, straight_through_ok)
+        function_weight_on_device_ok, straight_through_ok, function_backward_slope_on_host_bad)

@@ -1,4 +1,4 @@
-// A whole small program: character model with an encoder, a decoder with attention, a training loop and sampling.
+// A whole small program: character model, attention, a training loop and sampling.
 // The first copy has one mistake in its middle, the second one has none.
 #include <torch/torch.h>
 

@@ -99,8 +99,8 @@ static void updateWithHostOrder(ActorCritic &net, torch::optim::Optimizer &adam,
   }
 }
 
-static void update(ActorCritic &net, torch::optim::Optimizer &adam, const Rollout &r, const Tensor &advantages,
-                   const PpoConfig &config) {
+static void update(ActorCritic &net, torch::optim::Optimizer &adam, const Rollout &r,
+                   const Tensor &advantages, const PpoConfig &config) {
   auto obs = torch::stack(r.observations), actions = torch::stack(r.actions);
   auto oldLogProbs = torch::stack(r.logProbs).squeeze(-1), returns = advantages + torch::stack(r.values);
   auto order = torch::randperm(obs.size(0), torch::TensorOptions(torch::kLong).device(config.device));

@@ -1,7 +1,7 @@
 // REQUIRES: torch
-// RUN: not %device-tidy --checks=device-map-distributed %s %torch -DSPREAD \
+// RUN: not %device-tidy --checks=device-map-distributed %s %torch -DUSE_C10D_GLOO -DSPREAD \
 // RUN:   | FileCheck %s --implicit-check-not=warning:
-// RUN: %device-tidy --checks=device-map-distributed %s %torch | count 0
+// RUN: %device-tidy --checks=device-map-distributed %s %torch -DUSE_C10D_GLOO | count 0
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/torch.h>
