@@ -304,6 +304,11 @@ std::string Writer::write() {
     name(Name(error));
     out += "\n";
   }
+  for (Name read : unit.files) {
+    out += "file ";
+    name(read);
+    out += "\n";
+  }
   for (const auto &[kind, count] : unit.opaqueExpressions)
     out += "opaque " + kind.str() + " " + std::to_string(count) + "\n";
   for (Name skipped : unit.skippedFunctions) {

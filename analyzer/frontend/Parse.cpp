@@ -24,15 +24,25 @@ using namespace clang;
 
 namespace {
 
-/// Keeps errors as text.
+/// How far a parse came.
+struct ParseState {
+  std::vector<SourceLocation> errors; ///< where errors were found
+  bool reachedEnd = false;
+};
+
+/// Keeps errors as text, and their places.
 class ErrorCollector : public DiagnosticConsumer {
 public:
-  explicit ErrorCollector(Unit &unit) : unit(unit) {}
+  ErrorCollector(Unit &unit, ParseState &state) : unit(unit), state(state) {}
 
   void HandleDiagnostic(DiagnosticsEngine::Level level, const Diagnostic &info) override {
     DiagnosticConsumer::HandleDiagnostic(level, info);
     constexpr std::size_t mostErrors = 100;
-    if (level < DiagnosticsEngine::Error || unit.parseErrors.size() >= mostErrors)
+    if (level < DiagnosticsEngine::Error)
+      return;
+    if (info.getLocation().isValid())
+      state.errors.push_back(info.getLocation());
+    if (unit.parseErrors.size() >= mostErrors)
       return;
     llvm::SmallString<256> message;
     info.FormatDiagnostic(message);
@@ -55,12 +65,13 @@ private:
   }
 
   Unit &unit;
+  ParseState &state;
 };
 
 class LoweringConsumer : public SemaConsumer {
 public:
-  LoweringConsumer(CompilerInstance &compiler, Unit &unit, const LowerOptions &options)
-      : compiler(compiler), unit(unit), builder(compiler.getASTContext(), unit, options) {}
+  LoweringConsumer(CompilerInstance &compiler, Unit &unit, const LowerOptions &options, ParseState &state)
+      : compiler(compiler), unit(unit), state(state), builder(compiler.getASTContext(), unit, options) {}
 
   void InitializeSema(Sema &sema) override {
     auto collect = [this] { return ProjectDeclCollector(builder.source).collect(topLevel); };
@@ -77,7 +88,9 @@ public:
   bool shouldSkipFunctionBody(Decl *decl) override { return !builder.source.inProject(decl); }
 
   void HandleTranslationUnit(ASTContext &) override {
+    state.reachedEnd = true;
     readVersion();
+    builder.setErrors(state.errors);
     ProjectDecls decls = ProjectDeclCollector(builder.source).collect(topLevel);
     for (const CXXRecordDecl *record : decls.records)
       builder.types.id(record);
@@ -117,32 +130,38 @@ private:
 
   CompilerInstance &compiler;
   Unit &unit;
+  ParseState &state;
   UnitBuilder builder;
   std::vector<Decl *> topLevel;
 };
 
 class LoweringAction : public ASTFrontendAction {
 public:
-  LoweringAction(Unit &unit, const LowerOptions &options) : unit(unit), options(options) {}
+  LoweringAction(Unit &unit, const LowerOptions &options, ParseState &state)
+      : unit(unit), options(options), state(state) {}
 
 protected:
   std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance &compiler, llvm::StringRef) override {
     compiler.getDiagnostics().setErrorLimit(0);
     compiler.getDiagnostics().setFatalsAsError(true);
     compiler.getDiagnostics().setIgnoreAllWarnings(true);
-    return std::make_unique<LoweringConsumer>(compiler, unit, options);
+    return std::make_unique<LoweringConsumer>(compiler, unit, options, state);
   }
 
 private:
   Unit &unit;
   const LowerOptions &options;
+  ParseState &state;
 };
 
 class LoweringActionFactory : public tooling::FrontendActionFactory {
 public:
-  LoweringActionFactory(Unit &unit, const LowerOptions &options) : unit(unit), options(options) {}
+  LoweringActionFactory(Unit &unit, const LowerOptions &options, ParseState &state)
+      : unit(unit), options(options), state(state) {}
 
-  std::unique_ptr<FrontendAction> create() override { return std::make_unique<LoweringAction>(unit, options); }
+  std::unique_ptr<FrontendAction> create() override {
+    return std::make_unique<LoweringAction>(unit, options, state);
+  }
 
   bool runInvocation(std::shared_ptr<CompilerInvocation> invocation, FileManager *files,
                      std::shared_ptr<PCHContainerOperations> containers, DiagnosticConsumer *consumer) override {
@@ -156,6 +175,7 @@ public:
 private:
   Unit &unit;
   const LowerOptions &options;
+  ParseState &state;
 };
 
 std::string resourceDir() {
@@ -187,6 +207,25 @@ std::vector<std::string> toolArguments(const std::vector<std::string> &arguments
   return result;
 }
 
+/// Flags that choose the processor: one clang does not know would stop it, and devices do not depend on it.
+bool choosesProcessor(llvm::StringRef argument) {
+  return argument.starts_with("-march=") || argument.starts_with("-mtune=") || argument.starts_with("-mcpu=") ||
+         argument.starts_with("-mtls-dialect=");
+}
+
+/// One run of clang over the unit; false when it did not come to the end of the file.
+bool parseOnce(FileManager &files, const std::vector<std::string> &arguments, const LowerOptions &options,
+               Unit &unit) {
+  ParseState state;
+  ErrorCollector errors(unit, state);
+  LoweringActionFactory factory(unit, options, state);
+  tooling::ToolInvocation invocation(toolArguments(arguments), &factory, &files,
+                                     std::make_shared<PCHContainerOperations>());
+  invocation.setDiagnosticConsumer(&errors);
+  invocation.run();
+  return state.reachedEnd;
+}
+
 void parse(const std::string &directory, const std::vector<std::string> &arguments, const LowerOptions &options,
            Unit &unit) {
   llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> system = llvm::vfs::createPhysicalFileSystem();
@@ -198,14 +237,16 @@ void parse(const std::string &directory, const std::vector<std::string> &argumen
   FileSystemOptions fileOptions;
   fileOptions.WorkingDir = directory;
   llvm::IntrusiveRefCntPtr<FileManager> files(new FileManager(fileOptions, system));
-  LoweringActionFactory factory(unit, options);
-  ErrorCollector errors(unit);
-  tooling::ToolInvocation invocation(toolArguments(arguments), &factory, files.get(),
-                                     std::make_shared<PCHContainerOperations>());
-  invocation.setDiagnosticConsumer(&errors);
-  bool ran = invocation.run();
-  if (!ran && unit.parseErrors.empty())
-    unit.parseErrors.push_back("error: the compile command cannot be run");
+  bool reachedEnd = parseOnce(*files, arguments, options, unit);
+  if (!reachedEnd && std::any_of(arguments.begin(), arguments.end(), choosesProcessor)) {
+    std::vector<std::string> portable;
+    std::copy_if(arguments.begin(), arguments.end(), std::back_inserter(portable),
+                 [](const std::string &argument) { return !choosesProcessor(argument); });
+    unit.parseErrors.clear();
+    reachedEnd = parseOnce(*files, portable, options, unit);
+  }
+  if (!reachedEnd && unit.parseErrors.empty())
+    unit.parseErrors.push_back("error: clang cannot run the compile command");
   bool hasBodies = std::any_of(unit.functions.begin(), unit.functions.end(),
                                [](const auto &entry) { return entry.second.hasBody; });
   unit.hasFatalError = !unit.parseErrors.empty() && !hasBodies;

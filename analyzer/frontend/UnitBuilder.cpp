@@ -131,11 +131,30 @@ bool isCoroutine(const Stmt *body) { return isa_and_nonnull<CoroutineBodyStmt>(b
 
 } // namespace
 
+void UnitBuilder::setErrors(const std::vector<SourceLocation> &locations) {
+  const SourceManager &sources = context.getSourceManager();
+  for (SourceLocation location : locations)
+    errors.push_back(sources.getDecomposedExpansionLoc(location));
+}
+
+bool UnitBuilder::hasErrorInside(const FunctionDecl *function) const {
+  // A statement that could not be parsed is missing in the body without a trace.
+  const SourceManager &sources = context.getSourceManager();
+  auto [beginFile, begin] = sources.getDecomposedExpansionLoc(function->getBeginLoc());
+  auto [endFile, end] = sources.getDecomposedLoc(sources.getExpansionRange(function->getEndLoc()).getEnd());
+  for (auto [file, offset] : errors)
+    if (file == beginFile && file == endFile && begin <= offset && offset <= end)
+      return true;
+  return false;
+}
+
 bool UnitBuilder::isBroken(const FunctionDecl *function) const {
   if (function->isInvalidDecl())
     return true;
-  if (unit.parseErrors.empty())
+  if (errors.empty())
     return false;
+  if (hasErrorInside(function))
+    return true;
   ErrorFinder finder;
   finder.TraverseStmt(function->getBody());
   if (const auto *constructor = dyn_cast<CXXConstructorDecl>(function))

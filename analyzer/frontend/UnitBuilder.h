@@ -24,6 +24,9 @@ public:
   Naming naming;
   Types types;
 
+  /// Places of parse errors: functions around them are not intact.
+  void setErrors(const std::vector<clang::SourceLocation> &locations);
+
   /// Is this function written in project code (or an instantiation or an implicit member of what is)?
   bool isProject(const clang::FunctionDecl *function);
 
@@ -48,8 +51,10 @@ private:
   void lower(const clang::FunctionDecl *function);
   void lowerGlobals();
   void declareMembers(const clang::CXXRecordDecl *record);
+  bool hasErrorInside(const clang::FunctionDecl *function) const;
   bool isBroken(const clang::FunctionDecl *function) const;
 
+  std::vector<std::pair<clang::FileID, unsigned>> errors;
   std::vector<const clang::FunctionDecl *> pending;
   llvm::DenseSet<const clang::Decl *> requested;
   std::vector<const clang::VarDecl *> globals;

@@ -59,19 +59,53 @@ std::optional<std::size_t> callableArgument(const Call &call) {
   return std::nullopt;
 }
 
+const Name savedField("@saved");
+
+// Runs backward() of an autograd::Function for its findings: gradients are where the outputs are.
+void runBackward(Call &call, Name type, const Row &after, const Address &context, const Value &output) {
+  Machine &machine = call.machine;
+  const Function *backward = findMethod(machine, type, "backward");
+  std::vector<Value> outputs;
+  machine.collectTensors(after, output, outputs);
+  if (!backward || outputs.empty())
+    return;
+  Row row = after;
+  Call inRow{machine, call.frame, row, call.fact, call.first};
+  std::vector<Value> gradients;
+  for (const Value &tensor : outputs)
+    gradients.push_back(tensorValue(machine.memory.placementOf(row, tensor), tensor->rank,
+                                    machine.memory.historyOf(row, tensor)));
+  std::vector<Argument> args{{addressValue(context), context}, {listValue("std::vector", std::move(gradients)), {}}};
+  invokeForwarded(inRow, row, *backward, {}, args);
+}
+
 // autograd::Function<T>::apply(args...) runs T::forward(ctx, args...).
 Outcomes applyFunction(Call &call) {
   Machine &machine = call.machine;
   for (Name type : call.fact.templateTypes)
     if (const Function *forward = findMethod(machine, type, "forward")) {
       Row row = call.row;
-      std::vector<Argument> args{{nullValue(), machine.allocate(row, call.frame, call.fact, "torch::autograd::AutogradContext")}};
+      const Address context = machine.allocate(row, call.frame, call.fact, "torch::autograd::AutogradContext");
+      std::vector<Argument> args{{addressValue(context), context}};
       for (std::size_t i = 0; i < call.argCount(); ++i)
         args.push_back(call.forwarded(i));
-      args[0].value = addressValue(args[0].address);
-      return invokeForwarded(call, std::move(row), *forward, {}, args);
+      Outcomes outcomes = invokeForwarded(call, std::move(row), *forward, {}, args);
+      for (const Outcome &outcome : outcomes)
+        runBackward(call, type, outcome.row, context, outcome.result);
+      return outcomes;
     }
   return call.done(unknownValue());
+}
+
+std::optional<Outcomes> modelContext(Call &call, std::string_view method) {
+  const Address context = call.objectAddress();
+  if (method == "save_for_backward") {
+    call.machine.memory.write(call.row, context.field(savedField), call.arg(0));
+    return call.done(unknownValue());
+  }
+  if (method == "get_saved_variables")
+    return call.done(call.machine.memory.read(call.row, context.field(savedField)));
+  return std::nullopt;
 }
 
 } // namespace
@@ -80,6 +114,8 @@ std::optional<Outcomes> modelAlgorithms(Call &call) {
   std::string_view name = call.fact.name.view();
   if (name == "torch::autograd::Function::apply")
     return applyFunction(call);
+  if (startsWith(name, "torch::autograd::AutogradContext::") && call.fact.hasObject)
+    return modelContext(call, lastPart(name));
   std::optional<std::size_t> position = callableArgument(call);
   if (!position)
     return std::nullopt;

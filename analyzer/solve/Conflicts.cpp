@@ -87,7 +87,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses, c
     for (std::size_t j = i + 1; j < placed.size(); ++j) {
       if (exempt(i) || exempt(j))
         continue;
-      const Verdict verdict = compare(placed[i].placement, placed[j].placement, programSetsDevice);
+      const Verdict verdict = compare(placed[i].placement, placed[j].placement, currentDeviceIsOpen);
       if (verdict > worst) {
         worst = verdict;
         worstA = i;

@@ -78,13 +78,15 @@ Term sizeTerm(const Value &list, const Address &where) {
 
 // In a loop that is run once for any round, the element stands for one of every round.
 Value appended(Call &call, const Value &list, Name type, Value element) {
-  if (call.machine.roundOf(call.frame, call.row)) {
+  if (Term round = call.machine.roundOf(call.frame, call.row)) {
     std::vector<Value> alternatives;
     if (is(list, ValueKind::List))
       for (const auto *known : {&list->elements, &list->summary})
         alternatives.insert(alternatives.end(), known->begin(), known->end());
     alternatives.push_back(generalise(element));
-    return summaryList(type, std::move(alternatives));
+    ValueData filled = *summaryList(type, std::move(alternatives));
+    filled.term = round; // back() in this round is what was just appended
+    return makeValue(std::move(filled));
   }
   if (is(list, ValueKind::List) && isSummary(list)) {
     std::vector<Value> alternatives = list->summary;
@@ -173,6 +175,9 @@ std::optional<Outcomes> modelList(Call &call, std::string_view method) {
     return elementAt(call, where, list, intTerm(0));
   if (method == "back") {
     const Term size = sizeTerm(list, where);
+    const Term round = call.machine.roundOf(call.frame, call.row);
+    if (round && is(list, ValueKind::List) && list->term == round)
+      return elementAt(call, where, list, round);
     const Term last = constantOf(size) ? applyTerm("-", {size, intTerm(1)}) : applyTerm("back", {size});
     return elementAt(call, where, list, last);
   }
@@ -222,6 +227,14 @@ std::optional<Name> keyOf(const Call &call, std::size_t i) {
   return std::nullopt;
 }
 
+// Entries are pairs, as iteration sees them.
+Value mapEntry(Name key, Value value) {
+  const std::string_view text = key.view();
+  const Name plain = text.size() > 2 && text.front() == '[' ? Name(text.substr(1, text.size() - 2)) : Name();
+  Value first = plain.empty() ? unknownValue() : scalarValue(textTerm(plain));
+  return recordValue("std::pair", {{"first", first}, {"key", first}, {"second", value}, {"value", value}});
+}
+
 Outcomes mapElement(Call &call, const std::optional<Name> &key) {
   Address where = call.objectAddress();
   Value map = call.object();
@@ -232,20 +245,19 @@ Outcomes mapElement(Call &call, const std::optional<Name> &key) {
     Value held;
     if (key) {
       auto any = map->fields.find(summaryKey);
-      held = any != map->fields.end() ? any->second : call.machine.memory.symbolic(call.machine.types.inner(call.fact.operands[0].type), applyTerm("new in map", {intTerm(where.root)}), field);
-      if (any == map->fields.end())
-        held = nullValue();
+      held = any != map->fields.end() ? any->second->fields.at("second") : nullValue();
     } else {
       // An unknown key: what all entries agree on.
-      for (const auto &[name, value] : map->fields)
-        held = held ? joinValues(held, value, symbolTerm("map")) : value;
+      for (const auto &[name, entry] : map->fields)
+        if (entry->fields.count("second"))
+          held = held ? joinValues(held, entry->fields.at("second"), symbolTerm("map")) : entry->fields.at("second");
       if (!held)
         held = unknownValue();
     }
-    call.machine.memory.write(call.row, where, withField(map, field, held));
+    call.machine.memory.write(call.row, where, withField(map, field, mapEntry(field, held)));
   }
-  return call.done(call.fact.resultIsAddress ? addressValue(where.field(field))
-                                             : call.machine.memory.read(call.row, where.field(field)));
+  const Address value = where.field(field).field("second");
+  return call.done(call.fact.resultIsAddress ? addressValue(value) : call.machine.memory.read(call.row, value));
 }
 
 std::optional<Outcomes> modelMap(Call &call, std::string_view method) {
@@ -266,7 +278,7 @@ std::optional<Outcomes> modelMap(Call &call, std::string_view method) {
     }
     Value map = call.object();
     if (value && is(map, ValueKind::Record))
-      call.machine.memory.write(call.row, where, withField(map, key ? *key : summaryKey, value));
+      call.machine.memory.write(call.row, where, withField(map, key ? *key : summaryKey, mapEntry(key ? *key : summaryKey, value)));
     return call.done(unknownValue());
   }
   if (method == "operator=") {
@@ -370,6 +382,12 @@ std::optional<Outcomes> modelFree(Call &call, std::string_view name) {
     return makeTuple(call, false);
   if (name == "std::get")
     return getPart(call);
+  if (name == "std::exchange" && call.argCount() == 2) {
+    Value old = call.operand(0);
+    Value next = call.operand(1);
+    call.machine.memory.write(call.row, call.addressOf(0), next);
+    return call.done(old);
+  }
   if (name == "std::swap" && call.argCount() == 2) {
     Address a = call.addressOf(0), b = call.addressOf(1);
     Value va = call.operand(0), vb = call.operand(1);
@@ -384,6 +402,25 @@ std::optional<Outcomes> modelFree(Call &call, std::string_view name) {
   if (isOneOf(name, {"std::make_optional", "c10::make_optional", "c10::make_left"}))
     return call.done(call.operand(0));
   return std::nullopt;
+}
+
+// Keys of a map all of whose keys are known, else nothing.
+std::vector<Name> mapKeys(const Value &map) {
+  std::vector<Name> keys;
+  for (const auto &[name, entry] : map->fields) {
+    if (name == summaryKey || !entry->fields.count("second"))
+      return {};
+    keys.push_back(name);
+  }
+  return keys;
+}
+
+// A map whose entries are changed one by one through a loop nobody can unroll: nothing is known of them after it.
+void forgetEntries(Machine &machine, Row &row, const Address &where, const Value &map) {
+  Value forgotten = map;
+  for (const auto &[name, entry] : map->fields)
+    forgotten = withField(forgotten, name, mapEntry(name, unknownValue()));
+  machine.memory.write(row, where, forgotten);
 }
 
 std::string iteratorKey(const Call &call, const Address &range) {
@@ -404,7 +441,11 @@ Outcomes Machine::rangeCall(Call &call) {
     list = memory.read(call.row, range);
   }
   const bool test = call.fact.name == Name("__range_has_next");
-  const bool known = is(list, ValueKind::List) && !isSummary(list) && list->elements.size() <= bounds::forksPerRead;
+  const bool isMap = is(list, ValueKind::Record) && types.classOf(list->type) == TypeClass::Map;
+  const std::vector<Name> keys = isMap ? mapKeys(list) : std::vector<Name>();
+  const std::size_t size = isMap ? keys.size() : list->elements.size();
+  const bool known = size <= bounds::forksPerRead &&
+                     (isMap ? size > 0 : is(list, ValueKind::List) && !isSummary(list));
   const RootId counter = memory.global(Name("iterator " + iteratorKey(call, range)), "long", {});
   const Block &block = call.frame.function.blocks[static_cast<std::size_t>(call.frame.block)];
   if (test && block.terminator.entersLoop)
@@ -413,8 +454,10 @@ Outcomes Machine::rangeCall(Call &call) {
   if (known && position && constantOf(position->term)) {
     const std::int64_t at = *constantOf(position->term);
     if (test)
-      return call.done(scalarValue(intTerm(at < static_cast<std::int64_t>(list->elements.size()))));
+      return call.done(scalarValue(intTerm(at < static_cast<std::int64_t>(size))));
     call.row.store.set(counter, scalarValue(intTerm(at + 1)));
+    if (isMap)
+      return call.done(addressValue(range.field(keys[static_cast<std::size_t>(at) % size])));
     return call.done(addressValue(range.element(intTerm(at))));
   }
   if (test)
@@ -426,6 +469,8 @@ Outcomes Machine::rangeCall(Call &call) {
     return elementAt(call, range, list, round);
   if (is(list, ValueKind::List))
     return call.done(addressValue(range.element(round)));
+  if (isMap && range.valid())
+    forgetEntries(*this, call.row, range, list);
   // A data loader or a container nobody knows: its element type says what can be in it.
   Address element = allocate(call.row, call.frame, call.fact, call.resultType());
   Value batch = is(list, ValueKind::Record) && list->fields.count("@batch") ? list->fields.at("@batch") : unknownValue();
@@ -454,6 +499,18 @@ std::optional<Outcomes> modelContainers(Call &call) {
     return modelTuple(call, method);
   default:
     break;
+  }
+  // Iterators stand for their container: what they point to is any element.
+  if ((method == "operator*" || method == "operator->") && name.find("iterator") != std::string_view::npos) {
+    Value iterator = call.object();
+    if (!is(iterator, ValueKind::Address))
+      return call.done(unknownValue());
+    Value list = call.machine.memory.read(call.row, iterator->address);
+    if (!is(list, ValueKind::List))
+      return call.done(unknownValue());
+    Term round = call.machine.roundOf(call.frame, call.row);
+    return call.done(addressValue(iterator->address.element(
+        round ? round : symbolTerm(Name("element at line " + std::to_string(call.fact.where.line))))));
   }
   if (startsWith(name, "torch::ExpandingArray"))
     return call.done(unknownValue());
@@ -495,8 +552,10 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
           const Value &key = entry->fields.at("first");
           std::optional<Name> text = is(key, ValueKind::Scalar) ? textOf(key->term) : std::nullopt;
           std::optional<std::int64_t> number = is(key, ValueKind::Scalar) ? constantOf(key->term) : std::nullopt;
-          fields[text ? Name("[" + text->str() + "]") : number ? Name("[" + std::to_string(*number) + "]") : summaryKey] =
-              entry->fields.at("second");
+          const Name field = text     ? Name("[" + text->str() + "]")
+                             : number ? Name("[" + std::to_string(*number) + "]")
+                                      : summaryKey;
+          fields[field] = mapEntry(field, entry->fields.at("second"));
         }
       return recordValue(type, std::move(fields));
     }

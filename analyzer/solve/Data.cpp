@@ -129,10 +129,10 @@ Outcomes load(Call &call) {
   else if (is(held, ValueKind::Record) && machine.types.isModule(held->type))
     moveModule(machine, call.row, target, placement, history);
   else if (target.valid() && machine.types.classOf(call.fact.operands[0].type) == TypeClass::Tensor)
-    machine.memory.write(call.row, target, tensorValue(placement, unknownRank, history));
+    machine.memory.write(call.row, target, tensorValue(placement, someRank, history));
   else if (target.valid() && machine.types.classOf(call.fact.operands[0].type) == TypeClass::List)
     machine.memory.write(call.row, target,
-                         summaryList(call.fact.operands[0].type, {tensorValue(placement, unknownRank, history)}));
+                         summaryList(call.fact.operands[0].type, {tensorValue(placement, someRank, history)}));
   return call.done(unknownValue());
 }
 

@@ -12,16 +12,17 @@ const Name guardField("@device before");
 
 bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
 
-Value makeDevice(Call &call, std::size_t from) {
+// c10::Device(type[, index]) or a device string; `indexText` is how the index is written.
+Value makeDevice(Call &call, const std::vector<Value> &args, Name indexText) {
   Machine &machine = call.machine;
-  if (call.fact.operands.size() <= from)
+  if (args.empty())
     return deviceValue(Placement::cpu());
-  Value first = call.operand(from);
+  const Value &first = args[0];
   std::optional<Placement> device = deviceOf(machine, call.row, first);
   if (!device)
     return is(first, ValueKind::Unknown) ? unknownValue() : deviceValue(Placement::unknown());
-  if (device->kind == PlacementKind::Cuda && call.fact.operands.size() > from + 1) {
-    Value index = call.operand(from + 1);
+  if (device->kind == PlacementKind::Cuda && args.size() > 1) {
+    const Value &index = args[1];
     if (is(index, ValueKind::Scalar)) {
       Term term = call.row.resolve(index->term);
       if (constantOf(term) != -1)
@@ -29,9 +30,20 @@ Value makeDevice(Call &call, std::size_t from) {
     } else if (!is(index, ValueKind::Null)) {
       device->index = machine.freshScalar(call);
     }
-    device->text = call.fact.operands[from + 1].text;
+    device->text = indexText;
   }
   return deviceValue(*device, first->history);
+}
+
+std::vector<Value> operandsFrom(const Call &call, std::size_t from) {
+  std::vector<Value> values;
+  for (std::size_t i = from; i < call.fact.operands.size(); ++i)
+    values.push_back(call.operand(i));
+  return values;
+}
+
+Name indexText(const Call &call, std::size_t from) {
+  return call.fact.operands.size() > from + 1 ? call.fact.operands[from + 1].text : Name();
 }
 
 Value makeOptions(Call &call, const std::vector<Value> &args) {
@@ -56,7 +68,7 @@ std::optional<Outcomes> modelOptions(Call &call, std::string_view method) {
       return call.done(is(options, ValueKind::Options)
                            ? deviceValue(options->hasDevice ? options->placement : Placement::cpu(), options->history)
                            : unknownValue());
-    Value made = makeOptions(call, {makeDevice(call, 1)});
+    Value made = makeOptions(call, {makeDevice(call, operandsFrom(call, 1), indexText(call, 1))});
     return call.done(made);
   }
   if (method == "device_index" && call.argCount() == 1) {
@@ -245,7 +257,7 @@ std::optional<Outcomes> modelDevices(Call &call) {
   if (api.role == "options" || name == "c10::device" || name == "c10::dtype" || name == "c10::layout" ||
       name == "c10::requires_grad" || name == "c10::device_index") {
     if (name == "c10::device" || name == "torch::device" || name == "at::device")
-      return call.done(makeOptions(call, {makeDevice(call, 0)}));
+      return call.done(makeOptions(call, {makeDevice(call, operandsFrom(call, 0), indexText(call, 0))}));
     if (name == "c10::device_index" && is(call.operand(0), ValueKind::Scalar)) {
       Placement placement = Placement::cuda(call.row.resolve(call.operand(0)->term));
       return call.done(optionsValue(&placement));
@@ -280,9 +292,7 @@ std::optional<Outcomes> modelDevices(Call &call) {
 std::optional<Value> constructDevice(Call &call, Name type, const std::vector<Value> &args) {
   switch (call.machine.types.classOf(type)) {
   case TypeClass::Device:
-    if (call.fact.kind == FactKind::Construct)
-      return makeDevice(call, 1);
-    return args.empty() ? deviceValue(Placement::cpu()) : args[0];
+    return makeDevice(call, args, indexText(call, 1));
   case TypeClass::Options:
     return makeOptions(call, args);
   default:

@@ -117,6 +117,9 @@ private:
 
   void run(const Function &function) {
     machine.factsRun = 0;
+    // Guards and set_device calls on the way are followed; what a caller outside has made current is not known.
+    machine.currentDeviceIsOpen =
+        !function.isMain && (usage.setsDevice || (usage.hasGuards && function.paramCount > 0));
     const bool isMethod = !function.className.empty() && !function.isStatic && !function.isLambda;
     if (function.isConstructor) {
       objects(function.className);

@@ -139,7 +139,8 @@ public:
   Types types;
   Memory memory;
   Solution &solution;
-  bool programSetsDevice = false;
+  /// The entry being run may be called with any device made current by its caller.
+  bool currentDeviceIsOpen = false;
   bool reportLatent = false;
   std::set<const Function *> entered;
   std::map<Name, Step> movedClasses; ///< project module class -> where and to which device one was moved first
@@ -187,7 +188,9 @@ std::optional<Outcomes> modelAlgorithms(Call &call);
 std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args);
 
 /// Runs forward() of the module at `module`; `name` is how the user calls it.
-Outcomes forwardModule(Call &call, const Address &module, std::vector<Argument> args, const std::string &name);
+/// `owner` is the story of the handle it is called through.
+Outcomes forwardModule(Call &call, const Address &module, std::vector<Argument> args, const std::string &name,
+                       const History &owner);
 /// A method of a project class or its bases by its unqualified name; null when there is none.
 const Function *findMethod(const Machine &machine, Name type, std::string_view name);
 /// Calls `callee` with arguments as a library function would forward them.

@@ -210,7 +210,7 @@ Outcomes forwardSequential(Call &call, const Address &module, std::vector<Argume
     for (Outcome &outcome : current) {
       Call step{call.machine, call.frame, outcome.row, call.fact, call.first};
       std::vector<Argument> input = first ? args : std::vector<Argument>{{outcome.result, {}}};
-      for (Outcome &after : forwardModule(step, child->address, input, "a layer of the Sequential"))
+      for (Outcome &after : forwardModule(step, child->address, input, "a layer of the Sequential", nullptr))
         next.push_back(std::move(after));
     }
     first = false;
@@ -222,7 +222,7 @@ Outcomes forwardSequential(Call &call, const Address &module, std::vector<Argume
 }
 
 Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, const std::string &kind,
-                        const std::vector<Argument> &args, const std::string &name) {
+                        const std::vector<Argument> &args, const std::string &name, const History &owner) {
   const models::Module *model = models::module(kind);
   if (model->forward.rule == Rule::Container)
     return kind == "Sequential" ? forwardSequential(call, module, args) : call.done(unknownValue());
@@ -243,7 +243,7 @@ Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, 
       handle = cell;
     const std::string what = model->hasOptionalWeight ? "the weight of " : "the parameters of ";
     TensorUse parameters{handle, nullptr, what + name};
-    parameters.owner = call.fact.hasObject ? call.operand(0)->history : nullptr;
+    parameters.owner = owner;
     if (is(handle, ValueKind::Tensor))
       uses.insert(model->forward.isLoss ? uses.end() : uses.begin(), parameters);
     else
@@ -295,18 +295,19 @@ const Function *findMethod(const Machine &machine, Name type, std::string_view n
   return nullptr;
 }
 
-Outcomes forwardModule(Call &call, const Address &module, std::vector<Argument> args, const std::string &name) {
+Outcomes forwardModule(Call &call, const Address &module, std::vector<Argument> args, const std::string &name,
+                       const History &owner) {
   Value record = call.machine.memory.read(call.row, module);
   if (!is(record, ValueKind::Record))
     return call.done(unknownValue());
   const std::string kind = call.machine.types.builtinModule(record->type);
   if (!kind.empty())
-    return forwardBuiltin(call, module, record, kind, args, name);
+    return forwardBuiltin(call, module, record, kind, args, name, owner);
   if (const Function *forward = findMethod(call.machine, record->type, "forward"))
     return invokeForwarded(call, call.row, *forward, module, args);
   const std::string base = call.machine.types.builtinModuleBase(record->type);
   if (!base.empty())
-    return forwardBuiltin(call, module, record, base, args, name);
+    return forwardBuiltin(call, module, record, base, args, name, owner);
   return call.done(unknownValue());
 }
 
@@ -324,7 +325,7 @@ std::optional<Outcomes> modelHolder(Call &call, std::string_view method) {
   if (method == "operator()") {
     if (!is(held, ValueKind::Address))
       return call.done(unknownValue());
-    return forwardModule(call, held->address, call.forwardedFrom(0), call.fact.operands[0].text.str());
+    return forwardModule(call, held->address, call.forwardedFrom(0), call.fact.operands[0].text.str(), held->history);
   }
   if (method == "is_empty")
     return call.done(scalarValue(intTerm(is(held, ValueKind::Null))));
@@ -368,7 +369,7 @@ std::optional<Outcomes> modelAnyModule(Call &call, std::string_view method) {
   if (method == "forward" || method == "any_forward") {
     if (!is(held, ValueKind::Address))
       return call.done(unknownValue());
-    return forwardModule(call, held->address, call.forwardedFrom(0), call.fact.operands[0].text.str());
+    return forwardModule(call, held->address, call.forwardedFrom(0), call.fact.operands[0].text.str(), held->history);
   }
   if (method == "get" || method == "ptr")
     return call.done(held);
@@ -391,6 +392,33 @@ std::optional<Outcomes> modelNnOptions(Call &call) {
   return call.done(call.machine.unknownResult(call));
 }
 
+// torch::jit::load(path[, device]): without a device the parameters are where they were saved.
+Value loadScript(Call &call) {
+  Placement placement = Placement::unknown();
+  for (std::size_t i = 0; i < call.fact.operands.size(); ++i)
+    if (Value value = call.operand(i); is(value, ValueKind::Device))
+      placement = call.machine.concrete(call.row, value->placement);
+  History history = call.machine.note(nullptr, StepKind::Loaded, call.fact.where, "the script", placement.describe());
+  return recordValue("torch::jit::Module", {{hidden::parameters(), tensorValue(placement, someRank, history)}});
+}
+
+// forward() of a scripted module: what goes in must be where its parameters are, and what comes out is there too.
+Outcomes runScript(Call &call) {
+  Machine &machine = call.machine;
+  Value script = call.object();
+  const Address self = call.objectAddress();
+  if (!self.valid() || !script->fields.count(hidden::parameters()))
+    return call.done(unknownValue());
+  std::vector<TensorUse> uses{{parameterHandle(self.field(hidden::parameters())), nullptr,
+                               "the parameters of " + call.fact.operands[0].text.str()}};
+  for (TensorUse &use : tensorUses(call, 1))
+    uses.push_back(std::move(use));
+  Machine::Requirement requirement;
+  requirement.operation = "forward of a scripted module";
+  Placement placement = machine.requireSame(call, uses, requirement);
+  return call.done(tensorValue(placement, someRank, machine.memory.historyOf(call.row, uses[0].tensor)));
+}
+
 std::optional<Outcomes> modelModuleMethod(Call &call, std::string_view method) {
   if (method == "to" || method == "cuda" || method == "cpu")
     return moveCall(call);
@@ -407,7 +435,8 @@ std::optional<Outcomes> modelModuleMethod(Call &call, std::string_view method) {
   if (method == "forward" || method == "forward_with_packed_input" || method == "operator()") {
     const Address self = call.objectAddress();
     if (self.valid())
-      return forwardModule(call, self, call.forwardedFrom(0), call.fact.operands[0].text.str());
+      return forwardModule(call, self, call.forwardedFrom(0), call.fact.operands[0].text.str(),
+                           registerOf(call.row, call.fact.operands[0].reg)->history);
     return call.done(unknownValue());
   }
   return std::nullopt;
@@ -422,8 +451,10 @@ std::optional<Outcomes> modelModules(Call &call) {
     return moveCall(call);
   if (api.role == "module_parameters" && call.fact.hasObject)
     return parameterList(call, startsWith(lastPart(name), "named_"));
+  if (api.role == "jit_load")
+    return call.done(loadScript(call));
   if (api.role == "jit_module")
-    return call.done(unknownValue());
+    return runScript(call);
   if (!call.fact.hasObject || !startsWith(name, "torch::nn::"))
     return std::nullopt;
   std::string_view method = lastPart(name);

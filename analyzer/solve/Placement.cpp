@@ -5,7 +5,7 @@
 namespace devicetidy {
 namespace {
 
-const Name loopOp("loop"), previousOp("previous"), backOp("back"), rankOp("rank");
+const Name loopOp("loop"), previousOp("previous"), backOp("back"), rankOp("rank"), indexOfOp("index of");
 
 bool ofLoop(Term term) { return applies(term, loopOp); }
 
@@ -22,7 +22,8 @@ Verdict compareCuda(Term a, Term b, bool programSetsDevice) {
     auto constant = ca ? ca : cb;
     if (constant)
       return *constant > 0 ? Verdict::Likely : Verdict::Silent;
-    return Verdict::Likely;
+    // "The index of a tensor that is on CUDA" may well be the current one.
+    return applies(a, indexOfOp) || applies(b, indexOfOp) ? Verdict::Silent : Verdict::Likely;
   }
   return differentPositions(a, b) ? Verdict::Likely : Verdict::Latent;
 }

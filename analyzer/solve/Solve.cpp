@@ -40,6 +40,21 @@ void keepRootCauses(std::vector<Conflict> &conflicts) {
   }
 }
 
+// Is `where` in a constructor or reset() of `className`?
+bool isInConstruction(const Program &program, const std::string &className, Location where) {
+  for (Name id : program.order) {
+    const Function *function = program.function(id);
+    const bool builds = function->isConstructor || function->name.str() == className + "::reset";
+    if (!builds || function->className.str() != className)
+      continue;
+    for (const Block &block : function->blocks)
+      for (const Fact &fact : block.facts)
+        if (fact.where == where)
+          return true;
+  }
+  return false;
+}
+
 // Conflicts whose cause is a member that Module::to leaves behind are told of the member, not of the operation.
 void findUnregistered(const Machine &machine, Solution &solution) {
   std::vector<Conflict> others;
@@ -54,7 +69,8 @@ void findUnregistered(const Machine &machine, Solution &solution) {
         }
     const std::string className = member ? member->subject.substr(0, member->subject.rfind("::")) : std::string();
     auto moved = machine.movedClasses.find(Name(className));
-    const bool madeHere = created && (created->kind == StepKind::Created || created->kind == StepKind::ModuleMade);
+    const bool madeHere = created && (created->kind == StepKind::Created || created->kind == StepKind::ModuleMade) &&
+                          isInConstruction(machine.program, className, created->where);
     if (!member || moved == machine.movedClasses.end() || !madeHere) {
       others.push_back(std::move(conflict));
       continue;
@@ -96,7 +112,6 @@ Solution solve(const Program &program, const SolveOptions &options) {
   Solution solution;
   const Usage usage = scanUsage(program);
   Machine machine(program, options, solution);
-  machine.programSetsDevice = usage.setsDevice;
   machine.reportLatent = options.reportLatent;
   runEntries(machine, usage);
   solution.discardedMoves = findDiscardedMoves(program);

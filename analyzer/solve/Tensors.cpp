@@ -36,6 +36,24 @@ int rankOfSizes(const Call &call) {
   return someRank;
 }
 
+// Number of elements a literal size argument asks for, -1 when it is not known.
+std::int64_t countOfSizes(const Call &call) {
+  for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
+    Value value = call.operand(i);
+    if (!is(value, ValueKind::List) || isSummary(value))
+      continue;
+    std::int64_t count = 1;
+    for (const Value &size : value->elements) {
+      auto number = is(size, ValueKind::Scalar) ? constantOf(call.row.resolve(size->term)) : std::nullopt;
+      if (!number || *number < 0 || *number > 1000000)
+        return -1;
+      count *= *number;
+    }
+    return count;
+  }
+  return -1;
+}
+
 // Does the call name dimensions? sum(1), max(0), mean({1, 2}) do, sum(), sum(kFloat), norm(2.0), std(false) do not.
 bool namesDimension(const Call &call) {
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
@@ -49,6 +67,25 @@ bool namesDimension(const Call &call) {
       return true;
   }
   return false;
+}
+
+// keepdim = true
+bool keepsDimensions(const Call &call) {
+  for (std::size_t i = 0; i < call.fact.operands.size(); ++i)
+    if (call.fact.operands[i].type == Name("bool"))
+      if (Value value = call.operand(i); is(value, ValueKind::Scalar) && constantOf(value->term) == 1)
+        return true;
+  return false;
+}
+
+// Operations that give a tensor of as many or more dimensions, or of at least one.
+bool keepsShape(std::string_view op) {
+  static const std::set<std::string_view> names = {
+      "expand", "expand_as", "transpose", "permute", "t", "view_as", "reshape_as", "narrow", "slice", "repeat",
+      "flatten", "movedim", "swapaxes", "tril", "triu", "flip", "roll", "unfold", "cumsum", "sort", "repeat_interleave",
+      "masked_select", "nonzero", "embedding", "conv1d", "conv2d", "linear", "index_select", "gather", "softmax",
+      "log_softmax", "one_hot", "pad"};
+  return names.count(op) != 0;
 }
 
 int commonRank(const std::vector<TensorUse> &uses) {
@@ -81,6 +118,10 @@ int resultRank(const Call &call, const Op &op, const std::vector<TensorUse> &use
   case Rank0::Yes:
     return 0;
   case Rank0::No:
+    if (op.name == "cat" || op.name == "concat" || op.name == "Linear" || op.name == "Dropout")
+      return self > 0 ? self : op.name == "Linear" && uses.size() > 1 && uses[1].tensor->rank > 0 ? uses[1].tensor->rank : someRank;
+    if (op.name == "stack")
+      return self >= 0 ? self + 1 : someRank;
     return someRank;
   case Rank0::Keep:
     return self;
@@ -89,7 +130,9 @@ int resultRank(const Call &call, const Op &op, const std::vector<TensorUse> &use
   case Rank0::Reduce:
     if (uses.size() > 1)
       return commonRank(uses);
-    return namesDimension(call) ? (self > 1 ? self - 1 : unknownRank) : 0;
+    if (!namesDimension(call))
+      return 0;
+    return keepsDimensions(call) ? self : self > 1 ? self - 1 : unknownRank;
   case Rank0::Loss:
     return reductionIsNone(call) ? someRank : 0;
   case Rank0::Size:
@@ -103,7 +146,9 @@ int resultRank(const Call &call, const Op &op, const std::vector<TensorUse> &use
     return self >= 0 ? self + 1 : someRank;
   if (op.name == "view" || op.name == "reshape")
     return rankOfSizes(call);
-  return op.rule == Rule::Strict && op.name == "linear" ? someRank : unknownRank;
+  if (keepsShape(op.name) && self != 0 && self != unknownRank)
+    return self > 0 ? self : someRank;
+  return unknownRank;
 }
 
 Value selfValue(Call &call) {
@@ -124,24 +169,25 @@ Outcomes finish(Call &call, const Op &op, const Placement &placement, int rank, 
   return call.done(call.machine.memory.filled(call.resultType(), placement, rank, history));
 }
 
-Outcomes move(Call &call, const std::optional<Placement> &target, const History &targetHistory) {
+Outcomes move(Call &call, const std::optional<Placement> &target) {
   Machine &machine = call.machine;
   Value self = selfValue(call);
   if (is(self, ValueKind::Null))
     return call.done(self);
   const int rank = is(self, ValueKind::Tensor) ? self->rank : unknownRank;
+  const std::int64_t count = is(self, ValueKind::Tensor) ? self->count : -1;
   if (!target) {
     // Only the type changes.
     if (!is(self, ValueKind::Tensor))
       return call.done(unknownValue());
     return call.done(tensorValue(machine.memory.placementOf(call.row, self), rank,
-                                 machine.memory.historyOf(call.row, self)));
+                                 machine.memory.historyOf(call.row, self), count));
   }
   Placement placement = machine.concrete(call.row, *target);
-  (void)targetHistory;
   return call.done(tensorValue(placement, rank,
                                machine.note(nullptr, StepKind::Moved, call.fact.where, receiverText(call),
-                                            placement.describe())));
+                                            placement.describe()),
+                               count));
 }
 
 // Tensor::to: a device, options, another tensor, or only a type.
@@ -156,13 +202,13 @@ Outcomes moveTo(Call &call) {
     const bool maybeDevice = type == TypeClass::Device || type == TypeClass::Options || type == TypeClass::Tensor ||
                              type == TypeClass::Optional;
     if (is(value, ValueKind::Device) || is(value, ValueKind::Tensor))
-      return move(call, deviceOf(call.machine, call.row, value), value->history);
+      return move(call, deviceOf(call.machine, call.row, value));
     if (is(value, ValueKind::Options))
-      return move(call, deviceOf(call.machine, call.row, value), value->history);
+      return move(call, deviceOf(call.machine, call.row, value));
     if (is(value, ValueKind::Unknown) && maybeDevice && type != TypeClass::Optional)
-      return move(call, Placement::unknown(), nullptr);
+      return move(call, Placement::unknown());
   }
-  return move(call, std::nullopt, nullptr);
+  return move(call, std::nullopt);
 }
 
 Outcomes factory(Call &call, const Op &op) {
@@ -185,6 +231,8 @@ Outcomes factory(Call &call, const Op &op) {
     device = placement.describe();
   }
   history = machine.note(nullptr, StepKind::Created, call.fact.where, call.fact.name.str(), device);
+  if (machine.types.classOf(call.resultType()) == TypeClass::Tensor)
+    return call.done(tensorValue(placement, rank, history, op.rank0 == Rank0::Size ? countOfSizes(call) : -1));
   return call.done(machine.memory.filled(call.resultType(), placement, rank, history));
 }
 
@@ -263,13 +311,13 @@ Outcomes applyOp(Call &call, const Op &op, std::vector<TensorUse> uses, const st
     return moveTo(call);
   case Rule::ToCpu:
   case Rule::PinMemory:
-    return move(call, Placement::cpu(), nullptr);
+    return move(call, Placement::cpu());
   case Rule::ToCuda:
-    return move(call, Placement::cuda(currentCudaIndex()), nullptr);
+    return move(call, Placement::cuda(currentCudaIndex()));
   case Rule::TypeAs:
     if (uses.size() < 2)
       return call.done(unknownValue());
-    return move(call, machine.memory.placementOf(call.row, uses[1].tensor), nullptr);
+    return move(call, machine.memory.placementOf(call.row, uses[1].tensor));
   default:
     break;
   }
@@ -349,6 +397,10 @@ std::optional<Outcomes> modelAccessor(Call &call, std::string_view method) {
     return call.done(scalarValue(method == "is_cuda" ? isCudaTerm(placement)
                                                      : sameDeviceTerm(placement, Placement::cpu())));
   }
+  if (method == "numel" && known && self->count >= 0)
+    return call.done(scalarValue(intTerm(self->count)));
+  if ((method == "dim" || method == "ndimension") && known && self->rank >= 0)
+    return call.done(scalarValue(intTerm(self->rank)));
   if (method == "get_device" && placement.kind == PlacementKind::Cuda)
     return call.done(scalarValue(placement.index));
   if (method == "defined") {

@@ -62,7 +62,7 @@ Usage scanUsage(const Program &program) {
             usage.called.insert(overriders->second.begin(), overriders->second.end());
         }
         if (fact.kind == FactKind::Construct && isGuard(program, fact.type))
-          usage.setsDevice = true;
+          usage.hasGuards = true;
         if (fact.kind == FactKind::Call && models::api(fact.name.view()).role == "set_device")
           usage.setsDevice = true;
         if (fact.kind == FactKind::EndStatement) {

@@ -10,7 +10,8 @@ namespace devicetidy {
 
 /// What a scan over all facts tells.
 struct Usage {
-  bool setsDevice = false;      ///< device guards or set_device calls occur
+  bool hasGuards = false;       ///< device guards occur
+  bool setsDevice = false;      ///< set_device calls occur
   std::set<Name> called;        ///< functions some fact calls, constructs with, or makes a closure of
   std::set<Name> writtenFields; ///< fields that something besides a constructor assigns or moves
 };

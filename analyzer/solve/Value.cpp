@@ -40,7 +40,7 @@ void computeHashes(ValueData &data) {
   common = mix(common, nameHash(data.type));
   common = mix(common, nameHash(data.function));
   common = mix(common, data.origin ? data.origin->hash : 0);
-  std::uint64_t full = mix(common, data.term ? data.term->hash : 0);
+  std::uint64_t full = mix(common, (data.term ? data.term->hash : 0) + static_cast<std::uint64_t>(data.count));
   const bool isText = data.term && data.term->kind == TermKind::Text;
   std::uint64_t place = mix(common, isText ? data.term->hash : 1);
   for (const auto &[name, field] : data.fields) {
@@ -148,11 +148,12 @@ Value optionsValue(const Placement *placement, History history, bool pinned) {
   return makeValue(std::move(data));
 }
 
-Value tensorValue(Placement placement, int rank, History history) {
+Value tensorValue(Placement placement, int rank, History history, std::int64_t count) {
   ValueData data;
   data.kind = ValueKind::Tensor;
   data.placement = placement;
   data.rank = rank;
+  data.count = count;
   data.history = std::move(history);
   return makeValue(std::move(data));
 }

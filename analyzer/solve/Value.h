@@ -87,6 +87,7 @@ struct ValueData {
   bool hasDevice = false;
   bool pinned = false;
   int rank = unknownRank;
+  std::int64_t count = -1; ///< Tensor: number of elements, -1 when not known
   Term term = nullptr;
   Placement placement;
   Address address;
@@ -109,7 +110,7 @@ Value nullValue();
 Value scalarValue(Term term);
 Value deviceValue(Placement placement, History history = nullptr);
 Value optionsValue(const Placement *placement, History history = nullptr, bool pinned = false);
-Value tensorValue(Placement placement, int rank, History history);
+Value tensorValue(Placement placement, int rank, History history, std::int64_t count = -1);
 Value parameterHandle(Address cell, int rank = someRank);
 Value addressValue(Address address);
 Value recordValue(Name type, std::map<Name, Value> fields = {}, Term origin = nullptr);
