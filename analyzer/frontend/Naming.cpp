@@ -90,7 +90,7 @@ std::string Naming::makeId(const NamedDecl *decl) {
       return text + "@" + id(enclosing).str();
   }
   bool isMain = isa<FunctionDecl>(decl) && cast<FunctionDecl>(decl)->isMain();
-  if (lambda || isMain || !decl->hasExternalFormalLinkage()) {
+  if (lambda || isMain || usr.empty() || !decl->hasExternalFormalLinkage()) {
     FileID file = sources.getFileID(sources.getExpansionLoc(decl->getLocation()));
     text += "@" + source.path(file).str();
   }

@@ -28,12 +28,8 @@ std::int32_t FunctionLowering::addLocal(Name name, QualType type, SourceRange wh
 }
 
 Name FunctionLowering::variableName(const VarDecl *variable) {
-  if (const auto *bindings = dyn_cast<DecompositionDecl>(variable)) {
-    std::string text;
-    for (const BindingDecl *binding : bindings->bindings())
-      text += (text.empty() ? "[" : ", ") + binding->getNameAsString();
-    return Name(text + "]");
-  }
+  if (const auto *bindings = dyn_cast<DecompositionDecl>(variable))
+    return bindingNames(bindings);
   return Name(variable->getNameAsString());
 }
 

@@ -93,6 +93,13 @@ Function &UnitBuilder::declare(const FunctionDecl *decl) {
   return function;
 }
 
+Name bindingNames(const DecompositionDecl *decl) {
+  std::string text;
+  for (const BindingDecl *binding : decl->bindings())
+    text += (text.empty() ? "[" : ", ") + binding->getNameAsString();
+  return Name(text + "]");
+}
+
 Name UnitBuilder::global(const VarDecl *variable) {
   Name id = naming.id(variable);
   auto [place, isNew] = unit.globals.try_emplace(id);
@@ -101,6 +108,8 @@ Name UnitBuilder::global(const VarDecl *variable) {
   Global &entry = place->second;
   entry.id = id;
   entry.name = naming.qualified(variable);
+  if (const auto *bindings = dyn_cast<DecompositionDecl>(variable))
+    entry.name = bindingNames(bindings);
   entry.type = types.id(variable->getType());
   entry.isConst = variable->getType().getNonReferenceType().isConstQualified();
   entry.where = source.token(variable->getLocation());
@@ -123,7 +132,11 @@ namespace {
 struct ErrorFinder : RecursiveASTVisitor<ErrorFinder> {
   bool found = false;
   bool shouldVisitImplicitCode() const { return true; }
-  bool VisitExpr(Expr *expr) { return !(found |= expr->containsErrors()); }
+  bool VisitExpr(Expr *expr) {
+    // An initialiser that could not be instantiated stays a bare list without a type.
+    found |= expr->containsErrors() || isa<ParenListExpr>(expr);
+    return !found;
+  }
   bool VisitVarDecl(VarDecl *variable) { return !(found |= variable->isInvalidDecl()); }
 };
 
@@ -151,7 +164,9 @@ bool UnitBuilder::hasErrorInside(const FunctionDecl *function) const {
 bool UnitBuilder::isBroken(const FunctionDecl *function) const {
   if (function->isInvalidDecl())
     return true;
-  if (errors.empty())
+  // What only we asked to be instantiated may be wrong although the unit is not.
+  bool mayBeForced = function->isTemplateInstantiation() || function->isImplicit() || function->isDefaulted();
+  if (errors.empty() && !mayBeForced)
     return false;
   if (hasErrorInside(function))
     return true;
@@ -176,8 +191,10 @@ void UnitBuilder::lower(const FunctionDecl *function) {
   Function &entry = declare(definition);
   if (entry.hasBody)
     return;
-  if (isBroken(definition) || isCoroutine(definition->getBody())) {
-    unit.skippedFunctions.push_back(entry.name);
+  bool isSuspending = isCoroutine(definition->getBody());
+  if (isSuspending || isBroken(definition)) {
+    if (isSuspending || !errors.empty())
+      unit.skippedFunctions.push_back(entry.name);
     return;
   }
   FunctionLowering(*this, entry).lowerFunction(definition);

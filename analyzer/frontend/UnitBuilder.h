@@ -8,11 +8,15 @@
 #include "analyzer/frontend/Types.h"
 
 #include "clang/AST/ASTContext.h"
+#include "clang/AST/DeclCXX.h"
 #include "llvm/ADT/DenseSet.h"
 
 #include <vector>
 
 namespace devicetidy::frontend {
+
+/// A structured binding as the user knows it: "[a, b]".
+Name bindingNames(const clang::DecompositionDecl *decl);
 
 class UnitBuilder {
 public:

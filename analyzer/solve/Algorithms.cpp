@@ -89,9 +89,12 @@ Outcomes applyFunction(Call &call) {
       std::vector<Argument> args{{addressValue(context), context}};
       for (std::size_t i = 0; i < call.argCount(); ++i)
         args.push_back(call.forwarded(i));
+      const std::size_t conflicts = machine.solution.conflicts.size();
       Outcomes outcomes = invokeForwarded(call, std::move(row), *forward, {}, args);
-      for (const Outcome &outcome : outcomes)
-        runBackward(call, type, outcome.row, context, outcome.result);
+      // What fails forward never comes to its backward.
+      if (machine.solution.conflicts.size() == conflicts)
+        for (const Outcome &outcome : outcomes)
+          runBackward(call, type, outcome.row, context, outcome.result);
       return outcomes;
     }
   return call.done(unknownValue());

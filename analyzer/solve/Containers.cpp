@@ -474,6 +474,8 @@ Outcomes Machine::rangeCall(Call &call) {
   // A data loader or a container nobody knows: its element type says what can be in it.
   Address element = allocate(call.row, call.frame, call.fact, call.resultType());
   Value batch = is(list, ValueKind::Record) && list->fields.count("@batch") ? list->fields.at("@batch") : unknownValue();
+  if (types.classOf(call.resultType()) == TypeClass::List && !is(batch, ValueKind::List))
+    batch = is(batch, ValueKind::Unknown) ? batch : summaryList(call.resultType(), {batch});
   memory.write(call.row, element, takenBatch(call, batch));
   return call.done(addressValue(element));
 }

@@ -154,13 +154,13 @@ Value takenBatch(Call &call, const Value &value) {
     return withHistory(value, call.machine.note(value->history, StepKind::Loaded, call.fact.where, "a batch",
                                                 value->placement.describe()));
   }
-  if (is(value, ValueKind::Record)) {
-    Value result = value;
-    for (const auto &[name, field] : value->fields)
-      result = withField(result, name, takenBatch(call, field));
-    return result;
-  }
-  return value;
+  ValueData parts = *value;
+  for (auto &[name, field] : parts.fields)
+    field = takenBatch(call, field);
+  for (auto *list : {&parts.elements, &parts.summary})
+    for (Value &element : *list)
+      element = takenBatch(call, element);
+  return parts.fields.empty() && parts.elements.empty() && parts.summary.empty() ? value : makeValue(std::move(parts));
 }
 
 std::optional<Outcomes> modelData(Call &call) {

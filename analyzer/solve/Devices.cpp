@@ -146,6 +146,20 @@ void makeCurrent(Call &call, const Value &device) {
 
 } // namespace
 
+Placement deviceOfEnum(std::int64_t number) {
+  // c10/core/DeviceType.h
+  static const char *const names[] = {"cpu",   "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",
+                                      "fpga",  "maia", "xla",    "vulkan", "metal",  "xpu",   "mps",
+                                      "meta",  "hpu",  "ve",     "lazy",   "ipu",    "mtia",  "privateuseone"};
+  if (number == 0)
+    return Placement::cpu();
+  if (number == 1)
+    return Placement::cuda(currentCudaIndex());
+  if (number > 1 && number < static_cast<std::int64_t>(std::size(names)))
+    return Placement::other(names[number]);
+  return Placement::unknown();
+}
+
 std::optional<Placement> parseDevice(std::string_view text) {
   std::string_view type = text.substr(0, text.find(':'));
   std::string_view index = text.size() > type.size() ? text.substr(type.size() + 1) : std::string_view();
@@ -278,6 +292,13 @@ std::optional<Outcomes> modelDevices(Call &call) {
   if (api.role == "set_device") {
     makeCurrent(call, call.operand(0));
     return call.done(unknownValue());
+  }
+  if (call.fact.hasObject && name.find("Guard::") != std::string_view::npos &&
+      models::api(name.substr(0, name.rfind("::"))).role == "guard") {
+    const std::string_view method = name.substr(name.rfind("::") + 2);
+    if (method == "reset_device" || method == "set_device" || method == "set_index" || method == "reset_stream")
+      makeCurrent(call, call.operand(1));
+    return call.done(call.machine.unknownResult(call));
   }
   if (api.role == "current_device")
     return call.done(scalarValue(call.row.currentDevice));

@@ -1,5 +1,5 @@
 //===- Step.cpp - what one fact does to a row ----------------------===//
-#include "analyzer/solve/Machine.h"
+#include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Registers.h"
 
 #include <algorithm>
@@ -7,20 +7,6 @@
 namespace devicetidy {
 
 namespace {
-
-Placement deviceOfEnum(std::int64_t number) {
-  // c10/core/DeviceType.h
-  static const char *const names[] = {"cpu",   "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",
-                                      "fpga",  "maia", "xla",    "vulkan", "metal",  "xpu",   "mps",
-                                      "meta",  "hpu",  "ve",     "lazy",   "ipu",    "mtia",  "privateuseone"};
-  if (number == 0)
-    return Placement::cpu();
-  if (number == 1)
-    return Placement::cuda(currentCudaIndex());
-  if (number > 1 && number < static_cast<std::int64_t>(std::size(names)))
-    return Placement::other(names[number]);
-  return Placement::unknown();
-}
 
 Value literalValue(const Fact &fact, const Types &types) {
   switch (fact.literal) {
@@ -80,6 +66,9 @@ Value Call::operand(std::size_t i) const {
   Value value = registerOf(row, use.reg);
   if (use.isAddress && is(value, ValueKind::Address))
     return machine.readMarked(row, value->address);
+  // An enumerator that came through a template argument is a plain number.
+  if (is(value, ValueKind::Scalar) && constantOf(value->term) && machine.types.classOf(use.type) == TypeClass::Device)
+    return deviceValue(deviceOfEnum(*constantOf(value->term)));
   return value;
 }
 
@@ -241,6 +230,13 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     std::vector<Value> values;
     for (const Operand &operand : fact.operands)
       values.push_back(registerOf(row, operand.reg));
+    // A list made of one array (std::array, std::initializer_list) is that array.
+    if (values.size() == 1 && is(values[0], ValueKind::List) && types.classOf(fact.type) == TypeClass::List &&
+        types.program.type(fact.operands[0].type) &&
+        types.program.type(fact.operands[0].type)->kind == TypeKind::Array) {
+      setRegister(row, fact.result, listValue(fact.type, values[0]->elements));
+      return one(std::move(row));
+    }
     if (fact.captures.empty()) {
       setRegister(row, fact.result, listValue(fact.type, std::move(values)));
       return one(std::move(row));

@@ -56,7 +56,10 @@ Usage scanUsage(const Program &program) {
     std::vector<const Fact *> expression;
     for (const Block &block : function.blocks)
       for (const Fact &fact : block.facts) {
-        if (!fact.target.empty() && fact.target != id) {
+        // A function whose address is taken may be called from anywhere: it stays an entry.
+        const Function *target = fact.target.empty() ? nullptr : program.function(fact.target);
+        const bool takesAddress = fact.kind == FactKind::Closure && !(target && target->isLambda);
+        if (!fact.target.empty() && fact.target != id && !takesAddress) {
           usage.called.insert(fact.target);
           if (auto overriders = program.overriders.find(fact.target); fact.isVirtual && overriders != program.overriders.end())
             usage.called.insert(overriders->second.begin(), overriders->second.end());
