@@ -99,7 +99,7 @@ const OptionSpec Specs[] = {
      setText<&Options::warningsAsErrors>},
     {"--format", "FORMAT", Report, "text", setFormat},
     {"--output", "FILE", Report, "write the report to FILE", setText<&Options::output>},
-    {"--emit-facts", "FILE", Report, "write what was read as facts and stop; - is standard output",
+    {"--emit-facts", "FILE", Report, "write what was read as facts and stop; - is text on standard output",
      setText<&Options::emitFacts>},
     {"--stats", "", Report, "say where the time went and what was not understood", setFlag<&Options::stats>},
     {"--quiet", "", Report, "no progress, no summary", setFlag<&Options::quiet>},

@@ -8,6 +8,7 @@
 #include "analyzer/driver/ReadUnits.h"
 #include "analyzer/driver/Statistics.h"
 #include "analyzer/driver/Suggest.h"
+#include "analyzer/facts/Binary.h"
 #include "analyzer/facts/Text.h"
 #include "analyzer/report/Describe.h"
 #include "analyzer/report/TextReport.h"
@@ -100,10 +101,13 @@ private:
   }
 
   ExitCode emitFacts(const std::vector<Unit> &units) {
-    std::string text;
-    for (const Unit &unit : units)
-      text += writeText(unit);
-    if (!writeOutput(options.emitFacts, text))
+    std::string facts;
+    if (options.emitFacts == "-")
+      for (const Unit &unit : units)
+        facts += writeText(unit);
+    else
+      facts = writeBinary(units);
+    if (!writeOutput(options.emitFacts, facts))
       return ExitCode::Usage;
     llvm::errs() << describeFailures(failures, unitCount);
     return failures.empty() ? ExitCode::Clean : ExitCode::ParseFailed;
@@ -128,7 +132,7 @@ private:
 
   void solveProgram(std::vector<Unit> parts) {
     const Program program = link(std::move(parts));
-    const Solution solution = solve(program, {options.torchMajor, options.torchMinor});
+    const Solution solution = solve(program, {options.torchMajor, options.torchMinor, options.level == Level::Latent});
     statistics.addSolution(solution.stats);
     for (const auto &check : makeChecks())
       if (enabled.count(std::string(check->name())))

@@ -214,21 +214,21 @@ private:
 
 } // namespace
 
-std::string writeBinary(const Unit &unit) {
+std::string writeBinary(const std::vector<Unit> &units) {
   Writer writer;
-  describe(writer, const_cast<Unit &>(unit));
+  writer(const_cast<std::vector<Unit> &>(units)); // the description is shared with reading, and so not const
   const std::string body = std::move(writer.bytes);
   writer.bytes.clear();
   return writer.finish(body);
 }
 
-std::optional<Unit> readBinary(std::string_view bytes, std::string &error) {
+std::optional<std::vector<Unit>> readBinary(std::string_view bytes, std::string &error) {
   Reader reader(bytes);
-  Unit unit;
+  std::vector<Unit> units;
   if (reader.header(error))
-    describe(reader, unit);
+    reader(units);
   if (reader.done())
-    return unit;
+    return units;
   if (error.empty())
     error = "the facts are truncated or damaged; write them again";
   return std::nullopt;

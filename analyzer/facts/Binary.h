@@ -14,10 +14,10 @@
 
 namespace devicetidy {
 
-std::string writeBinary(const Unit &unit);
+std::string writeBinary(const std::vector<Unit> &units);
 
 /// Reads what writeBinary wrote. Nothing, with the reason in `error`, when the bytes are of another version, truncated
 /// or damaged.
-std::optional<Unit> readBinary(std::string_view bytes, std::string &error);
+std::optional<std::vector<Unit>> readBinary(std::string_view bytes, std::string &error);
 
 } // namespace devicetidy

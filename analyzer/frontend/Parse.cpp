@@ -85,7 +85,9 @@ public:
     return true;
   }
 
-  bool shouldSkipFunctionBody(Decl *decl) override { return !builder.source.inProject(decl); }
+  bool shouldSkipFunctionBody(Decl *decl) override {
+    return !builder.source.inProject(decl) && !builder.source.callsBack(decl->getLocation());
+  }
 
   void HandleTranslationUnit(ASTContext &) override {
     state.reachedEnd = true;

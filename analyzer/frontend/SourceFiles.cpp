@@ -4,6 +4,7 @@
 #include "clang/Basic/SourceManager.h"
 #include "clang/Lex/Lexer.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -27,6 +28,16 @@ std::string absolutePath(FileManager &files, llvm::StringRef written) {
   return plain.str().str();
 }
 
+namespace {
+
+bool isCallbackHeader(llvm::StringRef name) {
+  static const llvm::StringSet<> names{"stl_algo.h",    "stl_algobase.h", "stl_numeric.h", "predefined_ops.h",
+                                       "std_function.h", "algorithm",     "numeric"};
+  return names.contains(name);
+}
+
+} // namespace
+
 const SourceFiles::File &SourceFiles::file(FileID id) {
   auto [place, isNew] = files.try_emplace(id);
   if (!isNew)
@@ -35,6 +46,7 @@ const SourceFiles::File &SourceFiles::file(FileID id) {
   if (OptionalFileEntryRef entry = sources.getFileEntryRefForID(id)) {
     result.path = Name(absolutePath(sources.getFileManager(), entry->getName()));
     result.inProject = isProjectFile(result.path.str());
+    result.callsBack = isCallbackHeader(llvm::sys::path::filename(result.path.str()));
   }
   return files[id] = result;
 }
@@ -43,6 +55,10 @@ bool SourceFiles::inProject(SourceLocation location) {
   if (location.isInvalid())
     return false;
   return file(sources.getFileID(sources.getExpansionLoc(location))).inProject;
+}
+
+bool SourceFiles::callsBack(SourceLocation location) {
+  return location.isValid() && file(sources.getFileID(sources.getExpansionLoc(location))).callsBack;
 }
 
 Name SourceFiles::path(FileID id) { return file(id).path; }

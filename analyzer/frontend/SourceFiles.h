@@ -23,6 +23,10 @@ public:
   bool inProject(clang::SourceLocation location);
   bool inProject(const clang::Decl *decl) { return inProject(decl->getLocation()); }
 
+  /// Is this in a header of the standard library whose functions call their arguments? Instantiating them instantiates
+  /// the generic lambdas they are given.
+  bool callsBack(clang::SourceLocation location);
+
   /// The whole range, end exclusive.
   Location range(clang::SourceRange range);
   /// From the first character of the token at `caret` to the end of the token at `end`.
@@ -43,6 +47,7 @@ private:
   struct File {
     Name path;
     bool inProject = false;
+    bool callsBack = false;
   };
   const File &file(clang::FileID id);
   /// The range in one file, both ends at token starts; invalid where there is none.

@@ -29,6 +29,17 @@ PlacedOperand describe(const Machine &machine, const Row &row, const Call &call,
   return result;
 }
 
+// `text` as something a member can be called on.
+std::string postfix(const std::string &text) {
+  int depth = 0;
+  for (char c : text) {
+    depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+    if (depth == 0 && c == ' ')
+      return "(" + text + ")";
+  }
+  return text.empty() || text[0] == '-' || text[0] == '*' || text[0] == '!' ? "(" + text + ")" : text;
+}
+
 // 0-dim CPU tensors may meet CUDA tensors in pointwise operations; a rank nobody knows is given the benefit.
 bool isCpuScalar(const Placed &placed) {
   return placed.placement.kind == PlacementKind::Cpu && (placed.rank == 0 || placed.rank == unknownRank);
@@ -95,7 +106,9 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses, c
       }
     }
   if (worst >= Verdict::Likely || (worst == Verdict::Latent && reportLatent)) {
-    const bool swap = !requirement.isLoss && shouldMoveFirst(placed[worstA], placed[worstB]);
+    // A loss is fixed by moving the target, an in-place operation by moving the other operand.
+    const bool fixed = requirement.isLoss || (requirement.firstIsOutput && worstA == 0);
+    const bool swap = !fixed && shouldMoveFirst(placed[worstA], placed[worstB]);
     const Placed &first = placed[swap ? worstB : worstA], &second = placed[swap ? worstA : worstB];
     Conflict conflict;
     conflict.level = levelOf(worst);
@@ -108,7 +121,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses, c
     for (const Frame *frame = &call.frame; frame->caller && frame->call; frame = frame->caller)
       conflict.callers.push_back({frame->call->where, frame->function.name.str()});
     if (first.use->text.empty() && second.use->text.empty() && !conflict.first.text.empty())
-      conflict.fix = conflict.second.text + ".to(" + conflict.first.text + ".device())";
+      conflict.fix = postfix(conflict.second.text) + ".to(" + postfix(conflict.first.text) + ".device())";
     solution.conflicts.push_back(std::move(conflict));
   }
   if (worst >= Verdict::Latent)

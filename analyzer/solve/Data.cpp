@@ -1,4 +1,5 @@
 //===- Data.cpp - datasets and loaders, torch::load, optimizers ------===//
+#include "analyzer/solve/Config.h"
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Registers.h"
 #include "analyzer/solve/Tensors.h"
@@ -219,9 +220,9 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
 std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args) {
   using Constructor = std::optional<Value> (*)(Call &, Name, const std::vector<Value> &);
   std::optional<Value> constructPointer(Call &, Name, const std::vector<Value> &);
-  for (Constructor constructor : {Constructor(constructDevice), Constructor(constructModule),
-                                  Constructor(constructPointer), Constructor(constructContainer),
-                                  Constructor(constructData)})
+  for (Constructor constructor : {Constructor(constructConfig), Constructor(constructDevice),
+                                  Constructor(constructModule), Constructor(constructPointer),
+                                  Constructor(constructContainer), Constructor(constructData)})
     if (std::optional<Value> made = constructor(call, type, args))
       return made;
   return std::nullopt;

@@ -42,8 +42,15 @@ std::vector<Value> operandsFrom(const Call &call, std::size_t from) {
   return values;
 }
 
+// How the index is written, without a cast around it.
 Name indexText(const Call &call, std::size_t from) {
-  return call.fact.operands.size() > from + 1 ? call.fact.operands[from + 1].text : Name();
+  if (call.fact.operands.size() <= from + 1)
+    return {};
+  std::string_view text = call.fact.operands[from + 1].text.view();
+  const std::size_t open = text.find(">(");
+  if (text.substr(0, 11) == "static_cast" && open != std::string_view::npos && text.back() == ')')
+    text = text.substr(open + 2, text.size() - open - 3);
+  return Name(text);
 }
 
 Value makeOptions(Call &call, const std::vector<Value> &args) {

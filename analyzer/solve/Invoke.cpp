@@ -1,4 +1,6 @@
 //===- Invoke.cpp - calls: dispatch, summaries, constructors --------===//
+#include "analyzer/solve/Config.h"
+#include "analyzer/solve/DeviceMaps.h"
 #include "analyzer/solve/Machine.h"
 #include "analyzer/solve/Registers.h"
 
@@ -315,6 +317,7 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
   Call call{*this, frame, row, fact, fact.hasObject || fact.isIndirect ? std::size_t(1) : std::size_t(0)};
   if (fact.name == Name("__range_has_next") || fact.name == Name("__range_next"))
     return rangeCall(call);
+  const DeviceMaps::Scope watched(deviceMaps, call);
   std::vector<Value> args;
   for (std::size_t i = call.first; i < fact.operands.size(); ++i)
     args.push_back(registerOf(row, fact.operands[i].reg));
@@ -349,8 +352,8 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
     }
     return invoke(frame, fact, row, *callee, self, std::move(args));
   }
-  for (Model model : {modelTensors, modelDevices, modelModules, modelPointers, modelContainers, modelData,
-                      modelAlgorithms})
+  for (Model model : {modelConfig, modelTensors, modelDevices, modelModules, modelPointers, modelContainers,
+                      modelData, modelAlgorithms})
     if (std::optional<Outcomes> outcomes = model(call))
       return std::move(*outcomes);
   ++solution.stats.unknownCalls[fact.name.str()];
@@ -437,6 +440,7 @@ std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row r
 
 std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row) {
   Call call{*this, frame, row, fact, 1};
+  const DeviceMaps::Scope watched(deviceMaps, call);
   Address where = call.addressOf(0);
   std::vector<Row> rows;
   std::vector<Value> args;

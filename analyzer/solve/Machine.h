@@ -52,6 +52,7 @@ struct Outcome {
 };
 using Outcomes = std::vector<Outcome>;
 
+class DeviceMaps;
 class Machine;
 
 /// An argument of a constructor that a library function runs: its value, and where it is when it is no temporary.
@@ -142,6 +143,7 @@ public:
   /// The entry being run may be called with any device made current by its caller.
   bool currentDeviceIsOpen = false;
   bool reportLatent = false;
+  DeviceMaps *deviceMaps = nullptr; ///< told of every call when set
   std::set<const Function *> entered;
   std::map<Name, Step> movedClasses; ///< project module class -> where and to which device one was moved first
   std::size_t factsRun = 0;

@@ -75,9 +75,7 @@ std::uint64_t Placement::hash() const {
   return hash * 31 + static_cast<std::uint64_t>(kind) * 5 + static_cast<std::uint64_t>(role);
 }
 
-static std::string dbg(Term t){ if(!t) return "-"; switch(t->kind){case TermKind::Int: return std::to_string(t->number); case TermKind::Text: return "'"+t->name.str()+"'"; case TermKind::Symbol: return t->name.str().size()>24? "$"+t->name.str().substr(t->name.str().size()-12):t->name.str(); default:{std::string r=t->name.str()+"("; for(Term a:t->args) r+=dbg(a)+","; return r+")";}}}
 std::string Placement::describe() const {
-  if(getenv("DT_TERMS")) return std::to_string(int(kind))+dbg(index);
   switch (kind) {
   case PlacementKind::Unknown:
     return "an unknown device";

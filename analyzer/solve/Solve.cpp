@@ -1,5 +1,6 @@
 #include "analyzer/solve/Solve.h"
 
+#include "analyzer/solve/DeviceMaps.h"
 #include "analyzer/solve/Entries.h"
 #include "analyzer/solve/Machine.h"
 
@@ -113,7 +114,10 @@ Solution solve(const Program &program, const SolveOptions &options) {
   const Usage usage = scanUsage(program);
   Machine machine(program, options, solution);
   machine.reportLatent = options.reportLatent;
+  DeviceMaps deviceMaps(machine);
+  machine.deviceMaps = &deviceMaps;
   runEntries(machine, usage);
+  solution.mapsUnderDistributed = deviceMaps.findings();
   solution.discardedMoves = findDiscardedMoves(program);
   keepRootCauses(solution.conflicts);
   findUnregistered(machine, solution);

@@ -435,7 +435,10 @@ std::optional<Outcomes> applyNamed(Call &call, std::string_view base) {
   const Op *op = models::atenOp(base, call.machine.version);
   if (!op)
     return std::nullopt;
-  return applyOp(call, *op, tensorUses(call, 0), std::string(base));
+  // Operators are known by their sign.
+  constexpr std::string_view operatorWord = "operator";
+  const std::string_view shown = base.substr(0, operatorWord.size()) == operatorWord ? base.substr(operatorWord.size()) : base;
+  return applyOp(call, *op, tensorUses(call, 0), std::string(shown));
 }
 
 std::optional<Outcomes> modelFunctional(Call &call, std::string_view name) {

@@ -1,0 +1,125 @@
+#include "analyzer/solve/Distributed.h"
+
+#include "analyzer/solve/Config.h"
+#include "analyzer/solve/MapText.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+bool isOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+bool isInit(std::string_view name) { return models::isDistributed(name, "init"); }
+
+// A constructor's name without its last part, or a class template's name without arguments.
+std::string_view classOf(std::string_view name) {
+  const std::size_t colon = name.rfind("::");
+  return colon == std::string_view::npos ? std::string_view() : name.substr(0, colon);
+}
+
+bool isMaker(std::string_view callee) {
+  return isOneOf(callee, {"c10::make_intrusive", "std::make_shared", "std::make_unique", "std::allocate_shared"});
+}
+
+std::string initialiserIn(const Fact &fact) {
+  const std::string_view name = fact.name.view();
+  if (isInit(name))
+    return std::string(name);
+  if (fact.kind == FactKind::Construct && isInit(classOf(name)))
+    return std::string(classOf(name));
+  if (fact.kind == FactKind::Call && isMaker(name))
+    for (Name type : fact.templateTypes)
+      if (isInit(type.view()))
+        return type.str();
+  return {};
+}
+
+bool namesInit(std::string_view literal) {
+  return !models::findDistributed(literal, "launcher").empty() ||
+         !models::findDistributed(std::string(literal) + "(", "python_init").empty();
+}
+
+void appendText(const Call &call, const Value &value, std::string &out, int depth) {
+  switch (value->kind) {
+  case ValueKind::Scalar:
+    out += ' ' + textOfTerm(call.row.resolve(value->term));
+    break;
+  case ValueKind::List:
+    if (depth > 0)
+      for (const Value &element : value->elements)
+        appendText(call, element, out, depth - 1);
+    break;
+  case ValueKind::Address:
+    if (depth > 0)
+      appendText(call, call.machine.memory.read(call.row, value->address), out, depth - 1);
+    break;
+  default:
+    break;
+  }
+}
+
+} // namespace
+
+bool mayInitialise(const Program &program) {
+  for (Name id : program.order)
+    for (const Block &block : program.function(id)->blocks)
+      for (const Fact &fact : block.facts) {
+        const bool isCall = fact.kind == FactKind::Call || fact.kind == FactKind::Construct;
+        if (isCall && !initialiserIn(fact).empty())
+          return true;
+        if (fact.kind == FactKind::Literal && fact.literal == LiteralKind::String && namesInit(fact.name.view()))
+          return true;
+      }
+  return false;
+}
+
+bool runsPython(std::string_view callee) {
+  return isOneOf(callee, {"PyRun_SimpleString", "PyRun_SimpleStringFlags", "PyRun_String", "PyRun_StringFlags",
+                          "Py_CompileString", "Py_CompileStringFlags", "Py_CompileStringExFlags", "pybind11::exec",
+                          "pybind11::eval", "boost::python::exec", "boost::python::eval"});
+}
+
+bool startsProgram(std::string_view callee) {
+  return isOneOf(callee, {"system", "std::system", "popen", "execl", "execlp", "execle", "execv", "execvp", "execve",
+                          "execvpe", "posix_spawn", "posix_spawnp", "boost::process::system", "boost::process::spawn",
+                          "boost::process::child::child", "g_spawn_command_line_sync", "g_spawn_command_line_async",
+                          "QProcess::start", "QProcess::execute"});
+}
+
+std::string textOfTerm(Term term) {
+  if (term->kind == TermKind::Text)
+    return term->name.str();
+  static const Name concat("concat");
+  if (term->kind != TermKind::Apply || term->name != concat)
+    return " ";
+  std::string text;
+  for (Term part : term->args)
+    text += textOfTerm(part);
+  return text;
+}
+
+std::string textOfArguments(const Call &call) {
+  constexpr int maxDepth = 3;
+  std::string text;
+  for (std::size_t i = 0; i < call.argCount(); ++i)
+    appendText(call, call.arg(i), text, maxDepth);
+  return text;
+}
+
+std::string initialiserOf(const Call &call) {
+  if (std::string name = initialiserIn(call.fact); !name.empty())
+    return name;
+  const std::string_view callee = call.fact.name.view();
+  if (startsProgram(callee))
+    return std::string(launcherIn(textOfArguments(call)));
+  if (runsPython(callee))
+    return std::string(models::findDistributed(withoutComments(textOfArguments(call)), "python_init"));
+  if (std::string path = pythonCallee(call); !path.empty())
+    return models::findDistributed(path + "(", "python_init").empty() ? std::string() : path;
+  return {};
+}
+
+} // namespace devicetidy

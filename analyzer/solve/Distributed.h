@@ -1,0 +1,23 @@
+//===- Distributed.h - what initialises distributed training ----*- C++ -*-===//
+#pragma once
+
+#include "analyzer/solve/Machine.h"
+
+#include <string>
+
+namespace devicetidy {
+
+/// Does anything in `program` look as if it could initialise distributed training?
+bool mayInitialise(const Program &program);
+/// What `call` initialises distributed training with ("c10d::TCPStore", "torchrun"); empty when it does not.
+std::string initialiserOf(const Call &call);
+/// Runs Python source: PyRun_SimpleString, py::exec ...
+bool runsPython(std::string_view callee);
+/// Starts another program: system, popen, execvp ...
+bool startsProgram(std::string_view callee);
+/// The text of all arguments of `call` in order, lists flattened; what is not known is a blank.
+std::string textOfArguments(const Call &call);
+/// The text a scalar term spells; what is not known in it is a blank.
+std::string textOfTerm(Term term);
+
+} // namespace devicetidy

@@ -1,0 +1,28 @@
+//===- Loaders.h - which calls load or build a model ------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/solve/Machine.h"
+
+#include <string>
+
+namespace devicetidy {
+
+/// How sure it is that a call is the one that loads the model. Weak: it returns a model, but may be what surrounds the
+/// loader (a trainer that is made from all options).
+enum class LoaderKind : std::uint8_t { None, Weak, Strong };
+
+/// Classifies calls by what they return and how they are called.
+class Loaders {
+public:
+  explicit Loaders(const Machine &machine) : machine(machine) {}
+  LoaderKind kindOf(const Call &call);
+  /// How a user would name the callee.
+  static std::string nameOf(const Call &call);
+
+private:
+  bool holdsModules(Name type, int depth);
+  const Machine &machine;
+  std::unordered_map<Name, bool> known;
+};
+
+} // namespace devicetidy

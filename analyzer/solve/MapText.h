@@ -1,0 +1,26 @@
+//===- MapText.h - device maps and launchers in text ------------*- C++ -*-===//
+//
+// Options reach loaders as text too: Python source, JSON and YAML, command lines. Nothing here knows of the solver.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace devicetidy {
+
+/// Is `key` a name of a placement map (device_map, deviceMap, --device-map, m_deviceMap, model.device_map)?
+bool isDeviceMapKey(std::string_view key);
+/// A word that spreads a model over all devices ("auto", "balanced" ...).
+bool isSpreadWord(std::string_view word);
+/// The spread map that `text` assigns to such a key ("auto", "{3 entries}"); empty when it assigns none.
+std::string mapInText(std::string_view text);
+/// The number of entries of the mapping that `text` spells ("{'a': 0, 'b': 1}"), 0 when it spells none.
+std::size_t entriesOf(std::string_view text);
+/// Python source with its comments blanked out.
+std::string withoutComments(std::string_view python);
+/// The command in `text` that starts one process per device ("torchrun"); empty when there is none.
+std::string_view launcherIn(std::string_view text);
+
+} // namespace devicetidy
