@@ -66,7 +66,8 @@ fi
 
 if [[ -z $llvm ]]; then
   llvm=$(pickLlvm)
-  if [[ -z $llvm ]]; then
+  # Lists from before LLVM 22 came offer 19, or nothing.
+  if [[ $llvm != 22 ]] && ! installed "libclang-${llvm:-22}-dev"; then
     updateLists
     llvm=$(pickLlvm)
   fi

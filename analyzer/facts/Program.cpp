@@ -28,7 +28,8 @@ void addFunction(Program &program, Function &&function) {
     place->second = std::move(function);
 }
 
-/// The entry that knows more wins; members that only the other one saw (instantiations of member templates) are kept.
+/// The entry that knows more wins; members that only the other one saw (instantiations of member templates)
+/// are kept.
 void addMissing(std::vector<Name> &list, const std::vector<Name> &more) {
   for (Name name : more)
     if (std::find(list.begin(), list.end(), name) == list.end())

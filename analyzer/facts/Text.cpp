@@ -1,17 +1,11 @@
 #include "analyzer/facts/Text.h"
+#include "analyzer/facts/TextLine.h"
 
 #include <cctype>
 #include <cstring>
 
 namespace devicetidy {
 namespace {
-
-const char *const factNames[] = {"literal",   "local", "global",  "this",    "field",    "element",
-                                 "load",      "store", "call",    "construct", "new",    "closure",
-                                 "operator",  "aggregate", "declare", "endscope", "opaque", "endstatement"};
-const char *const literalNames[] = {"none", "bool", "int", "float", "string", "null", "enum"};
-const char *const typeNames[] = {"void",    "bool",  "int",    "float",    "enum",
-                                 "pointer", "array", "record", "function", "other"};
 
 bool isBare(const std::string &text) {
   if (text.empty() || text[0] == '%' || text[0] == '@' || text[0] == '#')
@@ -34,7 +28,9 @@ private:
   void names(const char *key, const std::vector<Name> &list);
   void numbers(const char *key, const std::vector<std::int64_t> &list);
   void attribute(const char *key, Name value);
-  void attribute(const char *key, std::int64_t value) { out += std::string(" ") + key + "=" + std::to_string(value); }
+  void attribute(const char *key, std::int64_t value) {
+    out += std::string(" ") + key + "=" + std::to_string(value);
+  }
   void flag(const char *text, bool value) { out += value ? std::string(" ") + text : ""; }
   void location(const Location &where);
   void operand(const Operand &operand);
@@ -220,8 +216,7 @@ void Writer::fact(const Fact &fact) {
 }
 
 void Writer::terminator(const Terminator &terminator) {
-  static const char *const kinds[] = {"jump", "branch", "switch", "return", "unreachable"};
-  out += std::string("    ") + kinds[static_cast<int>(terminator.kind)];
+  out += std::string("    ") + terminatorNames[static_cast<int>(terminator.kind)];
   if (terminator.value.reg != NoReg || terminator.kind == TerminatorKind::Branch) {
     out += " (";
     operand(terminator.value);

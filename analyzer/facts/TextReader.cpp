@@ -1,178 +1,36 @@
 //===- TextReader.cpp - units from text -----------------------------------===//
 #include "analyzer/facts/Text.h"
+#include "analyzer/facts/TextLine.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstring>
-#include <stdexcept>
 
 namespace devicetidy {
 namespace {
-
-struct BadText : std::exception {};
-
-/// Takes one line apart.
-class Line {
-public:
-  Line(std::string_view text, std::string &error) : text(text), error(error) { skipBlanks(); }
-
-  bool atEnd() const { return position >= text.size(); }
-  char peek() const { return atEnd() ? '\0' : text[position]; }
-
-  [[noreturn]] void fail(const std::string &reason) const {
-    error = reason + " at column " + std::to_string(position + 1);
-    throw BadText();
-  }
-
-  bool take(char c) {
-    if (peek() != c)
-      return false;
-    ++position;
-    skipBlanks();
-    return true;
-  }
-
-  void expect(char c) {
-    if (!take(c))
-      fail(std::string("expected '") + c + "'");
-  }
-
-  /// A bare or quoted name.
-  std::string name() {
-    std::string result = peek() == '"' ? quoted() : bare();
-    skipBlanks();
-    return result;
-  }
-
-  std::int64_t number() {
-    std::int64_t value = 0;
-    auto [end, status] = std::from_chars(text.data() + position, text.data() + text.size(), value);
-    if (status != std::errc())
-      fail("expected a number");
-    position = static_cast<std::size_t>(end - text.data());
-    skipBlanks();
-    return value;
-  }
-
-  Location location(Name file) {
-    expect('@');
-    Location where;
-    where.file = file;
-    std::string written = peek() == '"' ? quoted() + bare() : bare();
-    skipBlanks();
-    std::size_t dash = written.rfind('-');
-    std::size_t column = written.rfind(':', dash);
-    if (dash == std::string::npos || column == std::string::npos)
-      fail("expected @line:column-end");
-    std::size_t line = column ? written.rfind(':', column - 1) : std::string::npos;
-    std::size_t lineStart = line == std::string::npos ? 0 : line + 1;
-    where.line = part(written.substr(lineStart, column - lineStart));
-    where.column = part(written.substr(column + 1, dash - column - 1));
-    if (line != std::string::npos)
-      where.file = Name(written.substr(0, line));
-    std::string end = written.substr(dash + 1);
-    std::size_t split = end.find(':');
-    where.endLine = split == std::string::npos ? where.line : part(end.substr(0, split));
-    where.endColumn = part(split == std::string::npos ? end : end.substr(split + 1));
-    return where;
-  }
-
-private:
-  void skipBlanks() {
-    while (!atEnd() && (text[position] == ' ' || text[position] == '\t' || text[position] == '\r'))
-      ++position;
-  }
-
-  std::uint32_t part(const std::string &digits) const {
-    std::uint32_t value = 0;
-    auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (status != std::errc() || end != digits.data() + digits.size())
-      fail("expected @line:column-end");
-    return value;
-  }
-
-  std::string bare() {
-    std::size_t start = position;
-    while (!atEnd() && !std::strchr(" \t\r\"(),=", text[position]))
-      ++position;
-    if (start == position)
-      fail("expected a name");
-    return std::string(text.substr(start, position - start));
-  }
-
-  std::string quoted() {
-    std::string result;
-    for (++position; !atEnd() && text[position] != '"'; ++position) {
-      char c = text[position];
-      if (c == '\\') {
-        if (++position >= text.size())
-          break;
-        c = text[position];
-        if (c == 'n')
-          c = '\n';
-        else if (c == 'x')
-          c = hexadecimal();
-      }
-      result += c;
-    }
-    if (atEnd())
-      fail("a quoted name does not end");
-    ++position;
-    return result;
-  }
-
-  char hexadecimal() {
-    int value = 0;
-    if (position + 2 >= text.size() ||
-        std::from_chars(text.data() + position + 1, text.data() + position + 3, value, 16).ptr !=
-            text.data() + position + 3)
-      fail("expected two hexadecimal digits");
-    position += 2;
-    return static_cast<char>(value);
-  }
-
-  std::string_view text;
-  std::size_t position = 0;
-  std::string &error;
-};
-
-template <std::size_t N> int indexOf(const std::array<const char *, N> &names, const std::string &name) {
-  auto found = std::find(names.begin(), names.end(), name);
-  return found == names.end() ? -1 : static_cast<int>(found - names.begin());
-}
-
-constexpr std::array<const char *, 18> factNames = {
-    "literal", "local",   "global",   "this",      "field",   "element",  "load",   "store",       "call",
-    "construct", "new",   "closure",  "operator",  "aggregate", "declare", "endscope", "opaque",   "endstatement"};
-constexpr std::array<const char *, 7> literalNames = {"none", "bool", "int", "float", "string", "null", "enum"};
-constexpr std::array<const char *, 10> typeNames = {"void",    "bool",  "int",    "float",    "enum",
-                                                    "pointer", "array", "record", "function", "other"};
-constexpr std::array<const char *, 5> terminatorNames = {"jump", "branch", "switch", "return", "unreachable"};
 
 class Reader {
 public:
   std::optional<Unit> read(std::string_view text, std::string &error);
 
 private:
-  void line(Line &line);
-  void unitLine(Line &line);
-  void typeLine(Line &line);
-  void fieldLine(Line &line);
-  void globalLine(Line &line);
-  void functionLine(Line &line);
-  void localLine(Line &line);
-  void blockLine(Line &line);
-  void step(Line &line, const std::string &first);
-  void fact(Line &line, FactKind kind, Reg result);
-  void subject(Line &line, Fact &fact);
-  void terminator(Line &line, TerminatorKind kind);
-  Operand operand(Line &line);
-  std::vector<Operand> operands(Line &line);
-  std::vector<Name> names(Line &line);
-  std::vector<std::int64_t> numbers(Line &line);
-  Reg reg(Line &line, const std::string &word);
-  BlockId blockNumber(Line &line, const std::string &word);
+  void line(TextLine &line);
+  void unitLine(TextLine &line);
+  void typeLine(TextLine &line);
+  void fieldLine(TextLine &line);
+  void globalLine(TextLine &line);
+  void functionLine(TextLine &line);
+  void localLine(TextLine &line);
+  void blockLine(TextLine &line);
+  void step(TextLine &line, const std::string &first);
+  void fact(TextLine &line, FactKind kind, Reg result);
+  void subject(TextLine &line, Fact &fact);
+  void terminator(TextLine &line, TerminatorKind kind);
+  Operand operand(TextLine &line);
+  std::vector<Operand> operands(TextLine &line);
+  std::vector<Name> names(TextLine &line);
+  std::vector<std::int64_t> numbers(TextLine &line);
+  Reg reg(TextLine &line, const std::string &word);
+  BlockId blockNumber(TextLine &line, const std::string &word);
   void finishFunction();
 
   Unit unit;
@@ -183,7 +41,7 @@ private:
   Name file;
 };
 
-std::vector<Name> Reader::names(Line &line) {
+std::vector<Name> Reader::names(TextLine &line) {
   std::vector<Name> result;
   line.expect('(');
   while (!line.take(')')) {
@@ -193,7 +51,7 @@ std::vector<Name> Reader::names(Line &line) {
   return result;
 }
 
-std::vector<std::int64_t> Reader::numbers(Line &line) {
+std::vector<std::int64_t> Reader::numbers(TextLine &line) {
   std::vector<std::int64_t> result;
   line.expect('(');
   while (!line.take(')')) {
@@ -203,27 +61,29 @@ std::vector<std::int64_t> Reader::numbers(Line &line) {
   return result;
 }
 
-Reg Reader::reg(Line &line, const std::string &word) {
+Reg Reader::reg(TextLine &line, const std::string &word) {
   if (word == "none")
     return NoReg;
   Reg value = 0;
   if (word.size() < 2 || word[0] != '%' ||
-      std::from_chars(word.data() + 1, word.data() + word.size(), value).ptr != word.data() + word.size() || value < 0)
+      std::from_chars(word.data() + 1, word.data() + word.size(), value).ptr != word.data() + word.size() ||
+      value < 0)
     line.fail("expected a register");
   if (function)
     function->registerCount = std::max(function->registerCount, value + 1);
   return value;
 }
 
-BlockId Reader::blockNumber(Line &line, const std::string &word) {
+BlockId Reader::blockNumber(TextLine &line, const std::string &word) {
   BlockId value = 0;
   if (word.size() < 2 || word[0] != 'b' ||
-      std::from_chars(word.data() + 1, word.data() + word.size(), value).ptr != word.data() + word.size() || value < 0)
+      std::from_chars(word.data() + 1, word.data() + word.size(), value).ptr != word.data() + word.size() ||
+      value < 0)
     line.fail("expected a block");
   return value;
 }
 
-Operand Reader::operand(Line &line) {
+Operand Reader::operand(TextLine &line) {
   Operand result;
   std::string word = line.name();
   if (word.size() > 1 && word.back() == '&') {
@@ -245,7 +105,7 @@ Operand Reader::operand(Line &line) {
   return result;
 }
 
-std::vector<Operand> Reader::operands(Line &line) {
+std::vector<Operand> Reader::operands(TextLine &line) {
   std::vector<Operand> result;
   if (!line.take('('))
     return result;
@@ -256,7 +116,7 @@ std::vector<Operand> Reader::operands(Line &line) {
   return result;
 }
 
-void Reader::unitLine(Line &line) {
+void Reader::unitLine(TextLine &line) {
   unit.mainFile = Name(line.name());
   while (!line.atEnd()) {
     std::string word = line.name();
@@ -277,7 +137,7 @@ void Reader::unitLine(Line &line) {
   }
 }
 
-void Reader::typeLine(Line &line) {
+void Reader::typeLine(TextLine &line) {
   Name id(line.name());
   type = &unit.types[id];
   type->id = id;
@@ -292,8 +152,10 @@ void Reader::typeLine(Line &line) {
     }
     std::string word = line.name();
     if (word == "project" || word == "polymorphic" || word == "abstract" || word == "lambda") {
-      (word == "project" ? type->isProject : word == "polymorphic" ? type->isPolymorphic
-       : word == "abstract" ? type->isAbstract : type->isLambda) = true;
+      (word == "project"       ? type->isProject
+       : word == "polymorphic" ? type->isPolymorphic
+       : word == "abstract"    ? type->isAbstract
+                               : type->isLambda) = true;
       continue;
     }
     line.expect('=');
@@ -318,7 +180,7 @@ void Reader::typeLine(Line &line) {
     type->templateName = Name(id.str().substr(0, id.str().find('<')));
 }
 
-void Reader::fieldLine(Line &line) {
+void Reader::fieldLine(TextLine &line) {
   Field field;
   field.name = Name(line.name());
   field.type = Name(line.name());
@@ -335,7 +197,7 @@ void Reader::fieldLine(Line &line) {
   type->fields.push_back(field);
 }
 
-void Reader::globalLine(Line &line) {
+void Reader::globalLine(TextLine &line) {
   Name id(line.name());
   Global &global = unit.globals[id];
   global.id = global.name = id;
@@ -356,16 +218,16 @@ void Reader::globalLine(Line &line) {
   }
 }
 
-void Reader::functionLine(Line &line) {
+void Reader::functionLine(TextLine &line) {
   finishFunction();
   Name id(line.name());
   function = &unit.functions[id];
   function->id = function->name = id;
   static const std::pair<const char *, bool Function::*> flags[] = {
-      {"ref", &Function::resultIsReference}, {"constructor", &Function::isConstructor},
+      {"ref", &Function::resultIsReference},   {"constructor", &Function::isConstructor},
       {"destructor", &Function::isDestructor}, {"static", &Function::isStatic},
-      {"const", &Function::isConst},         {"virtual", &Function::isVirtual},
-      {"lambda", &Function::isLambda},       {"main", &Function::isMain},
+      {"const", &Function::isConst},           {"virtual", &Function::isVirtual},
+      {"lambda", &Function::isLambda},         {"main", &Function::isMain},
       {"variadic", &Function::isVariadicTail}, {"body", &Function::hasBody}};
   bool hasRequired = false;
   while (!line.atEnd()) {
@@ -374,7 +236,8 @@ void Reader::functionLine(Line &line) {
       continue;
     }
     std::string word = line.name();
-    auto flag = std::find_if(std::begin(flags), std::end(flags), [&](const auto &entry) { return word == entry.first; });
+    auto flag = std::find_if(std::begin(flags), std::end(flags),
+                             [&](const auto &entry) { return word == entry.first; });
     if (flag != std::end(flags)) {
       function->*flag->second = true;
       continue;
@@ -403,7 +266,7 @@ void Reader::functionLine(Line &line) {
   file = function->where.file;
 }
 
-void Reader::localLine(Line &line) {
+void Reader::localLine(TextLine &line) {
   if (!function)
     line.fail("a local outside a function");
   if (line.number() != static_cast<std::int64_t>(function->locals.size()))
@@ -422,7 +285,7 @@ void Reader::localLine(Line &line) {
   function->locals.push_back(variable);
 }
 
-void Reader::blockLine(Line &line) {
+void Reader::blockLine(TextLine &line) {
   if (!function)
     line.fail("a block outside a function");
   if (!isTerminated)
@@ -453,7 +316,7 @@ void Reader::blockLine(Line &line) {
   }
 }
 
-void Reader::subject(Line &line, Fact &fact) {
+void Reader::subject(TextLine &line, Fact &fact) {
   switch (fact.kind) {
   case FactKind::Literal: {
     int kind = indexOf(literalNames, line.name());
@@ -491,14 +354,14 @@ void Reader::subject(Line &line, Fact &fact) {
   }
 }
 
-void Reader::fact(Line &line, FactKind kind, Reg result) {
+void Reader::fact(TextLine &line, FactKind kind, Reg result) {
   Fact fact;
   fact.kind = kind;
   fact.result = result;
   subject(line, fact);
   fact.operands = operands(line);
   static const std::pair<const char *, bool Fact::*> flags[] = {
-      {"object", &Fact::hasObject},         {"virtual", &Fact::isVirtual},     {"indirect", &Fact::isIndirect},
+      {"object", &Fact::hasObject},        {"virtual", &Fact::isVirtual},     {"indirect", &Fact::isIndirect},
       {"address", &Fact::resultIsAddress}, {"discarded", &Fact::isDiscarded}, {"macro", &Fact::inMacro}};
   while (!line.atEnd()) {
     if (line.peek() == '@') {
@@ -510,7 +373,8 @@ void Reader::fact(Line &line, FactKind kind, Reg result) {
       fact.type = Name(line.name());
       continue;
     }
-    auto flag = std::find_if(std::begin(flags), std::end(flags), [&](const auto &entry) { return word == entry.first; });
+    auto flag = std::find_if(std::begin(flags), std::end(flags),
+                             [&](const auto &entry) { return word == entry.first; });
     if (flag != std::end(flags)) {
       fact.*flag->second = true;
       continue;
@@ -530,7 +394,7 @@ void Reader::fact(Line &line, FactKind kind, Reg result) {
   block->facts.push_back(std::move(fact));
 }
 
-void Reader::terminator(Line &line, TerminatorKind kind) {
+void Reader::terminator(TextLine &line, TerminatorKind kind) {
   Terminator &end = block->terminator;
   end.kind = kind;
   isTerminated = true;
@@ -559,7 +423,7 @@ void Reader::terminator(Line &line, TerminatorKind kind) {
   }
 }
 
-void Reader::step(Line &line, const std::string &first) {
+void Reader::step(TextLine &line, const std::string &first) {
   if (!function || !block || isTerminated)
     line.fail("a step outside a block");
   std::string word = first;
@@ -581,7 +445,7 @@ void Reader::finishFunction() {
   type = nullptr;
 }
 
-void Reader::line(Line &line) {
+void Reader::line(TextLine &line) {
   std::string word = line.name();
   if (word == "unit")
     return unitLine(line);
@@ -616,7 +480,7 @@ std::optional<Unit> Reader::read(std::string_view text, std::string &error) {
     while (!text.empty()) {
       ++number;
       std::size_t end = text.find('\n');
-      Line current(text.substr(0, end), error);
+      TextLine current(text.substr(0, end), error);
       text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
       if (!current.atEnd() && current.peek() != '#')
         line(current);

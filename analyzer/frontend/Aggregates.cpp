@@ -33,8 +33,8 @@ Reg FunctionLowering::lowerZero(QualType type, SourceRange where) {
   return literal(LiteralKind::Null, 0, type);
 }
 
-Reg FunctionLowering::lowerRecordList(QualType type, const FieldDecl *unionField, llvm::ArrayRef<const Expr *> inits,
-                                      SourceRange where) {
+Reg FunctionLowering::lowerRecordList(QualType type, const FieldDecl *unionField,
+                                      llvm::ArrayRef<const Expr *> inits, SourceRange where) {
   const CXXRecordDecl *record = type->getAsCXXRecordDecl();
   std::vector<const FieldDecl *> fields;
   std::vector<Name> bases;
@@ -97,7 +97,8 @@ Reg FunctionLowering::lowerParenInit(const CXXParenListInitExpr *list) {
   for (const Expr *init : list->getInitExprs())
     inits.push_back(init);
   if (list->getType()->isRecordType())
-    return lowerRecordList(list->getType(), list->getInitializedFieldInUnion(), inits, list->getSourceRange());
+    return lowerRecordList(list->getType(), list->getInitializedFieldInUnion(), inits,
+                           list->getSourceRange());
   std::vector<Operand> operands;
   for (const Expr *init : inits)
     operands.push_back(operand(init));

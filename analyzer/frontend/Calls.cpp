@@ -79,8 +79,9 @@ void FunctionLowering::describeCallee(Fact &fact, const FunctionDecl *callee) {
   }
 }
 
-Reg FunctionLowering::finishCall(const CallExpr *call, const FunctionDecl *callee, std::vector<Operand> operands,
-                                 bool hasObject, bool isVirtual, SourceLocation caret) {
+Reg FunctionLowering::finishCall(const CallExpr *call, const FunctionDecl *callee,
+                                 std::vector<Operand> operands, bool hasObject, bool isVirtual,
+                                 SourceLocation caret) {
   Fact fact;
   fact.kind = FactKind::Call;
   fact.hasObject = hasObject;
@@ -140,7 +141,8 @@ Reg FunctionLowering::lowerPlainCall(const CallExpr *call) {
     const Expr *value = call->getArg(0);
     return lowerAddress(value);
   }
-  if (const auto *member = dyn_cast<MemberExpr>(written); member && member->getBase()->HasSideEffects(context))
+  if (const auto *member = dyn_cast<MemberExpr>(written);
+      member && member->getBase()->HasSideEffects(context))
     lowerDiscarded(member->getBase());
   std::vector<Operand> operands;
   for (const Expr *arg : call->arguments())

@@ -44,7 +44,11 @@ inline clang::QualType typeOfTag(const clang::ASTContext &context, const clang::
 }
 
 inline void addExternalSource(clang::Sema &sema, clang::ExternalSemaSource *source) {
+#if CLANG_VERSION_MAJOR >= 21
   sema.addExternalSource(llvm::IntrusiveRefCntPtr<clang::ExternalSemaSource>(source));
+#else
+  sema.addExternalSource(source);
+#endif
 }
 
 } // namespace devicetidy::frontend::compat

@@ -33,8 +33,8 @@ const Expr *conditionCore(const Expr *expr) {
 
 } // namespace
 
-void FunctionLowering::lowerBranch(const Expr *condition, BlockId whenTrue, BlockId whenFalse, bool entersLoop,
-                                   bool negate) {
+void FunctionLowering::lowerBranch(const Expr *condition, BlockId whenTrue, BlockId whenFalse,
+                                   bool entersLoop, bool negate) {
   const Expr *core = conditionCore(condition);
   if (const auto *unary = dyn_cast<UnaryOperator>(core); unary && unary->getOpcode() == UO_LNot) {
     lowerBranch(unary->getSubExpr(), whenTrue, whenFalse, entersLoop, !negate);
@@ -74,7 +74,8 @@ void FunctionLowering::lowerBranch(const Expr *condition, BlockId whenTrue, Bloc
   branch(std::move(value), whenTrue, whenFalse, entersLoop);
 }
 
-void FunctionLowering::lowerCondition(const Expr *condition, BlockId whenTrue, BlockId whenFalse, bool entersLoop) {
+void FunctionLowering::lowerCondition(const Expr *condition, BlockId whenTrue, BlockId whenFalse,
+                                      bool entersLoop) {
   if (!isOpen())
     continueIn(newBlock());
   std::vector<std::int32_t> outer = takeTemporaries();

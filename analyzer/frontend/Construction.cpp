@@ -119,11 +119,13 @@ void FunctionLowering::lowerInto(const Expr *expr, Reg address) {
     return lowerInto(defaulted->getExpr(), address);
   if (const auto *inherited = dyn_cast<CXXInheritedCtorInitExpr>(inner))
     return constructInherited(inherited, address);
-  if (const auto *conditional = dyn_cast<AbstractConditionalOperator>(inner); conditional && !inner->isGLValue())
+  if (const auto *conditional = dyn_cast<AbstractConditionalOperator>(inner);
+      conditional && !inner->isGLValue())
     return lowerConditionalInto(conditional, address);
   if (const auto *cast = dyn_cast<CastExpr>(inner)) {
     CastKind kind = cast->getCastKind();
-    bool isSameObject = kind == CK_ConstructorConversion || kind == CK_UserDefinedConversion || kind == CK_NoOp;
+    bool isSameObject =
+        kind == CK_ConstructorConversion || kind == CK_UserDefinedConversion || kind == CK_NoOp;
     if (isSameObject && !cast->getSubExpr()->isGLValue())
       return lowerInto(cast->getSubExpr(), address);
   }

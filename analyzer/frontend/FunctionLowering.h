@@ -1,7 +1,7 @@
 //===- FunctionLowering.h - one body becomes a block graph ------*- C++ -*-===//
 //
-// Walks the statements of one function in evaluation order and writes facts. Glvalues become address registers,
-// prvalues value registers; objects are constructed in place.
+// Walks the statements of one function in evaluation order and writes facts. Glvalues become address
+// registers, prvalues value registers; objects are constructed in place.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -52,7 +52,8 @@ private:
   void endScopesDownTo(std::size_t depth);
   std::int32_t addLocal(Name name, clang::QualType type, clang::SourceRange where);
   std::int32_t declareVariable(const clang::VarDecl *variable);
-  std::int32_t declareTemporary(clang::QualType type, const clang::Expr *expr, bool outlivesExpression = false);
+  std::int32_t declareTemporary(clang::QualType type, const clang::Expr *expr,
+                                bool outlivesExpression = false);
   std::vector<std::int32_t> takeTemporaries();
   void endTemporaries(const std::vector<std::int32_t> &list);
   void endFullExpression();
@@ -109,10 +110,11 @@ private:
   std::optional<Reg> lowerConstant(const clang::Expr *expr);
   void lowerOpaqueChildren(const clang::Stmt *what);
 
-
   /// Branches on a condition; the temporaries it made end at the start of both targets.
-  void lowerCondition(const clang::Expr *condition, BlockId whenTrue, BlockId whenFalse, bool entersLoop = false);
-  void lowerBranch(const clang::Expr *condition, BlockId whenTrue, BlockId whenFalse, bool entersLoop, bool negate);
+  void lowerCondition(const clang::Expr *condition, BlockId whenTrue, BlockId whenFalse,
+                      bool entersLoop = false);
+  void lowerBranch(const clang::Expr *condition, BlockId whenTrue, BlockId whenFalse, bool entersLoop,
+                   bool negate);
 
   // Calls (Calls.cpp).
   Reg lowerCall(const clang::CallExpr *call);
@@ -125,8 +127,8 @@ private:
   std::optional<Reg> lowerDefaultedAssignment(const clang::CXXOperatorCallExpr *call);
   Operand objectOperand(const clang::Expr *object, bool isArrow);
   Operand argument(const clang::Expr *expr, const clang::Expr *call);
-  Reg finishCall(const clang::CallExpr *call, const clang::FunctionDecl *callee, std::vector<Operand> operands,
-                 bool hasObject, bool isVirtual, clang::SourceLocation caret);
+  Reg finishCall(const clang::CallExpr *call, const clang::FunctionDecl *callee,
+                 std::vector<Operand> operands, bool hasObject, bool isVirtual, clang::SourceLocation caret);
   void describeTemplateArguments(Fact &fact, const clang::FunctionDecl *callee);
   void describeCallee(Fact &fact, const clang::FunctionDecl *callee);
   const clang::VarDecl *rangeElement(const clang::Expr *expr) const;
@@ -142,7 +144,8 @@ private:
   Reg lowerInitList(const clang::InitListExpr *list);
   Reg lowerParenInit(const clang::CXXParenListInitExpr *list);
   Reg lowerInitializerList(const clang::CXXStdInitializerListExpr *list);
-  Reg aggregate(clang::QualType type, std::vector<Operand> operands, std::vector<Name> names, clang::SourceRange where);
+  Reg aggregate(clang::QualType type, std::vector<Operand> operands, std::vector<Name> names,
+                clang::SourceRange where);
   Reg lowerRecordList(clang::QualType type, const clang::FieldDecl *unionField,
                       llvm::ArrayRef<const clang::Expr *> inits, clang::SourceRange where);
   Reg lowerZero(clang::QualType type, clang::SourceRange where);

@@ -10,9 +10,9 @@
 
 namespace devicetidy::frontend {
 
-/// Library bodies are skipped, so a project template or an implicit constructor that only library code uses (the
-/// `Net<float>` of make_shared<Net<float>>()) would never get a body. At the end of the unit, just before clang
-/// instantiates what is pending, this asks for those bodies.
+/// Library bodies are skipped, so a project template or an implicit constructor that only library code uses
+/// (the `Net<float>` of make_shared<Net<float>>()) would never get a body. At the end of the unit, just
+/// before clang instantiates what is pending, this asks for those bodies.
 class Instantiator : public clang::ExternalSemaSource {
 public:
   using Collect = std::function<ProjectDecls()>;

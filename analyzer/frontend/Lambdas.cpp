@@ -21,7 +21,8 @@ Reg FunctionLowering::lowerLambda(const LambdaExpr *lambda) {
     } else if (capture.capturesVariable()) {
       names.push_back(Name(capture.getCapturedVar()->getNameAsString()));
       bool byReference = capture.getCaptureKind() == LCK_ByRef;
-      operands.push_back(byReference ? use(lowerAddress(value), true, value) : use(lowerValue(value), false, value));
+      operands.push_back(byReference ? use(lowerAddress(value), true, value)
+                                     : use(lowerValue(value), false, value));
       if (capture.isImplicit())
         operands.back().text = names.back();
     }

@@ -15,8 +15,8 @@ namespace devicetidy::frontend {
 
 using namespace clang;
 
-void FunctionLowering::lowerLoopTest(const VarDecl *variable, const Expr *condition, BlockId head, BlockId exit,
-                                     bool entersLoop) {
+void FunctionLowering::lowerLoopTest(const VarDecl *variable, const Expr *condition, BlockId head,
+                                     BlockId exit, bool entersLoop) {
   if (!isOpen())
     return;
   if (variable)
@@ -50,8 +50,8 @@ void FunctionLowering::finishLoop(BlockId head, BlockId firstBlock) {
   for (std::int32_t local : stored) {
     const Variable &variable = function.locals[local];
     TypeKind kind = unit.unit.types[variable.type].kind;
-    bool isScalar = kind == TypeKind::Bool || kind == TypeKind::Int || kind == TypeKind::Float ||
-                    kind == TypeKind::Enum;
+    bool isScalar =
+        kind == TypeKind::Bool || kind == TypeKind::Int || kind == TypeKind::Float || kind == TypeKind::Enum;
     // What the loop declares itself is new in every iteration.
     if (isScalar && !variable.isReference && !declared.count(local))
       block.variesInLoop.push_back(local);
@@ -122,7 +122,8 @@ void FunctionLowering::lowerFor(const ForStmt *statement) {
   leaveScope();
 }
 
-void FunctionLowering::lowerRangeTest(const CXXForRangeStmt *statement, BlockId head, BlockId exit, bool entersLoop) {
+void FunctionLowering::lowerRangeTest(const CXXForRangeStmt *statement, BlockId head, BlockId exit,
+                                      bool entersLoop) {
   if (!isOpen())
     return;
   const VarDecl *range = cast<VarDecl>(statement->getRangeStmt()->getSingleDecl());

@@ -21,7 +21,8 @@ public:
   /// Qualified name without template arguments, inline and anonymous namespaces and enclosing functions.
   Name qualified(const clang::NamedDecl *decl);
 
-  /// Identity of a function, variable or static member: the same in every translation unit that sees the entity.
+  /// Identity of a function, variable or static member: the same in every translation unit that sees the
+  /// entity.
   Name id(const clang::NamedDecl *decl);
 
 private:

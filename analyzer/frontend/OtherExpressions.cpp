@@ -7,8 +7,8 @@ using namespace clang;
 
 Reg FunctionLowering::lowerDefault(const Expr *inner, const Expr *use, bool isMemberInit) {
   std::optional<Location> before = calledFrom;
-  // A default argument belongs to the call. A default member initialiser of project code is where its value comes
-  // from.
+  // A default argument belongs to the call. A default member initialiser of project code is where its value
+  // comes from.
   if (!calledFrom && !(isMemberInit && unit.source.inProject(inner->getExprLoc())))
     calledFrom = unit.source.range(use->getSourceRange());
   Reg reg = lowerSame(inner);

@@ -166,12 +166,14 @@ public:
   }
 
   bool runInvocation(std::shared_ptr<CompilerInvocation> invocation, FileManager *files,
-                     std::shared_ptr<PCHContainerOperations> containers, DiagnosticConsumer *consumer) override {
+                     std::shared_ptr<PCHContainerOperations> containers,
+                     DiagnosticConsumer *consumer) override {
     FrontendOptions &frontend = invocation->getFrontendOpts();
     frontend.SkipFunctionBodies = true;
     invocation->getDiagnosticOpts().IgnoreWarnings = true;
     invocation->getDiagnosticOpts().ShowCarets = false; // no "2 errors generated." on stderr
-    return FrontendActionFactory::runInvocation(std::move(invocation), files, std::move(containers), consumer);
+    return FrontendActionFactory::runInvocation(std::move(invocation), files, std::move(containers),
+                                                consumer);
   }
 
 private:
@@ -211,8 +213,8 @@ std::vector<std::string> toolArguments(const std::vector<std::string> &arguments
 
 /// Flags that choose the processor: one clang does not know would stop it, and devices do not depend on it.
 bool choosesProcessor(llvm::StringRef argument) {
-  return argument.starts_with("-march=") || argument.starts_with("-mtune=") || argument.starts_with("-mcpu=") ||
-         argument.starts_with("-mtls-dialect=");
+  return argument.starts_with("-march=") || argument.starts_with("-mtune=") ||
+         argument.starts_with("-mcpu=") || argument.starts_with("-mtls-dialect=");
 }
 
 /// One run of clang over the unit; false when it did not come to the end of the file.
@@ -228,8 +230,8 @@ bool parseOnce(FileManager &files, const std::vector<std::string> &arguments, co
   return state.reachedEnd;
 }
 
-void parse(const std::string &directory, const std::vector<std::string> &arguments, const LowerOptions &options,
-           Unit &unit) {
+void parse(const std::string &directory, const std::vector<std::string> &arguments,
+           const LowerOptions &options, Unit &unit) {
   llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> system = llvm::vfs::createPhysicalFileSystem();
   if (system->setCurrentWorkingDirectory(directory)) {
     unit.parseErrors.push_back("error: cannot enter directory '" + directory + "'");
@@ -268,7 +270,8 @@ Unit lowerTranslationUnit(const std::string &directory, const std::string &file,
   unit.mainFile = Name(path.str().str());
   // Deeply nested code needs a deep stack; pages that are not touched cost nothing.
   constexpr unsigned stackSize = 512u << 20;
-  llvm::thread worker(std::optional<unsigned>(stackSize), [&] { parse(directory, arguments, options, unit); });
+  llvm::thread worker(std::optional<unsigned>(stackSize),
+                      [&] { parse(directory, arguments, options, unit); });
   worker.join();
   return unit;
 }

@@ -15,7 +15,8 @@ namespace devicetidy::frontend {
 struct ProjectDecls {
   std::vector<clang::FunctionDecl *> functions;
   std::vector<clang::CXXRecordDecl *> records;
-  std::vector<clang::ClassTemplateSpecializationDecl *> incomplete; ///< specialisations nobody needed complete yet
+  std::vector<clang::ClassTemplateSpecializationDecl *>
+      incomplete; ///< specialisations nobody needed complete yet
   std::vector<clang::VarDecl *> variables;
 };
 

@@ -7,7 +7,9 @@ namespace devicetidy::frontend {
 
 using namespace clang;
 
-Location FunctionLowering::locate(SourceRange range) { return calledFrom ? *calledFrom : unit.source.range(range); }
+Location FunctionLowering::locate(SourceRange range) {
+  return calledFrom ? *calledFrom : unit.source.range(range);
+}
 
 Location FunctionLowering::locateCall(SourceLocation caret, const Expr *call) {
   if (calledFrom)
@@ -187,7 +189,8 @@ Reg FunctionLowering::thisAddress() {
   return result(fact);
 }
 
-Reg FunctionLowering::operatorFact(const char *name, QualType type, std::vector<Operand> operands, Location where) {
+Reg FunctionLowering::operatorFact(const char *name, QualType type, std::vector<Operand> operands,
+                                   Location where) {
   Name typeName = unit.types.id(type);
   Fact &fact = append(FactKind::Operator);
   fact.name = name;

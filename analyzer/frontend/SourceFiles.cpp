@@ -1,6 +1,5 @@
 #include "analyzer/frontend/SourceFiles.h"
 
-#include "clang/Basic/FileManager.h"
 #include "clang/Basic/SourceManager.h"
 #include "clang/Lex/Lexer.h"
 #include "llvm/ADT/StringExtras.h"
@@ -31,8 +30,9 @@ std::string absolutePath(FileManager &files, llvm::StringRef written) {
 namespace {
 
 bool isCallbackHeader(llvm::StringRef name) {
-  static const llvm::StringSet<> names{"stl_algo.h",    "stl_algobase.h", "stl_numeric.h", "predefined_ops.h",
-                                       "std_function.h", "algorithm",     "numeric"};
+  static const llvm::StringSet<> names{"stl_algo.h",       "stl_algobase.h", "stl_numeric.h",
+                                       "predefined_ops.h", "std_function.h", "algorithm",
+                                       "numeric"};
   return names.contains(name);
 }
 
@@ -63,7 +63,9 @@ bool SourceFiles::callsBack(SourceLocation location) {
 
 Name SourceFiles::path(FileID id) { return file(id).path; }
 
-bool SourceFiles::inMacroBody(SourceLocation location) const { return sources.isMacroBodyExpansion(location); }
+bool SourceFiles::inMacroBody(SourceLocation location) const {
+  return sources.isMacroBodyExpansion(location);
+}
 
 SourceRange SourceFiles::fileRange(SourceRange range) const {
   if (range.isInvalid())
@@ -87,8 +89,8 @@ Location SourceFiles::range(SourceRange written) {
   if (range.isInvalid())
     return {};
   auto [fileId, beginOffset] = sources.getDecomposedLoc(range.getBegin());
-  unsigned endOffset = sources.getFileOffset(range.getEnd()) +
-                       Lexer::MeasureTokenLength(range.getEnd(), sources, language);
+  unsigned endOffset =
+      sources.getFileOffset(range.getEnd()) + Lexer::MeasureTokenLength(range.getEnd(), sources, language);
   Location result;
   result.file = path(fileId);
   result.line = sources.getLineNumber(fileId, beginOffset);

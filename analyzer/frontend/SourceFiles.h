@@ -4,6 +4,7 @@
 #include "analyzer/facts/Location.h"
 
 #include "clang/AST/ASTContext.h"
+#include "clang/Basic/FileManager.h"
 #include "llvm/ADT/DenseMap.h"
 
 #include <functional>
@@ -14,8 +15,8 @@ namespace devicetidy::frontend {
 /// The path without "." and "..".
 std::string absolutePath(clang::FileManager &files, llvm::StringRef written);
 
-/// Answers where something is in the files the user wrote, and what it says there. Code from a macro is located at
-/// the use of the macro, macro arguments where they are spelled.
+/// Answers where something is in the files the user wrote, and what it says there. Code from a macro is
+/// located at the use of the macro, macro arguments where they are spelled.
 class SourceFiles {
 public:
   SourceFiles(const clang::ASTContext &context, std::function<bool(const std::string &)> isProjectFile);
@@ -23,8 +24,8 @@ public:
   bool inProject(clang::SourceLocation location);
   bool inProject(const clang::Decl *decl) { return inProject(decl->getLocation()); }
 
-  /// Is this in a header of the standard library whose functions call their arguments? Instantiating them instantiates
-  /// the generic lambdas they are given.
+  /// Is this in a header of the standard library whose functions call their arguments? Instantiating them
+  /// instantiates the generic lambdas they are given.
   bool callsBack(clang::SourceLocation location);
 
   /// The whole range, end exclusive.

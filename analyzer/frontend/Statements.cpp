@@ -154,7 +154,8 @@ void FunctionLowering::lowerSwitch(const SwitchStmt *statement) {
       continue;
     }
     std::int64_t low = toInt64(labelled->getLHS()->EvaluateKnownConstInt(context));
-    std::int64_t high = labelled->getRHS() ? toInt64(labelled->getRHS()->EvaluateKnownConstInt(context)) : low;
+    std::int64_t high =
+        labelled->getRHS() ? toInt64(labelled->getRHS()->EvaluateKnownConstInt(context)) : low;
     constexpr std::int64_t longestRange = 256;
     for (std::int64_t value = low; value <= high && value - low < longestRange; ++value) {
       terminator.cases.push_back(value);

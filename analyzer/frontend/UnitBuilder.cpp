@@ -250,7 +250,8 @@ void UnitBuilder::lowerRequested() {
       declareMembers(record);
     more = !pending.empty();
   }
-  for (auto records = types.takeNewProjectRecords(); !records.empty(); records = types.takeNewProjectRecords())
+  for (auto records = types.takeNewProjectRecords(); !records.empty();
+       records = types.takeNewProjectRecords())
     for (const CXXRecordDecl *record : records)
       declareMembers(record);
 }

@@ -34,8 +34,8 @@ public:
   /// Is this function written in project code (or an instantiation or an implicit member of what is)?
   bool isProject(const clang::FunctionDecl *function);
 
-  /// A class that only gives a library base another name (TORCH_MODULE) is made the way its base is: the library
-  /// constructor behind `constructor`, or `constructor` itself.
+  /// A class that only gives a library base another name (TORCH_MODULE) is made the way its base is: the
+  /// library constructor behind `constructor`, or `constructor` itself.
   const clang::CXXConstructorDecl *wrappedConstructor(const clang::CXXConstructorDecl *constructor);
 
   /// The entry of `function` in the unit, with its signature; bodies are added by lowering.

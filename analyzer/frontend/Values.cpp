@@ -53,7 +53,8 @@ std::optional<Reg> FunctionLowering::lowerConstant(const Expr *expr) {
   const VarDecl *initialized = nullptr;
   const Expr *init = variable->getAnyInitializer(initialized);
   if (!init || init->isValueDependent() || init->containsErrors() ||
-      !initialized->mightBeUsableInConstantExpressions(context) || !initialized->isUsableInConstantExpressions(context))
+      !initialized->mightBeUsableInConstantExpressions(context) ||
+      !initialized->isUsableInConstantExpressions(context))
     return std::nullopt;
   const APValue *value = initialized->evaluateValue();
   if (!value || !value->isInt())

@@ -43,13 +43,15 @@ std::optional<Outcomes> modelOption(Call &call, std::string_view method) {
   if (!key || !isDeviceMapKey(*key))
     return std::nullopt;
   const Address entry = where.field(entryField("device_map"));
-  if (call.argCount() >= 2 && (method.substr(0, 3) == "set" || method.substr(0, 3) == "add" || method == "put" ||
-                               method.substr(0, 6) == "insert" || method == "emplace" || method == "define")) {
+  if (call.argCount() >= 2 &&
+      (method.substr(0, 3) == "set" || method.substr(0, 3) == "add" || method == "put" ||
+       method.substr(0, 6) == "insert" || method == "emplace" || method == "define")) {
     call.machine.memory.write(call.row, entry, call.arg(1));
     return result();
   }
   Value held = call.machine.memory.read(call.row, entry);
-  const bool reads = method.substr(0, 3) == "get" || method == "at" || method == "value" || method == "operator[]";
+  const bool reads =
+      method.substr(0, 3) == "get" || method == "at" || method == "value" || method == "operator[]";
   if (!reads || is(held, ValueKind::Unknown))
     return std::nullopt;
   return call.done(call.fact.resultIsAddress ? addressValue(entry) : held);
@@ -59,10 +61,19 @@ std::optional<Outcomes> modelOption(Call &call, std::string_view method) {
 
 Name entryField(std::string_view key) { return Name("[" + std::string(key) + "]"); }
 
-bool isEntry(std::string_view field) { return field.size() >= 2 && field.front() == '[' && field.back() == ']'; }
+bool isEntry(std::string_view field) {
+  return field.size() >= 2 && field.front() == '[' && field.back() == ']';
+}
 
 std::string_view keyOfField(std::string_view field) {
   return isEntry(field) ? field.substr(1, field.size() - 2) : field;
+}
+
+Value entryValue(const Value &entry) {
+  static const Name first("first"), second("second");
+  const bool isPair = is(entry, ValueKind::Record) && entry->fields.count(first);
+  auto value = entry->fields.find(second);
+  return isPair && value != entry->fields.end() ? value->second : entry;
 }
 
 std::optional<std::string> textArgument(const Call &call, std::size_t i) {

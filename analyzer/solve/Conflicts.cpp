@@ -124,6 +124,10 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses, c
       conflict.fix = postfix(conflict.second.text) + ".to(" + postfix(conflict.first.text) + ".device())";
     solution.conflicts.push_back(std::move(conflict));
   }
+  if (worst == Verdict::Definite) {
+    ++definiteConflicts;
+    call.row.failed = true;
+  }
   if (worst >= Verdict::Latent)
     return worst == Verdict::Latent && !placed.empty() ? placed[0].placement : Placement::unknown();
   // One device: that of the first tensor that is known and is no CPU scalar among CUDA tensors.

@@ -245,7 +245,7 @@ Outcomes mapElement(Call &call, const std::optional<Name> &key) {
     Value held;
     if (key) {
       auto any = map->fields.find(summaryKey);
-      held = any != map->fields.end() ? any->second->fields.at("second") : nullValue();
+      held = any != map->fields.end() && any->second->fields.count("second") ? any->second->fields.at("second") : nullValue();
     } else {
       // An unknown key: what all entries agree on.
       for (const auto &[name, entry] : map->fields)
@@ -260,8 +260,32 @@ Outcomes mapElement(Call &call, const std::optional<Name> &key) {
   return call.done(call.fact.resultIsAddress ? addressValue(value) : call.machine.memory.read(call.row, value));
 }
 
+// An entry of an OrderedDict, which is a list of pairs: the key decides which, but not how.
+Outcomes dictElement(Call &call, const Value &list) {
+  Value key = call.argCount() ? call.arg(0) : unknownValue();
+  const Term index = applyTerm("key", {is(key, ValueKind::Scalar) ? key->term : symbolTerm("a key")});
+  Outcomes outcomes;
+  for (Outcome &outcome : elementAt(call, call.objectAddress(), list, index)) {
+    Value pair = is(outcome.result, ValueKind::Address) ? call.machine.memory.read(outcome.row, outcome.result->address)
+                                                        : outcome.result;
+    auto second = pair->fields.find("second");
+    Value value = second == pair->fields.end() ? unknownValue() : second->second;
+    Address copy = call.machine.allocate(outcome.row, call.frame, call.fact, "at::Tensor");
+    call.machine.memory.write(outcome.row, copy, value);
+    outcomes.push_back({std::move(outcome.row), addressValue(copy)}); // find() gives a pointer, operator[] a reference
+  }
+  return outcomes;
+}
+
 std::optional<Outcomes> modelMap(Call &call, std::string_view method) {
   const Address where = call.objectAddress();
+  if (Value dict = call.object(); is(dict, ValueKind::List)) {
+    if (isOneOf(method, {"find", "operator[]", "at"}))
+      return dictElement(call, dict);
+    if (isOneOf(method, {"begin", "end"}))
+      return call.done(addressValue(where));
+    return call.done(call.machine.unknownResult(call));
+  }
   if (isOneOf(method, {"operator[]", "at"}))
     return mapElement(call, keyOf(call, 0));
   if (isOneOf(method, {"emplace", "try_emplace", "insert_or_assign", "insert"})) {
@@ -272,7 +296,7 @@ std::optional<Outcomes> modelMap(Call &call, std::string_view method) {
       value = call.arg(1);
     } else if (Value entry = call.arg(0); is(entry, ValueKind::Record) && entry->fields.count("second")) {
       value = entry->fields.at("second");
-      const Value &first = entry->fields.at("first");
+      const Value first = entry->fields.count("first") ? entry->fields.at("first") : unknownValue();
       if (is(first, ValueKind::Scalar) && textOf(first->term))
         key = Name("[" + textOf(first->term)->str() + "]");
     }
@@ -297,7 +321,9 @@ std::optional<Outcomes> modelOptional(Call &call, std::string_view method) {
   if (isOneOf(method, {"has_value", "operator bool", "isTensor", "isNone"})) {
     if (is(held, ValueKind::Null))
       return call.done(scalarValue(intTerm(method == "isNone")));
-    if (is(held, ValueKind::Tensor) && held->placement.kind != PlacementKind::Symbol)
+    const bool outside = (is(held, ValueKind::Tensor) || is(held, ValueKind::Device)) &&
+                         held->placement.kind == PlacementKind::Symbol;
+    if (!is(held, ValueKind::Unknown) && !is(held, ValueKind::Scalar) && !held->origin && !outside)
       return call.done(scalarValue(intTerm(method != "isNone")));
     return call.done(call.machine.unknownResult(call));
   }
@@ -440,11 +466,16 @@ Outcomes Machine::rangeCall(Call &call) {
     range = list->address;
     list = memory.read(call.row, range);
   }
+  // A container module is iterated over its modules.
+  if (is(list, ValueKind::Record) && list->fields.count(hidden::children())) {
+    range = range.field(hidden::children());
+    list = memory.read(call.row, range);
+  }
   const bool test = call.fact.name == Name("__range_has_next");
   const bool isMap = is(list, ValueKind::Record) && types.classOf(list->type) == TypeClass::Map;
   const std::vector<Name> keys = isMap ? mapKeys(list) : std::vector<Name>();
   const std::size_t size = isMap ? keys.size() : list->elements.size();
-  const bool known = size <= bounds::forksPerRead &&
+  const bool known = size <= bounds::unrolledElements &&
                      (isMap ? size > 0 : is(list, ValueKind::List) && !isSummary(list));
   const RootId counter = memory.global(Name("iterator " + iteratorKey(call, range)), "long", {});
   const Block &block = call.frame.function.blocks[static_cast<std::size_t>(call.frame.block)];
@@ -482,6 +513,10 @@ Outcomes Machine::rangeCall(Call &call) {
 
 std::optional<Outcomes> modelContainers(Call &call) {
   std::string_view name = call.fact.name.view();
+  if (startsWith(name, "torch::OrderedDict::Item::") && call.fact.hasObject) {
+    const Address value = call.objectAddress().field(lastPart(name) == "key" ? "first" : "second");
+    return call.done(call.fact.resultIsAddress ? addressValue(value) : call.machine.memory.read(call.row, value));
+  }
   if (!call.fact.hasObject)
     return modelFree(call, name);
   if (call.fact.operands.empty())

@@ -179,7 +179,18 @@ std::optional<Outcomes> modelData(Call &call) {
   }
   if (api.role == "clip_grad_norm" || api.role == "parameters_to_vector")
     return requireList(call, lastPart(name));
-  if (api.role == "pack_sequence" || api.role == "pad_packed_sequence")
+  if (api.role == "pack_sequence") {
+    // The lengths stay on the CPU, wherever the sequences are.
+    std::vector<TensorUse> lengths{{tensorValue(Placement::cpu(), someRank, nullptr), nullptr, "the 'lengths' argument"}};
+    for (TensorUse &use : tensorUses(call, 1))
+      lengths.push_back(std::move(use));
+    Machine::Requirement requirement;
+    requirement.operation = std::string(lastPart(name));
+    if (lengths.size() > 1)
+      call.machine.requireSame(call, lengths, requirement);
+    return call.done(unknownValue());
+  }
+  if (api.role == "pad_packed_sequence")
     return call.done(unknownValue());
   if (api.role == "no_effect" || api.role == "save" || api.role == "manual_seed" || api.role == "synchronize" ||
       api.role == "init_inplace") {

@@ -19,7 +19,8 @@ RootId initialisedRoot(Machine &machine) { return machine.memory.global("@distri
 RootId mapsRoot(Machine &machine) { return machine.memory.global("@device maps", {}, {}); }
 
 std::string keyOf(const std::string &name, const Location &where) {
-  return name + "@" + where.file.str() + ":" + std::to_string(where.line) + ":" + std::to_string(where.column);
+  return name + "@" + where.file.str() + ":" + std::to_string(where.line) + ":" +
+         std::to_string(where.column);
 }
 
 bool dependsOnRound(Term term) {
@@ -38,7 +39,19 @@ bool hasOffset(Term term) {
   return false;
 }
 
-bool isGlobalIndex(Term index) { return contains(index, deviceCount()) && !applies(index, rankOp) && !hasOffset(index); }
+// The first of a pair (an option in a list of options); unknown for anything else.
+Value keyOfPair(const Value &value) {
+  auto first = value->fields.find("first");
+  return first != value->fields.end() && value->fields.count("second") ? first->second : unknownValue();
+}
+
+// An index over all devices, whatever the rank: `i % device_count()`, `i / layersPerDevice`. The plain round
+// of a loop is none: one process that drives all devices keeps a copy of the model on each.
+bool isGlobalIndex(Term index) {
+  const bool folds = applies(index, "%") || applies(index, "/");
+  const bool isSpread = contains(index, deviceCount()) || (folds && dependsOnRound(index));
+  return isSpread && !applies(index, rankOp) && !hasOffset(index);
+}
 
 } // namespace
 
@@ -131,8 +144,9 @@ DeviceMaps::Candidate &DeviceMaps::candidateAt(Call &call) {
 void DeviceMaps::meet(Call &call, Candidate &candidate) {
   Value maps = call.row.store.get(mapsRoot(machine));
   const Name mark(keyOf({}, call.fact.where));
-  call.row.store.set(mapsRoot(machine), withField(maps && is(maps, ValueKind::Record) ? maps : recordValue({}), mark,
-                                                  scalarValue(textTerm(mark))));
+  call.row.store.set(mapsRoot(machine),
+                     withField(maps && is(maps, ValueKind::Record) ? maps : recordValue({}), mark,
+                               scalarValue(textTerm(mark))));
   Value initialised = call.row.store.get(initialisedRoot(machine));
   if (!initialised || !candidate.initialiser.empty())
     return;
@@ -168,7 +182,8 @@ void DeviceMaps::noteMove(Call &call) {
     return;
   std::set<Term> &indices = movedTo[call.fact.where];
   indices.insert(index);
-  const bool anyGlobal = std::any_of(indices.begin(), indices.end(), [](Term term) { return !constantOf(term); });
+  const bool anyGlobal =
+      std::any_of(indices.begin(), indices.end(), [](Term term) { return !constantOf(term); });
   bool spreads = anyGlobal && (indices.size() > 1 || dependsOnRound(index));
   bool isLiteral = false;
   if (isConstant) {
@@ -193,28 +208,31 @@ void DeviceMaps::noteMove(Call &call) {
 }
 
 std::optional<std::string> DeviceMaps::carriedBy(const Call &call, LoaderKind kind) const {
+  const std::string_view name = call.fact.name.view();
+  if (runsPython(name) || startsProgram(name)) {
+    const std::string text = textOfArguments(call);
+    std::string map = mapInText(runsPython(name) ? withoutComments(text) : text);
+    return map.empty() ? std::nullopt : std::optional<std::string>(map);
+  }
   const Function *callee = call.fact.target.empty() ? nullptr : machine.program.function(call.fact.target);
   for (std::size_t i = 0; i < call.argCount(); ++i) {
     Value value = call.arg(i);
-    if (callee && i < callee->paramCount && isDeviceMapKey(callee->locals[i].name.view()))
+    const bool isParameter =
+        callee && i < callee->paramCount && isDeviceMapKey(callee->locals[i].name.view());
+    if (isParameter || isDeviceMapKey(call.fact.operands[call.first + i].text.view()))
       if (std::optional<std::string> map = spreadOf(call, value, maxDepth))
         return map;
     if (std::optional<std::string> map = mapIn(call, value, maxDepth))
       return map;
   }
-  if (call.fact.hasObject && kind != LoaderKind::None && !pythonCallee(call).size())
+  if (call.fact.hasObject && kind != LoaderKind::None && pythonCallee(call).empty())
     if (std::optional<std::string> map = mapIn(call, call.object(), maxDepth))
       return map;
-  const std::string_view name = call.fact.name.view();
-  const bool isPython = runsPython(name);
-  if (!isPython && !startsProgram(name))
-    return std::nullopt;
-  const std::string text = textOfArguments(call);
-  std::string map = mapInText(isPython ? withoutComments(text) : text);
-  return map.empty() ? std::nullopt : std::optional<std::string>(map);
+  return std::nullopt;
 }
 
-// The spread map in a value that carries options: a field or entry with such a name, or text that assigns one.
+// The spread map in a value that carries options: a field or entry with such a name, or text that assigns
+// one.
 std::optional<std::string> DeviceMaps::mapIn(const Call &call, const Value &value, int depth) const {
   if (depth == 0)
     return std::nullopt;
@@ -224,11 +242,15 @@ std::optional<std::string> DeviceMaps::mapIn(const Call &call, const Value &valu
   case ValueKind::Record:
     if (machine.types.isModule(value->type))
       return std::nullopt;
+    if (const Value key = keyOfPair(value); is(key, ValueKind::Scalar))
+      if (isDeviceMapKey(textOfTerm(call.row.resolve(key->term))))
+        return spreadOf(call, entryValue(value), depth);
     for (const auto &[name, field] : value->fields) {
       if (name.view().substr(0, 1) == "@")
         continue;
-      std::optional<std::string> map = isDeviceMapKey(keyOfField(name.view())) ? spreadOf(call, field, depth)
-                                                                               : mapIn(call, field, depth - 1);
+      const bool isMap = isDeviceMapKey(keyOfField(name.view()));
+      std::optional<std::string> map =
+          isMap ? spreadOf(call, entryValue(field), depth) : mapIn(call, entryValue(field), depth - 1);
       if (map)
         return map;
     }
@@ -286,10 +308,11 @@ std::optional<std::string> DeviceMaps::spreadOf(const Call &call, const Value &v
     for (const auto &[name, entry] : value->fields)
       if (isEntry(name.view())) {
         ++count;
-        ofRank += isOfRank(entry);
+        ofRank += isOfRank(entryValue(entry));
       }
     auto any = value->fields.find(anyEntry);
-    if (any != value->fields.end() && !isOfRank(any->second) && (count > 0 || differsByEntry(call, any->second)))
+    const Value each = any == value->fields.end() ? nullValue() : entryValue(any->second);
+    if (any != value->fields.end() && !isOfRank(each) && (count > 0 || differsByEntry(call, each)))
       return "{one entry per layer}";
     return count > 1 && ofRank < count ? std::optional<std::string>(entries(count)) : std::nullopt;
   }
@@ -327,8 +350,8 @@ std::set<Name> DeviceMaps::functionsThatInitialise() const {
   return result;
 }
 
-// A map and an initialisation that no run of one function brings together are in different functions of the program;
-// where one function leads to both but never in one row, it keeps them apart on purpose.
+// A map and an initialisation that no run of one function brings together are in different functions of the
+// program; where one function leads to both but never in one row, it keeps them apart on purpose.
 bool DeviceMaps::isReported(const Candidate &candidate, const std::set<Name> &initialisers) const {
   if (candidate.kind == LoaderKind::Weak && aroundLoaders.count(candidate.callee))
     return false;
@@ -350,8 +373,8 @@ std::vector<MapUnderDistributed> DeviceMaps::findings() const {
     MapUnderDistributed finding = candidate.finding;
     const bool isMet = !candidate.initialiser.empty();
     finding.level = isMet && !candidate.isPlacement ? Level::Definite : Level::Likely;
-    const Initialisation &initialisation = isMet ? initialisations.at(candidate.initialiser)
-                                                 : initialisations.begin()->second;
+    const Initialisation &initialisation =
+        isMet ? initialisations.at(candidate.initialiser) : initialisations.begin()->second;
     finding.initialised = initialisation.where;
     finding.initialiser = initialisation.name;
     result.push_back(std::move(finding));

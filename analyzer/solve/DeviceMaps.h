@@ -1,8 +1,8 @@
 //===- DeviceMaps.h - placement maps that meet distributed training -*- C++ -*-===//
 //
-// Watches every call the interpreter makes: which one gets a spread device_map, which one initialises distributed
-// training, and which one moves a layer over all devices of the machine. Both marks live in the row, so that a map that
-// is set only when there is one process never meets the process group of the others.
+// Watches every call the interpreter makes: which one gets a spread device_map, which one initialises
+// distributed training, and which one moves a layer over all devices of the machine. Both marks live in the
+// row, so that a map that is set only when there is one process never meets the process group of the others.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -52,9 +52,9 @@ private:
     MapUnderDistributed finding;
     LoaderKind kind = LoaderKind::None;
     Name callee;
-    bool isPlacement = false; ///< layers moved over the devices, no option
-    bool isLiteral = false;   ///< by device numbers written out
-    std::string initialiser;  ///< key of the initialisation it met in one row, or empty
+    bool isPlacement = false;           ///< layers moved over the devices, no option
+    bool isLiteral = false;             ///< by device numbers written out
+    std::string initialiser;            ///< key of the initialisation it met in one row, or empty
     std::vector<std::set<Name>> stacks; ///< functions active when it was met
   };
   struct Initialisation {
@@ -82,8 +82,8 @@ private:
   std::vector<Active> active;
   std::map<Location, Candidate> candidates;
   std::map<std::string, Initialisation> initialisations;
-  std::set<Name> initialising;   ///< functions with an initialisation of their own
-  std::set<Name> aroundLoaders;  ///< functions that a sure loader was reached in
+  std::set<Name> initialising;         ///< functions with an initialisation of their own
+  std::set<Name> aroundLoaders;        ///< functions that a sure loader was reached in
   std::map<std::string, Step> origins; ///< map text -> where it was put under such a key last
   std::map<Location, std::set<Term>> movedTo;
   struct LiteralMove {

@@ -21,7 +21,8 @@ std::string_view classOf(std::string_view name) {
 }
 
 bool isMaker(std::string_view callee) {
-  return isOneOf(callee, {"c10::make_intrusive", "std::make_shared", "std::make_unique", "std::allocate_shared"});
+  return isOneOf(callee,
+                 {"c10::make_intrusive", "std::make_shared", "std::make_unique", "std::allocate_shared"});
 }
 
 std::string initialiserIn(const Fact &fact) {
@@ -70,23 +71,26 @@ bool mayInitialise(const Program &program) {
         const bool isCall = fact.kind == FactKind::Call || fact.kind == FactKind::Construct;
         if (isCall && !initialiserIn(fact).empty())
           return true;
-        if (fact.kind == FactKind::Literal && fact.literal == LiteralKind::String && namesInit(fact.name.view()))
+        if (fact.kind == FactKind::Literal && fact.literal == LiteralKind::String &&
+            namesInit(fact.name.view()))
           return true;
       }
   return false;
 }
 
 bool runsPython(std::string_view callee) {
-  return isOneOf(callee, {"PyRun_SimpleString", "PyRun_SimpleStringFlags", "PyRun_String", "PyRun_StringFlags",
-                          "Py_CompileString", "Py_CompileStringFlags", "Py_CompileStringExFlags", "pybind11::exec",
-                          "pybind11::eval", "boost::python::exec", "boost::python::eval"});
+  return isOneOf(callee,
+                 {"PyRun_SimpleString", "PyRun_SimpleStringFlags", "PyRun_String", "PyRun_StringFlags",
+                  "Py_CompileString", "Py_CompileStringFlags", "Py_CompileStringExFlags", "pybind11::exec",
+                  "pybind11::eval", "boost::python::exec", "boost::python::eval"});
 }
 
 bool startsProgram(std::string_view callee) {
-  return isOneOf(callee, {"system", "std::system", "popen", "execl", "execlp", "execle", "execv", "execvp", "execve",
-                          "execvpe", "posix_spawn", "posix_spawnp", "boost::process::system", "boost::process::spawn",
-                          "boost::process::child::child", "g_spawn_command_line_sync", "g_spawn_command_line_async",
-                          "QProcess::start", "QProcess::execute"});
+  return isOneOf(callee,
+                 {"system", "std::system", "popen", "execl", "execlp", "execle", "execv", "execvp", "execve",
+                  "execvpe", "posix_spawn", "posix_spawnp", "boost::process::system", "boost::process::spawn",
+                  "boost::process::child::child", "g_spawn_command_line_sync", "g_spawn_command_line_async",
+                  "QProcess::start", "QProcess::execute"});
 }
 
 std::string textOfTerm(Term term) {

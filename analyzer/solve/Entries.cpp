@@ -14,7 +14,7 @@ public:
     std::vector<const Function *> mains, roots, rest;
     for (Name id : machine.program.order) {
       const Function *function = machine.program.function(id);
-      if (!function->hasBody || isGlobalInit(id))
+      if (!function->hasBody || isGlobalInit(id) || !usage.devicesMatter.count(id))
         continue;
       (function->isMain ? mains : usage.called.count(id) || function->isLambda ? rest : roots).push_back(function);
     }
@@ -97,7 +97,20 @@ private:
     return result;
   }
 
+  void release(Row &row, RootId heap, Term origin) {
+    Value module = row.store.get(heap);
+    for (const auto &[name, field] : module->fields)
+      if (hidden::isParameter(name) && is(field, ValueKind::Tensor) && field->placement.kind == PlacementKind::Cpu &&
+          !module->fields.count("@moved"))
+        module = withField(module, name,
+                           tensorValue(Placement::symbol(SymbolRole::Module, applyTerm("device of", {origin, intTerm(heap)}),
+                                                         "the module's device"),
+                                       field->rank, field->history));
+    row.store.set(heap, module);
+  }
+
   void forgetWritten(Row &row, RootId root, Term origin) {
+    std::vector<RootId> untouched;
     Value object = row.store.get(root);
     if (!object || !is(object, ValueKind::Record))
       return;
@@ -107,6 +120,13 @@ private:
       moveModule(machine, row, {root, nullptr}, placement, nullptr);
       object = row.store.get(root);
     }
+    // Modules its constructor made and did not move may be moved by whoever the object hands them to.
+    row.store.forEach([&](RootId heap, const Value &held) {
+      if (machine.memory.info(heap).kind == RootKind::Heap && is(held, ValueKind::Record))
+        untouched.push_back(heap);
+    });
+    for (RootId heap : untouched)
+      release(row, heap, origin);
     ValueData data = *object;
     data.origin = origin;
     data.function = "this";

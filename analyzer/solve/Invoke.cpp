@@ -124,6 +124,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
                          std::vector<Value> args) {
   auto giveUp = [&](const char *bound) {
     ++solution.stats.capsHit[bound];
+    havoc(row, callee, self, args);
     Outcomes outcomes;
     outcomes.push_back({std::move(row), unknownValue()});
     return outcomes;
@@ -132,9 +133,12 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     return giveUp("call depth");
   if (factsRun > bounds::factsPerEntry)
     return giveUp("facts run from one entry");
-  unsigned &activations = active[&callee];
+  const bool matters = usage.devicesMatter.count(callee.id) != 0;
+  const unsigned activations = active[&callee];
   // Deeper recursion adds nothing: what it returns is what the rounds above return.
-  if (activations >= bounds::recursionDepth) {
+  if (activations > 0 && !matters)
+    return giveUp("recursion without devices");
+  if (activations > 0 && (activations >= bounds::recursionDepth || reactivations >= bounds::recursionDepth)) {
     ++solution.stats.capsHit["recursion depth"];
     return {};
   }
@@ -148,10 +152,14 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   for (const Value &input : inputs)
     key = mix(key, input->hash);
   auto known = summaries.find(key);
+  const std::size_t conflictsBefore = definiteConflicts;
   Outcomes outcomes;
   if (known != summaries.end()) {
     outcomes = known->second;
   } else {
+    if (++contextsOf[&callee] > (matters ? bounds::contextsPerFunction : bounds::contextsWithoutDevices)) {
+      return giveUp(matters ? "contexts of one function" : "contexts of one function without devices");
+    }
     Row start = entry;
     for (std::uint32_t i = 0; i < callee.paramCount && i < callee.locals.size(); ++i) {
       Value value = i < args.size() ? args[i] : unknownValue();
@@ -160,8 +168,10 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
         value = unknownValue();
       start.store.set(memory.local(frame.depth, i, callee.locals[i]), std::move(value));
     }
-    ++activations;
+    ++active[&callee];
+    reactivations += activations > 0;
     outcomes = run(frame, std::move(start));
+    reactivations -= activations > 0;
     --active[&callee];
     std::vector<Row> rows;
     for (Outcome &outcome : outcomes) {
@@ -181,6 +191,14 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     if (active[&callee] == 0)
       summaries[key] = outcomes;
   }
+  // A call that always fails at a device ends its caller too; an entry goes on with what it does next.
+  if (outcomes.empty() && caller.depth == 0 && (definiteConflicts > conflictsBefore || failing.count(key))) {
+    failing.insert(key);
+    outcomes.push_back({std::move(row), unknownValue()});
+    return outcomes;
+  }
+  if (outcomes.empty() && definiteConflicts > conflictsBefore)
+    failing.insert(key);
   for (Outcome &outcome : outcomes)
     overlay(caller, row, entry, outcome);
   return outcomes;
@@ -247,15 +265,19 @@ const Function *Machine::resolveVirtual(const Row &row, const Fact &fact,
   return nullptr;
 }
 
-void Machine::havocArguments(Frame &frame, Row &row, const Fact &fact, const Function &callee) {
-  (void)frame;
-  const std::size_t first = fact.hasObject ? 1 : 0;
-  for (std::uint32_t i = 0; i < callee.paramCount && first + i < fact.operands.size(); ++i) {
-    const Variable &parameter = callee.locals[i];
-    Value value = registerOf(row, fact.operands[first + i].reg);
-    if (parameter.isReference && !parameter.isConst && is(value, ValueKind::Address))
-      memory.write(row, value->address, unknownValue());
-  }
+// A call that is not followed may have changed what it was handed by reference, and its object.
+void Machine::havoc(Row &row, const Function &callee, const Address &self, const std::vector<Value> &args) {
+  for (std::uint32_t i = 0; i < callee.paramCount && i < args.size() && i < callee.locals.size(); ++i)
+    if (callee.locals[i].isReference && !callee.locals[i].isConst && is(args[i], ValueKind::Address))
+      memory.write(row, args[i]->address, unknownValue());
+  if (self.valid() && !callee.isConst)
+    if (Value object = memory.read(row, self); is(object, ValueKind::Record)) {
+      ValueData data = *object;
+      for (auto &[name, field] : data.fields)
+        if (is(field, ValueKind::Tensor) || is(field, ValueKind::Scalar) || is(field, ValueKind::List))
+          field = unknownValue();
+      memory.write(row, self, makeValue(std::move(data)));
+    }
 }
 
 Outcomes Machine::callOverriders(Frame &frame, const Fact &fact, const Row &row,
@@ -358,13 +380,17 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
       return std::move(*outcomes);
   ++solution.stats.unknownCalls[fact.name.str()];
   if (callee)
-    havocArguments(frame, row, fact, *callee);
+    havoc(row, *callee, self, args);
   return call.done(unknownResult(call));
 }
 
 std::vector<Row> Machine::stepCall(Frame &frame, const Fact &fact, Row row) {
   std::vector<Row> rows;
   for (Outcome &outcome : evaluateCall(frame, row, fact)) {
+    // In an entry every operation is looked at; elsewhere a failed row ends here.
+    if (outcome.row.failed && frame.depth > 0)
+      continue;
+    outcome.row.failed = false;
     setRegister(outcome.row, fact.result, std::move(outcome.result));
     rows.push_back(std::move(outcome.row));
   }

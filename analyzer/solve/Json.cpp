@@ -1,7 +1,7 @@
 //===- Json.cpp - nlohmann::json ------------------------------------===//
 //
-// Objects are records with "[key]" fields, arrays are lists, leaves are scalars, and null is null. Text that is known
-// is parsed; what comes from a file is unknown.
+// Objects are records with "[key]" fields, arrays are lists, leaves are scalars, and null is null. Text that
+// is known is parsed; what comes from a file is unknown.
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/Config.h"
@@ -19,7 +19,9 @@ constexpr std::string_view classPrefix = "nlohmann::basic_json::";
 bool isOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
 }
-bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool startsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 
 Value valueOf(const nlohmann::json &json) {
   if (json.is_object()) {
@@ -44,16 +46,9 @@ Value valueOf(const nlohmann::json &json) {
 }
 
 Value parsed(const std::string &text) {
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
+  const auto json =
+      nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
   return json.is_discarded() ? unknownValue() : valueOf(json);
-}
-
-// A braced list arrives as a list whose one element is the array behind it.
-const Value &unwrapped(const Value &list) {
-  const bool isWrapper = is(list, ValueKind::List) && startsWith(list->type.view(), "std::initializer_list") &&
-                         list->elements.size() == 1 && is(list->elements[0], ValueKind::List) &&
-                         !list->elements[0]->type.empty() && list->elements[0]->type.view().back() == ']';
-  return isWrapper ? list->elements[0] : list;
 }
 
 bool isPair(const Value &value) {
@@ -62,8 +57,7 @@ bool isPair(const Value &value) {
 }
 
 // {{"a", 1}, {"b", 2}} is an object, any other list an array.
-Value fromList(const Value &braced) {
-  const Value &list = unwrapped(braced);
+Value fromList(const Value &list) {
   if (!is(list, ValueKind::List) || isSummary(list))
     return unknownValue();
   if (list->elements.empty() || !std::all_of(list->elements.begin(), list->elements.end(), isPair))
@@ -74,6 +68,24 @@ Value fromList(const Value &braced) {
   return recordValue(jsonType, std::move(fields));
 }
 
+// Objects and standard maps keep the same entries; a map's are pairs of key and value.
+Value asMap(const Value &json, Name type) {
+  std::map<Name, Value> fields;
+  for (const auto &[name, entry] : json->fields) {
+    const Value key = scalarValue(textTerm(Name(keyOfField(name.view()))));
+    fields[name] =
+        recordValue("std::pair", {{"first", key}, {"key", key}, {"second", entry}, {"value", entry}});
+  }
+  return recordValue(type, std::move(fields));
+}
+
+Value fromMap(const Value &map) {
+  std::map<Name, Value> fields;
+  for (const auto &[name, entry] : map->fields)
+    fields[name] = entryValue(entry);
+  return recordValue(jsonType, std::move(fields));
+}
+
 bool isKnownObject(const Value &json) { return is(json, ValueKind::Record) && !json->origin; }
 
 // The user's from_json(const json &, T &), as get<T>() calls it.
@@ -81,7 +93,8 @@ const Function *converter(const Machine &machine, Name type) {
   for (Name id : machine.program.order) {
     const Function *function = machine.program.function(id);
     const std::string_view name = function->name.view();
-    const bool named = name == "from_json" || (name.size() > 11 && name.substr(name.size() - 11) == "::from_json");
+    const bool named =
+        name == "from_json" || (name.size() > 11 && name.substr(name.size() - 11) == "::from_json");
     if (named && function->hasBody && function->paramCount == 2 && function->locals[1].type == type)
       return function;
   }
@@ -93,6 +106,8 @@ Outcomes convert(Call &call, Name type) {
   Value json = call.object();
   const Function *function = machine.types.isProject(type) ? converter(machine, type) : nullptr;
   if (!function) {
+    if (isKnownObject(json) && machine.types.classOf(type) == TypeClass::Map)
+      return call.done(asMap(json, type));
     const bool plain = !is(json, ValueKind::Unknown) && !machine.types.isProject(type);
     return call.done(plain ? json : machine.unknownResult(call));
   }
@@ -117,7 +132,8 @@ Outcomes entry(Call &call) {
     return call.done(unknownValue());
   const Address at = text ? where.field(entryField(text->view())) : where.element(term);
   // operator[] of an object that lacks the key makes a null.
-  const bool isNew = text && (is(json, ValueKind::Null) || isKnownObject(json)) && !json->fields.count(at.path->field);
+  const bool isNew =
+      text && (is(json, ValueKind::Null) || isKnownObject(json)) && !json->fields.count(at.path->field);
   if (isNew)
     call.machine.memory.write(call.row, at, nullValue());
   return call.done(addressValue(at));
@@ -131,7 +147,8 @@ Outcomes valueOrDefault(Call &call) {
   auto found = json->fields.find(entryField(*key));
   if (found != json->fields.end())
     return call.done(found->second);
-  return call.done(isKnownObject(json) && call.argCount() > 1 ? call.arg(1) : call.machine.unknownResult(call));
+  return call.done(isKnownObject(json) && call.argCount() > 1 ? call.arg(1)
+                                                              : call.machine.unknownResult(call));
 }
 
 std::optional<Outcomes> answer(Call &call, std::string_view method) {
@@ -171,12 +188,13 @@ std::optional<Outcomes> change(Call &call, std::string_view method) {
   if (method == "erase" && key && is(json, ValueKind::Record))
     return write(withoutField(json, entryField(*key)));
   if (method == "emplace" && key && call.argCount() == 2)
-    return write(withField(is(json, ValueKind::Record) ? json : recordValue(jsonType), entryField(*key), call.arg(1)));
+    return write(
+        withField(is(json, ValueKind::Record) ? json : recordValue(jsonType), entryField(*key), call.arg(1)));
   if ((method == "update" || method == "merge_patch") && is(call.arg(0), ValueKind::Record)) {
     Value merged = is(json, ValueKind::Record) ? json : recordValue(jsonType);
     for (const auto &[name, field] : call.arg(0)->fields)
       merged = method == "merge_patch" && is(field, ValueKind::Null) ? withoutField(merged, name)
-                                                                       : withField(merged, name, field);
+                                                                     : withField(merged, name, field);
     return write(merged);
   }
   return std::nullopt;
@@ -228,7 +246,9 @@ std::optional<Value> constructJson(Call &call, Name type, const std::vector<Valu
     return nullValue();
   if (is(args[0], ValueKind::List) && startsWith(args[0]->type.view(), "std::initializer_list"))
     return fromList(args[0]);
-  return args[0];
+  const bool isMap = is(args[0], ValueKind::Record) &&
+                     call.machine.types.classOf(args[0]->type) == TypeClass::Map && !args[0]->origin;
+  return isMap ? fromMap(args[0]) : args[0];
 }
 
 } // namespace devicetidy

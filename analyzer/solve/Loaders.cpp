@@ -2,7 +2,6 @@
 
 #include "analyzer/solve/Config.h"
 #include "analyzer/solve/Distributed.h"
-#include "analyzer/solve/MapText.h"
 
 #include <algorithm>
 #include <cctype>
@@ -25,30 +24,35 @@ bool hasWord(const std::string &lowered, std::initializer_list<std::string_view>
 
 std::string lowered(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
   return result;
 }
 
 bool namesLoading(const std::string &name) {
-  return hasWord(name, {"load", "pretrained", "dispatch", "build", "create", "make", "construct", "instantiate",
-                        "restore", "initmodel", "init_model", "setupmodel", "setup_model", "getmodel", "get_model",
-                        "preparemodel", "prepare_model", "open"});
+  return hasWord(name, {"load", "pretrained", "dispatch", "build", "create", "make", "construct",
+                        "instantiate", "restore", "initmodel", "init_model", "setupmodel", "setup_model",
+                        "getmodel", "get_model", "preparemodel", "prepare_model", "open"});
 }
 
 bool namesModel(const std::string &name) {
-  return hasWord(name, {"model", "pretrained", "checkpoint", "weights", "network", "llm", "transformer", "backbone"});
+  return hasWord(
+      name, {"model", "pretrained", "checkpoint", "weights", "network", "llm", "transformer", "backbone"});
 }
 
 // Python methods of dictionaries and of reporting that get a device_map without loading anything.
 bool isBookkeeping(std::string_view method) {
-  return isOneOf(method, {"update", "pop", "get", "setdefault", "__setitem__", "items", "keys", "values", "print",
-                          "format", "join", "append", "info", "debug", "warning", "error", "dumps", "dump", "dict",
-                          "len", "str", "repr", "isinstance", "copy", "deepcopy"});
+  return isOneOf(method, {"update",  "pop",        "get",    "setdefault", "__setitem__", "items", "keys",
+                          "values",  "print",      "format", "join",       "append",      "info",  "debug",
+                          "warning", "error",      "dumps",  "dump",       "dict",        "len",   "str",
+                          "repr",    "isinstance", "copy",   "deepcopy"});
 }
 
-LoaderKind pythonKind(const Call &call, const std::string &path) {
-  (void)call;
-  return isBookkeeping(std::string_view(path).substr(path.rfind('.') + 1)) ? LoaderKind::None : LoaderKind::Strong;
+bool isMaker(std::string_view callee) { return isOneOf(callee, {"std::make_shared", "std::make_unique"}); }
+
+LoaderKind pythonKind(const std::string &path) {
+  return isBookkeeping(std::string_view(path).substr(path.rfind('.') + 1)) ? LoaderKind::None
+                                                                           : LoaderKind::Strong;
 }
 
 } // namespace
@@ -77,8 +81,17 @@ bool Loaders::holdsModules(Name id, int depth) {
 
 std::string Loaders::nameOf(const Call &call) {
   if (std::string path = pythonCallee(call); !path.empty() && path != "?")
-    return path;
-  return call.fact.kind == FactKind::Construct ? call.fact.type.str() : call.fact.name.str();
+    return path.substr(0, 2) == "?." ? path.substr(2) : path;
+  if (call.fact.kind == FactKind::Construct)
+    return call.fact.type.str();
+  const std::string_view name = call.fact.name.view();
+  if (isMaker(name) && !call.fact.templateTypes.empty())
+    return call.fact.templateTypes[0].str();
+  // PyRun_SimpleString is a macro over PyRun_SimpleStringFlags.
+  constexpr std::string_view suffix = "Flags";
+  const bool isWrapped =
+      runsPython(name) && name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix;
+  return std::string(isWrapped ? name.substr(0, name.size() - suffix.size()) : name);
 }
 
 LoaderKind Loaders::kindOf(const Call &call) {
@@ -88,14 +101,14 @@ LoaderKind Loaders::kindOf(const Call &call) {
   if (runsPython(callee) || startsProgram(callee))
     return LoaderKind::Strong;
   if (std::string path = pythonCallee(call); !path.empty())
-    return pythonKind(call, path);
+    return pythonKind(path);
   if (fact.kind == FactKind::Construct) {
     if (machine.types.isModule(fact.type) || machine.types.classOf(fact.type) == TypeClass::Holder)
       return LoaderKind::Strong;
     return machine.types.isProject(fact.type) && holdsModules(fact.type, maxDepth) ? LoaderKind::Weak
                                                                                    : LoaderKind::None;
   }
-  const bool makes = isOneOf(callee, {"std::make_shared", "std::make_unique"});
+  const bool makes = isMaker(callee);
   const bool isProject = !fact.target.empty() && machine.program.function(fact.target);
   const std::string_view last = lastPart(callee);
   if (models::isDistributed(last, "loader"))
@@ -104,18 +117,20 @@ LoaderKind Loaders::kindOf(const Call &call) {
   if (!makes && !isProject)
     return LoaderKind::None;
   const std::string name = lowered(last);
-  const bool modules = holdsModules(fact.type, maxDepth) || hasWord(lowered(fact.type.view()), {"model", "network"});
+  const bool modules =
+      holdsModules(fact.type, maxDepth) || hasWord(lowered(fact.type.view()), {"model", "network"});
   if (makes)
     return modules ? (machine.types.isModule(fact.templateTypes.empty() ? Name() : fact.templateTypes[0])
                           ? LoaderKind::Strong
                           : LoaderKind::Weak)
                    : LoaderKind::None;
-  const bool isPlan = hasWord(lowered(fact.type.view()), {"config", "option", "argument", "setting", "basic_string"});
+  const bool isPlan =
+      hasWord(lowered(fact.type.view()), {"config", "option", "argument", "setting", "basic_string"});
   if (namesLoading(name) && !isPlan) {
     if (modules || namesModel(name))
       return LoaderKind::Strong;
-    if (fact.hasObject && (holdsModules(fact.operands[0].type, maxDepth) ||
-                           namesModel(lowered(fact.operands[0].type.view()))))
+    if (fact.hasObject &&
+        (holdsModules(fact.operands[0].type, maxDepth) || namesModel(lowered(fact.operands[0].type.view()))))
       return LoaderKind::Strong;
   }
   return modules && !isPlan ? LoaderKind::Weak : LoaderKind::None;

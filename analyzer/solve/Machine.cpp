@@ -51,14 +51,14 @@ struct Machine::BlockState {
   std::vector<Row> pending;
   std::set<std::uint64_t> seen;
   std::size_t visits = 0;
-  std::optional<Row> joined;
+  std::vector<std::pair<std::uint64_t, Row>> joined; ///< by the digest of their placements
 };
 
-Machine::Machine(const Program &program, const SolveOptions &options, Solution &solution)
+Machine::Machine(const Program &program, const SolveOptions &options, Solution &solution, const Usage &usage)
     : program(program),
       version{options.torchMajor ? options.torchMajor : (program.torchMajor ? program.torchMajor : 2),
               options.torchMajor ? options.torchMinor : (program.torchMajor ? program.torchMinor : 6)},
-      types(program), memory(types), solution(solution) {}
+      types(program), memory(types), solution(solution), usage(usage) {}
 
 const std::vector<BlockId> &Machine::order(const Function &function) {
   std::vector<BlockId> &position = orders[&function];
@@ -171,15 +171,21 @@ void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, Block
       varyLoop(frame, id, row);
   solution.stats.rowsJoined += mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi);
   const std::size_t patience = unrolled ? 8 * bounds::visitsBeforeWidening : bounds::visitsBeforeWidening;
-  if ((block.isLoopHead && state.visits > patience) || state.visits > bounds::visitsPerBlock) {
-    Row joined = state.joined ? *state.joined : rows.front();
-    for (const Row &row : rows)
-      joined = joinRows(joined, row, phi);
-    state.joined = joined;
-    rows = {std::move(joined)};
-  } else if (block.isLoopHead && !rows.empty()) {
-    state.joined = state.joined ? joinRows(*state.joined, rows.front(), phi) : rows.front();
-  }
+  // Rows that still differ after some rounds are joined: with a row of the same placements where there is one (what
+  // counts rounds becomes unknown), with any row otherwise.
+  if ((block.isLoopHead && state.visits > patience) || state.visits > bounds::visitsPerBlock)
+    for (Row &row : rows) {
+      const std::uint64_t places = row.placeDigest();
+      auto same = std::find_if(state.joined.begin(), state.joined.end(),
+                               [&](const auto &entry) { return entry.first == places; });
+      if (same == state.joined.end() && state.joined.size() < bounds::rowsPerOutcome) {
+        state.joined.emplace_back(places, row);
+        continue;
+      }
+      Row &target = same == state.joined.end() ? state.joined.front().second : same->second;
+      target = joinRows(target, row, phi);
+      row = target;
+    }
   rows.erase(std::remove_if(rows.begin(), rows.end(),
                             [&](const Row &row) { return !state.seen.insert(row.digest()).second; }),
              rows.end());
@@ -227,6 +233,24 @@ Outcomes Machine::run(Frame &frame, Row row) {
   return outcomes;
 }
 
+namespace {
+
+// Can this fact end in a catch clause? Assignments, accessors and the standard library's plumbing are taken not to throw.
+bool mayThrow(const Fact &fact) {
+  if (fact.kind != FactKind::Call && fact.kind != FactKind::Construct)
+    return false;
+  if (!fact.target.empty())
+    return true;
+  const std::string_view name = fact.name.view();
+  const std::string_view last = name.substr(name.rfind(':') == std::string_view::npos ? 0 : name.rfind(':') + 1);
+  if (last == "operator=" || name.substr(0, 5) == "std::" || name.substr(0, 5) == "c10::" || name.substr(0, 2) == "__")
+    return false;
+  const models::Op *op = models::atenOp(last, {2, 6});
+  return !(op && op->rule == models::Rule::Host);
+}
+
+} // namespace
+
 void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vector<BlockState> &states,
                        Outcomes &outcomes) {
   const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
@@ -238,9 +262,10 @@ void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vec
     thrown.registers.clear();
     states[static_cast<std::size_t>(block.handler)].pending.push_back(std::move(thrown));
   };
-  for (const Row &row : rows)
-    reachHandler(row);
   for (const Fact &fact : block.facts) {
+    if (mayThrow(fact))
+      for (const Row &row : rows)
+        reachHandler(row);
     std::vector<Row> next;
     for (Row &row : rows) {
       ++factsRun;
@@ -250,9 +275,6 @@ void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vec
     rows = std::move(next);
     if (rows.size() > bounds::rowsPerBlock)
       solution.stats.rowsJoined += mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi);
-    if (fact.kind == FactKind::Call || fact.kind == FactKind::Construct)
-      for (const Row &row : rows)
-        reachHandler(row);
     if (rows.empty())
       return;
   }
@@ -267,6 +289,12 @@ Value terminatorValue(const Row &row, const Operand &operand) {
   if (operand.reg == NoReg || reg >= row.registers.size() || !row.registers[reg])
     return unknownValue();
   return row.registers[reg];
+}
+
+// Is `term` for sure something else than a truth value?
+bool isNumber(Term term) {
+  static const std::set<Name> operators = {"rank", "+", "-", "*", "/", "%", "<<", ">>", "size"};
+  return term->kind == TermKind::Apply && operators.count(term->name);
 }
 
 // A condition as a term; null when nothing is known about it.
@@ -312,6 +340,9 @@ void Machine::finishBlock(Frame &frame, const Block &block, Row row, std::vector
   }
   case TerminatorKind::Branch: {
     Term condition = conditionTerm(value);
+    // A number, or the text of the rank, as a condition: that it is not zero says nothing more of its value.
+    if (condition && isNumber(condition))
+      condition = applyTerm("!=", {condition, intTerm(0)});
     if (condition)
       condition = row.resolve(condition);
     const auto constant = condition ? constantOf(condition) : std::nullopt;

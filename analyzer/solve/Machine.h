@@ -10,6 +10,7 @@
 #include "analyzer/models/Models.h"
 #include "analyzer/solve/Memory.h"
 #include "analyzer/solve/Solve.h"
+#include "analyzer/solve/Usage.h"
 
 #include <deque>
 #include <optional>
@@ -24,12 +25,15 @@ constexpr std::size_t rowsPerBlock = 12;      ///< rows kept apart at one point
 constexpr std::size_t rowsBeforeScalarsMerge = 4;
 constexpr std::size_t rowsPerOutcome = 6;     ///< rows a call may return
 constexpr unsigned callDepth = 24;
-constexpr unsigned recursionDepth = 3;        ///< activations of one function at a time
+constexpr unsigned recursionDepth = 3;        ///< calls under way, of one function or in all, that are recursive
+constexpr unsigned contextsPerFunction = 300; ///< entries one function is run for
+constexpr unsigned contextsWithoutDevices = 12; ///< the same for functions that handle no tensor, module or device
 constexpr std::int64_t unrolledTrips = 4;     ///< constant loops up to this are run round by round
 constexpr std::size_t visitsBeforeWidening = 5;
 constexpr std::size_t visitsPerBlock = 400;
 constexpr std::size_t forksPerRead = 4;       ///< alternatives of one element that are followed
-constexpr std::size_t factsPerEntry = 3000000; ///< facts run from one entry point
+constexpr std::size_t unrolledElements = 8;  ///< lists up to this are run element by element by range-for
+constexpr std::size_t factsPerEntry = 1000000; ///< facts run from one entry point
 } // namespace bounds
 
 /// Copy number of the heap object that stands for all objects a loop makes at one site.
@@ -94,7 +98,7 @@ struct TensorUse {
 
 class Machine {
 public:
-  Machine(const Program &program, const SolveOptions &options, Solution &solution);
+  Machine(const Program &program, const SolveOptions &options, Solution &solution, const Usage &usage);
 
   /// Runs `function` from `row` with its parameters bound; the rows it returns in.
   Outcomes run(Frame &frame, Row row);
@@ -110,7 +114,8 @@ public:
   /// A fresh heap object of `type`.
   Address allocate(Row &row, const Frame &frame, const Fact &fact, Name type);
 
-  /// Tensors of `uses` must share a device; records a Conflict when they need not. Returns their common placement.
+  /// Tensors of `uses` must share a device; records a Conflict when they need not. Returns their common placement; a
+  /// definite conflict marks the row as failed: the operation throws, nothing after it runs.
   struct Requirement {
     std::string operation;
     bool isLoss = false;
@@ -140,6 +145,7 @@ public:
   Types types;
   Memory memory;
   Solution &solution;
+  const Usage &usage;
   /// The entry being run may be called with any device made current by its caller.
   bool currentDeviceIsOpen = false;
   bool reportLatent = false;
@@ -147,6 +153,7 @@ public:
   std::set<const Function *> entered;
   std::map<Name, Step> movedClasses; ///< project module class -> where and to which device one was moved first
   std::size_t factsRun = 0;
+  std::size_t definiteConflicts = 0; ///< operations that fail for certain, met so far
 
 private:
   friend struct Call;
@@ -165,14 +172,16 @@ private:
   const Function *resolveVirtual(const Row &row, const Fact &fact, std::vector<const Function *> &candidates) const;
   Outcomes callOverriders(Frame &frame, const Fact &fact, const Row &row,
                           const std::vector<const Function *> &candidates, const std::vector<Value> &args);
-  void havocArguments(Frame &frame, Row &row, const Fact &fact, const Function &callee);
+  void havoc(Row &row, const Function &callee, const Address &self, const std::vector<Value> &args);
   const Function *selectConstructor(const Type &type, const std::vector<Argument> &args) const;
   Value defaultObject(Name type) const;
   Row restrict(const Row &row, const std::vector<Value> &roots) const;
   void overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome);
 
   std::unordered_map<std::uint64_t, Outcomes> summaries;
-  std::unordered_map<const Function *, unsigned> active;
+  std::set<std::uint64_t> failing; ///< summaries without an outcome because a device conflict ends every way
+  std::unordered_map<const Function *, unsigned> active, contextsOf;
+  unsigned reactivations = 0; ///< calls under way of functions that were under way already
   std::unordered_map<const Function *, std::vector<BlockId>> orders, heads;
   const std::vector<BlockId> &order(const Function &function);
 };

@@ -60,7 +60,8 @@ std::size_t skipSpace(std::string_view text, std::size_t at) {
   return at;
 }
 
-// Where the value begins after a key that ends at `at`: behind `=`, `:`, `,`, or a blank after a command-line option.
+// Where the value begins after a key that ends at `at`: behind `=`, `:`, `,`, or a blank after a command-line
+// option.
 std::size_t valueStart(std::string_view text, std::size_t at, bool isOption) {
   while (at < text.size() && (text[at] == '"' || text[at] == '\'' || text[at] == '\\' || text[at] == ']'))
     ++at;
@@ -185,13 +186,15 @@ std::string_view launcherIn(std::string_view text) {
     std::size_t before = start;
     while (before > 0 && isSpace(text[before - 1]))
       --before;
-    const std::size_t previous = before == 0 ? std::string_view::npos : text.find_last_of(" \t\n", before - 1);
-    const std::string_view last = text.substr(previous == std::string_view::npos ? 0 : previous + 1,
-                                              before - (previous == std::string_view::npos ? 0 : previous + 1));
-    const bool isCommand = last.empty() || std::string_view(";&|(\"'").find(last.back()) != std::string_view::npos ||
-                           last == "-m" || last == "-c" || last == "exec" || last == "nohup" || last == "sudo" ||
-                           last == "env" || last == "time" || last == "srun" ||
-                           last.find('=') != std::string_view::npos;
+    const std::size_t previous =
+        before == 0 ? std::string_view::npos : text.find_last_of(" \t\n", before - 1);
+    const std::string_view last =
+        text.substr(previous == std::string_view::npos ? 0 : previous + 1,
+                    before - (previous == std::string_view::npos ? 0 : previous + 1));
+    const bool isCommand =
+        last.empty() || std::string_view(";&|(\"'").find(last.back()) != std::string_view::npos ||
+        last == "-m" || last == "-c" || last == "exec" || last == "nohup" || last == "sudo" ||
+        last == "env" || last == "time" || last == "srun" || last.find('=') != std::string_view::npos;
     if (isCommand)
       return name;
   }

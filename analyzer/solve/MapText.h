@@ -1,6 +1,7 @@
 //===- MapText.h - device maps and launchers in text ------------*- C++ -*-===//
 //
-// Options reach loaders as text too: Python source, JSON and YAML, command lines. Nothing here knows of the solver.
+// Options reach loaders as text too: Python source, JSON and YAML, command lines. Nothing here knows of the
+// solver.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

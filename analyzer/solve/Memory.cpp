@@ -10,6 +10,10 @@ const Name &parameters() {
   static const Name name("@own");
   return name;
 }
+const Name &children() {
+  static const Name name("@children");
+  return name;
+}
 std::string parameter(Name name) { return "@p:" + name.str(); }
 std::string submodule(Name name) { return "@m:" + name.str(); }
 bool isParameter(Name field) { return field == parameters() || field.view().substr(0, 3) == "@p:"; }

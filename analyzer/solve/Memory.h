@@ -18,6 +18,7 @@ namespace devicetidy {
 /// Hidden fields of module records.
 namespace hidden {
 const Name &parameters();            ///< "@own": the parameters of a torch::nn module, as one tensor
+const Name &children();              ///< "@children": the modules a container module holds, in order
 std::string parameter(Name name);    ///< "@p:name": a tensor that is registered under `name`
 std::string submodule(Name name);    ///< "@m:name": address of the module that is registered under `name`
 bool isParameter(Name field);

@@ -165,22 +165,22 @@ Value builtinModule(Call &call, Name type, const std::string &module, const std:
   return recordValue(type, std::move(fields));
 }
 
-// Children of Sequential and ModuleList in order.
-const Name childrenField("@children");
-
 void appendChild(Call &call, const Address &container, const Address &child, const std::string &name) {
   if (!child.valid() || !container.valid())
     return;
-  Value children = call.machine.memory.read(call.row, container.field(childrenField));
+  Value children = call.machine.memory.read(call.row, container.field(hidden::children()));
   std::vector<Value> list = is(children, ValueKind::List) ? children->elements : std::vector<Value>();
-  if (is(children, ValueKind::List) && isSummary(children)) {
-    std::vector<Value> alternatives = children->summary;
-    alternatives.push_back(addressValue(child));
-    setField(call, container, childrenField, summaryList({}, std::move(alternatives)));
+  const bool anyRound = call.machine.roundOf(call.frame, call.row) != nullptr;
+  if (anyRound || (is(children, ValueKind::List) && isSummary(children))) {
+    std::vector<Value> alternatives = list;
+    if (is(children, ValueKind::List))
+      alternatives.insert(alternatives.end(), children->summary.begin(), children->summary.end());
+    alternatives.push_back(anyRound ? generalise(addressValue(child)) : addressValue(child));
+    setField(call, container, hidden::children(), summaryList({}, std::move(alternatives)));
   } else {
     const std::string key = name.empty() ? std::to_string(list.size()) : name;
     list.push_back(addressValue(child));
-    setField(call, container, childrenField, listValue({}, std::move(list)));
+    setField(call, container, hidden::children(), listValue({}, std::move(list)));
     setField(call, container, hidden::submodule(key), addressValue(child));
     return;
   }
@@ -199,7 +199,7 @@ Address childModule(Call &call, const Argument &arg) {
 }
 
 Outcomes forwardSequential(Call &call, const Address &module, std::vector<Argument> args) {
-  Value children = call.machine.memory.read(call.row, module.field(childrenField));
+  Value children = call.machine.memory.read(call.row, module.field(hidden::children()));
   if (!is(children, ValueKind::List) || isSummary(children))
     return call.done(unknownValue());
   std::vector<Outcome> current;
@@ -342,11 +342,11 @@ std::optional<Outcomes> modelContainerModule(Call &call, std::string_view method
     appendChild(call, self, childModule(call, call.forwarded(last)), name);
     return call.done(unknownValue());
   }
-  Value children = call.machine.memory.read(call.row, self.field(childrenField));
+  Value children = call.machine.memory.read(call.row, self.field(hidden::children()));
   if (method == "operator[]" || method == "ptr" || method == "at") {
     Value index = call.argCount() ? call.arg(0) : unknownValue();
     if (is(index, ValueKind::Scalar) && is(children, ValueKind::List)) {
-      Value element = call.machine.memory.read(call.row, self.field(childrenField).element(call.row.resolve(index->term)));
+      Value element = call.machine.memory.read(call.row, self.field(hidden::children()).element(call.row.resolve(index->term)));
       if (!is(element, ValueKind::Address))
         return call.done(unknownValue());
       if (method == "at" || !call.fact.resultIsAddress)

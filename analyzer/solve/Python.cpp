@@ -1,7 +1,7 @@
 //===- Python.cpp - embedded Python: pybind11 and the C interface -----===//
 //
-// A Python object is a record: "@path" is the dotted path it was reached by, "@base" the object whose attribute it is.
-// Dictionaries, keyword arguments and `"key"_a = value` are records of "[key]" fields.
+// A Python object is a record: "@path" is the dotted path it was reached by, "@base" the object whose
+// attribute it is. Dictionaries, keyword arguments and `"key"_a = value` are records of "[key]" fields.
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/Config.h"
@@ -17,7 +17,9 @@ const Name objectType("pybind11::object");
 bool isOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
 }
-bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool startsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 std::string_view lastPart(std::string_view name) {
   const std::size_t colon = name.rfind("::");
   return colon == std::string_view::npos ? name : name.substr(colon + 2);
@@ -45,7 +47,8 @@ Value looked(const Call &call, const Value &object) {
 }
 
 // obj.attr("name") and obj["key"]: a record that remembers where an assignment goes.
-Outcomes access(Call &call, const Value &object, const Address &where, bool isAttribute, const std::string &key) {
+Outcomes access(Call &call, const Value &object, const Address &where, bool isAttribute,
+                const std::string &key) {
   std::map<Name, Value> fields;
   if (isAttribute)
     fields[pathField] = scalarValue(textTerm(Name(pathOf(looked(call, object)) + "." + key)));
@@ -68,7 +71,8 @@ Value mergedEntries(Value into, const Value &from) {
 std::optional<Outcomes> dictionaryMethod(Call &call, const std::string &path) {
   auto base = call.object()->fields.find(baseField);
   const std::string_view method = std::string_view(path).substr(path.rfind('.') + 1);
-  if (base == call.object()->fields.end() || !isOneOf(method, {"update", "pop", "setdefault", "__setitem__", "clear"}))
+  if (base == call.object()->fields.end() ||
+      !isOneOf(method, {"update", "pop", "setdefault", "__setitem__", "clear"}))
     return std::nullopt;
   const Address where = base->second->address;
   Value dictionary = call.machine.memory.read(call.row, where);
@@ -82,7 +86,8 @@ std::optional<Outcomes> dictionaryMethod(Call &call, const std::string &path) {
     dictionary = recordValue(objectType);
   else if (method == "pop" && key)
     dictionary = withoutField(dictionary, entryField(*key));
-  else if (key && call.argCount() > 1 && (method != "setdefault" || !dictionary->fields.count(entryField(*key))))
+  else if (key && call.argCount() > 1 &&
+           (method != "setdefault" || !dictionary->fields.count(entryField(*key))))
     dictionary = withField(dictionary, entryField(*key), call.arg(1));
   call.machine.memory.write(call.row, where, dictionary);
   return call.done(unknownValue());
@@ -92,7 +97,8 @@ std::optional<Outcomes> objectMethod(Call &call, std::string_view method) {
   Value object = call.object();
   if (method == "attr" || method == "operator[]") {
     std::optional<std::string> key = textArgument(call, 0);
-    return key ? access(call, object, call.objectAddress(), method == "attr", *key) : call.done(unknownValue());
+    return key ? access(call, object, call.objectAddress(), method == "attr", *key)
+               : call.done(unknownValue());
   }
   if (method == "operator*") // *args, and **kwargs in two steps
     return call.done(looked(call, object));
@@ -126,10 +132,12 @@ std::optional<Outcomes> modelPybind(Call &call, std::string_view name) {
     std::optional<Name> text;
     if (key != call.object()->fields.end() && is(key->second, ValueKind::Scalar))
       text = textOf(key->second->term);
-    return call.done(text ? recordValue("pybind11::arg_v", {{entryField(text->view()), looked(call, call.arg(0))}})
-                          : unknownValue());
+    return call.done(
+        text ? recordValue("pybind11::arg_v", {{entryField(text->view()), looked(call, call.arg(0))}})
+             : unknownValue());
   }
-  if (name == "pybind11::cast" || name == "pybind11::reinterpret_borrow" || name == "pybind11::reinterpret_steal")
+  if (name == "pybind11::cast" || name == "pybind11::reinterpret_borrow" ||
+      name == "pybind11::reinterpret_steal")
     return call.done(call.argCount() ? call.arg(0) : unknownValue());
   if (name == "pybind11::detail::accessor::operator=") {
     auto item = call.object()->fields.find(itemField);
@@ -184,7 +192,8 @@ std::optional<Outcomes> modelInterface(Call &call, std::string_view name) {
     std::optional<std::string> text = textArgument(call, name == "PyImport_ImportModule" ? 0 : 1);
     if (!text)
       return call.done(unknownValue());
-    return call.done(pathValue(name == "PyImport_ImportModule" ? *text : pathOf(call.operand(0)) + "." + *text));
+    return call.done(
+        pathValue(name == "PyImport_ImportModule" ? *text : pathOf(call.operand(0)) + "." + *text));
   }
   return std::nullopt;
 }
@@ -199,8 +208,9 @@ std::string pythonCallee(const Call &call) {
     std::optional<std::string> method = textArgument(call, 1);
     return pathOf(call.operand(0)) + "." + (method ? *method : "?");
   }
-  return startsWith(name, "PyObject_Call") || startsWith(name, "PyObject_Vectorcall") ? pathOf(call.operand(0))
-                                                                                      : std::string();
+  return startsWith(name, "PyObject_Call") || startsWith(name, "PyObject_Vectorcall")
+             ? pathOf(call.operand(0))
+             : std::string();
 }
 
 std::optional<Outcomes> modelPython(Call &call) {

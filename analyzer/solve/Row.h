@@ -31,6 +31,7 @@ struct Row {
   /// Loops that are run once for "any round": loop head -> index of the round. What is made inside such a loop is an
   /// array over that index.
   std::map<std::int32_t, Term> rounds;
+  bool failed = false; ///< a device conflict has thrown on this row
   bool expressionEnded = false; ///< the registers are dead and go with the next write
   Term currentDevice = currentCudaIndex(); ///< what `kCUDA` without an index means here
 

@@ -18,6 +18,17 @@ const Step *decidingStep(const PlacedOperand &operand) {
   return operand.witness.empty() ? nullptr : &operand.witness.back();
 }
 
+// Were the two operations run in one function, or one in a function that (indirectly) called the other's?
+bool onOnePath(const Conflict &a, const Conflict &b) {
+  if (a.functionId == b.functionId)
+    return true;
+  const auto &shorter = a.callers.size() < b.callers.size() ? a.callers : b.callers;
+  const auto &longer = a.callers.size() < b.callers.size() ? b.callers : a.callers;
+  return shorter.size() != longer.size() &&
+         std::equal(shorter.rbegin(), shorter.rend(), longer.rbegin(),
+                    [](const CallSite &x, const CallSite &y) { return x.where == y.where; });
+}
+
 // One finding per operation, the surest; then one per root cause in a function: a tensor left behind is reported where
 // it first meets another device.
 void keepRootCauses(std::vector<Conflict> &conflicts) {
@@ -30,13 +41,17 @@ void keepRootCauses(std::vector<Conflict> &conflicts) {
     else if (conflict.level < kept[entry->second].level)
       kept[entry->second] = std::move(conflict);
   }
-  std::set<std::tuple<std::string, Location, Level>> causes;
   conflicts.clear();
+  std::map<Location, std::vector<std::size_t>> byCause;
   for (Conflict &conflict : kept) {
     const Step *cause = decidingStep(conflict.second);
-    if (cause && cause->where.valid() &&
-        !causes.emplace(conflict.functionId, cause->where, conflict.level).second)
-      continue;
+    if (cause && cause->where.valid()) {
+      std::vector<std::size_t> &earlier = byCause[cause->where];
+      if (std::any_of(earlier.begin(), earlier.end(),
+                      [&](std::size_t i) { return conflicts[i].level == conflict.level && onOnePath(conflicts[i], conflict); }))
+        continue;
+      earlier.push_back(conflicts.size());
+    }
     conflicts.push_back(std::move(conflict));
   }
 }
@@ -94,25 +109,13 @@ void findUnregistered(const Machine &machine, Solution &solution) {
   solution.conflicts = std::move(others);
 }
 
-// A tensor whose move was thrown away is told of once, at the move.
-void dropConsequencesOfDiscarded(Solution &solution) {
-  auto isConsequence = [&](const Conflict &conflict) {
-    return std::any_of(solution.discardedMoves.begin(), solution.discardedMoves.end(), [&](const DiscardedMove &move) {
-      return move.functionId == conflict.functionId && !move.changesDtypeOnly && move.where < conflict.where &&
-             (move.tensor == conflict.second.text || move.tensor == conflict.first.text);
-    });
-  };
-  solution.conflicts.erase(std::remove_if(solution.conflicts.begin(), solution.conflicts.end(), isConsequence),
-                           solution.conflicts.end());
-}
-
 } // namespace
 
 
 Solution solve(const Program &program, const SolveOptions &options) {
   Solution solution;
-  const Usage usage = scanUsage(program);
-  Machine machine(program, options, solution);
+  const Usage usage = scanUsage(program, Types(program));
+  Machine machine(program, options, solution, usage);
   machine.reportLatent = options.reportLatent;
   DeviceMaps deviceMaps(machine);
   machine.deviceMaps = &deviceMaps;
@@ -121,7 +124,6 @@ Solution solve(const Program &program, const SolveOptions &options) {
   solution.discardedMoves = findDiscardedMoves(program);
   keepRootCauses(solution.conflicts);
   findUnregistered(machine, solution);
-  dropConsequencesOfDiscarded(solution);
   for (Name id : program.order) {
     const Function *function = program.function(id);
     ++solution.stats.functions;

@@ -184,6 +184,9 @@ Outcomes move(Call &call, const std::optional<Placement> &target) {
                                  machine.memory.historyOf(call.row, self), count));
   }
   Placement placement = machine.concrete(call.row, *target);
+  // A move that is thrown away is told of at the move: what the tensor meets later is its consequence.
+  if (call.fact.isDiscarded && call.fact.hasObject && self->kind == ValueKind::Tensor && !self->address.valid())
+    machine.memory.write(call.row, call.objectAddress(), tensorValue(Placement::unknown(), rank, nullptr, count));
   return call.done(tensorValue(placement, rank,
                                machine.note(nullptr, StepKind::Moved, call.fact.where, receiverText(call),
                                             placement.describe()),
@@ -396,6 +399,12 @@ std::optional<Outcomes> modelAccessor(Call &call, std::string_view method) {
       return call.done(machine.unknownResult(call));
     return call.done(scalarValue(method == "is_cuda" ? isCudaTerm(placement)
                                                      : sameDeviceTerm(placement, Placement::cpu())));
+  }
+  if (method == "register_hook" && known && call.argCount() && is(call.arg(0), ValueKind::Function)) {
+    // The hook is handed the gradient, which is where the tensor is.
+    machine.invokeCallable(call.frame, call.fact, call.row, call.arg(0),
+                           {tensorValue(placement, self->rank, machine.memory.historyOf(call.row, self))});
+    return call.done(machine.unknownResult(call));
   }
   if (method == "numel" && known && self->count >= 0)
     return call.done(scalarValue(intTerm(self->count)));

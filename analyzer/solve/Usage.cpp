@@ -49,8 +49,81 @@ void scanExpression(const std::vector<const Fact *> &expression, std::set<Name> 
 
 } // namespace
 
-Usage scanUsage(const Program &program) {
+namespace {
+
+bool holdsDevices(const Types &types, Name type) {
+  switch (types.classOf(type)) {
+  case TypeClass::Tensor:
+  case TypeClass::Device:
+  case TypeClass::Options:
+  case TypeClass::Holder:
+  case TypeClass::AnyModule:
+    return true;
+  case TypeClass::Record:
+    return types.isModule(type);
+  case TypeClass::Function: // a callable over tensors
+    return type.view().find("at::Tensor") != std::string_view::npos;
+  default:
+    return false;
+  }
+}
+
+bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+
+bool isOfTorch(std::string_view name) {
+  return startsWith(name, "torch::") || startsWith(name, "at::") || startsWith(name, "c10d:") ||
+         startsWith(name, "pybind11::") || startsWith(name, "PyRun_") || models::isDistributed(name, "init");
+}
+
+// device_map options are fields, keys and Python text; no tensor need be near.
+bool speaksOfDeviceMap(const Fact &fact) {
+  if (fact.kind != FactKind::Field && fact.literal != LiteralKind::String && fact.kind != FactKind::Call)
+    return false;
+  const std::string_view text = fact.name.view();
+  return text.find("device_map") != std::string_view::npos || text.find("deviceMap") != std::string_view::npos ||
+         text.find("DeviceMap") != std::string_view::npos;
+}
+
+// Functions that touch tensors, modules or devices, then everything that calls them.
+std::set<Name> findDevicesMatter(const Program &program, const Types &types) {
+  std::set<Name> matter;
+  std::map<Name, std::vector<Name>> callers;
+  std::vector<Name> work;
+  auto add = [&](Name id) {
+    if (matter.insert(id).second)
+      work.push_back(id);
+  };
+  for (Name id : program.order) {
+    const Function &function = *program.function(id);
+    auto touches = [&](const Variable &variable) { return holdsDevices(types, variable.type); };
+    if (std::any_of(function.locals.begin(), function.locals.end(), touches))
+      add(id);
+    for (const Block &block : function.blocks)
+      for (const Fact &fact : block.facts) {
+        const std::string_view name = fact.name.view();
+        if (holdsDevices(types, fact.type) || isOfTorch(name) || speaksOfDeviceMap(fact))
+          add(id);
+        if (!fact.target.empty())
+          callers[fact.target].push_back(id);
+      }
+  }
+  for (const auto &[base, overriders] : program.overriders)
+    for (Name overrider : overriders)
+      callers[overrider].insert(callers[overrider].end(), callers[base].begin(), callers[base].end());
+  while (!work.empty()) {
+    const Name id = work.back();
+    work.pop_back();
+    for (Name caller : callers[id])
+      add(caller);
+  }
+  return matter;
+}
+
+} // namespace
+
+Usage scanUsage(const Program &program, const Types &types) {
   Usage usage;
+  usage.devicesMatter = findDevicesMatter(program, types);
   for (Name id : program.order) {
     const Function &function = *program.function(id);
     std::vector<const Fact *> expression;

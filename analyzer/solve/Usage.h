@@ -13,9 +13,10 @@ struct Usage {
   bool hasGuards = false;       ///< device guards occur
   bool setsDevice = false;      ///< set_device calls occur
   std::set<Name> called;        ///< functions some fact calls, constructs with, or makes a closure of
+  std::set<Name> devicesMatter; ///< functions that handle tensors, modules or devices, themselves or by what they call
   std::set<Name> writtenFields; ///< fields that something besides a constructor assigns or moves
 };
-Usage scanUsage(const Program &program);
+Usage scanUsage(const Program &program, const Types &types);
 
 /// Calls of Tensor::to and its kin whose result is thrown away.
 std::vector<DiscardedMove> findDiscardedMoves(const Program &program);
