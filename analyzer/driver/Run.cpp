@@ -132,7 +132,8 @@ private:
 
   void solveProgram(std::vector<Unit> parts) {
     const Program program = link(std::move(parts));
-    const Solution solution = solve(program, {options.torchMajor, options.torchMinor, options.level == Level::Latent});
+    const Solution solution =
+        solve(program, {options.torchMajor, options.torchMinor, options.level == Level::Latent});
     statistics.addSolution(solution.stats);
     for (const auto &check : makeChecks())
       if (enabled.count(std::string(check->name())))

@@ -1,7 +1,7 @@
 //===- Binary.cpp - one description of the format, used both ways ------===//
 //
-// `describe` names the members of each struct once; a Writer and a Reader walk the same description, so the two sides
-// cannot drift apart.
+// `describe` names the members of each struct once; a Writer and a Reader walk the same description, so the
+// two sides cannot drift apart.
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/facts/Binary.h"
@@ -22,9 +22,9 @@ template <typename A> void describe(A &archive, Operand &x) {
   archive(x.reg, x.isAddress, x.type, x.where, x.text);
 }
 template <typename A> void describe(A &archive, Fact &x) {
-  archive(x.kind, x.literal, x.hasObject, x.isVirtual, x.isIndirect, x.resultIsAddress, x.isDiscarded, x.inMacro,
-          x.result, x.number, x.name, x.target, x.type, x.operands, x.captures, x.templateTypes, x.templateNumbers,
-          x.where);
+  archive(x.kind, x.literal, x.hasObject, x.isVirtual, x.isIndirect, x.resultIsAddress, x.isDiscarded,
+          x.inMacro, x.result, x.number, x.name, x.target, x.type, x.operands, x.captures, x.templateTypes,
+          x.templateNumbers, x.where);
 }
 template <typename A> void describe(A &archive, Terminator &x) {
   archive(x.kind, x.value, x.successors, x.cases, x.entersLoop, x.where);
@@ -36,19 +36,21 @@ template <typename A> void describe(A &archive, Variable &x) {
   archive(x.name, x.type, x.isReference, x.isConst, x.where);
 }
 template <typename A> void describe(A &archive, Function &x) {
-  archive(x.id, x.name, x.className, x.resultType, x.resultIsReference, x.isConstructor, x.isDestructor, x.isStatic,
-          x.isConst, x.isVirtual, x.isLambda, x.isMain, x.hasBody, x.isVariadicTail, x.overrides, x.paramCount,
-          x.requiredParams, x.locals, x.blocks, x.registerCount, x.where);
+  archive(x.id, x.name, x.className, x.resultType, x.resultIsReference, x.isConstructor, x.isDestructor,
+          x.isStatic, x.isConst, x.isVirtual, x.isLambda, x.isMain, x.hasBody, x.isVariadicTail, x.overrides,
+          x.paramCount, x.requiredParams, x.locals, x.blocks, x.registerCount, x.where);
 }
 template <typename A> void describe(A &archive, Field &x) { archive(x.name, x.type, x.isReference, x.where); }
 template <typename A> void describe(A &archive, Type &x) {
-  archive(x.id, x.kind, x.templateName, x.args, x.numbers, x.pointee, x.isProject, x.isPolymorphic, x.isAbstract,
-          x.isLambda, x.bases, x.fields, x.constructors, x.methods, x.where);
+  archive(x.id, x.kind, x.templateName, x.args, x.numbers, x.pointee, x.isProject, x.isPolymorphic,
+          x.isAbstract, x.isLambda, x.bases, x.fields, x.constructors, x.methods, x.where);
 }
-template <typename A> void describe(A &archive, Global &x) { archive(x.id, x.name, x.type, x.isConst, x.where); }
+template <typename A> void describe(A &archive, Global &x) {
+  archive(x.id, x.name, x.type, x.isConst, x.where);
+}
 template <typename A> void describe(A &archive, Unit &x) {
-  archive(x.mainFile, x.torchMajor, x.torchMinor, x.functions, x.types, x.globals, x.globalInit, x.parseErrors,
-          x.hasFatalError, x.opaqueExpressions, x.skippedFunctions, x.files);
+  archive(x.mainFile, x.torchMajor, x.torchMinor, x.functions, x.types, x.globals, x.globalInit,
+          x.parseErrors, x.hasFatalError, x.opaqueExpressions, x.skippedFunctions, x.files);
 }
 
 class Writer {

@@ -1,13 +1,15 @@
 //===- Fact.h - what one step of a function does ----------------*- C++ -*-===//
 //
-// A function body is a graph of blocks; a block is a list of facts and a terminator. Facts are C++ without the
-// syntax: addresses, loads, stores, calls. They know nothing of LibTorch; what a callee means is said by
-// analyzer/models and understood by analyzer/solve. The frontend (clang) writes facts, everything else only reads them.
+// A function body is a graph of blocks; a block is a list of facts and a terminator. Facts are C++ without
+// the syntax: addresses, loads, stores, calls. They know nothing of LibTorch; what a callee means is said by
+// analyzer/models and understood by analyzer/solve. The frontend (clang) writes facts, everything else only
+// reads them.
 //
-// Registers hold the result of a fact until the end of the full expression (FactKind::EndStatement clears them all).
-// A register holds either an ADDRESS (the result of a glvalue expression: Local, Global, Field, Element, New, a call
-// that returns a reference, `*p`) or a VALUE (a prvalue). A pointer value is an address, so dereferencing a raw
-// pointer is no fact at all. `Operand::isAddress` says which of the two the register holds for this use.
+// Registers hold the result of a fact until the end of the full expression (FactKind::EndStatement clears
+// them all). A register holds either an ADDRESS (the result of a glvalue expression: Local, Global, Field,
+// Element, New, a call that returns a reference, `*p`) or a VALUE (a prvalue). A pointer value is an address,
+// so dereferencing a raw pointer is no fact at all. `Operand::isAddress` says which of the two the register
+// holds for this use.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -23,7 +25,8 @@ using Reg = std::int32_t;
 constexpr Reg NoReg = -1;
 
 enum class FactKind : std::uint8_t {
-  /// result = literal of `type`. `literal` says which; the value is in `number` (bool, int, enum) or `name` (string).
+  /// result = literal of `type`. `literal` says which; the value is in `number` (bool, int, enum) or `name`
+  /// (string).
   Literal,
   /// result = address of local variable `number` (parameters come first: locals 0..params-1).
   Local,
@@ -37,22 +40,29 @@ enum class FactKind : std::uint8_t {
   Element,
   /// result = value at address operand 0.
   Load,
-  /// *operand 0 = operand 1 (plain value copy: scalars, pointers, defaulted copies of records and library types).
+  /// *operand 0 = operand 1 (plain value copy: scalars, pointers, defaulted copies of records and library
+  /// types).
   Store,
   /// result = call. See the fields below.
   Call,
-  /// Constructs an object of class `type` in place at address operand 0 with operands 1.. . `target` is the id of the
-  /// constructor, `name` its qualified name. Copies and moves by a defaulted or library constructor are Load + Store.
+  /// Constructs an object of class `type` in place at address operand 0 with operands 1.. . `target` is the
+  /// id of the
+  /// constructor, `name` its qualified name. Copies and moves by a defaulted or library constructor are Load
+  /// + Store.
   Construct,
   /// result = address of a fresh heap object of `type` (a Construct follows where there is a constructor).
   New,
-  /// result = closure: `target` is the id of its call operator; operand i is the capture named captures[i] (an address
-  /// for a by-reference capture, a value for a by-copy one; the capture of `this` is named "this" and is an address).
+  /// result = closure: `target` is the id of its call operator; operand i is the capture named captures[i]
+  /// (an address
+  /// for a by-reference capture, a value for a by-copy one; the capture of `this` is named "this" and is an
+  /// address).
   Closure,
-  /// result = built-in operator `name` over scalar or pointer operands: + - * / % == != < <= > >= ! & | ^ << >> ~ neg.
+  /// result = built-in operator `name` over scalar or pointer operands: + - * / % == != < <= > >= ! & | ^ <<
+  /// >> ~ neg.
   /// Casts to bool/int that change nothing are dropped. && || ?: are control flow.
   Operator,
-  /// result = a record of `type` made from operands in field order (aggregate initialisation; captures[i] is the field
+  /// result = a record of `type` made from operands in field order (aggregate initialisation; captures[i] is
+  /// the field
   /// name of operand i), or, where `type` is an array or std::initializer_list, the list of its operands.
   Aggregate,
   /// Local `number` begins its life, holding nothing.
@@ -79,13 +89,13 @@ struct Operand {
 struct Fact {
   FactKind kind = FactKind::Opaque;
   LiteralKind literal = LiteralKind::None;
-  bool hasObject = false;       ///< Call: operand 0 is the object address of a member call
-  bool isVirtual = false;       ///< Call: dispatched on operand 0's dynamic type (not for qualified calls)
-  bool isIndirect = false;      ///< Call: operand 0 is the callable (function pointer value, or address of a closure
-                                ///< or std::function object); operands 1.. are the arguments
+  bool hasObject = false;  ///< Call: operand 0 is the object address of a member call
+  bool isVirtual = false;  ///< Call: dispatched on operand 0's dynamic type (not for qualified calls)
+  bool isIndirect = false; ///< Call: operand 0 is the callable (function pointer value, or address of a
+                           ///< closure or std::function object); operands 1.. are the arguments
   bool resultIsAddress = false; ///< Call: returns a reference
-  bool isDiscarded = false;     ///< Call: the result is an expression statement of its own (not `(void)call()`)
-  bool inMacro = false;         ///< Call, Construct: the text comes from a macro body
+  bool isDiscarded = false; ///< Call: the result is an expression statement of its own (not `(void)call()`)
+  bool inMacro = false;     ///< Call, Construct: the text comes from a macro body
   Reg result = NoReg;
   std::int64_t number = 0;
   Name name;   ///< Call: qualified callee name without template arguments ("at::Tensor::to", "torch::zeros")
@@ -94,8 +104,9 @@ struct Fact {
   std::vector<Operand> operands;
   std::vector<Name> captures;      ///< Closure: names of captured variables; Aggregate: field names
   std::vector<Name> templateTypes; ///< Call: type arguments of the callee (make_shared<T>: T), canonical
-  std::vector<std::int64_t> templateNumbers; ///< Call: integral template arguments of the callee (std::get<1>: 1)
-  Location where;                  ///< Call: where a caret belongs (callee name or operator); range of the expression
+  std::vector<std::int64_t>
+      templateNumbers; ///< Call: integral template arguments of the callee (std::get<1>: 1)
+  Location where;      ///< Call: where a caret belongs (callee name or operator); range of the expression
 };
 
 enum class TerminatorKind : std::uint8_t { Jump, Branch, Switch, Return, Unreachable };
@@ -105,7 +116,8 @@ using BlockId = std::int32_t;
 struct Terminator {
   TerminatorKind kind = TerminatorKind::Unreachable;
   Operand value; ///< Branch: condition. Switch: value. Return: result (reg == NoReg for void)
-  /// Jump: one. Branch: {true, false}. Switch: one per case value, then the default. A Branch on NoReg goes either way.
+  /// Jump: one. Branch: {true, false}. Switch: one per case value, then the default. A Branch on NoReg goes
+  /// either way.
   std::vector<BlockId> successors;
   std::vector<std::int64_t> cases; ///< Switch: case values, in the order of `successors`
   /// Branch: the zero-trip test in front of a loop; when the condition is not known the loop is entered.
@@ -117,7 +129,8 @@ struct Block {
   std::vector<Fact> facts;
   Terminator terminator;
   BlockId handler = -1; ///< block of the innermost catch clauses around this block, or -1
-  /// This block is a loop head: the scalar locals that the loop assigns (they vary from one iteration to the next).
+  /// This block is a loop head: the scalar locals that the loop assigns (they vary from one iteration to the
+  /// next).
   bool isLoopHead = false;
   std::vector<std::int32_t> variesInLoop;
   /// Constant number of iterations when the loop is `for (int i = A; i < B; ++i)` over constants, else -1.

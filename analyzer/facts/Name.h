@@ -1,8 +1,8 @@
 //===- Name.h - interned strings --------------------------------*- C++ -*-===//
 //
-// A Name is a handle to a string that is stored once per process. Facts repeat the same file names, type names and
-// callee names many thousand times; comparing and hashing them is comparing a pointer. Names are ordered by their
-// text so that everything derived from an order is the same in every run.
+// A Name is a handle to a string that is stored once per process. Facts repeat the same file names, type
+// names and callee names many thousand times; comparing and hashing them is comparing a pointer. Names are
+// ordered by their text so that everything derived from an order is the same in every run.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,7 +1,8 @@
 //===- Program.h - functions and types of translation units -----*- C++ -*-===//
 //
-// A Unit is what lowering one translation unit yields; a Program is several units linked by identity. Both are plain
-// values: no clang, no I/O. The first definition of a function or type wins when units are linked in file order.
+// A Unit is what lowering one translation unit yields; a Program is several units linked by identity. Both
+// are plain values: no clang, no I/O. The first definition of a function or type wins when units are linked
+// in file order.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -24,8 +25,8 @@ struct Variable {
 };
 
 struct Function {
-  Name id;        ///< USR; with the file path for anything without external linkage, with the offset for lambdas
-  Name name;      ///< qualified, without template arguments ("Net::forward"); lambdas: "<enclosing>::lambda"
+  Name id;   ///< USR; with the file path for anything without external linkage, with the offset for lambdas
+  Name name; ///< qualified, without template arguments ("Net::forward"); lambdas: "<enclosing>::lambda"
   Name className; ///< canonical type of the class for methods and constructors, else empty
   Name resultType;
   bool resultIsReference = false;
@@ -37,14 +38,14 @@ struct Function {
   bool isLambda = false;
   bool isMain = false;
   bool hasBody = false;
-  bool isVariadicTail = false;    ///< the last parameter is a C variadic
-  std::vector<Name> overrides;    ///< ids of the base-class methods this one overrides (transitively)
-  std::uint32_t paramCount = 0;   ///< locals[0 .. paramCount) are the parameters
+  bool isVariadicTail = false;  ///< the last parameter is a C variadic
+  std::vector<Name> overrides;  ///< ids of the base-class methods this one overrides (transitively)
+  std::uint32_t paramCount = 0; ///< locals[0 .. paramCount) are the parameters
   std::uint32_t requiredParams = 0;
   std::vector<Variable> locals;
-  std::vector<Block> blocks;      ///< blocks[0] is the entry
+  std::vector<Block> blocks; ///< blocks[0] is the entry
   Reg registerCount = 0;
-  Location where;                 ///< of the name in the declaration
+  Location where; ///< of the name in the declaration
 };
 
 enum class TypeKind : std::uint8_t { Void, Bool, Int, Float, Enum, Pointer, Array, Record, Function, Other };
@@ -59,11 +60,12 @@ struct Field {
 struct Type {
   Name id; ///< canonical spelling without top-level const ("std::vector<at::Tensor>"), fully qualified
   TypeKind kind = TypeKind::Other;
-  Name templateName;      ///< Record: qualified name without arguments ("std::vector", "Net"; inline namespaces dropped)
-  std::vector<Name> args; ///< Record: type arguments that are types, packs flattened
+  Name templateName; ///< Record: qualified name without arguments ("std::vector", "Net"; inline namespaces
+                     ///< dropped)
+  std::vector<Name> args;            ///< Record: type arguments that are types, packs flattened
   std::vector<std::int64_t> numbers; ///< Record: integral arguments; Array: its size
-  Name pointee;           ///< Pointer, Array: element type
-  bool isProject = false; ///< Record: defined in project code
+  Name pointee;                      ///< Pointer, Array: element type
+  bool isProject = false;            ///< Record: defined in project code
   bool isPolymorphic = false;
   bool isAbstract = false;
   bool isLambda = false;
@@ -96,7 +98,7 @@ struct Unit {
   std::vector<std::string> parseErrors;
   bool hasFatalError = false;
   std::map<Name, std::uint32_t> opaqueExpressions; ///< expression class -> how often it was not understood
-  std::vector<Name> skippedFunctions;              ///< project functions with errors or coroutines, not lowered
+  std::vector<Name> skippedFunctions; ///< project functions with errors or coroutines, not lowered
   /// Every file the unit read (for "no project code" and the cache).
   std::vector<Name> files;
   /// Lines of project files that carry NOLINT comments are looked up in the file itself by report.

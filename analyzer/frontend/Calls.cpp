@@ -87,7 +87,7 @@ Reg FunctionLowering::finishCall(const CallExpr *call, const FunctionDecl *calle
   fact.hasObject = hasObject;
   fact.isVirtual = isVirtual;
   fact.resultIsAddress = call->isGLValue();
-  fact.isDiscarded = call == discardedCall;
+  fact.isDiscarded = llvm::is_contained(discardedCalls, call);
   fact.inMacro = unit.source.inMacroBody(caret.isValid() ? caret : call->getBeginLoc());
   fact.type = unit.types.id(call->getType());
   fact.where = locateCall(caret, call);

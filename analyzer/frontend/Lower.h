@@ -1,8 +1,8 @@
 //===- Lower.h - a translation unit becomes facts ---------------*- C++ -*-===//
 //
-// The only door between clang and the rest. Parses one compile command (bodies outside the project are skipped) and
-// lowers every project function of it, every instantiation of a project template that is used, every lambda, and the
-// initialisers of globals, to facts.
+// The only door between clang and the rest. Parses one compile command (bodies outside the project are
+// skipped) and lowers every project function of it, every instantiation of a project template that is used,
+// every lambda, and the initialisers of globals, to facts.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -16,14 +16,14 @@
 namespace devicetidy::frontend {
 
 struct LowerOptions {
-  /// Is this file (absolute, normalised path) the user's own code? Everything else is third-party: its bodies are
-  /// skipped and its functions are known by their models only.
+  /// Is this file (absolute, normalised path) the user's own code? Everything else is third-party: its bodies
+  /// are skipped and its functions are known by their models only.
   std::function<bool(const std::string &path)> isProjectFile;
 };
 
-/// Lowers `file` with the compiler `arguments` of its compile command (argv[0] included, output and dependency flags
-/// already dropped), run in `directory`. Never throws; a broken unit comes back with parseErrors, hasFatalError where
-/// nothing could be lowered, and the functions that are intact.
+/// Lowers `file` with the compiler `arguments` of its compile command (argv[0] included, output and
+/// dependency flags already dropped), run in `directory`. Never throws; a broken unit comes back with
+/// parseErrors, hasFatalError where nothing could be lowered, and the functions that are intact.
 Unit lowerTranslationUnit(const std::string &directory, const std::string &file,
                           const std::vector<std::string> &arguments, const LowerOptions &options);
 

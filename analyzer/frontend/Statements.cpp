@@ -7,17 +7,24 @@ using namespace clang;
 
 namespace {
 
-/// The call an expression statement consists of, or null.
-const Expr *wholeCall(const Expr *expr) {
-  for (;;) {
-    expr = expr->IgnoreParens();
-    if (const auto *full = dyn_cast<FullExpr>(expr))
-      expr = full->getSubExpr();
-    else if (const auto *bound = dyn_cast<CXXBindTemporaryExpr>(expr))
-      expr = bound->getSubExpr();
-    else
-      return isa<CallExpr>(expr) ? expr : nullptr;
+/// The calls whose results an expression statement throws away: the call it consists of, or those in the arms
+/// of a conditional and in the operands of a comma.
+void collectDiscarded(const Expr *expr, std::vector<const Expr *> &calls) {
+  expr = expr->IgnoreParens();
+  if (const auto *full = dyn_cast<FullExpr>(expr))
+    return collectDiscarded(full->getSubExpr(), calls);
+  if (const auto *bound = dyn_cast<CXXBindTemporaryExpr>(expr))
+    return collectDiscarded(bound->getSubExpr(), calls);
+  if (const auto *choice = dyn_cast<ConditionalOperator>(expr)) {
+    collectDiscarded(choice->getTrueExpr(), calls);
+    return collectDiscarded(choice->getFalseExpr(), calls);
   }
+  if (const auto *comma = dyn_cast<BinaryOperator>(expr); comma && comma->isCommaOp()) {
+    collectDiscarded(comma->getLHS(), calls);
+    return collectDiscarded(comma->getRHS(), calls);
+  }
+  if (isa<CallExpr>(expr))
+    calls.push_back(expr);
 }
 
 } // namespace
@@ -25,11 +32,12 @@ const Expr *wholeCall(const Expr *expr) {
 void FunctionLowering::lowerExpressionStatement(const Expr *expr) {
   if (!isOpen())
     continueIn(newBlock());
-  const Expr *before = discardedCall;
+  std::vector<const Expr *> before = std::move(discardedCalls);
+  discardedCalls.clear();
   std::vector<std::int32_t> outer = takeTemporaries();
-  discardedCall = wholeCall(expr);
+  collectDiscarded(expr, discardedCalls);
   lowerDiscarded(expr);
-  discardedCall = before;
+  discardedCalls = std::move(before);
   endFullExpression();
   temporaries = std::move(outer);
 }

@@ -11,15 +11,28 @@ namespace devicetidy::models {
 namespace {
 
 Rule ruleOf(std::string_view word) {
-  static const std::map<std::string_view, Rule> rules = {
-      {"strict", Rule::Strict},     {"iterator", Rule::Iterator},    {"same_self", Rule::SameSelf},
-      {"tolerant", Rule::Tolerant}, {"index", Rule::Index},          {"index_put", Rule::IndexPut},
-      {"where", Rule::Where},       {"masked_fill", Rule::MaskedFill}, {"copy", Rule::Copy},
-      {"fill", Rule::Fill},         {"factory", Rule::Factory},      {"like", Rule::Like},
-      {"move", Rule::Move},         {"to_cpu", Rule::ToCpu},         {"to_cuda", Rule::ToCuda},
-      {"type_as", Rule::TypeAs},    {"pin_memory", Rule::PinMemory}, {"host", Rule::Host},
-      {"cpu_lengths", Rule::CpuLengths}, {"set_data", Rule::SetData}, {"rnn", Rule::Rnn},
-      {"container", Rule::Container}};
+  static const std::map<std::string_view, Rule> rules = {{"strict", Rule::Strict},
+                                                         {"iterator", Rule::Iterator},
+                                                         {"same_self", Rule::SameSelf},
+                                                         {"tolerant", Rule::Tolerant},
+                                                         {"index", Rule::Index},
+                                                         {"index_put", Rule::IndexPut},
+                                                         {"where", Rule::Where},
+                                                         {"masked_fill", Rule::MaskedFill},
+                                                         {"copy", Rule::Copy},
+                                                         {"fill", Rule::Fill},
+                                                         {"factory", Rule::Factory},
+                                                         {"like", Rule::Like},
+                                                         {"move", Rule::Move},
+                                                         {"to_cpu", Rule::ToCpu},
+                                                         {"to_cuda", Rule::ToCuda},
+                                                         {"type_as", Rule::TypeAs},
+                                                         {"pin_memory", Rule::PinMemory},
+                                                         {"host", Rule::Host},
+                                                         {"cpu_lengths", Rule::CpuLengths},
+                                                         {"set_data", Rule::SetData},
+                                                         {"rnn", Rule::Rnn},
+                                                         {"container", Rule::Container}};
   return rules.at(word);
 }
 
@@ -34,8 +47,9 @@ Result resultOf(std::string_view word) {
 
 Rank0 rankOf(std::string_view word) {
   static const std::map<std::string_view, Rank0> ranks = {
-      {"yes", Rank0::Yes},       {"no", Rank0::No},         {"unknown", Rank0::Unknown}, {"keep", Rank0::Keep},
-      {"common", Rank0::Common}, {"reduce", Rank0::Reduce}, {"loss", Rank0::Loss},       {"size", Rank0::Size}};
+      {"yes", Rank0::Yes},   {"no", Rank0::No},         {"unknown", Rank0::Unknown},
+      {"keep", Rank0::Keep}, {"common", Rank0::Common}, {"reduce", Rank0::Reduce},
+      {"loss", Rank0::Loss}, {"size", Rank0::Size}};
   return ranks.at(word);
 }
 
@@ -80,7 +94,8 @@ const Op *atenOp(std::string_view name, TorchVersion version) {
   static const OpTable table = [] {
     OpTable ops;
     for (const auto &row : tables::kAtenOps)
-      ops[row.op].push_back({opOf(row.op, row), versionNumber(row.since, 0), versionNumber(row.until, 99999)});
+      ops[row.op].push_back(
+          {opOf(row.op, row), versionNumber(row.since, 0), versionNumber(row.until, 99999)});
     return ops;
   }();
   return find(table, name, version);

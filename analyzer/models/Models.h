@@ -1,7 +1,7 @@
 //===- Models.h - what LibTorch does, by name -------------------*- C++ -*-===//
 //
-// Look-ups over the tables in data/*.csv. The words of the tables are explained in embed.py. No clang, no LLVM: the
-// runtime shim links this too.
+// Look-ups over the tables in data/*.csv. The words of the tables are explained in embed.py. No clang, no
+// LLVM: the runtime shim links this too.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -17,8 +17,28 @@ struct TorchVersion {
 };
 
 enum class Rule : unsigned char {
-  Strict, Iterator, SameSelf, Tolerant, Index, IndexPut, Where, MaskedFill, Copy, Fill, Factory, Like, Move, ToCpu,
-  ToCuda, TypeAs, PinMemory, Host, CpuLengths, SetData, Rnn, Container,
+  Strict,
+  Iterator,
+  SameSelf,
+  Tolerant,
+  Index,
+  IndexPut,
+  Where,
+  MaskedFill,
+  Copy,
+  Fill,
+  Factory,
+  Like,
+  Move,
+  ToCpu,
+  ToCuda,
+  TypeAs,
+  PinMemory,
+  Host,
+  CpuLengths,
+  SetData,
+  Rnn,
+  Container,
 };
 enum class Result : unsigned char { Common, Self, Cpu, None, Unknown };
 enum class Rank0 : unsigned char { Yes, No, Unknown, Keep, Common, Reduce, Loss, Size };
@@ -38,7 +58,8 @@ struct Module {
   bool hasOptionalWeight = false; ///< a loss whose options may hold tensors
 };
 
-/// The rule of an ATen operator by base name ("add_", "operator+"); null when it is not modelled for this version.
+/// The rule of an ATen operator by base name ("add_", "operator+"); null when it is not modelled for this
+/// version.
 const Op *atenOp(std::string_view name, TorchVersion version);
 /// The rule of a torch::nn::functional function; null when not modelled.
 const Op *functional(std::string_view name, TorchVersion version);

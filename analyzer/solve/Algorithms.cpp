@@ -10,7 +10,9 @@ namespace {
 bool isOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
 }
-bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool startsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 std::string_view lastPart(std::string_view name) {
   const std::size_t colon = name.rfind("::");
   return colon == std::string_view::npos ? name : name.substr(colon + 2);
@@ -19,7 +21,8 @@ std::string_view lastPart(std::string_view name) {
 // Runs `callable` once on an element of the container `where` (its index is a symbol of this call).
 Outcomes onElement(Call &call, const Value &callable, const Address &where, std::vector<Value> before) {
   Machine &machine = call.machine;
-  const Function *callee = is(callable, ValueKind::Function) ? machine.program.function(callable->function) : nullptr;
+  const Function *callee =
+      is(callable, ValueKind::Function) ? machine.program.function(callable->function) : nullptr;
   if (!callee)
     return call.done(unknownValue());
   Value list = machine.memory.read(call.row, where);
@@ -43,7 +46,8 @@ Outcomes onElement(Call &call, const Value &callable, const Address &where, std:
     }
     return current;
   }
-  const Address element = where.element(applyTerm("loop", {symbolTerm(Name("algorithm at " + std::to_string(call.fact.where.line)))}));
+  const Address element = where.element(
+      applyTerm("loop", {symbolTerm(Name("algorithm at " + std::to_string(call.fact.where.line)))}));
   std::vector<Value> args = std::move(before);
   const std::size_t position = args.size();
   const bool byReference = position < callee->paramCount && callee->locals[position].isReference;
@@ -75,7 +79,8 @@ void runBackward(Call &call, Name type, const Row &after, const Address &context
   for (const Value &tensor : outputs)
     gradients.push_back(tensorValue(machine.memory.placementOf(row, tensor), tensor->rank,
                                     machine.memory.historyOf(row, tensor)));
-  std::vector<Argument> args{{addressValue(context), context}, {listValue("std::vector", std::move(gradients)), {}}};
+  std::vector<Argument> args{{addressValue(context), context},
+                             {listValue("std::vector", std::move(gradients)), {}}};
   invokeForwarded(inRow, row, *backward, {}, args);
 }
 
@@ -85,7 +90,8 @@ Outcomes applyFunction(Call &call) {
   for (Name type : call.fact.templateTypes)
     if (const Function *forward = findMethod(machine, type, "forward")) {
       Row row = call.row;
-      const Address context = machine.allocate(row, call.frame, call.fact, "torch::autograd::AutogradContext");
+      const Address context =
+          machine.allocate(row, call.frame, call.fact, "torch::autograd::AutogradContext");
       std::vector<Argument> args{{addressValue(context), context}};
       for (std::size_t i = 0; i < call.argCount(); ++i)
         args.push_back(call.forwarded(i));
@@ -123,9 +129,12 @@ std::optional<Outcomes> modelAlgorithms(Call &call) {
   if (!position)
     return std::nullopt;
   Value callable = call.arg(*position);
-  if (isOneOf(name, {"std::for_each", "std::for_each_n", "std::all_of", "std::any_of", "std::none_of", "std::find_if"}) &&
+  if (isOneOf(name, {"std::for_each", "std::for_each_n", "std::all_of", "std::any_of", "std::none_of",
+                     "std::find_if"}) &&
       call.addressOf(0).valid())
-    return onElement(call, callable, call.operand(0)->kind == ValueKind::Address ? call.operand(0)->address : call.addressOf(0), {});
+    return onElement(
+        call, callable,
+        call.operand(0)->kind == ValueKind::Address ? call.operand(0)->address : call.addressOf(0), {});
   if (name == "std::transform") {
     Value from = registerOf(call.row, call.fact.operands[0].reg);
     Value to = registerOf(call.row, call.fact.operands[2].reg);
@@ -153,7 +162,8 @@ std::optional<Outcomes> modelAlgorithms(Call &call) {
     return call.done(unknownValue());
   }
   const bool runsIt = isOneOf(name, {"at::parallel_for", "std::async", "std::invoke", "std::call_once"}) ||
-                      startsWith(name, "std::thread") || lastPart(name) == "submit" || lastPart(name) == "step";
+                      startsWith(name, "std::thread") || lastPart(name) == "submit" ||
+                      lastPart(name) == "step";
   if (runsIt) {
     const Function *callee = call.machine.program.function(callable->function);
     std::vector<Value> args;

@@ -14,7 +14,9 @@ struct Placed {
 };
 
 Level levelOf(Verdict verdict) {
-  return verdict == Verdict::Definite ? Level::Definite : verdict == Verdict::Likely ? Level::Likely : Level::Latent;
+  return verdict == Verdict::Definite ? Level::Definite
+         : verdict == Verdict::Likely ? Level::Likely
+                                      : Level::Latent;
 }
 
 PlacedOperand describe(const Machine &machine, const Row &row, const Call &call, const Placed &placed) {
@@ -52,7 +54,8 @@ bool shouldMoveFirst(const Placed &a, const Placed &b) {
 
 } // namespace
 
-History Machine::note(History before, StepKind kind, Location where, std::string subject, std::string device) const {
+History Machine::note(History before, StepKind kind, Location where, std::string subject,
+                      std::string device) const {
   Step step;
   step.kind = kind;
   step.where = where;
@@ -61,7 +64,8 @@ History Machine::note(History before, StepKind kind, Location where, std::string
   return extend(std::move(before), std::move(step));
 }
 
-void Machine::collectTensors(const Row &row, const Value &value, std::vector<Value> &out, std::size_t limit) const {
+void Machine::collectTensors(const Row &row, const Value &value, std::vector<Value> &out,
+                             std::size_t limit) const {
   if (out.size() >= limit)
     return;
   switch (value->kind) {
@@ -74,7 +78,8 @@ void Machine::collectTensors(const Row &row, const Value &value, std::vector<Val
         collectTensors(row, element, out, limit);
     return;
   case ValueKind::Record:
-    // Tuples of tensors (LSTM states), and the options of torch::nn functions that hold tensors (class weights).
+    // Tuples of tensors (LSTM states), and the options of torch::nn functions that hold tensors (class
+    // weights).
     if (types.classOf(value->type) == TypeClass::Tuple || types.classOf(value->type) == TypeClass::Pair ||
         value->type.view().substr(0, 11) == "torch::nn::")
       for (const auto &[name, field] : value->fields)
@@ -85,7 +90,8 @@ void Machine::collectTensors(const Row &row, const Value &value, std::vector<Val
   }
 }
 
-Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses, const Requirement &requirement) {
+Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
+                               const Requirement &requirement) {
   std::vector<Placed> placed;
   for (const TensorUse &use : uses)
     placed.push_back({&use, memory.placementOf(call.row, use.tensor), memory.rankOf(call.row, use.tensor)});

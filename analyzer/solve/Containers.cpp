@@ -13,7 +13,9 @@ namespace {
 const Name summaryKey("@any");
 constexpr std::size_t maxKnownElements = 16;
 
-bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool startsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 std::string_view lastPart(std::string_view name) {
   const std::size_t colon = name.rfind("::");
   return colon == std::string_view::npos ? name : name.substr(colon + 2);
@@ -36,6 +38,24 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
   if (!isSummary(list) && !constantOf(index)) {
     const bool alike = std::all_of(list->elements.begin(), list->elements.end(),
                                    [&](const Value &element) { return same(element, list->elements[0]); });
+    // In a loop run for any round, which entry it is differs from round to round: a device list gives "its
+    // i-th entry".
+    const bool anyRound = applies(index, "loop");
+    const bool devices = std::all_of(list->elements.begin(), list->elements.end(), [](const Value &element) {
+      return is(element, ValueKind::Device) && element->placement.kind == PlacementKind::Cuda;
+    });
+    const bool numbers = std::all_of(list->elements.begin(), list->elements.end(),
+                                     [](const Value &element) { return is(element, ValueKind::Scalar); });
+    if (!alike && anyRound && (devices || numbers)) {
+      const Term entry = applyTerm(
+          "entry", {intTerm(where.root), intTerm(static_cast<std::int64_t>(list->hash >> 1)), index});
+      Value value = devices ? deviceValue(Placement::cuda(entry)) : scalarValue(entry);
+      if (!call.fact.resultIsAddress)
+        return call.done(value);
+      Address copy = call.machine.allocate(call.row, call.frame, call.fact, call.resultType());
+      call.machine.memory.write(call.row, copy, value);
+      return call.done(addressValue(copy));
+    }
     if (!alike && list->elements.size() <= bounds::forksPerRead) {
       Outcomes outcomes;
       for (std::size_t i = 0; i < list->elements.size(); ++i) {
@@ -56,7 +76,8 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
       if (!row.assume(applyTerm("==", {choice, intTerm(static_cast<std::int64_t>(i))}), 1))
         continue;
       Term bound = elementIndex();
-      Value chosen = rewriteTerms(list->summary[i], [&](Term term) { return substitute(term, bound, index); });
+      Value chosen =
+          rewriteTerms(list->summary[i], [&](Term term) { return substitute(term, bound, index); });
       if (!call.fact.resultIsAddress) {
         outcomes.push_back({row, chosen});
         continue;
@@ -73,7 +94,8 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
 Term sizeTerm(const Value &list, const Address &where) {
   if (is(list, ValueKind::List) && !isSummary(list))
     return intTerm(static_cast<std::int64_t>(list->elements.size()));
-  return applyTerm("size", {intTerm(where.root), intTerm(static_cast<std::int64_t>(where.path ? where.path->hash >> 1 : 0))});
+  return applyTerm("size", {intTerm(where.root),
+                            intTerm(static_cast<std::int64_t>(where.path ? where.path->hash >> 1 : 0))});
 }
 
 // In a loop that is run once for any round, the element stands for one of every round.
@@ -109,12 +131,14 @@ Outcomes append(Call &call, std::string_view method) {
   Value element;
   const bool emplaces = isOneOf(method, {"emplace_back", "emplace", "emplace_front"});
   const TypeClass kind = machine.types.classOf(inner);
-  const bool builds = emplaces && (kind == TypeClass::Record || kind == TypeClass::Holder || kind == TypeClass::Device ||
-                                   kind == TypeClass::Pair || kind == TypeClass::Tuple);
+  const bool builds =
+      emplaces && (kind == TypeClass::Record || kind == TypeClass::Holder || kind == TypeClass::Device ||
+                   kind == TypeClass::Pair || kind == TypeClass::Tuple);
   const bool sameType = call.argCount() == 1 && call.fact.operands[call.first].type == inner;
   if (builds && !sameType) {
     Address made = machine.allocate(call.row, call.frame, call.fact, inner);
-    std::vector<Row> rows = machine.construct(call.frame, call.fact, call.row, inner, made, call.forwardedFrom(0));
+    std::vector<Row> rows =
+        machine.construct(call.frame, call.fact, call.row, inner, made, call.forwardedFrom(0));
     Outcomes outcomes;
     for (Row &row : rows) {
       Value value = machine.memory.read(row, made);
@@ -133,7 +157,8 @@ Outcomes append(Call &call, std::string_view method) {
   }
   machine.memory.write(call.row, where, next);
   if (method == "emplace_back" && call.fact.resultIsAddress && !isSummary(next))
-    return call.done(addressValue(where.element(intTerm(static_cast<std::int64_t>(next->elements.size()) - 1))));
+    return call.done(
+        addressValue(where.element(intTerm(static_cast<std::int64_t>(next->elements.size()) - 1))));
   return call.done(unknownValue());
 }
 
@@ -143,7 +168,8 @@ Outcomes resize(Call &call) {
   const Name type = call.fact.operands[0].type;
   const auto number = is(count, ValueKind::Scalar) ? constantOf(call.row.resolve(count->term)) : std::nullopt;
   Value fill = call.argCount() > 1 ? call.arg(1) : nullValue();
-  if (number && *number >= 0 && *number <= static_cast<std::int64_t>(maxKnownElements) && is(list, ValueKind::List) && !isSummary(list)) {
+  if (number && *number >= 0 && *number <= static_cast<std::int64_t>(maxKnownElements) &&
+      is(list, ValueKind::List) && !isSummary(list)) {
     std::vector<Value> elements = list->elements;
     elements.resize(static_cast<std::size_t>(*number), fill);
     call.machine.memory.write(call.row, where, listValue(type, std::move(elements)));
@@ -169,7 +195,8 @@ std::optional<Outcomes> modelList(Call &call, std::string_view method) {
   }
   if (isOneOf(method, {"operator[]", "at", "get"}) && call.argCount() == 1) {
     Value index = call.arg(0);
-    return is(index, ValueKind::Scalar) ? elementAt(call, where, list, index->term) : call.done(unknownValue());
+    return is(index, ValueKind::Scalar) ? elementAt(call, where, list, index->term)
+                                        : call.done(unknownValue());
   }
   if (isOneOf(method, {"front", "top"}))
     return elementAt(call, where, list, intTerm(0));
@@ -245,19 +272,23 @@ Outcomes mapElement(Call &call, const std::optional<Name> &key) {
     Value held;
     if (key) {
       auto any = map->fields.find(summaryKey);
-      held = any != map->fields.end() && any->second->fields.count("second") ? any->second->fields.at("second") : nullValue();
+      held = any != map->fields.end() && any->second->fields.count("second")
+                 ? any->second->fields.at("second")
+                 : nullValue();
     } else {
       // An unknown key: what all entries agree on.
       for (const auto &[name, entry] : map->fields)
         if (entry->fields.count("second"))
-          held = held ? joinValues(held, entry->fields.at("second"), symbolTerm("map")) : entry->fields.at("second");
+          held = held ? joinValues(held, entry->fields.at("second"), symbolTerm("map"))
+                      : entry->fields.at("second");
       if (!held)
         held = unknownValue();
     }
     call.machine.memory.write(call.row, where, withField(map, field, mapEntry(field, held)));
   }
   const Address value = where.field(field).field("second");
-  return call.done(call.fact.resultIsAddress ? addressValue(value) : call.machine.memory.read(call.row, value));
+  return call.done(call.fact.resultIsAddress ? addressValue(value)
+                                             : call.machine.memory.read(call.row, value));
 }
 
 // An entry of an OrderedDict, which is a list of pairs: the key decides which, but not how.
@@ -266,13 +297,15 @@ Outcomes dictElement(Call &call, const Value &list) {
   const Term index = applyTerm("key", {is(key, ValueKind::Scalar) ? key->term : symbolTerm("a key")});
   Outcomes outcomes;
   for (Outcome &outcome : elementAt(call, call.objectAddress(), list, index)) {
-    Value pair = is(outcome.result, ValueKind::Address) ? call.machine.memory.read(outcome.row, outcome.result->address)
-                                                        : outcome.result;
+    Value pair = is(outcome.result, ValueKind::Address)
+                     ? call.machine.memory.read(outcome.row, outcome.result->address)
+                     : outcome.result;
     auto second = pair->fields.find("second");
     Value value = second == pair->fields.end() ? unknownValue() : second->second;
     Address copy = call.machine.allocate(outcome.row, call.frame, call.fact, "at::Tensor");
     call.machine.memory.write(outcome.row, copy, value);
-    outcomes.push_back({std::move(outcome.row), addressValue(copy)}); // find() gives a pointer, operator[] a reference
+    outcomes.push_back(
+        {std::move(outcome.row), addressValue(copy)}); // find() gives a pointer, operator[] a reference
   }
   return outcomes;
 }
@@ -302,7 +335,8 @@ std::optional<Outcomes> modelMap(Call &call, std::string_view method) {
     }
     Value map = call.object();
     if (value && is(map, ValueKind::Record))
-      call.machine.memory.write(call.row, where, withField(map, key ? *key : summaryKey, mapEntry(key ? *key : summaryKey, value)));
+      call.machine.memory.write(
+          call.row, where, withField(map, key ? *key : summaryKey, mapEntry(key ? *key : summaryKey, value)));
     return call.done(unknownValue());
   }
   if (method == "operator=") {
@@ -315,7 +349,8 @@ std::optional<Outcomes> modelMap(Call &call, std::string_view method) {
 std::optional<Outcomes> modelOptional(Call &call, std::string_view method) {
   Value held = call.object();
   if (isOneOf(method, {"value", "operator*", "get", "toTensor", "toTensorRef", "operator->"}))
-    return call.done(call.fact.resultIsAddress || method == "operator->" ? addressValue(call.objectAddress()) : held);
+    return call.done(call.fact.resultIsAddress || method == "operator->" ? addressValue(call.objectAddress())
+                                                                         : held);
   if (method == "value_or")
     return call.done(is(held, ValueKind::Null) ? call.arg(0) : held);
   if (isOneOf(method, {"has_value", "operator bool", "isTensor", "isNone"})) {
@@ -400,7 +435,8 @@ Outcomes getPart(Call &call) {
 }
 
 std::optional<Outcomes> modelFree(Call &call, std::string_view name) {
-  if (isOneOf(name, {"std::move", "std::forward", "std::as_const", "std::addressof", "std::ref", "std::cref", "c10::guts::forward"}))
+  if (isOneOf(name, {"std::move", "std::forward", "std::as_const", "std::addressof", "std::ref", "std::cref",
+                     "c10::guts::forward"}))
     return call.done(registerOf(call.row, call.fact.operands[0].reg));
   if (isOneOf(name, {"std::tie", "std::forward_as_tuple"}))
     return makeTuple(call, true);
@@ -441,7 +477,8 @@ std::vector<Name> mapKeys(const Value &map) {
   return keys;
 }
 
-// A map whose entries are changed one by one through a loop nobody can unroll: nothing is known of them after it.
+// A map whose entries are changed one by one through a loop nobody can unroll: nothing is known of them after
+// it.
 void forgetEntries(Machine &machine, Row &row, const Address &where, const Value &map) {
   Value forgotten = map;
   for (const auto &[name, entry] : map->fields)
@@ -450,14 +487,14 @@ void forgetEntries(Machine &machine, Row &row, const Address &where, const Value
 }
 
 std::string iteratorKey(const Call &call, const Address &range) {
-  return call.frame.function.id.str() + "@" + std::to_string(call.frame.depth) + "@" + std::to_string(range.root) + "@" +
-         std::to_string(range.path ? range.path->hash : 0);
+  return call.frame.function.id.str() + "@" + std::to_string(call.frame.depth) + "@" +
+         std::to_string(range.root) + "@" + std::to_string(range.path ? range.path->hash : 0);
 }
 
 } // namespace
 
-// Range-for: lists of a few known elements are run element by element; others once for "any element", whose index is
-// a loop variable.
+// Range-for: lists of a few known elements are run element by element; others once for "any element", whose
+// index is a loop variable.
 Outcomes Machine::rangeCall(Call &call) {
   Address range = call.addressOf(0);
   Value list = call.operand(0);
@@ -475,8 +512,8 @@ Outcomes Machine::rangeCall(Call &call) {
   const bool isMap = is(list, ValueKind::Record) && types.classOf(list->type) == TypeClass::Map;
   const std::vector<Name> keys = isMap ? mapKeys(list) : std::vector<Name>();
   const std::size_t size = isMap ? keys.size() : list->elements.size();
-  const bool known = size <= bounds::unrolledElements &&
-                     (isMap ? size > 0 : is(list, ValueKind::List) && !isSummary(list));
+  const bool known =
+      size <= bounds::unrolledElements && (isMap ? size > 0 : is(list, ValueKind::List) && !isSummary(list));
   const RootId counter = memory.global(Name("iterator " + iteratorKey(call, range)), "long", {});
   const Block &block = call.frame.function.blocks[static_cast<std::size_t>(call.frame.block)];
   if (test && block.terminator.entersLoop)
@@ -504,7 +541,8 @@ Outcomes Machine::rangeCall(Call &call) {
     forgetEntries(*this, call.row, range, list);
   // A data loader or a container nobody knows: its element type says what can be in it.
   Address element = allocate(call.row, call.frame, call.fact, call.resultType());
-  Value batch = is(list, ValueKind::Record) && list->fields.count("@batch") ? list->fields.at("@batch") : unknownValue();
+  Value batch = is(list, ValueKind::Record) && list->fields.count("@batch") ? list->fields.at("@batch")
+                                                                            : unknownValue();
   if (types.classOf(call.resultType()) == TypeClass::List && !is(batch, ValueKind::List))
     batch = is(batch, ValueKind::Unknown) ? batch : summaryList(call.resultType(), {batch});
   memory.write(call.row, element, takenBatch(call, batch));
@@ -515,7 +553,8 @@ std::optional<Outcomes> modelContainers(Call &call) {
   std::string_view name = call.fact.name.view();
   if (startsWith(name, "torch::OrderedDict::Item::") && call.fact.hasObject) {
     const Address value = call.objectAddress().field(lastPart(name) == "key" ? "first" : "second");
-    return call.done(call.fact.resultIsAddress ? addressValue(value) : call.machine.memory.read(call.row, value));
+    return call.done(call.fact.resultIsAddress ? addressValue(value)
+                                               : call.machine.memory.read(call.row, value));
   }
   if (!call.fact.hasObject)
     return modelFree(call, name);
@@ -588,7 +627,8 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
         if (is(entry, ValueKind::Record) && entry->fields.count("first") && entry->fields.count("second")) {
           const Value &key = entry->fields.at("first");
           std::optional<Name> text = is(key, ValueKind::Scalar) ? textOf(key->term) : std::nullopt;
-          std::optional<std::int64_t> number = is(key, ValueKind::Scalar) ? constantOf(key->term) : std::nullopt;
+          std::optional<std::int64_t> number =
+              is(key, ValueKind::Scalar) ? constantOf(key->term) : std::nullopt;
           const Name field = text     ? Name("[" + text->str() + "]")
                              : number ? Name("[" + std::to_string(*number) + "]")
                                       : summaryKey;
@@ -626,7 +666,9 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
   case TypeClass::Tensor:
     return args.empty() ? nullValue() : args[0];
   case TypeClass::String:
-    return args.empty() ? scalarValue(textTerm("")) : is(args[0], ValueKind::Scalar) ? args[0] : unknownValue();
+    return args.empty()                     ? scalarValue(textTerm(""))
+           : is(args[0], ValueKind::Scalar) ? args[0]
+                                            : unknownValue();
   case TypeClass::Function:
     return args.empty() ? nullValue() : args[0];
   default:

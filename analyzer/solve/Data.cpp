@@ -11,7 +11,9 @@ namespace {
 
 const Name batchField("@batch"), datasetField("@dataset"), parametersField("@parameters");
 
-bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool startsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 std::string_view lastPart(std::string_view name) {
   const std::size_t colon = name.rfind("::");
   return colon == std::string_view::npos ? name : name.substr(colon + 2);
@@ -121,8 +123,9 @@ Outcomes load(Call &call) {
     if (is(value, ValueKind::Device))
       placement = machine.concrete(call.row, value->placement);
   }
-  History history = machine.note(nullptr, StepKind::Loaded, call.fact.where, call.fact.operands.empty() ? "" : call.fact.operands[0].text.str(),
-                                 placement.describe());
+  History history =
+      machine.note(nullptr, StepKind::Loaded, call.fact.where,
+                   call.fact.operands.empty() ? "" : call.fact.operands[0].text.str(), placement.describe());
   const Address target = call.addressOf(0);
   Value held = call.operand(0);
   if (is(held, ValueKind::Address))
@@ -132,8 +135,9 @@ Outcomes load(Call &call) {
   else if (target.valid() && machine.types.classOf(call.fact.operands[0].type) == TypeClass::Tensor)
     machine.memory.write(call.row, target, tensorValue(placement, someRank, history));
   else if (target.valid() && machine.types.classOf(call.fact.operands[0].type) == TypeClass::List)
-    machine.memory.write(call.row, target,
-                         summaryList(call.fact.operands[0].type, {tensorValue(placement, someRank, history)}));
+    machine.memory.write(
+        call.row, target,
+        summaryList(call.fact.operands[0].type, {tensorValue(placement, someRank, history)}));
   return call.done(unknownValue());
 }
 
@@ -161,7 +165,9 @@ Value takenBatch(Call &call, const Value &value) {
   for (auto *list : {&parts.elements, &parts.summary})
     for (Value &element : *list)
       element = takenBatch(call, element);
-  return parts.fields.empty() && parts.elements.empty() && parts.summary.empty() ? value : makeValue(std::move(parts));
+  return parts.fields.empty() && parts.elements.empty() && parts.summary.empty()
+             ? value
+             : makeValue(std::move(parts));
 }
 
 std::optional<Outcomes> modelData(Call &call) {
@@ -181,7 +187,8 @@ std::optional<Outcomes> modelData(Call &call) {
     return requireList(call, lastPart(name));
   if (api.role == "pack_sequence") {
     // The lengths stay on the CPU, wherever the sequences are.
-    std::vector<TensorUse> lengths{{tensorValue(Placement::cpu(), someRank, nullptr), nullptr, "the 'lengths' argument"}};
+    std::vector<TensorUse> lengths{
+        {tensorValue(Placement::cpu(), someRank, nullptr), nullptr, "the 'lengths' argument"}};
     for (TensorUse &use : tensorUses(call, 1))
       lengths.push_back(std::move(use));
     Machine::Requirement requirement;
@@ -192,8 +199,8 @@ std::optional<Outcomes> modelData(Call &call) {
   }
   if (api.role == "pad_packed_sequence")
     return call.done(unknownValue());
-  if (api.role == "no_effect" || api.role == "save" || api.role == "manual_seed" || api.role == "synchronize" ||
-      api.role == "init_inplace") {
+  if (api.role == "no_effect" || api.role == "save" || api.role == "manual_seed" ||
+      api.role == "synchronize" || api.role == "init_inplace") {
     if (call.fact.resultIsAddress && !call.fact.operands.empty())
       return call.done(registerOf(call.row, call.fact.operands[0].reg));
     if (api.role == "init_inplace" && call.argCount())
@@ -231,9 +238,9 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
 std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args) {
   using Constructor = std::optional<Value> (*)(Call &, Name, const std::vector<Value> &);
   std::optional<Value> constructPointer(Call &, Name, const std::vector<Value> &);
-  for (Constructor constructor : {Constructor(constructConfig), Constructor(constructDevice),
-                                  Constructor(constructModule), Constructor(constructPointer),
-                                  Constructor(constructContainer), Constructor(constructData)})
+  for (Constructor constructor :
+       {Constructor(constructConfig), Constructor(constructDevice), Constructor(constructModule),
+        Constructor(constructPointer), Constructor(constructContainer), Constructor(constructData)})
     if (std::optional<Value> made = constructor(call, type, args))
       return made;
   return std::nullopt;

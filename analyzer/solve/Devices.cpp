@@ -10,7 +10,9 @@ namespace {
 
 const Name guardField("@device before");
 
-bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool startsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 
 // c10::Device(type[, index]) or a device string; `indexText` is how the index is written.
 Value makeDevice(Call &call, const std::vector<Value> &args, Name indexText) {
@@ -72,9 +74,10 @@ std::optional<Outcomes> modelOptions(Call &call, std::string_view method) {
   Value options = call.object();
   if (method == "device" || method == "device_opt") {
     if (call.argCount() == 0)
-      return call.done(is(options, ValueKind::Options)
-                           ? deviceValue(options->hasDevice ? options->placement : Placement::cpu(), options->history)
-                           : unknownValue());
+      return call.done(
+          is(options, ValueKind::Options)
+              ? deviceValue(options->hasDevice ? options->placement : Placement::cpu(), options->history)
+              : unknownValue());
     Value made = makeOptions(call, {makeDevice(call, operandsFrom(call, 1), indexText(call, 1))});
     return call.done(made);
   }
@@ -87,7 +90,8 @@ std::optional<Outcomes> modelOptions(Call &call, std::string_view method) {
     return call.done(optionsValue(&placement));
   }
   if (method == "pinned_memory" && is(options, ValueKind::Options))
-    return call.done(optionsValue(options->hasDevice ? &options->placement : nullptr, options->history, true));
+    return call.done(
+        optionsValue(options->hasDevice ? &options->placement : nullptr, options->history, true));
   if (method == "has_device" && is(options, ValueKind::Options))
     return call.done(scalarValue(intTerm(options->hasDevice)));
   if (method == "merge_in" || method == "merge_memory_format") {
@@ -155,9 +159,9 @@ void makeCurrent(Call &call, const Value &device) {
 
 Placement deviceOfEnum(std::int64_t number) {
   // c10/core/DeviceType.h
-  static const char *const names[] = {"cpu",   "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",
-                                      "fpga",  "maia", "xla",    "vulkan", "metal",  "xpu",   "mps",
-                                      "meta",  "hpu",  "ve",     "lazy",   "ipu",    "mtia",  "privateuseone"};
+  static const char *const names[] = {"cpu",  "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",
+                                      "fpga", "maia", "xla",    "vulkan", "metal",  "xpu",   "mps",
+                                      "meta", "hpu",  "ve",     "lazy",   "ipu",    "mtia",  "privateuseone"};
   if (number == 0)
     return Placement::cpu();
   if (number == 1)
@@ -221,7 +225,8 @@ Term isCudaTerm(const Placement &device) {
   case PlacementKind::Other:
     return intTerm(0);
   default:
-    return device.index ? applyTerm("is_cuda", {deviceTerm(device)}) : symbolTerm("is_cuda of an unknown tensor");
+    return device.index ? applyTerm("is_cuda", {deviceTerm(device)})
+                        : symbolTerm("is_cuda of an unknown tensor");
   }
 }
 
@@ -290,7 +295,8 @@ std::optional<Outcomes> modelDevices(Call &call) {
   if (api.role == "device_count")
     return call.done(scalarValue(call.row.resolve(symbolTerm("number of CUDA devices"))));
   // The rank: a device index made from it differs from process to process.
-  if ((name == "getenv" || name == "std::getenv" || name == "secure_getenv") && is(call.operand(0), ValueKind::Scalar))
+  if ((name == "getenv" || name == "std::getenv" || name == "secure_getenv") &&
+      is(call.operand(0), ValueKind::Scalar))
     if (std::optional<Name> variable = textOf(call.row.resolve(call.operand(0)->term));
         variable && models::isDistributed(variable->view(), "rank"))
       return call.done(scalarValue(applyTerm("rank", {textTerm(*variable)})));
@@ -303,7 +309,8 @@ std::optional<Outcomes> modelDevices(Call &call) {
   if (call.fact.hasObject && name.find("Guard::") != std::string_view::npos &&
       models::api(name.substr(0, name.rfind("::"))).role == "guard") {
     const std::string_view method = name.substr(name.rfind("::") + 2);
-    if (method == "reset_device" || method == "set_device" || method == "set_index" || method == "reset_stream")
+    if (method == "reset_device" || method == "set_device" || method == "set_index" ||
+        method == "reset_stream")
       makeCurrent(call, call.operand(1));
     return call.done(call.machine.unknownResult(call));
   }

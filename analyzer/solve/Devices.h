@@ -5,7 +5,8 @@
 
 namespace devicetidy {
 
-/// The device a value stands for: a Device, options with a device, a device string, a tensor; nothing when it is none.
+/// The device a value stands for: a Device, options with a device, a device string, a tensor; nothing when it
+/// is none.
 std::optional<Placement> deviceOf(const Machine &machine, const Row &row, const Value &value);
 /// The device of a c10::DeviceType enumerator by number (c10/core/DeviceType.h).
 Placement deviceOfEnum(std::int64_t number);

@@ -16,7 +16,10 @@ public:
       const Function *function = machine.program.function(id);
       if (!function->hasBody || isGlobalInit(id) || !usage.devicesMatter.count(id))
         continue;
-      (function->isMain ? mains : usage.called.count(id) || function->isLambda ? rest : roots).push_back(function);
+      (function->isMain                               ? mains
+       : usage.called.count(id) || function->isLambda ? rest
+                                                      : roots)
+          .push_back(function);
     }
     for (const auto *group : {&mains, &roots, &rest})
       for (const Function *function : *group)
@@ -50,9 +53,10 @@ private:
       const Variable &parameter = function.locals[i];
       const Term origin = applyTerm("parameter", {textTerm(function.id), intTerm(i)});
       const RootId root = machine.memory.local(0, i, parameter);
-      Value value = parameter.isReference
-                        ? addressValue({machine.memory.outside(origin, parameter.type, parameter.name), nullptr})
-                        : machine.memory.symbolic(parameter.type, origin, parameter.name);
+      Value value =
+          parameter.isReference
+              ? addressValue({machine.memory.outside(origin, parameter.type, parameter.name), nullptr})
+              : machine.memory.symbolic(parameter.type, origin, parameter.name);
       row.store.set(root, located(value, parameter.where));
     }
     return row;
@@ -67,7 +71,8 @@ private:
     return withHistory(value, extend(nullptr, step));
   }
 
-  // Objects a method may be called on: what each constructor leaves, with what other methods change taken as unknown.
+  // Objects a method may be called on: what each constructor leaves, with what other methods change taken as
+  // unknown.
   std::vector<std::pair<Row, Address>> objects(Name className) {
     const Term origin = applyTerm("this", {textTerm(className)});
     const RootId root = machine.memory.outside(origin, className, "this");
@@ -100,12 +105,13 @@ private:
   void release(Row &row, RootId heap, Term origin) {
     Value module = row.store.get(heap);
     for (const auto &[name, field] : module->fields)
-      if (hidden::isParameter(name) && is(field, ValueKind::Tensor) && field->placement.kind == PlacementKind::Cpu &&
-          !module->fields.count("@moved"))
-        module = withField(module, name,
-                           tensorValue(Placement::symbol(SymbolRole::Module, applyTerm("device of", {origin, intTerm(heap)}),
-                                                         "the module's device"),
-                                       field->rank, field->history));
+      if (hidden::isParameter(name) && is(field, ValueKind::Tensor) &&
+          field->placement.kind == PlacementKind::Cpu && !module->fields.count("@moved"))
+        module = withField(
+            module, name,
+            tensorValue(Placement::symbol(SymbolRole::Module, applyTerm("device of", {origin, intTerm(heap)}),
+                                          "the module's device"),
+                        field->rank, field->history));
     row.store.set(heap, module);
   }
 
@@ -116,7 +122,8 @@ private:
       return;
     if (machine.types.isModule(object->type)) {
       // Where the user's module lives is up to whoever holds it.
-      Placement placement = Placement::symbol(SymbolRole::Module, applyTerm("device of", {origin}), "the module's device");
+      Placement placement =
+          Placement::symbol(SymbolRole::Module, applyTerm("device of", {origin}), "the module's device");
       moveModule(machine, row, {root, nullptr}, placement, nullptr);
       object = row.store.get(root);
     }
@@ -137,7 +144,8 @@ private:
 
   void run(const Function &function) {
     machine.factsRun = 0;
-    // Guards and set_device calls on the way are followed; what a caller outside has made current is not known.
+    // Guards and set_device calls on the way are followed; what a caller outside has made current is not
+    // known.
     machine.currentDeviceIsOpen =
         !function.isMain && (usage.setsDevice || (usage.hasGuards && function.paramCount > 0));
     const bool isMethod = !function.className.empty() && !function.isStatic && !function.isLambda;

@@ -22,15 +22,23 @@ int fit(const Types &types, const Variable &parameter, const Value &argument) {
   const TypeClass wanted = types.classOf(parameter.type);
   switch (argument->kind) {
   case ValueKind::Tensor:
-    return wanted == TypeClass::Tensor ? 2 : wanted == TypeClass::Optional || wanted == TypeClass::Wrapper ? 1 : -1;
+    return wanted == TypeClass::Tensor                                     ? 2
+           : wanted == TypeClass::Optional || wanted == TypeClass::Wrapper ? 1
+                                                                           : -1;
   case ValueKind::Device:
-    return wanted == TypeClass::Device ? 2 : wanted == TypeClass::Options || wanted == TypeClass::Optional ? 1 : -1;
+    return wanted == TypeClass::Device                                     ? 2
+           : wanted == TypeClass::Options || wanted == TypeClass::Optional ? 1
+                                                                           : -1;
   case ValueKind::Options:
     return wanted == TypeClass::Options ? 2 : -1;
   case ValueKind::Scalar:
-    return wanted == TypeClass::Scalar || wanted == TypeClass::String ? 2 : wanted == TypeClass::Tensor ? -1 : 0;
+    return wanted == TypeClass::Scalar || wanted == TypeClass::String ? 2
+           : wanted == TypeClass::Tensor                              ? -1
+                                                                      : 0;
   case ValueKind::List:
-    return wanted == TypeClass::List ? 2 : wanted == TypeClass::Tensor || wanted == TypeClass::Scalar ? -1 : 0;
+    return wanted == TypeClass::List                                    ? 2
+           : wanted == TypeClass::Tensor || wanted == TypeClass::Scalar ? -1
+                                                                        : 0;
   case ValueKind::Record:
     return parameter.type == argument->type ? 3 : wanted == TypeClass::Record ? 0 : -1;
   case ValueKind::Address:
@@ -71,14 +79,15 @@ Row Machine::restrict(const Row &row, const std::vector<Value> &inputs) const {
   return entry;
 }
 
-// Brings what a call did into the caller's row. Heap objects the callee made get names of their own there; made in a
-// loop that is run once for any round, they are elements of an array over the round.
+// Brings what a call did into the caller's row. Heap objects the callee made get names of their own there;
+// made in a loop that is run once for any round, they are elements of an array over the round.
 void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome) {
   std::vector<std::pair<RootId, Value>> written;
-  Store::forEachDifference(entry.store, outcome.row.store, [&](RootId root, const Value &, const Value &after) {
-    if (after || memory.info(root).kind != RootKind::Local)
-      written.emplace_back(root, after);
-  });
+  Store::forEachDifference(entry.store, outcome.row.store,
+                           [&](RootId root, const Value &, const Value &after) {
+                             if (after || memory.info(root).kind != RootKind::Local)
+                               written.emplace_back(root, after);
+                           });
   const Term round = roundOf(frame, row);
   std::map<RootId, Address> renamed;
   std::set<RootId> taken;
@@ -108,7 +117,8 @@ void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outc
     Value next = renamed.empty() || !value ? value : rewriteAddresses(value, rename);
     auto moved = renamed.find(root);
     if (moved != renamed.end() && moved->second.path)
-      next = summaryList({}, {rewriteTerms(next, [&](Term term) { return substitute(term, round, elementIndex()); })});
+      next = summaryList(
+          {}, {rewriteTerms(next, [&](Term term) { return substitute(term, round, elementIndex()); })});
     result.store.set(moved == renamed.end() ? root : moved->second.root, next);
   }
   if (!renamed.empty())
@@ -215,7 +225,8 @@ Outcomes Machine::invokeCallable(const Frame &caller, const Fact &fact, Row row,
   // The closure's captures are read as fields of `this`.
   Address self;
   if (!callable->fields.empty() || callee->isLambda) {
-    const RootId root = memory.heap(applyTerm("closure", {textTerm(callee->id), intTerm(caller.depth)}), 0, {});
+    const RootId root =
+        memory.heap(applyTerm("closure", {textTerm(callee->id), intTerm(caller.depth)}), 0, {});
     row.store.set(root, callable);
     self = {root, nullptr};
   }
@@ -271,17 +282,12 @@ void Machine::havoc(Row &row, const Function &callee, const Address &self, const
     if (callee.locals[i].isReference && !callee.locals[i].isConst && is(args[i], ValueKind::Address))
       memory.write(row, args[i]->address, unknownValue());
   if (self.valid() && !callee.isConst)
-    if (Value object = memory.read(row, self); is(object, ValueKind::Record)) {
-      ValueData data = *object;
-      for (auto &[name, field] : data.fields)
-        if (is(field, ValueKind::Tensor) || is(field, ValueKind::Scalar) || is(field, ValueKind::List))
-          field = unknownValue();
-      memory.write(row, self, makeValue(std::move(data)));
-    }
+    forgetFields(row, self);
 }
 
 Outcomes Machine::callOverriders(Frame &frame, const Fact &fact, const Row &row,
-                                 const std::vector<const Function *> &candidates, const std::vector<Value> &args) {
+                                 const std::vector<const Function *> &candidates,
+                                 const std::vector<Value> &args) {
   constexpr std::size_t maxCandidates = 4;
   Outcomes outcomes;
   if (candidates.empty() || candidates.size() > maxCandidates)
@@ -300,9 +306,11 @@ Value Machine::unknownResult(const Call &call) {
   case TypeClass::String:
     return scalarValue(freshScalar(call));
   case TypeClass::Device: {
-    Term id = applyTerm("device from", {textTerm(fact.name), intTerm(fact.where.line), intTerm(fact.where.column)});
-    return deviceValue(Placement::symbol(SymbolRole::DeviceChoice, id, "a device chosen at run time"),
-                       note(nullptr, StepKind::Chosen, fact.where, fact.name.str(), "a device chosen at run time"));
+    Term id =
+        applyTerm("device from", {textTerm(fact.name), intTerm(fact.where.line), intTerm(fact.where.column)});
+    return deviceValue(
+        Placement::symbol(SymbolRole::DeviceChoice, id, "a device chosen at run time"),
+        note(nullptr, StepKind::Chosen, fact.where, fact.name.str(), "a device chosen at run time"));
   }
   default:
     return unknownValue();
@@ -317,10 +325,18 @@ Term Machine::freshScalar(const Call &call) const {
     Value value = registerOf(call.row, call.fact.operands[i].reg);
     if (is(value, ValueKind::Address)) {
       Value pointed = memory.read(call.row, value->address);
-      parts.push_back(applyTerm("address", {intTerm(value->address.root), intTerm(static_cast<std::int64_t>(
-                                                                            (pointed->hash ^ (value->address.path ? value->address.path->hash : 0)) >> 1))}));
+      if (is(pointed, ValueKind::Scalar)) {
+        parts.push_back(call.row.resolve(pointed->term));
+        continue;
+      }
+      parts.push_back(applyTerm(
+          "address", {intTerm(value->address.root),
+                      intTerm(static_cast<std::int64_t>(
+                          (pointed->hash ^ (value->address.path ? value->address.path->hash : 0)) >> 1))}));
     } else if (is(value, ValueKind::Scalar)) {
-      parts.push_back(value->term);
+      parts.push_back(call.row.resolve(value->term));
+    } else if (is(value, ValueKind::Null)) {
+      parts.push_back(intTerm(0));
     } else {
       stable = false;
     }
@@ -438,8 +454,8 @@ Outcomes invokeForwarded(Call &call, Row row, const Function &callee, const Addr
   return call.machine.invoke(call.frame, call.fact, std::move(row), callee, self, std::move(bound));
 }
 
-std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row row, Name type, const Address &where,
-                                    const std::vector<Argument> &args) {
+std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row row, Name type,
+                                    const Address &where, const std::vector<Argument> &args) {
   std::vector<Row> rows;
   const Type *record = program.type(type);
   Frame frame = caller;

@@ -1,7 +1,7 @@
 //===- Machine.cpp - the fixpoint over one function ---------------===//
 //
-// Blocks are taken in reverse post-order. A block is run once for every row that has not been run through it; a loop
-// head renames what the loop varies, so that rows repeat, and joins rows when they still do not.
+// Blocks are taken in reverse post-order. A block is run once for every row that has not been run through it;
+// a loop head renames what the loop varies, so that rows repeat, and joins rows when they still do not.
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/Machine.h"
@@ -27,7 +27,9 @@ Term renameRound(Term term, Term current, Term previous) {
   return args == term->args ? term : applyTerm(term->name, std::move(args));
 }
 
-std::string blockName(const Function &function, BlockId id) { return function.id.str() + "#" + std::to_string(id); }
+std::string blockName(const Function &function, BlockId id) {
+  return function.id.str() + "#" + std::to_string(id);
+}
 
 } // namespace
 
@@ -82,7 +84,8 @@ const std::vector<BlockId> &Machine::order(const Function &function) {
     }
     // The last successor first, so that a loop's body comes before its exit in reverse post-order.
     const std::size_t index = successors - 1 - next++;
-    const BlockId to = index < block.terminator.successors.size() ? block.terminator.successors[index] : block.handler;
+    const BlockId to =
+        index < block.terminator.successors.size() ? block.terminator.successors[index] : block.handler;
     if (to >= 0 && static_cast<std::size_t>(to) < count && !seen[static_cast<std::size_t>(to)]) {
       seen[static_cast<std::size_t>(to)] = true;
       stack.emplace_back(to, 0);
@@ -93,7 +96,8 @@ const std::vector<BlockId> &Machine::order(const Function &function) {
   return position;
 }
 
-// The innermost loop head around each block, -1 for none: the natural loops of the back edges, inner ones last.
+// The innermost loop head around each block, -1 for none: the natural loops of the back edges, inner ones
+// last.
 const std::vector<BlockId> &Machine::loopHeads(const Function &function) {
   std::vector<BlockId> &result = heads[&function];
   if (!result.empty())
@@ -149,7 +153,8 @@ void Machine::varyLoop(Frame &frame, BlockId id, Row &row) const {
     if (!isRange)
       row.rounds.emplace(id, current);
     const Variable &variable = frame.function.locals[static_cast<std::size_t>(local)];
-    const RootId root = const_cast<Memory &>(memory).local(frame.depth, static_cast<unsigned>(local), variable);
+    const RootId root =
+        const_cast<Memory &>(memory).local(frame.depth, static_cast<unsigned>(local), variable);
     Value old = row.store.get(root);
     if (!variable.isReference && (!old || is(old, ValueKind::Scalar) || is(old, ValueKind::Unknown)))
       row.store.set(root, scalarValue(current));
@@ -171,8 +176,8 @@ void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, Block
       varyLoop(frame, id, row);
   solution.stats.rowsJoined += mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi);
   const std::size_t patience = unrolled ? 8 * bounds::visitsBeforeWidening : bounds::visitsBeforeWidening;
-  // Rows that still differ after some rounds are joined: with a row of the same placements where there is one (what
-  // counts rounds becomes unknown), with any row otherwise.
+  // Rows that still differ after some rounds are joined: with a row of the same placements where there is one
+  // (what counts rounds becomes unknown), with any row otherwise.
   if ((block.isLoopHead && state.visits > patience) || state.visits > bounds::visitsPerBlock)
     for (Row &row : rows) {
       const std::uint64_t places = row.placeDigest();
@@ -235,15 +240,18 @@ Outcomes Machine::run(Frame &frame, Row row) {
 
 namespace {
 
-// Can this fact end in a catch clause? Assignments, accessors and the standard library's plumbing are taken not to throw.
+// Can this fact end in a catch clause? Assignments, accessors and the standard library's plumbing are taken
+// not to throw.
 bool mayThrow(const Fact &fact) {
   if (fact.kind != FactKind::Call && fact.kind != FactKind::Construct)
     return false;
   if (!fact.target.empty())
     return true;
   const std::string_view name = fact.name.view();
-  const std::string_view last = name.substr(name.rfind(':') == std::string_view::npos ? 0 : name.rfind(':') + 1);
-  if (last == "operator=" || name.substr(0, 5) == "std::" || name.substr(0, 5) == "c10::" || name.substr(0, 2) == "__")
+  const std::string_view last =
+      name.substr(name.rfind(':') == std::string_view::npos ? 0 : name.rfind(':') + 1);
+  if (last == "operator=" || name.substr(0, 5) == "std::" || name.substr(0, 5) == "c10::" ||
+      name.substr(0, 2) == "__")
     return false;
   const models::Op *op = models::atenOp(last, {2, 6});
   return !(op && op->rule == models::Rule::Host);
@@ -317,7 +325,9 @@ Term conditionTerm(const Value &value) {
 void Machine::finishBlock(Frame &frame, const Block &block, Row row, std::vector<BlockState> &states,
                           Outcomes &outcomes) {
   const Terminator &end = block.terminator;
-  auto go = [&](BlockId to, Row next) { states[static_cast<std::size_t>(to)].pending.push_back(std::move(next)); };
+  auto go = [&](BlockId to, Row next) {
+    states[static_cast<std::size_t>(to)].pending.push_back(std::move(next));
+  };
   Value value = terminatorValue(row, end.value);
   if (end.value.isAddress && end.kind != TerminatorKind::Return)
     value = memory.read(row, value->address);

@@ -1,8 +1,9 @@
 //===- Machine.h - runs facts over rows -------------------------*- C++ -*-===//
 //
-// The abstract interpreter. A call is run with the caller's actual objects (so receivers, callbacks and aliases are
-// exact), and what it did is kept as the summary of that function for that entry: equal entries are answered from it.
-// Everything is bounded; hitting a bound loses findings, is counted, and never adds one.
+// The abstract interpreter. A call is run with the caller's actual objects (so receivers, callbacks and
+// aliases are exact), and what it did is kept as the summary of that function for that entry: equal entries
+// are answered from it. Everything is bounded; hitting a bound loses findings, is counted, and never adds
+// one.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -21,18 +22,19 @@ namespace devicetidy {
 
 /// Bounds of the analysis, each counted in SolveStats::capsHit when it is hit.
 namespace bounds {
-constexpr std::size_t rowsPerBlock = 12;      ///< rows kept apart at one point
+constexpr std::size_t rowsPerBlock = 12; ///< rows kept apart at one point
 constexpr std::size_t rowsBeforeScalarsMerge = 4;
-constexpr std::size_t rowsPerOutcome = 6;     ///< rows a call may return
+constexpr std::size_t rowsPerOutcome = 6; ///< rows a call may return
 constexpr unsigned callDepth = 24;
-constexpr unsigned recursionDepth = 3;        ///< calls under way, of one function or in all, that are recursive
+constexpr unsigned recursionDepth = 3; ///< calls under way, of one function or in all, that are recursive
 constexpr unsigned contextsPerFunction = 300; ///< entries one function is run for
-constexpr unsigned contextsWithoutDevices = 12; ///< the same for functions that handle no tensor, module or device
-constexpr std::int64_t unrolledTrips = 4;     ///< constant loops up to this are run round by round
+constexpr unsigned contextsWithoutDevices =
+    12;                                   ///< the same for functions that handle no tensor, module or device
+constexpr std::int64_t unrolledTrips = 4; ///< constant loops up to this are run round by round
 constexpr std::size_t visitsBeforeWidening = 5;
 constexpr std::size_t visitsPerBlock = 400;
-constexpr std::size_t forksPerRead = 4;       ///< alternatives of one element that are followed
-constexpr std::size_t unrolledElements = 8;  ///< lists up to this are run element by element by range-for
+constexpr std::size_t forksPerRead = 4;        ///< alternatives of one element that are followed
+constexpr std::size_t unrolledElements = 8;    ///< lists up to this are run element by element by range-for
 constexpr std::size_t factsPerEntry = 1000000; ///< facts run from one entry point
 } // namespace bounds
 
@@ -44,8 +46,8 @@ struct Frame {
   const Frame *caller = nullptr;
   const Fact *call = nullptr; ///< the caller's fact that runs this function
   unsigned depth = 0;
-  Address self{};             ///< `this`
-  BlockId block = 0;          ///< block being run
+  Address self{};               ///< `this`
+  BlockId block = 0;            ///< block being run
   const Store *entry = nullptr; ///< what the caller passed in: its objects outlive the call
 };
 
@@ -59,7 +61,8 @@ using Outcomes = std::vector<Outcome>;
 class DeviceMaps;
 class Machine;
 
-/// An argument of a constructor that a library function runs: its value, and where it is when it is no temporary.
+/// An argument of a constructor that a library function runs: its value, and where it is when it is no
+/// temporary.
 struct Argument {
   Value value;
   Address address;
@@ -93,7 +96,7 @@ struct TensorUse {
   Value tensor;
   const Operand *operand = nullptr;
   std::string text{}; ///< description when it is not the operand itself ("parameters of fc1")
-  History owner{};  ///< story of the module whose parameter it is, when it is one
+  History owner{};    ///< story of the module whose parameter it is, when it is one
 };
 
 class Machine {
@@ -114,22 +117,24 @@ public:
   /// A fresh heap object of `type`.
   Address allocate(Row &row, const Frame &frame, const Fact &fact, Name type);
 
-  /// Tensors of `uses` must share a device; records a Conflict when they need not. Returns their common placement; a
-  /// definite conflict marks the row as failed: the operation throws, nothing after it runs.
+  /// Tensors of `uses` must share a device; records a Conflict when they need not. Returns their common
+  /// placement; a definite conflict marks the row as failed: the operation throws, nothing after it runs.
   struct Requirement {
     std::string operation;
     bool isLoss = false;
-    bool cpuScalars = false;   ///< 0-dim CPU inputs are accepted
+    bool cpuScalars = false;    ///< 0-dim CPU inputs are accepted
     bool firstIsOutput = false; ///< the first tensor is written, so it is never such a scalar
   };
   Placement requireSame(Call &call, const std::vector<TensorUse> &uses, const Requirement &requirement);
 
-  /// Index of the round of the innermost loop around the block being run, null when rounds are run one by one.
+  /// Index of the round of the innermost loop around the block being run, null when rounds are run one by
+  /// one.
   Term roundOf(const Frame &frame, const Row &row);
   const std::vector<BlockId> &loopHeads(const Function &function);
 
   /// Tensors inside `value`, lists and optionals included (at most `limit`).
-  void collectTensors(const Row &row, const Value &value, std::vector<Value> &out, std::size_t limit = 8) const;
+  void collectTensors(const Row &row, const Value &value, std::vector<Value> &out,
+                      std::size_t limit = 8) const;
 
   /// Reads `address`; what comes from a member that Module::to does not move says so in its history.
   Value readMarked(const Row &row, const Address &address) const;
@@ -151,7 +156,8 @@ public:
   bool reportLatent = false;
   DeviceMaps *deviceMaps = nullptr; ///< told of every call when set
   std::set<const Function *> entered;
-  std::map<Name, Step> movedClasses; ///< project module class -> where and to which device one was moved first
+  std::map<Name, Step>
+      movedClasses; ///< project module class -> where and to which device one was moved first
   std::size_t factsRun = 0;
   std::size_t definiteConflicts = 0; ///< operations that fail for certain, met so far
 
@@ -159,8 +165,10 @@ private:
   friend struct Call;
   struct BlockState;
   void enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, BlockState &state);
-  void runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vector<BlockState> &states, Outcomes &outcomes);
-  void finishBlock(Frame &frame, const Block &block, Row row, std::vector<BlockState> &states, Outcomes &outcomes);
+  void runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vector<BlockState> &states,
+                Outcomes &outcomes);
+  void finishBlock(Frame &frame, const Block &block, Row row, std::vector<BlockState> &states,
+                   Outcomes &outcomes);
   void varyLoop(Frame &frame, BlockId id, Row &row) const;
   std::vector<Row> step(Frame &frame, const Fact &fact, Row row);
   std::vector<Row> stepElement(Frame &frame, const Fact &fact, Row row);
@@ -169,9 +177,12 @@ private:
   Outcomes evaluateCall(Frame &frame, Row &row, const Fact &fact);
   Outcomes rangeCall(Call &call);
   void endScope(Frame &frame, const Fact &fact, Row &row);
-  const Function *resolveVirtual(const Row &row, const Fact &fact, std::vector<const Function *> &candidates) const;
+  const Function *resolveVirtual(const Row &row, const Fact &fact,
+                                 std::vector<const Function *> &candidates) const;
   Outcomes callOverriders(Frame &frame, const Fact &fact, const Row &row,
                           const std::vector<const Function *> &candidates, const std::vector<Value> &args);
+  /// What the fields of a record hold is no longer known.
+  void forgetFields(Row &row, const Address &object) const;
   void havoc(Row &row, const Function &callee, const Address &self, const std::vector<Value> &args);
   const Function *selectConstructor(const Type &type, const std::vector<Argument> &args) const;
   Value defaultObject(Name type) const;
@@ -212,6 +223,7 @@ Outcomes invokeForwarded(Call &call, Row row, const Function &callee, const Addr
 Value takenBatch(Call &call, const Value &batch);
 
 /// Moves the module at `where`: everything registered in it and below.
-void moveModule(Machine &machine, Row &row, const Address &where, const Placement &placement, const History &history);
+void moveModule(Machine &machine, Row &row, const Address &where, const Placement &placement,
+                const History &history);
 
 } // namespace devicetidy

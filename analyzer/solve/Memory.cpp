@@ -44,11 +44,13 @@ RootId Memory::intern(std::tuple<int, std::uint64_t, std::uint64_t, Name> key, R
 }
 
 RootId Memory::local(unsigned depth, unsigned index, const Variable &variable) {
-  return intern({0, depth, index, variable.type}, {RootKind::Local, depth, variable.type, nullptr, variable.name});
+  return intern({0, depth, index, variable.type},
+                {RootKind::Local, depth, variable.type, nullptr, variable.name});
 }
 
 RootId Memory::heap(Term site, unsigned copy, Name type) {
-  return intern({1, reinterpret_cast<std::uintptr_t>(site), copy, type}, {RootKind::Heap, 0, type, nullptr, {}});
+  return intern({1, reinterpret_cast<std::uintptr_t>(site), copy, type},
+                {RootKind::Heap, 0, type, nullptr, {}});
 }
 
 RootId Memory::global(Name id, Name type, Name text) {
@@ -57,7 +59,8 @@ RootId Memory::global(Name id, Name type, Name text) {
 }
 
 RootId Memory::outside(Term origin, Name type, Name text) {
-  return intern({3, reinterpret_cast<std::uintptr_t>(origin), 0, type}, {RootKind::Outside, 0, type, origin, text});
+  return intern({3, reinterpret_cast<std::uintptr_t>(origin), 0, type},
+                {RootKind::Outside, 0, type, origin, text});
 }
 
 Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole) {
@@ -106,7 +109,8 @@ Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole)
     Name inner = types.inner(type);
     if (inner.empty())
       return unknownValue();
-    Value each = symbolic(inner, applyTerm("[]", {origin, elementIndex()}), joinText(text, "", "[i]"), tensorRole);
+    Value each =
+        symbolic(inner, applyTerm("[]", {origin, elementIndex()}), joinText(text, "", "[i]"), tensorRole);
     return summaryList(type, {each});
   }
   default:
@@ -196,15 +200,16 @@ Value Memory::descend(const Value &value, Path node, const Address &whole) const
       return parameterHandle({whole.root, fieldPath(whole.path, hidden::parameters())});
   }
   if (value->origin) {
-    Name type = node->field == hidden::parameters() ? Name("at::Tensor") : types.fieldType(value->type, node->field);
+    Name type =
+        node->field == hidden::parameters() ? Name("at::Tensor") : types.fieldType(value->type, node->field);
     if (type.empty())
       return unknownValue();
     Name text = joinText(value->function, ".", node->field);
     if (node->field == hidden::parameters())
       text = value->function;
     const bool ofModule = types.isModule(value->type);
-    return const_cast<Memory *>(this)->symbolic(type, applyTerm(".", {value->origin, textTerm(node->field)}), text,
-                                                ofModule ? SymbolRole::Module : SymbolRole::Tensor);
+    return const_cast<Memory *>(this)->symbolic(type, applyTerm(".", {value->origin, textTerm(node->field)}),
+                                                text, ofModule ? SymbolRole::Module : SymbolRole::Tensor);
   }
   return unknownValue();
 }
@@ -221,7 +226,8 @@ Value Memory::read(const Row &row, const Address &address) const {
   return value;
 }
 
-Value Memory::replaceElement(const Value &list, Term index, const std::function<Value(const Value &)> &change) const {
+Value Memory::replaceElement(const Value &list, Term index,
+                             const std::function<Value(const Value &)> &change) const {
   ValueData data = *list;
   if (!isSummary(list)) {
     auto number = constantOf(index);
@@ -252,7 +258,8 @@ Value Memory::replaceElement(const Value &list, Term index, const std::function<
   return summaryList(data.type, std::move(next));
 }
 
-Value Memory::replace(const Value &value, const std::vector<Path> &path, std::size_t depth, const Value &leaf) const {
+Value Memory::replace(const Value &value, const std::vector<Path> &path, std::size_t depth,
+                      const Value &leaf) const {
   if (depth == path.size())
     return leaf;
   Path node = path[depth];
@@ -270,8 +277,9 @@ Value Memory::replace(const Value &value, const std::vector<Path> &path, std::si
   if (found == record->fields.end() && record->origin && depth + 1 < path.size()) {
     Name type = types.fieldType(record->type, node->field);
     if (!type.empty())
-      old = const_cast<Memory *>(this)->symbolic(type, applyTerm(".", {record->origin, textTerm(node->field)}),
-                                                 joinText(record->function, ".", node->field));
+      old =
+          const_cast<Memory *>(this)->symbolic(type, applyTerm(".", {record->origin, textTerm(node->field)}),
+                                               joinText(record->function, ".", node->field));
   }
   return withField(record, node->field, replace(old, path, depth + 1, leaf));
 }
@@ -289,7 +297,8 @@ void Memory::write(Row &row, const Address &address, Value value) const {
 Placement Memory::placementOf(const Row &row, const Value &tensor) const {
   if (is(tensor, ValueKind::Tensor) && tensor->address.valid()) {
     Value held = read(row, tensor->address);
-    return is(held, ValueKind::Tensor) && !held->address.valid() ? placementOf(row, held) : Placement::unknown();
+    return is(held, ValueKind::Tensor) && !held->address.valid() ? placementOf(row, held)
+                                                                 : Placement::unknown();
   }
   if (!is(tensor, ValueKind::Tensor))
     return Placement::unknown();

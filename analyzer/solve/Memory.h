@@ -1,8 +1,8 @@
 //===- Memory.h - roots, and reading and writing through addresses -*- C++ -*-===//
 //
-// Roots are the things a store maps: local variables of active calls, heap objects, globals, and objects from outside
-// the analysed code. Outside objects are lazy: nothing is stored until the code writes, and what was never written is
-// computed from the access path that leads to it, so two reads of one path give one symbol.
+// Roots are the things a store maps: local variables of active calls, heap objects, globals, and objects from
+// outside the analysed code. Outside objects are lazy: nothing is stored until the code writes, and what was
+// never written is computed from the access path that leads to it, so two reads of one path give one symbol.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -17,10 +17,10 @@ namespace devicetidy {
 
 /// Hidden fields of module records.
 namespace hidden {
-const Name &parameters();            ///< "@own": the parameters of a torch::nn module, as one tensor
-const Name &children();              ///< "@children": the modules a container module holds, in order
-std::string parameter(Name name);    ///< "@p:name": a tensor that is registered under `name`
-std::string submodule(Name name);    ///< "@m:name": address of the module that is registered under `name`
+const Name &parameters();         ///< "@own": the parameters of a torch::nn module, as one tensor
+const Name &children();           ///< "@children": the modules a container module holds, in order
+std::string parameter(Name name); ///< "@p:name": a tensor that is registered under `name`
+std::string submodule(Name name); ///< "@m:name": address of the module that is registered under `name`
 bool isParameter(Name field);
 bool isSubmodule(Name field);
 } // namespace hidden
@@ -60,7 +60,8 @@ public:
   History historyOf(const Row &row, const Value &tensor) const;
   int rankOf(const Row &row, const Value &tensor) const;
 
-  /// Drops heap objects that neither variables nor registers refer to; those in `callers` belong to a caller and stay.
+  /// Drops heap objects that neither variables nor registers refer to; those in `callers` belong to a caller
+  /// and stay.
   void collectGarbage(Row &row, const Store *callers) const;
   /// Drops the locals of calls at `depth` and deeper.
   void dropLocals(Row &row, unsigned depth) const;
@@ -72,8 +73,10 @@ private:
   Value rootValue(const Row &row, RootId root) const;
   Value descend(const Value &value, Path node, const Address &whole) const;
   Value element(const Value &list, Term index) const;
-  Value replace(const Value &value, const std::vector<Path> &path, std::size_t depth, const Value &leaf) const;
-  Value replaceElement(const Value &list, Term index, const std::function<Value(const Value &)> &change) const;
+  Value replace(const Value &value, const std::vector<Path> &path, std::size_t depth,
+                const Value &leaf) const;
+  Value replaceElement(const Value &list, Term index,
+                       const std::function<Value(const Value &)> &change) const;
 
   std::vector<RootInfo> roots;
   std::map<std::tuple<int, std::uint64_t, std::uint64_t, Name>, RootId> ids;

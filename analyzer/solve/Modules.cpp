@@ -1,7 +1,7 @@
 //===- Modules.cpp - torch::nn modules, holders, registration ---------===//
 //
-// A module is a record on the heap. What it registered is in hidden fields: parameters of its own, and the addresses of
-// its submodules; Module::to moves those and nothing else.
+// A module is a record on the heap. What it registered is in hidden fields: parameters of its own, and the
+// addresses of its submodules; Module::to moves those and nothing else.
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/Devices.h"
@@ -16,7 +16,9 @@ namespace {
 using models::Op;
 using models::Rule;
 
-bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool startsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 bool endsWith(std::string_view text, std::string_view suffix) {
   return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
 }
@@ -111,18 +113,21 @@ Outcomes parameterList(Call &call, bool named) {
   if (handles.empty()) {
     if (!is(object, ValueKind::Record) || !object->origin)
       return call.done(is(object, ValueKind::Record) ? listValue(call.resultType(), {}) : unknownValue());
-    Value each = call.machine.memory.symbolic("at::Tensor", applyTerm(".", {object->origin, textTerm("parameters")}),
-                                              object->function, SymbolRole::Module);
+    Value each =
+        call.machine.memory.symbolic("at::Tensor", applyTerm(".", {object->origin, textTerm("parameters")}),
+                                     object->function, SymbolRole::Module);
     handles = {each};
   }
   if (named) {
     for (Value &handle : handles)
-      handle = recordValue("std::pair", {{"first", scalarValue(symbolTerm("a parameter's name"))},
-                                         {"second", handle}, {"value", handle}});
+      handle = recordValue(
+          "std::pair",
+          {{"first", scalarValue(symbolTerm("a parameter's name"))}, {"second", handle}, {"value", handle}});
   }
   constexpr std::size_t keptApart = 4;
-  return call.done(handles.size() <= keptApart && !object->origin ? listValue(call.resultType(), std::move(handles))
-                                                                 : summaryList(call.resultType(), std::move(handles)));
+  return call.done(handles.size() <= keptApart && !object->origin
+                       ? listValue(call.resultType(), std::move(handles))
+                       : summaryList(call.resultType(), std::move(handles)));
 }
 
 std::optional<Outcomes> moveCall(Call &call) {
@@ -139,8 +144,8 @@ std::optional<Outcomes> moveCall(Call &call) {
   if (target && self.valid()) {
     Placement placement = call.machine.concrete(call.row, *target);
     moveModule(call.machine, call.row, self, placement,
-               call.machine.note(nullptr, StepKind::ModuleMoved, call.fact.where, call.fact.operands[0].text.str(),
-                                 placement.describe()));
+               call.machine.note(nullptr, StepKind::ModuleMoved, call.fact.where,
+                                 call.fact.operands[0].text.str(), placement.describe()));
   }
   return call.done(unknownValue());
 }
@@ -152,15 +157,17 @@ Value builtinModule(Call &call, Name type, const std::string &module, const std:
   Machine &machine = call.machine;
   if (model->hasParameters) {
     Step made;
-    fields[hidden::parameters()] = tensorValue(
-        Placement::cpu(), someRank, machine.note(nullptr, StepKind::ModuleMade, call.fact.where, module, "cpu"));
+    fields[hidden::parameters()] =
+        tensorValue(Placement::cpu(), someRank,
+                    machine.note(nullptr, StepKind::ModuleMade, call.fact.where, module, "cpu"));
   } else if (model->hasOptionalWeight) {
     std::vector<Value> tensors;
     for (const Value &arg : args)
       machine.collectTensors(call.row, arg, tensors);
     if (!tensors.empty())
-      fields[hidden::parameters()] = tensorValue(machine.memory.placementOf(call.row, tensors[0]), tensors[0]->rank,
-                                                 machine.memory.historyOf(call.row, tensors[0]));
+      fields[hidden::parameters()] =
+          tensorValue(machine.memory.placementOf(call.row, tensors[0]), tensors[0]->rank,
+                      machine.memory.historyOf(call.row, tensors[0]));
   }
   return recordValue(type, std::move(fields));
 }
@@ -231,14 +238,16 @@ Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, 
   for (std::size_t i = 0; i < args.size(); ++i) {
     std::vector<Value> tensors;
     call.machine.collectTensors(call.row, args[i].value, tensors);
-    const Operand *operand = offset + i < call.fact.operands.size() ? &call.fact.operands[offset + i] : nullptr;
+    const Operand *operand =
+        offset + i < call.fact.operands.size() ? &call.fact.operands[offset + i] : nullptr;
     for (Value &tensor : tensors)
       uses.push_back({std::move(tensor), operand, {}});
   }
   const bool owns = record->fields.count(hidden::parameters()) || (record->origin && model->hasParameters);
   if (owns) {
     Value cell = call.machine.memory.read(call.row, module.field(hidden::parameters()));
-    Value handle = is(cell, ValueKind::Tensor) ? parameterHandle(module.field(hidden::parameters())) : unknownValue();
+    Value handle =
+        is(cell, ValueKind::Tensor) ? parameterHandle(module.field(hidden::parameters())) : unknownValue();
     if (is(cell, ValueKind::Tensor) && cell->placement.kind == PlacementKind::Symbol)
       handle = cell;
     const std::string what = model->hasOptionalWeight ? "the weight of " : "the parameters of ";
@@ -254,7 +263,8 @@ Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, 
 
 } // namespace
 
-void moveModule(Machine &machine, Row &row, const Address &where, const Placement &placement, const History &history) {
+void moveModule(Machine &machine, Row &row, const Address &where, const Placement &placement,
+                const History &history) {
   std::set<Address> seen;
   std::vector<Address> work{where};
   while (!work.empty()) {
@@ -325,7 +335,8 @@ std::optional<Outcomes> modelHolder(Call &call, std::string_view method) {
   if (method == "operator()") {
     if (!is(held, ValueKind::Address))
       return call.done(unknownValue());
-    return forwardModule(call, held->address, call.forwardedFrom(0), call.fact.operands[0].text.str(), held->history);
+    return forwardModule(call, held->address, call.forwardedFrom(0), call.fact.operands[0].text.str(),
+                         held->history);
   }
   if (method == "is_empty")
     return call.done(scalarValue(intTerm(is(held, ValueKind::Null))));
@@ -346,7 +357,8 @@ std::optional<Outcomes> modelContainerModule(Call &call, std::string_view method
   if (method == "operator[]" || method == "ptr" || method == "at") {
     Value index = call.argCount() ? call.arg(0) : unknownValue();
     if (is(index, ValueKind::Scalar) && is(children, ValueKind::List)) {
-      Value element = call.machine.memory.read(call.row, self.field(hidden::children()).element(call.row.resolve(index->term)));
+      Value element = call.machine.memory.read(
+          call.row, self.field(hidden::children()).element(call.row.resolve(index->term)));
       if (!is(element, ValueKind::Address))
         return call.done(unknownValue());
       if (method == "at" || !call.fact.resultIsAddress)
@@ -369,7 +381,8 @@ std::optional<Outcomes> modelAnyModule(Call &call, std::string_view method) {
   if (method == "forward" || method == "any_forward") {
     if (!is(held, ValueKind::Address))
       return call.done(unknownValue());
-    return forwardModule(call, held->address, call.forwardedFrom(0), call.fact.operands[0].text.str(), held->history);
+    return forwardModule(call, held->address, call.forwardedFrom(0), call.fact.operands[0].text.str(),
+                         held->history);
   }
   if (method == "get" || method == "ptr")
     return call.done(held);
@@ -398,11 +411,14 @@ Value loadScript(Call &call) {
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i)
     if (Value value = call.operand(i); is(value, ValueKind::Device))
       placement = call.machine.concrete(call.row, value->placement);
-  History history = call.machine.note(nullptr, StepKind::Loaded, call.fact.where, "the script", placement.describe());
-  return recordValue("torch::jit::Module", {{hidden::parameters(), tensorValue(placement, someRank, history)}});
+  History history =
+      call.machine.note(nullptr, StepKind::Loaded, call.fact.where, "the script", placement.describe());
+  return recordValue("torch::jit::Module",
+                     {{hidden::parameters(), tensorValue(placement, someRank, history)}});
 }
 
-// forward() of a scripted module: what goes in must be where its parameters are, and what comes out is there too.
+// forward() of a scripted module: what goes in must be where its parameters are, and what comes out is there
+// too.
 Outcomes runScript(Call &call) {
   Machine &machine = call.machine;
   Value script = call.object();
@@ -465,7 +481,8 @@ std::optional<Outcomes> modelModules(Call &call) {
     return modelAnyModule(call, method);
   if (endsWith(cls, "Options"))
     return modelNnOptions(call);
-  if (cls == "torch::nn::SequentialImpl" || cls == "torch::nn::ModuleListImpl" || cls == "torch::nn::ModuleDictImpl")
+  if (cls == "torch::nn::SequentialImpl" || cls == "torch::nn::ModuleListImpl" ||
+      cls == "torch::nn::ModuleDictImpl")
     if (std::optional<Outcomes> outcomes = modelContainerModule(call, method))
       return outcomes;
   return modelModuleMethod(call, method);

@@ -44,15 +44,15 @@ Term currentCudaIndex() {
 bool differentPositions(Term a, Term b) {
   if (a == b)
     return false;
-  const bool constant = constantOf(a) || constantOf(b);
+  const auto number = constantOf(a) ? constantOf(a) : constantOf(b);
   // This round of a loop over devices against the round before.
   if (ofLoop(a) && ofLoop(b))
     return applies(a, previousOp) != applies(b, previousOp);
-  // A device that changes with the round, the last of a list, or the rank, against a fixed one. The round after the
-  // loop may be the last of the list: those two are not told apart.
+  // A device that changes with the round, the last of a list, or the rank, against a fixed one. The round
+  // after the loop may be the last of the list: those two are not told apart.
   auto varies = [](Term term) { return ofLoop(term) || applies(term, backOp) || applies(term, rankOp); };
-  if (constant)
-    return varies(a) || varies(b);
+  if (number) // any fixed device but the first may be that of the last round
+    return (*number == 0 && (varies(a) || varies(b))) || applies(a, rankOp) || applies(b, rankOp);
   return applies(a, rankOp) != applies(b, rankOp) && varies(a) && varies(b);
 }
 

@@ -15,15 +15,16 @@ namespace devicetidy {
 enum class PlacementKind : std::uint8_t {
   Unknown, ///< nobody knows: never reported
   Cpu,
-  Cuda,    ///< on the CUDA device `index`
-  Other,   ///< mps, xpu, meta ...: `index` is a Text term with the name
-  Symbol,  ///< the device of a value that is fixed outside the analysed code; `index` identifies the value
+  Cuda,   ///< on the CUDA device `index`
+  Other,  ///< mps, xpu, meta ...: `index` is a Text term with the name
+  Symbol, ///< the device of a value that is fixed outside the analysed code; `index` identifies the value
 };
 
 /// What a symbol stands for decides how sure a difference is.
 enum class SymbolRole : std::uint8_t {
   None,
-  DeviceChoice, ///< a Device parameter, member, option or run-time string: made to be different from run to run
+  DeviceChoice, ///< a Device parameter, member, option or run-time string: made to be different from run to
+                ///< run
   Tensor,       ///< the device of a tensor the caller passes
   Module,       ///< the device of a module the caller passes
 };
@@ -53,22 +54,25 @@ struct Placement {
   friend bool operator!=(const Placement &a, const Placement &b) { return !(a == b); }
 };
 
-/// The index of the current CUDA device at program start; `kCUDA` without an index means it until a guard changes it.
+/// The index of the current CUDA device at program start; `kCUDA` without an index means it until a guard
+/// changes it.
 Term currentCudaIndex();
 
 enum class Verdict : std::uint8_t { Same, Silent, Latent, Likely, Definite };
 
-/// What to say when `a` and `b` must be one device. `programSetsDevice`: the program has device guards or set_device
-/// calls, so that the current device may be anything.
-/// | a \ b        | cpu      | cuda:n            | cuda (current)       | cuda:<term>         | device choice | tensor/module symbol |
-/// | cpu          | same     | definite          | definite             | definite            | likely        | latent |
-/// | cuda:m       |          | definite if m!=n  | likely if m>0 and no guard, else silent | latent | likely   | latent |
-/// | cuda:<term>  |          |                   | likely if no guard   | likely if they are different positions | likely | latent |
-/// | device choice|          |                   |                      |                     | latent        | latent |
-/// Unknown against anything is silent. docs/architecture.md holds the table with its reasons.
+/// What to say when `a` and `b` must be one device. `programSetsDevice`: the program has device guards or
+/// set_device calls, so that the current device may be anything. | a \ b        | cpu      | cuda:n | cuda
+/// (current)       | cuda:<term>         | device choice | tensor/module symbol | | cpu          | same     |
+/// definite          | definite             | definite            | likely        | latent | | cuda:m       |
+/// | definite if m!=n  | likely if m>0 and no guard, else silent | latent | likely   | latent | | cuda:<term>
+/// |          |                   | likely if no guard   | likely if they are different positions | likely |
+/// latent | | device choice|          |                   |                      |                     |
+/// latent        | latent | Unknown against anything is silent. docs/architecture.md holds the table with its
+/// reasons.
 Verdict compare(const Placement &a, const Placement &b, bool programSetsDevice);
 
-/// Two CUDA index terms that name different entries of one device range (front and back, this layer and the last).
+/// Two CUDA index terms that name different entries of one device range (front and back, this layer and the
+/// last).
 bool differentPositions(Term a, Term b);
 
 } // namespace devicetidy

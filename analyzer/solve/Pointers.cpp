@@ -7,7 +7,9 @@
 namespace devicetidy {
 namespace {
 
-bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool startsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 std::string_view lastPart(std::string_view name) {
   const std::size_t colon = name.rfind("::");
   return colon == std::string_view::npos ? name : name.substr(colon + 2);
@@ -23,7 +25,8 @@ std::optional<Outcomes> modelPointer(Call &call, std::string_view method) {
   if (method == "operator bool") {
     if (is(held, ValueKind::Null))
       return call.done(scalarValue(intTerm(0)));
-    if (is(held, ValueKind::Address) && call.machine.memory.info(held->address.root).kind != RootKind::Outside)
+    if (is(held, ValueKind::Address) &&
+        call.machine.memory.info(held->address.root).kind != RootKind::Outside)
       return call.done(scalarValue(intTerm(1)));
     return call.done(call.machine.unknownResult(call));
   }
@@ -43,13 +46,13 @@ std::optional<Outcomes> modelPointer(Call &call, std::string_view method) {
 
 // make_shared<T>(args...), make_unique, make_intrusive.
 Outcomes makeObject(Call &call) {
-  Name type = call.fact.templateTypes.empty() ? call.machine.types.inner(call.resultType()) : call.fact.templateTypes[0];
+  Name type = call.fact.templateTypes.empty() ? call.machine.types.inner(call.resultType())
+                                              : call.fact.templateTypes[0];
   if (Name pointee = call.machine.types.inner(call.resultType()); !pointee.empty())
     type = pointee;
   Address where = call.machine.allocate(call.row, call.frame, call.fact, type);
   Outcomes outcomes;
-  for (Row &row :
-       call.machine.construct(call.frame, call.fact, call.row, type, where, call.forwardedFrom(0)))
+  for (Row &row : call.machine.construct(call.frame, call.fact, call.row, type, where, call.forwardedFrom(0)))
     outcomes.push_back({std::move(row), addressValue(where)});
   return outcomes;
 }
@@ -72,7 +75,8 @@ std::optional<Outcomes> modelFunctionObject(Call &call, std::string_view method)
 
 std::optional<Outcomes> modelString(Call &call, std::string_view method) {
   Value text = call.object();
-  std::optional<Name> known = is(text, ValueKind::Scalar) ? textOf(call.row.resolve(text->term)) : std::nullopt;
+  std::optional<Name> known =
+      is(text, ValueKind::Scalar) ? textOf(call.row.resolve(text->term)) : std::nullopt;
   if (isOneOf(method, {"c_str", "data", "str", "operator basic_string_view"}))
     return call.done(text);
   if (method == "operator=") {
@@ -86,7 +90,8 @@ std::optional<Outcomes> modelString(Call &call, std::string_view method) {
   if (method == "empty" && known)
     return call.done(scalarValue(intTerm(known->empty())));
   if (isOneOf(method, {"compare"}) && is(call.arg(0), ValueKind::Scalar) && is(text, ValueKind::Scalar))
-    return call.done(scalarValue(notTerm(call.row.resolve(applyTerm("==", {text->term, call.arg(0)->term})))));
+    return call.done(
+        scalarValue(notTerm(call.row.resolve(applyTerm("==", {text->term, call.arg(0)->term})))));
   return std::nullopt;
 }
 
@@ -122,7 +127,8 @@ std::optional<Outcomes> modelFreePointer(Call &call, std::string_view name) {
   }
   if (name == "std::operator+" && call.argCount() == 2)
     return concatenate(call);
-  if (isOneOf(name, {"std::operator==", "std::operator!=", "c10::operator==", "c10::operator!="}) && call.argCount() == 2) {
+  if (isOneOf(name, {"std::operator==", "std::operator!=", "c10::operator==", "c10::operator!="}) &&
+      call.argCount() == 2) {
     Value a = call.operand(0), b = call.operand(1);
     Term equal = nullptr;
     if (is(a, ValueKind::Scalar) && is(b, ValueKind::Scalar))

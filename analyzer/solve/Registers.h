@@ -13,8 +13,8 @@ inline Value registerOf(const Row &row, Reg reg) {
   return row.registers[index];
 }
 
-/// Registers die at the end of a full expression, but the terminator may still read its condition: they are cleared
-/// when the next expression writes one.
+/// Registers die at the end of a full expression, but the terminator may still read its condition: they are
+/// cleared when the next expression writes one.
 inline void setRegister(Row &row, Reg reg, Value value) {
   if (row.expressionEnded) {
     row.registers.clear();

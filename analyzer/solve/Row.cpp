@@ -6,7 +6,8 @@ namespace devicetidy {
 namespace {
 
 constexpr std::size_t maxKnown = 24;
-const Name deviceOp("device"), equalOp("=="), isCudaOp("is_cuda"), isCpuOp("is_cpu"), negation("!"), indexOfOp("index of");
+const Name deviceOp("device"), equalOp("=="), isCudaOp("is_cuda"), isCpuOp("is_cpu"), negation("!"),
+    indexOfOp("index of");
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   a ^= b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2);
@@ -53,7 +54,8 @@ std::uint64_t knownHash(const Row &row) {
 } // namespace
 
 Term deviceTerm(const Placement &placement) {
-  std::vector<Term> args{intTerm(static_cast<int>(placement.kind)), intTerm(static_cast<int>(placement.role))};
+  std::vector<Term> args{intTerm(static_cast<int>(placement.kind)),
+                         intTerm(static_cast<int>(placement.role))};
   if (placement.index)
     args.push_back(placement.index);
   return applyTerm(deviceOp, std::move(args));
@@ -142,10 +144,11 @@ Row joinRows(const Row &a, const Row &b, Term phi) {
   result.aliases = std::move(aliases);
   if (a.currentDevice != b.currentDevice)
     result.currentDevice = applyTerm("phi", {phi, textTerm("current device")});
-  if (a.moves.size() != b.moves.size() ||
-      !std::equal(a.moves.begin(), a.moves.end(), b.moves.begin(), [](const ModuleMove &x, const ModuleMove &y) {
-        return x.origin == y.origin && x.placement == y.placement;
-      }))
+  if (a.moves.size() != b.moves.size() || !std::equal(a.moves.begin(), a.moves.end(), b.moves.begin(),
+                                                      [](const ModuleMove &x, const ModuleMove &y) {
+                                                        return x.origin == y.origin &&
+                                                               x.placement == y.placement;
+                                                      }))
     for (ModuleMove &move : result.moves)
       move.placement = Placement::unknown();
   return result;

@@ -1,8 +1,9 @@
 //===- Row.h - one consistent state of the program --------------*- C++ -*-===//
 //
-// The analysis keeps a few rows per program point instead of one set of devices per variable: a row says what all
-// variables hold together, so "both moved" and "none moved" never mix. A row carries the run-time conditions it was
-// reached under; two `if (cuda)` correlate because the second finds the condition already known.
+// The analysis keeps a few rows per program point instead of one set of devices per variable: a row says what
+// all variables hold together, so "both moved" and "none moved" never mix. A row carries the run-time
+// conditions it was reached under; two `if (cuda)` correlate because the second finds the condition already
+// known.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,7 +16,8 @@
 
 namespace devicetidy {
 
-/// A module from outside the analysed code, moved inside it: everything below `origin` now lives on `placement`.
+/// A module from outside the analysed code, moved inside it: everything below `origin` now lives on
+/// `placement`.
 struct ModuleMove {
   Term origin;
   Placement placement;
@@ -25,14 +27,15 @@ struct ModuleMove {
 struct Row {
   Store store;
   std::vector<Value> registers;
-  std::vector<std::pair<Term, std::int64_t>> known; ///< conditions this row was reached under (bools: 0 and 1)
-  std::vector<std::pair<Term, Placement>> aliases;  ///< device symbols that a condition has pinned down
+  std::vector<std::pair<Term, std::int64_t>>
+      known;                                       ///< conditions this row was reached under (bools: 0 and 1)
+  std::vector<std::pair<Term, Placement>> aliases; ///< device symbols that a condition has pinned down
   std::vector<ModuleMove> moves;
-  /// Loops that are run once for "any round": loop head -> index of the round. What is made inside such a loop is an
-  /// array over that index.
+  /// Loops that are run once for "any round": loop head -> index of the round. What is made inside such a
+  /// loop is an array over that index.
   std::map<std::int32_t, Term> rounds;
-  bool failed = false; ///< a device conflict has thrown on this row
-  bool expressionEnded = false; ///< the registers are dead and go with the next write
+  bool failed = false;                     ///< a device conflict has thrown on this row
+  bool expressionEnded = false;            ///< the registers are dead and go with the next write
   Term currentDevice = currentCudaIndex(); ///< what `kCUDA` without an index means here
 
   /// `term` with what this row knows put in.
@@ -48,8 +51,8 @@ struct Row {
 /// Identifies a device in a condition term, so that `a.device() == b.device()` is a stable condition.
 Term deviceTerm(const Placement &placement);
 
-/// Makes at most `cap` rows of `rows`: equal rows merge and keep the conditions they share; past `softCap` rows that
-/// differ only in scalars merge; past `cap` rows join. Returns how many joins lost a placement.
+/// Makes at most `cap` rows of `rows`: equal rows merge and keep the conditions they share; past `softCap`
+/// rows that differ only in scalars merge; past `cap` rows join. Returns how many joins lost a placement.
 std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t cap, Term phi);
 Row joinRows(const Row &a, const Row &b, Term phi);
 

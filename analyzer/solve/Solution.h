@@ -1,7 +1,7 @@
 //===- Solution.h - what the solver knows about a program -------*- C++ -*-===//
 //
-// The answers that checks ask for. Everything is plain data with source locations: no text for the user is made here
-// and no check decides anything about devices itself.
+// The answers that checks ask for. Everything is plain data with source locations: no text for the user is
+// made here and no check decides anything about devices itself.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -14,25 +14,25 @@
 
 namespace devicetidy {
 
-/// How sure a finding is. Definite: a feasible path on which two known devices differ. Likely: a device the function
-/// does not choose itself (a device parameter or member, an entry of a device list) meets one that it does. Latent:
-/// only a caller can tell.
+/// How sure a finding is. Definite: a feasible path on which two known devices differ. Likely: a device the
+/// function does not choose itself (a device parameter or member, an entry of a device list) meets one that
+/// it does. Latent: only a caller can tell.
 enum class Level : std::uint8_t { Definite, Likely, Latent };
 
 /// One step of the story that put a tensor where it is.
 enum class StepKind : std::uint8_t {
-  Created,    ///< made here by a factory, on `device`
-  Moved,      ///< moved here to `device`
-  Inherited,  ///< takes the device of `subject` (x.options(), *_like, result of an operation)
-  ModuleMoved,///< the module `subject` was moved to `device`
-  ModuleMade, ///< the module `subject` was made here, its parameters on `device`
-  Loaded,     ///< loaded from a file or a dataset
-  Parameter,  ///< `subject` is a parameter: its device is the caller's choice
-  Member,     ///< read from the member `subject`, which Module::to does not move
-  Chosen,     ///< `device` is chosen at run time here
-  Passed,     ///< passed as argument `subject`
-  Returned,   ///< returned from `subject`
-  Stored,     ///< stored in `subject`
+  Created,     ///< made here by a factory, on `device`
+  Moved,       ///< moved here to `device`
+  Inherited,   ///< takes the device of `subject` (x.options(), *_like, result of an operation)
+  ModuleMoved, ///< the module `subject` was moved to `device`
+  ModuleMade,  ///< the module `subject` was made here, its parameters on `device`
+  Loaded,      ///< loaded from a file or a dataset
+  Parameter,   ///< `subject` is a parameter: its device is the caller's choice
+  Member,      ///< read from the member `subject`, which Module::to does not move
+  Chosen,      ///< `device` is chosen at run time here
+  Passed,      ///< passed as argument `subject`
+  Returned,    ///< returned from `subject`
+  Stored,      ///< stored in `subject`
 };
 
 struct Step {
@@ -43,7 +43,7 @@ struct Step {
 };
 
 struct PlacedOperand {
-  std::string text;          ///< as written in the source, or a description ("parameters of fc1")
+  std::string text; ///< as written in the source, or a description ("parameters of fc1")
   Location where;
   std::string device;        ///< "cpu", "cuda:0", "cuda" (current), "device", "devices.back()" ...
   std::vector<Step> witness; ///< oldest first
@@ -57,22 +57,22 @@ struct CallSite {
 /// An operation whose tensors must be on one device and are not.
 struct Conflict {
   Level level = Level::Definite;
-  Location where;          ///< the operation
-  std::string operation;   ///< as users know it: "add", "matmul", "nll_loss", "Linear::forward"
+  Location where;        ///< the operation
+  std::string operation; ///< as users know it: "add", "matmul", "nll_loss", "Linear::forward"
   bool isLoss = false;
-  PlacedOperand first;     ///< the operand that fixes the device
-  PlacedOperand second;    ///< the operand that should be moved
-  std::string functionId;  ///< function that holds the operation
+  PlacedOperand first;           ///< the operand that fixes the device
+  PlacedOperand second;          ///< the operand that should be moved
+  std::string functionId;        ///< function that holds the operation
   std::vector<CallSite> callers; ///< innermost first; how the operation was reached with these devices
-  std::string fix;         ///< expression that would put `second` right ("y.to(x.device())"), may be empty
+  std::string fix; ///< expression that would put `second` right ("y.to(x.device())"), may be empty
 };
 
 /// A call of Tensor::to/cpu/cuda/type_as/... whose result is thrown away.
 struct DiscardedMove {
   Location where;
-  std::string tensor;    ///< the receiver as written
-  std::string method;    ///< "to", "cpu" ...
-  std::string callText;  ///< the whole call as written
+  std::string tensor;   ///< the receiver as written
+  std::string method;   ///< "to", "cpu" ...
+  std::string callText; ///< the whole call as written
   bool changesDtypeOnly = false;
   std::string functionId;
 };
@@ -84,29 +84,30 @@ struct UnregisteredMember {
   std::string member;
   bool isModule = false;
   Location declared;
-  Location created;      ///< where the constructor makes it; invalid when only the declaration is known
-  Location used;         ///< operation in which it meets a registered parameter or a moved tensor
+  Location created; ///< where the constructor makes it; invalid when only the declaration is known
+  Location used;    ///< operation in which it meets a registered parameter or a moved tensor
   std::string operation;
-  Location moved;        ///< where a module of this class is moved
-  std::string device;    ///< device the module is moved to
+  Location moved;     ///< where a module of this class is moved
+  std::string device; ///< device the module is moved to
 };
 
 /// A spread placement map that reaches a model loader in a program that initialises distributed training.
 struct MapUnderDistributed {
   Level level = Level::Definite;
-  Location where;        ///< where the map reaches the loader, or the layers are spread
-  std::string map;       ///< "auto", "balanced", "{3 entries}", "i % device_count()"
-  std::string loader;    ///< callee or option that takes the map
+  Location where;           ///< where the map reaches the loader, or the layers are spread
+  std::string map;          ///< "auto", "balanced", "{3 entries}", "i % device_count()"
+  std::string loader;       ///< callee or option that takes the map
   std::vector<Step> origin; ///< where the map's value comes from
-  Location initialised;  ///< where distributed training is initialised
-  std::string initialiser; ///< "c10d::ProcessGroupGloo", "torchrun" ...
+  Location initialised;     ///< where distributed training is initialised
+  std::string initialiser;  ///< "c10d::ProcessGroupGloo", "torchrun" ...
 };
 
 struct SolveStats {
   std::size_t functions = 0, facts = 0, contexts = 0, rowsJoined = 0;
-  std::map<std::string, std::size_t> unknownCalls; ///< callee -> how often it was met without a model or a body
-  std::map<std::string, std::size_t> capsHit;      ///< which bound -> how often
-  std::vector<std::string> unreachedFunctions;     ///< project functions that no analysis entered
+  std::map<std::string, std::size_t>
+      unknownCalls;                            ///< callee -> how often it was met without a model or a body
+  std::map<std::string, std::size_t> capsHit;  ///< which bound -> how often
+  std::vector<std::string> unreachedFunctions; ///< project functions that no analysis entered
 };
 
 struct Solution {

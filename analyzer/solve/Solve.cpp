@@ -12,8 +12,8 @@ namespace {
 
 const Step *decidingStep(const PlacedOperand &operand) {
   for (auto step = operand.witness.rbegin(); step != operand.witness.rend(); ++step)
-    if (step->kind != StepKind::Inherited && step->kind != StepKind::Passed && step->kind != StepKind::Returned &&
-        step->kind != StepKind::Stored && step->kind != StepKind::Member)
+    if (step->kind != StepKind::Inherited && step->kind != StepKind::Passed &&
+        step->kind != StepKind::Returned && step->kind != StepKind::Stored && step->kind != StepKind::Member)
       return &*step;
   return operand.witness.empty() ? nullptr : &operand.witness.back();
 }
@@ -24,13 +24,15 @@ bool onOnePath(const Conflict &a, const Conflict &b) {
     return true;
   const auto &shorter = a.callers.size() < b.callers.size() ? a.callers : b.callers;
   const auto &longer = a.callers.size() < b.callers.size() ? b.callers : a.callers;
-  return shorter.size() != longer.size() &&
-         std::equal(shorter.rbegin(), shorter.rend(), longer.rbegin(),
-                    [](const CallSite &x, const CallSite &y) { return x.where == y.where; });
+  return shorter.size() != longer.size() && std::equal(shorter.rbegin(), shorter.rend(), longer.rbegin(),
+                                                       [](const CallSite &x, const CallSite &y) {
+                                                         return x.where == y.where &&
+                                                                x.function == y.function;
+                                                       });
 }
 
-// One finding per operation, the surest; then one per root cause in a function: a tensor left behind is reported where
-// it first meets another device.
+// One finding per operation, the surest; then one per root cause in a function: a tensor left behind is
+// reported where it first meets another device.
 void keepRootCauses(std::vector<Conflict> &conflicts) {
   std::map<Location, std::size_t> byPlace;
   std::vector<Conflict> kept;
@@ -47,8 +49,9 @@ void keepRootCauses(std::vector<Conflict> &conflicts) {
     const Step *cause = decidingStep(conflict.second);
     if (cause && cause->where.valid()) {
       std::vector<std::size_t> &earlier = byCause[cause->where];
-      if (std::any_of(earlier.begin(), earlier.end(),
-                      [&](std::size_t i) { return conflicts[i].level == conflict.level && onOnePath(conflicts[i], conflict); }))
+      if (std::any_of(earlier.begin(), earlier.end(), [&](std::size_t i) {
+            return conflicts[i].level == conflict.level && onOnePath(conflicts[i], conflict);
+          }))
         continue;
       earlier.push_back(conflicts.size());
     }
@@ -71,7 +74,8 @@ bool isInConstruction(const Program &program, const std::string &className, Loca
   return false;
 }
 
-// Conflicts whose cause is a member that Module::to leaves behind are told of the member, not of the operation.
+// Conflicts whose cause is a member that Module::to leaves behind are told of the member, not of the
+// operation.
 void findUnregistered(const Machine &machine, Solution &solution) {
   std::vector<Conflict> others;
   std::set<std::string> seen;
@@ -83,9 +87,11 @@ void findUnregistered(const Machine &machine, Solution &solution) {
           member = &step;
           created = decidingStep(*operand);
         }
-    const std::string className = member ? member->subject.substr(0, member->subject.rfind("::")) : std::string();
+    const std::string className =
+        member ? member->subject.substr(0, member->subject.rfind("::")) : std::string();
     auto moved = machine.movedClasses.find(Name(className));
-    const bool madeHere = created && (created->kind == StepKind::Created || created->kind == StepKind::ModuleMade) &&
+    const bool madeHere = created &&
+                          (created->kind == StepKind::Created || created->kind == StepKind::ModuleMade) &&
                           isInConstruction(machine.program, className, created->where);
     if (!member || moved == machine.movedClasses.end() || !madeHere) {
       others.push_back(std::move(conflict));
@@ -110,7 +116,6 @@ void findUnregistered(const Machine &machine, Solution &solution) {
 }
 
 } // namespace
-
 
 Solution solve(const Program &program, const SolveOptions &options) {
   Solution solution;

@@ -6,7 +6,8 @@
 namespace devicetidy {
 
 struct SolveOptions {
-  /// LibTorch version whose device rules apply; 0 means the one the analysed code sees (or 2.6 when it sees none).
+  /// LibTorch version whose device rules apply; 0 means the one the analysed code sees (or 2.6 when it sees
+  /// none).
   int torchMajor = 0;
   int torchMinor = 0;
   bool reportLatent = false; ///< also record what only a caller can tell

@@ -37,9 +37,11 @@ Value operatorValue(const Row &row, const Fact &fact) {
       terms.push_back(value->term);
     } else if (is(value, ValueKind::Null)) {
       terms.push_back(intTerm(0));
-    } else if (is(value, ValueKind::Address) && (fact.name == Name("!") || fact.name == Name("==") || fact.name == Name("!="))) {
+    } else if (is(value, ValueKind::Address) &&
+               (fact.name == Name("!") || fact.name == Name("==") || fact.name == Name("!="))) {
       terms.push_back(applyTerm("pointer", {intTerm(value->address.root),
-                                            intTerm(static_cast<std::int64_t>(value->address.path ? value->address.path->hash >> 1 : 0))}));
+                                            intTerm(static_cast<std::int64_t>(
+                                                value->address.path ? value->address.path->hash >> 1 : 0))}));
     } else if (is(value, ValueKind::Device) && fact.operands.size() == 2) {
       terms.push_back(deviceTerm(row.resolve(value->placement)));
     } else {
@@ -67,7 +69,8 @@ Value Call::operand(std::size_t i) const {
   if (use.isAddress && is(value, ValueKind::Address))
     return machine.readMarked(row, value->address);
   // An enumerator that came through a template argument is a plain number.
-  if (is(value, ValueKind::Scalar) && constantOf(value->term) && machine.types.classOf(use.type) == TypeClass::Device)
+  if (is(value, ValueKind::Scalar) && constantOf(value->term) &&
+      machine.types.classOf(use.type) == TypeClass::Device)
     return deviceValue(deviceOfEnum(*constantOf(value->term)));
   return value;
 }
@@ -143,8 +146,8 @@ Value Machine::defaultObject(Name type) const {
 }
 
 Address Machine::allocate(Row &row, const Frame &frame, const Fact &fact, Name type) {
-  const Term site = applyTerm("site", {textTerm(frame.function.id), intTerm(fact.where.line), intTerm(fact.where.column),
-                                       textTerm(type)});
+  const Term site = applyTerm("site", {textTerm(frame.function.id), intTerm(fact.where.line),
+                                       intTerm(fact.where.column), textTerm(type)});
   const bool isRecord = types.classOf(type) == TypeClass::Record || types.classOf(type) == TypeClass::Other;
   Value fresh = isRecord ? recordValue(type) : defaultObject(type);
   if (Term round = roundOf(frame, row)) {
@@ -159,6 +162,17 @@ Address Machine::allocate(Row &row, const Frame &frame, const Fact &fact, Name t
   const RootId root = memory.heap(site, copy, type);
   row.store.set(root, fresh);
   return {root, nullptr};
+}
+
+void Machine::forgetFields(Row &row, const Address &object) const {
+  Value record = memory.read(row, object);
+  if (!is(record, ValueKind::Record))
+    return;
+  ValueData data = *record;
+  for (auto &[name, field] : data.fields)
+    if (is(field, ValueKind::Tensor) || is(field, ValueKind::Scalar) || is(field, ValueKind::List))
+      field = unknownValue();
+  memory.write(row, object, makeValue(std::move(data)));
 }
 
 std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
@@ -193,7 +207,19 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     return one(std::move(row));
   case FactKind::Field: {
     Address base = addressIn(0);
-    setRegister(row, fact.result, base.valid() ? addressValue(base.field(fact.name)) : unknownValue());
+    Name field = fact.name;
+    if (fact.operands.size() > 1) {
+      // Through a pointer to member, whose value is the member's name. One that is not known may be any
+      // member.
+      Value member = registerOf(row, fact.operands[1].reg);
+      std::optional<Name> known =
+          is(member, ValueKind::Scalar) ? textOf(row.resolve(member->term)) : std::nullopt;
+      if (!known)
+        forgetFields(row, base);
+      field = known ? Name(known->view().substr(known->view().rfind(':') + 1)) : Name();
+    }
+    setRegister(row, fact.result,
+                base.valid() && !field.empty() ? addressValue(base.field(field)) : unknownValue());
     return one(std::move(row));
   }
   case FactKind::Element:

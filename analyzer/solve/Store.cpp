@@ -26,7 +26,8 @@ Value Store::get(RootId root) const {
   return nullptr;
 }
 
-Store::NodePtr Store::assign(const NodePtr &node, unsigned level, RootId root, const Value &value, Value &old) {
+Store::NodePtr Store::assign(const NodePtr &node, unsigned level, RootId root, const Value &value,
+                             Value &old) {
   auto copy = node ? std::make_shared<Node>(*node) : std::make_shared<Node>();
   const unsigned slot = (root >> (bits * level)) & (fanout - 1);
   if (level == 0) {
@@ -68,7 +69,9 @@ void Store::walk(const NodePtr &node, unsigned level, RootId prefix,
   }
 }
 
-void Store::forEach(const std::function<void(RootId, const Value &)> &visit) const { walk(top, levels, 0, visit); }
+void Store::forEach(const std::function<void(RootId, const Value &)> &visit) const {
+  walk(top, levels, 0, visit);
+}
 
 void Store::walkDifference(const NodePtr &a, const NodePtr &b, unsigned level, RootId prefix,
                            const std::function<void(RootId, const Value &, const Value &)> &visit) {
@@ -81,7 +84,8 @@ void Store::walkDifference(const NodePtr &a, const NodePtr &b, unsigned level, R
       if (va != vb && (!va || !vb || !same(va, vb)))
         visit(next, va, vb);
     } else {
-      walkDifference(a ? a->children[slot] : nullptr, b ? b->children[slot] : nullptr, level - 1, next, visit);
+      walkDifference(a ? a->children[slot] : nullptr, b ? b->children[slot] : nullptr, level - 1, next,
+                     visit);
     }
   }
 }

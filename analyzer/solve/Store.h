@@ -1,7 +1,8 @@
 //===- Store.h - the memory of one row --------------------------*- C++ -*-===//
 //
-// A persistent map from roots (variables, heap objects, globals) to values. Copying is one pointer, setting copies a
-// path of small nodes, and equality is one comparison because every store carries a digest of its contents.
+// A persistent map from roots (variables, heap objects, globals) to values. Copying is one pointer, setting
+// copies a path of small nodes, and equality is one comparison because every store carries a digest of its
+// contents.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

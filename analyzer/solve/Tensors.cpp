@@ -1,7 +1,7 @@
 //===- Tensors.cpp - at::Tensor methods, ATen operators, factories ----===//
+#include "analyzer/solve/Tensors.h"
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Registers.h"
-#include "analyzer/solve/Tensors.h"
 
 #include <algorithm>
 
@@ -13,7 +13,9 @@ using models::Rank0;
 using models::Result;
 using models::Rule;
 
-bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool startsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 
 // Text of the receiver for a witness step; a chain of calls is no name.
 std::string receiverText(const Call &call) {
@@ -54,7 +56,8 @@ std::int64_t countOfSizes(const Call &call) {
   return -1;
 }
 
-// Does the call name dimensions? sum(1), max(0), mean({1, 2}) do, sum(), sum(kFloat), norm(2.0), std(false) do not.
+// Does the call name dimensions? sum(1), max(0), mean({1, 2}) do, sum(), sum(kFloat), norm(2.0), std(false)
+// do not.
 bool namesDimension(const Call &call) {
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
     Value value = call.operand(i);
@@ -81,10 +84,11 @@ bool keepsDimensions(const Call &call) {
 // Operations that give a tensor of as many or more dimensions, or of at least one.
 bool keepsShape(std::string_view op) {
   static const std::set<std::string_view> names = {
-      "expand", "expand_as", "transpose", "permute", "t", "view_as", "reshape_as", "narrow", "slice", "repeat",
-      "flatten", "movedim", "swapaxes", "tril", "triu", "flip", "roll", "unfold", "cumsum", "sort", "repeat_interleave",
-      "masked_select", "nonzero", "embedding", "conv1d", "conv2d", "linear", "index_select", "gather", "softmax",
-      "log_softmax", "one_hot", "pad"};
+      "expand",        "expand_as", "transpose",   "permute", "t",       "view_as",  "reshape_as",
+      "narrow",        "slice",     "repeat",      "flatten", "movedim", "swapaxes", "tril",
+      "triu",          "flip",      "roll",        "unfold",  "cumsum",  "sort",     "repeat_interleave",
+      "masked_select", "nonzero",   "embedding",   "conv1d",  "conv2d",  "linear",   "index_select",
+      "gather",        "softmax",   "log_softmax", "one_hot", "pad"};
   return names.count(op) != 0;
 }
 
@@ -119,7 +123,9 @@ int resultRank(const Call &call, const Op &op, const std::vector<TensorUse> &use
     return 0;
   case Rank0::No:
     if (op.name == "cat" || op.name == "concat" || op.name == "Linear" || op.name == "Dropout")
-      return self > 0 ? self : op.name == "Linear" && uses.size() > 1 && uses[1].tensor->rank > 0 ? uses[1].tensor->rank : someRank;
+      return self > 0                                                             ? self
+             : op.name == "Linear" && uses.size() > 1 && uses[1].tensor->rank > 0 ? uses[1].tensor->rank
+                                                                                  : someRank;
     if (op.name == "stack")
       return self >= 0 ? self + 1 : someRank;
     return someRank;
@@ -185,12 +191,14 @@ Outcomes move(Call &call, const std::optional<Placement> &target) {
   }
   Placement placement = machine.concrete(call.row, *target);
   // A move that is thrown away is told of at the move: what the tensor meets later is its consequence.
-  if (call.fact.isDiscarded && call.fact.hasObject && self->kind == ValueKind::Tensor && !self->address.valid())
-    machine.memory.write(call.row, call.objectAddress(), tensorValue(Placement::unknown(), rank, nullptr, count));
-  return call.done(tensorValue(placement, rank,
-                               machine.note(nullptr, StepKind::Moved, call.fact.where, receiverText(call),
-                                            placement.describe()),
-                               count));
+  if (call.fact.isDiscarded && call.fact.hasObject && self->kind == ValueKind::Tensor &&
+      !self->address.valid())
+    machine.memory.write(call.row, call.objectAddress(),
+                         tensorValue(Placement::unknown(), rank, nullptr, count));
+  return call.done(tensorValue(
+      placement, rank,
+      machine.note(nullptr, StepKind::Moved, call.fact.where, receiverText(call), placement.describe()),
+      count));
 }
 
 // Tensor::to: a device, options, another tensor, or only a type.
@@ -202,8 +210,8 @@ Outcomes moveTo(Call &call) {
       break;
     Value value = call.operand(operand);
     const TypeClass type = call.machine.types.classOf(call.fact.operands[operand].type);
-    const bool maybeDevice = type == TypeClass::Device || type == TypeClass::Options || type == TypeClass::Tensor ||
-                             type == TypeClass::Optional;
+    const bool maybeDevice = type == TypeClass::Device || type == TypeClass::Options ||
+                             type == TypeClass::Tensor || type == TypeClass::Optional;
     if (is(value, ValueKind::Device) || is(value, ValueKind::Tensor))
       return move(call, deviceOf(call.machine, call.row, value));
     if (is(value, ValueKind::Options))
@@ -220,8 +228,9 @@ Outcomes factory(Call &call, const Op &op) {
   int rank = op.rank0 == Rank0::Size ? rankOfSizes(call) : op.rank0 == Rank0::Yes ? 0 : someRank;
   if (op.name == "tensor") {
     Value data = call.operand(0);
-    const bool isScalar = is(data, ValueKind::Scalar) ||
-                          (call.fact.operands.size() && machine.types.classOf(call.fact.operands[0].type) == TypeClass::Scalar);
+    const bool isScalar =
+        is(data, ValueKind::Scalar) ||
+        (call.fact.operands.size() && machine.types.classOf(call.fact.operands[0].type) == TypeClass::Scalar);
     rank = isScalar ? 0 : someRank;
   }
   History history;
@@ -235,7 +244,8 @@ Outcomes factory(Call &call, const Op &op) {
   }
   history = machine.note(nullptr, StepKind::Created, call.fact.where, call.fact.name.str(), device);
   if (machine.types.classOf(call.resultType()) == TypeClass::Tensor)
-    return call.done(tensorValue(placement, rank, history, op.rank0 == Rank0::Size ? countOfSizes(call) : -1));
+    return call.done(
+        tensorValue(placement, rank, history, op.rank0 == Rank0::Size ? countOfSizes(call) : -1));
   return call.done(machine.memory.filled(call.resultType(), placement, rank, history));
 }
 
@@ -249,10 +259,10 @@ Outcomes like(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
   const Value &self = uses[0].tensor;
   const int rank = op.rank0 == Rank0::Keep ? self->rank : rankOfSizes(call);
   Placement placement = machine.memory.placementOf(call.row, self);
-  return call.done(tensorValue(placement, rank,
-                               machine.note(machine.memory.historyOf(call.row, self), StepKind::Inherited,
-                                            call.fact.where, uses[0].operand ? uses[0].operand->text.str() : "",
-                                            placement.describe())));
+  return call.done(
+      tensorValue(placement, rank,
+                  machine.note(machine.memory.historyOf(call.row, self), StepKind::Inherited, call.fact.where,
+                               uses[0].operand ? uses[0].operand->text.str() : "", placement.describe())));
 }
 
 History inherited(Call &call, const std::vector<TensorUse> &uses) {
@@ -263,17 +273,21 @@ History inherited(Call &call, const std::vector<TensorUse> &uses) {
   return uses.empty() ? nullptr : call.machine.memory.historyOf(call.row, uses[0].tensor);
 }
 
-Outcomes indexPut(Call &call, const Op &op, const std::vector<TensorUse> &uses, const Machine::Requirement &requirement) {
-  // uses: self, tensors among the indices, value last. Basic indices copy; tensor indices need self and value together.
+Outcomes indexPut(Call &call, const Op &op, const std::vector<TensorUse> &uses,
+                  const Machine::Requirement &requirement) {
+  // uses: self, tensors among the indices, value last. Basic indices copy; tensor indices need self and value
+  // together.
   if (uses.size() > 2) {
     std::vector<TensorUse> pair{uses.front(), uses.back()};
     if (uses.back().tensor->rank != 0 && uses.back().tensor->rank != unknownRank)
       call.machine.requireSame(call, pair, requirement);
   }
-  return finish(call, op, call.machine.memory.placementOf(call.row, uses.front().tensor), unknownRank, nullptr);
+  return finish(call, op, call.machine.memory.placementOf(call.row, uses.front().tensor), unknownRank,
+                nullptr);
 }
 
-Outcomes indexed(Call &call, const Op &op, const std::vector<TensorUse> &uses, const Machine::Requirement &requirement) {
+Outcomes indexed(Call &call, const Op &op, const std::vector<TensorUse> &uses,
+                 const Machine::Requirement &requirement) {
   std::vector<TensorUse> bound{uses.front()};
   for (std::size_t i = 1; i < uses.size(); ++i)
     if (call.machine.memory.placementOf(call.row, uses[i].tensor).kind != PlacementKind::Cpu)
@@ -325,7 +339,8 @@ Outcomes applyOp(Call &call, const Op &op, std::vector<TensorUse> uses, const st
     break;
   }
   if (uses.empty())
-    return finish(call, op, op.result == Result::Cpu ? Placement::cpu() : Placement::unknown(), unknownRank, nullptr);
+    return finish(call, op, op.result == Result::Cpu ? Placement::cpu() : Placement::unknown(), unknownRank,
+                  nullptr);
   const int rank = resultRank(call, op, uses);
   const History history = inherited(call, uses);
   switch (op.rule) {
@@ -350,7 +365,8 @@ Outcomes applyOp(Call &call, const Op &op, std::vector<TensorUse> uses, const st
   case Rule::IndexPut:
     return indexPut(call, op, uses, requirement);
   case Rule::MaskedFill: {
-    std::vector<TensorUse> pair(uses.begin(), uses.begin() + std::min<std::ptrdiff_t>(2, std::ptrdiff_t(uses.size())));
+    std::vector<TensorUse> pair(uses.begin(),
+                                uses.begin() + std::min<std::ptrdiff_t>(2, std::ptrdiff_t(uses.size())));
     machine.requireSame(call, pair, requirement);
     return finish(call, op, machine.memory.placementOf(call.row, uses[0].tensor), rank, history);
   }
@@ -366,8 +382,9 @@ Outcomes applyOp(Call &call, const Op &op, std::vector<TensorUse> uses, const st
       Value current = call.object();
       const Value data = tensorValue(machine.memory.placementOf(call.row, uses[1].tensor), rank,
                                      machine.memory.historyOf(call.row, uses[1].tensor));
-      machine.memory.write(call.row, is(current, ValueKind::Tensor) && current->address.valid() ? current->address : self,
-                           data);
+      machine.memory.write(
+          call.row, is(current, ValueKind::Tensor) && current->address.valid() ? current->address : self,
+          data);
     }
     return finish(call, op, Placement::unknown(), rank, nullptr);
   }
@@ -393,7 +410,8 @@ std::optional<Outcomes> modelAccessor(Call &call, std::string_view method) {
     return call.done(known ? deviceValue(placement, machine.memory.historyOf(call.row, self))
                            : deviceValue(Placement::unknown()));
   if (method == "options")
-    return call.done(known ? optionsValue(&placement, machine.memory.historyOf(call.row, self)) : unknownValue());
+    return call.done(known ? optionsValue(&placement, machine.memory.historyOf(call.row, self))
+                           : unknownValue());
   if (method == "is_cuda" || method == "is_cpu") {
     if (!placement.isKnown())
       return call.done(machine.unknownResult(call));
@@ -423,7 +441,8 @@ std::optional<Outcomes> modelAccessor(Call &call, std::string_view method) {
     // On a variable it rebinds; on the temporary of `t[i] = x` it copies into `t`, which stays where it is.
     Value value = call.argCount() ? call.arg(0) : unknownValue();
     Address target = call.objectAddress();
-    if (target.valid() && (is(value, ValueKind::Tensor) || is(value, ValueKind::Null) || is(value, ValueKind::Unknown)))
+    if (target.valid() &&
+        (is(value, ValueKind::Tensor) || is(value, ValueKind::Null) || is(value, ValueKind::Unknown)))
       machine.memory.write(call.row, target, value);
     return call.done(call.fact.resultIsAddress ? addressValue(target) : value);
   }
@@ -433,8 +452,9 @@ std::optional<Outcomes> modelAccessor(Call &call, std::string_view method) {
   }
   if ((method == "mutable_grad" || method == "grad") && call.fact.resultIsAddress) {
     Address temporary = machine.allocate(call.row, call.frame, call.fact, "at::Tensor");
-    machine.memory.write(call.row, temporary, known ? tensorValue(placement, self->rank, machine.memory.historyOf(call.row, self))
-                                                    : unknownValue());
+    machine.memory.write(call.row, temporary,
+                         known ? tensorValue(placement, self->rank, machine.memory.historyOf(call.row, self))
+                               : unknownValue());
     return call.done(addressValue(temporary));
   }
   return std::nullopt;
@@ -446,7 +466,8 @@ std::optional<Outcomes> applyNamed(Call &call, std::string_view base) {
     return std::nullopt;
   // Operators are known by their sign.
   constexpr std::string_view operatorWord = "operator";
-  const std::string_view shown = base.substr(0, operatorWord.size()) == operatorWord ? base.substr(operatorWord.size()) : base;
+  const std::string_view shown =
+      base.substr(0, operatorWord.size()) == operatorWord ? base.substr(operatorWord.size()) : base;
   return applyOp(call, *op, tensorUses(call, 0), std::string(shown));
 }
 

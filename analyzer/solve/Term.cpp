@@ -47,19 +47,32 @@ std::optional<std::int64_t> foldInts(std::string_view op, std::int64_t a, std::i
   // Unsigned arithmetic: analysed programs may overflow, the analysis must not.
   auto wrap = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
   auto ua = static_cast<std::uint64_t>(a), ub = static_cast<std::uint64_t>(b);
-  if (op == "+") return wrap(ua + ub);
-  if (op == "-") return wrap(ua - ub);
-  if (op == "*") return wrap(ua * ub);
-  if (op == "/" && b != 0 && b != -1) return a / b;
-  if (op == "%" && b != 0 && b != -1) return a % b;
-  if (op == "==") return a == b;
-  if (op == "<") return a < b;
-  if (op == ">") return a > b;
-  if (op == "&") return a & b;
-  if (op == "|") return a | b;
-  if (op == "^") return a ^ b;
-  if (op == "<<" && b >= 0 && b < 63) return wrap(ua << ub);
-  if (op == ">>" && b >= 0 && b < 63) return a >> b;
+  if (op == "+")
+    return wrap(ua + ub);
+  if (op == "-")
+    return wrap(ua - ub);
+  if (op == "*")
+    return wrap(ua * ub);
+  if (op == "/" && b != 0 && b != -1)
+    return a / b;
+  if (op == "%" && b != 0 && b != -1)
+    return a % b;
+  if (op == "==")
+    return a == b;
+  if (op == "<")
+    return a < b;
+  if (op == ">")
+    return a > b;
+  if (op == "&")
+    return a & b;
+  if (op == "|")
+    return a | b;
+  if (op == "^")
+    return a ^ b;
+  if (op == "<<" && b >= 0 && b < 63)
+    return wrap(ua << ub);
+  if (op == ">>" && b >= 0 && b < 63)
+    return a >> b;
   return std::nullopt;
 }
 
@@ -79,7 +92,9 @@ Term foldBinary(Name op, Term a, Term b) {
     return a;
   if (a->kind == TermKind::Int && a->number == 0 && op == Name("+"))
     return b;
-  auto isInt = [](Term term, std::int64_t number) { return term->kind == TermKind::Int && term->number == number; };
+  auto isInt = [](Term term, std::int64_t number) {
+    return term->kind == TermKind::Int && term->number == number;
+  };
   const std::string_view text = op.view();
   if ((text == "*" && (isInt(a, 0) || isInt(b, 1))) || ((text == "/" || text == "%") && isInt(a, 0)) ||
       (text == "/" && isInt(b, 1)))
@@ -111,9 +126,12 @@ Term applyTerm(Name op, std::vector<Term> args) {
   if (text == "neg" && args.size() == 1 && args[0]->kind == TermKind::Int)
     return intTerm(-args[0]->number);
   if (args.size() == 2) {
-    if (text == "!=") return notTerm(applyTerm("==", std::move(args)));
-    if (text == "<=") return notTerm(applyTerm(">", std::move(args)));
-    if (text == ">=") return notTerm(applyTerm("<", std::move(args)));
+    if (text == "!=")
+      return notTerm(applyTerm("==", std::move(args)));
+    if (text == "<=")
+      return notTerm(applyTerm(">", std::move(args)));
+    if (text == ">=")
+      return notTerm(applyTerm("<", std::move(args)));
     if (Term folded = foldBinary(op, args[0], args[1]))
       return folded;
     if (text == ">") {

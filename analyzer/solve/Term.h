@@ -1,8 +1,8 @@
 //===- Term.h - scalars the analysis reasons about --------------*- C++ -*-===//
 //
-// Integers, booleans, enumerators, strings: either a constant, a symbol (a value fixed at run time), or an operation
-// over terms. Terms are hash-consed, so equal terms are the same pointer: two reads of `n > 0` over the same `n` are
-// one condition, and correlate.
+// Integers, booleans, enumerators, strings: either a constant, a symbol (a value fixed at run time), or an
+// operation over terms. Terms are hash-consed, so equal terms are the same pointer: two reads of `n > 0` over
+// the same `n` are one condition, and correlate.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -27,7 +27,7 @@ struct TermNode {
   Name name;               ///< Text: the string; Symbol: its name; Apply: the operator
   std::vector<Term> args;  ///< Apply
   std::uint64_t hash = 0;
-  std::uint32_t size = 1;  ///< nodes in the term; terms over maxTermSize become fresh symbols
+  std::uint32_t size = 1; ///< nodes in the term; terms over maxTermSize become fresh symbols
 };
 
 constexpr std::uint32_t maxTermSize = 24;
@@ -35,8 +35,8 @@ constexpr std::uint32_t maxTermSize = 24;
 Term intTerm(std::int64_t number);
 Term textTerm(Name text);
 Term symbolTerm(Name name);
-/// `op` over `args`, folded where the arguments are constants. Comparisons are normalised so that a condition and its
-/// negation share one term: !=, >=, <= become negated ==, <, > forms.
+/// `op` over `args`, folded where the arguments are constants. Comparisons are normalised so that a condition
+/// and its negation share one term: !=, >=, <= become negated ==, <, > forms.
 Term applyTerm(Name op, std::vector<Term> args);
 Term notTerm(Term condition);
 

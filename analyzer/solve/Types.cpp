@@ -10,12 +10,14 @@ namespace {
 
 TypeClass classOfKind(std::string_view kind) {
   static const std::map<std::string_view, TypeClass> classes = {
-      {"tensor", TypeClass::Tensor},   {"device", TypeClass::Device},     {"options", TypeClass::Options},
-      {"list", TypeClass::List},       {"map", TypeClass::Map},           {"pair", TypeClass::Pair},
-      {"tuple", TypeClass::Tuple},     {"pointer", TypeClass::Pointer},   {"holder", TypeClass::Holder},
-      {"any_module", TypeClass::AnyModule}, {"optional", TypeClass::Optional}, {"wrapper", TypeClass::Wrapper},
-      {"scalar", TypeClass::Scalar},   {"function", TypeClass::Function}, {"string", TypeClass::String},
-      {"example", TypeClass::Example}};
+      {"tensor", TypeClass::Tensor},     {"device", TypeClass::Device},
+      {"options", TypeClass::Options},   {"list", TypeClass::List},
+      {"map", TypeClass::Map},           {"pair", TypeClass::Pair},
+      {"tuple", TypeClass::Tuple},       {"pointer", TypeClass::Pointer},
+      {"holder", TypeClass::Holder},     {"any_module", TypeClass::AnyModule},
+      {"optional", TypeClass::Optional}, {"wrapper", TypeClass::Wrapper},
+      {"scalar", TypeClass::Scalar},     {"function", TypeClass::Function},
+      {"string", TypeClass::String},     {"example", TypeClass::Example}};
   auto found = classes.find(kind);
   return found == classes.end() ? TypeClass::Other : found->second;
 }

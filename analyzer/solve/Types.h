@@ -8,8 +8,24 @@
 namespace devicetidy {
 
 enum class TypeClass : std::uint8_t {
-  Other, Tensor, Device, Options, String, Scalar, List, Map, Pair, Tuple, Pointer, Holder, AnyModule, Optional, Wrapper,
-  Function, Example, Record,
+  Other,
+  Tensor,
+  Device,
+  Options,
+  String,
+  Scalar,
+  List,
+  Map,
+  Pair,
+  Tuple,
+  Pointer,
+  Holder,
+  AnyModule,
+  Optional,
+  Wrapper,
+  Function,
+  Example,
+  Record,
 };
 
 /// Answers questions about the types of one program; caches.
@@ -28,7 +44,8 @@ public:
   bool derivesFrom(Name type, std::string_view templateName) const;
   /// Derives from torch::nn::Module (or is it).
   bool isModule(Name type) const { return derivesFrom(type, "torch::nn::Module"); }
-  /// The first base (the type itself included) whose template name starts with `prefix`; empty when none does.
+  /// The first base (the type itself included) whose template name starts with `prefix`; empty when none
+  /// does.
   Name baseWithPrefix(Name type, std::string_view prefix) const;
   bool isProject(Name type) const;
   /// Torch's own module: short name without Impl ("Linear") when `type` is torch::nn::*Impl, else empty.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace devicetidy {
 namespace {
@@ -24,7 +25,8 @@ bool assigns(const Fact &fact) {
   if (fact.kind != FactKind::Call || !fact.hasObject)
     return false;
   const std::string_view method = lastPart(fact.name.view());
-  return method == "operator=" || method == "reset" || method == "swap" || method == "clear" || method == "set_data";
+  return method == "operator=" || method == "reset" || method == "swap" || method == "clear" ||
+         method == "set_data";
 }
 
 // Fields a full expression assigns, or names while it moves a module.
@@ -68,7 +70,9 @@ bool holdsDevices(const Types &types, Name type) {
   }
 }
 
-bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool startsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 
 bool isOfTorch(std::string_view name) {
   return startsWith(name, "torch::") || startsWith(name, "at::") || startsWith(name, "c10d:") ||
@@ -80,8 +84,8 @@ bool speaksOfDeviceMap(const Fact &fact) {
   if (fact.kind != FactKind::Field && fact.literal != LiteralKind::String && fact.kind != FactKind::Call)
     return false;
   const std::string_view text = fact.name.view();
-  return text.find("device_map") != std::string_view::npos || text.find("deviceMap") != std::string_view::npos ||
-         text.find("DeviceMap") != std::string_view::npos;
+  return text.find("device_map") != std::string_view::npos ||
+         text.find("deviceMap") != std::string_view::npos || text.find("DeviceMap") != std::string_view::npos;
 }
 
 // Functions that touch tensors, modules or devices, then everything that calls them.
@@ -134,7 +138,8 @@ Usage scanUsage(const Program &program, const Types &types) {
         const bool takesAddress = fact.kind == FactKind::Closure && !(target && target->isLambda);
         if (!fact.target.empty() && fact.target != id && !takesAddress) {
           usage.called.insert(fact.target);
-          if (auto overriders = program.overriders.find(fact.target); fact.isVirtual && overriders != program.overriders.end())
+          if (auto overriders = program.overriders.find(fact.target);
+              fact.isVirtual && overriders != program.overriders.end())
             usage.called.insert(overriders->second.begin(), overriders->second.end());
         }
         if (fact.kind == FactKind::Construct && isGuard(program, fact.type))
@@ -155,7 +160,8 @@ Usage scanUsage(const Program &program, const Types &types) {
 
 std::vector<DiscardedMove> findDiscardedMoves(const Program &program) {
   std::vector<DiscardedMove> moves;
-  std::set<Location> seen;
+  std::set<std::tuple<Name, std::uint32_t, std::string>>
+      seen; // both arms of `gpu ? x.cuda() : x.cpu();` are one
   const models::TorchVersion version{program.torchMajor ? program.torchMajor : 2, program.torchMinor};
   for (Name id : program.order)
     for (const Block &block : program.function(id)->blocks)
@@ -168,16 +174,19 @@ std::vector<DiscardedMove> findDiscardedMoves(const Program &program) {
         const std::string_view method = lastPart(name);
         const models::Op *op = models::atenOp(method, version);
         using models::Rule;
-        const bool moving = op && (op->rule == Rule::Move || op->rule == Rule::ToCpu || op->rule == Rule::ToCuda ||
-                                   op->rule == Rule::TypeAs || op->rule == Rule::PinMemory);
-        if (!(moving || method == "toType") || !seen.insert(fact.where).second)
+        const bool moving =
+            op && (op->rule == Rule::Move || op->rule == Rule::ToCpu || op->rule == Rule::ToCuda ||
+                   op->rule == Rule::TypeAs || op->rule == Rule::PinMemory);
+        if (!(moving || method == "toType") ||
+            !seen.emplace(fact.where.file, fact.where.line, fact.operands[0].text.str()).second)
           continue;
         DiscardedMove move;
         move.where = fact.where;
         move.tensor = fact.operands[0].text.str();
         move.method = std::string(method);
         move.callText = move.tensor + "." + move.method + "(...)";
-        move.changesDtypeOnly = method == "toType" || (fact.operands.size() > 1 && fact.operands[1].type == Name("c10::ScalarType"));
+        move.changesDtypeOnly = method == "toType" || (fact.operands.size() > 1 &&
+                                                       fact.operands[1].type == Name("c10::ScalarType"));
         move.functionId = id.str();
         moves.push_back(std::move(move));
       }

@@ -10,10 +10,11 @@ namespace devicetidy {
 
 /// What a scan over all facts tells.
 struct Usage {
-  bool hasGuards = false;       ///< device guards occur
-  bool setsDevice = false;      ///< set_device calls occur
-  std::set<Name> called;        ///< functions some fact calls, constructs with, or makes a closure of
-  std::set<Name> devicesMatter; ///< functions that handle tensors, modules or devices, themselves or by what they call
+  bool hasGuards = false;  ///< device guards occur
+  bool setsDevice = false; ///< set_device calls occur
+  std::set<Name> called;   ///< functions some fact calls, constructs with, or makes a closure of
+  std::set<Name>
+      devicesMatter; ///< functions that handle tensors, modules or devices, themselves or by what they call
   std::set<Name> writtenFields; ///< fields that something besides a constructor assigns or moves
 };
 Usage scanUsage(const Program &program, const Types &types);

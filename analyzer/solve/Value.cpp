@@ -25,7 +25,8 @@ struct SamePath {
 
 Path internPath(PathNode node) {
   thread_local std::unordered_set<std::unique_ptr<PathNode>, PathHash, SamePath> table;
-  node.hash = mix(pathHash(node.parent), node.index ? node.index->hash : std::hash<std::string>()(node.field.str()));
+  node.hash =
+      mix(pathHash(node.parent), node.index ? node.index->hash : std::hash<std::string>()(node.field.str()));
   return table.insert(std::make_unique<PathNode>(node)).first->get();
 }
 
@@ -34,13 +35,15 @@ std::uint64_t nameHash(Name name) { return std::hash<std::string_view>()(name.vi
 // The scalars' own identity is left out of the second hash; everything that can hold a device is in both.
 void computeHashes(ValueData &data) {
   std::uint64_t common = static_cast<std::uint64_t>(data.kind) + 17;
-  common = mix(common, (data.hasDevice ? 2 : 0) + (data.pinned ? 1 : 0) + (static_cast<std::uint64_t>(data.rank + 8) << 4));
+  common = mix(common, (data.hasDevice ? 2 : 0) + (data.pinned ? 1 : 0) +
+                           (static_cast<std::uint64_t>(data.rank + 8) << 4));
   common = mix(common, data.placement.hash());
   common = mix(common, mix(data.address.root, pathHash(data.address.path)));
   common = mix(common, nameHash(data.type));
   common = mix(common, nameHash(data.function));
   common = mix(common, data.origin ? data.origin->hash : 0);
-  std::uint64_t full = mix(common, (data.term ? data.term->hash : 0) + static_cast<std::uint64_t>(data.count));
+  std::uint64_t full =
+      mix(common, (data.term ? data.term->hash : 0) + static_cast<std::uint64_t>(data.count));
   const bool isText = data.term && data.term->kind == TermKind::Text;
   std::uint64_t place = mix(common, isText ? data.term->hash : 1);
   for (const auto &[name, field] : data.fields) {
@@ -194,7 +197,8 @@ Value summaryList(Name type, std::vector<Value> alternatives) {
   constexpr std::size_t maxAlternatives = 4;
   std::vector<Value> distinct;
   for (Value &value : alternatives)
-    if (std::none_of(distinct.begin(), distinct.end(), [&](const Value &other) { return same(value, other); }))
+    if (std::none_of(distinct.begin(), distinct.end(),
+                     [&](const Value &other) { return same(value, other); }))
       distinct.push_back(std::move(value));
   if (distinct.empty() || distinct.size() > maxAlternatives)
     distinct = {unknownValue()};
@@ -306,7 +310,8 @@ void forEachAddress(const Value &value, const std::function<void(const Address &
       forEachAddress(element, visit);
 }
 
-// An element pushed in round i of a loop, and the one pushed in the round before, are one function of the index.
+// An element pushed in round i of a loop, and the one pushed in the round before, are one function of the
+// index.
 Value generalise(const Value &value) {
   static const Name previous("previous"), loop("loop");
   std::function<Term(Term)> rewrite = [&](Term term) -> Term {
@@ -328,7 +333,8 @@ Value joinLists(const Value &a, const Value &b, Term phi) {
   if (!isSummary(a) && !isSummary(b) && a->elements.size() == b->elements.size()) {
     ValueData data = *a;
     for (std::size_t i = 0; i < data.elements.size(); ++i)
-      data.elements[i] = joinValues(a->elements[i], b->elements[i], applyTerm("elem", {phi, intTerm(std::int64_t(i))}));
+      data.elements[i] =
+          joinValues(a->elements[i], b->elements[i], applyTerm("elem", {phi, intTerm(std::int64_t(i))}));
     return makeValue(std::move(data));
   }
   std::vector<Value> alternatives;
@@ -350,8 +356,9 @@ Value joinRecords(const Value &a, const Value &b, Term phi) {
     // What one of two registered, Module::to moves where it is there.
     if (other == b->fields.end() && name.view().substr(0, 3) == "@m:")
       continue;
-    field = other == b->fields.end() ? unknownValue()
-                                     : joinValues(field, other->second, applyTerm("field", {phi, textTerm(name)}));
+    field = other == b->fields.end()
+                ? unknownValue()
+                : joinValues(field, other->second, applyTerm("field", {phi, textTerm(name)}));
   }
   for (const auto &[name, field] : b->fields)
     data.fields.emplace(name, name.view().substr(0, 3) == "@m:" ? field : unknownValue());

@@ -1,11 +1,11 @@
 //===- Value.h - what a variable can hold -----------------------*- C++ -*-===//
 //
-// Immutable values with structural hashes. A tensor is a value (its placement and rank), not an identity: `a = b`
-// copies the value, `x.to(d)` makes another. The one exception is a parameter of a module, which moves with its module:
-// such a tensor is a handle on the cell of the module that holds it (Value::cell).
+// Immutable values with structural hashes. A tensor is a value (its placement and rank), not an identity: `a
+// = b` copies the value, `x.to(d)` makes another. The one exception is a parameter of a module, which moves
+// with its module: such a tensor is a handle on the cell of the module that holds it (Value::cell).
 //
-// Histories (the witness chain) hang on values but are no part of their identity: equal placements reached on two ways
-// are equal values.
+// Histories (the witness chain) hang on values but are no part of their identity: equal placements reached on
+// two ways are equal values.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -91,11 +91,12 @@ struct ValueData {
   Term term = nullptr;
   Placement placement;
   Address address;
-  Name type;                   ///< Record: dynamic class; List: canonical type, may be empty
-  Term origin = nullptr;       ///< Record, List: symbolic; names the access path from outside
+  Name type;             ///< Record: dynamic class; List: canonical type, may be empty
+  Term origin = nullptr; ///< Record, List: symbolic; names the access path from outside
   std::map<Name, Value> fields;
   std::vector<Value> elements; ///< List: the elements when their number is known
-  std::vector<Value> summary;  ///< List: alternatives of any element, over elementIndex(); empty: number is known
+  std::vector<Value>
+      summary; ///< List: alternatives of any element, over elementIndex(); empty: number is known
   Name function;
   History history;
 
@@ -135,8 +136,8 @@ Value rewriteAddresses(const Value &value, const AddressRewrite &rewrite);
 /// `value` with the rounds of loops taken as the index of a list's element.
 Value generalise(const Value &value);
 
-/// Least upper bound: what differs becomes unknown; lists of different lengths become summaries. `phi` names the place
-/// of the join, so that a scalar that differs becomes one stable symbol.
+/// Least upper bound: what differs becomes unknown; lists of different lengths become summaries. `phi` names
+/// the place of the join, so that a scalar that differs becomes one stable symbol.
 Value joinValues(const Value &a, const Value &b, Term phi);
 
 /// Calls `visit` on every address in `value`.

@@ -47,13 +47,13 @@ at::Tensor reshapeAlias(const at::Tensor &self, c10::IntArrayRef size, c10::IntA
   return at::native::_reshape_alias(self, size, stride);
 }
 
-at::Tensor unfold(const at::Tensor& self, int64_t dimension, int64_t size, int64_t step) {
+at::Tensor unfold(const at::Tensor &self, int64_t dimension, int64_t size, int64_t step) {
   return at::native::unfold(self, dimension, size, step);
 }
 
-at::Tensor viewAsReal(const at::Tensor& self) { return at::native::view_as_real(self); }
+at::Tensor viewAsReal(const at::Tensor &self) { return at::native::view_as_real(self); }
 
-at::Tensor viewAsComplex(const at::Tensor& self) { return at::native::view_as_complex(self); }
+at::Tensor viewAsComplex(const at::Tensor &self) { return at::native::view_as_complex(self); }
 
 void checkSameDevice(const at::Tensor &self, const c10::Storage &source) {
   TORCH_CHECK(self.device() == source.device(), "Attempted to set the storage of a tensor on device \"",
