@@ -1,22 +1,12 @@
 //===- Algorithms.cpp - library functions that run the program's own code ---===//
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Registers.h"
+#include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
 
 namespace devicetidy {
 namespace {
-
-bool isOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), text) != words.end();
-}
-bool startsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-std::string_view lastPart(std::string_view name) {
-  const std::size_t colon = name.rfind("::");
-  return colon == std::string_view::npos ? name : name.substr(colon + 2);
-}
 
 // Runs `callable` once on an element of the container `where` (its index is a symbol of this call).
 Outcomes onElement(Call &call, const Value &callable, const Address &where, std::vector<Value> before) {

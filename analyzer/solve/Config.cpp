@@ -1,14 +1,10 @@
 #include "analyzer/solve/Config.h"
 
 #include "analyzer/solve/MapText.h"
+#include "analyzer/solve/NameParts.h"
 
 namespace devicetidy {
 namespace {
-
-std::string_view lastPart(std::string_view name) {
-  const std::size_t colon = name.rfind("::");
-  return colon == std::string_view::npos ? name : name.substr(colon + 2);
-}
 
 // count, contains and erase of a map all of whose keys are known.
 std::optional<Outcomes> modelEntries(Call &call, std::string_view method) {

@@ -3,6 +3,7 @@
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Registers.h"
 #include "analyzer/solve/Tensors.h"
+#include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
 
@@ -10,14 +11,6 @@ namespace devicetidy {
 namespace {
 
 const Name batchField("@batch"), datasetField("@dataset"), parametersField("@parameters");
-
-bool startsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-std::string_view lastPart(std::string_view name) {
-  const std::size_t colon = name.rfind("::");
-  return colon == std::string_view::npos ? name : name.substr(colon + 2);
-}
 
 History loadedAt(Call &call, const char *what) {
   return call.machine.note(nullptr, StepKind::Loaded, call.fact.where, what, "cpu");
@@ -231,13 +224,9 @@ std::optional<Value> constructData(Call &call, Name type, const std::vector<Valu
   return std::nullopt;
 }
 
-std::optional<Value> constructDevice(Call &call, Name type, const std::vector<Value> &args);
-std::optional<Value> constructModule(Call &call, Name type, const std::vector<Value> &args);
-std::optional<Value> constructContainer(Call &call, Name type, const std::vector<Value> &args);
 
 std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args) {
   using Constructor = std::optional<Value> (*)(Call &, Name, const std::vector<Value> &);
-  std::optional<Value> constructPointer(Call &, Name, const std::vector<Value> &);
   for (Constructor constructor :
        {Constructor(constructConfig), Constructor(constructDevice), Constructor(constructModule),
         Constructor(constructPointer), Constructor(constructContainer), Constructor(constructData)})

@@ -2,6 +2,7 @@
 #include "analyzer/solve/Devices.h"
 
 #include "analyzer/solve/Registers.h"
+#include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
 
@@ -9,10 +10,6 @@ namespace devicetidy {
 namespace {
 
 const Name guardField("@device before");
-
-bool startsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
 
 // c10::Device(type[, index]) or a device string; `indexText` is how the index is written.
 Value makeDevice(Call &call, const std::vector<Value> &args, Name indexText) {

@@ -2,15 +2,12 @@
 
 #include "analyzer/solve/Config.h"
 #include "analyzer/solve/MapText.h"
+#include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
 
 namespace devicetidy {
 namespace {
-
-bool isOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), text) != words.end();
-}
 
 bool isInit(std::string_view name) { return models::isDistributed(name, "init"); }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/Config.h"
+#include "analyzer/solve/NameParts.h"
 
 #include <nlohmann/json.hpp>
 
@@ -15,13 +16,6 @@ namespace {
 
 const Name jsonType("nlohmann::basic_json");
 constexpr std::string_view classPrefix = "nlohmann::basic_json::";
-
-bool isOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), text) != words.end();
-}
-bool startsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
 
 Value valueOf(const nlohmann::json &json) {
   if (json.is_object()) {

@@ -2,20 +2,13 @@
 
 #include "analyzer/solve/Config.h"
 #include "analyzer/solve/Distributed.h"
+#include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
 #include <cctype>
 
 namespace devicetidy {
 namespace {
-
-bool isOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), text) != words.end();
-}
-std::string_view lastPart(std::string_view name) {
-  const std::size_t colon = name.rfind("::");
-  return colon == std::string_view::npos ? name : name.substr(colon + 2);
-}
 
 bool hasWord(const std::string &lowered, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(),

@@ -209,6 +209,15 @@ std::optional<Outcomes> modelAlgorithms(Call &call);
 /// The object a library constructor makes from `args`; nothing when it is not known.
 std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args);
 
+/// A loop that is run for any round comes round: what is of round `current` becomes of the round before.
+void startRound(Row &row, Term current);
+
+/// Library constructors by family; `args` are values. Each answers for its own types.
+std::optional<Value> constructDevice(Call &call, Name type, const std::vector<Value> &args);
+std::optional<Value> constructModule(Call &call, Name type, const std::vector<Value> &args);
+std::optional<Value> constructPointer(Call &call, Name type, const std::vector<Value> &args);
+std::optional<Value> constructContainer(Call &call, Name type, const std::vector<Value> &args);
+
 /// Runs forward() of the module at `module`; `name` is how the user calls it.
 /// `owner` is the story of the handle it is called through.
 Outcomes forwardModule(Call &call, const Address &module, std::vector<Argument> args, const std::string &name,

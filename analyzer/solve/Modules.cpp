@@ -7,6 +7,7 @@
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Registers.h"
 #include "analyzer/solve/Tensors.h"
+#include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
 
@@ -15,17 +16,6 @@ namespace {
 
 using models::Op;
 using models::Rule;
-
-bool startsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-bool endsWith(std::string_view text, std::string_view suffix) {
-  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
-}
-std::string_view lastPart(std::string_view name) {
-  const std::size_t colon = name.rfind("::");
-  return colon == std::string_view::npos ? name : name.substr(colon + 2);
-}
 
 // The address a holder, smart pointer or AnyModule value stands for.
 Address moduleOf(const Call &call, const Value &value, const Address &where) {

@@ -1,22 +1,12 @@
 //===- Pointers.cpp - smart pointers, std::function, strings ---------===//
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Registers.h"
+#include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
 
 namespace devicetidy {
 namespace {
-
-bool startsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-std::string_view lastPart(std::string_view name) {
-  const std::size_t colon = name.rfind("::");
-  return colon == std::string_view::npos ? name : name.substr(colon + 2);
-}
-bool isOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), text) != words.end();
-}
 
 std::optional<Outcomes> modelPointer(Call &call, std::string_view method) {
   Value held = call.object();

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/Config.h"
+#include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
 
@@ -13,17 +14,6 @@ namespace {
 
 const Name pathField("@path"), baseField("@base"), itemField("@item"), nameField("@name");
 const Name objectType("pybind11::object");
-
-bool isOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), text) != words.end();
-}
-bool startsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-std::string_view lastPart(std::string_view name) {
-  const std::size_t colon = name.rfind("::");
-  return colon == std::string_view::npos ? name : name.substr(colon + 2);
-}
 
 std::string pathOf(const Value &object) {
   auto path = object->fields.find(pathField);

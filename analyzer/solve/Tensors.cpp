@@ -2,6 +2,7 @@
 #include "analyzer/solve/Tensors.h"
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Registers.h"
+#include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
 
@@ -12,10 +13,6 @@ using models::Op;
 using models::Rank0;
 using models::Result;
 using models::Rule;
-
-bool startsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
 
 // Text of the receiver for a witness step; a chain of calls is no name.
 std::string receiverText(const Call &call) {

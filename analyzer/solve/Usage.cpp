@@ -1,6 +1,7 @@
 #include "analyzer/solve/Usage.h"
 
 #include "analyzer/models/Models.h"
+#include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
 #include <map>
@@ -8,11 +9,6 @@
 
 namespace devicetidy {
 namespace {
-
-std::string_view lastPart(std::string_view name) {
-  const std::size_t colon = name.rfind("::");
-  return colon == std::string_view::npos ? name : name.substr(colon + 2);
-}
 
 bool isGuard(const Program &program, Name type) {
   const Type *record = program.type(type);
@@ -68,10 +64,6 @@ bool holdsDevices(const Types &types, Name type) {
   default:
     return false;
   }
-}
-
-bool startsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
 }
 
 bool isOfTorch(std::string_view name) {

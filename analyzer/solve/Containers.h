@@ -1,0 +1,30 @@
+//===- Containers.h - what the container models share -----------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/solve/Devices.h"
+#include "analyzer/solve/Machine.h"
+
+namespace devicetidy {
+
+/// Element `index` of the list at `where` (an address when the call gives a reference); one row per
+/// alternative when the index is not known.
+Outcomes elementAt(Call &call, const Address &where, const Value &list, Term index);
+/// Number of elements: a constant, or a symbol of the list.
+Term sizeTerm(const Value &list, const Address &where);
+
+/// A map's entry as iteration sees it: a pair of key and value.
+Value mapEntry(Name key, Value value);
+/// The field a map keeps entries of unknown keys in.
+Name anyKey();
+/// Keys of a map all of whose keys are known, else nothing.
+std::vector<Name> mapKeys(const Value &map);
+/// Nothing is known of the map's entries any more.
+void forgetEntries(Machine &machine, Row &row, const Address &where, const Value &map);
+
+std::optional<Outcomes> modelMap(Call &call, std::string_view method);
+std::optional<Outcomes> modelOptional(Call &call, std::string_view method);
+std::optional<Outcomes> modelTuple(Call &call, std::string_view method);
+/// std::move, tie, get, make_pair, swap ...
+std::optional<Outcomes> modelTupleFunction(Call &call, std::string_view name);
+
+} // namespace devicetidy

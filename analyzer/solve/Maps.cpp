@@ -1,0 +1,151 @@
+//===- Maps.cpp - maps and ordered dictionaries ---===//
+//
+// A map is a record with one field per known key; the entry of any other key is under one shared field.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/solve/Containers.h"
+#include "analyzer/solve/NameParts.h"
+#include "analyzer/solve/Registers.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+
+Name anyKey() {
+  static const Name name("@any");
+  return name;
+}
+
+namespace {
+
+std::optional<Name> keyOf(const Call &call, std::size_t i) {
+  Value key = call.arg(i);
+  if (!is(key, ValueKind::Scalar))
+    return std::nullopt;
+  Term term = call.row.resolve(key->term);
+  if (std::optional<Name> text = textOf(term))
+    return Name("[" + text->str() + "]");
+  if (auto number = constantOf(term))
+    return Name("[" + std::to_string(*number) + "]");
+  return std::nullopt;
+}
+
+} // namespace
+
+// Entries are pairs, as iteration sees them.
+Value mapEntry(Name key, Value value) {
+  const std::string_view text = key.view();
+  const Name plain = text.size() > 2 && text.front() == '[' ? Name(text.substr(1, text.size() - 2)) : Name();
+  Value first = plain.empty() ? unknownValue() : scalarValue(textTerm(plain));
+  return recordValue("std::pair", {{"first", first}, {"key", first}, {"second", value}, {"value", value}});
+}
+
+namespace {
+
+Outcomes mapElement(Call &call, const std::optional<Name> &key) {
+  Address where = call.objectAddress();
+  Value map = call.object();
+  if (!where.valid() || !is(map, ValueKind::Record))
+    return call.done(unknownValue());
+  Name field = key ? *key : anyKey();
+  if (!map->fields.count(field)) {
+    Value held;
+    if (key) {
+      auto any = map->fields.find(anyKey());
+      held = any != map->fields.end() && any->second->fields.count("second")
+                 ? any->second->fields.at("second")
+                 : nullValue();
+    } else {
+      // An unknown key: what all entries agree on.
+      for (const auto &[name, entry] : map->fields)
+        if (entry->fields.count("second"))
+          held = held ? joinValues(held, entry->fields.at("second"), symbolTerm("map"))
+                      : entry->fields.at("second");
+      if (!held)
+        held = unknownValue();
+    }
+    call.machine.memory.write(call.row, where, withField(map, field, mapEntry(field, held)));
+  }
+  const Address value = where.field(field).field("second");
+  return call.done(call.fact.resultIsAddress ? addressValue(value)
+                                             : call.machine.memory.read(call.row, value));
+}
+
+// An entry of an OrderedDict, which is a list of pairs: the key decides which, but not how.
+Outcomes dictElement(Call &call, const Value &list) {
+  Value key = call.argCount() ? call.arg(0) : unknownValue();
+  const Term index = applyTerm("key", {is(key, ValueKind::Scalar) ? key->term : symbolTerm("a key")});
+  Outcomes outcomes;
+  for (Outcome &outcome : elementAt(call, call.objectAddress(), list, index)) {
+    Value pair = is(outcome.result, ValueKind::Address)
+                     ? call.machine.memory.read(outcome.row, outcome.result->address)
+                     : outcome.result;
+    auto second = pair->fields.find("second");
+    Value value = second == pair->fields.end() ? unknownValue() : second->second;
+    Address copy = call.machine.allocate(outcome.row, call.frame, call.fact, "at::Tensor");
+    call.machine.memory.write(outcome.row, copy, value);
+    outcomes.push_back(
+        {std::move(outcome.row), addressValue(copy)}); // find() gives a pointer, operator[] a reference
+  }
+  return outcomes;
+}
+
+} // namespace
+
+std::optional<Outcomes> modelMap(Call &call, std::string_view method) {
+  const Address where = call.objectAddress();
+  if (Value dict = call.object(); is(dict, ValueKind::List)) {
+    if (isOneOf(method, {"find", "operator[]", "at"}))
+      return dictElement(call, dict);
+    if (isOneOf(method, {"begin", "end"}))
+      return call.done(addressValue(where));
+    return call.done(call.machine.unknownResult(call));
+  }
+  if (isOneOf(method, {"operator[]", "at"}))
+    return mapElement(call, keyOf(call, 0));
+  if (isOneOf(method, {"emplace", "try_emplace", "insert_or_assign", "insert"})) {
+    Value value;
+    std::optional<Name> key;
+    if (call.argCount() == 2) {
+      key = keyOf(call, 0);
+      value = call.arg(1);
+    } else if (Value entry = call.arg(0); is(entry, ValueKind::Record) && entry->fields.count("second")) {
+      value = entry->fields.at("second");
+      const Value first = entry->fields.count("first") ? entry->fields.at("first") : unknownValue();
+      if (is(first, ValueKind::Scalar) && textOf(first->term))
+        key = Name("[" + textOf(first->term)->str() + "]");
+    }
+    Value map = call.object();
+    if (value && is(map, ValueKind::Record))
+      call.machine.memory.write(
+          call.row, where, withField(map, key ? *key : anyKey(), mapEntry(key ? *key : anyKey(), value)));
+    return call.done(unknownValue());
+  }
+  if (method == "operator=") {
+    call.machine.memory.write(call.row, where, call.arg(0));
+    return call.done(call.fact.resultIsAddress ? addressValue(where) : call.arg(0));
+  }
+  return std::nullopt;
+}
+
+// Keys of a map all of whose keys are known, else nothing.
+std::vector<Name> mapKeys(const Value &map) {
+  std::vector<Name> keys;
+  for (const auto &[name, entry] : map->fields) {
+    if (name == anyKey() || !entry->fields.count("second"))
+      return {};
+    keys.push_back(name);
+  }
+  return keys;
+}
+
+// A map whose entries are changed one by one through a loop nobody can unroll: nothing is known of them after
+// it.
+void forgetEntries(Machine &machine, Row &row, const Address &where, const Value &map) {
+  Value forgotten = map;
+  for (const auto &[name, entry] : map->fields)
+    forgotten = withField(forgotten, name, mapEntry(name, unknownValue()));
+  machine.memory.write(row, where, forgotten);
+}
+
+} // namespace devicetidy

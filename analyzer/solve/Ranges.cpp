@@ -1,0 +1,76 @@
+//===- Ranges.cpp - range-for ---===//
+//===----------------------------------------------------------------------===//
+#include "analyzer/solve/Containers.h"
+#include "analyzer/solve/NameParts.h"
+#include "analyzer/solve/Registers.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+
+namespace {
+
+std::string iteratorKey(const Call &call, const Address &range) {
+  return call.frame.function.id.str() + "@" + std::to_string(call.frame.depth) + "@" +
+         std::to_string(range.root) + "@" + std::to_string(range.path ? range.path->hash : 0);
+}
+
+} // namespace
+
+// Range-for: lists of a few known elements are run element by element; others once for "any element", whose
+// index is a loop variable.
+Outcomes Machine::rangeCall(Call &call) {
+  Address range = call.addressOf(0);
+  Value list = call.operand(0);
+  // A pointer to a container (a data loader held by a smart pointer): look through it.
+  if (is(list, ValueKind::Address)) {
+    range = list->address;
+    list = memory.read(call.row, range);
+  }
+  // A container module is iterated over its modules.
+  if (is(list, ValueKind::Record) && list->fields.count(hidden::children())) {
+    range = range.field(hidden::children());
+    list = memory.read(call.row, range);
+  }
+  const bool test = call.fact.name == Name("__range_has_next");
+  const bool isMap = is(list, ValueKind::Record) && types.classOf(list->type) == TypeClass::Map;
+  const std::vector<Name> keys = isMap ? mapKeys(list) : std::vector<Name>();
+  const std::size_t size = isMap ? keys.size() : list->elements.size();
+  const bool known =
+      size <= bounds::unrolledElements && (isMap ? size > 0 : is(list, ValueKind::List) && !isSummary(list));
+  const RootId counter = memory.global(Name("iterator " + iteratorKey(call, range)), "long", {});
+  const Block &block = call.frame.function.blocks[static_cast<std::size_t>(call.frame.block)];
+  if (test && block.terminator.entersLoop)
+    call.row.store.set(counter, scalarValue(intTerm(0)));
+  Value position = call.row.store.get(counter);
+  if (known && position && constantOf(position->term)) {
+    const std::int64_t at = *constantOf(position->term);
+    if (test)
+      return call.done(scalarValue(intTerm(at < static_cast<std::int64_t>(size))));
+    call.row.store.set(counter, scalarValue(intTerm(at + 1)));
+    if (isMap)
+      return call.done(addressValue(range.field(keys[static_cast<std::size_t>(at) % size])));
+    return call.done(addressValue(range.element(intTerm(at))));
+  }
+  if (test)
+    return call.done(unknownValue());
+  const Term round = applyTerm("loop", {symbolTerm(Name(iteratorKey(call, range)))});
+  startRound(call.row, round);
+  call.row.rounds[loopHeads(call.frame.function)[static_cast<std::size_t>(call.frame.block)]] = round;
+  if (is(list, ValueKind::List) && list->summary.size() > 1)
+    return elementAt(call, range, list, round);
+  if (is(list, ValueKind::List))
+    return call.done(addressValue(range.element(round)));
+  if (isMap && range.valid())
+    forgetEntries(*this, call.row, range, list);
+  // A data loader or a container nobody knows: its element type says what can be in it.
+  Address element = allocate(call.row, call.frame, call.fact, call.resultType());
+  Value batch = is(list, ValueKind::Record) && list->fields.count("@batch") ? list->fields.at("@batch")
+                                                                            : unknownValue();
+  if (types.classOf(call.resultType()) == TypeClass::List && !is(batch, ValueKind::List))
+    batch = is(batch, ValueKind::Unknown) ? batch : summaryList(call.resultType(), {batch});
+  memory.write(call.row, element, takenBatch(call, batch));
+  return call.done(addressValue(element));
+}
+
+} // namespace devicetidy
