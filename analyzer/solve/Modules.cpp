@@ -45,6 +45,27 @@ void setField(Call &call, const Address &object, Name field, const Value &value)
   call.machine.memory.write(call.row, object.field(field), value);
 }
 
+// The variable or member whose value operand `i` is a copy of; invalid for a temporary.
+Address copiedFrom(const Call &call, std::size_t i) {
+  if (i >= call.fact.operands.size())
+    return {};
+  if (call.fact.operands[i].isAddress)
+    return call.addressOf(i);
+  const Fact *load = nullptr;
+  for (const Fact &fact : call.frame.function.blocks[static_cast<std::size_t>(call.frame.block)].facts) {
+    if (&fact == &call.fact)
+      break;
+    if (fact.kind == FactKind::EndStatement)
+      load = nullptr;
+    else if (fact.kind == FactKind::Load && fact.result == call.fact.operands[i].reg)
+      load = &fact;
+  }
+  if (!load)
+    return {};
+  Value source = registerOf(call.row, load->operands[0].reg);
+  return is(source, ValueKind::Address) ? source->address : Address();
+}
+
 // register_parameter/register_buffer: the module holds the tensor; what is returned is a handle on it.
 Outcomes registerTensor(Call &call) {
   Machine &machine = call.machine;
@@ -60,7 +81,7 @@ Outcomes registerTensor(Call &call) {
   setField(call, self, cell, held);
   Value handle = parameterHandle(self.field(cell), held->rank);
   // The argument is the same tensor: it moves with the module too.
-  if (Address argument = call.addressOf(call.first + 1); argument.valid())
+  if (Address argument = copiedFrom(call, call.first + 1); argument.valid())
     machine.memory.write(call.row, argument, handle);
   if (!call.fact.resultIsAddress)
     return call.done(handle);
@@ -265,7 +286,7 @@ void moveModule(Machine &machine, Row &row, const Address &where, const Placemen
     Value record = machine.memory.read(row, module);
     if (!is(record, ValueKind::Record))
       continue;
-    if (machine.types.isProject(record->type) && history)
+    if (machine.types.isProject(record->type) && history && placement.isKnown())
       machine.movedClasses.emplace(record->type, history->step);
     if (record->origin)
       row.moves.push_back({record->origin, placement, history});
