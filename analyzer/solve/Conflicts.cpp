@@ -124,8 +124,10 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     conflict.first = describe(*this, call.row, call, first);
     conflict.second = describe(*this, call.row, call, second);
     conflict.functionId = call.frame.function.id.str();
-    for (const Frame *frame = &call.frame; frame->caller && frame->call; frame = frame->caller)
+    const Frame *frame = &call.frame;
+    for (; frame->caller && frame->call; frame = frame->caller)
       conflict.callers.push_back({frame->call->where, frame->function.name.str()});
+    conflict.entryId = frame->function.id.str();
     if (first.use->text.empty() && second.use->text.empty() && !conflict.first.text.empty())
       conflict.fix = postfix(conflict.second.text) + ".to(" + postfix(conflict.first.text) + ".device())";
     solution.conflicts.push_back(std::move(conflict));

@@ -22,6 +22,8 @@ const Step *decidingStep(const PlacedOperand &operand) {
 bool onOnePath(const Conflict &a, const Conflict &b) {
   if (a.functionId == b.functionId)
     return true;
+  if (a.entryId != b.entryId)
+    return false;
   const auto &shorter = a.callers.size() < b.callers.size() ? a.callers : b.callers;
   const auto &longer = a.callers.size() < b.callers.size() ? b.callers : a.callers;
   return shorter.size() != longer.size() && std::equal(shorter.rbegin(), shorter.rend(), longer.rbegin(),

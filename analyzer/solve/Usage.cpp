@@ -49,16 +49,35 @@ void scanExpression(const std::vector<const Fact *> &expression, std::set<Name> 
 
 namespace {
 
-bool holdsDevices(const Types &types, Name type) {
+// Can a value of this type hold a tensor, module or device, at any depth?
+bool holdsDevices(const Types &types, Name type, int depth = 0) {
+  constexpr int maxDepth = 4;
+  auto inside = [&](Name part) { return depth < maxDepth && holdsDevices(types, part, depth + 1); };
   switch (types.classOf(type)) {
   case TypeClass::Tensor:
   case TypeClass::Device:
   case TypeClass::Options:
   case TypeClass::Holder:
   case TypeClass::AnyModule:
+  case TypeClass::Example:
     return true;
-  case TypeClass::Record:
-    return types.isModule(type);
+  case TypeClass::List:
+  case TypeClass::Map:
+  case TypeClass::Optional:
+  case TypeClass::Pointer:
+    return inside(types.inner(type));
+  case TypeClass::Pair:
+  case TypeClass::Tuple: {
+    const std::vector<Name> parts = types.parts(type);
+    return std::any_of(parts.begin(), parts.end(), inside);
+  }
+  case TypeClass::Record: {
+    if (types.isModule(type))
+      return true;
+    const Type *record = types.program.type(type);
+    return record && std::any_of(record->fields.begin(), record->fields.end(),
+                                 [&](const Field &field) { return inside(field.type); });
+  }
   case TypeClass::Function: // a callable over tensors
     return type.view().find("at::Tensor") != std::string_view::npos;
   default:
