@@ -60,15 +60,16 @@ Term currentCudaIndex();
 
 enum class Verdict : std::uint8_t { Same, Silent, Latent, Likely, Definite };
 
-/// What to say when `a` and `b` must be one device. `programSetsDevice`: the program has device guards or
-/// set_device calls, so that the current device may be anything. | a \ b        | cpu      | cuda:n | cuda
-/// (current)       | cuda:<term>         | device choice | tensor/module symbol | | cpu          | same     |
-/// definite          | definite             | definite            | likely        | latent | | cuda:m       |
-/// | definite if m!=n  | likely if m>0 and no guard, else silent | latent | likely   | latent | | cuda:<term>
-/// |          |                   | likely if no guard   | likely if they are different positions | likely |
-/// latent | | device choice|          |                   |                      |                     |
-/// latent        | latent | Unknown against anything is silent. docs/architecture.md holds the table with its
-/// reasons.
+// clang-format off
+/// What to say when `a` and `b` must be one device. The table, with its reasons in docs/architecture.md; unknown
+/// against anything is silent. `programSetsDevice`: the caller may have made any device current.
+///
+/// | a \ b         | cpu  | cuda:n             | cuda (current)               | cuda:<term>                             | device choice | tensor or module |
+/// | cpu           | same | definite           | definite                     | definite                                | likely        | latent           |
+/// | cuda:m        |      | definite when m!=n | likely when m>0, else silent | likely when m=0 or by rank, else latent | likely        | latent           |
+/// | cuda:<term>   |      |                    | likely unless "index of x"   | likely for other positions, else latent | likely        | latent           |
+/// | device choice |      |                    |                              |                                         | latent        | latent           |
+// clang-format on
 Verdict compare(const Placement &a, const Placement &b, bool programSetsDevice);
 
 /// Two CUDA index terms that name different entries of one device range (front and back, this layer and the
