@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::size_t maxKnownElements = 16;
 
-Outcomes many(Outcomes outcomes) { return outcomes; }
-
 } // namespace
 
 // The address of element `index` of the list at `list`; one row per alternative when the index is not known.
@@ -52,7 +50,7 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
         if (row.assume(applyTerm("==", {index, number}), 1))
           outcomes.push_back({row, result(row, where.element(number))});
       }
-      return many(std::move(outcomes));
+      return outcomes;
     }
   }
   if (isSummary(list) && list->summary.size() > 1) {

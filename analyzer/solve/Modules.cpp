@@ -167,7 +167,6 @@ Value builtinModule(Call &call, Name type, const std::string &module, const std:
   std::map<Name, Value> fields;
   Machine &machine = call.machine;
   if (model->hasParameters) {
-    Step made;
     fields[hidden::parameters()] =
         tensorValue(Placement::cpu(), someRank,
                     machine.note(nullptr, StepKind::ModuleMade, call.fact.where, module, "cpu"));
