@@ -17,12 +17,15 @@
 #include "analyzer/facts/Location.h"
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace devicetidy {
 
 using Reg = std::int32_t;
 constexpr Reg NoReg = -1;
+
+constexpr std::string_view initialisedSuffix = "@initialised";
 
 enum class FactKind : std::uint8_t {
   /// result = literal of `type`. `literal` says which; the value is in `number` (bool, int, enum) or `name`
@@ -31,6 +34,7 @@ enum class FactKind : std::uint8_t {
   /// result = address of local variable `number` (parameters come first: locals 0..params-1).
   Local,
   /// result = address of the global or static variable (or static member) `name` (id); `type` is its type.
+  /// The id of a static local with initialisedSuffix is a flag, false until control came to its declaration.
   Global,
   /// result = the object address `this` points to.
   This,

@@ -39,9 +39,26 @@ void FunctionLowering::initialize(const VarDecl *variable, std::int32_t local, c
     store(localAddress(local), address, true, init);
 }
 
+// Initialised when control comes here for the first time: a flag beside the variable says whether it was.
 void FunctionLowering::lowerStaticLocal(const VarDecl *variable) {
-  if (variable->getInit())
-    initializeGlobal(variable);
+  const Expr *init = variable->getInit();
+  if (!init || init->containsErrors())
+    return;
+  auto flag = [&] {
+    Fact &fact = append(FactKind::Global);
+    fact.name = Name(unit.global(variable).str() + std::string(initialisedSuffix));
+    fact.type = unit.types.id(context.BoolTy);
+    fact.where = locate(variable->getLocation());
+    return result(fact);
+  };
+  BlockId first = newBlock(), after = newBlock();
+  branch(use(load(flag(), init), false, init), after, first, /*entersLoop=*/false);
+  continueIn(first);
+  initializeGlobal(variable);
+  endFullExpression();
+  store(flag(), literal(LiteralKind::Bool, 1, context.BoolTy), false, init);
+  jump(after);
+  continueIn(after);
 }
 
 void FunctionLowering::initializeGlobal(const VarDecl *variable) {

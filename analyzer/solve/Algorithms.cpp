@@ -1,4 +1,5 @@
 //===- Algorithms.cpp - library functions that run the program's own code ---===//
+#include "analyzer/solve/Callables.h"
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Registers.h"
 #include "analyzer/solve/NameParts.h"
@@ -8,52 +9,146 @@
 namespace devicetidy {
 namespace {
 
-// Runs `callable` once on an element of the container `where` (its index is a symbol of this call).
-Outcomes onElement(Call &call, const Value &callable, const Address &where, std::vector<Value> before) {
-  Machine &machine = call.machine;
-  const Function *callee =
-      is(callable, ValueKind::Function) ? machine.program.function(callable->function) : nullptr;
-  if (!callee)
-    return call.done(unknownValue());
-  Value list = machine.memory.read(call.row, where);
+const Name insertedField("@list"); // of an insert iterator: the list it adds to
+
+// What a run over the elements of a list gives: the rows, and the callable's result for each element that was
+// run by itself (one, for any element, when the list is not known).
+struct Run {
+  Row row;
+  std::vector<Value> results;
+};
+
+struct Elements {
+  Address where;
+  bool isUnrolled = false;
+  std::vector<Term> indices;
+};
+
+// The elements the call's range stands for: each of a few known ones, else one for all of them.
+Elements elementsOf(const Call &call, const Address &where) {
+  Elements elements{where, false, {}};
+  const Value list = call.machine.memory.read(call.row, where);
   if (is(list, ValueKind::List) && !isSummary(list) && list->elements.size() <= bounds::forksPerRead) {
-    // A few known elements: run on each in turn.
-    Outcomes current = call.done(unknownValue());
-    for (std::size_t i = 0; i < list->elements.size(); ++i) {
-      Outcomes next;
-      for (Outcome &outcome : current) {
-        const Address element = where.element(intTerm(static_cast<std::int64_t>(i)));
-        std::vector<Value> args = before;
-        const std::size_t position = args.size();
-        const bool byReference = position < callee->paramCount && callee->locals[position].isReference;
-        args.push_back(byReference ? addressValue(element) : machine.memory.read(outcome.row, element));
-        for (Outcome &after : machine.invokeCallable(call.frame, call.fact, outcome.row, callable, args))
-          next.push_back(std::move(after));
-      }
-      if (next.size() > bounds::rowsPerOutcome)
-        next.resize(bounds::rowsPerOutcome);
-      current = std::move(next);
-    }
-    return current;
+    elements.isUnrolled = true;
+    for (std::size_t i = 0; i < list->elements.size(); ++i)
+      elements.indices.push_back(intTerm(static_cast<std::int64_t>(i)));
+    return elements;
   }
-  const Address element = where.element(
+  elements.indices.push_back(
       applyTerm("loop", {symbolTerm(Name("algorithm at " + std::to_string(call.fact.where.line)))}));
-  std::vector<Value> args = std::move(before);
-  const std::size_t position = args.size();
-  const bool byReference = position < callee->paramCount && callee->locals[position].isReference;
-  args.push_back(byReference ? addressValue(element) : machine.memory.read(call.row, element));
-  return machine.invokeCallable(call.frame, call.fact, call.row, callable, std::move(args));
+  return elements;
 }
 
-// The callable among the arguments, and its position.
-std::optional<std::size_t> callableArgument(const Call &call) {
-  for (std::size_t i = call.argCount(); i-- > 0;)
-    if (is(call.arg(i), ValueKind::Function))
-      return i;
-  return std::nullopt;
+// "parts" of "parts.begin()".
+std::string rangeText(const Call &call) {
+  const std::string &text = call.fact.operands[0].text.str();
+  return text.substr(0, text.rfind('.'));
+}
+
+// One call of the algorithm's function: what it gives for `element`, after `before`.
+using Apply = std::function<Outcomes(Call &, Row, const Argument &element, const Value &before)>;
+
+// Runs `apply` over the elements in turn; `start` is what the first is applied after, and each result that
+// of the next.
+std::vector<Run> runOver(Call &call, const Elements &elements, const Value &start, const Apply &apply) {
+  std::vector<Run> current{{call.row, {}}};
+  for (Term index : elements.indices) {
+    std::vector<Run> next;
+    for (const Run &run : current) {
+      const Address element = elements.where.element(index);
+      Row row = run.row;
+      Call inRow{call.machine, call.frame, row, call.fact, call.first};
+      const Argument argument{call.machine.memory.read(row, element), element,
+                              Name("an element of " + rangeText(call))};
+      for (Outcome &outcome : apply(inRow, row, argument, run.results.empty() ? start : run.results.back())) {
+        Run extended{std::move(outcome.row), run.results};
+        extended.results.push_back(std::move(outcome.result));
+        next.push_back(std::move(extended));
+      }
+    }
+    if (next.size() > bounds::rowsPerOutcome)
+      next.resize(bounds::rowsPerOutcome);
+    current = std::move(next);
+  }
+  return current;
+}
+
+Outcomes lastResults(std::vector<Run> runs, const Value &whenEmpty) {
+  Outcomes outcomes;
+  for (Run &run : runs)
+    outcomes.push_back({std::move(run.row), run.results.empty() ? whenEmpty : run.results.back()});
+  return outcomes;
+}
+
+// The list that iterator argument `i` stands for.
+Address rangeAt(const Call &call, std::size_t i) {
+  Value iterator = registerOf(call.row, call.fact.operands[i].reg);
+  if (call.fact.operands[i].isAddress && is(iterator, ValueKind::Address))
+    if (Value inside = call.machine.memory.read(call.row, iterator->address); is(inside, ValueKind::Address))
+      iterator = inside;
+  return is(iterator, ValueKind::Address) ? iterator->address : Address();
+}
+
+Outcomes forEach(Call &call, const Value &callable) {
+  const Address where = rangeAt(call, 0);
+  if (!where.valid())
+    return call.done(unknownValue());
+  const Apply apply = [&](Call &inRow, Row row, const Argument &element, const Value &) {
+    return callValue(inRow, std::move(row), callable, {element});
+  };
+  return lastResults(runOver(call, elementsOf(call, where), unknownValue(), apply), unknownValue());
+}
+
+// The list `target` after `results` were written over it, or added to it.
+Value written(const Value &target, const std::vector<Value> &results, bool adds, bool isUnrolled) {
+  std::vector<Value> all;
+  if (adds)
+    all = isSummary(target) ? target->summary : target->elements;
+  for (const Value &result : results)
+    all.push_back(isUnrolled ? result : generalise(result));
+  return isUnrolled && !(adds && isSummary(target)) ? listValue(target->type, std::move(all))
+                                                    : summaryList(target->type, std::move(all));
+}
+
+// transform(begin, end, out, f): `out` is the start of a list, or adds to one.
+Outcomes transform(Call &call, const Value &callable) {
+  const Address from = rangeAt(call, 0);
+  if (!from.valid() || call.argCount() != 4)
+    return call.done(unknownValue());
+  const Value out = call.operand(2);
+  const bool adds = is(out, ValueKind::Record) && out->fields.count(insertedField);
+  const Address to = adds ? out->fields.at(insertedField)->address : rangeAt(call, 2);
+  const Elements elements = elementsOf(call, from);
+  const Apply apply = [&](Call &inRow, Row row, const Argument &element, const Value &) {
+    return callValue(inRow, std::move(row), callable, {element});
+  };
+  Outcomes outcomes;
+  for (Run &run : runOver(call, elements, unknownValue(), apply)) {
+    const Value target = call.machine.memory.read(run.row, to);
+    if (is(target, ValueKind::List))
+      call.machine.memory.write(run.row, to, written(target, run.results, adds, elements.isUnrolled));
+    outcomes.push_back({std::move(run.row), unknownValue()});
+  }
+  return outcomes;
+}
+
+// accumulate and reduce: the operator is + unless one is given.
+Outcomes accumulate(Call &call) {
+  const Address where = rangeAt(call, 0);
+  if (!where.valid() || call.argCount() < 3)
+    return call.done(unknownValue());
+  const Value operation = call.argCount() > 3 ? call.arg(3) : libraryFunction("at::operator+");
+  const Name initial = call.fact.operands[2].text;
+  const Apply apply = [&](Call &inRow, Row row, const Argument &element, const Value &sum) {
+    return callValue(inRow, std::move(row), operation, {{sum, {}, initial}, element});
+  };
+  if (!is(call.arg(2), ValueKind::Tensor))
+    return call.done(call.machine.unknownResult(call));
+  return lastResults(runOver(call, elementsOf(call, where), call.arg(2), apply), call.arg(2));
 }
 
 const Name savedField("@saved");
+const Name savedDataField("saved_data");
 
 // Runs backward() of an autograd::Function for its findings: gradients are where the outputs are.
 void runBackward(Call &call, Name type, const Row &after, const Address &context, const Value &output) {
@@ -82,6 +177,7 @@ Outcomes applyFunction(Call &call) {
       Row row = call.row;
       const Address context =
           machine.allocate(row, call.frame, call.fact, "torch::autograd::AutogradContext");
+      machine.memory.write(row, context.field(savedDataField), recordValue("ska::flat_hash_map"));
       std::vector<Argument> args{{addressValue(context), context}};
       for (std::size_t i = 0; i < call.argCount(); ++i)
         args.push_back(call.forwarded(i));
@@ -115,54 +211,19 @@ std::optional<Outcomes> modelAlgorithms(Call &call) {
     return applyFunction(call);
   if (startsWith(name, "torch::autograd::AutogradContext::") && call.fact.hasObject)
     return modelContext(call, lastPart(name));
-  std::optional<std::size_t> position = callableArgument(call);
-  if (!position)
+  if (name == "std::back_inserter" || name == "std::inserter" || name == "std::front_inserter")
+    return call.done(
+        recordValue("std::back_insert_iterator", {{insertedField, addressValue(call.addressOf(0))}}));
+  if (name == "std::accumulate" || name == "std::reduce")
+    return accumulate(call);
+  if (call.argCount() < 3)
     return std::nullopt;
-  Value callable = call.arg(*position);
+  const Value callable = call.arg(call.argCount() - 1);
   if (isOneOf(name, {"std::for_each", "std::for_each_n", "std::all_of", "std::any_of", "std::none_of",
-                     "std::find_if"}) &&
-      call.addressOf(0).valid())
-    return onElement(
-        call, callable,
-        call.operand(0)->kind == ValueKind::Address ? call.operand(0)->address : call.addressOf(0), {});
-  if (name == "std::transform") {
-    Value from = registerOf(call.row, call.fact.operands[0].reg);
-    Value to = registerOf(call.row, call.fact.operands[2].reg);
-    if (call.fact.operands[0].isAddress && is(from, ValueKind::Address))
-      from = call.machine.memory.read(call.row, from->address);
-    if (!is(from, ValueKind::Address))
-      return call.done(unknownValue());
-    Outcomes outcomes = onElement(call, callable, from->address, {});
-    if (is(to, ValueKind::Address))
-      for (Outcome &outcome : outcomes) {
-        Value target = call.machine.memory.read(outcome.row, to->address);
-        if (is(target, ValueKind::Address)) {
-          to = target;
-          target = call.machine.memory.read(outcome.row, target->address);
-        }
-        if (is(target, ValueKind::List))
-          call.machine.memory.write(outcome.row, to->address, summaryList(target->type, {outcome.result}));
-      }
-    return outcomes;
-  }
-  if (name == "std::accumulate" && call.argCount() >= 4) {
-    Value from = registerOf(call.row, call.fact.operands[0].reg);
-    if (is(from, ValueKind::Address))
-      return onElement(call, callable, from->address, {call.arg(2)});
-    return call.done(unknownValue());
-  }
-  const bool runsIt = isOneOf(name, {"at::parallel_for", "std::async", "std::invoke", "std::call_once"}) ||
-                      startsWith(name, "std::thread") || lastPart(name) == "submit" ||
-                      lastPart(name) == "step";
-  if (runsIt) {
-    const Function *callee = call.machine.program.function(callable->function);
-    std::vector<Value> args;
-    for (std::size_t i = *position + 1; i < call.argCount(); ++i)
-      args.push_back(registerOf(call.row, call.fact.operands[call.first + i].reg));
-    while (callee && args.size() < callee->paramCount)
-      args.push_back(unknownValue());
-    return call.machine.invokeCallable(call.frame, call.fact, call.row, callable, std::move(args));
-  }
+                     "std::find_if"}))
+    return forEach(call, callable);
+  if (name == "std::transform")
+    return transform(call, callable);
   return std::nullopt;
 }
 

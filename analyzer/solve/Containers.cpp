@@ -2,6 +2,7 @@
 #include "analyzer/solve/Containers.h"
 #include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Registers.h"
+#include "analyzer/solve/Variants.h"
 
 #include <algorithm>
 
@@ -239,8 +240,13 @@ std::optional<Outcomes> modelContainers(Call &call) {
     return call.done(call.fact.resultIsAddress ? addressValue(value)
                                                : call.machine.memory.read(call.row, value));
   }
-  if (!call.fact.hasObject)
+  if (std::optional<Outcomes> outcomes = modelMapIterator(call, lastPart(name)))
+    return outcomes;
+  if (!call.fact.hasObject) {
+    if (std::optional<Outcomes> outcomes = modelVariant(call))
+      return outcomes;
     return modelTupleFunction(call, name);
+  }
   if (call.fact.operands.empty())
     return std::nullopt;
   const std::string_view method = lastPart(name);
@@ -256,6 +262,8 @@ std::optional<Outcomes> modelContainers(Call &call) {
   case TypeClass::Tuple:
   case TypeClass::Pair:
     return modelTuple(call, method);
+  case TypeClass::Variant:
+    return modelVariantMethod(call, method);
   default:
     break;
   }
@@ -302,7 +310,7 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
     return is(args[0], ValueKind::Unknown) ? unknownValue() : listValue(type, args);
   }
   case TypeClass::Map:
-    if (args.empty())
+    if (args.empty() || is(args[0], ValueKind::Scalar)) // a number of buckets, a description of the keys
       return recordValue(type);
     if (is(args[0], ValueKind::List) && !isSummary(args[0])) {
       std::map<Name, Value> fields;
@@ -348,6 +356,8 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
     return args[0];
   case TypeClass::Tensor:
     return args.empty() ? nullValue() : args[0];
+  case TypeClass::Variant:
+    return args.size() == 1 ? args[0] : unknownValue();
   case TypeClass::String:
     return args.empty()                     ? scalarValue(textTerm(""))
            : is(args[0], ValueKind::Scalar) ? args[0]

@@ -22,6 +22,8 @@ std::vector<Name> mapKeys(const Value &map);
 void forgetEntries(Machine &machine, Row &row, const Address &where, const Value &map);
 
 std::optional<Outcomes> modelMap(Call &call, std::string_view method);
+/// What an iterator of a map points to, and whether it is the end.
+std::optional<Outcomes> modelMapIterator(Call &call, std::string_view method);
 std::optional<Outcomes> modelOptional(Call &call, std::string_view method);
 std::optional<Outcomes> modelTuple(Call &call, std::string_view method);
 /// std::move, tie, get, make_pair, swap ...

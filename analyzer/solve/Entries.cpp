@@ -11,6 +11,8 @@ public:
 
   void runAll() {
     runGlobals();
+    open = base;
+    forgetChanged(open);
     std::vector<const Function *> mains, roots, rest;
     for (Name id : machine.program.order) {
       const Function *function = machine.program.function(id);
@@ -48,6 +50,29 @@ private:
       }
   }
 
+  // A function that no main leads to is called in a program that has run: what is changed somewhere may have
+  // been.
+  void forgetChanged(Row &row) {
+    for (const auto &[id, global] : machine.program.globals) {
+      const RootId root = machine.memory.global(id, global.type, global.name);
+      if (!usage.writtenGlobals.count(id) && !changesInside(global.type))
+        continue;
+      if (row.store.get(root)) {
+        row.store.erase(root);
+        continue;
+      }
+      const Name flag(id.str() + std::string(initialisedSuffix));
+      row.store.set(machine.memory.global(flag, "bool", flag), scalarValue(intTerm(1)));
+    }
+  }
+
+  bool changesInside(Name type) const {
+    const Type *record = machine.program.type(type);
+    return record && record->isProject &&
+           std::any_of(record->fields.begin(), record->fields.end(),
+                       [&](const Field &field) { return usage.writtenFields.count(field.name) != 0; });
+  }
+
   Row bindParameters(const Function &function, Row row) {
     for (std::uint32_t i = 0; i < function.paramCount; ++i) {
       const Variable &parameter = function.locals[i];
@@ -83,7 +108,7 @@ private:
         const Function *constructor = machine.program.function(id);
         if (!constructor || !constructor->hasBody)
           continue;
-        Row row = bindParameters(*constructor, base);
+        Row row = bindParameters(*constructor, open);
         row.store.set(root, recordValue(className));
         Frame frame{*constructor};
         frame.self = {root, nullptr};
@@ -95,7 +120,7 @@ private:
         }
       }
     if (result.empty())
-      result.emplace_back(base, Address{root, nullptr});
+      result.emplace_back(open, Address{root, nullptr});
     constexpr std::size_t maxObjects = 2;
     if (result.size() > maxObjects)
       result.resize(maxObjects);
@@ -155,7 +180,7 @@ private:
     }
     if (!isMethod) {
       Frame frame{function};
-      machine.run(frame, bindParameters(function, base));
+      machine.run(frame, bindParameters(function, function.isMain ? base : open));
       return;
     }
     for (auto &[row, self] : objects(function.className)) {
@@ -167,7 +192,8 @@ private:
 
   Machine &machine;
   const Usage &usage;
-  Row base;
+  Row base; ///< where main starts: every global as it was initialised
+  Row open; ///< where other entries start
 };
 
 } // namespace

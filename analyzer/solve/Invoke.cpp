@@ -1,4 +1,5 @@
-//===- Invoke.cpp - calls: dispatch, summaries, constructors --------===//
+//===- Invoke.cpp - calls: dispatch and summaries ---===//
+#include "analyzer/solve/Callables.h"
 #include "analyzer/solve/Config.h"
 #include "analyzer/solve/DeviceMaps.h"
 #include "analyzer/solve/Machine.h"
@@ -16,37 +17,6 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
 }
 
 std::uint64_t idHash(Name id) { return std::hash<std::string_view>()(id.view()); }
-
-// How well a constructor parameter takes an argument; negative: not at all.
-int fit(const Types &types, const Variable &parameter, const Value &argument) {
-  const TypeClass wanted = types.classOf(parameter.type);
-  switch (argument->kind) {
-  case ValueKind::Tensor:
-    return wanted == TypeClass::Tensor                                     ? 2
-           : wanted == TypeClass::Optional || wanted == TypeClass::Wrapper ? 1
-                                                                           : -1;
-  case ValueKind::Device:
-    return wanted == TypeClass::Device                                     ? 2
-           : wanted == TypeClass::Options || wanted == TypeClass::Optional ? 1
-                                                                           : -1;
-  case ValueKind::Options:
-    return wanted == TypeClass::Options ? 2 : -1;
-  case ValueKind::Scalar:
-    return wanted == TypeClass::Scalar || wanted == TypeClass::String ? 2
-           : wanted == TypeClass::Tensor                              ? -1
-                                                                      : 0;
-  case ValueKind::List:
-    return wanted == TypeClass::List                                    ? 2
-           : wanted == TypeClass::Tensor || wanted == TypeClass::Scalar ? -1
-                                                                        : 0;
-  case ValueKind::Record:
-    return parameter.type == argument->type ? 3 : wanted == TypeClass::Record ? 0 : -1;
-  case ValueKind::Address:
-    return wanted == TypeClass::Pointer || wanted == TypeClass::Holder ? 2 : parameter.isReference ? 0 : -1;
-  default:
-    return 0;
-  }
-}
 
 } // namespace
 
@@ -214,28 +184,6 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   return outcomes;
 }
 
-Outcomes Machine::invokeCallable(const Frame &caller, const Fact &fact, Row row, const Value &callable,
-                                 std::vector<Value> args) {
-  const Function *callee = is(callable, ValueKind::Function) ? program.function(callable->function) : nullptr;
-  if (!callee || !callee->hasBody) {
-    Outcomes outcomes;
-    outcomes.push_back({std::move(row), unknownValue()});
-    return outcomes;
-  }
-  // The closure's captures are read as fields of `this`.
-  Address self;
-  if (!callable->fields.empty() || callee->isLambda) {
-    const RootId root =
-        memory.heap(applyTerm("closure", {textTerm(callee->id), intTerm(caller.depth)}), 0, {});
-    row.store.set(root, callable);
-    self = {root, nullptr};
-  }
-  auto bound = callable->fields.find("bound this");
-  if (bound != callable->fields.end())
-    self = bound->second->address;
-  return invoke(caller, fact, std::move(row), *callee, self, std::move(args));
-}
-
 const Function *Machine::resolveVirtual(const Row &row, const Fact &fact,
                                         std::vector<const Function *> &candidates) const {
   Value receiver = registerOf(row, fact.operands[0].reg);
@@ -359,17 +307,8 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
   std::vector<Value> args;
   for (std::size_t i = call.first; i < fact.operands.size(); ++i)
     args.push_back(registerOf(row, fact.operands[i].reg));
-  if (fact.isIndirect) {
-    Value callable = call.operand(0);
-    if (is(callable, ValueKind::Function))
-      return invokeCallable(frame, fact, row, callable, std::move(args));
-    if (is(callable, ValueKind::Address))
-      callable = memory.read(row, callable->address);
-    if (is(callable, ValueKind::Function))
-      return invokeCallable(frame, fact, row, callable, std::move(args));
-    ++solution.stats.unknownCalls["(callable that is not known)"];
-    return call.done(unknownResult(call));
-  }
+  if (fact.isIndirect)
+    return callValue(call, row, call.operand(0), call.forwardedFrom(0));
   const Function *callee = fact.target.empty() ? nullptr : program.function(fact.target);
   Address self = fact.hasObject ? call.addressOf(0) : Address();
   if (fact.isVirtual && fact.hasObject && (callee || program.overriders.count(fact.target))) {
@@ -385,18 +324,22 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
     if (callee->isLambda) {
       // Called through its closure object: captures are fields of that object.
       Value closure = call.operand(0);
-      if (is(closure, ValueKind::Function))
-        return invokeCallable(frame, fact, row, closure, std::move(args));
+      if (is(closure, ValueKind::Function)) // of a generic lambda, the instance that is called
+        return callValue(call, row, functionValue(callee->id, closure->fields), call.forwardedFrom(0));
     }
     return invoke(frame, fact, row, *callee, self, std::move(args));
   }
-  for (Model model : {modelConfig, modelTensors, modelDevices, modelModules, modelPointers, modelContainers,
-                      modelData, modelAlgorithms})
-    if (std::optional<Outcomes> outcomes = model(call))
-      return std::move(*outcomes);
-  ++solution.stats.unknownCalls[fact.name.str()];
   if (callee)
     havoc(row, *callee, self, args);
+  return callLibrary(call);
+}
+
+Outcomes Machine::callLibrary(Call &call) {
+  for (Model model : {modelConfig, modelTensors, modelDevices, modelModules, modelPointers, modelContainers,
+                      modelData, modelAlgorithms, modelCallables})
+    if (std::optional<Outcomes> outcomes = model(call))
+      return std::move(*outcomes);
+  ++solution.stats.unknownCalls[call.fact.name.str()];
   return call.done(unknownResult(call));
 }
 
@@ -410,116 +353,6 @@ std::vector<Row> Machine::stepCall(Frame &frame, const Fact &fact, Row row) {
     setRegister(outcome.row, fact.result, std::move(outcome.result));
     rows.push_back(std::move(outcome.row));
   }
-  return rows;
-}
-
-const Function *Machine::selectConstructor(const Type &type, const std::vector<Argument> &args) const {
-  const Function *best = nullptr;
-  int bestScore = -1;
-  for (Name id : type.constructors) {
-    const Function *candidate = program.function(id);
-    if (!candidate || args.size() < candidate->requiredParams || args.size() > candidate->paramCount)
-      continue;
-    int score = 0;
-    bool fits = true;
-    for (std::size_t i = 0; i < args.size() && fits; ++i) {
-      const int one = fit(types, candidate->locals[i], args[i].value);
-      fits = one >= 0;
-      score += one;
-    }
-    if (fits && score > bestScore) {
-      best = candidate;
-      bestScore = score;
-    }
-  }
-  return best;
-}
-
-Outcomes invokeForwarded(Call &call, Row row, const Function &callee, const Address &self,
-                         const std::vector<Argument> &args) {
-  std::vector<Value> bound;
-  for (std::size_t i = 0; i < args.size() && i < callee.paramCount; ++i) {
-    const Variable &parameter = callee.locals[i];
-    if (!parameter.isReference) {
-      bound.push_back(args[i].value);
-    } else if (args[i].address.valid()) {
-      bound.push_back(addressValue(args[i].address));
-    } else {
-      // A reference parameter needs an address even for a temporary.
-      Address temporary = call.machine.allocate(row, call.frame, call.fact, parameter.type);
-      call.machine.memory.write(row, temporary, args[i].value);
-      bound.push_back(addressValue(temporary));
-    }
-  }
-  return call.machine.invoke(call.frame, call.fact, std::move(row), callee, self, std::move(bound));
-}
-
-std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row row, Name type,
-                                    const Address &where, const std::vector<Argument> &args) {
-  std::vector<Row> rows;
-  const Type *record = program.type(type);
-  Frame frame = caller;
-  Call call{*this, frame, row, fact, 1};
-  const Function *constructor = record && record->isProject ? selectConstructor(*record, args) : nullptr;
-  if (constructor && constructor->hasBody) {
-    memory.write(row, where, recordValue(type));
-    for (Outcome &outcome : invokeForwarded(call, row, *constructor, where, args))
-      rows.push_back(std::move(outcome.row));
-    return rows;
-  }
-  std::vector<Value> values;
-  for (const Argument &arg : args)
-    values.push_back(arg.value);
-  if (values.size() == 1 && is(values[0], ValueKind::Record) && values[0]->type == type)
-    memory.write(row, where, values[0]);
-  else if (std::optional<Value> made = modelConstructor(call, type, values))
-    memory.write(row, where, *made);
-  else
-    memory.write(row, where, record && record->isProject ? recordValue(type) : unknownValue());
-  rows.push_back(std::move(row));
-  return rows;
-}
-
-std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row) {
-  Call call{*this, frame, row, fact, 1};
-  const DeviceMaps::Scope watched(deviceMaps, call);
-  Address where = call.addressOf(0);
-  std::vector<Row> rows;
-  std::vector<Value> args;
-  for (std::size_t i = 1; i < fact.operands.size(); ++i)
-    args.push_back(registerOf(row, fact.operands[i].reg));
-  const Function *constructor = fact.target.empty() ? nullptr : program.function(fact.target);
-  if (constructor && constructor->hasBody) {
-    // A base-class constructor runs on the object that is there already.
-    Value current = memory.read(row, where);
-    const bool isBase = is(current, ValueKind::Record) && frame.function.isConstructor && where == frame.self;
-    if (!isBase)
-      memory.write(row, where, recordValue(fact.type));
-    for (Outcome &outcome : invoke(frame, fact, std::move(row), *constructor, where, std::move(args)))
-      rows.push_back(std::move(outcome.row));
-    return rows;
-  }
-  std::vector<Value> values;
-  for (std::size_t i = 0; i < args.size(); ++i)
-    values.push_back(call.arg(i));
-  const bool isBase = frame.function.isConstructor && where == frame.self && where.valid();
-  std::optional<Value> made = modelConstructor(call, fact.type, values);
-  if (isBase) {
-    // The base part of an object: what a torch::nn base owns is added to the record.
-    if (made && is(*made, ValueKind::Record)) {
-      Value object = memory.read(row, where);
-      for (const auto &[name, field] : (*made)->fields)
-        if (is(object, ValueKind::Record))
-          object = withField(object, name, field);
-      memory.write(row, where, object);
-    }
-  } else if (made) {
-    memory.write(row, where, *made);
-  } else {
-    memory.write(row, where, types.isProject(fact.type) ? recordValue(fact.type) : unknownValue());
-    ++solution.stats.unknownCalls[fact.name.str()];
-  }
-  rows.push_back(std::move(row));
   return rows;
 }
 

@@ -66,6 +66,7 @@ class Machine;
 struct Argument {
   Value value;
   Address address;
+  Name text{}; ///< how the user wrote it
 };
 
 /// A call being evaluated: what library models look at and change.
@@ -108,9 +109,8 @@ public:
   /// Calls a project function with `args` (addresses for reference parameters, values otherwise).
   Outcomes invoke(const Frame &caller, const Fact &fact, Row row, const Function &callee, Address self,
                   std::vector<Value> args);
-  /// Calls a closure, function pointer or std::function value.
-  Outcomes invokeCallable(const Frame &caller, const Fact &fact, Row row, const Value &callable,
-                          std::vector<Value> args);
+  /// Calls what has no body here: the first library model that knows the call answers it.
+  Outcomes callLibrary(Call &call);
   /// Constructs an object of `type` at `where` with `args` as make_shared, emplace or a module holder would.
   std::vector<Row> construct(const Frame &caller, const Fact &fact, Row row, Name type, const Address &where,
                              const std::vector<Argument> &args);
@@ -206,6 +206,7 @@ std::optional<Outcomes> modelContainers(Call &call);
 std::optional<Outcomes> modelPointers(Call &call);
 std::optional<Outcomes> modelData(Call &call);
 std::optional<Outcomes> modelAlgorithms(Call &call);
+std::optional<Outcomes> modelCallables(Call &call);
 /// The object a library constructor makes from `args`; nothing when it is not known.
 std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args);
 

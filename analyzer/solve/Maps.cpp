@@ -30,6 +30,12 @@ std::optional<Name> keyOf(const Call &call, std::size_t i) {
   return std::nullopt;
 }
 
+// An iterator is a record: of one entry (null: the end), or of the entries from one on.
+const Name iteratorType("@iterator"), atField("@at"), fromField("@from");
+
+Value iteratorAt(const Value &entry) { return recordValue(iteratorType, {{atField, entry}}); }
+Value iteratorFrom(const Value &entry) { return recordValue(iteratorType, {{fromField, entry}}); }
+
 } // namespace
 
 // Entries are pairs, as iteration sees them.
@@ -42,12 +48,9 @@ Value mapEntry(Name key, Value value) {
 
 namespace {
 
-Outcomes mapElement(Call &call, const std::optional<Name> &key) {
-  Address where = call.objectAddress();
-  Value map = call.object();
-  if (!where.valid() || !is(map, ValueKind::Record))
-    return call.done(unknownValue());
-  Name field = key ? *key : anyKey();
+// The entry under `key` (empty: any key), made when it is not there; `map` is what is at `where`.
+Address entryOf(Call &call, Row &row, const Address &where, const Value &map, const std::optional<Name> &key) {
+  const Name field = key ? *key : anyKey();
   if (!map->fields.count(field)) {
     Value held;
     if (key) {
@@ -64,9 +67,17 @@ Outcomes mapElement(Call &call, const std::optional<Name> &key) {
       if (!held)
         held = unknownValue();
     }
-    call.machine.memory.write(call.row, where, withField(map, field, mapEntry(field, held)));
+    call.machine.memory.write(row, where, withField(map, field, mapEntry(field, held)));
   }
-  const Address value = where.field(field).field("second");
+  return where.field(field);
+}
+
+Outcomes mapElement(Call &call, const std::optional<Name> &key) {
+  Address where = call.objectAddress();
+  Value map = call.object();
+  if (!where.valid() || !is(map, ValueKind::Record))
+    return call.done(unknownValue());
+  const Address value = entryOf(call, call.row, where, map, key).field("second");
   return call.done(call.fact.resultIsAddress ? addressValue(value)
                                              : call.machine.memory.read(call.row, value));
 }
@@ -90,6 +101,63 @@ Outcomes dictElement(Call &call, const Value &list) {
   return outcomes;
 }
 
+// emplace(key, value), insert({key, value}): a pair of an iterator and whether it was new.
+Outcomes insertEntry(Call &call) {
+  Value value;
+  std::optional<Name> key;
+  if (call.argCount() == 2) {
+    key = keyOf(call, 0);
+    value = call.arg(1);
+  } else if (Value entry = call.argCount() ? call.arg(0) : unknownValue();
+             is(entry, ValueKind::Record) && entry->fields.count("second")) {
+    value = entry->fields.at("second");
+    const Value first = entry->fields.count("first") ? entry->fields.at("first") : unknownValue();
+    if (is(first, ValueKind::Scalar) && textOf(first->term))
+      key = Name("[" + textOf(first->term)->str() + "]");
+  }
+  const Value map = call.object();
+  if (!value || !is(map, ValueKind::Record))
+    return call.done(unknownValue());
+  const Address where = call.objectAddress();
+  const Name field = key ? *key : anyKey();
+  call.machine.memory.write(call.row, where, withField(map, field, mapEntry(field, value)));
+  if (call.fact.resultIsAddress) // OrderedDict gives the value
+    return call.done(addressValue(where.field(field).field("second")));
+  return call.done(recordValue("std::pair", {{"first", iteratorAt(addressValue(where.field(field)))},
+                                             {"second", call.machine.unknownResult(call)}}));
+}
+
+// find, count and contains: is the key there? A key that is not known may be, when there is any entry.
+Outcomes lookUp(Call &call, std::string_view method) {
+  const Address where = call.objectAddress();
+  const Value map = call.object();
+  const bool isDict = startsWith(call.fact.name.view(), "torch::OrderedDict::");
+  if (method == "end" || method == "cend")
+    return call.done(iteratorAt(nullValue()));
+  if (!is(map, ValueKind::Record) || map->origin || !where.valid())
+    return call.done(call.machine.unknownResult(call));
+  const bool begins = method == "begin" || method == "cbegin";
+  const std::optional<Name> key = begins || !call.argCount() ? std::nullopt : keyOf(call, 0);
+  const bool isKnown = key && (map->fields.count(*key) || !map->fields.count(anyKey()));
+  auto found = [&](bool is) {
+    Row row = call.row;
+    if (method == "count" || method == "contains")
+      return Outcome{std::move(row), scalarValue(intTerm(is))};
+    if (!is)
+      return Outcome{std::move(row), isDict ? nullValue() : iteratorAt(nullValue())};
+    const Address entry = entryOf(call, row, where, map, key);
+    Value at = addressValue(isDict ? entry.field("second") : entry);
+    return Outcome{std::move(row), isDict ? at : begins ? iteratorFrom(at) : iteratorAt(at)};
+  };
+  Outcomes outcomes;
+  if (!isKnown || map->fields.count(*key))
+    if (!map->fields.empty())
+      outcomes.push_back(found(true));
+  if (outcomes.empty() || (!isKnown && !begins))
+    outcomes.push_back(found(false));
+  return outcomes;
+}
+
 } // namespace
 
 std::optional<Outcomes> modelMap(Call &call, std::string_view method) {
@@ -103,27 +171,36 @@ std::optional<Outcomes> modelMap(Call &call, std::string_view method) {
   }
   if (isOneOf(method, {"operator[]", "at"}))
     return mapElement(call, keyOf(call, 0));
-  if (isOneOf(method, {"emplace", "try_emplace", "insert_or_assign", "insert"})) {
-    Value value;
-    std::optional<Name> key;
-    if (call.argCount() == 2) {
-      key = keyOf(call, 0);
-      value = call.arg(1);
-    } else if (Value entry = call.arg(0); is(entry, ValueKind::Record) && entry->fields.count("second")) {
-      value = entry->fields.at("second");
-      const Value first = entry->fields.count("first") ? entry->fields.at("first") : unknownValue();
-      if (is(first, ValueKind::Scalar) && textOf(first->term))
-        key = Name("[" + textOf(first->term)->str() + "]");
-    }
-    Value map = call.object();
-    if (value && is(map, ValueKind::Record))
-      call.machine.memory.write(
-          call.row, where, withField(map, key ? *key : anyKey(), mapEntry(key ? *key : anyKey(), value)));
-    return call.done(unknownValue());
-  }
+  if (isOneOf(method, {"emplace", "try_emplace", "insert_or_assign", "insert"}))
+    return insertEntry(call);
+  if (isOneOf(method, {"find", "count", "contains", "begin", "cbegin", "end", "cend"}))
+    return lookUp(call, method);
   if (method == "operator=") {
     call.machine.memory.write(call.row, where, call.arg(0));
     return call.done(call.fact.resultIsAddress ? addressValue(where) : call.arg(0));
+  }
+  return std::nullopt;
+}
+
+std::optional<Outcomes> modelMapIterator(Call &call, std::string_view method) {
+  auto isIterator = [](const Value &value) { return is(value, ValueKind::Record) && value->type == iteratorType; };
+  if (call.fact.operands.empty())
+    return std::nullopt;
+  const Value iterator = call.operand(0);
+  if (!isIterator(iterator))
+    return std::nullopt;
+  const auto at = iterator->fields.find(atField), from = iterator->fields.find(fromField);
+  if (method == "operator*" || method == "operator->")
+    return call.done(from != iterator->fields.end()           ? from->second
+                     : is(at->second, ValueKind::Address) ? at->second
+                                                          : unknownValue());
+  if (method == "operator++" || method == "operator--")
+    return call.done(call.fact.resultIsAddress ? addressValue(call.addressOf(0)) : iterator);
+  if (method == "operator==" || method == "operator!=") {
+    const Value other = call.operand(1);
+    if (from != iterator->fields.end() || !isIterator(other) || !other->fields.count(atField))
+      return call.done(call.machine.unknownResult(call));
+    return call.done(scalarValue(intTerm(same(at->second, other->fields.at(atField)) == (method == "operator=="))));
   }
   return std::nullopt;
 }

@@ -1,5 +1,7 @@
 #include "analyzer/solve/Memory.h"
 
+#include "analyzer/solve/NameParts.h"
+
 #include <algorithm>
 #include <set>
 
@@ -55,7 +57,8 @@ RootId Memory::heap(Term site, unsigned copy, Name type) {
 
 RootId Memory::global(Name id, Name type, Name text) {
   Term origin = applyTerm("global", {textTerm(id)});
-  return intern({2, 0, 0, id}, {RootKind::Global, 0, type, origin, text});
+  const bool isFlag = endsWith(id.view(), initialisedSuffix);
+  return intern({2, 0, 0, id}, {RootKind::Global, 0, type, origin, text, isFlag});
 }
 
 RootId Memory::outside(Term origin, Name type, Name text) {
@@ -162,6 +165,8 @@ Value Memory::rootValue(const Row &row, RootId root) const {
   if (Value stored = row.store.get(root))
     return stored;
   const RootInfo &info = roots[root];
+  if (info.isFlag)
+    return scalarValue(intTerm(0));
   if (info.origin)
     return const_cast<Memory *>(this)->symbolic(info.type, info.origin, info.text);
   return unknownValue();

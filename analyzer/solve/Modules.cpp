@@ -1,10 +1,6 @@
-//===- Modules.cpp - torch::nn modules, holders, registration ---------===//
-//
-// A module is a record on the heap. What it registered is in hidden fields: parameters of its own, and the
-// addresses of its submodules; Module::to moves those and nothing else.
-//
-//===----------------------------------------------------------------------===//
-#include "analyzer/solve/Devices.h"
+//===- Modules.cpp - torch::nn modules: made, moved, run, held ---------===//
+#include "analyzer/solve/Modules.h"
+
 #include "analyzer/solve/Registers.h"
 #include "analyzer/solve/Tensors.h"
 #include "analyzer/solve/NameParts.h"
@@ -16,130 +12,6 @@ namespace {
 
 using models::Op;
 using models::Rule;
-
-// The address a holder, smart pointer or AnyModule value stands for.
-Address moduleOf(const Call &call, const Value &value, const Address &where) {
-  if (is(value, ValueKind::Address))
-    return value->address;
-  if (is(value, ValueKind::Record) && call.machine.types.isModule(value->type))
-    return where;
-  if (is(value, ValueKind::Record)) {
-    // NamedAnyModule, pair<string, module>: the module is in there.
-    for (const auto &[name, field] : value->fields)
-      if (is(field, ValueKind::Address))
-        return field->address;
-  }
-  return {};
-}
-
-std::string stringArgument(const Call &call, std::size_t i) {
-  Value value = call.arg(i);
-  if (is(value, ValueKind::Scalar))
-    if (std::optional<Name> text = textOf(call.row.resolve(value->term)))
-      return text->str();
-  // A name made at run time: the place of the call stands for it.
-  return "at line " + std::to_string(call.fact.where.line);
-}
-
-void setField(Call &call, const Address &object, Name field, const Value &value) {
-  call.machine.memory.write(call.row, object.field(field), value);
-}
-
-// The variable or member whose value operand `i` is a copy of; invalid for a temporary.
-Address copiedFrom(const Call &call, std::size_t i) {
-  if (i >= call.fact.operands.size())
-    return {};
-  if (call.fact.operands[i].isAddress)
-    return call.addressOf(i);
-  const Fact *load = nullptr;
-  for (const Fact &fact : call.frame.function.blocks[static_cast<std::size_t>(call.frame.block)].facts) {
-    if (&fact == &call.fact)
-      break;
-    if (fact.kind == FactKind::EndStatement)
-      load = nullptr;
-    else if (fact.kind == FactKind::Load && fact.result == call.fact.operands[i].reg)
-      load = &fact;
-  }
-  if (!load)
-    return {};
-  Value source = registerOf(call.row, load->operands[0].reg);
-  return is(source, ValueKind::Address) ? source->address : Address();
-}
-
-// register_parameter/register_buffer: the module holds the tensor; what is returned is a handle on it.
-Outcomes registerTensor(Call &call) {
-  Machine &machine = call.machine;
-  const Address self = call.objectAddress();
-  Value tensor = call.arg(1);
-  const Name cell = hidden::parameter(stringArgument(call, 0));
-  Value held = is(tensor, ValueKind::Tensor)
-                   ? tensorValue(machine.memory.placementOf(call.row, tensor), tensor->rank,
-                                 machine.memory.historyOf(call.row, tensor))
-                   : tensor;
-  if (!self.valid() || !is(held, ValueKind::Tensor))
-    return call.done(call.fact.resultIsAddress ? unknownValue() : tensor);
-  setField(call, self, cell, held);
-  Value handle = parameterHandle(self.field(cell), held->rank);
-  // The argument is the same tensor: it moves with the module too.
-  if (Address argument = copiedFrom(call, call.first + 1); argument.valid())
-    machine.memory.write(call.row, argument, handle);
-  if (!call.fact.resultIsAddress)
-    return call.done(handle);
-  Address temporary = machine.allocate(call.row, call.frame, call.fact, "at::Tensor");
-  machine.memory.write(call.row, temporary, handle);
-  return call.done(addressValue(temporary));
-}
-
-Outcomes registerModule(Call &call) {
-  const Address self = call.objectAddress();
-  Value module = call.arg(1);
-  const Address where = moduleOf(call, module, call.addressOf(call.first + 1));
-  if (self.valid() && where.valid())
-    setField(call, self, hidden::submodule(stringArgument(call, 0)), addressValue(where));
-  return call.done(where.valid() ? addressValue(where) : module);
-}
-
-void collectParameters(const Machine &machine, const Row &row, const Address &module, std::vector<Value> &out,
-                       std::set<Address> &seen) {
-  constexpr std::size_t limit = 32;
-  if (!module.valid() || out.size() >= limit || !seen.insert(module).second)
-    return;
-  Value record = machine.memory.read(row, module);
-  if (!is(record, ValueKind::Record))
-    return;
-  for (const auto &[name, field] : record->fields) {
-    if (hidden::isParameter(name) && is(field, ValueKind::Tensor))
-      out.push_back(parameterHandle(module.field(name)));
-    else if (hidden::isSubmodule(name) && is(field, ValueKind::Address))
-      collectParameters(machine, row, field->address, out, seen);
-  }
-}
-
-// parameters(), buffers() and their named forms, as a list of handles.
-Outcomes parameterList(Call &call, bool named) {
-  std::vector<Value> handles;
-  std::set<Address> seen;
-  collectParameters(call.machine, call.row, call.objectAddress(), handles, seen);
-  Value object = call.object();
-  if (handles.empty()) {
-    if (!is(object, ValueKind::Record) || !object->origin)
-      return call.done(is(object, ValueKind::Record) ? listValue(call.resultType(), {}) : unknownValue());
-    Value each =
-        call.machine.memory.symbolic("at::Tensor", applyTerm(".", {object->origin, textTerm("parameters")}),
-                                     object->function, SymbolRole::Module);
-    handles = {each};
-  }
-  if (named) {
-    for (Value &handle : handles)
-      handle = recordValue(
-          "std::pair",
-          {{"first", scalarValue(symbolTerm("a parameter's name"))}, {"second", handle}, {"value", handle}});
-  }
-  constexpr std::size_t keptApart = 4;
-  return call.done(handles.size() <= keptApart && !object->origin
-                       ? listValue(call.resultType(), std::move(handles))
-                       : summaryList(call.resultType(), std::move(handles)));
-}
 
 std::optional<Outcomes> moveCall(Call &call) {
   Address self = call.objectAddress();
@@ -179,70 +51,20 @@ Value builtinModule(Call &call, Name type, const std::string &module, const std:
           tensorValue(machine.memory.placementOf(call.row, tensors[0]), tensors[0]->rank,
                       machine.memory.historyOf(call.row, tensors[0]));
   }
+  if (module == "Functional")
+    keepFunctional(fields, args);
   return recordValue(type, std::move(fields));
-}
-
-void appendChild(Call &call, const Address &container, const Address &child, const std::string &name) {
-  if (!child.valid() || !container.valid())
-    return;
-  Value children = call.machine.memory.read(call.row, container.field(hidden::children()));
-  std::vector<Value> list = is(children, ValueKind::List) ? children->elements : std::vector<Value>();
-  const bool anyRound = call.machine.roundOf(call.frame, call.row) != nullptr;
-  if (anyRound || (is(children, ValueKind::List) && isSummary(children))) {
-    std::vector<Value> alternatives = list;
-    if (is(children, ValueKind::List))
-      alternatives.insert(alternatives.end(), children->summary.begin(), children->summary.end());
-    alternatives.push_back(anyRound ? generalise(addressValue(child)) : addressValue(child));
-    setField(call, container, hidden::children(), summaryList({}, std::move(alternatives)));
-  } else {
-    const std::string key = name.empty() ? std::to_string(list.size()) : name;
-    list.push_back(addressValue(child));
-    setField(call, container, hidden::children(), listValue({}, std::move(list)));
-    setField(call, container, hidden::submodule(key), addressValue(child));
-    return;
-  }
-  setField(call, container, hidden::submodule(name + "#" + std::to_string(child.root)), addressValue(child));
-}
-
-// A module argument of Sequential, ModuleList or AnyModule: a holder, a shared_ptr, or a module by value.
-Address childModule(Call &call, const Argument &arg) {
-  Address where = moduleOf(call, arg.value, arg.address);
-  if (is(arg.value, ValueKind::Record) && call.machine.types.isModule(arg.value->type)) {
-    Address copy = call.machine.allocate(call.row, call.frame, call.fact, arg.value->type);
-    call.machine.memory.write(call.row, copy, arg.value);
-    return copy;
-  }
-  return where;
-}
-
-Outcomes forwardSequential(Call &call, const Address &module, std::vector<Argument> args) {
-  Value children = call.machine.memory.read(call.row, module.field(hidden::children()));
-  if (!is(children, ValueKind::List) || isSummary(children))
-    return call.done(unknownValue());
-  std::vector<Outcome> current;
-  current.push_back({call.row, args.empty() ? unknownValue() : args[0].value});
-  bool first = true;
-  for (const Value &child : children->elements) {
-    std::vector<Outcome> next;
-    for (Outcome &outcome : current) {
-      Call step{call.machine, call.frame, outcome.row, call.fact, call.first};
-      std::vector<Argument> input = first ? args : std::vector<Argument>{{outcome.result, {}}};
-      for (Outcome &after : forwardModule(step, child->address, input, "a layer of the Sequential", nullptr))
-        next.push_back(std::move(after));
-    }
-    first = false;
-    if (next.size() > bounds::rowsPerOutcome)
-      next.resize(bounds::rowsPerOutcome);
-    current = std::move(next);
-  }
-  return current;
 }
 
 Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, const std::string &kind,
                         const std::vector<Argument> &args, const std::string &name, const History &owner) {
   const models::Module *model = models::module(kind);
+  if (kind == "Sequential")
+    return forwardSequential(call, module, args);
+  if (kind == "Functional")
+    return forwardFunctional(call, record, args);
   if (model->forward.rule == Rule::Container)
-    return kind == "Sequential" ? forwardSequential(call, module, args) : call.done(unknownValue());
+    return call.done(unknownValue());
   std::vector<TensorUse> uses;
   const std::size_t offset = call.fact.operands.size() - std::min(call.fact.operands.size(), args.size());
   for (std::size_t i = 0; i < args.size(); ++i) {
@@ -348,56 +170,12 @@ std::optional<Outcomes> modelHolder(Call &call, std::string_view method) {
     return forwardModule(call, held->address, call.forwardedFrom(0), call.fact.operands[0].text.str(),
                          held->history);
   }
+  if (method == "operator[]" && is(held, ValueKind::Address))
+    return modelContainerModule(call, held->address, method);
   if (method == "is_empty")
     return call.done(scalarValue(intTerm(is(held, ValueKind::Null))));
   if (method == "operator bool")
     return call.done(scalarValue(intTerm(!is(held, ValueKind::Null))));
-  return std::nullopt;
-}
-
-std::optional<Outcomes> modelContainerModule(Call &call, std::string_view method) {
-  const Address self = call.objectAddress();
-  if (method == "push_back" || method == "append" || method == "insert") {
-    const std::size_t last = call.argCount() - 1;
-    std::string name = call.argCount() > 1 ? stringArgument(call, 0) : std::string();
-    appendChild(call, self, childModule(call, call.forwarded(last)), name);
-    return call.done(unknownValue());
-  }
-  Value children = call.machine.memory.read(call.row, self.field(hidden::children()));
-  if (method == "operator[]" || method == "ptr" || method == "at") {
-    Value index = call.argCount() ? call.arg(0) : unknownValue();
-    if (is(index, ValueKind::Scalar) && is(children, ValueKind::List)) {
-      Value element = call.machine.memory.read(
-          call.row, self.field(hidden::children()).element(call.row.resolve(index->term)));
-      if (!is(element, ValueKind::Address))
-        return call.done(unknownValue());
-      if (method == "at" || !call.fact.resultIsAddress)
-        return call.done(element);
-      Address temporary = call.machine.allocate(call.row, call.frame, call.fact, call.resultType());
-      call.machine.memory.write(call.row, temporary, element);
-      return call.done(addressValue(temporary));
-    }
-    return call.done(unknownValue());
-  }
-  if (method == "size" && is(children, ValueKind::List) && !isSummary(children))
-    return call.done(scalarValue(intTerm(static_cast<std::int64_t>(children->elements.size()))));
-  if (method == "children" || method == "modules")
-    return call.done(is(children, ValueKind::List) ? children : unknownValue());
-  return std::nullopt;
-}
-
-std::optional<Outcomes> modelAnyModule(Call &call, std::string_view method) {
-  Value held = call.object();
-  if (method == "forward" || method == "any_forward") {
-    if (!is(held, ValueKind::Address))
-      return call.done(unknownValue());
-    return forwardModule(call, held->address, call.forwardedFrom(0), call.fact.operands[0].text.str(),
-                         held->history);
-  }
-  if (method == "get" || method == "ptr")
-    return call.done(held);
-  if (method == "is_empty")
-    return call.done(scalarValue(intTerm(is(held, ValueKind::Null))));
   return std::nullopt;
 }
 
@@ -408,7 +186,7 @@ std::optional<Outcomes> modelNnOptions(Call &call) {
   if (call.argCount() == 1 && is(call.arg(0), ValueKind::Tensor) && self.valid()) {
     if (!is(object, ValueKind::Record))
       call.machine.memory.write(call.row, self, recordValue(call.fact.operands[0].type));
-    setField(call, self, Name(lastPart(call.fact.name.view())), call.arg(0));
+    call.machine.memory.write(call.row, self.field(Name(lastPart(call.fact.name.view()))), call.arg(0));
   }
   if (call.fact.resultIsAddress && self.valid())
     return call.done(addressValue(self));
@@ -493,7 +271,7 @@ std::optional<Outcomes> modelModules(Call &call) {
     return modelNnOptions(call);
   if (cls == "torch::nn::SequentialImpl" || cls == "torch::nn::ModuleListImpl" ||
       cls == "torch::nn::ModuleDictImpl")
-    if (std::optional<Outcomes> outcomes = modelContainerModule(call, method))
+    if (std::optional<Outcomes> outcomes = modelContainerModule(call, call.objectAddress(), method))
       return outcomes;
   return modelModuleMethod(call, method);
 }
@@ -514,10 +292,10 @@ std::optional<Value> constructModule(Call &call, Name type, const std::vector<Va
       forwarded.push_back({args[i], call.argCount() == args.size() ? call.forwarded(i).address : Address()});
     // Holders of containers take modules, and keep them.
     const std::string kind = machine.types.builtinModule(impl);
-    if (kind == "Sequential" || kind == "ModuleList") {
+    if (isOneOf(kind, {"Sequential", "ModuleList", "ModuleDict"})) {
       machine.memory.write(call.row, where, recordValue(impl));
       for (const Argument &arg : forwarded)
-        appendChild(call, where, childModule(call, arg), {});
+        appendChildren(call, where, arg);
       return addressValue(where);
     }
     std::vector<Row> rows = machine.construct(call.frame, call.fact, call.row, impl, where, forwarded);

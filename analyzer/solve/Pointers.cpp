@@ -1,4 +1,5 @@
-//===- Pointers.cpp - smart pointers, std::function, strings ---------===//
+//===- Pointers.cpp - smart pointers and strings ---------===//
+#include "analyzer/solve/Callables.h"
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Registers.h"
 #include "analyzer/solve/NameParts.h"
@@ -45,22 +46,6 @@ Outcomes makeObject(Call &call) {
   for (Row &row : call.machine.construct(call.frame, call.fact, call.row, type, where, call.forwardedFrom(0)))
     outcomes.push_back({std::move(row), addressValue(where)});
   return outcomes;
-}
-
-std::optional<Outcomes> modelFunctionObject(Call &call, std::string_view method) {
-  if (method == "operator()") {
-    std::vector<Value> args;
-    for (std::size_t i = call.first; i < call.fact.operands.size(); ++i)
-      args.push_back(registerOf(call.row, call.fact.operands[i].reg));
-    return call.machine.invokeCallable(call.frame, call.fact, call.row, call.object(), std::move(args));
-  }
-  if (method == "operator=") {
-    call.machine.memory.write(call.row, call.objectAddress(), call.arg(0));
-    return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : call.arg(0));
-  }
-  if (method == "operator bool")
-    return call.done(scalarValue(intTerm(!is(call.object(), ValueKind::Null))));
-  return std::nullopt;
 }
 
 std::optional<Outcomes> modelString(Call &call, std::string_view method) {

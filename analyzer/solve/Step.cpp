@@ -85,7 +85,8 @@ Address Call::addressOf(std::size_t i) const {
 Argument Call::forwarded(std::size_t i) const {
   const std::size_t index = first + i;
   const bool isAddress = index < fact.operands.size() && fact.operands[index].isAddress;
-  return {operand(index), isAddress ? addressOf(index) : Address()};
+  const Name text = index < fact.operands.size() ? fact.operands[index].text : Name();
+  return {operand(index), isAddress ? addressOf(index) : Address(), text};
 }
 
 std::vector<Argument> Call::forwardedFrom(std::size_t i) const {
@@ -246,7 +247,10 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     std::map<Name, Value> captures;
     for (std::size_t i = 0; i < fact.operands.size() && i < fact.captures.size(); ++i)
       captures[fact.captures[i]] = registerOf(row, fact.operands[i].reg);
-    setRegister(row, fact.result, functionValue(fact.target, std::move(captures)));
+    Value callable = functionValue(fact.target, std::move(captures));
+    if (fact.target.empty())
+      callable = libraryFunction(fact.name);
+    setRegister(row, fact.result, std::move(callable));
     return one(std::move(row));
   }
   case FactKind::Operator:

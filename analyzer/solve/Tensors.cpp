@@ -1,4 +1,5 @@
 //===- Tensors.cpp - at::Tensor methods, ATen operators, factories ----===//
+#include "analyzer/solve/Callables.h"
 #include "analyzer/solve/Tensors.h"
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Registers.h"
@@ -417,8 +418,8 @@ std::optional<Outcomes> modelAccessor(Call &call, std::string_view method) {
   }
   if (method == "register_hook" && known && call.argCount() && is(call.arg(0), ValueKind::Function)) {
     // The hook is handed the gradient, which is where the tensor is.
-    machine.invokeCallable(call.frame, call.fact, call.row, call.arg(0),
-                           {tensorValue(placement, self->rank, machine.memory.historyOf(call.row, self))});
+    callValue(call, call.row, call.arg(0),
+              {{tensorValue(placement, self->rank, machine.memory.historyOf(call.row, self)), {}}});
     return call.done(machine.unknownResult(call));
   }
   if (method == "numel" && known && self->count >= 0)

@@ -17,7 +17,8 @@ TypeClass classOfKind(std::string_view kind) {
       {"holder", TypeClass::Holder},     {"any_module", TypeClass::AnyModule},
       {"optional", TypeClass::Optional}, {"wrapper", TypeClass::Wrapper},
       {"scalar", TypeClass::Scalar},     {"function", TypeClass::Function},
-      {"string", TypeClass::String},     {"example", TypeClass::Example}};
+      {"string", TypeClass::String},     {"variant", TypeClass::Variant},
+          {"example", TypeClass::Example}};
   auto found = classes.find(kind);
   return found == classes.end() ? TypeClass::Other : found->second;
 }

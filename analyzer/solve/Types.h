@@ -24,6 +24,7 @@ enum class TypeClass : std::uint8_t {
   Optional,
   Wrapper,
   Function,
+  Variant,
   Example,
   Record,
 };

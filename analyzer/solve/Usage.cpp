@@ -25,24 +25,60 @@ bool assigns(const Fact &fact) {
          method == "set_data";
 }
 
-// Fields a full expression assigns, or names while it moves a module.
-void scanExpression(const std::vector<const Fact *> &expression, std::set<Name> &written) {
-  std::map<Reg, Name> fields;
+// Does the call change argument `i` of a project function, or the object of its method?
+bool mayChange(const Program &program, const Fact &fact, std::size_t i) {
+  const Function *callee = fact.target.empty() ? nullptr : program.function(fact.target);
+  if (!callee || fact.kind != FactKind::Call)
+    return false;
+  if (fact.hasObject && i == 0)
+    return !callee->isConst && !callee->isConstructor;
+  const std::size_t parameter = i - (fact.hasObject ? 1 : 0);
+  return parameter < callee->paramCount && callee->locals[parameter].isReference &&
+         !callee->locals[parameter].isConst;
+}
+
+// Fields and globals a full expression assigns, or names while it moves a module.
+void scanExpression(const Program &program, const std::vector<const Fact *> &expression, bool writesFields,
+                    Usage &usage) {
+  std::map<Reg, Name> fields, globals;
   bool moves = false;
   for (const Fact *fact : expression) {
     if (fact->kind == FactKind::Field)
       fields[fact->result] = fact->name;
+    if (fact->kind == FactKind::Global)
+      globals[fact->result] = fact->name;
+    if (fact->kind == FactKind::Field && !fact->operands.empty())
+      if (auto base = globals.find(fact->operands[0].reg); base != globals.end())
+        globals[fact->result] = base->second;
     if (fact->kind == FactKind::Call && fact->hasObject && lastPart(fact->name.view()) == "to" &&
         fact->name.view().substr(0, 4) != "at::")
       moves = true;
   }
   for (const Fact *fact : expression)
-    if (assigns(*fact) && !fact->operands.empty())
-      if (auto field = fields.find(fact->operands[0].reg); field != fields.end())
-        written.insert(field->second);
-  if (moves)
+    for (std::size_t i = 0; i < fact->operands.size(); ++i) {
+      const Reg reg = fact->operands[i].reg;
+      const bool assigned = i == 0 && assigns(*fact);
+      if (auto field = fields.find(reg); assigned && writesFields && field != fields.end())
+        usage.writtenFields.insert(field->second);
+      if (auto global = globals.find(reg);
+          global != globals.end() && (assigned || mayChange(program, *fact, i)))
+        usage.writtenGlobals.insert(global->second);
+    }
+  if (!moves)
+    return;
+  if (writesFields)
     for (const auto &[reg, field] : fields)
-      written.insert(field);
+      usage.writtenFields.insert(field);
+  for (const auto &[reg, global] : globals)
+    usage.writtenGlobals.insert(global);
+}
+
+// The initialiser of a static local stands between the test of its flag and the setting of it.
+bool initialisesStatic(const Block &block) {
+  for (const Fact &fact : block.facts)
+    if (fact.kind == FactKind::Global && endsWith(fact.name.view(), initialisedSuffix))
+      return block.terminator.kind == TerminatorKind::Jump;
+  return false;
 }
 
 } // namespace
@@ -67,7 +103,8 @@ bool holdsDevices(const Types &types, Name type, int depth = 0) {
   case TypeClass::Pointer:
     return inside(types.inner(type));
   case TypeClass::Pair:
-  case TypeClass::Tuple: {
+  case TypeClass::Tuple:
+  case TypeClass::Variant: {
     const std::vector<Name> parts = types.parts(type);
     return std::any_of(parts.begin(), parts.end(), inside);
   }
@@ -141,8 +178,11 @@ Usage scanUsage(const Program &program, const Types &types) {
   usage.devicesMatter = findDevicesMatter(program, types);
   for (Name id : program.order) {
     const Function &function = *program.function(id);
+    const bool isGlobalInit =
+        std::find(program.globalInits.begin(), program.globalInits.end(), id) != program.globalInits.end();
     std::vector<const Fact *> expression;
-    for (const Block &block : function.blocks)
+    for (const Block &block : function.blocks) {
+      const bool initialises = isGlobalInit || initialisesStatic(block);
       for (const Fact &fact : block.facts) {
         // A function whose address is taken may be called from anywhere: it stays an entry.
         const Function *target = fact.target.empty() ? nullptr : program.function(fact.target);
@@ -158,13 +198,14 @@ Usage scanUsage(const Program &program, const Types &types) {
         if (fact.kind == FactKind::Call && models::api(fact.name.view()).role == "set_device")
           usage.setsDevice = true;
         if (fact.kind == FactKind::EndStatement) {
-          if (!function.isConstructor)
-            scanExpression(expression, usage.writtenFields);
+          if (!initialises)
+            scanExpression(program, expression, !function.isConstructor, usage);
           expression.clear();
         } else {
           expression.push_back(&fact);
         }
       }
+    }
   }
   return usage;
 }

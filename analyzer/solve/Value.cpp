@@ -217,6 +217,13 @@ Value functionValue(Name function, std::map<Name, Value> captures) {
   return makeValue(std::move(data));
 }
 
+Value libraryFunction(Name name) {
+  ValueData data;
+  data.kind = ValueKind::Function;
+  data.type = name;
+  return makeValue(std::move(data));
+}
+
 Value withField(const Value &record, Name field, Value value) {
   ValueData data = *record;
   data.fields[field] = std::move(value);

@@ -91,7 +91,8 @@ struct ValueData {
   Term term = nullptr;
   Placement placement;
   Address address;
-  Name type;             ///< Record: dynamic class; List: canonical type, may be empty
+  Name type;             ///< Record: dynamic class; List: canonical type, may be empty; Function: its name
+                         ///< when it is the library's
   Term origin = nullptr; ///< Record, List: symbolic; names the access path from outside
   std::map<Name, Value> fields;
   std::vector<Value> elements; ///< List: the elements when their number is known
@@ -118,6 +119,8 @@ Value recordValue(Name type, std::map<Name, Value> fields = {}, Term origin = nu
 Value listValue(Name type, std::vector<Value> elements);
 Value summaryList(Name type, std::vector<Value> alternatives);
 Value functionValue(Name function, std::map<Name, Value> captures);
+/// A library function used as a value, known by its qualified name.
+Value libraryFunction(Name name);
 
 Value withField(const Value &record, Name field, Value value);
 Value withHistory(const Value &value, History history);

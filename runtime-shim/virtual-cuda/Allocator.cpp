@@ -1,169 +1,48 @@
 #include "Allocator.h"
 
+#include "Blocks.h"
+#include "Compat.h"
 #include "Devices.h"
+#include "HostMemory.h"
+#include "Origins.h"
 
 #include <c10/core/CPUAllocator.h>
-#include <c10/util/Exception.h>
 
-#include <array>
-#include <atomic>
-#include <cstdio>
-#include <cstdlib>
-#include <map>
-#include <mutex>
-#include <string>
+#include <cstring>
 
 namespace vcuda {
+
+void AllocatorBase::copy_data(void *target, const void *source, size_t bytes) const {
+  std::memcpy(hostAddress(target), hostAddress(source), bytes);
+}
+
 namespace {
 
-constexpr size_t kAlignment = 64;
-// The granularity CUDA's caching allocator counts in.
-constexpr size_t kRounding = 512;
-constexpr int kMaxDevices = 64;
+const c10::Device kCpu(c10::kCPU);
 
-// Precedes the bytes of every device allocation, so that a data pointer leads to it.
-struct alignas(kAlignment) Block {
-  size_t bytes;
-  int device;
-  // Lazily created storage that shows these bytes to CPU kernels; owns one reference.
-  std::atomic<c10::StorageImpl *> view;
-
-  void *data() { return this + 1; }
-  static Block *of(void *data) { return static_cast<Block *>(data) - 1; }
-};
-static_assert(sizeof(Block) == kAlignment, "data must stay aligned behind its header");
-
-struct Counter {
-  std::atomic<size_t> current{0};
-  std::atomic<size_t> peak{0};
-};
-
-Counter &counter(int device) {
-  static auto *counters = new std::array<Counter, kMaxDevices>();
-  return (*counters)[static_cast<size_t>(device)];
-}
-
-// Live device allocations by address. Leaked: tensors may outlive static destruction.
-struct Registry {
-  std::mutex mutex;
-  std::map<uintptr_t, Block *> blocks;
-};
-
-Registry &registry() {
-  static auto *instance = new Registry();
-  return *instance;
-}
-
-size_t rounded(size_t bytes) { return (bytes + kRounding - 1) / kRounding * kRounding; }
-
-void charge(int device, size_t bytes) {
-  Counter &use = counter(device);
-  size_t now = use.current.fetch_add(bytes) + bytes;
-  size_t limit = memoryLimit();
-  if (limit && now > limit) {
-    use.current.fetch_sub(bytes);
-    size_t before = now - bytes;
-    TORCH_CHECK_WITH(OutOfMemoryError, false, "CUDA out of memory. Tried to allocate ", formatSize(bytes),
-                     " (GPU ", device, "; ", formatSize(limit), " total capacity; ", formatSize(before),
-                     " already allocated; ", formatSize(limit > before ? limit - before : 0), " free; ",
-                     formatSize(before), " reserved in total by PyTorch)");
-  }
-  size_t peak = use.peak.load();
-  while (now > peak && !use.peak.compare_exchange_weak(peak, now)) {
-  }
-}
-
-void freeBlock(void *data) {
-  if (!data)
-    return;
-  Block *block = Block::of(data);
-  {
-    Registry &known = registry();
-    std::lock_guard<std::mutex> lock(known.mutex);
-    known.blocks.erase(reinterpret_cast<uintptr_t>(data));
-  }
-  counter(block->device).current.fetch_sub(rounded(block->bytes));
-  if (c10::StorageImpl *view = block->view.load()) {
-    // The view never frees the bytes; a kernel's leftover reference must not see them either.
-    c10::intrusive_ptr<c10::StorageImpl>::reclaim(view);
-  }
-  block->~Block();
-  std::free(block);
-}
-
-void *newBlock(size_t bytes, int device) {
-  if (bytes == 0)
-    return nullptr;
-  charge(device, rounded(bytes));
-  void *memory = nullptr;
-  if (posix_memalign(&memory, kAlignment, sizeof(Block) + bytes) != 0) {
-    counter(device).current.fetch_sub(rounded(bytes));
-    TORCH_CHECK(false, "virtual-cuda: the host has no ", formatSize(bytes), " left for cuda:", device);
-  }
-  Block *block = new (memory) Block{bytes, device, {nullptr}};
-  Registry &known = registry();
-  std::lock_guard<std::mutex> lock(known.mutex);
-  known.blocks.emplace(reinterpret_cast<uintptr_t>(block->data()), block);
-  return block->data();
-}
-
-c10::DataPtr makeDataPtr(size_t bytes, int device, c10::Device label) {
+c10::DataPtr memoryForKernels(size_t bytes, int device) {
   void *data = newBlock(bytes, device);
-  return {data, data, &freeBlock, label};
+  return {data, data, &freeBlock, kCpu};
 }
 
-class DeviceAllocator final : public c10::Allocator {
+class DeviceAllocator final : public AllocatorBase {
 public:
-  c10::DataPtr allocate(size_t bytes) const override {
+  c10::DeleterFnPtr raw_deleter() const override { return &freeBlock; }
+
+private:
+  c10::DataPtr make(size_t bytes) const override {
     int device = currentDevice();
-    return makeDataPtr(bytes, device, c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device)));
+    void *data = visibleAddress(newBlock(bytes, device));
+    return {data, data, &freeBlock, c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device))};
   }
-  c10::DeleterFnPtr raw_deleter() const override { return &freeBlock; }
 };
 
-class KernelAllocator final : public c10::Allocator {
+class KernelAllocator final : public AllocatorBase {
 public:
-  c10::DataPtr allocate(size_t bytes) const override {
-    return makeDataPtr(bytes, currentDevice(), c10::Device(c10::kCPU));
-  }
   c10::DeleterFnPtr raw_deleter() const override { return &freeBlock; }
-};
 
-// Pinned addresses, for Tensor::is_pinned. Leaked like the block registry.
-struct PinnedRegistry {
-  std::mutex mutex;
-  std::map<uintptr_t, size_t> ranges;
-};
-
-PinnedRegistry &pinnedRegistry() {
-  static auto *instance = new PinnedRegistry();
-  return *instance;
-}
-
-void freePinned(void *data) {
-  if (!data)
-    return;
-  {
-    PinnedRegistry &pinned = pinnedRegistry();
-    std::lock_guard<std::mutex> lock(pinned.mutex);
-    pinned.ranges.erase(reinterpret_cast<uintptr_t>(data));
-  }
-  std::free(data);
-}
-
-class PinnedAllocator final : public c10::Allocator {
-public:
-  c10::DataPtr allocate(size_t bytes) const override {
-    void *data = nullptr;
-    if (bytes) {
-      TORCH_CHECK(posix_memalign(&data, kAlignment, bytes) == 0, "no memory for ", bytes, " pinned bytes");
-      PinnedRegistry &pinned = pinnedRegistry();
-      std::lock_guard<std::mutex> lock(pinned.mutex);
-      pinned.ranges.emplace(reinterpret_cast<uintptr_t>(data), bytes);
-    }
-    return {data, data, &freePinned, c10::Device(c10::kCPU)};
-  }
-  c10::DeleterFnPtr raw_deleter() const override { return &freePinned; }
+private:
+  c10::DataPtr make(size_t bytes) const override { return memoryForKernels(bytes, currentDevice()); }
 };
 
 thread_local int kernelDevice = -1;
@@ -171,20 +50,34 @@ c10::Allocator *plainCpuAllocator = nullptr;
 
 void freeEither(void *data) {
   if (deviceOfPointer(data) >= 0)
-    freeBlock(data);
-  else
-    plainCpuAllocator->raw_deallocate(data);
+    return freeBlock(data);
+  forgetOrigin(data);
+  plainCpuAllocator->raw_deallocate(data);
+}
+
+// Notes where CPU tensors come from; costs a lookup when they are freed.
+c10::DataPtr trackedCpuMemory(size_t bytes) {
+  c10::DataPtr memory = plainCpuAllocator->allocate(bytes);
+  bool plain = memory.get() && memory.get_context() == memory.get() &&
+               memory.get_deleter() == plainCpuAllocator->raw_deleter();
+  if (!plain)
+    return memory;
+  noteOrigin(memory.get());
+  void *data = memory.release_context();
+  return {data, data, &freeEither, kCpu};
 }
 
 // The process's CPU allocator: the one it replaced, except inside a KernelMemoryScope.
-class SwitchingCpuAllocator final : public c10::Allocator {
+class SwitchingCpuAllocator final : public AllocatorBase {
 public:
-  c10::DataPtr allocate(size_t bytes) const override {
-    if (kernelDevice < 0)
-      return plainCpuAllocator->allocate(bytes);
-    return makeDataPtr(bytes, kernelDevice, c10::Device(c10::kCPU));
-  }
   c10::DeleterFnPtr raw_deleter() const override { return &freeEither; }
+
+private:
+  c10::DataPtr make(size_t bytes) const override {
+    if (kernelDevice >= 0)
+      return memoryForKernels(bytes, kernelDevice);
+    return originsAreKept() ? trackedCpuMemory(bytes) : plainCpuAllocator->allocate(bytes);
+  }
 };
 
 struct InstallAllocators {
@@ -194,31 +87,18 @@ struct InstallAllocators {
     c10::SetCPUAllocator(&cpu, /*priority=*/1);
     c10::SetAllocator(c10::kCUDA, deviceAllocator());
   }
-} installAllocators;
+} const installAllocators;
 
 void noDelete(void *) {}
 
 c10::intrusive_ptr<c10::StorageImpl> makeView(c10::StorageImpl &storage) {
-  void *data = storage.data();
+  void *data = hostAddress(dataOf(storage));
   return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), storage.nbytes(),
-                                               c10::DataPtr(data, data, &noDelete, c10::Device(c10::kCPU)),
-                                               kernelAllocator(), /*resizable=*/true);
+                                               c10::DataPtr(data, data, &noDelete, kCpu), kernelAllocator(),
+                                               /*resizable=*/true);
 }
 
 } // namespace
-
-std::string formatSize(size_t bytes) {
-  char text[32];
-  if (bytes <= 1024)
-    std::snprintf(text, sizeof(text), "%zu bytes", bytes);
-  else if (bytes <= 1048576)
-    std::snprintf(text, sizeof(text), "%.2f KiB", static_cast<double>(bytes) / 1024);
-  else if (bytes <= 1073741824)
-    std::snprintf(text, sizeof(text), "%.2f MiB", static_cast<double>(bytes) / 1048576);
-  else
-    std::snprintf(text, sizeof(text), "%.2f GiB", static_cast<double>(bytes) / 1073741824);
-  return text;
-}
 
 c10::Allocator *deviceAllocator() {
   static DeviceAllocator allocator;
@@ -230,39 +110,12 @@ c10::Allocator *kernelAllocator() {
   return &allocator;
 }
 
-c10::Allocator *pinnedAllocator() {
-  static PinnedAllocator allocator;
-  return &allocator;
-}
-
-bool isPinned(const void *pointer) {
-  auto address = reinterpret_cast<uintptr_t>(pointer);
-  PinnedRegistry &pinned = pinnedRegistry();
-  std::lock_guard<std::mutex> lock(pinned.mutex);
-  auto after = pinned.ranges.upper_bound(address);
-  if (after == pinned.ranges.begin())
-    return false;
-  auto range = std::prev(after);
-  return address - range->first < range->second;
-}
-
-int deviceOfPointer(const void *pointer) {
-  auto address = reinterpret_cast<uintptr_t>(pointer);
-  Registry &known = registry();
-  std::lock_guard<std::mutex> lock(known.mutex);
-  auto after = known.blocks.upper_bound(address);
-  if (after == known.blocks.begin())
-    return -1;
-  auto entry = std::prev(after);
-  return address - entry->first < entry->second->bytes ? entry->second->device : -1;
-}
-
 c10::intrusive_ptr<c10::StorageImpl> hostView(c10::StorageImpl &storage) {
-  if (!storage.data() || storage.data_ptr().get_deleter() != &freeBlock ||
-      storage.data_ptr().get_context() != storage.data())
+  c10::DataPtr &memory = dataPtrOf(storage);
+  if (!memory.get() || memory.get_deleter() != &freeBlock || memory.get_context() != memory.get())
     return makeView(storage);
   // One view per allocation, so that kernels recognise tensors that share memory.
-  std::atomic<c10::StorageImpl *> &slot = Block::of(storage.data())->view;
+  std::atomic<c10::StorageImpl *> &slot = blockAt(memory.get())->view;
   c10::StorageImpl *view = slot.load(std::memory_order_acquire);
   if (!view) {
     c10::StorageImpl *fresh = makeView(storage).release();
@@ -277,26 +130,32 @@ c10::intrusive_ptr<c10::StorageImpl> hostView(c10::StorageImpl &storage) {
 }
 
 void labelAsDevice(c10::StorageImpl &storage, int index) {
-  storage.data_ptr().unsafe_set_device(c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index)));
+  c10::Device device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
+  c10::DataPtr &memory = dataPtrOf(storage);
+  void *data = memory.get();
+  if (visibleAddress(data) != data && memory.get_deleter() == &freeBlock) {
+    memory.release_context();
+    data = visibleAddress(data);
+    storage.set_data_ptr_noswap(c10::DataPtr(data, data, &freeBlock, device));
+  } else {
+    memory.unsafe_set_device(device);
+  }
   storage.set_allocator(deviceAllocator());
 }
 
 void adoptResized(c10::StorageImpl &storage, c10::StorageImpl &view) {
-  if (view.data() == storage.data() && view.nbytes() == storage.nbytes())
+  bool moved = dataOf(view) != hostAddress(dataOf(storage));
+  if (!moved && view.nbytes() == storage.nbytes())
     return;
-  c10::Device device = storage.device();
-  size_t bytes = view.nbytes();
-  if (view.data() != storage.data()) {
-    c10::DataPtr memory = view.set_data_ptr(c10::DataPtr(nullptr, c10::Device(c10::kCPU)));
-    memory.unsafe_set_device(device);
-    storage.set_data_ptr_noswap(std::move(memory));
+  if (moved) {
+    int device = storage.device().index();
+    storage.set_data_ptr_noswap(view.set_data_ptr(c10::DataPtr(nullptr, kCpu)));
+    labelAsDevice(storage, device);
   }
-  storage.set_nbytes(bytes);
+  storage.set_nbytes(view.nbytes());
 }
 
 KernelMemoryScope::KernelMemoryScope(int device) : previous_(kernelDevice) { kernelDevice = device; }
 KernelMemoryScope::~KernelMemoryScope() { kernelDevice = previous_; }
-
-size_t peakMemory(int device) { return counter(device).peak.load(); }
 
 } // namespace vcuda

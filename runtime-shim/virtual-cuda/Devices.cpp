@@ -1,59 +1,17 @@
 #include "Devices.h"
 
+#include "ErrorRecords.h"
+
 #include <c10/util/Exception.h>
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
-#include <iostream>
 #include <string>
 
 namespace vcuda {
 namespace {
 
-constexpr int kMaxDevices = 64;
 constexpr int kStreamsPerPool = 32;
-
-[[noreturn]] void badSetting(const char *name, const char *value, const char *expected) {
-  std::cerr << "virtual-cuda: " << name << "='" << value << "' is not " << expected << "\n";
-  std::exit(2);
-}
-
-int readDeviceCount() {
-  const char *text = std::getenv("VIRTUAL_GPUS");
-  if (!text || !*text)
-    return 2;
-  char *end = nullptr;
-  long count = std::strtol(text, &end, 10);
-  if (*end || count < 0 || count > kMaxDevices)
-    badSetting("VIRTUAL_GPUS", text, "a number from 0 to 64");
-  return static_cast<int>(count);
-}
-
-size_t readMemoryLimit() {
-  const char *text = std::getenv("VIRTUAL_GPU_MEMORY");
-  if (!text || !*text)
-    return 0;
-  char *end = nullptr;
-  double amount = std::strtod(text, &end);
-  std::string unit = end;
-  if (!unit.empty() && (unit.back() == 'B' || unit.back() == 'b'))
-    unit.pop_back();
-  if (!unit.empty() && unit.back() == 'i')
-    unit.pop_back();
-  double scale = 0;
-  if (unit.empty())
-    scale = 1;
-  else if (unit == "K" || unit == "k")
-    scale = 1024.0;
-  else if (unit == "M" || unit == "m")
-    scale = 1024.0 * 1024;
-  else if (unit == "G" || unit == "g")
-    scale = 1024.0 * 1024 * 1024;
-  if (end == text || scale == 0 || !(amount > 0))
-    badSetting("VIRTUAL_GPU_MEMORY", text, "a size such as 512M or 24G");
-  return static_cast<size_t>(amount * scale);
-}
 
 thread_local int current = 0;
 
@@ -68,23 +26,22 @@ c10::Stream makeStream(int device, c10::StreamId id) {
 }
 
 void checkOrdinal(int index) {
-  TORCH_CHECK(index < deviceCount(), "CUDA error: invalid device ordinal\nthere are ", deviceCount(),
-              " virtual devices, cuda:", index, " is not one of them (VIRTUAL_GPUS sets the number)");
+  if (index < deviceCount())
+    return;
+  int count = deviceCount();
+  std::string there = count == 0 ? "there are no virtual devices"
+                      : count == 1
+                          ? "there is one virtual device, cuda:0"
+                          : c10::str("there are ", count, " virtual devices, cuda:0 to cuda:", count - 1);
+  std::string text = c10::str("CUDA error: invalid device ordinal\nthe program asked for cuda:", index,
+                              ", but ", there, " (VIRTUAL_GPUS sets the number)");
+  recordError("invalid-ordinal", text);
+  TORCH_CHECK(false, text);
 }
 
 int indexOrCurrent(int device) { return device < 0 ? current : device; }
 
 } // namespace
-
-int deviceCount() {
-  static const int count = readDeviceCount();
-  return count;
-}
-
-size_t memoryLimit() {
-  static const size_t limit = readMemoryLimit();
-  return limit;
-}
 
 int currentDevice() { return current; }
 

@@ -1,18 +1,12 @@
-// The virtual devices themselves: how many there are, and which one is current on this thread.
+// Which virtual device, and which stream of each, is current on this thread.
 #pragma once
+
+#include "Settings.h"
 
 #include <c10/core/Device.h>
 #include <c10/core/Stream.h>
 
-#include <cstddef>
-
 namespace vcuda {
-
-// VIRTUAL_GPUS, read once; 2 when unset.
-int deviceCount();
-
-// VIRTUAL_GPU_MEMORY per device in bytes, or 0 when memory is not limited.
-size_t memoryLimit();
 
 int currentDevice();
 

@@ -3,6 +3,7 @@
 #include "KernelCall.h"
 #include "Kernels.h"
 #include "OpTable.h"
+#include "Trace.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
@@ -16,7 +17,9 @@ public:
   CpuBackedKernel(OpInfo info, bool sparse) : info_(std::move(info)), sparse_(sparse) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::Stack *stack) {
-    Placement placement = checkDevices(info_, stack->data() + stack->size() - info_.argCount);
+    const c10::IValue *values = stack->data() + stack->size() - info_.argCount;
+    Placement placement = checkDevices(info_, values);
+    TracedOp traced(op, values, placement.device);
     if (placement.mixed)
       // The CPU kernels of foreach operators call one operator per tensor, and that is what CUDA does
       // with lists it cannot fuse. Each of those calls checks its own devices.

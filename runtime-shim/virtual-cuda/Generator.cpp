@@ -1,5 +1,6 @@
 #include "Generator.h"
 
+#include "Compat.h"
 #include "Devices.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -9,11 +10,11 @@
 namespace vcuda {
 namespace {
 
-class GeneratorImpl final : public c10::GeneratorImpl {
+class GeneratorImpl final : public GeneratorBase {
 public:
   GeneratorImpl(int device, at::Generator engine)
-      : c10::GeneratorImpl(c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device)),
-                           c10::DispatchKeySet(c10::DispatchKey::CUDA)),
+      : GeneratorBase(c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device)),
+                      c10::DispatchKeySet(c10::DispatchKey::CUDA)),
         engine_(std::move(engine)) {}
 
   void set_current_seed(uint64_t seed) override { engine_.set_current_seed(seed); }

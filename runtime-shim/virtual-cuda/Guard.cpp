@@ -1,12 +1,20 @@
-// DeviceGuardImplInterface for CUDA. Work is synchronous, so events and waits have nothing to do.
+// DeviceGuardImplInterface for CUDA. Work is finished when a call returns, so events only remember when
+// they were recorded and nothing ever waits.
+#include "Compat.h"
 #include "Devices.h"
 
-#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <chrono>
 
 namespace vcuda {
 namespace {
 
-class GuardImpl final : public c10::impl::DeviceGuardImplInterface {
+using Clock = std::chrono::steady_clock;
+
+struct RecordedEvent {
+  Clock::time_point when;
+};
+
+class GuardImpl final : public GuardBase {
 public:
   c10::DeviceType type() const override { return c10::kCUDA; }
 
@@ -50,14 +58,27 @@ public:
 
   void record(void **event, const c10::Stream &, const c10::DeviceIndex,
               const c10::EventFlag) const override {
-    // A non-null handle marks the event as recorded; nothing owns it.
-    if (event && !*event)
-      *event = const_cast<GuardImpl *>(this);
+    if (!event)
+      return;
+    if (!*event)
+      *event = new RecordedEvent();
+    static_cast<RecordedEvent *>(*event)->when = Clock::now();
+  }
+  void destroyEvent(void *event, const c10::DeviceIndex) const noexcept override {
+    delete static_cast<RecordedEvent *>(event);
   }
   void block(void *, const c10::Stream &) const override {}
   bool queryEvent(void *) const override { return true; }
   bool queryStream(const c10::Stream &) const override { return true; }
   void synchronizeStream(const c10::Stream &) const override {}
+
+private:
+  double millisecondsBetween(void *first, void *second) const override {
+    TORCH_CHECK(first && second, "Both events must be recorded before calculating elapsed time.");
+    std::chrono::duration<double, std::milli> between =
+        static_cast<RecordedEvent *>(second)->when - static_cast<RecordedEvent *>(first)->when;
+    return between.count();
+  }
 };
 
 C10_REGISTER_GUARD_IMPL(CUDA, GuardImpl);

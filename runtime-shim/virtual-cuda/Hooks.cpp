@@ -1,31 +1,31 @@
 // What ATen asks of "the CUDA library": is it there, how many devices, whose generator, which pointer.
 #include "Allocator.h"
+#include "Blocks.h"
 #include "Compat.h"
 #include "Devices.h"
 #include "Generator.h"
-
-#include <ATen/detail/CUDAHooksInterface.h>
+#include "PinnedMemory.h"
 
 namespace vcuda {
 
 // The registry looks the class up by this name.
-struct CUDAHooks final : at::CUDAHooksInterface {
+struct CUDAHooks final : HooksBase {
   explicit CUDAHooks(at::CUDAHooksArgs) {}
 
-  void initCUDA() const override {}
-  bool hasCUDA() const override { return deviceCount() > 0; }
+  bool hasCUDA() const override { return vcuda::deviceCount() > 0; }
   bool hasCUDART() const override { return false; }
-  int getNumGPUs() const override { return deviceCount(); }
-  int64_t current_device() const override { return currentDevice(); }
-  bool hasPrimaryContext(int64_t device) const override { return device >= 0 && device < deviceCount(); }
-  void deviceSynchronize(int64_t) const override {}
+  int count() const override { return vcuda::deviceCount(); }
+  int current() const override { return vcuda::currentDevice(); }
+  int exchange(int device) const override {
+    int previous = vcuda::currentDevice();
+    vcuda::setCurrentDevice(device);
+    return previous;
+  }
+  bool pinned(const void *data) const override { return isPinned(data); }
+  const at::Generator &generatorOf(int device) const override { return defaultGenerator(device); }
+  at::Generator newGenerator(int device) const override { return createGenerator(device); }
   at::Allocator *getPinnedMemoryAllocator() const override { return pinnedAllocator(); }
   at::Allocator *getCUDADeviceAllocator() const override { return deviceAllocator(); }
-  bool isPinnedPtr(void *data) const override { return isPinned(data); }
-
-  const at::Generator &getDefaultCUDAGenerator(at::DeviceIndex device) const override {
-    return defaultGenerator(device);
-  }
 
   at::Device getDeviceFromPtr(void *data) const override {
     int device = deviceOfPointer(data);
@@ -37,7 +37,7 @@ struct CUDAHooks final : at::CUDAHooksInterface {
   }
 
   std::string showConfig() const override {
-    return "  - virtual CUDA: " + std::to_string(deviceCount()) + " devices on host memory\n";
+    return "  - virtual CUDA: " + std::to_string(vcuda::deviceCount()) + " devices on host memory\n";
   }
 };
 

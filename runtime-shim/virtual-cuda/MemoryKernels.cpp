@@ -1,7 +1,10 @@
 // Allocation, views, storage and pinning: everything that decides where bytes are.
 #include "Allocator.h"
+#include "Compat.h"
 #include "Devices.h"
+#include "HostMemory.h"
 #include "Kernels.h"
+#include "PinnedMemory.h"
 
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
@@ -80,7 +83,8 @@ at::Tensor &setStorageRange(at::Tensor &self, c10::Storage source, int64_t offse
   if (bytes > storage->nbytes()) {
     DeviceScope scope(self.device().index());
     c10::DataPtr memory = deviceAllocator()->allocate(bytes);
-    std::memcpy(memory.get(), storage->data(), storage->nbytes());
+    if (void *old = dataOf(*storage))
+      std::memcpy(hostAddress(memory.get()), hostAddress(old), storage->nbytes());
     storage->set_data_ptr_noswap(std::move(memory));
     storage->set_nbytes(bytes);
   }
@@ -107,7 +111,7 @@ at::Tensor &setEmpty(at::Tensor &self) {
 
 bool isPinnedTensor(const at::Tensor &self, c10::optional<c10::Device> device) {
   TORCH_INTERNAL_ASSERT(!device || device->is_cuda());
-  return self.is_cpu() && self.has_storage() && isPinned(self.storage().data());
+  return self.is_cpu() && self.has_storage() && isPinned(dataOf(*self.storage().unsafeGetStorageImpl()));
 }
 
 at::Tensor pinMemory(const at::Tensor &self, c10::optional<c10::Device> device) {

@@ -1,8 +1,11 @@
 // Puts the kernels into the dispatcher when the library is loaded, and refuses to be loaded beside a
 // real CUDA build of LibTorch.
-#include "Allocator.h"
-#include "Devices.h"
+#include "Blocks.h"
 #include "Kernels.h"
+#include "Records.h"
+#include "RunningOps.h"
+#include "Settings.h"
+#include "Trace.h"
 
 #include <link.h>
 #include <unistd.h>
@@ -37,10 +40,13 @@ __attribute__((constructor(101))) void refuseRealCuda() {
   _exit(2);
 }
 
-// VIRTUAL_GPU_REPORT=1: what each device had to hold, once the program is done.
 void reportPeakMemory() {
+  traceMemory();
+  if (!reportsAtExit())
+    return;
   for (int device = 0; device < deviceCount(); ++device)
-    std::cerr << "virtual-cuda: cuda:" << device << " peak memory " << formatSize(peakMemory(device)) << "\n";
+    std::cerr << "virtual-cuda: cuda:" << device << " peak memory " << formatSize(memoryUse(device).peak)
+              << "\n";
 }
 
 torch::Library *makeLibrary(c10::DispatchKey key) {
@@ -58,9 +64,9 @@ struct Registered {
     registerGpuOnlyKernels(*dense);
     registerCpuBackedKernels(*dense);
     registerSparseKernels(*sparse);
-    const char *report = std::getenv("VIRTUAL_GPU_REPORT");
-    if (report && std::strcmp(report, "1") == 0)
-      std::atexit(&reportPeakMemory);
+    startRecords();
+    watchOperators();
+    std::atexit(&reportPeakMemory);
   }
 } const registered;
 

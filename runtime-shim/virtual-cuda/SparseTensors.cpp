@@ -1,6 +1,6 @@
 #include "SparseTensors.h"
 
-#include <ATen/SparseTensorUtils.h>
+#include "Compat.h"
 
 namespace vcuda {
 

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Derive data/op_rules.csv from a table of PyTorch's operator declarations.
 
-usage: derive_rules.py OP_DEVICE_RULES.csv TORCH_INCLUDE > data/op_rules.csv
+usage: derive_rules.py OP_DEVICE_RULES.csv VERSION=TORCH_INCLUDE... > data/op_rules.csv
+
+TORCH_INCLUDE is the folder with the headers of that version: they say which operators are structured,
+which decides the name that CUDA's error text prints.
 
 The input has one row per operator and version: what kernel it has, and whether the generated CUDA
 wrapper checks devices. An operator that is checked there is `strict`. The others do their own checking
@@ -87,14 +90,16 @@ def is_structured(op, include):
 
 
 def main():
-    source, include = sys.argv[1:]
+    source = sys.argv[1]
+    includes = dict(pair.split("=", 1) for pair in sys.argv[2:])
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(["version", "op", "rule", "method"])
     with open(source, newline="") as rows:
         for row in csv.DictReader(rows):
-            if row["kernel"] == "CUDA-kernel":
-                op = row["op"]
-                out.writerow([row["version"], op, rule_of(row), method_of(op, is_structured(op, include))])
+            op, version = row["op"], row["version"]
+            if row["kernel"] == "CUDA-kernel" and version in includes:
+                structured = is_structured(op, includes[version])
+                out.writerow([version, op, rule_of(row), method_of(op, structured)])
 
 
 main()

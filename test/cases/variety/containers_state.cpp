@@ -66,7 +66,7 @@ void singleton_bad() {
   Context::get().setDevice(2);
   auto table = torch::arange(10, Context::get().opts());
   auto idx = torch::tensor({1, 2}, torch::kLong);
-  auto out = table.gather(0, idx); // [[FN device-mixed-op]]
+  auto out = table.gather(0, idx); // [[device-mixed-op]]
   (void)out;
 }
 void singleton_ok() {
@@ -84,7 +84,7 @@ static Tensor collapse(const Input& in) {
 }
 void variant_bad() {
   Input in = std::vector<Tensor>{torch::ones({2}, torch::kCUDA), torch::ones({1}, torch::kCUDA)};
-  auto y = collapse(in) * torch::ones({3}); // [[FN device-mixed-op]]
+  auto y = collapse(in) * torch::ones({3}); // [[device-mixed-op]]
   (void)y;
 }
 void variant_ok() {
@@ -233,7 +233,7 @@ class HandAdam {
       if (it == m_.end())
         it = m_.emplace(p.unsafeGetTensorImpl(), like_ ? torch::zeros_like(p) : torch::zeros(p.sizes())).first;
       auto& m = it->second;
-      m.mul_(0.9).add_(p.grad(), 0.1); // [[FN device-mixed-op]]
+      m.mul_(0.9).add_(p.grad(), 0.1); // [[device-mixed-op]]
       p.sub_(m, 0.01);
     }
   }

@@ -63,7 +63,7 @@ class HuberFn : public torch::autograd::Function<HuberFn> {
     auto s = ctx->get_saved_variables();
     auto diff = torch::sign(s[0] - s[1]);
     auto w = ctx->saved_data["weight"].toTensor();
-    return {g[0] * diff * w, Tensor(), Tensor()}; // [[FN device-mixed-op]]
+    return {g[0] * diff * w, Tensor(), Tensor()}; // [[device-mixed-op]]
   }
 };
 class HuberFnFixed : public torch::autograd::Function<HuberFnFixed> {

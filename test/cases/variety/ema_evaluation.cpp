@@ -163,7 +163,7 @@ class Ema {
     torch::NoGradGuard g;
     for (const auto& p : m.named_parameters()) {
       auto& s = shadow_[p.key()];
-      s.mul_(decay_).add_(p.value(), 1 - decay_); // [[FN device-mixed-op]]
+      s.mul_(decay_).add_(p.value(), 1 - decay_); // [[device-mixed-op]]
     }
   }
 

@@ -146,7 +146,7 @@ void stack_transform_bad() {
   std::vector<Tensor> moved;
   std::transform(parts.begin(), parts.end(), std::back_inserter(moved), [](const Tensor& t) { return t.to(torch::kCUDA); });
   auto w = torch::ones({3, 2});
-  auto y = torch::stack(moved) * w; // [[FN device-mixed-op]]
+  auto y = torch::stack(moved) * w; // [[device-mixed-op]]
   (void)y;
 }
 void stack_transform_ok() {

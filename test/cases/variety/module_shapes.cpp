@@ -253,7 +253,7 @@ void weight_tying_ok() {
 // 8. Sequential, AnyModule, Functional lambdas
 void functional_module_bad() {
   auto shift = torch::ones({4});
-  nn::Sequential s(nn::Linear(2, 4), nn::Functional([shift](const Tensor& x) { return x + shift; })); // [[FN device-mixed-op]]
+  nn::Sequential s(nn::Linear(2, 4), nn::Functional([shift](const Tensor& x) { return x + shift; })); // [[device-mixed-op]]
   s->to(torch::kCUDA);
   s->forward(torch::ones({1, 2}, torch::kCUDA));
 }

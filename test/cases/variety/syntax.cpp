@@ -51,7 +51,7 @@ void crtp_ok() { ShiftLike().run(torch::ones({2}, torch::kCUDA)); }
 // member function pointer + std::bind + std::async
 struct Metric {
   Tensor ref = torch::zeros({2});
-  Tensor diff(const Tensor& x) const { return (x - ref).abs(); } // [[FN device-mixed-op]]
+  Tensor diff(const Tensor& x) const { return (x - ref).abs(); } // [[device-mixed-op]]
 };
 void bind_bad() {
   Metric m;

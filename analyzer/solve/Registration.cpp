@@ -1,0 +1,136 @@
+//===- Registration.cpp - what a module registers: parameters, buffers, submodules ---===//
+#include "analyzer/solve/Modules.h"
+#include "analyzer/solve/Registers.h"
+
+namespace devicetidy {
+
+Address moduleOf(const Call &call, const Value &value, const Address &where) {
+  if (is(value, ValueKind::Address))
+    return value->address;
+  if (is(value, ValueKind::Record) && call.machine.types.isModule(value->type))
+    return where;
+  if (is(value, ValueKind::Record)) {
+    // NamedAnyModule, pair<string, module>: the module is in there.
+    for (const auto &[name, field] : value->fields)
+      if (is(field, ValueKind::Address))
+        return field->address;
+  }
+  return {};
+}
+
+std::string stringArgument(const Call &call, std::size_t i) {
+  Value value = call.arg(i);
+  if (is(value, ValueKind::Scalar))
+    if (std::optional<Name> text = textOf(call.row.resolve(value->term)))
+      return text->str();
+  // A name made at run time: the place of the call stands for it.
+  return "at line " + std::to_string(call.fact.where.line);
+}
+
+namespace {
+
+void setField(Call &call, const Address &object, Name field, const Value &value) {
+  call.machine.memory.write(call.row, object.field(field), value);
+}
+
+// The variable or member whose value operand `i` is a copy of; invalid for a temporary.
+Address copiedFrom(const Call &call, std::size_t i) {
+  if (i >= call.fact.operands.size())
+    return {};
+  if (call.fact.operands[i].isAddress)
+    return call.addressOf(i);
+  const Fact *load = nullptr;
+  for (const Fact &fact : call.frame.function.blocks[static_cast<std::size_t>(call.frame.block)].facts) {
+    if (&fact == &call.fact)
+      break;
+    if (fact.kind == FactKind::EndStatement)
+      load = nullptr;
+    else if (fact.kind == FactKind::Load && fact.result == call.fact.operands[i].reg)
+      load = &fact;
+  }
+  if (!load)
+    return {};
+  Value source = registerOf(call.row, load->operands[0].reg);
+  return is(source, ValueKind::Address) ? source->address : Address();
+}
+
+} // namespace
+
+Outcomes registerTensor(Call &call) {
+  Machine &machine = call.machine;
+  const Address self = call.objectAddress();
+  Value tensor = call.arg(1);
+  const Name cell = hidden::parameter(stringArgument(call, 0));
+  Value held = is(tensor, ValueKind::Tensor)
+                   ? tensorValue(machine.memory.placementOf(call.row, tensor), tensor->rank,
+                                 machine.memory.historyOf(call.row, tensor))
+                   : tensor;
+  if (!self.valid() || !is(held, ValueKind::Tensor))
+    return call.done(call.fact.resultIsAddress ? unknownValue() : tensor);
+  setField(call, self, cell, held);
+  Value handle = parameterHandle(self.field(cell), held->rank);
+  // The argument is the same tensor: it moves with the module too.
+  if (Address argument = copiedFrom(call, call.first + 1); argument.valid())
+    machine.memory.write(call.row, argument, handle);
+  if (!call.fact.resultIsAddress)
+    return call.done(handle);
+  Address temporary = machine.allocate(call.row, call.frame, call.fact, "at::Tensor");
+  machine.memory.write(call.row, temporary, handle);
+  return call.done(addressValue(temporary));
+}
+
+Outcomes registerModule(Call &call) {
+  const Address self = call.objectAddress();
+  Value module = call.arg(1);
+  const Address where = moduleOf(call, module, call.addressOf(call.first + 1));
+  if (self.valid() && where.valid())
+    setField(call, self, hidden::submodule(stringArgument(call, 0)), addressValue(where));
+  return call.done(where.valid() ? addressValue(where) : module);
+}
+
+namespace {
+
+void collectParameters(const Machine &machine, const Row &row, const Address &module, std::vector<Value> &out,
+                       std::set<Address> &seen) {
+  constexpr std::size_t limit = 32;
+  if (!module.valid() || out.size() >= limit || !seen.insert(module).second)
+    return;
+  Value record = machine.memory.read(row, module);
+  if (!is(record, ValueKind::Record))
+    return;
+  for (const auto &[name, field] : record->fields) {
+    if (hidden::isParameter(name) && is(field, ValueKind::Tensor))
+      out.push_back(parameterHandle(module.field(name)));
+    else if (hidden::isSubmodule(name) && is(field, ValueKind::Address))
+      collectParameters(machine, row, field->address, out, seen);
+  }
+}
+
+} // namespace
+
+Outcomes parameterList(Call &call, bool named) {
+  std::vector<Value> handles;
+  std::set<Address> seen;
+  collectParameters(call.machine, call.row, call.objectAddress(), handles, seen);
+  Value object = call.object();
+  if (handles.empty()) {
+    if (!is(object, ValueKind::Record) || !object->origin)
+      return call.done(is(object, ValueKind::Record) ? listValue(call.resultType(), {}) : unknownValue());
+    Value each =
+        call.machine.memory.symbolic("at::Tensor", applyTerm(".", {object->origin, textTerm("parameters")}),
+                                     object->function, SymbolRole::Module);
+    handles = {each};
+  }
+  if (named) {
+    for (Value &handle : handles)
+      handle = recordValue(
+          "std::pair",
+          {{"first", scalarValue(symbolTerm("a parameter's name"))}, {"second", handle}, {"value", handle}});
+  }
+  constexpr std::size_t keptApart = 4;
+  return call.done(handles.size() <= keptApart && !object->origin
+                       ? listValue(call.resultType(), std::move(handles))
+                       : summaryList(call.resultType(), std::move(handles)));
+}
+
+} // namespace devicetidy

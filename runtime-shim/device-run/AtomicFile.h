@@ -1,0 +1,28 @@
+//===- AtomicFile.h - a file that is there whole or not at all --*- C++ -*-===//
+#pragma once
+
+#include <fstream>
+#include <string>
+
+namespace devicerun {
+
+/// Writes beside `path` and takes its place with commit(); without commit() nothing stays.
+class AtomicFile {
+public:
+  /// Throws RunError(ExitLauncher) when nothing can be written there.
+  explicit AtomicFile(const std::string &path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile &) = delete;
+  AtomicFile &operator=(const AtomicFile &) = delete;
+
+  std::ostream &stream() { return out; }
+  /// Throws RunError(ExitLauncher) when not everything could be written.
+  void commit();
+
+private:
+  std::string path;
+  std::string temporary;
+  std::ofstream out;
+};
+
+} // namespace devicerun

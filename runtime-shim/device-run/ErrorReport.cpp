@@ -1,0 +1,143 @@
+#include "ErrorReport.h"
+
+#include "Text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+namespace devicerun {
+namespace {
+
+std::string firstLine(const std::string &text) { return text.substr(0, text.find('\n')); }
+
+std::string sourceLine(const Frame &frame) {
+  std::ifstream file(frame.file);
+  std::string line;
+  for (int number = 0; number < frame.line; ++number)
+    if (!std::getline(file, line))
+      return "";
+  return std::string(trimmed(line));
+}
+
+/// "    file:line  source text", or nothing when the place is not known.
+std::string snippet(const std::optional<Frame> &place) {
+  if (!place)
+    return "";
+  std::string source = sourceLine(*place);
+  return source.empty() ? "" : fmt::format("      {:>5} | {}\n", place->line, source);
+}
+
+std::optional<Frame> innermost(const std::vector<std::string> &stack, FrameResolver &resolver) {
+  std::vector<Frame> places = resolver.places(stack);
+  if (places.empty())
+    return std::nullopt;
+  return places.front();
+}
+
+std::string nameOf(const ErrorArgument &argument) {
+  std::string name = argument.name.empty() ? fmt::format("argument {}", argument.index) : argument.name;
+  return argument.element < 0 ? name : fmt::format("{}[{}]", name, argument.element);
+}
+
+std::string describeMade(const ErrorArgument &argument, const std::optional<Frame> &place) {
+  if (argument.made.how.empty() && !place)
+    return "";
+  std::string text = argument.made.how.empty() ? "made" : argument.made.how;
+  if (!argument.made.op.empty())
+    text += " by " + argument.made.op;
+  if (place)
+    text += " at " + displayPlace(*place);
+  return text;
+}
+
+std::string describeArguments(const ErrorRecord &error, FrameResolver &resolver) {
+  std::string text;
+  for (const ErrorArgument &argument : error.arguments) {
+    std::optional<Frame> place = innermost(argument.made.stack, resolver);
+    std::string line = fmt::format("    {:<12} on {:<7} {:<12} {}", nameOf(argument), argument.device,
+                                   argument.shape, describeMade(argument, place));
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n" + snippet(place);
+  }
+  return text;
+}
+
+std::string describeFix(const ErrorRecord &error, const std::optional<Frame> &failing,
+                        FrameResolver &resolver) {
+  std::optional<OddArgument> odd = findOddArgument(error);
+  if (!odd)
+    return "";
+  const ErrorArgument &argument = error.arguments[odd->index];
+  std::optional<Frame> made = innermost(argument.made.stack, resolver);
+  std::string move = fmt::format("move '{}' to {} ('.to({}.device())')", nameOf(argument), odd->expected,
+                                 nameOf(error.arguments[odd->reference]));
+  std::string verb = argument.made.how == "moved" ? "move it to" : "create it on";
+  if (made && failing)
+    return fmt::format("  change {}: {} {}; or {}: {}\n", displayPlace(*made), verb, odd->expected,
+                       displayPlace(*failing), move);
+  if (made || failing)
+    return fmt::format("  change {}: {}\n", displayPlace(made ? *made : *failing),
+                       made ? fmt::format("{} {}", verb, odd->expected) : move);
+  return fmt::format("  {}\n", move);
+}
+
+} // namespace
+
+std::optional<OddArgument> findOddArgument(const ErrorRecord &error) {
+  const std::vector<ErrorArgument> &arguments = error.arguments;
+  std::map<std::string, int> uses;
+  for (const ErrorArgument &argument : arguments)
+    ++uses[argument.device];
+  if (uses.size() < 2)
+    return std::nullopt;
+  // The device to be on: a GPU before the CPU, then the one most arguments are on, then the first.
+  auto better = [&](const ErrorArgument &a, const ErrorArgument &b) {
+    bool aCpu = a.device == "cpu", bCpu = b.device == "cpu";
+    return aCpu != bCpu ? bCpu : uses[a.device] > uses[b.device];
+  };
+  std::size_t reference = 0;
+  for (std::size_t i = 1; i < arguments.size(); ++i)
+    if (better(arguments[i], arguments[reference]))
+      reference = i;
+  std::size_t odd = 0;
+  while (arguments[odd].device == arguments[reference].device)
+    ++odd;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].device != arguments[reference].device && arguments[i].device == "cpu") {
+      odd = i;
+      break;
+    }
+  return OddArgument{odd, arguments[reference].device, reference};
+}
+
+std::string explainError(const ErrorRecord &error, FrameResolver &resolver) {
+  for (const std::string &frame : error.stack)
+    resolver.want(frame);
+  for (const ErrorArgument &argument : error.arguments)
+    for (const std::string &frame : argument.made.stack)
+      resolver.want(frame);
+  std::vector<Frame> stack = resolver.places(error.stack);
+  std::optional<Frame> failing;
+  if (!stack.empty())
+    failing = stack.front();
+  std::string text = fmt::format("  {}\n", firstLine(error.text));
+  std::string operation = error.op.empty() ? "a call" : error.op;
+  text += failing ? fmt::format("  in {} at {}\n", operation, displayPlace(*failing))
+                  : fmt::format("  in {}\n", operation);
+  text += snippet(failing);
+  constexpr std::size_t mostCallers = 4;
+  for (std::size_t i = 1; i < std::min(stack.size(), mostCallers + 1); ++i)
+    text += fmt::format("    called from {}\n", displayPlace(stack[i]));
+  text += describeArguments(error, resolver);
+  text += describeFix(error, failing, resolver);
+  if (!failing && resolver.missedTool())
+    text += "  install binutils (addr2line) or LLVM to see source lines\n";
+  else if (!failing)
+    text += "  compile the program with -g to see source lines\n";
+  return text;
+}
+
+} // namespace devicerun

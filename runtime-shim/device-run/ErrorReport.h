@@ -1,0 +1,28 @@
+//===- ErrorReport.h - a device error in words ------------------*- C++ -*-===//
+#pragma once
+
+#include "Frame.h"
+#include "Records.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace devicerun {
+
+/// What an error's arguments have in common, and which one does not.
+struct OddArgument {
+  std::size_t index = 0;     ///< in ErrorRecord::arguments
+  std::string expected;      ///< the device it should be on
+  std::size_t reference = 0; ///< an argument that is on that device
+};
+
+/// The argument to move: one on the CPU among those on GPUs, else one that differs from most others, else
+/// the later of two. Nothing when all arguments are on one device.
+std::optional<OddArgument> findOddArgument(const ErrorRecord &error);
+
+/// The failing operation, every argument with its device and the line that made it, and the line to change.
+/// Several lines, each with a line end.
+std::string explainError(const ErrorRecord &error, FrameResolver &resolver);
+
+} // namespace devicerun

@@ -1,0 +1,73 @@
+//===- Frame.h - places on a call stack -------------------------*- C++ -*-===//
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace devicerun {
+
+/// A place in a source file.
+struct Frame {
+  std::string file; ///< as the debug information names it; empty when there is none
+  int line = 0;     ///< from 1; 0 when unknown
+  std::string function;
+
+  bool known() const { return line > 0 && !file.empty(); }
+};
+
+/// "FILE:LINE FUNCTION" or "FILE:LINE:COLUMN FUNCTION"; nothing for any other text.
+std::optional<Frame> parseFrame(std::string_view text);
+
+/// A place in an ELF file: "MODULE+0xOFFSET".
+struct Address {
+  std::string module;
+  std::uint64_t offset = 0;
+};
+
+std::optional<Address> parseAddress(std::string_view text);
+
+/// Whether a source file belongs to the user rather than to LibTorch, the C++ library or the system.
+bool isProjectFile(std::string_view file);
+
+/// Whether code of this ELF file can belong to the user.
+bool isProjectModule(std::string_view module);
+
+/// "file:line" with the file relative to the working directory when it lies below it.
+std::string displayPlace(const Frame &frame);
+
+/// Turns frames as the records have them into places of project code.
+///
+/// Addresses are looked up in debug information by addr2line (LLVM's or GNU's, whichever is installed), all
+/// of a module at once: announce every frame with want(), then ask.
+class FrameResolver {
+public:
+  void want(const std::string &frame);
+
+  /// The places of project code `frame` stands for, the innermost inlined function first. Empty for other
+  /// code, and when the debug information has no line.
+  const std::vector<Frame> &places(const std::string &frame);
+
+  /// The places of a whole stack, innermost first.
+  std::vector<Frame> places(const std::vector<std::string> &stack);
+
+  /// Whether some address had no line although it was in a project module: the program has no debug
+  /// information there.
+  bool missedLines() const { return missed; }
+  /// Whether there was no addr2line to ask.
+  bool missedTool() const { return noTool; }
+
+private:
+  void lookUpWanted();
+
+  std::map<std::string, std::set<std::uint64_t>> wanted; ///< by module, not looked up yet
+  std::map<std::string, std::vector<Frame>> known;
+  bool missed = false;
+  bool noTool = false;
+};
+
+} // namespace devicerun

@@ -1,0 +1,31 @@
+//===- OuterLauncher.h - torchrun, srun or mpirun around us -----*- C++ -*-===//
+#pragma once
+
+#include "Environment.h"
+
+#include <optional>
+#include <string>
+
+namespace devicerun {
+
+/// The rank that an outer launcher gave this process.
+struct OuterRank {
+  std::string launcher; ///< "torchrun", "srun", "mpirun" or "mpiexec"
+  RankIdentity who;
+  Rendezvous where;
+};
+
+/// Reads the variables of torchrun (RANK, WORLD_SIZE), Open MPI (OMPI_COMM_WORLD_*), MPICH and Intel MPI
+/// (PMI_*, MPI_LOCALRANKID), and of a SLURM step (SLURM_PROCID within srun; a batch script is not a rank).
+/// MASTER_ADDR and MASTER_PORT win where they are set; otherwise all ranks derive the same ones from the
+/// job's id, or from `parentPid` where the launcher gives none. Nothing when no outer launcher is found.
+/// Throws RunError(ExitUsage) when the variables are incomplete or contradict each other.
+std::optional<OuterRank> findOuterRank(const Environment &environment, int parentPid);
+
+/// The first host of a SLURM node list: "gpu[03-07,9],login" gives "gpu03".
+std::string firstHost(const std::string &nodeList);
+
+/// Tasks on one node from SLURM's "2(x3),1"; 0 when the list does not say.
+int tasksOnNode(const std::string &tasksPerNode, int node);
+
+} // namespace devicerun

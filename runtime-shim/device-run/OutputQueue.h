@@ -1,0 +1,37 @@
+//===- OutputQueue.h - writing without standing still -----------*- C++ -*-===//
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace devicerun {
+
+/// Bytes on their way to a descriptor of ours. A reader that stalls (a pager, a full pipe) must not keep the
+/// launcher from noticing that a rank died, so bytes wait here until poll() says they can be written.
+class OutputQueue {
+public:
+  explicit OutputQueue(int descriptor) : descriptor(descriptor) {}
+
+  std::string &buffer() { return waiting; }
+  bool empty() const { return written == waiting.size(); }
+  /// So much is waiting that the ranks should be read from no more for now.
+  bool full() const { return waiting.size() - written > (std::size_t{4} << 20); }
+  int fd() const { return descriptor; }
+  /// Nobody reads any more; what is queued is dropped.
+  bool broken() const { return closed; }
+
+  /// Writes what can be written at once.
+  void flush();
+  /// Writes all of it, however long the reader takes.
+  void drain();
+
+private:
+  bool writable(int milliseconds) const;
+
+  int descriptor;
+  std::string waiting;
+  std::size_t written = 0;
+  bool closed = false;
+};
+
+} // namespace devicerun

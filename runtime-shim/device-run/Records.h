@@ -1,0 +1,62 @@
+//===- Records.h - what the library wrote down ------------------*- C++ -*-===//
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace devicerun {
+
+/// Where a record comes from.
+struct RecordSource {
+  int rank = 0;
+  long pid = 0;
+};
+
+using RecordReader = std::function<void(const RecordSource &, const nlohmann::json &)>;
+
+/// Hands out the records of every `<kind>-<rank>-<pid>.jsonl` in `folder`, rank by rank, as CONTRACT.md
+/// describes them. Lines that are no JSON object are skipped, a last line without a line end among them.
+void readRecords(const std::string &folder, const std::string &kind, const RecordReader &reader);
+
+/// Where a tensor was created or last moved.
+struct Made {
+  std::string how; ///< "created", "moved", or empty when unknown
+  std::string op;
+  std::vector<std::string> stack;
+};
+
+struct ErrorArgument {
+  int index = 0;
+  int element = -1; ///< position in a tensor list, or -1
+  std::string name;
+  std::string device;
+  std::string shape; ///< "[8, 4]", or empty
+  Made made;
+};
+
+/// A device error the library raised.
+struct ErrorRecord {
+  RecordSource source;
+  std::string text;
+  std::string errorClass;
+  std::string op;
+  double time = 0; ///< microseconds of CLOCK_MONOTONIC
+  std::vector<ErrorArgument> arguments;
+  std::vector<std::string> stack;
+};
+
+/// All error records of `folder`, oldest first.
+std::vector<ErrorRecord> readErrors(const std::string &folder);
+
+/// The frames seen on call stacks of operators.
+std::vector<std::string> readReached(const std::string &folder);
+
+/// Members of a JSON object, with a fallback when they are missing or of another type.
+std::string textOf(const nlohmann::json &object, const char *member);
+double numberOf(const nlohmann::json &object, const char *member, double fallback = 0);
+std::vector<std::string> textsOf(const nlohmann::json &object, const char *member);
+
+} // namespace devicerun

@@ -1,0 +1,98 @@
+#include "VirtualGpus.h"
+
+#include "ElfNeeded.h"
+#include "RunError.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
+namespace devicerun {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kLibrary = "libvirtual_cuda.so";
+
+bool startsWith(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
+
+// The loader splits LD_PRELOAD at blanks and colons and has no way to quote them.
+std::string checkedPath(const fs::path &path) {
+  std::string text = fs::absolute(path).lexically_normal();
+  if (text.find_first_of(" :\t\n") != std::string::npos)
+    throw RunError(ExitUsage,
+                   fmt::format("cannot preload {}: LD_PRELOAD takes no path with blanks or colons; "
+                               "copy it elsewhere and set DEVICE_TIDY_VIRTUAL_CUDA to the copy",
+                               text));
+  return text;
+}
+
+} // namespace
+
+std::string findVirtualCuda(const Environment &environment, const std::string &executable) {
+  std::error_code error;
+  auto named = environment.find("DEVICE_TIDY_VIRTUAL_CUDA");
+  if (named != environment.end() && !named->second.empty()) {
+    if (!fs::is_regular_file(named->second, error))
+      throw RunError(ExitUsage,
+                     fmt::format("DEVICE_TIDY_VIRTUAL_CUDA names {}, which is not a file; set it to "
+                                 "the path of {}",
+                                 named->second, kLibrary));
+    return checkedPath(named->second);
+  }
+  const fs::path folder = fs::path(executable).parent_path();
+  std::string looked;
+  for (const char *place :
+       {".", "../lib", "../lib64", "../lib/x86_64-linux-gnu", "../lib/aarch64-linux-gnu", "../virtual-cuda",
+        "../runtime-shim/virtual-cuda", "../../runtime-shim/virtual-cuda"}) {
+    fs::path candidate = (folder / place / kLibrary).lexically_normal();
+    if (fs::is_regular_file(candidate, error))
+      return checkedPath(candidate);
+    looked += fmt::format("\n  {}", candidate.string());
+  }
+  throw RunError(ExitUsage,
+                 fmt::format("--virtual-gpus needs {}, which is in none of these places:{}\nbuild the target "
+                             "virtual_cuda, or set DEVICE_TIDY_VIRTUAL_CUDA to its path",
+                             kLibrary, looked));
+}
+
+void checkNotRealCuda(const std::string &program) {
+  std::optional<ElfFile> elf = readElf(program);
+  if (!elf)
+    return;
+  std::vector<Library> libraries = librariesOf(program, *elf);
+  for (const std::string &name : elf->needed) // where the loader could not be asked
+    libraries.push_back({name, ""});
+  // libc10_cuda alone may be the look-alike that belongs to the virtual GPUs; the real one needs libcudart.
+  bool runtime = std::any_of(libraries.begin(), libraries.end(),
+                             [](const Library &library) { return startsWith(library.name, "libcudart"); });
+  for (const Library &library : libraries)
+    if (startsWith(library.name, "libtorch_cuda") || (runtime && startsWith(library.name, "libc10_cuda")))
+      throw RunError(
+          ExitNotExecutable,
+          fmt::format("cannot run {} on virtual GPUs: it is linked with a CUDA build of LibTorch ({}); "
+                      "link it with a CPU build, or leave out --virtual-gpus",
+                      program, library.path.empty() ? library.name : library.path));
+}
+
+void setVirtualGpuVariables(Environment &environment, const Options &options, const std::string &library,
+                            const std::string &records) {
+  const std::string previous = environment["LD_PRELOAD"];
+  environment["LD_PRELOAD"] = previous.empty() ? library : library + ":" + previous;
+  environment["VIRTUAL_GPUS"] = std::to_string(*options.virtualGpus);
+  environment["VIRTUAL_GPU_ERRORS"] = records;
+  if (options.gpuMemory)
+    environment["VIRTUAL_GPU_MEMORY"] = std::to_string(*options.gpuMemory);
+  if (options.isolate)
+    environment["VIRTUAL_GPU_ISOLATE"] = "1";
+  if (!options.traceFile.empty())
+    environment["VIRTUAL_GPU_TRACE"] = records;
+  if (!options.findingsFile.empty())
+    environment["VIRTUAL_GPU_REACHED"] = records;
+}
+
+} // namespace devicerun

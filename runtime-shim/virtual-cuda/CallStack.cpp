@@ -1,0 +1,152 @@
+#include "CallStack.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <vector>
+
+namespace vcuda {
+namespace {
+
+struct Module {
+  uintptr_t begin, end; // of its code
+  uintptr_t base;       // what offsets count from
+  std::string path;
+  bool project;
+};
+
+// Code that is certainly not the project's.
+const char *const kForeign[] = {"libtorch",    "libc10",     "libc.so",         "libstdc++", "libc++",
+                                "libgcc_s",    "libm.so",    "libpthread",      "libgomp",   "libdl.so",
+                                "ld-linux",    "linux-vdso", "libvirtual_cuda", "libasan",   "libubsan",
+                                "libclang_rt", "libgtest"};
+
+std::string absolutePath(const char *path) {
+  const char *known = path && *path ? path : "/proc/self/exe";
+  std::unique_ptr<char, decltype(&std::free)> real(realpath(known, nullptr), &std::free);
+  return real ? real.get() : known;
+}
+
+bool isProject(const std::string &path, uintptr_t ownBase, uintptr_t base) {
+  const char *slash = std::strrchr(path.c_str(), '/');
+  const char *name = slash ? slash + 1 : path.c_str();
+  return base != ownBase && std::none_of(std::begin(kForeign), std::end(kForeign), [&](const char *foreign) {
+           return std::strncmp(name, foreign, std::strlen(foreign)) == 0;
+         });
+}
+
+uintptr_t ownBase() {
+  Dl_info info{};
+  dladdr(reinterpret_cast<void *>(&ownBase), &info);
+  return reinterpret_cast<uintptr_t>(info.dli_fbase);
+}
+
+int addModule(dl_phdr_info *object, size_t, void *result) {
+  auto &modules = *static_cast<std::vector<Module> *>(result);
+  static const uintptr_t own = ownBase();
+  std::string path = absolutePath(object->dlpi_name);
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const auto &segment = object->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X))
+      continue;
+    uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
+    modules.push_back(
+        {begin, begin + segment.p_memsz, object->dlpi_addr, path, isProject(path, own, object->dlpi_addr)});
+  }
+  return 0;
+}
+
+// The modules of this process by address; read again when an address is in none, as after dlopen.
+class ModuleTable {
+public:
+  // Calls use(module) for the module of an address; false when it has none.
+  template <typename Use> bool with(uintptr_t address, Use use) {
+    {
+      std::shared_lock<std::shared_mutex> lock(mutex_);
+      if (const Module *module = find(address)) {
+        use(*module);
+        return true;
+      }
+    }
+    std::unique_lock<std::shared_mutex> lock(mutex_);
+    std::vector<Module> fresh;
+    dl_iterate_phdr(&addModule, &fresh);
+    std::sort(fresh.begin(), fresh.end(), [](const Module &a, const Module &b) { return a.begin < b.begin; });
+    modules_ = std::move(fresh);
+    const Module *module = find(address);
+    if (module)
+      use(*module);
+    return module != nullptr;
+  }
+
+private:
+  const Module *find(uintptr_t address) const {
+    auto after = std::upper_bound(modules_.begin(), modules_.end(), address,
+                                  [](uintptr_t value, const Module &module) { return value < module.begin; });
+    if (after == modules_.begin())
+      return nullptr;
+    const Module &module = *std::prev(after);
+    return address < module.end ? &module : nullptr;
+  }
+
+  std::shared_mutex mutex_;
+  std::vector<Module> modules_;
+};
+
+ModuleTable &modules() {
+  static auto *table = new ModuleTable();
+  return *table;
+}
+
+} // namespace
+
+CallStack CallStack::ofCaller() {
+  constexpr int kMostUnwound = 160;
+  void *addresses[kMostUnwound];
+  int depth = backtrace(addresses, kMostUnwound);
+  CallStack stack;
+  stack.count = 0;
+  for (int i = 1; i < depth && stack.count < kMostFrames; ++i) {
+    // A return address is behind its call, which may be the last instruction of a line or function.
+    uintptr_t address = reinterpret_cast<uintptr_t>(addresses[i]) - 1;
+    modules().with(address, [&](const Module &module) {
+      if (module.project)
+        stack.frames[stack.count++] = address;
+    });
+  }
+  return stack;
+}
+
+void prepareCallStacks() { CallStack::ofCaller(); }
+
+std::string frameText(uintptr_t address) {
+  std::string text;
+  modules().with(address, [&](const Module &module) {
+    char offset[24];
+    std::snprintf(offset, sizeof(offset), "+0x%zx", static_cast<size_t>(address - module.base));
+    text = module.path + offset;
+  });
+  return text;
+}
+
+std::string readableFrame(uintptr_t address) {
+  Dl_info info{};
+  std::string text = frameText(address);
+  if (!dladdr(reinterpret_cast<void *>(address), &info) || !info.dli_sname)
+    return text;
+  int status = 0;
+  std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status), &std::free);
+  return std::string(status == 0 ? name.get() : info.dli_sname) + " (" + text + ")";
+}
+
+} // namespace vcuda

@@ -1,0 +1,121 @@
+#include "ErrorRecords.h"
+
+#include "Compat.h"
+#include "HostMemory.h"
+#include "Json.h"
+#include "Origins.h"
+#include "Records.h"
+#include "RunningOps.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+namespace vcuda {
+namespace {
+
+// What LibTorch says when devices do not fit, by the words that are the same in all its releases.
+const char *const kDeviceTexts[] = {
+    "to be on the same device",
+    "are not at the same device",
+    "to be on same device",
+    "be either on cpu or on the same device",
+    "Trying to pass too many CPU scalars",
+    "and weight type (",
+    "and bias type (",
+    "on different devices",
+    "storage on different device",
+    "does not match device of data",
+    "tensor on the same device",
+    "tensors on the same device",
+    "must be on the same device",
+    "must be placed on the same device",
+    "to have the same device",
+    "device type for generator but found",
+    "should be a 1D CPU int64 tensor",
+    "requires tensor_indices_or_sections to be on cpu",
+    "only dense CPU tensors can be pinned",
+    "Tensors must be CUDA and dense",
+};
+
+bool isMixedDevices(const std::string &text) {
+  for (const char *known : kDeviceTexts)
+    if (text.find(known) != std::string::npos)
+      return true;
+  // "expected device cuda:0 but got device cpu", "expected device cuda:0 but got cpu"
+  size_t expected = text.find("expected device ");
+  return expected != std::string::npos && text.find(" but got ", expected) != std::string::npos;
+}
+
+std::string madeOf(const Origin &origin) {
+  JsonLine made;
+  made.text("how", origin.moved ? "moved" : "created");
+  if (!origin.op.empty())
+    made.text("op", origin.op);
+  return made.stack("stack", origin.stack).take();
+}
+
+std::string describe(const at::Tensor &tensor, size_t index, const std::string &name, int element) {
+  JsonLine line;
+  line.integer("index", static_cast<long long>(index)).text("name", name);
+  if (element >= 0)
+    line.integer("element", element);
+  line.text("device", tensor.device().str());
+  if (tensor.layout() != at::kStrided || !tensor.has_storage())
+    return line.take();
+  line.integers("shape", tensor.sizes());
+  c10::StorageImpl *storage = tensor.storage().unsafeGetStorageImpl();
+  if (auto origin = originOf(hostAddress(dataOf(*storage))))
+    line.json("made", madeOf(*origin));
+  return line.take();
+}
+
+// The tensors among an operator's arguments, in schema order.
+std::string describeArguments(const RunningOp &op) {
+  std::string list;
+  auto append = [&](const std::string &entry) { list += (list.empty() ? "" : ", ") + entry; };
+  auto handle = c10::Dispatcher::singleton().findSchema(*op.operatorName);
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const c10::IValue &value = op.inputs[i];
+    bool named = handle && i < handle->schema().arguments().size();
+    std::string name = named ? handle->schema().arguments()[i].name() : "";
+    if (value.isTensor() && value.toTensor().defined()) {
+      append(describe(value.toTensor(), i, name, -1));
+    } else if (value.isList()) {
+      int element = 0;
+      for (const c10::IValue &each : value.toListRef()) {
+        if (each.isTensor() && each.toTensor().defined())
+          append(describe(each.toTensor(), i, name, element));
+        ++element;
+      }
+    }
+  }
+  return "[" + list + "]";
+}
+
+void write(const char *errorClass, const std::string &text) {
+  const RunningOp *op = innermostOp();
+  JsonLine line;
+  line.text("kind", "error").text("error", text).text("class", errorClass);
+  if (op) {
+    line.text("op", op->name);
+    line.json("args", op->operatorName ? describeArguments(*op) : "[]");
+  }
+  line.number("ts_us", nowInMicroseconds()).integer("tid", threadNumber());
+  line.stack("stack", CallStack::ofCaller());
+  if (traceFile())
+    traceFile()->flush();
+  errorFile()->write(line.take());
+}
+
+} // namespace
+
+void recordError(const char *errorClass, const std::string &text) {
+  if (errorFile())
+    write(errorClass, text);
+}
+
+void recordIfMixedDevices(const std::string &text) {
+  if (errorFile() && isMixedDevices(text))
+    write("mixed-devices", text);
+}
+
+} // namespace vcuda

@@ -1,0 +1,83 @@
+#include "Isolation.h"
+
+#include "Blocks.h"
+#include "ErrorRecords.h"
+#include "HostMemory.h"
+#include "Origins.h"
+
+#include <c10/util/StringUtil.h>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace vcuda {
+namespace {
+
+struct sigaction previousHandler;
+
+std::string describeFault(const void *address) {
+  BlockInfo block = findBlockInSignal(address);
+  if (block.device < 0)
+    return "host code used an address of device memory that is not in use (freed, or outside a tensor)";
+  std::string text = c10::str("host code used memory of a tensor on cuda:", block.device, ": byte ",
+                              block.offset, " of ", block.bytes, " bytes");
+  auto *data = static_cast<const char *>(hostAddress(address)) - block.offset;
+  if (auto origin = originOf(data))
+    if (origin->stack.count)
+      text += c10::str(", ", origin->moved ? "moved there" : "created", " by ",
+                       origin->op.empty() ? "an allocation" : origin->op, " in ",
+                       readableFrame(origin->stack.frames[0]));
+  return text;
+}
+
+// The program is about to end because of its own access, outside of this library: what is not safe in
+// signal handlers in general (allocating) is worth the risk for saying why.
+void reportFault(const void *address) {
+  std::string text = "virtual-cuda: " + describeFault(address);
+  CallStack stack = CallStack::ofCaller();
+  if (stack.count)
+    text += "\n  accessed in " + readableFrame(stack.frames[0]);
+  std::string help =
+      text + "\n  a GPU's memory is not the host's; copy the tensor first, with .cpu() or .to(torch::kCPU)\n";
+  if (write(STDERR_FILENO, help.data(), help.size()) < 0)
+    return;
+  recordError("host-access", text);
+}
+
+void passOn(int signal, siginfo_t *info, void *context) {
+  if (previousHandler.sa_flags & SA_SIGINFO) {
+    previousHandler.sa_sigaction(signal, info, context);
+  } else if (previousHandler.sa_handler != SIG_DFL && previousHandler.sa_handler != SIG_IGN) {
+    previousHandler.sa_handler(signal);
+  } else {
+    // Returning repeats the access, which then ends the program the usual way.
+    sigaction(signal, &previousHandler, nullptr);
+  }
+}
+
+void onFault(int signal, siginfo_t *info, void *context) {
+  static thread_local bool reporting = false;
+  // Addresses the kernel does not tell (general protection faults) come as 0.
+  bool ours = info->si_code > 0 && isVisibleArena(info->si_addr);
+  if (ours && !reporting) {
+    reporting = true;
+    reportFault(info->si_addr);
+    reporting = false;
+  }
+  passOn(signal, info, context);
+}
+
+} // namespace
+
+void installFaultHandler() {
+  prepareCallStacks();
+  struct sigaction handler{};
+  handler.sa_sigaction = &onFault;
+  handler.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigemptyset(&handler.sa_mask);
+  sigaction(SIGSEGV, &handler, &previousHandler);
+}
+
+} // namespace vcuda

@@ -1,0 +1,64 @@
+#include "RunningOps.h"
+
+#include "Origins.h"
+#include "Reached.h"
+#include "Records.h"
+
+namespace vcuda {
+namespace {
+
+// A plain pointer: operators also run while thread-local objects are destroyed.
+thread_local RunningOp *innermost = nullptr;
+
+std::unique_ptr<at::ObserverContext> enterOp(const at::RecordFunction &function) {
+  auto op = std::make_unique<RunningOp>();
+  op->name = function.name();
+  if (function.scope() == at::RecordScope::FUNCTION)
+    op->operatorName = function.operator_name();
+  if (op->operatorName) {
+    const auto inputs = function.inputs();
+    op->inputs.assign(inputs.begin(), inputs.end());
+  }
+  op->outer = innermost;
+  innermost = op.get();
+  if (reachedFile() && op->operatorName)
+    noteReached(op->name, callStackOfOp());
+  return op;
+}
+
+void leaveOp(const at::RecordFunction &, at::ObserverContext *context) {
+  if (auto *op = static_cast<RunningOp *>(context))
+    innermost = op->outer;
+}
+
+} // namespace
+
+void watchOperators() {
+  if (!originsAreKept() && !errorFile() && !reachedFile())
+    return;
+  prepareCallStacks();
+  at::addGlobalCallback(at::RecordFunctionCallback(&enterOp, &leaveOp)
+                            .needsInputs(true)
+                            .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+}
+
+RunningOp *innermostOp() { return innermost; }
+
+RunningOp *outermostOp() {
+  RunningOp *result = nullptr;
+  // An autograd node runs the program's own code in custom functions: what it calls is called by the program.
+  for (RunningOp *op = innermost; op && op->operatorName; op = op->outer)
+    result = op;
+  return result ? result : innermost;
+}
+
+CallStack callStackOfOp() {
+  RunningOp *op = outermostOp();
+  if (!op || !op->operatorName)
+    return CallStack::ofCaller();
+  if (!op->stack)
+    op->stack = CallStack::ofCaller();
+  return *op->stack;
+}
+
+} // namespace vcuda

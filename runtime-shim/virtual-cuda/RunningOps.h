@@ -1,0 +1,36 @@
+// Which operators this thread is running, with their arguments. Only known when records are asked for.
+#pragma once
+
+#include "CallStack.h"
+
+#include <ATen/core/operator_name.h>
+#include <ATen/record_function.h>
+#include <c10/util/Optional.h>
+
+#include <string>
+#include <vector>
+
+namespace vcuda {
+
+struct RunningOp final : at::ObserverContext {
+  std::string name;                              // aten::mm, or an autograd node's name
+  c10::optional<c10::OperatorName> operatorName; // none for autograd nodes
+  std::vector<c10::IValue> inputs;
+  RunningOp *outer = nullptr;
+  // Where the program called it; taken when first asked for.
+  c10::optional<CallStack> stack;
+};
+
+// Starts watching when any kind of record is asked for; otherwise operators run as they always do.
+void watchOperators();
+
+// The operator this thread is in, or nullptr.
+RunningOp *innermostOp();
+
+// The operator the program itself called: the first one that is not called by another operator.
+RunningOp *outermostOp();
+
+// The call stack of this thread, taken once per operator that the program calls.
+CallStack callStackOfOp();
+
+} // namespace vcuda

@@ -1,0 +1,85 @@
+#include "Trace.h"
+
+#include "Blocks.h"
+#include "Devices.h"
+#include "Json.h"
+#include "Records.h"
+#include "RunningOps.h"
+
+namespace vcuda {
+namespace {
+
+std::string nameOf(const c10::OperatorHandle &op) { return op.schema().name(); }
+
+std::string currentThreadName() {
+  char name[16] = "";
+  pthread_getname_np(pthread_self(), name, sizeof(name));
+  return name;
+}
+
+void nameThread() {
+  thread_local bool named = false;
+  if (named)
+    return;
+  named = true;
+  traceFile()->add(JsonLine()
+                       .text("kind", "thread")
+                       .integer("tid", threadNumber())
+                       .text("name", currentThreadName())
+                       .take());
+}
+
+} // namespace
+
+TracedOp::TracedOp(const c10::OperatorHandle &op, const c10::IValue *values, c10::Device device)
+    : op_(op), device_(device) {
+  if (!traceFile())
+    return;
+  start_ = nowInMicroseconds();
+  std::string name = nameOf(op);
+  if (name == "aten::copy_") {
+    const at::Tensor &target = values[0].toTensor(), &source = values[1].toTensor();
+    if (target.device() == source.device())
+      return;
+    from_ = source.device();
+    to_ = target.device();
+    bytes_ = source.nbytes();
+  } else if (name == "aten::_local_scalar_dense") {
+    from_ = device;
+    to_ = c10::Device(c10::kCPU);
+    bytes_ = values[0].toTensor().itemsize();
+  }
+}
+
+TracedOp::~TracedOp() {
+  if (start_ == 0)
+    return;
+  double duration = nowInMicroseconds() - start_;
+  nameThread();
+  JsonLine line;
+  line.text("kind", from_ ? "copy" : "op").text("op", nameOf(op_));
+  line.number("ts_us", start_).number("dur_us", duration).integer("tid", threadNumber());
+  if (from_)
+    line.text("from", from_->str()).text("to", to_->str()).integer("bytes", static_cast<long long>(bytes_));
+  else
+    line.text("device", device_.str()).integer("stream", currentStream(device_.index()).id());
+  traceFile()->add(line.stack("stack", callStackOfOp()).take());
+}
+
+void traceMemory() {
+  if (!traceFile())
+    return;
+  for (int device = 0; device < deviceCount(); ++device) {
+    MemoryUse use = memoryUse(device);
+    JsonLine line;
+    line.text("kind", "memory").text("device", "cuda:" + std::to_string(device));
+    line.number("ts_us", nowInMicroseconds()).integer("peak", static_cast<long long>(use.peak));
+    line.integer("now", static_cast<long long>(use.current));
+    if (memoryLimit())
+      line.integer("limit", static_cast<long long>(memoryLimit()));
+    traceFile()->add(line.take());
+  }
+  traceFile()->flush();
+}
+
+} // namespace vcuda

@@ -1,0 +1,28 @@
+// What runs when on which device, for a timeline. Does nothing when no trace is asked for.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+namespace vcuda {
+
+// The run of one operator, from construction to destruction.
+class TracedOp {
+public:
+  TracedOp(const c10::OperatorHandle &op, const c10::IValue *values, c10::Device device);
+  ~TracedOp();
+  TracedOp(const TracedOp &) = delete;
+  TracedOp &operator=(const TracedOp &) = delete;
+
+private:
+  const c10::OperatorHandle &op_;
+  c10::Device device_;
+  double start_ = 0; // 0: not traced
+  // Set for copies between devices.
+  c10::optional<c10::Device> from_, to_;
+  size_t bytes_ = 0;
+};
+
+// Writes the peak memory of every device.
+void traceMemory();
+
+} // namespace vcuda
