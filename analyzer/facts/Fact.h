@@ -54,7 +54,8 @@ enum class FactKind : std::uint8_t {
   /// constructor, `name` its qualified name. Copies and moves by a defaulted or library constructor are Load
   /// + Store.
   Construct,
-  /// result = address of a fresh heap object of `type` (a Construct follows where there is a constructor).
+  /// result = address of a fresh heap object of `type` (a Construct follows where there is a constructor). For
+  /// an array, operand 0 is the number of its elements, which are made by their default constructor.
   New,
   /// result = closure: `target` is the id of its call operator; operand i is the capture named captures[i]
   /// (an address

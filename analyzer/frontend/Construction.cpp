@@ -83,23 +83,53 @@ void FunctionLowering::constructInherited(const CXXInheritedCtorInitExpr *expr, 
   object.type = fact.type;
   fact.operands.push_back(object);
   // The parameters of the inheriting constructor are passed on.
-  for (const ParmVarDecl *parameter : decl->parameters()) {
-    Operand passed;
-    passed.type = unit.types.id(parameter->getType());
-    passed.where = fact.where;
-    passed.text = Name(parameter->getNameAsString());
-    Operand cell = passed;
-    cell.reg = localAddress(locals[parameter]);
-    cell.isAddress = true;
-    Fact &read = append(FactKind::Load);
-    read.type = passed.type;
-    read.where = passed.where;
-    read.operands.push_back(cell);
-    read.resultIsAddress = passed.isAddress = parameter->getType()->isReferenceType();
-    passed.reg = result(read);
-    fact.operands.push_back(passed);
-  }
+  for (const ParmVarDecl *parameter : decl->parameters())
+    fact.operands.push_back(passedOn(parameter, fact.where));
   append(FactKind::Construct) = std::move(fact);
+}
+
+Operand FunctionLowering::passedOn(const ParmVarDecl *parameter, Location where) {
+  Operand passed;
+  passed.type = unit.types.id(parameter->getType());
+  passed.where = where;
+  passed.text = Name(parameter->getNameAsString());
+  Operand cell = passed;
+  cell.reg = localAddress(locals[parameter]);
+  cell.isAddress = true;
+  Fact &read = append(FactKind::Load);
+  read.type = passed.type;
+  read.where = passed.where;
+  read.operands.push_back(cell);
+  read.resultIsAddress = passed.isAddress = parameter->getType()->isReferenceType();
+  passed.reg = result(read);
+  return passed;
+}
+
+void FunctionLowering::lowerDelegation(const CXXConstructorDecl *constructor, unsigned given) {
+  decl = constructor;
+  function.locals.clear();
+  for (const ParmVarDecl *parameter : constructor->parameters().take_front(given))
+    locals[parameter] =
+        addLocal(Name(parameter->getNameAsString()), parameter->getType(), parameter->getSourceRange());
+  continueIn(newBlock());
+  Fact fact;
+  fact.kind = FactKind::Construct;
+  fact.type = function.className;
+  fact.where = locate(constructor->getLocation());
+  fact.name = function.name;
+  fact.target = unit.declare(constructor).id;
+  Operand object;
+  object.reg = thisAddress();
+  object.isAddress = true;
+  object.type = fact.type;
+  fact.operands.push_back(object);
+  for (const ParmVarDecl *parameter : constructor->parameters().take_front(given))
+    fact.operands.push_back(passedOn(parameter, fact.where));
+  for (const ParmVarDecl *parameter : constructor->parameters().drop_front(given))
+    fact.operands.push_back(operand(parameter->getDefaultArg()));
+  append(FactKind::Construct) = std::move(fact);
+  endFullExpression();
+  finish();
 }
 
 void FunctionLowering::lowerInto(const Expr *expr, Reg address) {
@@ -146,11 +176,8 @@ void FunctionLowering::lowerInto(const Expr *expr, Reg address) {
 Reg FunctionLowering::lowerNew(const CXXNewExpr *expr) {
   for (const Expr *placement : expr->placement_arguments())
     lowerDiscarded(placement);
-  if (expr->isArray()) {
-    if (std::optional<const Expr *> size = expr->getArraySize(); size && *size)
-      lowerDiscarded(*size);
-    return opaque(expr, expr->getType());
-  }
+  if (expr->isArray())
+    return lowerNewArray(expr);
   Name type = unit.types.id(expr->getAllocatedType());
   Location where = locate(expr->getSourceRange());
   Fact &fact = append(FactKind::New);
@@ -160,6 +187,20 @@ Reg FunctionLowering::lowerNew(const CXXNewExpr *expr) {
   if (const Expr *init = expr->getInitializer())
     lowerInto(init, address);
   return address;
+}
+
+Reg FunctionLowering::lowerNewArray(const CXXNewExpr *expr) {
+  std::vector<Operand> operands;
+  if (std::optional<const Expr *> size = expr->getArraySize(); size && *size)
+    operands.push_back(operand(*size));
+  QualType array = context.getIncompleteArrayType(expr->getAllocatedType(), ArraySizeModifier::Normal, 0);
+  Name type = unit.types.id(array);
+  Location where = locate(expr->getSourceRange());
+  Fact &fact = append(FactKind::New);
+  fact.type = type;
+  fact.where = where;
+  fact.operands = std::move(operands);
+  return result(fact);
 }
 
 Reg FunctionLowering::fieldAddress(Reg object, const FieldDecl *field, SourceRange where) {

@@ -22,6 +22,8 @@ public:
   FunctionLowering(UnitBuilder &unit, Function &function);
 
   void lowerFunction(const clang::FunctionDecl *function);
+  /// A companion of `constructor` that takes its first `given` arguments (see delegationMark).
+  void lowerDelegation(const clang::CXXConstructorDecl *constructor, unsigned given);
   void lowerGlobals(const std::vector<const clang::VarDecl *> &variables);
 
 private:
@@ -139,8 +141,10 @@ private:
   void describeConstructor(Fact &fact, const clang::CXXConstructorDecl *constructor);
   bool isPlainCopy(const clang::CXXConstructExpr *expr);
   const clang::Expr *copySource(const clang::CXXConstructExpr *expr) const;
+  Operand passedOn(const clang::ParmVarDecl *parameter, Location where);
   void constructInherited(const clang::CXXInheritedCtorInitExpr *expr, Reg address);
   Reg lowerNew(const clang::CXXNewExpr *expr);
+  Reg lowerNewArray(const clang::CXXNewExpr *expr);
   Reg lowerInitList(const clang::InitListExpr *list);
   Reg lowerParenInit(const clang::CXXParenListInitExpr *list);
   Reg lowerInitializerList(const clang::CXXStdInitializerListExpr *list);

@@ -198,6 +198,30 @@ void UnitBuilder::lower(const FunctionDecl *function) {
     return;
   }
   FunctionLowering(*this, entry).lowerFunction(definition);
+  if (const auto *constructor = dyn_cast<CXXConstructorDecl>(definition))
+    lowerCompanions(constructor);
+}
+
+void UnitBuilder::lowerCompanions(const CXXConstructorDecl *constructor) {
+  const auto missing = constructor->parameters().drop_front(constructor->getMinRequiredArguments());
+  for (const ParmVarDecl *parameter : missing)
+    if (parameter->hasUninstantiatedDefaultArg() || parameter->hasUnparsedDefaultArg() ||
+        !parameter->getDefaultArg() || parameter->getDefaultArg()->containsErrors())
+      return;
+  for (unsigned given = constructor->getMinRequiredArguments(); given < constructor->getNumParams(); ++given) {
+    const Function original = declare(constructor);
+    Function &entry = unit.functions[companion(constructor, given)];
+    entry = original;
+    entry.id = companion(constructor, given);
+    entry.hasBody = false;
+    entry.blocks.clear();
+    entry.paramCount = entry.requiredParams = given;
+    FunctionLowering(*this, entry).lowerDelegation(constructor, given);
+  }
+}
+
+Name UnitBuilder::companion(const CXXConstructorDecl *constructor, unsigned given) {
+  return Name(naming.id(constructor).str() + std::string(delegationMark) + std::to_string(given));
 }
 
 void UnitBuilder::lowerGlobals() {
@@ -226,6 +250,11 @@ void UnitBuilder::declareMembers(const CXXRecordDecl *record) {
       return;
     (constructor ? entry.constructors : entry.methods).push_back(declare(method).id);
   };
+  std::vector<Name> companions;
+  auto addCompanions = [&](const CXXConstructorDecl *constructor) {
+    for (unsigned given = constructor->getMinRequiredArguments(); given < constructor->getNumParams(); ++given)
+      companions.push_back(companion(constructor, given));
+  };
   for (const Decl *member : record->decls()) {
     if (const auto *method = dyn_cast<CXXMethodDecl>(member))
       add(method);
@@ -234,6 +263,10 @@ void UnitBuilder::declareMembers(const CXXRecordDecl *record) {
         if (const auto *method = dyn_cast<CXXMethodDecl>(instance))
           add(method);
   }
+  for (const CXXConstructorDecl *constructor : record->ctors())
+    if (!constructor->isCopyOrMoveConstructor())
+      addCompanions(constructor);
+  entry.constructors.insert(entry.constructors.end(), companions.begin(), companions.end());
 }
 
 void UnitBuilder::lowerRequested() {

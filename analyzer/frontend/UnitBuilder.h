@@ -53,6 +53,9 @@ public:
 
 private:
   void lower(const clang::FunctionDecl *function);
+  /// The companions of a constructor with default arguments (delegationMark in Program.h).
+  void lowerCompanions(const clang::CXXConstructorDecl *constructor);
+  Name companion(const clang::CXXConstructorDecl *constructor, unsigned given);
   void lowerGlobals();
   void declareMembers(const clang::CXXRecordDecl *record);
   bool hasErrorInside(const clang::FunctionDecl *function) const;

@@ -96,7 +96,12 @@ Outcomes forEach(Call &call, const Value &callable) {
   const Apply apply = [&](Call &inRow, Row row, const Argument &element, const Value &) {
     return callValue(inRow, std::move(row), callable, {element});
   };
-  return lastResults(runOver(call, elementsOf(call, where), unknownValue(), apply), unknownValue());
+  Outcomes outcomes =
+      lastResults(runOver(call, elementsOf(call, where), unknownValue(), apply), unknownValue());
+  if (lastPart(call.fact.name.view()) == "find_if") // an iterator stands for its container
+    for (Outcome &outcome : outcomes)
+      outcome.result = addressValue(where);
+  return outcomes;
 }
 
 // The list `target` after `results` were written over it, or added to it.

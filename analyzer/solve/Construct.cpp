@@ -54,6 +54,8 @@ const Function *Machine::selectConstructor(const Type &type, const std::vector<A
       fits = one >= 0;
       score += one;
     }
+    // One that takes exactly as many is a companion, which knows the default arguments.
+    score = 2 * score + (args.size() == candidate->paramCount);
     if (fits && score > bestScore) {
       best = candidate;
       bestScore = score;
@@ -99,6 +101,13 @@ std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row r
       rows.push_back(std::move(outcome.row));
     return rows;
   }
+  if (std::optional<Outcomes> outcomes = constructHolder(call, type, args)) {
+    for (Outcome &outcome : *outcomes) {
+      memory.write(outcome.row, where, outcome.result);
+      rows.push_back(std::move(outcome.row));
+    }
+    return rows;
+  }
   std::vector<Value> values;
   for (const Argument &arg : args)
     values.push_back(arg.value);
@@ -136,10 +145,18 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
       rows.push_back(std::move(outcome.row));
     return rows;
   }
+  const bool isBase = frame.function.isConstructor && where == frame.self && where.valid();
+  if (!isBase)
+    if (std::optional<Outcomes> outcomes = constructHolder(call, fact.type, call.forwardedFrom(0))) {
+      for (Outcome &outcome : *outcomes) {
+        memory.write(outcome.row, where, outcome.result);
+        rows.push_back(std::move(outcome.row));
+      }
+      return rows;
+    }
   std::vector<Value> values;
   for (std::size_t i = 0; i < args.size(); ++i)
     values.push_back(call.arg(i));
-  const bool isBase = frame.function.isConstructor && where == frame.self && where.valid();
   std::optional<Value> made = modelConstructor(call, fact.type, values);
   if (isBase) {
     // The base part of an object: what a torch::nn base owns is added to the record.
@@ -155,6 +172,7 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
   } else {
     memory.write(row, where, types.isProject(fact.type) ? recordValue(fact.type) : unknownValue());
     ++solution.stats.unknownCalls[fact.name.str()];
+    forgetScalars(call);
   }
   rows.push_back(std::move(row));
   return rows;

@@ -168,6 +168,15 @@ Outcomes resize(Call &call) {
   return call.done(unknownValue());
 }
 
+// A list the program itself has put things in.
+bool holdsSomething(const Value &list) {
+  return is(list, ValueKind::List) &&
+         std::any_of(list->summary.begin(), list->summary.end(), [](const Value &element) {
+           return element->address.valid() ||
+                  (is(element, ValueKind::Tensor) && element->placement.kind != PlacementKind::Symbol);
+         });
+}
+
 std::optional<Outcomes> modelList(Call &call, std::string_view method) {
   Machine &machine = call.machine;
   const Address where = call.objectAddress();
@@ -199,6 +208,8 @@ std::optional<Outcomes> modelList(Call &call, std::string_view method) {
   }
   if (isOneOf(method, {"size", "length"}))
     return call.done(scalarValue(call.row.resolve(sizeTerm(list, where))));
+  if (method == "empty" && holdsSomething(list)) // filled by a loop or a module: loops are meant to run
+    return call.done(scalarValue(intTerm(0)));
   if (method == "empty") {
     const Term size = sizeTerm(list, where);
     return call.done(scalarValue(call.row.resolve(applyTerm("==", {size, intTerm(0)}))));
@@ -279,6 +290,9 @@ std::optional<Outcomes> modelContainers(Call &call) {
     return call.done(addressValue(iterator->address.element(
         round ? round : symbolTerm(Name("element at line " + std::to_string(call.fact.where.line))))));
   }
+  if (isOneOf(method, {"operator++", "operator--", "operator+", "operator-", "operator+=", "operator-="}) &&
+      name.find("iterator") != std::string_view::npos && is(call.object(), ValueKind::Address))
+    return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : call.object());
   if (startsWith(name, "torch::ExpandingArray"))
     return call.done(unknownValue());
   return std::nullopt;
@@ -364,6 +378,10 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
                                             : unknownValue();
   case TypeClass::Function:
     return args.empty() ? nullValue() : args[0];
+  case TypeClass::Record:
+    if (type.view() == "at::indexing::Slice")
+      return recordValue(type);
+    return std::nullopt;
   default:
     return std::nullopt;
   }

@@ -9,6 +9,9 @@
 namespace devicetidy {
 namespace {
 
+Term availableTerm() { return symbolTerm("a CUDA device is available"); }
+Term countTerm() { return symbolTerm("number of CUDA devices"); }
+
 const Name guardField("@device before");
 
 // c10::Device(type[, index]) or a device string; `indexText` is how the index is written.
@@ -18,8 +21,18 @@ Value makeDevice(Call &call, const std::vector<Value> &args, Name indexText) {
     return deviceValue(Placement::cpu());
   const Value &first = args[0];
   std::optional<Placement> device = deviceOf(machine, call.row, first);
+  if (!device && is(first, ValueKind::Unknown)) {
+    // A name nobody knows (a command line, a configuration) chooses the device.
+    const std::size_t named = call.fact.kind == FactKind::Construct ? 1 : 0;
+    const bool isName =
+        call.fact.operands.size() > named &&
+        machine.types.classOf(call.fact.operands[named].type) == TypeClass::String;
+    return isName ? deviceValue(Placement::symbol(SymbolRole::DeviceChoice, machine.freshScalar(call),
+                                                  "a device chosen at run time"))
+                  : unknownValue();
+  }
   if (!device)
-    return is(first, ValueKind::Unknown) ? unknownValue() : deviceValue(Placement::unknown());
+    return deviceValue(Placement::unknown());
   if (device->kind == PlacementKind::Cuda && args.size() > 1) {
     const Value &index = args[1];
     if (is(index, ValueKind::Scalar)) {
@@ -288,9 +301,9 @@ std::optional<Outcomes> modelDevices(Call &call) {
     return call.done(optionsValue(nullptr));
   }
   if (api.role == "is_available")
-    return call.done(scalarValue(call.row.resolve(symbolTerm("a CUDA device is available"))));
+    return call.done(scalarValue(call.row.resolve(availableTerm())));
   if (api.role == "device_count")
-    return call.done(scalarValue(call.row.resolve(symbolTerm("number of CUDA devices"))));
+    return call.done(scalarValue(call.row.resolve(countTerm())));
   // The rank: a device index made from it differs from process to process.
   if ((name == "getenv" || name == "std::getenv" || name == "secure_getenv") &&
       is(call.operand(0), ValueKind::Scalar))
@@ -321,6 +334,14 @@ std::optional<Outcomes> modelDevices(Call &call) {
 }
 
 // Constructors of devices, options and guards; `args` are values.
+bool Machine::isAbsent(const Row &row, const Placement &placement) {
+  if (placement.kind != PlacementKind::Cuda)
+    return false;
+  const Term some = applyTerm(">", {countTerm(), intTerm(0)});
+  return constantOf(row.resolve(availableTerm())) == 0 || constantOf(row.resolve(countTerm())) == 0 ||
+         constantOf(row.resolve(some)) == 0;
+}
+
 std::optional<Value> constructDevice(Call &call, Name type, const std::vector<Value> &args) {
   switch (call.machine.types.classOf(type)) {
   case TypeClass::Device:

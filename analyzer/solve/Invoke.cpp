@@ -18,6 +18,13 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
 
 std::uint64_t idHash(Name id) { return std::hash<std::string_view>()(id.view()); }
 
+// A symbol that gets a new meaning: what was known of it is of the old one.
+void forgetKnown(Row &row, Term symbol) {
+  row.known.erase(std::remove_if(row.known.begin(), row.known.end(),
+                                 [&](const auto &entry) { return contains(entry.first, symbol); }),
+                  row.known.end());
+}
+
 } // namespace
 
 Row Machine::restrict(const Row &row, const std::vector<Value> &inputs) const {
@@ -293,9 +300,7 @@ Term Machine::freshScalar(const Call &call) const {
     parts.push_back(applyTerm("once", {intTerm(call.fact.where.line), intTerm(call.fact.where.column)}));
   Term term = applyTerm("call", std::move(parts));
   if (!stable)
-    call.row.known.erase(std::remove_if(call.row.known.begin(), call.row.known.end(),
-                                        [&](const auto &entry) { return contains(entry.first, term); }),
-                         call.row.known.end());
+    forgetKnown(call.row, term);
   return term;
 }
 
@@ -340,7 +345,31 @@ Outcomes Machine::callLibrary(Call &call) {
     if (std::optional<Outcomes> outcomes = model(call))
       return std::move(*outcomes);
   ++solution.stats.unknownCalls[call.fact.name.str()];
+  forgetScalars(call);
   return call.done(unknownResult(call));
+}
+
+// What nobody models may write through the addresses it gets (`stream >> n`, scanf, sort). Tensors stay: a
+// function that replaces one is rare, and one that only looks at it is not.
+void Machine::forgetScalars(Call &call) {
+  for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
+    const Address where = call.addressOf(i);
+    if (!where.valid())
+      continue;
+    const Value value = memory.read(call.row, where);
+    const bool isNumbers = is(value, ValueKind::List) && !isSummary(value) &&
+                           std::all_of(value->elements.begin(), value->elements.end(),
+                                       [](const Value &element) { return is(element, ValueKind::Scalar); });
+    const Term written = applyTerm(
+        "written", {intTerm(call.fact.where.line), intTerm(call.fact.where.column), intTerm(std::int64_t(i))});
+    if (is(value, ValueKind::Scalar))
+      memory.write(call.row, where, scalarValue(written));
+    else if (isNumbers)
+      memory.write(call.row, where, summaryList(value->type, {scalarValue(written)}));
+    else
+      continue;
+    forgetKnown(call.row, written);
+  }
 }
 
 std::vector<Row> Machine::stepCall(Frame &frame, const Fact &fact, Row row) {

@@ -114,6 +114,8 @@ public:
   /// Constructs an object of `type` at `where` with `args` as make_shared, emplace or a module holder would.
   std::vector<Row> construct(const Frame &caller, const Fact &fact, Row row, Name type, const Address &where,
                              const std::vector<Argument> &args);
+  /// An array of `type` with `count` elements as their default constructor leaves them.
+  Value defaultArray(const Row &row, Name type, const Value &count) const;
   /// A fresh heap object of `type`.
   Address allocate(Row &row, const Frame &frame, const Fact &fact, Name type);
 
@@ -141,6 +143,8 @@ public:
 
   /// Puts the row's current device in for `kCUDA` without an index.
   Placement concrete(const Row &row, Placement placement) const;
+  /// The row knows that no such device is there: putting a tensor on it throws, and no two devices meet.
+  static bool isAbsent(const Row &row, const Placement &placement);
   Term freshScalar(const Call &call) const;
   Value unknownResult(const Call &call);
   History note(History before, StepKind kind, Location where, std::string subject, std::string device) const;
@@ -183,6 +187,7 @@ private:
                           const std::vector<const Function *> &candidates, const std::vector<Value> &args);
   /// What the fields of a record hold is no longer known.
   void forgetFields(Row &row, const Address &object) const;
+  void forgetScalars(Call &call);
   void havoc(Row &row, const Function &callee, const Address &self, const std::vector<Value> &args);
   const Function *selectConstructor(const Type &type, const std::vector<Argument> &args) const;
   Value defaultObject(Name type) const;
@@ -218,6 +223,10 @@ std::optional<Value> constructDevice(Call &call, Name type, const std::vector<Va
 std::optional<Value> constructModule(Call &call, Name type, const std::vector<Value> &args);
 std::optional<Value> constructPointer(Call &call, Name type, const std::vector<Value> &args);
 std::optional<Value> constructContainer(Call &call, Name type, const std::vector<Value> &args);
+
+/// A module holder of `type` made of `args`, one row per way through its module's constructor; nothing when
+/// `type` is no holder.
+std::optional<Outcomes> constructHolder(Call &call, Name type, const std::vector<Argument> &args);
 
 /// Runs forward() of the module at `module`; `name` is how the user calls it.
 /// `owner` is the story of the handle it is called through.

@@ -246,8 +246,8 @@ Value Memory::replaceElement(const Value &list, Term index,
       return makeValue(std::move(data));
     }
     // An unknown index of a list of known length: any element may have changed.
-    for (Value &slot : data.elements)
-      slot = joinValues(slot, change(slot), index);
+    for (Value &slot : data.elements) // one that holds nothing yet is being filled
+      slot = is(slot, ValueKind::Null) ? change(slot) : joinValues(slot, change(slot), index);
     return makeValue(std::move(data));
   }
   Term bound = elementIndex();
@@ -257,7 +257,7 @@ Value Memory::replaceElement(const Value &list, Term index,
     Value at = rewriteTerms(alternative, [&](Term term) { return substitute(term, bound, index); });
     Value changed = change(at);
     next.push_back(rewriteTerms(changed, [&](Term term) { return substitute(term, index, bound); }));
-    if (!everyElement)
+    if (!everyElement && !is(alternative, ValueKind::Null)) // what holds nothing yet is being filled
       next.push_back(alternative);
   }
   return summaryList(data.type, std::move(next));

@@ -26,6 +26,8 @@ std::optional<Outcomes> moveCall(Call &call) {
   }
   if (target && self.valid()) {
     Placement placement = call.machine.concrete(call.row, *target);
+    if (Machine::isAbsent(call.row, placement))
+      return Outcomes();
     moveModule(call.machine, call.row, self, placement,
                call.machine.note(nullptr, StepKind::ModuleMoved, call.fact.where,
                                  call.fact.operands[0].text.str(), placement.describe()));
@@ -223,6 +225,23 @@ Outcomes runScript(Call &call) {
   return call.done(tensorValue(placement, someRank, machine.memory.historyOf(call.row, uses[0].tensor)));
 }
 
+// A deep copy: the modules below are copied too, the tensors stay where they are.
+Address copyModule(Call &call, const Address &module, std::map<RootId, Address> &copies) {
+  auto known = copies.find(module.root);
+  if (known != copies.end())
+    return {known->second.root, module.path};
+  const Value record = call.machine.memory.read(call.row, module);
+  if (!is(record, ValueKind::Record) || module.path)
+    return module;
+  const Address copy = call.machine.allocate(call.row, call.frame, call.fact, record->type);
+  copies[module.root] = copy;
+  const Value copied = rewriteAddresses(record, [&](const Address &inner) {
+    return inner.root == module.root ? Address{copy.root, inner.path} : copyModule(call, inner, copies);
+  });
+  call.machine.memory.write(call.row, copy, copied);
+  return copy;
+}
+
 std::optional<Outcomes> modelModuleMethod(Call &call, std::string_view method) {
   if (method == "to" || method == "cuda" || method == "cpu")
     return moveCall(call);
@@ -234,6 +253,15 @@ std::optional<Outcomes> modelModuleMethod(Call &call, std::string_view method) {
     return parameterList(call, false);
   if (method == "named_parameters" || method == "named_buffers")
     return parameterList(call, true);
+  if (method == "clone" && call.objectAddress().valid()) {
+    std::map<RootId, Address> copies;
+    const Address copy = copyModule(call, call.objectAddress(), copies);
+    if (call.argCount() && is(call.arg(0), ValueKind::Device))
+      moveModule(call.machine, call.row, copy, call.machine.concrete(call.row, call.arg(0)->placement),
+                 call.machine.note(nullptr, StepKind::ModuleMoved, call.fact.where, "the clone",
+                                   call.arg(0)->placement.describe()));
+    return call.done(addressValue(copy));
+  }
   if (method == "as" || method == "shared_from_this")
     return call.done(registerOf(call.row, call.fact.operands[0].reg));
   if (method == "forward" || method == "forward_with_packed_input" || method == "operator()") {
@@ -276,36 +304,32 @@ std::optional<Outcomes> modelModules(Call &call) {
   return modelModuleMethod(call, method);
 }
 
-// Constructors of holders, torch's own modules and AnyModule; `args` are values.
+// A holder makes its module as that module's constructor does, on each way through it.
+std::optional<Outcomes> constructHolder(Call &call, Name type, const std::vector<Argument> &args) {
+  Machine &machine = call.machine;
+  const Name impl = machine.types.inner(type);
+  if (machine.types.classOf(type) != TypeClass::Holder || impl.empty())
+    return std::nullopt;
+  if (args.size() == 1 && (is(args[0].value, ValueKind::Null) || is(args[0].value, ValueKind::Address)))
+    return call.done(args[0].value);
+  Address where = machine.allocate(call.row, call.frame, call.fact, impl);
+  // Holders of containers take modules, and keep them.
+  if (isOneOf(machine.types.builtinModule(impl), {"Sequential", "ModuleList", "ModuleDict"})) {
+    machine.memory.write(call.row, where, recordValue(impl));
+    for (const Argument &arg : args)
+      appendChildren(call, where, arg);
+    return call.done(addressValue(where));
+  }
+  Outcomes outcomes;
+  for (Row &row : machine.construct(call.frame, call.fact, call.row, impl, where, args))
+    outcomes.push_back({std::move(row), addressValue(where)});
+  return outcomes;
+}
+
+// Constructors of torch's own modules and AnyModule; `args` are values.
 std::optional<Value> constructModule(Call &call, Name type, const std::vector<Value> &args) {
   Machine &machine = call.machine;
   switch (machine.types.classOf(type)) {
-  case TypeClass::Holder: {
-    if (args.size() == 1 && (is(args[0], ValueKind::Null) || is(args[0], ValueKind::Address)))
-      return args[0];
-    const Name impl = machine.types.inner(type);
-    if (impl.empty())
-      return std::nullopt;
-    Address where = machine.allocate(call.row, call.frame, call.fact, impl);
-    std::vector<Argument> forwarded;
-    for (std::size_t i = 0; i < args.size(); ++i)
-      forwarded.push_back({args[i], call.argCount() == args.size() ? call.forwarded(i).address : Address()});
-    // Holders of containers take modules, and keep them.
-    const std::string kind = machine.types.builtinModule(impl);
-    if (isOneOf(kind, {"Sequential", "ModuleList", "ModuleDict"})) {
-      machine.memory.write(call.row, where, recordValue(impl));
-      for (const Argument &arg : forwarded)
-        appendChildren(call, where, arg);
-      return addressValue(where);
-    }
-    std::vector<Row> rows = machine.construct(call.frame, call.fact, call.row, impl, where, forwarded);
-    if (rows.empty())
-      return unknownValue();
-    if (rows.size() > 1)
-      mergeRows(rows, 1, 1, symbolTerm("constructed"));
-    call.row = std::move(rows.front());
-    return addressValue(where);
-  }
   case TypeClass::AnyModule:
     for (std::size_t i = 0; i < args.size(); ++i) {
       Address child = childModule(call, {args[i], {}});

@@ -1,7 +1,8 @@
-//===- Pointers.cpp - smart pointers and strings ---------===//
+//===- Pointers.cpp - smart pointers, comparisons ---------===//
 #include "analyzer/solve/Callables.h"
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Registers.h"
+#include "analyzer/solve/Strings.h"
 #include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
@@ -30,8 +31,8 @@ std::optional<Outcomes> modelPointer(Call &call, std::string_view method) {
     call.machine.memory.write(call.row, call.objectAddress(), call.argCount() ? call.arg(0) : nullValue());
     return call.done(unknownValue());
   }
-  if (method == "operator[]" && is(held, ValueKind::Address))
-    return call.done(unknownValue());
+  if (method == "operator[]" && is(held, ValueKind::Address) && is(call.arg(0), ValueKind::Scalar))
+    return call.done(addressValue(held->address.element(call.row.resolve(call.arg(0)->term))));
   return std::nullopt;
 }
 
@@ -42,50 +43,15 @@ Outcomes makeObject(Call &call) {
   if (Name pointee = call.machine.types.inner(call.resultType()); !pointee.empty())
     type = pointee;
   Address where = call.machine.allocate(call.row, call.frame, call.fact, type);
+  const Type *made = call.machine.program.type(type);
+  if (made && made->kind == TypeKind::Array) {
+    call.machine.memory.write(call.row, where, call.machine.defaultArray(call.row, type, call.arg(0)));
+    return call.done(addressValue(where));
+  }
   Outcomes outcomes;
   for (Row &row : call.machine.construct(call.frame, call.fact, call.row, type, where, call.forwardedFrom(0)))
     outcomes.push_back({std::move(row), addressValue(where)});
   return outcomes;
-}
-
-std::optional<Outcomes> modelString(Call &call, std::string_view method) {
-  Value text = call.object();
-  std::optional<Name> known =
-      is(text, ValueKind::Scalar) ? textOf(call.row.resolve(text->term)) : std::nullopt;
-  if (isOneOf(method, {"c_str", "data", "str", "operator basic_string_view"}))
-    return call.done(text);
-  if (method == "operator=") {
-    call.machine.memory.write(call.row, call.objectAddress(), call.arg(0));
-    return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : call.arg(0));
-  }
-  if (isOneOf(method, {"operator+=", "append", "push_back", "assign"})) {
-    call.machine.memory.write(call.row, call.objectAddress(), scalarValue(call.machine.freshScalar(call)));
-    return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : unknownValue());
-  }
-  if (method == "empty" && known)
-    return call.done(scalarValue(intTerm(known->empty())));
-  if (isOneOf(method, {"compare"}) && is(call.arg(0), ValueKind::Scalar) && is(text, ValueKind::Scalar))
-    return call.done(
-        scalarValue(notTerm(call.row.resolve(applyTerm("==", {text->term, call.arg(0)->term})))));
-  return std::nullopt;
-}
-
-// "cuda:" + std::to_string(i) names a device.
-std::optional<Outcomes> concatenate(Call &call) {
-  Value a = call.operand(0), b = call.operand(1);
-  if (!is(a, ValueKind::Scalar) || !is(b, ValueKind::Scalar))
-    return std::nullopt;
-  std::optional<Name> left = textOf(call.row.resolve(a->term)), right = textOf(call.row.resolve(b->term));
-  if (left && right)
-    return call.done(scalarValue(textTerm(Name(left->str() + right->str()))));
-  static const Name toString("to_string");
-  Term number = call.row.resolve(b->term);
-  if (left && left->str() == "cuda:" && number->kind == TermKind::Apply && number->name == toString) {
-    Placement placement = Placement::cuda(number->args[0]);
-    placement.text = call.fact.operands[1].text;
-    return call.done(deviceValue(placement));
-  }
-  return call.done(scalarValue(applyTerm("concat", {a->term, b->term})));
 }
 
 std::optional<Outcomes> modelFreePointer(Call &call, std::string_view name) {
@@ -94,14 +60,8 @@ std::optional<Outcomes> modelFreePointer(Call &call, std::string_view name) {
   if (isOneOf(name, {"std::dynamic_pointer_cast", "std::static_pointer_cast", "std::const_pointer_cast",
                      "std::reinterpret_pointer_cast"}))
     return call.done(call.operand(0));
-  if (name == "std::to_string" && is(call.operand(0), ValueKind::Scalar)) {
-    Term number = call.row.resolve(call.operand(0)->term);
-    if (auto constant = constantOf(number))
-      return call.done(scalarValue(textTerm(std::to_string(*constant))));
-    return call.done(scalarValue(applyTerm("to_string", {number})));
-  }
-  if (name == "std::operator+" && call.argCount() == 2)
-    return concatenate(call);
+  if (std::optional<Outcomes> outcomes = modelStringFunction(call, name))
+    return outcomes;
   if (isOneOf(name, {"std::operator==", "std::operator!=", "c10::operator==", "c10::operator!="}) &&
       call.argCount() == 2) {
     Value a = call.operand(0), b = call.operand(1);

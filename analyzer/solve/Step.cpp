@@ -146,6 +146,15 @@ Value Machine::defaultObject(Name type) const {
   }
 }
 
+Value Machine::defaultArray(const Row &row, Name type, const Value &count) const {
+  constexpr std::int64_t maxKnownElements = 16;
+  const Value element = defaultObject(types.inner(type));
+  const auto number = is(count, ValueKind::Scalar) ? constantOf(row.resolve(count->term)) : std::nullopt;
+  if (number && *number >= 0 && *number <= maxKnownElements)
+    return listValue(type, std::vector<Value>(static_cast<std::size_t>(*number), element));
+  return summaryList(type, {element});
+}
+
 Address Machine::allocate(Row &row, const Frame &frame, const Fact &fact, Name type) {
   const Term site = applyTerm("site", {textTerm(frame.function.id), intTerm(fact.where.line),
                                        intTerm(fact.where.column), textTerm(type)});
@@ -240,9 +249,13 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     return stepCall(frame, fact, std::move(row));
   case FactKind::Construct:
     return stepConstruct(frame, fact, std::move(row));
-  case FactKind::New:
-    setRegister(row, fact.result, addressValue(allocate(row, frame, fact, fact.type)));
+  case FactKind::New: {
+    const Address where = allocate(row, frame, fact, fact.type);
+    if (!fact.operands.empty())
+      memory.write(row, where, defaultArray(row, fact.type, registerOf(row, fact.operands[0].reg)));
+    setRegister(row, fact.result, addressValue(where));
     return one(std::move(row));
+  }
   case FactKind::Closure: {
     std::map<Name, Value> captures;
     for (std::size_t i = 0; i < fact.operands.size() && i < fact.captures.size(); ++i)

@@ -1,9 +1,11 @@
 //===- Tensors.cpp - at::Tensor methods, ATen operators, factories ----===//
-#include "analyzer/solve/Callables.h"
 #include "analyzer/solve/Tensors.h"
+
+#include "analyzer/solve/Callables.h"
 #include "analyzer/solve/Devices.h"
-#include "analyzer/solve/Registers.h"
 #include "analyzer/solve/NameParts.h"
+#include "analyzer/solve/Ranks.h"
+#include "analyzer/solve/Registers.h"
 
 #include <algorithm>
 
@@ -18,141 +20,6 @@ using models::Rule;
 // Text of the receiver for a witness step; a chain of calls is no name.
 std::string receiverText(const Call &call) {
   return call.fact.operands.empty() ? std::string() : call.fact.operands[0].text.str();
-}
-
-// Number of dimensions a size argument gives: an empty list is a scalar.
-int rankOfSizes(const Call &call) {
-  for (const Operand &operand : call.fact.operands) {
-    const TypeClass type = call.machine.types.classOf(operand.type);
-    if (type != TypeClass::List && type != TypeClass::Wrapper)
-      continue;
-    Value value = registerOf(call.row, operand.reg);
-    if (operand.isAddress && is(value, ValueKind::Address))
-      value = call.machine.memory.read(call.row, value->address);
-    if (is(value, ValueKind::List) && !isSummary(value))
-      return static_cast<int>(value->elements.size());
-    return someRank;
-  }
-  return someRank;
-}
-
-// Number of elements a literal size argument asks for, -1 when it is not known.
-std::int64_t countOfSizes(const Call &call) {
-  for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
-    Value value = call.operand(i);
-    if (!is(value, ValueKind::List) || isSummary(value))
-      continue;
-    std::int64_t count = 1;
-    for (const Value &size : value->elements) {
-      auto number = is(size, ValueKind::Scalar) ? constantOf(call.row.resolve(size->term)) : std::nullopt;
-      if (!number || *number < 0 || *number > 1000000)
-        return -1;
-      count *= *number;
-    }
-    return count;
-  }
-  return -1;
-}
-
-// Does the call name dimensions? sum(1), max(0), mean({1, 2}) do, sum(), sum(kFloat), norm(2.0), std(false)
-// do not.
-bool namesDimension(const Call &call) {
-  for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
-    Value value = call.operand(i);
-    if (is(value, ValueKind::Null) || is(value, ValueKind::Tensor))
-      continue;
-    const std::string &type = call.fact.operands[i].type.str();
-    if (type.find("ArrayRef") != std::string::npos || type.find("initializer_list") != std::string::npos ||
-        type == "long" || type == "int" || type == "long long" || type == "c10::SymInt" ||
-        type.find("vector") != std::string::npos || type.find("optional<long>") != std::string::npos)
-      return true;
-  }
-  return false;
-}
-
-// keepdim = true
-bool keepsDimensions(const Call &call) {
-  for (std::size_t i = 0; i < call.fact.operands.size(); ++i)
-    if (call.fact.operands[i].type == Name("bool"))
-      if (Value value = call.operand(i); is(value, ValueKind::Scalar) && constantOf(value->term) == 1)
-        return true;
-  return false;
-}
-
-// Operations that give a tensor of as many or more dimensions, or of at least one.
-bool keepsShape(std::string_view op) {
-  static const std::set<std::string_view> names = {
-      "expand",        "expand_as", "transpose",   "permute", "t",       "view_as",  "reshape_as",
-      "narrow",        "slice",     "repeat",      "flatten", "movedim", "swapaxes", "tril",
-      "triu",          "flip",      "roll",        "unfold",  "cumsum",  "sort",     "repeat_interleave",
-      "masked_select", "nonzero",   "embedding",   "conv1d",  "conv2d",  "linear",   "index_select",
-      "gather",        "softmax",   "log_softmax", "one_hot", "pad"};
-  return names.count(op) != 0;
-}
-
-int commonRank(const std::vector<TensorUse> &uses) {
-  int rank = 0;
-  for (const TensorUse &use : uses) {
-    const int own = use.tensor->rank;
-    if (own == someRank || rank == someRank)
-      rank = own > 0 ? own : rank > 0 ? rank : someRank;
-    else if (own == unknownRank || rank == unknownRank)
-      rank = std::max(own, rank) > 0 ? std::max(own, rank) : unknownRank;
-    else
-      rank = std::max(rank, own);
-  }
-  return rank;
-}
-
-bool reductionIsNone(const Call &call) {
-  // at::Reduction::None is 0; it is the one integer that is no size or index of a loss.
-  for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
-    Value value = call.operand(i);
-    if (is(value, ValueKind::Scalar) && call.fact.operands[i].type == Name("long"))
-      return constantOf(value->term) == 0;
-  }
-  return false;
-}
-
-int resultRank(const Call &call, const Op &op, const std::vector<TensorUse> &uses) {
-  const int self = uses.empty() ? unknownRank : uses[0].tensor->rank;
-  switch (op.rank0) {
-  case Rank0::Yes:
-    return 0;
-  case Rank0::No:
-    if (op.name == "cat" || op.name == "concat" || op.name == "Linear" || op.name == "Dropout")
-      return self > 0                                                             ? self
-             : op.name == "Linear" && uses.size() > 1 && uses[1].tensor->rank > 0 ? uses[1].tensor->rank
-                                                                                  : someRank;
-    if (op.name == "stack")
-      return self >= 0 ? self + 1 : someRank;
-    return someRank;
-  case Rank0::Keep:
-    return self;
-  case Rank0::Common:
-    return commonRank(uses);
-  case Rank0::Reduce:
-    if (uses.size() > 1)
-      return commonRank(uses);
-    if (!namesDimension(call))
-      return 0;
-    return keepsDimensions(call) ? self : self > 1 ? self - 1 : unknownRank;
-  case Rank0::Loss:
-    return reductionIsNone(call) ? someRank : 0;
-  case Rank0::Size:
-    return rankOfSizes(call);
-  case Rank0::Unknown:
-    break;
-  }
-  if ((op.name == "select" || op.name == "operator[]") && self > 0)
-    return self - 1;
-  if (op.name == "unsqueeze" || op.name == "unsqueeze_")
-    return self >= 0 ? self + 1 : someRank;
-  if (op.name == "view" || op.name == "reshape")
-    return rankOfSizes(call);
-  if (keepsShape(op.name) && self != 0 && self != unknownRank)
-    return self > 0 ? self : someRank;
-  return unknownRank;
 }
 
 Value selfValue(Call &call) {
@@ -188,6 +55,8 @@ Outcomes move(Call &call, const std::optional<Placement> &target) {
                                  machine.memory.historyOf(call.row, self), count));
   }
   Placement placement = machine.concrete(call.row, *target);
+  if (Machine::isAbsent(call.row, placement))
+    return {};
   // A move that is thrown away is told of at the move: what the tensor meets later is its consequence.
   if (call.fact.isDiscarded && call.fact.hasObject && self->kind == ValueKind::Tensor &&
       !self->address.valid())
@@ -240,6 +109,8 @@ Outcomes factory(Call &call, const Op &op) {
       placement = machine.concrete(call.row, (*options)->placement);
     device = placement.describe();
   }
+  if (Machine::isAbsent(call.row, placement))
+    return {};
   history = machine.note(nullptr, StepKind::Created, call.fact.where, call.fact.name.str(), device);
   if (machine.types.classOf(call.resultType()) == TypeClass::Tensor)
     return call.done(
@@ -293,7 +164,7 @@ Outcomes indexed(Call &call, const Op &op, const std::vector<TensorUse> &uses,
   if (bound.size() > 1)
     call.machine.requireSame(call, bound, requirement);
   const Value &self = uses.front().tensor;
-  const int rank = uses.size() > 1 ? someRank : resultRank(call, op, uses);
+  const int rank = resultRank(call, op, uses);
   return finish(call, op, call.machine.memory.placementOf(call.row, self), rank,
                 call.machine.memory.historyOf(call.row, self));
 }

@@ -10,7 +10,7 @@ namespace devicetidy {
 
 std::optional<Outcomes> modelOptional(Call &call, std::string_view method) {
   Value held = call.object();
-  if (isOneOf(method, {"value", "operator*", "get", "toTensor", "toTensorRef", "operator->"}))
+  if (isOneOf(method, {"value", "operator*", "get", "toTensor", "toTensorRef", "operator->", "data"}))
     return call.done(call.fact.resultIsAddress || method == "operator->" ? addressValue(call.objectAddress())
                                                                          : held);
   if (method == "value_or")
@@ -31,6 +31,12 @@ std::optional<Outcomes> modelOptional(Call &call, std::string_view method) {
   if (method == "reset") {
     call.machine.memory.write(call.row, call.objectAddress(), nullValue());
     return call.done(unknownValue());
+  }
+  if (is(held, ValueKind::Tensor) && isOneOf(method, {"to", "cuda", "cpu", "pin_memory"})) {
+    Fact fact = call.fact; // a PackedSequence moves as the tensor it stands for
+    fact.name = Name("at::Tensor::" + std::string(method));
+    Call moved{call.machine, call.frame, call.row, fact, call.first};
+    return call.machine.callLibrary(moved);
   }
   if (isOneOf(method, {"toTuple", "toTensorVector", "toTensorList", "toList", "elements", "toTupleRef"}))
     return call.done(held);

@@ -18,7 +18,7 @@ constexpr int kOldestLlvm = 14;
 bool inPath(const std::string &program) {
   const char *path = std::getenv("PATH");
   for (const std::string &folder : split(path ? path : "/usr/bin:/bin", ':'))
-    if (access((folder + "/" + program).c_str(), X_OK) == 0)
+    if (access(fmt::format("{}/{}", folder, program).c_str(), X_OK) == 0)
       return true;
   return false;
 }

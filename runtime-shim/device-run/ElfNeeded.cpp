@@ -100,16 +100,17 @@ std::vector<Library> librariesOf(const std::string &program, const ElfFile &elf)
   std::vector<Library> libraries;
   if (elf.interpreter.empty())
     return libraries;
-  // "name => path (address)" or "name => not found".
+  // "name => path (address)", "name => not found", or "path (address)" where a path was linked with.
   for (const std::string &line : split(outputOf({elf.interpreter, "--list", program}), '\n')) {
     std::string_view text = trimmed(line);
     std::size_t arrow = text.find(" => ");
-    if (arrow == std::string_view::npos)
-      continue;
-    std::string_view target = text.substr(arrow + 4);
+    std::string_view target = arrow == std::string_view::npos ? text : text.substr(arrow + 4);
     std::size_t address = target.rfind(" (0x");
-    libraries.push_back({std::string(text.substr(0, arrow)),
-                         target == "not found" ? "" : std::string(target.substr(0, address))});
+    std::string path = address == std::string_view::npos ? "" : std::string(target.substr(0, address));
+    if (arrow == std::string_view::npos && path.empty())
+      continue;
+    std::string name(arrow == std::string_view::npos ? std::string_view(path) : text.substr(0, arrow));
+    libraries.push_back({name.substr(name.rfind('/') + 1), path});
   }
   return libraries;
 }

@@ -18,7 +18,7 @@ std::vector<std::string> toStrings(const Environment &environment) {
   std::vector<std::string> strings;
   strings.reserve(environment.size());
   for (const auto &[name, value] : environment)
-    strings.push_back(name + "=" + value);
+    strings.emplace_back(name).append("=").append(value);
   return strings;
 }
 

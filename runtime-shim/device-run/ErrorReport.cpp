@@ -135,8 +135,10 @@ std::string explainError(const ErrorRecord &error, FrameResolver &resolver) {
   text += describeFix(error, failing, resolver);
   if (!failing && resolver.missedTool())
     text += "  install binutils (addr2line) or LLVM to see source lines\n";
-  else if (!failing)
+  else if (!failing && resolver.missedLines())
     text += "  compile the program with -g to see source lines\n";
+  else if (!failing)
+    text += "  no line of the program is on that stack: the backward pass runs in threads of its own\n";
   return text;
 }
 

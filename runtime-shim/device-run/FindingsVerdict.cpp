@@ -21,6 +21,8 @@ bool sameFile(const std::string &ofFinding, const std::string &ofFrame) {
   fs::path finding(ofFinding), frame = fs::path(ofFrame).lexically_normal();
   if (finding == frame)
     return true;
+  if (finding.filename() != frame.filename())
+    return false;
   std::error_code error;
   if (finding.is_absolute() && frame.is_absolute())
     return fs::equivalent(finding, frame, error) && !error; // a symbolic link on the way

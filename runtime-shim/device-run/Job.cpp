@@ -180,6 +180,7 @@ AttemptResult Job::runAttempt(int attempt) {
   if (!plan.scratch.empty())
     fs::create_directories(recordsOf(attempt));
   std::vector<RankPlan> ranks;
+  ranks.reserve(static_cast<std::size_t>(plan.localRanks));
   for (int localRank = 0; localRank < plan.localRanks; ++localRank)
     ranks.push_back(rankPlan(identity(localRank), where, attempt));
   return Supervisor(out, err, signals, block).run(ranks, deadline);

@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -70,8 +72,8 @@ Made madeOf(const json &argument) {
 }
 
 ErrorArgument argumentOf(const json &argument) {
-  return {static_cast<int>(numberOf(argument, "index")),
-          static_cast<int>(numberOf(argument, "element", -1)),
+  return {integerOf(argument, "index"),
+          integerOf(argument, "element", -1),
           textOf(argument, "name"),
           textOf(argument, "device"),
           shapeOf(argument),
@@ -88,6 +90,18 @@ std::string textOf(const json &object, const char *member) {
 double numberOf(const json &object, const char *member, double fallback) {
   auto found = object.find(member);
   return found != object.end() && found->is_number() ? found->get<double>() : fallback;
+}
+
+int integerOf(const json &object, const char *member, int fallback) {
+  double value = numberOf(object, member, fallback);
+  constexpr double most = std::numeric_limits<int>::max();
+  return std::isfinite(value) ? static_cast<int>(std::clamp(value, -most, most)) : fallback;
+}
+
+std::uint64_t countOf(const json &object, const char *member) {
+  constexpr double most = 9.0e18;
+  double value = numberOf(object, member);
+  return std::isfinite(value) ? static_cast<std::uint64_t>(std::clamp(value, 0.0, most)) : 0;
 }
 
 std::vector<std::string> textsOf(const json &object, const char *member) {

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -57,6 +58,9 @@ std::vector<std::string> readReached(const std::string &folder);
 /// Members of a JSON object, with a fallback when they are missing or of another type.
 std::string textOf(const nlohmann::json &object, const char *member);
 double numberOf(const nlohmann::json &object, const char *member, double fallback = 0);
+/// The same, cut to what fits.
+int integerOf(const nlohmann::json &object, const char *member, int fallback = 0);
+std::uint64_t countOf(const nlohmann::json &object, const char *member);
 std::vector<std::string> textsOf(const nlohmann::json &object, const char *member);
 
 } // namespace devicerun

@@ -72,7 +72,7 @@ std::string resolvedPath(const Json &artifact, const Json &bases) {
   std::set<std::string> seen;
   while (!path.empty() && path.front() != '/' && !base.empty() && seen.insert(base).second) {
     const Json &entry = member(bases, base.c_str());
-    path = pathOf(text(member(entry, "uri"))) + path;
+    path.insert(0, pathOf(text(member(entry, "uri"))));
     base = text(member(entry, "uriBaseId"));
   }
   return fs::path(path).lexically_normal();

@@ -100,7 +100,7 @@ public:
   }
 
 private:
-  static long threadOf(const json &record) { return static_cast<long>(numberOf(record, "tid")); }
+  static long threadOf(const json &record) { return static_cast<long>(countOf(record, "tid")); }
 
   void write(const RecordSource &source, const json &record) {
     std::string kind = textOf(record, "kind");
@@ -129,14 +129,14 @@ private:
     json event = complete(source, record, textOf(record, "op"), "operator", track);
     if (std::string site = siteOf(record, resolver); !site.empty())
       event["args"]["at"] = site;
-    if (double stream = numberOf(record, "stream"); stream != 0)
+    if (int stream = integerOf(record, "stream"); stream != 0)
       event["args"]["stream"] = stream;
     emit(event);
   }
 
   void writeCopy(const RecordSource &source, const json &record) {
     std::string from = textOf(record, "from"), to = textOf(record, "to");
-    auto bytes = static_cast<std::uint64_t>(std::max(0.0, numberOf(record, "bytes")));
+    std::uint64_t bytes = countOf(record, "bytes");
     std::string site = siteOf(record, resolver);
     std::string route = fmt::format("{} -> {}", from, to);
     summary.routes[{from, to}].add(bytes);
@@ -150,14 +150,11 @@ private:
   }
 
   void writeMemory(const RecordSource &source, const json &record) {
-    auto bytesOf = [&](const char *member) {
-      return static_cast<std::uint64_t>(std::max(0.0, numberOf(record, member)));
-    };
     std::uint64_t &peak = summary.peaks[{source.rank, deviceOf(record)}];
-    peak = std::max(peak, bytesOf("peak"));
-    json counts = {{"peak", bytesOf("peak")}};
+    peak = std::max(peak, countOf(record, "peak"));
+    json counts = {{"peak", countOf(record, "peak")}};
     if (record.contains("now"))
-      counts["now"] = bytesOf("now");
+      counts["now"] = countOf(record, "now");
     emit({{"name", "memory " + deviceOf(record)},
           {"ph", "C"},
           {"ts", record.contains("ts_us") ? numberOf(record, "ts_us") - origin : 0.0},

@@ -65,6 +65,11 @@ int addModule(dl_phdr_info *object, size_t, void *result) {
   return 0;
 }
 
+int readLoadCount(dl_phdr_info *object, size_t, void *result) {
+  *static_cast<unsigned long long *>(result) = object->dlpi_adds;
+  return 1;
+}
+
 // The modules of this process by address; read again when an address is in none, as after dlopen.
 class ModuleTable {
 public:
@@ -78,10 +83,16 @@ public:
       }
     }
     std::unique_lock<std::shared_mutex> lock(mutex_);
-    std::vector<Module> fresh;
-    dl_iterate_phdr(&addModule, &fresh);
-    std::sort(fresh.begin(), fresh.end(), [](const Module &a, const Module &b) { return a.begin < b.begin; });
-    modules_ = std::move(fresh);
+    unsigned long long loaded = 0;
+    dl_iterate_phdr(&readLoadCount, &loaded);
+    // Generated code is in no module; reading the modules again would not find it.
+    if (loaded != loaded_) {
+      loaded_ = loaded;
+      modules_.clear();
+      dl_iterate_phdr(&addModule, &modules_);
+      std::sort(modules_.begin(), modules_.end(),
+                [](const Module &a, const Module &b) { return a.begin < b.begin; });
+    }
     const Module *module = find(address);
     if (module)
       use(*module);
@@ -100,7 +111,27 @@ private:
 
   std::shared_mutex mutex_;
   std::vector<Module> modules_;
+  unsigned long long loaded_ = 0; // how many modules were ever loaded when modules_ was read
 };
+
+// The demangled name of the function around an address, or "" when the symbol table does not say.
+std::string functionAt(uintptr_t address) {
+  Dl_info info{};
+  if (!dladdr(reinterpret_cast<void *>(address), &info) || !info.dli_sname)
+    return "";
+  int status = 0;
+  std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status), &std::free);
+  return status == 0 ? name.get() : info.dli_sname;
+}
+
+// Functions of LibTorch's headers are compiled into programs.
+bool isLibraryFunction(const std::string &name) {
+  for (const char *space : {"at::", "c10::", "torch::", "std::"})
+    if (name.rfind(space, 0) == 0)
+      return true;
+  return false;
+}
 
 ModuleTable &modules() {
   static auto *table = new ModuleTable();
@@ -138,15 +169,13 @@ std::string frameText(uintptr_t address) {
   return text;
 }
 
-std::string readableFrame(uintptr_t address) {
-  Dl_info info{};
-  std::string text = frameText(address);
-  if (!dladdr(reinterpret_cast<void *>(address), &info) || !info.dli_sname)
-    return text;
-  int status = 0;
-  std::unique_ptr<char, decltype(&std::free)> name(
-      abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status), &std::free);
-  return std::string(status == 0 ? name.get() : info.dli_sname) + " (" + text + ")";
+std::string readablePlace(const CallStack &stack) {
+  for (size_t i = 0; i < stack.count; ++i) {
+    std::string name = functionAt(stack.frames[i]);
+    if (!isLibraryFunction(name))
+      return name.empty() ? frameText(stack.frames[i]) : name + " (" + frameText(stack.frames[i]) + ")";
+  }
+  return stack.count ? frameText(stack.frames[0]) : "";
 }
 
 } // namespace vcuda

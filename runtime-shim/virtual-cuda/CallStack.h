@@ -26,7 +26,8 @@ void prepareCallStacks();
 // "/home/me/build/train+0x1a2b7": the module and the offset in it, as addr2line takes them.
 std::string frameText(uintptr_t address);
 
-// The same for people: the function's name is added where the symbol table has it.
-std::string readableFrame(uintptr_t address);
+// Where a stack is in the program's own functions, for people: with the function's name where the symbol
+// table has it, and without the functions of LibTorch's headers. "" for an empty stack.
+std::string readablePlace(const CallStack &stack);
 
 } // namespace vcuda

@@ -26,7 +26,7 @@ namespace c10 {
 namespace detail {
 
 void torchCheckFail(const char *function, const char *file, uint32_t line, const std::string &message) {
-  vcuda::recordIfMixedDevices(message);
+  vcuda::recordIfMixedDevices(message, function);
   if (Fail fail = libTorchsFail())
     fail(function, file, line, message);
   // This library was linked behind LibTorch and yet called: raise the error all the same.

@@ -7,6 +7,8 @@
 #include <c10/util/Optional.h>
 #include <c10/util/SmallVector.h>
 
+#include <algorithm>
+
 namespace vcuda {
 namespace {
 
@@ -153,14 +155,23 @@ void checkBinaryCrossEntropy(const Operands &operands) {
 }
 
 void checkWhere(const Operands &operands) {
-  if (!kWhereMovesScalars)
-    return checkIterator(operands, /*allowCpuScalar=*/false);
-  Operands tensors;
-  for (const Operand &operand : operands)
+  Operands inputs, fixed;
+  for (const Operand &operand : operands) {
+    if (!operand.arg->written)
+      inputs.push_back(operand);
     if (operand.arg->written || operand.tensor->dim() != 0)
-      tensors.push_back(operand);
-  if (!tensors.empty())
-    checkIterator(tensors, /*allowCpuScalar=*/false);
+      fixed.push_back(operand);
+  }
+  bool anyCuda =
+      std::any_of(inputs.begin(), inputs.end(), [](const Operand &input) { return input.tensor->is_cuda(); });
+  if (!kWhereMovesScalars || !anyCuda)
+    return checkIterator(operands, /*allowCpuScalar=*/false);
+  // 0-dim inputs, of the CPU and of other GPUs, move to the first input that is not on the CPU.
+  c10::Device device = firstCuda(inputs);
+  for (const Operand &operand : fixed)
+    TORCH_CHECK(operand.tensor->device() == device,
+                "Expected all tensors to be on the same device, but found at least two devices, ", device,
+                " and ", operand.tensor->device(), "!");
 }
 
 void checkConvolution(const OpInfo &info, const c10::IValue *values, const Operands &operands) {

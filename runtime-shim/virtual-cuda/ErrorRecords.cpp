@@ -91,14 +91,10 @@ std::string describeArguments(const RunningOp &op) {
   return "[" + list + "]";
 }
 
-void write(const char *errorClass, const std::string &text) {
-  const RunningOp *op = innermostOp();
+void write(const char *errorClass, const std::string &text, const std::string &op, const std::string &args) {
   JsonLine line;
   line.text("kind", "error").text("error", text).text("class", errorClass);
-  if (op) {
-    line.text("op", op->name);
-    line.json("args", op->operatorName ? describeArguments(*op) : "[]");
-  }
+  line.text("op", op).json("args", args);
   line.number("ts_us", nowInMicroseconds()).integer("tid", threadNumber());
   line.stack("stack", CallStack::ofCaller());
   if (traceFile())
@@ -106,16 +102,36 @@ void write(const char *errorClass, const std::string &text) {
   errorFile()->write(line.take());
 }
 
+// An error of the operator that is running, or of the function named.
+void writeOfOp(const char *errorClass, const std::string &text, const char *function) {
+  const RunningOp *op = innermostOp();
+  write(errorClass, text, op ? op->name : function, op && op->operatorName ? describeArguments(*op) : "[]");
+}
+
 } // namespace
 
 void recordError(const char *errorClass, const std::string &text) {
   if (errorFile())
-    write(errorClass, text);
+    writeOfOp(errorClass, text, "");
 }
 
-void recordIfMixedDevices(const std::string &text) {
+void recordIfMixedDevices(const std::string &text, const char *function) {
   if (errorFile() && isMixedDevices(text))
-    write("mixed-devices", text);
+    writeOfOp("mixed-devices", text, function);
+}
+
+void recordHostAccess(const std::string &text, int device, const c10::optional<Origin> &origin) {
+  if (!errorFile())
+    return;
+  std::string args = "[]";
+  if (device >= 0) {
+    JsonLine tensor;
+    tensor.integer("index", 0).text("name", "memory").text("device", "cuda:" + std::to_string(device));
+    if (origin)
+      tensor.json("made", madeOf(*origin));
+    args = "[" + tensor.take() + "]";
+  }
+  write("host-access", text, "host code", args);
 }
 
 } // namespace vcuda

@@ -1,14 +1,20 @@
 // Records of the device errors this process raises, for the launcher.
 #pragma once
 
+#include "Origins.h"
+
 #include <string>
 
 namespace vcuda {
 
-// errorClass: out-of-memory, invalid-ordinal or host-access. Does nothing when no records are asked for.
+// errorClass: out-of-memory or invalid-ordinal. Does nothing when no records are asked for.
 void recordError(const char *errorClass, const std::string &text);
 
-// An error that LibTorch raises: recorded when it says that tensors are on different devices.
-void recordIfMixedDevices(const std::string &text);
+// Host code touched memory of a tensor on cuda:`device`; -1: of none that is in use.
+void recordHostAccess(const std::string &text, int device, const c10::optional<Origin> &origin);
+
+// An error that LibTorch raises: recorded when it says that tensors are on different devices. `function`
+// names the place of the check, for errors outside of operators.
+void recordIfMixedDevices(const std::string &text, const char *function);
 
 } // namespace vcuda

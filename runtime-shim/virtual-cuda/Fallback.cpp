@@ -3,6 +3,7 @@
 #include "KernelCall.h"
 #include "Kernels.h"
 #include "OpTable.h"
+#include "Origins.h"
 #include "Trace.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -14,11 +15,14 @@ namespace {
 
 class CpuBackedKernel final : public c10::OperatorKernel {
 public:
-  CpuBackedKernel(OpInfo info, bool sparse) : info_(std::move(info)), sparse_(sparse) {}
+  CpuBackedKernel(OpInfo info, bool sparse)
+      : info_(std::move(info)), sparse_(sparse), copies_(info_.method == kCopyMethod) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::Stack *stack) {
     const c10::IValue *values = stack->data() + stack->size() - info_.argCount;
     Placement placement = checkDevices(info_, values);
+    if (copies_ && values[0].toTensor().device() != values[1].toTensor().device())
+      noteCopy(values[0].toTensor());
     TracedOp traced(op, values, placement.device);
     if (placement.mixed)
       // The CPU kernels of foreach operators call one operator per tensor, and that is what CUDA does
@@ -31,6 +35,7 @@ public:
 private:
   OpInfo info_;
   bool sparse_;
+  bool copies_;
 };
 
 torch::CppFunction kernelFor(const c10::FunctionSchema &schema, Rule rule, const std::string &method,

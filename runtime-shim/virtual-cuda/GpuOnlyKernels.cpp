@@ -1,4 +1,5 @@
 // Small operators that have no CPU kernel: loss scaling (automatic mixed precision), questions about cuDNN.
+#include "Compat.h"
 #include "Kernels.h"
 
 #include <ATen/ATen.h>
@@ -9,7 +10,8 @@ namespace {
 
 void unscale(at::TensorList grads, at::Tensor &foundInf, const at::Tensor &invScale) {
   c10::optional<c10::Device> common;
-  const char *method = "wrapper___amp_foreach_non_finite_check_and_unscale_";
+  const std::string name = std::string(kMethodPrefix) + "__amp_foreach_non_finite_check_and_unscale_";
+  const char *method = name.c_str();
   c10::impl::check_and_update_common_device(common, grads, method, "self");
   c10::impl::check_and_update_common_device(common, foundInf, method, "found_inf");
   c10::impl::check_and_update_common_device(common, invScale, method, "inv_scale");
@@ -25,7 +27,8 @@ void unscale(at::TensorList grads, at::Tensor &foundInf, const at::Tensor &invSc
 at::Tensor &updateScale(at::Tensor &scale, at::Tensor &growthTracker, const at::Tensor &foundInf,
                         double growthFactor, double backoffFactor, int64_t growthInterval) {
   c10::optional<c10::Device> common;
-  const char *method = "wrapper___amp_update_scale_";
+  const std::string name = std::string(kMethodPrefix) + "__amp_update_scale_";
+  const char *method = name.c_str();
   c10::impl::check_and_update_common_device(common, scale, method, "self");
   c10::impl::check_and_update_common_device(common, growthTracker, method, "growth_tracker");
   c10::impl::check_and_update_common_device(common, foundInf, method, "found_inf");

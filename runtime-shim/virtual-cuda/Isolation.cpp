@@ -17,33 +17,34 @@ namespace {
 
 struct sigaction previousHandler;
 
-std::string describeFault(const void *address) {
-  BlockInfo block = findBlockInSignal(address);
+std::string describeFault(const BlockInfo &block, const c10::optional<Origin> &origin) {
   if (block.device < 0)
     return "host code used an address of device memory that is not in use (freed, or outside a tensor)";
   std::string text = c10::str("host code used memory of a tensor on cuda:", block.device, ": byte ",
                               block.offset, " of ", block.bytes, " bytes");
-  auto *data = static_cast<const char *>(hostAddress(address)) - block.offset;
-  if (auto origin = originOf(data))
-    if (origin->stack.count)
-      text += c10::str(", ", origin->moved ? "moved there" : "created", " by ",
-                       origin->op.empty() ? "an allocation" : origin->op, " in ",
-                       readableFrame(origin->stack.frames[0]));
-  return text;
+  if (!origin)
+    return text;
+  text += c10::str(", ", origin->moved ? "moved there" : "created", " by ",
+                   origin->op.empty() ? "an allocation" : origin->op);
+  std::string place = readablePlace(origin->stack);
+  return place.empty() ? text : text + " in " + place;
 }
 
 // The program is about to end because of its own access, outside of this library: what is not safe in
 // signal handlers in general (allocating) is worth the risk for saying why.
 void reportFault(const void *address) {
-  std::string text = "virtual-cuda: " + describeFault(address);
-  CallStack stack = CallStack::ofCaller();
-  if (stack.count)
-    text += "\n  accessed in " + readableFrame(stack.frames[0]);
-  std::string help =
-      text + "\n  a GPU's memory is not the host's; copy the tensor first, with .cpu() or .to(torch::kCPU)\n";
-  if (write(STDERR_FILENO, help.data(), help.size()) < 0)
-    return;
-  recordError("host-access", text);
+  BlockInfo block = findBlockInSignal(address);
+  c10::optional<Origin> origin;
+  if (block.device >= 0)
+    origin = originOf(static_cast<const char *>(hostAddress(address)) - block.offset);
+  std::string text = "virtual-cuda: " + describeFault(block, origin);
+  std::string help = text;
+  std::string place = readablePlace(CallStack::ofCaller());
+  if (!place.empty())
+    help += "\n  accessed in " + place;
+  help += "\n  a GPU's memory is not the host's; copy the tensor first, with .cpu() or .to(torch::kCPU)\n";
+  if (write(STDERR_FILENO, help.data(), help.size()) >= 0)
+    recordHostAccess(text, block.device, origin);
 }
 
 void passOn(int signal, siginfo_t *info, void *context) {
@@ -52,8 +53,11 @@ void passOn(int signal, siginfo_t *info, void *context) {
   } else if (previousHandler.sa_handler != SIG_DFL && previousHandler.sa_handler != SIG_IGN) {
     previousHandler.sa_handler(signal);
   } else {
-    // Returning repeats the access, which then ends the program the usual way.
+    // Returning repeats the access, which then ends the program the usual way. A signal that was sent, as
+    // by kill(), is not repeated.
     sigaction(signal, &previousHandler, nullptr);
+    if (info->si_code <= 0)
+      raise(signal);
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include "Compat.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace vcuda {
@@ -16,7 +15,7 @@ const OpRule kRules[] = {
 // have, or have checks of their own.
 const OpRule kComposed[] = {
     {kRulesVersion, "convolution", Rule::Convolution, "_cudnn_convolution"},
-    {kRulesVersion, "copy_", Rule::Any, "_copy_"},
+    {kRulesVersion, "copy_", Rule::Any, kCopyMethod},
 };
 
 bool isTensorType(const c10::Type &type) {
@@ -64,15 +63,16 @@ OpInfo describe(const c10::FunctionSchema &schema, Rule rule, std::string method
               schema.returns().size(),
               schema.argumentIndexWithName("input_dtype").has_value(),
               {}};
-  for (size_t i = 0; i < schema.arguments().size(); ++i) {
-    const c10::Argument &argument = schema.arguments()[i];
-    ArgKind kind;
-    if (!kindOf(argument, kind))
-      continue;
-    bool written = argument.alias_info() && argument.alias_info()->isWrite();
-    info.args.push_back({i, kind, written, argument.is_out(), argument.name()});
+  for (bool outputs : {true, false}) {
+    for (size_t i = 0; i < schema.arguments().size(); ++i) {
+      const c10::Argument &argument = schema.arguments()[i];
+      ArgKind kind;
+      if (argument.is_out() != outputs || !kindOf(argument, kind))
+        continue;
+      bool written = argument.alias_info() && argument.alias_info()->isWrite();
+      info.args.push_back({i, kind, written, argument.is_out(), argument.name()});
+    }
   }
-  std::stable_partition(info.args.begin(), info.args.end(), [](const Arg &arg) { return arg.isOut; });
   return info;
 }
 

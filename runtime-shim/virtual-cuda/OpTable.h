@@ -31,7 +31,12 @@ struct OpRule {
   const char *method;
 };
 
-// The rules of the LibTorch release this library is built for.
+// The method of copy_, the one operator whose tensors may be anywhere and that moves bytes between devices.
+inline constexpr const char *kCopyMethod = "_copy_";
+
+// The rules of the LibTorch release this library is built for. One table holds all releases: schemas and
+// the names in error texts differ, so a rule of another release would be a guess. An operator without a
+// rule has no CUDA kernel in that release and stays unregistered; sparse tensors are checked strictly.
 std::vector<OpRule> opRules();
 
 enum class ArgKind { Tensor, TensorList, Generator, Device };

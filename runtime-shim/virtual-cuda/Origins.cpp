@@ -1,5 +1,7 @@
 #include "Origins.h"
 
+#include "Compat.h"
+#include "HostMemory.h"
 #include "Records.h"
 #include "RunningOps.h"
 #include "Settings.h"
@@ -22,6 +24,14 @@ Shard &shardOf(const void *data) {
   return (*shards)[(reinterpret_cast<uintptr_t>(data) >> 6) % shards->size()];
 }
 
+// copy_ into a tensor of the program changes values; inside of to() it makes the tensor.
+bool isMoving() {
+  for (RunningOp *op = innermostOp(); op; op = op->outer)
+    if (op->name == "aten::_to_copy" || op->name == "aten::to")
+      return true;
+  return false;
+}
+
 } // namespace
 
 bool originsAreKept() {
@@ -39,9 +49,10 @@ void noteOrigin(void *data) {
   shard.origins[data] = std::move(origin);
 }
 
-void noteMoved(void *data) {
-  if (!originsAreKept() || !data)
+void noteCopy(const at::Tensor &target) {
+  if (!originsAreKept() || !target.has_storage() || !isMoving())
     return;
+  const void *data = hostAddress(dataOf(*target.storage().unsafeGetStorageImpl()));
   Shard &shard = shardOf(data);
   std::lock_guard<std::mutex> lock(shard.mutex);
   auto known = shard.origins.find(data);

@@ -4,6 +4,7 @@
 
 #include "CallStack.h"
 
+#include <ATen/core/Tensor.h>
 #include <c10/util/Optional.h>
 
 #include <string>
@@ -18,10 +19,12 @@ struct Origin {
 
 bool originsAreKept();
 
-// The memory at `data` (as kernels see it) was allocated, received a tensor from another device, is freed.
+// The memory at `data` (as kernels see it) was allocated, is freed.
 void noteOrigin(void *data);
-void noteMoved(void *data);
 void forgetOrigin(void *data);
+
+// `target` received what is on another device: when Tensor::to made it for that, it counts as moved.
+void noteCopy(const at::Tensor &target);
 
 c10::optional<Origin> originOf(const void *data);
 

@@ -5,11 +5,17 @@
 #include "Json.h"
 #include "Records.h"
 #include "RunningOps.h"
+#include "SparseTensors.h"
 
 namespace vcuda {
 namespace {
 
 std::string nameOf(const c10::OperatorHandle &op) { return op.schema().name(); }
+
+size_t bytesOf(const at::Tensor &tensor) {
+  return tensor.layout() == at::kStrided ? tensor.nbytes()
+                                         : sparseIndices(tensor).nbytes() + sparseValues(tensor).nbytes();
+}
 
 std::string currentThreadName() {
   char name[16] = "";
@@ -43,7 +49,7 @@ TracedOp::TracedOp(const c10::OperatorHandle &op, const c10::IValue *values, c10
       return;
     from_ = source.device();
     to_ = target.device();
-    bytes_ = source.nbytes();
+    bytes_ = bytesOf(source);
   } else if (name == "aten::_local_scalar_dense") {
     from_ = device;
     to_ = c10::Device(c10::kCPU);

@@ -79,7 +79,7 @@ class LaunchTest(unittest.TestCase):
         keywords.setdefault("stdout", subprocess.PIPE)
         keywords.setdefault("stderr", subprocess.PIPE)
         return subprocess.Popen([tool, *arguments], env=self.environment(**(env or {})), text=True,
-                                stdin=subprocess.DEVNULL, **keywords)
+                                stdin=subprocess.DEVNULL, cwd="/", **keywords)
 
     def run_tool(self, *arguments, env=None, timeout=60, **keywords):
         with self.start(*arguments, env=env, **keywords) as process:

@@ -1,73 +1,23 @@
 // The rules of TensorIterator operators against PyTorch itself: on the meta device every structured
 // operator runs its real TensorIterator, device checks included, and treats "meta" as CUDA is treated.
-#include "TestSupport.h"
-
-#include <ATen/core/dispatch/Dispatcher.h>
+#include "RuleTable.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 namespace {
 
 using c10::IValue;
-using c10::TypeKind;
 
 enum class Outcome { Accepted, WrongDevice, Other };
 
-struct Operator {
-  std::string name, rule;
-};
-
-std::vector<Operator> iteratorOperators() {
-  std::vector<Operator> operators;
-  std::ifstream file(OP_RULES);
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream cells(line);
-    std::string version;
-    Operator row;
-    std::getline(cells, version, ',');
-    std::getline(cells, row.name, ',');
-    std::getline(cells, row.rule, ',');
-    if (version == "1.13.1" && row.rule.rfind("iterator", 0) == 0)
-      operators.push_back(row);
-  }
-  return operators;
-}
-
-c10::optional<c10::OperatorHandle> find(const std::string &name) {
-  size_t dot = name.find('.');
-  return c10::Dispatcher::singleton().findSchema(
-      {"aten::" + name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1)});
-}
-
-bool isTensor(const c10::Argument &argument) { return argument.type()->kind() == TypeKind::TensorType; }
-
-c10::optional<IValue> anyValue(const c10::Argument &argument) {
-  if (argument.default_value())
-    return argument.default_value();
-  switch (argument.type()->kind()) {
-  case TypeKind::NumberType:
-    return IValue(at::Scalar(1));
-  case TypeKind::FloatType:
-    return IValue(0.5);
-  case TypeKind::IntType:
-    return IValue(int64_t(0));
-  case TypeKind::BoolType:
-    return IValue(false);
-  case TypeKind::OptionalType:
-    return IValue();
-  default:
-    return c10::nullopt;
-  }
-}
+bool isTensor(const c10::Argument &argument) { return argument.type()->kind() == c10::TypeKind::TensorType; }
 
 Outcome call(const c10::OperatorHandle &op, const std::vector<at::Tensor> &tensors) {
   torch::jit::Stack stack;
   size_t next = 0;
   for (const c10::Argument &argument : op.schema().arguments()) {
     c10::optional<IValue> value =
-        isTensor(argument) ? c10::optional<IValue>(tensors[next++]) : anyValue(argument);
+        isTensor(argument) ? c10::optional<IValue>(tensors[next++]) : support::anyValue(argument);
     if (!value)
       return Outcome::Other;
     stack.push_back(*value);
@@ -98,8 +48,8 @@ Outcome callMixed(const c10::OperatorHandle &op, at::Device device, size_t count
 
 TEST(IteratorOracle, RulesAgreeWithTensorIterator) {
   int compared = 0;
-  for (const Operator &row : iteratorOperators()) {
-    auto op = find(row.name);
+  for (const support::Operator &row : support::operatorsWithRule("iterator")) {
+    auto op = support::findOperator(row.name);
     // Hand-written meta kernels check nothing.
     if (!op || !op->hasComputedKernelForDispatchKey(c10::DispatchKey::Meta) ||
         row.name == "floor_divide_.Tensor")

@@ -8,7 +8,12 @@ namespace {
 TEST(Loading, MemoryLimit) {
   auto held = torch::empty({40 << 20}, on(gpu0).dtype(torch::kByte));
   std::string text = thrown([] { torch::empty({32 << 20}, on(gpu0).dtype(torch::kByte)); });
-  EXPECT_EQ(text.rfind("CUDA out of memory. Tried to allocate 32.00 MiB (GPU 0; 64.00 MiB total capacity", 0),
+  EXPECT_EQ(text.rfind(isTorch1
+                           ? "CUDA out of memory. Tried to allocate 32.00 MiB (GPU 0; 64.00 MiB total "
+                             "capacity; 40.00 MiB already allocated; 24.00 MiB free;"
+                           : "CUDA out of memory. Tried to allocate 32.00 MiB. GPU 0 has a total capacity "
+                             "of 64.00 MiB of which 24.00 MiB is free.",
+                       0),
             0u)
       << text;
   EXPECT_THROW(torch::empty({32 << 20}, on(gpu0).dtype(torch::kByte)), c10::OutOfMemoryError);
@@ -17,6 +22,19 @@ TEST(Loading, MemoryLimit) {
   torch::empty({32 << 20}, on(gpu1).dtype(torch::kByte));
   held = torch::Tensor();
   torch::empty({32 << 20}, on(gpu0).dtype(torch::kByte));
+}
+
+TEST(Loading, Ordinal) {
+  std::string text;
+  try {
+    torch::ones({1}, torch::Device("cuda:4"));
+  } catch (const c10::Error &error) {
+    text = error.what_without_backtrace();
+  }
+  EXPECT_EQ(
+      text,
+      "CUDA error: invalid device ordinal\nthe program asked for cuda:4, but there are 4 virtual devices, "
+      "cuda:0 to cuda:3 (VIRTUAL_GPUS sets the number)");
 }
 
 TEST(Loading, NoDevices) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>
+#include <torch/version.h>
 
 #include <string>
 
@@ -25,6 +26,18 @@ template <typename Run> std::string thrown(Run run) {
     return text.substr(0, text.find('\n'));
   }
   return "";
+}
+
+#if TORCH_VERSION_MAJOR == 1
+inline constexpr bool isTorch1 = true;
+#else
+inline constexpr bool isTorch1 = false;
+#endif
+
+// The end of a strict check's text: " (when checking argument for argument mat2 in method wrapper_mm)".
+inline std::string inMethod(const std::string &argument, const std::string &method) {
+  return " (when checking argument for argument " + argument + " in method " +
+         (isTorch1 ? "wrapper_" : "wrapper_CUDA_") + method + ")";
 }
 
 inline const std::string kTwoDevices =

@@ -1,0 +1,16 @@
+/// Stand-in for CUDA's cuda_runtime.h: the C API and its typed forms.
+#pragma once
+
+#include "cuda_runtime_api.h"
+
+#ifdef __cplusplus
+template <typename T> inline cudaError_t cudaMalloc(T **pointer, size_t bytes) {
+  return ::cudaMalloc(reinterpret_cast<void **>(pointer), bytes);
+}
+template <typename T> inline cudaError_t cudaMallocHost(T **pointer, size_t bytes) {
+  return ::cudaMallocHost(reinterpret_cast<void **>(pointer), bytes);
+}
+template <typename T> inline cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned int flags) {
+  return ::cudaHostAlloc(reinterpret_cast<void **>(pointer), bytes, flags);
+}
+#endif

@@ -1,0 +1,118 @@
+#include "Findings.h"
+#include "RunError.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include <unistd.h>
+
+namespace {
+
+using namespace devicerun;
+
+Finding findingAt(const std::string &rule, const std::string &file, int line) {
+  Finding finding;
+  finding.rule = rule;
+  finding.place = {file, line, line};
+  return finding;
+}
+
+ErrorRecord errorAt(const std::vector<std::string> &stack) {
+  ErrorRecord error;
+  error.text = "Expected all tensors\nmore";
+  error.stack = stack;
+  ErrorArgument gpu, host;
+  gpu.device = "cuda:0";
+  host.device = "cpu";
+  host.made = {"created", "aten::randn", {"/p/a.cpp:3 main"}};
+  error.arguments = {gpu, host};
+  return error;
+}
+
+std::vector<Verdict> judge(std::vector<Finding> &findings, const std::vector<ErrorRecord> &errors,
+                           const std::vector<std::string> &reached) {
+  FrameResolver resolver;
+  judgeFindings(findings, errors, reached, resolver);
+  std::vector<Verdict> verdicts;
+  verdicts.reserve(findings.size());
+  for (const Finding &finding : findings)
+    verdicts.push_back(finding.verdict);
+  return verdicts;
+}
+
+using Verdicts = std::vector<Verdict>;
+
+TEST(Findings, InnermostPlaceIsConfirmed) {
+  std::vector<Finding> findings = {findingAt("device-mixed-op", "/p/a.cpp", 10),
+                                   findingAt("device-mixed-op", "/p/a.cpp", 20),
+                                   findingAt("device-mixed-op", "/p/b.cpp", 10)};
+  EXPECT_EQ(judge(findings, {errorAt({"/p/a.cpp:10 inner", "/p/a.cpp:20 main"})},
+                  {"/p/a.cpp:10 inner", "/p/a.cpp:20 main"}),
+            (Verdicts{Verdict::Confirmed, Verdict::Reached, Verdict::NotReached}));
+  EXPECT_EQ(findings[0].evidence, "Expected all tensors");
+}
+
+TEST(Findings, CallerIsConfirmedWhenNothingInsideWasFound) {
+  std::vector<Finding> findings = {findingAt("device-mixed-op", "/p/a.cpp", 20)};
+  EXPECT_EQ(judge(findings, {errorAt({"/p/a.cpp:10 inner", "/p/a.cpp:20 main"})}, {}),
+            Verdicts{Verdict::Confirmed});
+}
+
+TEST(Findings, OriginsConfirmOnlyChecksAboutOrigins) {
+  std::vector<Finding> findings = {findingAt("device-discarded-move", "/p/a.cpp", 5),
+                                   findingAt("device-mixed-op", "/p/a.cpp", 3),
+                                   findingAt("device-unregistered-tensor", "/p/a.cpp", 3)};
+  findings[0].related = {{"/p/a.cpp", 2, 4}};
+  EXPECT_EQ(judge(findings, {errorAt({"/p/a.cpp:30 main"})}, {"/p/a.cpp:3 main"}),
+            (Verdicts{Verdict::Confirmed, Verdict::Reached, Verdict::Confirmed}));
+}
+
+TEST(Findings, Places) {
+  Region region{"src/a.cpp", 4, 6};
+  EXPECT_TRUE(region.holds({"/home/me/src/a.cpp", 4, ""}));
+  EXPECT_TRUE(region.holds({"src/a.cpp", 6, ""}));
+  EXPECT_FALSE(region.holds({"/home/me/src/a.cpp", 7, ""}));
+  EXPECT_FALSE(region.holds({"/home/me/othersrc/a.cpp", 5, ""}));
+  Region absolute{"/p/a.cpp", 4, 4};
+  EXPECT_TRUE(absolute.holds({"/p/x/../a.cpp", 4, ""}));
+  EXPECT_FALSE(absolute.holds({"/q/a.cpp", 4, ""}));
+}
+
+class Sarif : public testing::Test {
+protected:
+  void TearDown() override { std::remove(path.c_str()); }
+  FindingsReport read(const std::string &text) {
+    std::ofstream(path) << text;
+    return FindingsReport(path);
+  }
+  std::string path = testing::TempDir() + "/findings-" + std::to_string(getpid()) + ".sarif";
+};
+
+TEST_F(Sarif, ReadsUrisOfAllKinds) {
+  FindingsReport report = read(R"({"version": "2.1.0", "runs": [
+    {"originalUriBaseIds": {"ROOT": {"uri": "file:///p/"}, "SRC": {"uri": "src/", "uriBaseId": "ROOT"}},
+     "results": [
+      {"ruleId": "r", "locations": [{"physicalLocation": {"artifactLocation": {"uri": "a%20b.cpp", "uriBaseId": "SRC"},
+        "region": {"startLine": 3, "endLine": 5}}}]},
+      {"rule": {"id": "s"}, "locations": [{"physicalLocation": {"artifactLocation": {"uri": "file://host/x.cpp"},
+        "region": {"startLine": 1}}}]},
+      {"ruleId": "cycle", "locations": [{"physicalLocation": {"artifactLocation": {"uri": "c.cpp", "uriBaseId": "NONE"},
+        "region": {"startLine": 2}}}]},
+      {"ruleId": "nowhere", "locations": []},
+      {"ruleId": "odd", "locations": [7]}]},
+    {"results": null}]})");
+  ASSERT_EQ(report.findings().size(), 3U);
+  EXPECT_EQ(report.findings()[0].place.file, "/p/src/a b.cpp");
+  EXPECT_EQ(report.findings()[0].place.lastLine, 5);
+  EXPECT_EQ(report.findings()[1].rule, "s");
+  EXPECT_EQ(report.findings()[1].place.file, "/x.cpp");
+  EXPECT_EQ(report.findings()[2].place.file, "c.cpp");
+}
+
+TEST_F(Sarif, RefusesOtherFiles) {
+  for (const char *text : {"", "{", "7", "{}", R"({"version": "2.1.0"})", R"({"version": 2, "runs": []})"})
+    EXPECT_THROW(read(text), RunError) << text;
+}
+
+} // namespace

@@ -1,0 +1,76 @@
+#include "Frame.h"
+#include "AddressLookup.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace devicerun;
+
+TEST(Frame, Parses) {
+  std::optional<Frame> frame = parseFrame("/home/me/a b:c/train.cpp:42 Net::step(at::Tensor)");
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(frame->file, "/home/me/a b:c/train.cpp");
+  EXPECT_EQ(frame->line, 42);
+  EXPECT_EQ(frame->function, "Net::step(at::Tensor)");
+  EXPECT_EQ(parseFrame("a.cpp:7:13 f")->line, 7);
+  EXPECT_EQ(parseFrame("a.cpp:7:13 f")->function, "f");
+  EXPECT_EQ(parseFrame("a.cpp:7")->line, 7);
+  EXPECT_EQ(parseFrame("a.cpp:7 (discriminator 2)")->line, 7);
+  for (const char *wrong : {"", "main", "??:0", "a.cpp:?", ":7 f", "a.cpp:0 f", "/bin/x+0x12"})
+    EXPECT_FALSE(parseFrame(wrong)) << wrong;
+}
+
+TEST(Frame, ParsesAddresses) {
+  std::optional<Address> address = parseAddress("/opt/a+0x1/train+0x1a2b");
+  ASSERT_TRUE(address);
+  EXPECT_EQ(address->module, "/opt/a+0x1/train");
+  EXPECT_EQ(address->offset, 0x1a2bU);
+  for (const char *wrong : {"", "+0x12", "train+0x", "train+0xzz", "train+12", "a.cpp:3 operator+"})
+    EXPECT_FALSE(parseAddress(wrong)) << wrong;
+}
+
+TEST(Frame, ProjectCode) {
+  EXPECT_TRUE(isProjectFile("/home/me/net.cpp"));
+  EXPECT_TRUE(isProjectFile("src/net.cpp"));
+  EXPECT_FALSE(isProjectFile("/usr/include/torch/csrc/api/include/torch/nn/module.h"));
+  EXPECT_FALSE(isProjectFile("/opt/libtorch/include/ATen/core/TensorBody.h"));
+  EXPECT_FALSE(isProjectFile("../sysdeps/x86_64/start.S"));
+  EXPECT_FALSE(isProjectFile("??"));
+  EXPECT_TRUE(isProjectModule("/home/me/build/train"));
+  EXPECT_FALSE(isProjectModule("/opt/libtorch/lib/libtorch_cpu.so"));
+  EXPECT_FALSE(isProjectModule("/usr/lib/x86_64-linux-gnu/libfoo.so"));
+}
+
+TEST(Frame, ResolverKeepsProjectFramesInOrder) {
+  FrameResolver resolver;
+  std::vector<Frame> places = resolver.places(
+      {"/usr/include/torch/x.h:3 f", "/home/me/b.cpp:2 g", "nonsense", "/home/me/a.cpp:1 main"});
+  ASSERT_EQ(places.size(), 2U);
+  EXPECT_EQ(places[0].file, "/home/me/b.cpp");
+  EXPECT_EQ(places[1].line, 1);
+  EXPECT_FALSE(resolver.missedLines());
+}
+
+TEST(Frame, ResolverNoticesMissingDebugInformation) {
+  FrameResolver resolver;
+  EXPECT_TRUE(resolver.places(std::string("/no/such/program+0x10")).empty());
+  EXPECT_TRUE(resolver.missedLines() || resolver.missedTool());
+}
+
+TEST(AddressLookup, ReadsInlinedFunctions) {
+  AddressLines lines =
+      parseAddressLines("0x0000000000001234\ninner(int)\n/a/x.cpp:5\nouter()\n"
+                        "/a/y.cpp:9 (discriminator 3)\n0x99\n??\n??:0\n0x9a\nf\n/a/z.cpp:?\n");
+  ASSERT_EQ(lines.size(), 3U);
+  ASSERT_EQ(lines[0x1234].size(), 2U);
+  EXPECT_EQ(lines[0x1234][0].function, "inner(int)");
+  EXPECT_EQ(lines[0x1234][0].line, 5);
+  EXPECT_EQ(lines[0x1234][1].file, "/a/y.cpp");
+  EXPECT_EQ(lines[0x1234][1].line, 9);
+  ASSERT_EQ(lines[0x99].size(), 1U);
+  EXPECT_FALSE(lines[0x99][0].known());
+  EXPECT_FALSE(lines[0x9a][0].known());
+}
+
+} // namespace

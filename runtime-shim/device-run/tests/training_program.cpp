@@ -1,0 +1,49 @@
+// A small training step, and what can go wrong with its devices. The test finds lines by their comments.
+#include <torch/torch.h>
+
+#include <iostream>
+#include <string>
+
+namespace {
+
+torch::Tensor lossOf(torch::nn::Sequential &model, const torch::Tensor &input, const torch::Tensor &target) {
+  torch::Tensor output = model->forward(input);
+  return torch::nn::functional::cross_entropy(output, target); // the loss
+}
+
+int train(const std::string &mode) {
+  torch::manual_seed(0);
+  const torch::Device device(torch::kCUDA, 0);
+  torch::nn::Sequential model(torch::nn::Linear(4, 16), torch::nn::ReLU(), torch::nn::Linear(16, 3));
+  model->to(device);
+  torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.5));
+  torch::Tensor target = torch::randint(3, {32}, torch::kLong); // the labels
+  if (mode != "forgotten")
+    target = target.to(device); // the move of the labels
+  torch::Tensor input = torch::randn({32, 4}, device);
+  double first = 0, last = 0;
+  for (int step = 0; step < 20; ++step) {
+    torch::Tensor loss = lossOf(model, input, target); // the step
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+    last = loss.item<double>(); // reads the loss
+    first = step == 0 ? last : first;
+  }
+  std::cout << "loss " << first << " -> " << last << std::endl;
+  return last < first ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  try {
+    if (mode == "ordinal")
+      std::cout << torch::ones({2}, torch::Device(torch::kCUDA, 2)) << std::endl;
+    return train(mode);
+  } catch (const c10::Error &error) {
+    std::cerr << error.what_without_backtrace() << std::endl;
+    return 3;
+  }
+}

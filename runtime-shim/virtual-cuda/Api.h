@@ -1,0 +1,23 @@
+// What other libraries may ask of this one while the program runs. They find the functions with dlsym(), so
+// that they also work where it is not loaded; keep the names and types.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+
+/// Where host code may read and write what a program knows as `pointer`; other pointers are returned as
+/// they are. Differs from `pointer` under isolation only.
+void *virtual_cuda_host_address(const void *pointer);
+
+/// Device of an address inside live device memory, or -1.
+int virtual_cuda_device_of(const void *pointer);
+
+/// Bytes in use, the most that ever were, and the limit (0: none) of a device.
+void virtual_cuda_memory(int device, size_t *current, size_t *peak, size_t *limit);
+void virtual_cuda_reset_peak(int device);
+
+/// Page-locked host memory; nullptr when there is none left.
+void *virtual_cuda_allocate_pinned(size_t bytes);
+void virtual_cuda_free_pinned(void *pointer);
+}

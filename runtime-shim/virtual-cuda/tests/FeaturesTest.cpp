@@ -1,0 +1,262 @@
+// What programs use of LibTorch beyond operators, on four virtual GPUs.
+#include "TestSupport.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <thread>
+
+using namespace support;
+namespace nn = torch::nn;
+
+namespace {
+
+std::vector<torch::Device> allDevices() {
+  std::vector<torch::Device> devices;
+  for (size_t i = 0; i < torch::cuda::device_count(); ++i)
+    devices.emplace_back(torch::kCUDA, static_cast<torch::DeviceIndex>(i));
+  return devices;
+}
+
+TEST(Features, EveryOptimizerTrainsOnEveryDevice) {
+  using namespace torch::optim;
+  for (torch::Device device : allDevices()) {
+    torch::manual_seed(11);
+    auto input = torch::randn({32, 4}, on(device)), target = input.sum(1, true) * 2 + 1;
+    auto trains = [&](auto make) {
+      nn::Linear model(4, 1);
+      model->to(device);
+      auto optimizer = make(model->parameters());
+      auto closure = [&] {
+        optimizer->zero_grad();
+        auto loss = torch::mse_loss(model(input), target);
+        loss.backward();
+        return loss;
+      };
+      float first = closure().template item<float>();
+      for (int step = 0; step < 25; ++step)
+        optimizer->step(closure);
+      return closure().template item<float>() < first / 2;
+    };
+    EXPECT_TRUE(trains([](auto p) { return std::make_unique<SGD>(p, SGDOptions(0.05).momentum(0.5)); }));
+    EXPECT_TRUE(trains([](auto p) { return std::make_unique<Adam>(p, AdamOptions(0.2).amsgrad(true)); }));
+    EXPECT_TRUE(trains([](auto p) { return std::make_unique<AdamW>(p, AdamWOptions(0.2)); }));
+    EXPECT_TRUE(trains([](auto p) {
+      return std::make_unique<RMSprop>(p, RMSpropOptions(0.05).momentum(0.5).centered(true));
+    }));
+    EXPECT_TRUE(trains([](auto p) { return std::make_unique<Adagrad>(p, AdagradOptions(0.5)); }));
+    EXPECT_TRUE(trains([](auto p) { return std::make_unique<LBFGS>(p, LBFGSOptions(0.5).max_iter(4)); }));
+  }
+}
+
+TEST(Features, OptimizerStateIsSavedAndLoaded) {
+  auto weight = torch::ones({3}, leafOn(gpu1));
+  torch::optim::Adam optimizer({weight}, 0.1);
+  weight.square().sum().backward();
+  optimizer.step();
+  std::stringstream file;
+  torch::save(optimizer, file);
+  auto copyWeight = torch::ones({3}, leafOn(gpu1));
+  torch::optim::Adam copy({copyWeight}, 0.1);
+  torch::load(copy, file);
+  EXPECT_EQ(copy.state().size(), 1u);
+  copyWeight.square().sum().backward();
+  copy.step();
+  EXPECT_EQ(copyWeight.device(), gpu1);
+}
+
+TEST(Features, TensorsKeepTheirDeviceInFiles) {
+  torch::Device gpu3("cuda:3");
+  std::stringstream file;
+  torch::save(std::vector<torch::Tensor>{torch::arange(3, on(gpu3)), torch::ones({2})}, file);
+  std::vector<torch::Tensor> loaded;
+  torch::load(loaded, file);
+  EXPECT_EQ(loaded[0].device(), gpu3);
+  EXPECT_EQ(loaded[1].device(), cpu);
+  EXPECT_EQ(loaded[0].sum().item<int64_t>(), 3);
+}
+
+TEST(Features, RecurrentModulesRunOnEveryDevice) {
+  torch::manual_seed(12);
+  auto input = torch::randn({5, 2, 4});
+  for (torch::Device device : allDevices()) {
+    auto compare = [&](auto module, auto hiddenOf) {
+      auto expected = std::get<0>(module->forward(input));
+      module->to(device);
+      auto leaf = input.to(device).detach().requires_grad_();
+      auto result = module->forward(leaf);
+      EXPECT_TRUE(torch::allclose(std::get<0>(result).cpu(), expected, 1e-4, 1e-5));
+      EXPECT_EQ(hiddenOf(result).device(), device);
+      std::get<0>(result).sum().backward();
+      EXPECT_EQ(leaf.grad().device(), device);
+    };
+    auto plain = [](auto &result) { return std::get<1>(result); };
+    compare(nn::RNN(nn::RNNOptions(4, 3).num_layers(2).nonlinearity(torch::kReLU)), plain);
+    compare(nn::GRU(nn::GRUOptions(4, 3).bidirectional(true)), plain);
+    compare(nn::LSTM(nn::LSTMOptions(4, 3).num_layers(2)),
+            [](auto &result) { return std::get<0>(std::get<1>(result)); });
+    nn::LSTMCell cell(4, 3);
+    cell->to(device);
+    EXPECT_EQ(std::get<0>(cell(torch::ones({2, 4}, on(device)))).device(), device);
+  }
+}
+
+TEST(Features, PackedSequencesKeepTheirLengthsOnTheCpu) {
+  auto input = torch::randn({3, 2, 4}, on(gpu1));
+  auto lengths = torch::tensor({3, 2});
+  auto packed = nn::utils::rnn::pack_padded_sequence(input, lengths);
+  EXPECT_EQ(packed.data().device(), gpu1);
+  EXPECT_EQ(packed.batch_sizes().device(), cpu);
+  nn::LSTM lstm(4, 3);
+  lstm->to(gpu1);
+  auto output = std::get<0>(lstm->forward_with_packed_input(packed));
+  EXPECT_EQ(std::get<0>(nn::utils::rnn::pad_packed_sequence(output)).device(), gpu1);
+  EXPECT_NE(thrown([&] { nn::utils::rnn::pack_padded_sequence(input, lengths.to(gpu1)); }), "");
+}
+
+TEST(Features, BatchNormUpdatesItsStatistics) {
+  torch::manual_seed(13);
+  auto input = torch::randn({8, 3, 4, 4});
+  nn::BatchNorm2d onCpu(3), onGpu(3);
+  onGpu->to(gpu1);
+  auto expected = onCpu(input), result = onGpu(input.to(gpu1));
+  EXPECT_TRUE(torch::allclose(result.cpu(), expected, 1e-4, 1e-5));
+  EXPECT_TRUE(torch::allclose(onGpu->running_mean.cpu(), onCpu->running_mean, 1e-4, 1e-6));
+  EXPECT_EQ(onGpu->num_batches_tracked.item<int64_t>(), 1);
+  EXPECT_NE(thrown([&] { onGpu(input); }), "");
+}
+
+// One autograd thread per device works on its part of the graph.
+TEST(Features, BackwardRunsOnAThreadPerDevice) {
+  auto hooks = std::make_shared<std::map<int, std::set<std::thread::id>>>();
+  auto mutex = std::make_shared<std::mutex>();
+  std::vector<torch::Tensor> leaves;
+  torch::Tensor total = torch::zeros({}, on(gpu0));
+  for (torch::Device device : allDevices()) {
+    leaves.push_back(torch::ones({50, 50}, leafOn(device)));
+    auto part = leaves.back().matmul(leaves.back()).relu();
+    part.register_hook([=](torch::Tensor gradient) {
+      std::lock_guard<std::mutex> lock(*mutex);
+      (*hooks)[gradient.device().index()].insert(std::this_thread::get_id());
+    });
+    total = total + part.sum().to(gpu0);
+  }
+  for (int round = 0; round < 20; ++round)
+    total.backward({}, /*retain_graph=*/true);
+  std::set<std::thread::id> threads;
+  for (auto &[device, ids] : *hooks) {
+    EXPECT_EQ(ids.size(), 1u) << "cuda:" << device;
+    threads.insert(ids.begin(), ids.end());
+  }
+  EXPECT_EQ(threads.size(), 4u);
+  for (const torch::Tensor &leaf : leaves)
+    EXPECT_EQ(leaf.grad().device(), leaf.device());
+}
+
+TEST(Features, ThreadsTrainOnTheirOwnDevices) {
+  std::vector<std::thread> threads;
+  std::vector<float> losses(4, 1e9f);
+  for (torch::Device device : allDevices())
+    threads.emplace_back([device, &losses] {
+      auto weight = torch::full({8}, 3.0, leafOn(device));
+      torch::optim::SGD optimizer({weight}, 0.1);
+      for (int step = 0; step < 50; ++step) {
+        optimizer.zero_grad();
+        auto loss = weight.square().sum();
+        loss.backward();
+        optimizer.step();
+        losses[static_cast<size_t>(device.index())] = loss.item<float>();
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (float loss : losses)
+    EXPECT_LT(loss, 1e-3f);
+}
+
+TEST(Features, SeedsReachEveryDevice) {
+  auto numbers = [] {
+    std::vector<torch::Tensor> all;
+    for (torch::Device device : allDevices())
+      all.push_back(torch::rand({4}, on(device)));
+    return all;
+  };
+  torch::cuda::manual_seed_all(5);
+  auto first = numbers(), second = numbers();
+  torch::cuda::manual_seed_all(5);
+  auto again = numbers();
+  for (size_t i = 0; i < first.size(); ++i) {
+    EXPECT_TRUE(first[i].equal(again[i]));
+    EXPECT_FALSE(first[i].equal(second[i]));
+  }
+  // Generators have a state that can be kept.
+  auto generator = at::globalContext().defaultGenerator(gpu1);
+  auto state = generator.get_state();
+  auto value = torch::rand({3}, on(gpu1));
+  generator.set_state(state);
+  EXPECT_TRUE(torch::rand({3}, on(gpu1)).equal(value));
+}
+
+TEST(Features, PinnedBatchesFromTheLoaderMove) {
+  auto data = torch::data::datasets::TensorDataset(torch::arange(12).view({12, 1}))
+                  .map(torch::data::transforms::Stack<torch::data::TensorExample>());
+  auto loader = torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(std::move(data), 4);
+  int64_t sum = 0;
+  for (auto &batch : *loader) {
+    auto pinned = batch.data.pin_memory();
+    EXPECT_TRUE(pinned.is_pinned());
+    sum += pinned.to(gpu1, /*non_blocking=*/true).sum().item<int64_t>();
+  }
+  EXPECT_EQ(sum, 66);
+}
+
+TEST(Features, ModulesAreClonedToDevices) {
+  nn::Sequential net(nn::Linear(3, 4), nn::BatchNorm1d(4), nn::Linear(4, 2));
+  for (torch::Device device : allDevices()) {
+    auto copy = std::dynamic_pointer_cast<nn::SequentialImpl>(net->clone(device));
+    for (const torch::Tensor &tensor : copy->parameters())
+      EXPECT_EQ(tensor.device(), device);
+    for (const torch::Tensor &buffer : copy->buffers())
+      EXPECT_EQ(buffer.device(), device);
+    EXPECT_EQ(copy->forward(torch::ones({5, 3}, on(device))).device(), device);
+  }
+  EXPECT_EQ(net->parameters()[0].device(), cpu);
+}
+
+TEST(Features, AttentionComputesWhatTheCpuComputes) {
+  torch::manual_seed(14);
+  nn::MultiheadAttention attention(8, 2);
+  auto input = torch::randn({5, 2, 8});
+  auto expected = std::get<0>(attention(input, input, input));
+  attention->to(gpu1);
+  auto leaf = input.to(gpu1).requires_grad_();
+  auto result = std::get<0>(attention(leaf, leaf, leaf));
+  EXPECT_TRUE(torch::allclose(result.cpu(), expected, 1e-4, 1e-5));
+  result.sum().backward();
+  EXPECT_EQ(leaf.grad().device(), gpu1);
+  EXPECT_NE(thrown([&] { attention(leaf, input, leaf); }), "");
+#if TORCH_VERSION_MAJOR > 1
+  auto query = torch::randn({1, 2, 4, 8}, leafOn(gpu1));
+  auto scaled = torch::scaled_dot_product_attention(query, query, query);
+  scaled.sum().backward();
+  EXPECT_EQ(query.grad().device(), gpu1);
+  EXPECT_NE(thrown([&] { torch::scaled_dot_product_attention(query, query.to(gpu0), query); }), "");
+#endif
+}
+
+TEST(Features, EventsOrderAndMeasure) {
+  c10::impl::VirtualGuardImpl impl(torch::kCUDA);
+  void *start = nullptr, *end = nullptr;
+  auto stream = impl.getDefaultStream(gpu0);
+  impl.record(&start, stream, 0, c10::EventFlag::PYTORCH_DEFAULT);
+  impl.record(&end, stream, 0, c10::EventFlag::PYTORCH_DEFAULT);
+  EXPECT_TRUE(impl.queryEvent(end));
+  impl.block(start, impl.getStreamFromGlobalPool(gpu1));
+  impl.destroyEvent(start, 0);
+  impl.destroyEvent(end, 0);
+}
+
+} // namespace
