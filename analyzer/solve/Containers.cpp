@@ -54,7 +54,7 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
       return outcomes;
     }
   }
-  if (isSummary(list) && list->summary.size() > 1) {
+  if (isSummary(list) && list->summary.size() > 1 && !isOfThisRound(list, index)) {
     // Which alternative an index has is decided once per row.
     Outcomes outcomes;
     const Term choice = applyTerm("alternative", {intTerm(where.root), index});
@@ -90,14 +90,15 @@ namespace {
 // In a loop that is run once for any round, the element stands for one of every round.
 Value appended(Call &call, const Value &list, Name type, Value element) {
   if (Term round = call.machine.roundOf(call.frame, call.row)) {
-    std::vector<Value> alternatives;
+    std::vector<Value> before;
     if (is(list, ValueKind::List))
       for (const auto *known : {&list->elements, &list->summary})
-        alternatives.insert(alternatives.end(), known->begin(), known->end());
-    alternatives.push_back(generalise(element));
-    ValueData filled = *summaryList(type, std::move(alternatives));
-    filled.term = round; // back() in this round is what was just appended
-    return makeValue(std::move(filled));
+        before.insert(before.end(), known->begin(), known->end());
+    ValueData old;
+    old.kind = ValueKind::List;
+    old.type = type;
+    old.summary = std::move(before);
+    return withElementOfRound(makeValue(std::move(old)), generalise(element), round);
   }
   if (is(list, ValueKind::List) && isSummary(list)) {
     std::vector<Value> alternatives = list->summary;

@@ -91,7 +91,9 @@ void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outc
   };
   Row result = row;
   for (auto &[root, value] : written) {
-    Value next = renamed.empty() || !value ? value : rewriteAddresses(value, rename);
+    Value next = value ? endRounds(value) : value; // the loops of the callee are over
+    if (!renamed.empty() && next)
+      next = rewriteAddresses(next, rename);
     auto moved = renamed.find(root);
     if (moved != renamed.end() && moved->second.path)
       next = summaryList(

@@ -174,10 +174,10 @@ Value Memory::rootValue(const Row &row, RootId root) const {
 
 Value Memory::element(const Value &list, Term index) const {
   if (isSummary(list)) {
-    if (list->summary.size() != 1)
+    if (list->summary.size() != 1 && !isOfThisRound(list, index))
       return unknownValue();
     Term bound = elementIndex();
-    return rewriteTerms(list->summary[0], [&](Term term) { return substitute(term, bound, index); });
+    return rewriteTerms(list->summary.back(), [&](Term term) { return substitute(term, bound, index); });
   }
   if (auto number = constantOf(index)) {
     if (*number >= 0 && *number < static_cast<std::int64_t>(list->elements.size()))
@@ -245,22 +245,42 @@ Value Memory::replaceElement(const Value &list, Term index,
       data.elements.push_back(change(unknownValue()));
       return makeValue(std::move(data));
     }
+    // One that holds nothing yet is filled by a loop.
+    const bool isEmpty = !data.elements.empty() &&
+                         std::all_of(data.elements.begin(), data.elements.end(),
+                                     [](const Value &slot) { return is(slot, ValueKind::Null); });
+    if (isEmpty && index->name == Name("loop"))
+      return replaceElement(summaryList(data.type, {nullValue()}), index, change);
     // An unknown index of a list of known length: any element may have changed.
     for (Value &slot : data.elements) // one that holds nothing yet is being filled
       slot = is(slot, ValueKind::Null) ? change(slot) : joinValues(slot, change(slot), index);
     return makeValue(std::move(data));
   }
   Term bound = elementIndex();
+  auto changedElement = [&](const Value &element) {
+    Value at = rewriteTerms(element, [&](Term term) { return substitute(term, bound, index); });
+    return rewriteTerms(change(at), [&](Term term) { return substitute(term, index, bound); });
+  };
+  // In a loop run for any round, the elements of the rounds before stay what they were made.
+  const bool anyRound = applies(index, "loop") && index->name == Name("loop");
+  if (isOfThisRound(list, index)) {
+    ValueData others = *list;
+    others.summary.pop_back();
+    return withElementOfRound(makeValue(std::move(others)), changedElement(list->summary.back()), index);
+  }
+  if (anyRound && list->term == previousRound(index))
+    return withElementOfRound(list, changedElement(list->summary.back()), index);
   std::vector<Value> next;
   const bool everyElement = !constantOf(index);
   for (const Value &alternative : data.summary) {
-    Value at = rewriteTerms(alternative, [&](Term term) { return substitute(term, bound, index); });
-    Value changed = change(at);
-    next.push_back(rewriteTerms(changed, [&](Term term) { return substitute(term, index, bound); }));
+    next.push_back(changedElement(alternative));
     if (!everyElement && !is(alternative, ValueKind::Null)) // what holds nothing yet is being filled
       next.push_back(alternative);
   }
-  return summaryList(data.type, std::move(next));
+  ValueData result = *summaryList(data.type, std::move(next));
+  if (anyRound && result.summary.size() == 1)
+    result.term = index;
+  return makeValue(std::move(result));
 }
 
 Value Memory::replace(const Value &value, const std::vector<Path> &path, std::size_t depth,

@@ -317,6 +317,31 @@ void forEachAddress(const Value &value, const std::function<void(const Address &
       forEachAddress(element, visit);
 }
 
+Value withElementOfRound(const Value &old, Value element, Term round) {
+  std::vector<Value> alternatives;
+  for (const Value &other : old->summary)
+    if (!same(other, element))
+      alternatives.push_back(other);
+  alternatives.push_back(std::move(element));
+  ValueData list = *summaryList(old->type, std::move(alternatives));
+  list.term = round;
+  return makeValue(std::move(list));
+}
+
+Term previousRound(Term round) { return applyTerm("previous", {round}); }
+
+Value endRounds(const Value &value) {
+  return rebuild(
+      value,
+      [](ValueData &data) {
+        const bool marked = data.kind == ValueKind::List && data.term;
+        if (marked)
+          data.term = nullptr;
+        return marked;
+      },
+      [](const Value &child) { return endRounds(child); });
+}
+
 // An element pushed in round i of a loop, and the one pushed in the round before, are one function of the
 // index.
 Value generalise(const Value &value) {

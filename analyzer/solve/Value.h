@@ -88,7 +88,7 @@ struct ValueData {
   bool pinned = false;
   int rank = unknownRank;
   std::int64_t count = -1; ///< Tensor: number of elements, -1 when not known
-  Term term = nullptr;
+  Term term = nullptr; ///< Scalar: the number or text; List: the round whose element is the last alternative
   Placement placement;
   Address address;
   Name type;             ///< Record: dynamic class; List: canonical type, may be empty; Function: its name
@@ -135,6 +135,17 @@ Value rewriteTerms(const Value &value, const TermRewrite &rewrite);
 /// `value` with addresses replaced.
 using AddressRewrite = std::function<Address(const Address &)>;
 Value rewriteAddresses(const Value &value, const AddressRewrite &rewrite);
+
+/// The summary of `old` with `element` added as the one of round `round` (its last alternative).
+Value withElementOfRound(const Value &old, Value element, Term round);
+/// Is the last alternative of `list` its element at `index`?
+inline bool isOfThisRound(const Value &list, Term index) {
+  return isSummary(list) && list->term && list->term == index;
+}
+/// The term that a round has when the next one begins.
+Term previousRound(Term round);
+/// `value` with no list's last alternative standing for a round: its loop is over.
+Value endRounds(const Value &value);
 
 /// `value` with the rounds of loops taken as the index of a list's element.
 Value generalise(const Value &value);
