@@ -142,10 +142,19 @@ Term Machine::roundOf(const Frame &frame, const Row &row) {
   return round == row.rounds.end() ? nullptr : round->second;
 }
 
+namespace {
+
+bool isRangeHead(const Block &block) {
+  static const Name next("__range_next");
+  return std::any_of(block.facts.begin(), block.facts.end(),
+                     [](const Fact &fact) { return fact.name == next; });
+}
+
+} // namespace
+
 void Machine::varyLoop(Frame &frame, BlockId id, Row &row) const {
   const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
-  const bool isRange = std::any_of(block.facts.begin(), block.facts.end(),
-                                   [](const Fact &fact) { return fact.name == Name("__range_next"); });
+  const bool isRange = isRangeHead(block);
   for (std::int32_t local : block.variesInLoop) {
     const Term symbol = symbolTerm(Name(blockName(frame.function, id) + "#" + std::to_string(local)));
     const Term current = applyTerm(loopOp, {symbol});
@@ -171,11 +180,14 @@ void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, Block
     for (Row &row : rows)
       memory.collectGarbage(row, frame.entry);
   const bool unrolled = block.tripCount >= 0 && block.tripCount <= bounds::unrolledTrips;
-  if (block.isLoopHead && !unrolled)
+  const bool isRange = block.isLoopHead && isRangeHead(block);
+  if (block.isLoopHead && !unrolled && !isRange) // whether a range-for is unrolled is known at its next element
     for (Row &row : rows)
       varyLoop(frame, id, row);
   solution.stats.rowsJoined += mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi);
-  const std::size_t patience = unrolled ? 8 * bounds::visitsBeforeWidening : bounds::visitsBeforeWidening;
+  const std::size_t patience = unrolled ? 8 * bounds::visitsBeforeWidening
+                               : isRange ? bounds::visitsBeforeWidening + bounds::unrolledElements
+                                         : bounds::visitsBeforeWidening;
   // Rows that still differ after some rounds are joined: with a row of the same placements where there is one
   // (what counts rounds becomes unknown), with any row otherwise.
   if ((block.isLoopHead && state.visits > patience) || state.visits > bounds::visitsPerBlock)

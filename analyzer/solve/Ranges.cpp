@@ -54,6 +54,7 @@ Outcomes Machine::rangeCall(Call &call) {
   }
   if (test)
     return call.done(unknownValue());
+  varyLoop(call.frame, call.frame.block, call.row);
   const Term round = applyTerm("loop", {symbolTerm(Name(iteratorKey(call, range)))});
   startRound(call.row, round);
   call.row.rounds[loopHeads(call.frame.function)[static_cast<std::size_t>(call.frame.block)]] = round;
