@@ -170,6 +170,43 @@ std::optional<Outcomes> modelContainerModule(Call &call, const Address &self, st
   return std::nullopt;
 }
 
+std::optional<Outcomes> modelParameterContainer(Call &call, const Address &self, std::string_view method) {
+  const Value container = call.machine.memory.read(call.row, self);
+  const std::string kind =
+      is(container, ValueKind::Record) ? call.machine.types.builtinModule(container->type) : std::string();
+  if (kind != "ParameterList" && kind != "ParameterDict")
+    return std::nullopt;
+  auto cellOf = [&](const Value &key) -> std::optional<Name> {
+    const Term term = is(key, ValueKind::Scalar) ? call.row.resolve(key->term) : nullptr;
+    if (std::optional<Name> text = term ? textOf(term) : std::nullopt)
+      return Name(hidden::parameter(*text));
+    if (auto number = term ? constantOf(term) : std::nullopt)
+      return Name(hidden::parameter(Name(std::to_string(*number))));
+    return std::nullopt;
+  };
+  if (isOneOf(method, {"insert", "append"}) && call.argCount()) {
+    const auto held = std::count_if(container->fields.begin(), container->fields.end(),
+                                    [](const auto &field) { return hidden::isParameter(field.first); });
+    const std::optional<Name> cell =
+        method == "insert" ? cellOf(call.arg(0)) : cellOf(scalarValue(intTerm(std::int64_t(held))));
+    const Value tensor = call.arg(call.argCount() - 1);
+    if (cell && is(tensor, ValueKind::Tensor))
+      setField(call, self, *cell, tensor);
+    return call.done(tensor);
+  }
+  if (!isOneOf(method, {"operator[]", "get", "at"}) || !call.argCount())
+    return std::nullopt;
+  const std::optional<Name> cell = cellOf(call.arg(0));
+  if (!cell || !container->fields.count(*cell))
+    return call.done(unknownValue());
+  const Value handle = parameterHandle(self.field(*cell));
+  if (!call.fact.resultIsAddress)
+    return call.done(handle);
+  const Address temporary = call.machine.allocate(call.row, call.frame, call.fact, "at::Tensor");
+  call.machine.memory.write(call.row, temporary, handle);
+  return call.done(addressValue(temporary));
+}
+
 std::optional<Outcomes> modelAnyModule(Call &call, std::string_view method) {
   Value held = call.object();
   if (method == "forward" || method == "any_forward") {

@@ -334,6 +334,24 @@ std::optional<Outcomes> modelDevices(Call &call) {
 }
 
 // Constructors of devices, options and guards; `args` are values.
+Term asAvailability(Term term) {
+  if (term->kind != TermKind::Apply)
+    return term;
+  if (term->args.size() == 1 && term->name == Name("!")) {
+    const Term inner = asAvailability(term->args[0]);
+    return inner == term->args[0] ? term : notTerm(inner);
+  }
+  if (term->args.size() != 2)
+    return term;
+  const std::optional<std::int64_t> left = constantOf(term->args[0]), right = constantOf(term->args[1]);
+  const bool countLeft = term->args[0] == countTerm(), countRight = term->args[1] == countTerm();
+  if (term->name == Name("<") && countRight && left == 0)
+    return availableTerm();
+  const bool isNone = (term->name == Name("<") && countLeft && right == 1) ||
+                      (term->name == Name("==") && ((countLeft && right == 0) || (countRight && left == 0)));
+  return isNone ? notTerm(availableTerm()) : term;
+}
+
 bool Machine::isAbsent(const Row &row, const Placement &placement) {
   if (placement.kind != PlacementKind::Cuda)
     return false;

@@ -172,8 +172,11 @@ std::optional<Outcomes> modelHolder(Call &call, std::string_view method) {
     return forwardModule(call, held->address, call.forwardedFrom(0), call.fact.operands[0].text.str(),
                          held->history);
   }
-  if (method == "operator[]" && is(held, ValueKind::Address))
+  if (method == "operator[]" && is(held, ValueKind::Address)) {
+    if (std::optional<Outcomes> outcomes = modelParameterContainer(call, held->address, method))
+      return outcomes;
     return modelContainerModule(call, held->address, method);
+  }
   if (method == "is_empty")
     return call.done(scalarValue(intTerm(is(held, ValueKind::Null))));
   if (method == "operator bool")
@@ -287,6 +290,11 @@ std::optional<Outcomes> modelModules(Call &call) {
     return call.done(loadScript(call));
   if (api.role == "jit_module")
     return runScript(call);
+  if (api.role == "jit_register" && call.fact.hasObject && call.argCount() > 1) {
+    if (is(call.arg(1), ValueKind::Tensor))
+      call.machine.memory.write(call.row, call.objectAddress().field(hidden::parameters()), call.arg(1));
+    return call.done(unknownValue());
+  }
   if (!call.fact.hasObject || !startsWith(name, "torch::nn::"))
     return std::nullopt;
   std::string_view method = lastPart(name);
@@ -297,6 +305,9 @@ std::optional<Outcomes> modelModules(Call &call) {
     return modelAnyModule(call, method);
   if (endsWith(cls, "Options"))
     return modelNnOptions(call);
+  if (cls == "torch::nn::ParameterDictImpl" || cls == "torch::nn::ParameterListImpl")
+    if (std::optional<Outcomes> outcomes = modelParameterContainer(call, call.objectAddress(), method))
+      return outcomes;
   if (cls == "torch::nn::SequentialImpl" || cls == "torch::nn::ModuleListImpl" ||
       cls == "torch::nn::ModuleDictImpl")
     if (std::optional<Outcomes> outcomes = modelContainerModule(call, call.objectAddress(), method))
@@ -344,6 +355,8 @@ std::optional<Value> constructModule(Call &call, Name type, const std::vector<Va
     return builtinModule(call, type, kind, args);
   const Type *record = machine.program.type(type);
   std::string_view name = record ? record->templateName.view() : type.view();
+  if (name == "torch::jit::Module")
+    return recordValue(type);
   if (startsWith(name, "torch::nn::") && endsWith(name, "Options")) {
     std::map<Name, Value> fields;
     for (std::size_t i = 0; i < args.size(); ++i)

@@ -35,6 +35,8 @@ Outcomes forwardFunctional(Call &call, const Value &record, std::vector<Argument
 Outcomes forwardSequential(Call &call, const Address &module, std::vector<Argument> args);
 /// Methods of the container module at `self`.
 std::optional<Outcomes> modelContainerModule(Call &call, const Address &self, std::string_view method);
+/// Methods of a ParameterList or ParameterDict at `self`: what it is given is registered in it.
+std::optional<Outcomes> modelParameterContainer(Call &call, const Address &self, std::string_view method);
 std::optional<Outcomes> modelAnyModule(Call &call, std::string_view method);
 
 } // namespace devicetidy

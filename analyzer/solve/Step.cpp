@@ -56,7 +56,7 @@ Value operatorValue(const Row &row, const Fact &fact) {
     return scalarValue(intTerm(fact.name == Name("!=")));
   if (fact.name == Name("!") && terms.size() == 1 && isPointer(terms[0]))
     return scalarValue(intTerm(0));
-  return scalarValue(row.resolve(applyTerm(fact.name, std::move(terms))));
+  return scalarValue(row.resolve(asAvailability(applyTerm(fact.name, std::move(terms)))));
 }
 
 } // namespace
