@@ -2,7 +2,7 @@
 # demo.sh [-p BUILD_DIR [OPTIONS] [FILES...]]
 #
 # Installs what is missing, builds, and shows what device-tidy finds: without arguments in the five
-# training programs of test/systems; with -p in your own code, whose compile_commands.json is in BUILD_DIR.
+# training programs of test/systems, which then run on virtual GPUs, broken and fixed; with -p in your own code, whose compile_commands.json is in BUILD_DIR.
 # Everything after -p BUILD_DIR goes to device-tidy, whose exit code is returned.
 
 set -euo pipefail
@@ -58,4 +58,32 @@ if [[ ${#missed[@]} -gt 0 ]]; then
   exit 1
 fi
 echo
-echo "Every broken program has its finding, every fixed one is silent."
+echo "Every broken program has its finding, every fixed one is silent. Now they run, on virtual GPUs."
+
+"$repoRoot/scripts/build.sh" systems device-run virtual_cuda >&2
+
+# run RANKS GPUS PROGRAM: runs it, shows the end of what it prints, and returns its exit code.
+run() {
+  local code=0 log
+  log=$(mktemp)
+  "$database/bin/device-run" -n "$1" --virtual-gpus "$2" --timeout 300 -- \
+    "$database/bin/systems/system-$3" >"$log" 2>&1 || code=$?
+  tail -n 12 "$log"
+  rm -f "$log"
+  return "$code"
+}
+
+for system in "qwen-finetune 2 2" "minicpm-zero3 2 2" "easyedit-memit 1 4" "glm4-loss 1 4" "qwen-lora 2 2"; do
+  read -r name ranks gpus <<<"$system"
+  say "$name, broken, on $gpus virtual GPUs"
+  ! run "$ranks" "$gpus" "$name-broken" || missed+=("$name: the broken program ran")
+  say "$name, fixed, on $gpus virtual GPUs"
+  run "$ranks" "$gpus" "$name-fixed" || missed+=("$name: the fixed program failed")
+done
+
+if [[ ${#missed[@]} -gt 0 ]]; then
+  printf 'unexpected: %s\n' "${missed[@]}" >&2
+  exit 1
+fi
+echo
+echo "Every broken program failed as its finding says, every fixed one trained."
