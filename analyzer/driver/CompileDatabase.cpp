@@ -208,7 +208,21 @@ private:
     }
     if (result.commands.empty())
       return fail("nothing to analyse: " + result.notices.back());
+    if (!options.hasFixedArguments)
+      collectOthers();
     return true;
+  }
+
+  /// The commands of the database that FILES did not ask for.
+  void collectOthers() {
+    const std::vector<CompileCommand> named = std::move(result.commands);
+    const std::vector<std::string> notices = result.notices;
+    result.commands.clear();
+    for (const auto &command : database->getAllCompileCommands())
+      add(command, /*isNamed=*/false);
+    result.others = std::move(result.commands);
+    result.commands = named;
+    result.notices = notices;
   }
 
   void remarkGuess(const std::string &name, const std::string &heuristic) {

@@ -21,6 +21,7 @@ struct CompileCommand {
 
 struct CommandSet {
   std::vector<CompileCommand> commands;       ///< in the order of FILES, or of the database
+  std::vector<CompileCommand> others;         ///< of the database, not named by FILES
   std::vector<std::string> databaseFiles;     ///< every C++ file the database lists
   std::vector<std::string> systemDirectories; ///< searched with -isystem by some command
   std::string databaseDirectory;              ///< empty when the command line brings the compiler arguments

@@ -56,7 +56,7 @@ std::string setLevel(Options &options, StringRef value) {
 }
 
 std::string setFormat(Options &options, StringRef value) {
-  static const std::vector<std::string> names = {"text"};
+  static const std::vector<std::string> names = {"text", "sarif", "json", "github"};
   if (std::find(names.begin(), names.end(), value.str()) == names.end())
     return oneOf(value, names);
   options.format = value.str();
@@ -78,7 +78,7 @@ std::string setTorchVersion(Options &options, StringRef value) {
 }
 
 constexpr StringRef Input = "What to analyse", Checks = "What to report", Report = "How to report",
-                    Other = "Other";
+                    Repair = "What to repair", Other = "Other";
 
 const OptionSpec Specs[] = {
     {"-p", "DIR", Input, "directory of compile_commands.json, or that file", setText<&Options::buildPath>},
@@ -88,6 +88,12 @@ const OptionSpec Specs[] = {
     {"--torch-version", "X.Y", Input, "device rules of this LibTorch, not of the one included",
      setTorchVersion},
     {"-j", "N", Input, "translation units to read at a time (default: one per processor)", setJobs},
+    {"--whole-program", "", Input, "with FILES: read every other translation unit too, for context",
+     setFlag<&Options::wholeProgram>},
+    {"--cache-dir", "DIR", Input, "where facts are kept (default: $XDG_CACHE_HOME/device-tidy)",
+     setText<&Options::cacheDirectory>},
+    {"--no-cache", "", Input, "read everything anew, keep nothing", setFlag<&Options::noCache>},
+    {"--clear-cache", "", Input, "forget what earlier runs kept", setFlag<&Options::clearCache>},
     {"--checks", "GLOBS", Checks, "checks to run, a comma-separated list; -GLOB removes (default: *)",
      setText<&Options::checks>},
     {"--level", "LEVEL", Checks, "least sure level to show: definite, likely or latent (default: likely)",
@@ -97,12 +103,21 @@ const OptionSpec Specs[] = {
      setText<&Options::headerFilter>},
     {"--warnings-as-errors", "GLOBS", Checks, "checks whose findings are called errors",
      setText<&Options::warningsAsErrors>},
-    {"--format", "FORMAT", Report, "text", setFormat},
+    {"--format", "FORMAT", Report, "text, sarif, json or github (default: text)", setFormat},
     {"--output", "FILE", Report, "write the report to FILE", setText<&Options::output>},
+    {"--source-root", "DIR", Report,
+     "directory that sarif, json and github name files from (default: repository)",
+     setText<&Options::sourceRoot>},
+    {"--show-suppressed", "", Report, "list the findings that NOLINT comments suppress, too",
+     setFlag<&Options::showSuppressed>},
     {"--emit-facts", "FILE", Report, "write what was read as facts and stop; - is text on standard output",
      setText<&Options::emitFacts>},
     {"--stats", "", Report, "say where the time went and what was not understood", setFlag<&Options::stats>},
     {"--quiet", "", Report, "no progress, no summary", setFlag<&Options::quiet>},
+    {"--fix", "", Repair, "apply the fixes to the files, unless the code has errors", setFlag<&Options::fix>},
+    {"--fix-errors", "", Repair, "apply the fixes even if the code has errors", setFlag<&Options::fixErrors>},
+    {"--export-fixes", "FILE", Repair, "write the fixes to FILE for clang-apply-replacements",
+     setText<&Options::exportFixes>},
     {"--list-checks", "", Other, "list the checks that --checks selects", setFlag<&Options::listChecks>},
     {"--explain", "CHECK", Other, "print the page of a check", setText<&Options::explain>},
     {"--version", "", Other, "print the version", setFlag<&Options::version>},

@@ -20,13 +20,19 @@ struct Options {
   std::string headerFilter = ".*";
   Level level = Level::Likely; ///< findings less sure than this are not shown
   std::string format = "text";
-  std::string output;    ///< empty: standard output
-  std::string emitFacts; ///< empty: no; "-": standard output
+  std::string output;      ///< empty: standard output
+  std::string sourceRoot;  ///< what reports name files from; empty: the repository
+  std::string exportFixes; ///< file for the fixes; empty: no
+  std::string emitFacts;   ///< empty: no; "-": standard output
   std::string explain;
   int torchMajor = 0, torchMinor = 0;
   unsigned jobs = 0; ///< 0: as many as the machine has
 
+  std::string cacheDirectory; ///< empty: the user's
+  bool noCache = false, clearCache = false, wholeProgram = false;
+
   bool listChecks = false, stats = false, quiet = false, version = false, help = false;
+  bool fix = false, fixErrors = false, showSuppressed = false;
 };
 
 /// Reads the arguments after argv[0]. False, with a sentence in `error`, when they make no sense.

@@ -1,5 +1,6 @@
 #include "analyzer/driver/ReadUnits.h"
 
+#include "analyzer/driver/Preambles.h"
 #include "analyzer/frontend/Lower.h"
 
 #include "llvm/Support/CrashRecoveryContext.h"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 #include <thread>
 
 namespace devicetidy::driver {
@@ -53,19 +55,95 @@ private:
   std::mutex mutex;
 };
 
-Unit readUnit(const CompileCommand &command, const frontend::LowerOptions &options) {
+/// A unit, and whether an equal parse would give it again.
+struct ParsedUnit {
   Unit unit;
-  const bool isFine = runGuarded([&] {
-    unit = frontend::lowerTranslationUnit(command.directory, command.file, command.arguments, options);
+  FileTrace trace;
+  bool isComplete = true, usedPreamble = false;
+};
+
+ParsedUnit parseUnit(const CompileCommand &command, const frontend::LowerOptions &options,
+                     const frontend::Preamble *preamble) {
+  ParsedUnit result;
+  result.isComplete = runGuarded([&] {
+    result.unit = frontend::lowerTranslationUnit(command.directory, command.file, command.arguments, options,
+                                                 {&result.trace, preamble, &result.usedPreamble});
   });
-  if (!isFine) {
+  Unit &unit = result.unit;
+  if (!result.isComplete) {
     unit = {};
     unit.hasFatalError = true;
     unit.parseErrors.push_back(command.file + ":1:1: the analyzer itself failed on this file");
   }
   if (!unit.mainFile)
     unit.mainFile = command.file;
-  return unit;
+  return result;
+}
+
+/// Calls `work` with every number below `count`, in threads that share them out.
+template <typename Work> void inParallel(std::size_t count, unsigned jobs, Work work) {
+  std::atomic<std::size_t> next{0};
+  const auto loop = [&] {
+    for (std::size_t i = next++; i < count; i = next++)
+      work(i);
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < std::min<std::size_t>(jobs, count); ++i)
+    threads.emplace_back(loop);
+  loop();
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+using Found = std::vector<std::optional<cache::CachedUnit>>;
+
+/// What the cache holds for each command.
+Found lookUp(const std::vector<CompileCommand> &commands, const std::vector<cache::Digest> &keys,
+             const ReadOptions &options) {
+  Found found(commands.size());
+  inParallel(commands.size(), options.jobs ? options.jobs : std::thread::hardware_concurrency(),
+             [&](std::size_t i) { found[i] = options.cache->find(keys[i]); });
+  return found;
+}
+
+std::vector<cache::Digest> keysOf(const std::vector<CompileCommand> &commands) {
+  std::vector<cache::Digest> keys;
+  for (const CompileCommand &command : commands)
+    keys.push_back(cache::UnitCache::key(command.directory, command.file, command.arguments));
+  return keys;
+}
+
+/// Parses the commands with the numbers `missing`.
+void parseMissing(const std::vector<CompileCommand> &commands, const std::vector<std::size_t> &missing,
+                  const std::vector<cache::Digest> &keys, const ProjectFiles &project,
+                  const ReadOptions &options, UnitSet &result) {
+  frontend::LowerOptions lowerOptions;
+  lowerOptions.isProjectFile = [&project](const std::string &path) { return project.isProject(path); };
+  const unsigned jobs = options.jobs ? options.jobs : defaultJobs();
+  std::vector<const CompileCommand *> wanted;
+  for (std::size_t i : missing)
+    wanted.push_back(&commands[i]);
+  std::optional<Preambles> preambles;
+  std::vector<const frontend::Preamble *> chosen(missing.size());
+  if (options.store && options.states) {
+    preambles.emplace(*options.store, *options.states, lowerOptions, jobs);
+    chosen = preambles->choose(wanted);
+    result.counts.preamblesMade = preambles->made();
+  }
+  Progress progress(options.showProgress, missing.size());
+  std::atomic<std::size_t> withPreamble{0}, fallbacks{0};
+  inParallel(missing.size(), jobs, [&](std::size_t which) {
+    const std::size_t i = missing[which];
+    progress.start(commands[i].file);
+    ParsedUnit parsed = parseUnit(commands[i], lowerOptions, chosen[which]);
+    if (chosen[which])
+      ++(parsed.usedPreamble ? withPreamble : fallbacks);
+    if (options.cache && parsed.isComplete)
+      result.facts[i] = options.cache->keep(keys[i], parsed.unit, parsed.trace);
+    result.units[i] = std::move(parsed.unit);
+  });
+  result.counts.withPreamble = withPreamble;
+  result.counts.preambleFallbacks = fallbacks;
 }
 
 } // namespace
@@ -76,27 +154,45 @@ bool runGuarded(const std::function<void()> &work) {
   return context.RunSafelyOnThread([&] { work(); }, StackBytes);
 }
 
-std::vector<Unit> readUnits(const std::vector<CompileCommand> &commands, const ProjectFiles &project,
-                            const ReadOptions &options) {
-  frontend::LowerOptions lowerOptions;
-  lowerOptions.isProjectFile = [&project](const std::string &path) { return project.isProject(path); };
-  std::vector<Unit> units(commands.size());
-  Progress progress(options.showProgress, commands.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < commands.size(); i = next++) {
-      progress.start(commands[i].file);
-      units[i] = readUnit(commands[i], lowerOptions);
+UnitSet readUnits(const std::vector<CompileCommand> &commands, const ProjectFiles &project,
+                  const ReadOptions &options) {
+  UnitSet result;
+  result.units.resize(commands.size());
+  result.facts.resize(commands.size());
+  std::vector<cache::Digest> keys;
+  std::vector<std::size_t> missing;
+  if (options.cache) {
+    keys = keysOf(commands);
+    Found found = lookUp(commands, keys, options);
+    for (std::size_t i = 0; i < commands.size(); ++i)
+      if (found[i]) {
+        result.units[i] = std::move(found[i]->unit);
+        result.facts[i] = found[i]->facts;
+      } else {
+        missing.push_back(i);
+      }
+  } else {
+    missing.resize(commands.size());
+    std::iota(missing.begin(), missing.end(), std::size_t{0});
+  }
+  result.counts.parsed = missing.size();
+  result.counts.fromCache = commands.size() - missing.size();
+
+  parseMissing(commands, missing, keys, project, options, result);
+  return result;
+}
+
+UnitSet readCachedUnits(const std::vector<CompileCommand> &commands, const ReadOptions &options) {
+  UnitSet result;
+  if (!options.cache)
+    return result;
+  for (std::optional<cache::CachedUnit> &each : lookUp(commands, keysOf(commands), options))
+    if (each) {
+      result.units.push_back(std::move(each->unit));
+      result.facts.push_back(each->facts);
     }
-  };
-  const std::size_t jobs =
-      std::min<std::size_t>(options.jobs ? options.jobs : defaultJobs(), commands.size());
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < jobs; ++i)
-    threads.emplace_back(work);
-  for (std::thread &thread : threads)
-    thread.join();
-  return units;
+  result.counts.fromCache = result.units.size();
+  return result;
 }
 
 } // namespace devicetidy::driver

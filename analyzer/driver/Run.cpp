@@ -5,23 +5,26 @@
 #include "analyzer/driver/Options.h"
 #include "analyzer/driver/Output.h"
 #include "analyzer/driver/Programs.h"
-#include "analyzer/driver/ReadUnits.h"
+#include "analyzer/driver/Reporting.h"
 #include "analyzer/driver/Statistics.h"
 #include "analyzer/driver/Suggest.h"
+#include "analyzer/driver/UnitSource.h"
 #include "analyzer/facts/Binary.h"
 #include "analyzer/facts/Text.h"
-#include "analyzer/report/Describe.h"
-#include "analyzer/report/TextReport.h"
+#include "analyzer/report/Site.h"
 #include "analyzer/solve/Solve.h"
 #include "checks/CheckRegistry.h"
 
 #include "DeviceTidyConfig.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <fmt/format.h>
+
+#include <unordered_set>
 
 namespace devicetidy::driver {
 namespace {
@@ -42,36 +45,54 @@ public:
       remark(options, notice);
     statistics.endPhase("compile database");
 
-    std::vector<Unit> units = readUnits(commands.commands, project, {options.jobs, showsProgress(options)});
+    UnitSource source(options, error);
+    if (!error.empty()) {
+      complain(error);
+      return ExitCode::Usage;
+    }
+    UnitSet read = source.read(commands, project);
+    std::vector<Unit> units = std::move(read.units);
     statistics.addUnits(units);
+    statistics.addReading(read.counts);
     statistics.endPhase("parsing");
-    noteFailures(units);
+    noteUnits(units, read.asked, project);
     if (!options.emitFacts.empty())
       return emitFacts(units);
 
     solveAll(std::move(units));
     statistics.endPhase("solving");
-    keepWanted(project);
-    return report();
+    keepWanted();
+    const ExitCode result = report(project);
+    if (outcome.unitCount < read.total)
+      remark(options,
+             fmt::format("{} of {} translation units took part; --whole-program reads the others too",
+                         outcome.unitCount, read.total));
+    if (const std::string problem = source.finish(); !problem.empty())
+      remark(options, "nothing is kept for the next run: " + problem);
+    return result;
   }
 
 private:
   bool prepare() {
-    if (!selectChecks(options.checks, enabled, error)) {
+    if (!selectChecks(options.checks, outcome.checks, error)) {
       error = "--checks: " + error;
       return false;
     }
-    if (enabled.empty()) {
+    if (outcome.checks.empty()) {
       error = "--checks=" + options.checks + " selects no check";
       return false;
     }
-    if (!selectChecks(options.warningsAsErrors, errors, error)) {
+    if (!selectChecks(options.warningsAsErrors, outcome.errors, error)) {
       error = "--warnings-as-errors: " + error;
       return false;
     }
     std::string wrong;
     if (!llvm::Regex(options.headerFilter).isValid(wrong)) {
       error = "--header-filter: '" + options.headerFilter + "' is no regular expression: " + wrong;
+      return false;
+    }
+    if (!options.sourceRoot.empty() && !llvm::sys::fs::is_directory(options.sourceRoot)) {
+      error = "--source-root: no such directory: " + options.sourceRoot;
       return false;
     }
     return collectCommands(options, commands, error);
@@ -91,13 +112,21 @@ private:
     commands.commands = std::move(own);
   }
 
-  void noteFailures(const std::vector<Unit> &units) {
-    for (const Unit &unit : units)
+  /// The first `asked` units are those whose failures matter; only files of named units have findings.
+  void noteUnits(const std::vector<Unit> &units, std::size_t asked, const ProjectFiles &project) {
+    std::unordered_set<Name> seen; // nearly all files are headers of LibTorch, read by every unit
+    for (std::size_t i = 0; i < asked; ++i) {
+      const Unit &unit = units[i];
       if (!unit.parseErrors.empty())
-        failures.push_back({unit.mainFile.str(), unit.parseErrors.front(), unit.hasFatalError});
+        outcome.failures.push_back({unit.mainFile.str(), unit.parseErrors.front(), unit.hasFatalError});
       else if (unit.hasFatalError)
-        failures.push_back({unit.mainFile.str(), "no reason given", true});
-    unitCount = units.size();
+        outcome.failures.push_back({unit.mainFile.str(), "no reason given", true});
+      if (i < commands.commands.size())
+        for (Name file : unit.files)
+          if (seen.insert(file).second && project.isProject(file.str()))
+            outcome.files.insert(file);
+    }
+    outcome.unitCount = units.size();
   }
 
   ExitCode emitFacts(const std::vector<Unit> &units) {
@@ -109,8 +138,8 @@ private:
       facts = writeBinary(units);
     if (!writeOutput(options.emitFacts, facts))
       return ExitCode::Usage;
-    llvm::errs() << describeFailures(failures, unitCount);
-    return failures.empty() ? ExitCode::Clean : ExitCode::ParseFailed;
+    llvm::errs() << describeFailures(outcome.failures, outcome.unitCount);
+    return outcome.failures.empty() ? ExitCode::Clean : ExitCode::ParseFailed;
   }
 
   void solveAll(std::vector<Unit> units) {
@@ -125,7 +154,7 @@ private:
         parts.push_back(--uses[unit] == 0 ? std::move(units[unit]) : units[unit]);
       const std::string name = parts.front().mainFile.str();
       if (!runGuarded([&] { solveProgram(std::move(parts)); }))
-        failures.push_back(
+        outcome.failures.push_back(
             {name, name + ":1:1: the analyzer itself failed on the program of this file", true});
     }
   }
@@ -135,55 +164,45 @@ private:
     const Solution solution =
         solve(program, {options.torchMajor, options.torchMinor, options.level == Level::Latent});
     statistics.addSolution(solution.stats);
+    const std::size_t first = outcome.findings.size();
     for (const auto &check : makeChecks())
-      if (enabled.count(std::string(check->name())))
-        check->run(solution, {program}, findings);
+      if (outcome.checks.count(std::string(check->name())))
+        check->run(solution, {program}, outcome.findings);
+    locate(outcome.findings, first, program);
   }
 
-  void keepWanted(const ProjectFiles &project) {
+  void keepWanted() {
     std::set<std::string> mainFiles;
     for (const CompileCommand &command : commands.commands)
       mainFiles.insert(command.file);
     const llvm::Regex headers(options.headerFilter);
-    llvm::erase_if(findings, [&](const Finding &finding) {
+    llvm::erase_if(outcome.findings, [&](const Finding &finding) {
       const std::string &file = finding.where.file.str();
-      const bool isShown = mainFiles.count(file) || (project.isProject(file) && headers.match(file));
+      const bool isShown =
+          mainFiles.count(file) || (outcome.files.count(finding.where.file) && headers.match(file));
       return finding.level > options.level || !isShown;
     });
-    sortAndMerge(findings);
+    sortAndMerge(outcome.findings);
   }
 
-  ExitCode report() {
-    std::vector<Diagnostic> diagnostics;
-    SourceCache sources;
-    for (const Finding &finding : findings) {
-      diagnostics.push_back(describe(finding, *findCheckInfo(finding.check), sources));
-      if (errors.count(finding.check))
-        diagnostics.back().severity = Severity::Error;
-    }
-    std::string text;
-    writeTextReport(diagnostics, sources, usesColour(options), text);
-    const std::string failed = describeFailures(failures, unitCount);
-    text += failed;
-    if (!writeOutput(options.output.empty() ? "-" : options.output, text))
-      return ExitCode::Usage;
-    if (!options.output.empty())
-      llvm::errs() << failed;
+  ExitCode report(const ProjectFiles &project) {
+    const ReportResult result = writeReport(outcome, options, project);
     statistics.endPhase("reporting");
-    remark(options, describeResult(diagnostics, unitCount, failures.size()));
+    if (!result.isWritten)
+      return ExitCode::Usage;
+    remark(options, result.summary);
+    if (!result.suppressions.empty())
+      remark(options, result.suppressions);
     if (options.stats)
       llvm::errs() << statistics.table();
-    if (!failures.empty())
+    if (!outcome.failures.empty())
       return ExitCode::ParseFailed;
-    return findings.empty() ? ExitCode::Clean : ExitCode::Findings;
+    return result.shown ? ExitCode::Findings : ExitCode::Clean;
   }
 
   const Options &options;
   CommandSet commands;
-  std::set<std::string> enabled, errors;
-  std::vector<Failure> failures;
-  std::vector<Finding> findings;
-  std::size_t unitCount = 0;
+  Outcome outcome;
   Statistics statistics;
   std::string error;
 };

@@ -80,7 +80,11 @@ std::string Statistics::table() const {
   }
   text += fmt::format("{:>10.3f}  total\n", total);
   text +=
-      "counts:\n" + countLine("translation units", units) + countLine("of them with errors", brokenUnits) +
+      "counts:\n" + countLine("translation units", units) + countLine("of them parsed", reading.parsed) +
+      countLine("of them from the cache", reading.fromCache) +
+      countLine("preambles made", reading.preamblesMade) +
+      countLine("translation units parsed with a preamble", reading.withPreamble) +
+      countLine("parsed again without, for errors", reading.preambleFallbacks) + countLine("of them with errors", brokenUnits) +
       countLine("third-party translation units left out", skippedFiles) + countLine("programs", programs) +
       countLine("functions with a body", functions) + countLine("facts", facts) +
       countLine("function contexts solved", solved.contexts) + countLine("rows joined", solved.rowsJoined);

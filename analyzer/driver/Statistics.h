@@ -1,6 +1,7 @@
 //===- Statistics.h - what --stats prints -----------------------*- C++ -*-===//
 #pragma once
 
+#include "analyzer/driver/ReadUnits.h"
 #include "analyzer/facts/Program.h"
 #include "analyzer/solve/Solution.h"
 
@@ -17,6 +18,7 @@ public:
   void endPhase(const std::string &phase);
 
   void addUnits(const std::vector<Unit> &units);
+  void addReading(const ReadCounts &counts) { reading = counts; }
   void addSolution(const SolveStats &stats);
   void addSkippedFiles(std::size_t count) { skippedFiles += count; }
 
@@ -28,6 +30,7 @@ private:
   std::vector<std::pair<std::string, double>> phases;
   std::size_t units = 0, brokenUnits = 0, functions = 0, facts = 0, programs = 0, skippedFiles = 0;
   std::map<std::string, std::size_t> opaque, skippedFunctions;
+  ReadCounts reading;
   SolveStats solved;
 };
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "analyzer/facts/FileTrace.h"
 #include "analyzer/facts/Program.h"
 
 #include <functional>
@@ -15,16 +16,28 @@
 
 namespace devicetidy::frontend {
 
+struct Preamble;
+
 struct LowerOptions {
   /// Is this file (absolute, normalised path) the user's own code? Everything else is third-party: its bodies
   /// are skipped and its functions are known by their models only.
   std::function<bool(const std::string &path)> isProjectFile;
 };
 
+/// What else a parse takes and gives.
+struct LowerExtras {
+  FileTrace *trace = nullptr; ///< receives all that the parse looked at on disk
+  /// Headers that need no parsing (Preamble.h), made with equal arguments. A unit that has errors with it is
+  /// parsed without.
+  const Preamble *preamble = nullptr;
+  bool *usedPreamble = nullptr; ///< receives whether the preamble was of use
+};
+
 /// Lowers `file` with the compiler `arguments` of its compile command (argv[0] included, output and
 /// dependency flags already dropped), run in `directory`. Never throws; a broken unit comes back with
 /// parseErrors, hasFatalError where nothing could be lowered, and the functions that are intact.
 Unit lowerTranslationUnit(const std::string &directory, const std::string &file,
-                          const std::vector<std::string> &arguments, const LowerOptions &options);
+                          const std::vector<std::string> &arguments, const LowerOptions &options,
+                          const LowerExtras &extras = {});
 
 } // namespace devicetidy::frontend

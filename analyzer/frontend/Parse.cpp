@@ -2,7 +2,10 @@
 #include "analyzer/frontend/Compat.h"
 #include "analyzer/frontend/Instantiation.h"
 #include "analyzer/frontend/Lower.h"
+#include "analyzer/frontend/Preamble.h"
 #include "analyzer/frontend/ProjectDecls.h"
+#include "analyzer/frontend/RecordingFiles.h"
+#include "analyzer/frontend/ToolArguments.h"
 #include "analyzer/frontend/UnitBuilder.h"
 
 #include "clang/Basic/FileManager.h"
@@ -10,8 +13,10 @@
 #include "clang/Frontend/FrontendAction.h"
 #include "clang/Lex/MacroInfo.h"
 #include "clang/Lex/Preprocessor.h"
+#include "clang/Lex/PreprocessorOptions.h"
 #include "clang/Sema/SemaConsumer.h"
 #include "clang/Tooling/Tooling.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/VirtualFileSystem.h"
 #include "llvm/Support/thread.h"
@@ -101,7 +106,7 @@ public:
     for (const FunctionDecl *function : decls.functions)
       builder.request(function);
     builder.lowerRequested();
-    listFiles();
+    unit.files = sourceFiles(compiler);
   }
 
 private:
@@ -119,15 +124,6 @@ private:
   void readVersion() {
     unit.torchMajor = macroNumber("TORCH_VERSION_MAJOR");
     unit.torchMinor = macroNumber("TORCH_VERSION_MINOR");
-  }
-
-  void listFiles() {
-    const SourceManager &sources = compiler.getSourceManager();
-    for (auto file = sources.fileinfo_begin(); file != sources.fileinfo_end(); ++file) {
-      unit.files.push_back(Name(absolutePath(sources.getFileManager(), file->first.getName())));
-    }
-    std::sort(unit.files.begin(), unit.files.end());
-    unit.files.erase(std::unique(unit.files.begin(), unit.files.end()), unit.files.end());
   }
 
   CompilerInstance &compiler;
@@ -158,8 +154,8 @@ private:
 
 class LoweringActionFactory : public tooling::FrontendActionFactory {
 public:
-  LoweringActionFactory(Unit &unit, const LowerOptions &options, ParseState &state)
-      : unit(unit), options(options), state(state) {}
+  LoweringActionFactory(Unit &unit, const LowerOptions &options, ParseState &state, const Preamble *preamble)
+      : unit(unit), options(options), state(state), preamble(preamble) {}
 
   std::unique_ptr<FrontendAction> create() override {
     return std::make_unique<LoweringAction>(unit, options, state);
@@ -170,6 +166,12 @@ public:
                      DiagnosticConsumer *consumer) override {
     FrontendOptions &frontend = invocation->getFrontendOpts();
     frontend.SkipFunctionBodies = true;
+    if (preamble) {
+      PreprocessorOptions &preprocessor = invocation->getPreprocessorOpts();
+      preprocessor.ImplicitPCHInclude = preamble->binaryFile;
+      // Whoever hands out a preamble knows that its headers are unchanged and its flags are these.
+      preprocessor.DisablePCHOrModuleValidation = DisableValidationForModuleKind::All;
+    }
     invocation->getDiagnosticOpts().IgnoreWarnings = true;
     invocation->getDiagnosticOpts().ShowCarets = false; // no "2 errors generated." on stderr
     return FrontendActionFactory::runInvocation(std::move(invocation), files, std::move(containers),
@@ -180,36 +182,8 @@ private:
   Unit &unit;
   const LowerOptions &options;
   ParseState &state;
+  const Preamble *preamble;
 };
-
-std::string resourceDir() {
-#ifdef DEVICE_TIDY_RESOURCE_DIR
-  if (llvm::sys::fs::exists(DEVICE_TIDY_RESOURCE_DIR "/include"))
-    return DEVICE_TIDY_RESOURCE_DIR;
-#endif
-  // Beside the clang library this program runs with: <prefix>/lib/libclang-cpp.so -> <prefix>/lib/clang/N.
-  std::string library = llvm::sys::fs::getMainExecutable("", reinterpret_cast<void *>(&resourceDir));
-  llvm::SmallString<256> path(llvm::sys::path::parent_path(library));
-  llvm::sys::path::append(path, "..", "lib", "clang", std::to_string(CLANG_VERSION_MAJOR));
-  return path.str().str();
-}
-
-std::vector<std::string> toolArguments(const std::vector<std::string> &arguments) {
-  std::vector<std::string> result = arguments;
-  bool hasResourceDir = false, hasSyntaxOnly = false;
-  for (const std::string &argument : arguments) {
-    hasResourceDir |= llvm::StringRef(argument).starts_with("-resource-dir");
-    hasSyntaxOnly |= argument == "-fsyntax-only";
-  }
-  std::vector<std::string> added;
-  if (!hasResourceDir)
-    added.push_back("-resource-dir=" + resourceDir());
-  if (!hasSyntaxOnly)
-    added.push_back("-fsyntax-only");
-  added.push_back("-w");
-  result.insert(result.empty() ? result.end() : result.begin() + 1, added.begin(), added.end());
-  return result;
-}
 
 /// Flags that choose the processor: one clang does not know would stop it, and devices do not depend on it.
 bool choosesProcessor(llvm::StringRef argument) {
@@ -219,10 +193,10 @@ bool choosesProcessor(llvm::StringRef argument) {
 
 /// One run of clang over the unit; false when it did not come to the end of the file.
 bool parseOnce(FileManager &files, const std::vector<std::string> &arguments, const LowerOptions &options,
-               Unit &unit) {
+               Unit &unit, const Preamble *preamble = nullptr) {
   ParseState state;
   ErrorCollector errors(unit, state);
-  LoweringActionFactory factory(unit, options, state);
+  LoweringActionFactory factory(unit, options, state, preamble);
   tooling::ToolInvocation invocation(toolArguments(arguments), &factory, &files,
                                      std::make_shared<PCHContainerOperations>());
   invocation.setDiagnosticConsumer(&errors);
@@ -230,9 +204,52 @@ bool parseOnce(FileManager &files, const std::vector<std::string> &arguments, co
   return state.reachedEnd;
 }
 
+/// Forgets a parse that is done again.
+void reset(Unit &unit) {
+  const Name mainFile = unit.mainFile;
+  unit = {};
+  unit.mainFile = mainFile;
+}
+
+/// Parses the unit as often as it takes; true when the preamble was of use.
+bool parseSomehow(FileManager &files, const std::vector<std::string> &arguments, const LowerOptions &options,
+                  Unit &unit, const Preamble *preamble) {
+  if (preamble) {
+    if (parseOnce(files, arguments, options, unit, preamble) && unit.parseErrors.empty())
+      return true;
+    reset(unit); // the code may be in error, or only together with the preamble
+  }
+  bool reachedEnd = parseOnce(files, arguments, options, unit);
+  if (!reachedEnd && std::any_of(arguments.begin(), arguments.end(), choosesProcessor)) {
+    std::vector<std::string> portable;
+    std::copy_if(arguments.begin(), arguments.end(), std::back_inserter(portable),
+                 [](const std::string &argument) { return !choosesProcessor(argument); });
+    reset(unit);
+    reachedEnd = parseOnce(files, portable, options, unit);
+  }
+  if (!reachedEnd && unit.parseErrors.empty())
+    unit.parseErrors.push_back("error: clang cannot run the compile command");
+  return false;
+}
+
+/// What a unit looked at is also what its preamble was made from.
+void addPreamble(const Preamble &preamble, Unit &unit, FileTrace &trace) {
+  const auto merge = [](auto &all, const auto &more, auto isBefore, auto isSame) {
+    all.insert(all.end(), more.begin(), more.end());
+    std::stable_sort(all.begin(), all.end(), isBefore);
+    all.erase(std::unique(all.begin(), all.end(), isSame), all.end());
+  };
+  merge(unit.files, preamble.sources, std::less<>(), std::equal_to<>());
+  merge(
+      trace.reads, preamble.trace.reads, [](const auto &a, const auto &b) { return a.path < b.path; },
+      [](const auto &a, const auto &b) { return a.path == b.path; });
+  merge(trace.absent, preamble.trace.absent, std::less<>(), std::equal_to<>());
+  merge(trace.directories, preamble.trace.directories, std::less<>(), std::equal_to<>());
+}
+
 void parse(const std::string &directory, const std::vector<std::string> &arguments,
-           const LowerOptions &options, Unit &unit) {
-  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> system = llvm::vfs::createPhysicalFileSystem();
+           const LowerOptions &options, Unit &unit, const LowerExtras &extras) {
+  llvm::IntrusiveRefCntPtr<RecordingFiles> system(new RecordingFiles(llvm::vfs::createPhysicalFileSystem()));
   if (system->setCurrentWorkingDirectory(directory)) {
     unit.parseErrors.push_back("error: cannot enter directory '" + directory + "'");
     unit.hasFatalError = true;
@@ -241,25 +258,32 @@ void parse(const std::string &directory, const std::vector<std::string> &argumen
   FileSystemOptions fileOptions;
   fileOptions.WorkingDir = directory;
   llvm::IntrusiveRefCntPtr<FileManager> files(new FileManager(fileOptions, system));
-  bool reachedEnd = parseOnce(*files, arguments, options, unit);
-  if (!reachedEnd && std::any_of(arguments.begin(), arguments.end(), choosesProcessor)) {
-    std::vector<std::string> portable;
-    std::copy_if(arguments.begin(), arguments.end(), std::back_inserter(portable),
-                 [](const std::string &argument) { return !choosesProcessor(argument); });
-    unit.parseErrors.clear();
-    reachedEnd = parseOnce(*files, portable, options, unit);
-  }
-  if (!reachedEnd && unit.parseErrors.empty())
-    unit.parseErrors.push_back("error: clang cannot run the compile command");
-  bool hasBodies = std::any_of(unit.functions.begin(), unit.functions.end(),
-                               [](const auto &entry) { return entry.second.hasBody; });
+  const bool usedPreamble = parseSomehow(*files, arguments, options, unit, extras.preamble);
+  const bool hasBodies = std::any_of(unit.functions.begin(), unit.functions.end(),
+                                     [](const auto &entry) { return entry.second.hasBody; });
   unit.hasFatalError = !unit.parseErrors.empty() && !hasBodies;
+
+  FileTrace trace = system->trace(*files);
+  if (const Preamble *preamble = extras.preamble) {
+    const auto isOurs = [&](Name path) {
+      return path.str() == preamble->headerFile || path.str() == preamble->binaryFile;
+    };
+    llvm::erase_if(trace.reads, [&](const FileTrace::Read &read) { return isOurs(read.path); });
+    llvm::erase_if(unit.files, isOurs);
+    if (usedPreamble)
+      addPreamble(*preamble, unit, trace);
+  }
+  if (extras.trace)
+    *extras.trace = std::move(trace);
+  if (extras.usedPreamble)
+    *extras.usedPreamble = usedPreamble;
 }
 
 } // namespace
 
 Unit lowerTranslationUnit(const std::string &directory, const std::string &file,
-                          const std::vector<std::string> &arguments, const LowerOptions &options) {
+                          const std::vector<std::string> &arguments, const LowerOptions &options,
+                          const LowerExtras &extras) {
   Unit unit;
   llvm::SmallString<256> path(file);
   if (!llvm::sys::path::is_absolute(path)) {
@@ -271,7 +295,7 @@ Unit lowerTranslationUnit(const std::string &directory, const std::string &file,
   // Deeply nested code needs a deep stack; pages that are not touched cost nothing.
   constexpr unsigned stackSize = 512u << 20;
   llvm::thread worker(std::optional<unsigned>(stackSize),
-                      [&] { parse(directory, arguments, options, unit); });
+                      [&] { parse(directory, arguments, options, unit, extras); });
   worker.join();
   return unit;
 }

@@ -24,6 +24,7 @@ std::int32_t FunctionLowering::addLocal(Name name, QualType type, SourceRange wh
   variable.name = name;
   variable.type = unit.types.id(type);
   variable.isReference = type->isReferenceType();
+  variable.isConst = type.getNonReferenceType().isConstQualified();
   variable.where = locate(where);
   function.locals.push_back(variable);
   return static_cast<std::int32_t>(function.locals.size()) - 1;

@@ -87,6 +87,7 @@ Function &UnitBuilder::declare(const FunctionDecl *decl) {
     variable.name = Name(parameter->getNameAsString());
     variable.type = types.id(parameter->getType());
     variable.isReference = parameter->getType()->isReferenceType();
+    variable.isConst = parameter->getType().getNonReferenceType().isConstQualified();
     variable.where = source.token(parameter->getLocation());
     function.locals.push_back(variable);
   }

@@ -113,6 +113,26 @@ private:
   std::vector<Note> notes;
 };
 
+/// The story of each tensor up to the operation that it spoils.
+std::vector<std::vector<Note>> flowsOf(const Finding &finding) {
+  std::vector<std::vector<Note>> flows;
+  const auto add = [&](const std::vector<Step> &steps) -> std::vector<Note> & {
+    std::vector<Note> &flow = flows.emplace_back();
+    for (const Step &step : steps)
+      if (step.where.valid())
+        flow.push_back({step.where, describeStep(step)});
+    return flow;
+  };
+  for (const PlacedOperand &operand : finding.operands)
+    add(storyOf(operand))
+        .push_back({operand.where.valid() ? operand.where : finding.where,
+                    fmt::format("{} on {} reaches '{}' here", operandText(operand.text),
+                                deviceText(operand.device), finding.operation)});
+  if (!finding.origin.empty())
+    add(finding.origin).push_back({finding.where, "reaches this call"});
+  return flows;
+}
+
 std::string_view noteTemplate(const CheckInfo &info, const std::string &key) {
   for (const NoteTemplate &note : info.notes)
     if (note.key == key)
@@ -185,22 +205,30 @@ Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &
   result.check = finding.check;
   result.where = finding.where;
   result.message = fillTemplate(info.message, fields);
-  NoteList notes;
+  result.level = finding.level;
+  result.function = finding.site.function;
+  result.flows = flowsOf(finding);
+  NoteList notes, related;
   for (const PlacedOperand &operand : finding.operands) {
     if (operand.where.valid())
       result.ranges.push_back(operand.where);
     notes.add(storyOf(operand));
   }
   notes.add(finding.origin);
+  const auto addToBoth = [&](const Location &where, const std::string &text) {
+    notes.add(where, text);
+    related.add(where, text);
+  };
   for (const RelatedPlace &place : finding.related)
-    notes.add(place.where, fillTemplate(noteTemplate(info, place.key), fields));
+    addToBoth(place.where, fillTemplate(noteTemplate(info, place.key), fields));
   for (const CallSite &call : finding.callers)
-    notes.add(call.where, fmt::format("reached from this call of '{}'", call.function));
+    addToBoth(call.where, fmt::format("reached from this call of '{}'", call.function));
   // A fix with an expression needs the expression; one without stands by itself.
   const bool wantsExpression = info.fix.find("{fix}") != std::string_view::npos;
   if (!wantsExpression || !finding.fix.empty())
-    notes.add(finding.fixAt.valid() ? finding.fixAt : finding.where, fillTemplate(info.fix, fields));
+    addToBoth(finding.fixAt.valid() ? finding.fixAt : finding.where, fillTemplate(info.fix, fields));
   result.notes = notes.take();
+  result.related = related.take();
   return result;
 }
 

@@ -2,7 +2,10 @@
 #pragma once
 
 #include "analyzer/facts/Location.h"
+#include "analyzer/report/Fix.h"
+#include "analyzer/solve/Solution.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +25,15 @@ struct Diagnostic {
   std::string message;
   std::vector<Location> ranges; ///< underlined beside the caret
   std::vector<Note> notes;      ///< in reading order; the fix comes last
+
+  // For the formats that machines read.
+  Level level = Level::Definite;
+  std::string function;                 ///< qualified name of the enclosing function or class; may be empty
+  std::vector<std::vector<Note>> flows; ///< per tensor, how it came to be where it is; each ends at `where`
+  std::vector<Note> related;            ///< the notes that belong to no flow
+  std::optional<Fix> fix;               ///< a change that can be applied as it stands
+  bool isSuppressed = false;            ///< by a comment
+  std::string fingerprint;              ///< the same in every run until the finding's own line changes
 };
 
 } // namespace devicetidy

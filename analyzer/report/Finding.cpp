@@ -9,14 +9,27 @@ namespace {
 /// What two findings have in common when they are the same finding, seen twice.
 std::vector<std::string> statement(const Finding &finding) {
   std::vector<std::string> parts{finding.operation};
-  for (const PlacedOperand &operand : finding.operands) {
+  for (const PlacedOperand &operand : finding.operands)
     parts.push_back(operand.text);
-    parts.push_back(operand.device);
-  }
   for (const auto &[name, value] : finding.fields) {
+    if (name == "device" || name == "initialiser") // what another program may do otherwise
+      continue;
     parts.push_back(name);
     parts.push_back(value);
   }
+  return parts;
+}
+
+/// What is left to order findings that are the same, so that the one that is kept never depends on the
+/// order in which programs were solved.
+std::vector<std::string> circumstances(const Finding &finding) {
+  std::vector<std::string> parts;
+  for (const PlacedOperand &operand : finding.operands)
+    parts.push_back(operand.device);
+  for (const auto &[name, value] : finding.fields)
+    parts.push_back(value);
+  for (const CallSite &call : finding.callers)
+    parts.push_back(call.function + ':' + std::to_string(call.where.line));
   return parts;
 }
 
@@ -29,7 +42,9 @@ bool before(const Finding &a, const Finding &b) {
   if (left != right)
     return left < right;
   // The surest first, then the one with the shortest story.
-  return std::make_tuple(a.level, a.callers.size()) < std::make_tuple(b.level, b.callers.size());
+  const auto first = std::make_tuple(a.level, a.callers.size()),
+             second = std::make_tuple(b.level, b.callers.size());
+  return first != second ? first < second : circumstances(a) < circumstances(b);
 }
 
 bool same(const Finding &a, const Finding &b) {
@@ -37,6 +52,12 @@ bool same(const Finding &a, const Finding &b) {
 }
 
 } // namespace
+
+bool Site::isTensor(const Location &where) const {
+  return std::any_of(tensors.begin(), tensors.end(), [&](const Location &tensor) {
+    return tensor == where && tensor.endLine == where.endLine && tensor.endColumn == where.endColumn;
+  });
+}
 
 void sortAndMerge(std::vector<Finding> &findings) {
   std::sort(findings.begin(), findings.end(), before);

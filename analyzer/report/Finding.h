@@ -5,9 +5,11 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "analyzer/facts/Program.h"
 #include "analyzer/solve/Solution.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,23 @@ namespace devicetidy {
 struct RelatedPlace {
   std::string key;
   Location where;
+};
+
+/// The code around a finding, as far as naming and repairing it needs it. Filled in by locate().
+struct Site {
+  std::string function;    ///< qualified name of the function that holds the finding; may be empty
+  bool inMacro = false;    ///< the code comes from the body of a macro
+  bool isTemplate = false; ///< the function has several instantiations
+  bool isLambda = false, isConst = false;
+  std::vector<Variable> locals;  ///< of the function, parameters first
+  std::vector<Location> tensors; ///< expressions that are tensors in every instantiation
+  Location receiver;             ///< object of the member call at the finding; invalid for other code
+  bool receiverIsTensor = false;
+  std::set<std::string> members; ///< fields of the class whose method the function is
+  bool memberIsTensor = false;   ///< the member `fields["member"]` of `fields["class"]` is a tensor
+
+  /// Is exactly this range an expression known to be a tensor?
+  bool isTensor(const Location &where) const;
 };
 
 struct Finding {
@@ -32,10 +51,12 @@ struct Finding {
   std::string
       fix; ///< expression that repairs the code, may be empty; "{arguments}": those of the call at `where`
   Location fixAt; ///< what `fix` replaces
+  Site site;
 };
 
 /// Orders findings by file, line, column and check, and keeps the surest of those that say the same thing in
-/// the same place: programs share code, and translation units share headers.
+/// the same place: programs share code, and translation units share headers. Which devices meet there may
+/// differ from program to program and does not make it another finding.
 void sortAndMerge(std::vector<Finding> &findings);
 
 } // namespace devicetidy

@@ -17,28 +17,6 @@ struct Glyph {
   std::size_t bytes;
 };
 
-/// Length of the UTF-8 sequence at the start of `text`, or 0 when it is none. Sets `code` to the code point.
-std::size_t decode(std::string_view text, std::uint32_t &code) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) {
-    code = lead;
-    return 1;
-  }
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length)
-    return 0;
-  code = lead & (0xFFu >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80)
-      return 0;
-    code = (code << 6) | (byte(i) & 0x3Fu);
-  }
-  static constexpr std::uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  return code < smallest[length] || code > 0x10FFFF || surrogate ? 0 : length;
-}
-
 struct CodeRange {
   std::uint32_t first, last;
 };
@@ -61,7 +39,7 @@ constexpr std::string_view Replacement = "\xEF\xBF\xBD"; // U+FFFD
 
 Glyph nextGlyph(std::string_view text) {
   std::uint32_t code = 0;
-  const std::size_t length = decode(text, code);
+  const std::size_t length = decodeUtf8(text, code);
   if (length == 0 || (code < 0x20 && code != '\t') || (code >= 0x7F && code < 0xA0))
     return {std::string(Replacement), 1, std::max<std::size_t>(length, 1)};
   return {std::string(text.substr(0, length)), columnsOf(code), length};
@@ -78,6 +56,27 @@ void clip(Snippet &snippet, std::size_t caret) {
 }
 
 } // namespace
+
+std::size_t decodeUtf8(std::string_view text, std::uint32_t &code) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) {
+    code = lead;
+    return 1;
+  }
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length)
+    return 0;
+  code = lead & (0xFFu >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80)
+      return 0;
+    code = (code << 6) | (byte(i) & 0x3Fu);
+  }
+  static constexpr std::uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+  return code < smallest[length] || code > 0x10FFFF || surrogate ? 0 : length;
+}
 
 const SourceCache::File &SourceCache::load(Name name) {
   const auto [entry, isNew] = files.try_emplace(name);
@@ -116,6 +115,35 @@ std::string_view SourceCache::text(const Location &where) {
       where.endColumn > whole->size() + 1)
     return {};
   return whole->substr(where.column - 1, where.endColumn - where.column);
+}
+
+std::string_view SourceCache::text(Name file) { return load(file).text; }
+
+std::optional<std::pair<std::size_t, std::size_t>> SourceCache::bytes(const Location &where) {
+  const File &file = load(where.file);
+  const auto offset = [&](std::uint32_t line, std::uint32_t column) -> std::optional<std::size_t> {
+    if (line == 0 || column == 0 || line > file.starts.size())
+      return std::nullopt;
+    const std::size_t end = line < file.starts.size() ? file.starts[line] : file.text.size() + 1;
+    const std::size_t result = file.starts[line - 1] + column - 1;
+    return result < end ? std::optional(result) : std::nullopt;
+  };
+  const auto begin = offset(where.line, where.column), end = offset(where.endLine, where.endColumn);
+  if (!begin || !end || *end < *begin)
+    return std::nullopt;
+  return std::make_pair(*begin, *end);
+}
+
+Location SourceCache::range(Name name, std::size_t begin, std::size_t end) {
+  const File &file = load(name);
+  const auto place = [&](std::size_t offset) {
+    const auto next = std::upper_bound(file.starts.begin(), file.starts.end(), offset);
+    const auto line = static_cast<std::uint32_t>(next - file.starts.begin());
+    return std::make_pair(line, static_cast<std::uint32_t>(offset - *(next - 1) + 1));
+  };
+  const auto [line, column] = place(begin);
+  const auto [endLine, endColumn] = place(end);
+  return {name, line, column, endLine, endColumn};
 }
 
 std::string printable(std::string_view text) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace devicetidy {
@@ -21,6 +22,15 @@ public:
   /// The text of a range that lies on one line; empty for any other.
   std::string_view text(const Location &where);
 
+  /// The whole file; empty when it cannot be read.
+  std::string_view text(Name file);
+
+  /// First byte and end of a range over any number of lines, or nothing when the file has no such place.
+  std::optional<std::pair<std::size_t, std::size_t>> bytes(const Location &where);
+
+  /// The range of the bytes from `begin` up to `end`.
+  Location range(Name file, std::size_t begin, std::size_t end);
+
 private:
   struct File {
     std::string text;
@@ -29,6 +39,10 @@ private:
   const File &load(Name file);
   std::map<Name, File> files;
 };
+
+/// Length of the UTF-8 sequence at the start of `text`, which is not empty, or 0 when it is none. Sets `code`
+/// to the code point.
+std::size_t decodeUtf8(std::string_view text, std::uint32_t &code);
 
 /// `text` as valid UTF-8 without control characters: bytes that are no UTF-8 become U+FFFD.
 std::string printable(std::string_view text);

@@ -22,7 +22,9 @@ public:
   void write(const Diagnostic &diagnostic) {
     const bool isError = diagnostic.severity == Severity::Error;
     head(diagnostic.where, isError ? "error" : "warning", isError ? palette.error : palette.warning,
-         fmt::format("{} [{}]", printable(diagnostic.message), diagnostic.check), true);
+         fmt::format("{} [{}]{}", printable(diagnostic.message), diagnostic.check,
+                     diagnostic.isSuppressed ? " (suppressed)" : ""),
+         true);
     snippet(diagnostic.where, diagnostic.ranges);
     for (const Note &note : diagnostic.notes) {
       head(note.where, "note", palette.note, printable(note.text), false);

@@ -128,7 +128,10 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     for (; frame->caller && frame->call; frame = frame->caller)
       conflict.callers.push_back({frame->call->where, frame->function.name.str()});
     conflict.entryId = frame->function.id.str();
-    if (first.use->text.empty() && second.use->text.empty() && !conflict.first.text.empty())
+    // A braced list has no methods, and the text of a macro is not the code it makes.
+    const bool isList = conflict.second.text.substr(0, 1) == "{" || conflict.first.text.substr(0, 1) == "{";
+    if (first.use->text.empty() && second.use->text.empty() && !conflict.first.text.empty() && !isList &&
+        !call.fact.inMacro)
       conflict.fix = postfix(conflict.second.text) + ".to(" + postfix(conflict.first.text) + ".device())";
     solution.conflicts.push_back(std::move(conflict));
   }

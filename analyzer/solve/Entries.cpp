@@ -58,12 +58,10 @@ private:
       const RootId root = machine.memory.global(id, global.type, global.name);
       if (!usage.writtenGlobals.count(id) && !changesInside(global.type))
         continue;
-      if (row.store.get(root)) {
-        row.store.erase(root);
-        continue;
-      }
+      row.store.erase(root);
       const Name flag(id.str() + std::string(initialisedSuffix));
-      row.store.set(machine.memory.global(flag, "bool", flag), scalarValue(intTerm(1)));
+      if (usage.staticFlags.count(flag))
+        row.store.set(machine.memory.global(flag, "bool", flag), scalarValue(intTerm(1)));
     }
   }
 

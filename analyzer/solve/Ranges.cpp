@@ -40,13 +40,17 @@ Outcomes Machine::rangeCall(Call &call) {
       size <= bounds::unrolledElements && (isMap ? size > 0 : is(list, ValueKind::List) && !isSummary(list));
   const RootId counter = memory.global(Name("iterator " + iteratorKey(call, range)), "long", {});
   const Block &block = call.frame.function.blocks[static_cast<std::size_t>(call.frame.block)];
-  if (test && block.terminator.entersLoop)
-    call.row.store.set(counter, scalarValue(intTerm(0)));
-  Value position = call.row.store.get(counter);
+  Value position = test && block.terminator.entersLoop ? scalarValue(intTerm(0)) : call.row.store.get(counter);
+  // The counter lives as long as the loop: rows after it are not to differ by it.
+  if (test)
+    call.row.store.erase(counter);
   if (known && position && constantOf(position->term)) {
     const std::int64_t at = *constantOf(position->term);
+    const bool more = at < static_cast<std::int64_t>(size);
+    if (test && more)
+      call.row.store.set(counter, position);
     if (test)
-      return call.done(scalarValue(intTerm(at < static_cast<std::int64_t>(size))));
+      return call.done(scalarValue(intTerm(more)));
     call.row.store.set(counter, scalarValue(intTerm(at + 1)));
     if (isMap)
       return call.done(addressValue(range.field(keys[static_cast<std::size_t>(at) % size])));

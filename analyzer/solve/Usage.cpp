@@ -194,6 +194,8 @@ Usage scanUsage(const Program &program, const Types &types) {
               fact.isVirtual && overriders != program.overriders.end())
             usage.called.insert(overriders->second.begin(), overriders->second.end());
         }
+        if (fact.kind == FactKind::Global && endsWith(fact.name.view(), initialisedSuffix))
+          usage.staticFlags.insert(fact.name);
         if (fact.kind == FactKind::Construct && isGuard(program, fact.type))
           usage.hasGuards = true;
         if (fact.kind == FactKind::Call && models::api(fact.name.view()).role == "set_device")

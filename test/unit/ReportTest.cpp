@@ -121,6 +121,16 @@ TEST(Findings, MergesWhatIsSaidTwiceAndKeepsTheSurest) {
   EXPECT_EQ(findings[1].level, Level::Definite);
 }
 
+TEST(Findings, MergesWhatProgramsDoWithOtherDevices) {
+  std::vector<Finding> findings = {mixed("cuda:1", "cpu"), mixed("cuda", "cpu")};
+  std::vector<Finding> reversed = {findings[1], findings[0]};
+  sortAndMerge(findings);
+  sortAndMerge(reversed);
+  ASSERT_EQ(findings.size(), 1u);
+  ASSERT_EQ(reversed.size(), 1u);
+  EXPECT_EQ(findings[0].operands[0].device, reversed[0].operands[0].device);
+}
+
 TEST(Snippet, MarksCaretAndRanges) {
   const Snippet drawn = drawSnippet("x + y;", 3, {{1, 2}, {5, 6}});
   EXPECT_EQ(drawn.source, "x + y;");

@@ -1,0 +1,71 @@
+//===- Preambles.h - which units share parsed headers -----------*- C++ -*-===//
+//
+// Units with equal flags that read LibTorch's headers share one preamble (frontend/Preamble.h) of the headers
+// they all include. It is kept in the cache; a unit edited later finds it there.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/cache/BlobStore.h"
+#include "analyzer/cache/Inputs.h"
+#include "analyzer/driver/CompileDatabase.h"
+#include "analyzer/frontend/Preamble.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace devicetidy::driver {
+
+class Preambles {
+public:
+  /// `jobs` units are parsed at a time.
+  Preambles(cache::BlobStore &store, cache::FileStates &states, const frontend::LowerOptions &options,
+            unsigned jobs)
+      : store(store), states(states), options(options), jobs(jobs) {}
+
+  /// The preamble each unit should be parsed with, or null: taken from the cache, or made when that is
+  /// quicker than to parse its headers once per unit. They live as long as this object.
+  std::vector<const frontend::Preamble *> choose(const std::vector<const CompileCommand *> &commands);
+
+  std::size_t made() const { return builtCount; }
+
+private:
+  using Headers = std::vector<std::string>;
+
+  /// A preamble as the store describes it.
+  struct Kept {
+    Headers headers;
+    cache::Digest binary;
+    cache::Inputs inputs;
+  };
+
+  /// Units with equal flags.
+  struct FlagSet {
+    const CompileCommand *example = nullptr;
+    cache::Digest name;
+    std::vector<std::size_t> units;
+    std::vector<Kept> kept;
+  };
+
+  void chooseFor(FlagSet &flags);
+  void takeKept(FlagSet &flags, std::vector<std::size_t> &open);
+  const frontend::Preamble *open(const FlagSet &flags, const Kept &kept);
+  const frontend::Preamble *build(FlagSet &flags, const Headers &headers);
+  std::vector<Kept> readKept(const cache::Digest &name);
+  void writeKept(const FlagSet &flags);
+  std::string headerFile(const Headers &headers) const;
+
+  cache::BlobStore &store;
+  cache::FileStates &states;
+  const frontend::LowerOptions &options;
+  const unsigned jobs;
+  std::vector<Headers> leading; ///< of each unit
+  std::vector<const frontend::Preamble *> chosen;
+  std::deque<frontend::Preamble> preambles;
+  std::size_t builtCount = 0;
+};
+
+} // namespace devicetidy::driver

@@ -1,0 +1,66 @@
+#include "analyzer/driver/UnitSource.h"
+
+#include "analyzer/driver/Output.h"
+#include "analyzer/driver/Paths.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+
+namespace devicetidy::driver {
+
+UnitSource::UnitSource(const Options &options, std::string &error) : options(options) {
+  const std::string directory =
+      options.cacheDirectory.empty() ? cache::defaultCacheDirectory() : absolutePath(options.cacheDirectory);
+  if (!directory.empty()) // there is no home on some build machines
+    store = std::make_unique<cache::BlobStore>(directory);
+  if (store && options.clearCache && !store->clear(error))
+    error = "--clear-cache: " + error;
+  if (options.noCache)
+    store.reset();
+  llvm::SmallString<128> place;
+  if (!store && !llvm::sys::fs::createUniqueDirectory("device-tidy", place))
+    temporary = std::make_unique<cache::BlobStore>(place.str().str());
+}
+
+UnitSource::~UnitSource() {
+  if (temporary)
+    llvm::sys::fs::remove_directories(temporary->root());
+}
+
+UnitSet UnitSource::read(const CommandSet &commands, const ProjectFiles &project) {
+  if (store)
+    units = std::make_unique<cache::UnitCache>(
+        *store, states, [&project](const std::string &path) { return project.isProject(path); });
+  const ReadOptions reading{options.jobs, showsProgress(options), units.get(),
+                            store ? store.get() : temporary.get(), &states};
+  std::vector<CompileCommand> all = commands.commands;
+  if (options.wholeProgram)
+    for (const CompileCommand &command : commands.others)
+      if (project.isOwnPlace(command.file))
+        all.push_back(command);
+  UnitSet result = readUnits(all, project, reading);
+  result.asked = all.size();
+  result.total = commands.commands.size();
+  for (const CompileCommand &command : commands.others)
+    result.total += project.isOwnPlace(command.file) ? 1 : 0;
+  if (!options.wholeProgram && units && options.emitFacts.empty()) {
+    std::vector<CompileCommand> others;
+    for (const CompileCommand &command : commands.others)
+      if (project.isOwnPlace(command.file))
+        others.push_back(command);
+    UnitSet context = readCachedUnits(others, reading);
+    result.counts.fromCache += context.counts.fromCache;
+    std::move(context.units.begin(), context.units.end(), std::back_inserter(result.units));
+    result.facts.insert(result.facts.end(), context.facts.begin(), context.facts.end());
+  }
+  return result;
+}
+
+std::string UnitSource::finish() {
+  if (!store)
+    return {};
+  store->trim();
+  return store->problem();
+}
+
+} // namespace devicetidy::driver

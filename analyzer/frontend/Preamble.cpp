@@ -1,0 +1,124 @@
+#include "analyzer/frontend/Preamble.h"
+
+#include "analyzer/frontend/RecordingFiles.h"
+#include "analyzer/frontend/SourceFiles.h"
+#include "analyzer/frontend/ToolArguments.h"
+
+#include "clang/Frontend/CompilerInstance.h"
+#include "clang/Frontend/FrontendActions.h"
+#include "clang/Frontend/MultiplexConsumer.h"
+#include "clang/Tooling/Tooling.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+
+namespace devicetidy::frontend {
+
+using namespace clang;
+
+namespace {
+
+/// Skips the bodies that a unit skips.
+class BodySkipper : public ASTConsumer {
+public:
+  BodySkipper(const ASTContext &context, const LowerOptions &options)
+      : source(context, options.isProjectFile) {}
+
+  bool shouldSkipFunctionBody(Decl *decl) override {
+    return !source.inProject(decl) && !source.callsBack(decl->getLocation());
+  }
+
+private:
+  SourceFiles source;
+};
+
+class PreambleAction : public GeneratePCHAction {
+public:
+  PreambleAction(const LowerOptions &options, Preamble &preamble) : options(options), preamble(preamble) {}
+
+protected:
+  std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance &compiler, llvm::StringRef file) override {
+    compiler.getDiagnostics().setIgnoreAllWarnings(true);
+    std::vector<std::unique_ptr<ASTConsumer>> consumers;
+    consumers.push_back(GeneratePCHAction::CreateASTConsumer(compiler, file));
+    if (!consumers.front())
+      return nullptr;
+    consumers.push_back(std::make_unique<BodySkipper>(compiler.getASTContext(), options));
+    return std::make_unique<MultiplexConsumer>(std::move(consumers));
+  }
+
+  void EndSourceFileAction() override {
+    preamble.sources = sourceFiles(getCompilerInstance());
+    GeneratePCHAction::EndSourceFileAction();
+  }
+
+private:
+  const LowerOptions &options;
+  Preamble &preamble;
+};
+
+class PreambleActionFactory : public tooling::FrontendActionFactory {
+public:
+  PreambleActionFactory(const LowerOptions &options, Preamble &preamble)
+      : options(options), preamble(preamble) {}
+
+  std::unique_ptr<FrontendAction> create() override {
+    return std::make_unique<PreambleAction>(options, preamble);
+  }
+
+  bool runInvocation(std::shared_ptr<CompilerInvocation> invocation, FileManager *files,
+                     std::shared_ptr<PCHContainerOperations> containers,
+                     DiagnosticConsumer *consumer) override {
+    FrontendOptions &output = invocation->getFrontendOpts();
+    output.ProgramAction = clang::frontend::GeneratePCH;
+    output.OutputFile = preamble.binaryFile;
+    output.SkipFunctionBodies = true;
+    invocation->getDiagnosticOpts().IgnoreWarnings = true;
+    invocation->getDiagnosticOpts().ShowCarets = false;
+    return FrontendActionFactory::runInvocation(std::move(invocation), files, std::move(containers),
+                                                consumer);
+  }
+
+private:
+  const LowerOptions &options;
+  Preamble &preamble;
+};
+
+} // namespace
+
+std::vector<std::string> withoutForcedIncludes(const std::vector<std::string> &arguments) {
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i] == "-Xclang" && i + 3 < arguments.size() && arguments[i + 1] == "-include")
+      i += 3;
+    else
+      result.push_back(arguments[i]);
+  return result;
+}
+
+bool buildPreamble(const std::string &directory, const std::vector<std::string> &arguments,
+                   const LowerOptions &options, Preamble &preamble) {
+  llvm::IntrusiveRefCntPtr<RecordingFiles> system(new RecordingFiles(llvm::vfs::createPhysicalFileSystem()));
+  if (system->setCurrentWorkingDirectory(directory))
+    return false;
+  FileSystemOptions fileOptions;
+  fileOptions.WorkingDir = directory;
+  llvm::IntrusiveRefCntPtr<FileManager> files(new FileManager(fileOptions, system));
+  std::vector<std::string> own = withoutForcedIncludes(arguments);
+  own.insert(own.end(), {"-x", "c++-header", preamble.headerFile});
+  PreambleActionFactory factory(options, preamble);
+  DiagnosticConsumer silent; // only counts
+  tooling::ToolInvocation invocation(toolArguments(own), &factory, files.get(),
+                                     std::make_shared<PCHContainerOperations>());
+  invocation.setDiagnosticConsumer(&silent);
+  bool isFine = invocation.run() && silent.getNumErrors() == 0;
+  preamble.trace = system->trace(*files);
+  llvm::erase_if(preamble.trace.reads,
+                 [&](const auto &read) { return read.path.str() == preamble.headerFile; });
+  llvm::erase(preamble.sources, Name(preamble.headerFile));
+  isFine &= llvm::none_of(preamble.sources, [&](Name file) { return options.isProjectFile(file.str()); });
+  if (!isFine)
+    llvm::sys::fs::remove(preamble.binaryFile);
+  return isFine;
+}
+
+} // namespace devicetidy::frontend

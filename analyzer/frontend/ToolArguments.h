@@ -1,0 +1,23 @@
+//===- ToolArguments.h - what every parse is given --------------*- C++ -*-===//
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace clang {
+class CompilerInstance;
+}
+
+namespace devicetidy {
+class Name;
+}
+
+namespace devicetidy::frontend {
+
+/// `arguments` with clang's own headers, no output and no warnings.
+std::vector<std::string> toolArguments(const std::vector<std::string> &arguments);
+
+/// Every file that was entered, sorted; of a precompiled header only those that were looked at.
+std::vector<Name> sourceFiles(clang::CompilerInstance &compiler);
+
+} // namespace devicetidy::frontend

@@ -1,0 +1,65 @@
+//===- ReportRun.h - what a report says besides its findings ----*- C++ -*-===//
+#pragma once
+
+#include "analyzer/report/CheckInfo.h"
+#include "analyzer/report/Diagnostic.h"
+#include "analyzer/report/Source.h"
+
+#include <string>
+#include <vector>
+
+namespace devicetidy {
+
+/// A translation unit that could not be parsed, or not whole.
+struct UnitFailure {
+  Location where; ///< of its first error; only the file when the place is unknown
+  std::string text;
+  bool isTotal = false; ///< nothing of it could be analysed
+};
+
+/// One run of the tool, for the reports that machines read.
+struct ReportRun {
+  std::string version;
+  std::string
+      sourceRoot; ///< absolute, without a slash at its end; paths below it are reported relative to it
+  std::vector<const CheckInfo *> checks;
+  std::vector<UnitFailure> failures;
+  std::size_t suppressed = 0; ///< findings that comments suppress
+  int exitCode = 0;
+};
+
+/// "error", "warning" or "note": how loudly a finding is reported where there are these three levels. What
+/// fails at run time is an error; what only a caller can tell is a note.
+std::string_view levelWord(const Diagnostic &diagnostic);
+
+/// "definite", "likely" or "latent".
+std::string_view certainty(Level level);
+
+/// `path` seen from the source root; as it is when it lies elsewhere.
+std::string relativePath(const std::string &path, const ReportRun &run);
+
+/// The column of a byte column, counted in the UTF-16 code units that editors and SARIF viewers count in.
+/// A byte that is no UTF-8 counts as one.
+std::uint32_t utf16Column(std::string_view line, std::uint32_t byteColumn);
+
+/// Can `text` stand in a JSON or YAML file as it is? A fix that cannot is left out there.
+bool isUtf8(std::string_view text);
+
+/// `text` with at most `limit` bytes, cut between characters and then ended with "...".
+std::string cutText(std::string text, std::size_t limit);
+
+/// SARIF 2.1.0, within what GitHub code scanning accepts.
+std::string sarifReport(const std::vector<Diagnostic> &diagnostics, const ReportRun &run,
+                        SourceCache &sources);
+/// One object per finding; docs/output.md describes it.
+std::string jsonReport(const std::vector<Diagnostic> &diagnostics, const ReportRun &run,
+                       SourceCache &sources);
+/// Workflow commands of GitHub Actions, which it shows beside the code of a pull request.
+std::string gitHubReport(const std::vector<Diagnostic> &diagnostics, const ReportRun &run,
+                         SourceCache &sources);
+/// Findings and their fixes as clang-apply-replacements reads them; `isChosen` says, for each diagnostic,
+/// whether its fix takes part.
+std::string exportedFixes(const std::vector<Diagnostic> &diagnostics, const std::vector<bool> &isChosen,
+                          SourceCache &sources);
+
+} // namespace devicetidy
