@@ -27,31 +27,42 @@ void forgetKnown(Row &row, Term symbol) {
 
 } // namespace
 
+// What a callee can see: the globals, what it is given, and what these lead to.
 Row Machine::restrict(const Row &row, const std::vector<Value> &inputs) const {
   Row entry;
   entry.known = row.known;
   entry.aliases = row.aliases;
   entry.moves = row.moves;
   entry.currentDevice = row.currentDevice;
-  std::set<RootId> reached;
-  std::vector<Value> work = inputs;
-  auto reach = [&](RootId root) {
-    if (root == noRoot || !reached.insert(root).second)
-      return;
-    if (Value value = row.store.get(root)) {
-      entry.store.set(root, value);
-      work.push_back(value);
-    }
-  };
-  row.store.forEach([&](RootId root, const Value &) {
+  std::unordered_map<RootId, Value> hidden; // not reached yet
+  std::vector<std::pair<RootId, Value>> reached;
+  row.store.forEach([&](RootId root, const Value &value) {
     const RootKind kind = memory.info(root).kind;
     if (kind == RootKind::Global || kind == RootKind::Outside)
-      reach(root);
+      reached.emplace_back(root, value);
+    else
+      hidden.emplace(root, value);
   });
-  while (!work.empty()) {
-    Value value = std::move(work.back());
-    work.pop_back();
-    forEachAddress(value, [&](const Address &address) { reach(address.root); });
+  auto follow = [&](const Value &value) {
+    forEachAddress(value, [&](const Address &address) {
+      auto found = hidden.find(address.root);
+      if (found == hidden.end())
+        return;
+      reached.emplace_back(found->first, std::move(found->second));
+      hidden.erase(found);
+    });
+  };
+  for (const Value &input : inputs)
+    follow(input);
+  for (std::size_t i = 0; i < reached.size() && !hidden.empty(); ++i)
+    follow(Value(reached[i].second)); // a copy: `reached` grows
+  if (hidden.size() < reached.size()) { // the store is shared, so the smaller change is the cheaper one
+    entry.store = row.store;
+    for (const auto &[root, value] : hidden)
+      entry.store.erase(root);
+  } else {
+    for (auto &[root, value] : reached)
+      entry.store.set(root, std::move(value));
   }
   return entry;
 }
