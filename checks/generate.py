@@ -178,8 +178,7 @@ namespace devicetidy {{
 
 // Ask `solution` a question and push a finding for every answer that is a mistake; the sentences stand in
 // checks.json.
-void {cls}::run(const Solution &solution, const CheckContext &context,
-                std::vector<Finding> &findings) const {{}}
+void {cls}::run(const Solution &, const CheckContext &, std::vector<Finding> &) const {{}}
 
 }} // namespace devicetidy
 """
@@ -199,7 +198,8 @@ Good:
 ```
 """
 
-TEST = """// RUN: not %device-tidy --checks={name} %s %torch | FileCheck %s --implicit-check-not=warning:
+TEST = """// REQUIRES: torch
+// RUN: not %device-tidy --checks={name} %s %torch | FileCheck %s --implicit-check-not=warning:
 #include <torch/torch.h>
 
 // CHECK: [[@LINE+1]]:{{{{[0-9]+}}}}: warning: {{{{.*}}}} [{name}]
@@ -227,8 +227,9 @@ def new_check(name, checks):
         write_if_changed(path, template.format(**values))
         print(path.relative_to(ROOT))
     texts = {"summary": "", "level": "definite", "message": "", "fix": "", "notes": {}}
-    checks.append({"name": name, "class": cls, **texts})
-    REGISTRY.write_text(json.dumps(checks, indent=2) + "\n", encoding="utf-8")
+    written = json.loads(REGISTRY.read_text(encoding="utf-8")) # in the order people gave it
+    written.append({"name": name, "class": cls, **texts})
+    REGISTRY.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
     print(f"{REGISTRY.relative_to(ROOT)}: fill in the entry, then run python3 checks/generate.py --docs")
 
 

@@ -79,15 +79,16 @@ std::string Statistics::table() const {
     total += seconds;
   }
   text += fmt::format("{:>10.3f}  total\n", total);
-  text +=
-      "counts:\n" + countLine("translation units", units) + countLine("of them parsed", reading.parsed) +
-      countLine("of them from the cache", reading.fromCache) +
-      countLine("preambles made", reading.preamblesMade) +
-      countLine("translation units parsed with a preamble", reading.withPreamble) +
-      countLine("parsed again without, for errors", reading.preambleFallbacks) + countLine("of them with errors", brokenUnits) +
-      countLine("third-party translation units left out", skippedFiles) + countLine("programs", programs) +
-      countLine("functions with a body", functions) + countLine("facts", facts) +
-      countLine("function contexts solved", solved.contexts) + countLine("rows joined", solved.rowsJoined);
+  text += "counts:\n" + countLine("translation units", units) + countLine("of them parsed", reading.parsed) +
+          countLine("of them from the cache", reading.fromCache) +
+          countLine("preambles made", reading.preamblesMade) +
+          countLine("translation units parsed with a preamble", reading.withPreamble) +
+          countLine("parsed again without, for errors", reading.preambleFallbacks) +
+          countLine("of them with errors", brokenUnits) +
+          countLine("third-party translation units left out", skippedFiles) +
+          countLine("programs", programs) + countLine("functions with a body", functions) +
+          countLine("facts", facts) + countLine("function contexts solved", solved.contexts) +
+          countLine("rows joined", solved.rowsJoined);
   text += ranking("calls without a model or a body", solved.unknownCalls, 20);
   text += ranking("bounds that were hit", solved.capsHit, 20);
   text += ranking("functions left out (errors or coroutines)", skippedFunctions, 20);

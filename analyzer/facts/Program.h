@@ -107,7 +107,6 @@ struct Unit {
   std::vector<Name> skippedFunctions; ///< project functions with errors or coroutines, not lowered
   /// Every file the unit read (for "no project code" and the cache).
   std::vector<Name> files;
-  /// Lines of project files that carry NOLINT comments are looked up in the file itself by report.
 };
 
 /// Several units, linked.

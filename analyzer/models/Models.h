@@ -1,7 +1,7 @@
 //===- Models.h - what LibTorch does, by name -------------------*- C++ -*-===//
 //
 // Look-ups over the tables in data/*.csv. The words of the tables are explained in embed.py. No clang, no
-// LLVM: the runtime shim links this too.
+// LLVM.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -112,6 +112,22 @@ Value appended(Call &call, const Value &list, Name type, Value element) {
   return listValue(type, std::move(elements));
 }
 
+} // namespace
+
+Value inAnyOrder(const Value &list) {
+  if (!is(list, ValueKind::List))
+    return list;
+  const std::vector<Value> &all = isSummary(list) ? list->summary : list->elements;
+  if (all.size() < 2)
+    return list;
+  Value any = all.front(); // which one is where is not known, so only what they share is
+  for (const Value &element : all)
+    any = joinValues(any, element, symbolTerm("an element"));
+  return summaryList(list->type, {any});
+}
+
+namespace {
+
 // push_back and its kin; emplace_back constructs in place.
 Outcomes append(Call &call, std::string_view method) {
   Machine &machine = call.machine;
@@ -178,18 +194,51 @@ bool holdsSomething(const Value &list) {
          });
 }
 
+// insert(position, x), insert(position, begin, end): behind the others only when the position says so.
+Outcomes insert(Call &call, const Value &list) {
+  Machine &machine = call.machine;
+  const Address where = call.objectAddress();
+  const Name type = call.fact.operands[0].type;
+  const bool atEnd = call.fact.operands[call.first].text.view().find("end()") != std::string_view::npos;
+  std::vector<Value> added{call.arg(call.argCount() - 1)};
+  if (call.argCount() == 3) { // a range of another list
+    const Value from = call.arg(1);
+    const Value other = is(from, ValueKind::Address) ? machine.memory.read(call.row, from->address) : from;
+    added = is(other, ValueKind::List) && !isSummary(other) ? other->elements
+            : is(other, ValueKind::List)                   ? other->summary
+                                                           : std::vector<Value>{unknownValue()};
+    if (is(other, ValueKind::List) && isSummary(other) && is(list, ValueKind::List)) {
+      std::vector<Value> all = isSummary(list) ? list->summary : list->elements;
+      all.insert(all.end(), added.begin(), added.end());
+      machine.memory.write(call.row, where, summaryList(type, std::move(all)));
+      return call.done(unknownValue());
+    }
+  } else if (is(added[0], ValueKind::List)) {
+    added = {unknownValue()};
+  }
+  Value next = list;
+  for (const Value &element : added)
+    next = appended(call, next, type, element);
+  machine.memory.write(call.row, where, atEnd ? next : inAnyOrder(next));
+  return call.done(unknownValue());
+}
+
 std::optional<Outcomes> modelList(Call &call, std::string_view method) {
   Machine &machine = call.machine;
   const Address where = call.objectAddress();
   Value list = call.object();
+  const bool hasPosition = call.argCount() > 1 && is(call.arg(0), ValueKind::Address) &&
+                           call.arg(0)->address == where; // an iterator of this list
+  if (method == "emplace" && hasPosition)
+    return insert(call, list);
   if (isOneOf(method, {"push_back", "emplace_back", "push", "emplace", "push_front", "emplace_front", "add"}))
     return append(call, method);
-  if (method == "insert") {
-    // Where it goes matters less than that it is in there.
-    Value element = call.arg(call.argCount() - 1);
-    if (is(element, ValueKind::List) || call.argCount() > 2)
-      element = unknownValue();
-    machine.memory.write(call.row, where, appended(call, list, call.fact.operands[0].type, element));
+  if (method == "insert")
+    return insert(call, list);
+  if (method == "swap" && call.addressOf(call.first).valid()) {
+    const Value other = call.arg(0);
+    machine.memory.write(call.row, call.addressOf(call.first), list);
+    machine.memory.write(call.row, where, other);
     return call.done(unknownValue());
   }
   if (isOneOf(method, {"operator[]", "at", "get"}) && call.argCount() == 1) {
@@ -215,8 +264,17 @@ std::optional<Outcomes> modelList(Call &call, std::string_view method) {
     const Term size = sizeTerm(list, where);
     return call.done(scalarValue(call.row.resolve(applyTerm("==", {size, intTerm(0)}))));
   }
-  if (method == "resize" || method == "assign")
+  if (method == "resize")
     return resize(call);
+  if (method == "assign") {
+    const Value from = call.arg(0), fill = call.argCount() == 2 ? call.arg(1) : unknownValue();
+    const bool isRange = is(from, ValueKind::Address);
+    const Value copied = isRange ? machine.memory.read(call.row, from->address) : from;
+    machine.memory.write(call.row, where,
+                         is(copied, ValueKind::List) ? copied
+                                                     : summaryList(call.fact.operands[0].type, {fill}));
+    return call.done(unknownValue());
+  }
   if (method == "clear") {
     machine.memory.write(call.row, where, listValue(call.fact.operands[0].type, {}));
     return call.done(unknownValue());
@@ -226,6 +284,8 @@ std::optional<Outcomes> modelList(Call &call, std::string_view method) {
       std::vector<Value> elements = list->elements;
       elements.erase(method == "pop_back" ? elements.end() - 1 : elements.begin());
       machine.memory.write(call.row, where, listValue(list->type, std::move(elements)));
+    } else if (method == "erase") {
+      machine.memory.write(call.row, where, inAnyOrder(list));
     }
     return call.done(machine.unknownResult(call));
   }

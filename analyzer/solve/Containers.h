@@ -9,6 +9,8 @@ namespace devicetidy {
 /// Element `index` of the list at `where` (an address when the call gives a reference); one row per
 /// alternative when the index is not known.
 Outcomes elementAt(Call &call, const Address &where, const Value &list, Term index);
+/// The list with its elements in an order nobody knows.
+Value inAnyOrder(const Value &list);
 /// Number of elements: a constant, or a symbol of the list.
 Term sizeTerm(const Value &list, const Address &where);
 

@@ -101,6 +101,18 @@ Outcomes runLambda(Call &call, const Row &row, std::string_view kind, const Valu
   return outcomes;
 }
 
+// A stack of examples: each of its tensors has one dimension more.
+Value stacked(const Machine &machine, const Row &row, const Value &example) {
+  if (is(example, ValueKind::Tensor)) {
+    const int rank = example->rank >= 0 ? example->rank + 1 : someRank;
+    return tensorValue(machine.memory.placementOf(row, example), rank, machine.memory.historyOf(row, example));
+  }
+  ValueData batch = *example;
+  for (auto &[name, field] : batch.fields)
+    field = stacked(machine, row, field);
+  return is(example, ValueKind::Record) ? makeValue(std::move(batch)) : example;
+}
+
 Outcomes transformed(Call &call, const Row &row, const Value &transform, const Value &example) {
   Machine &machine = call.machine;
   if (is(transform, ValueKind::Record) && machine.types.isProject(transform->type))
@@ -110,7 +122,9 @@ Outcomes transformed(Call &call, const Row &row, const Value &transform, const V
   if (function != transform->fields.end())
     return runLambda(call, row, lastPart(name), function->second, example);
   Outcomes outcomes; // torch's own Stack and Normalize keep the device
-  outcomes.push_back({row, isOneOf(lastPart(name), {"Stack", "Normalize"}) ? example : unknownValue()});
+  outcomes.push_back({row, lastPart(name) == "Stack"       ? stacked(machine, row, example)
+                           : lastPart(name) == "Normalize" ? example
+                                                           : unknownValue()});
   return outcomes;
 }
 

@@ -1,8 +1,10 @@
 //===- Invoke.cpp - calls: dispatch and summaries ---===//
 #include "analyzer/solve/Callables.h"
 #include "analyzer/solve/Config.h"
+#include "analyzer/solve/Containers.h"
 #include "analyzer/solve/DeviceMaps.h"
 #include "analyzer/solve/Machine.h"
+#include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Registers.h"
 
 #include <algorithm>
@@ -20,9 +22,20 @@ std::uint64_t idHash(Name id) { return std::hash<std::string_view>()(id.view());
 
 // A symbol that gets a new meaning: what was known of it is of the old one.
 void forgetKnown(Row &row, Term symbol) {
-  row.known.erase(std::remove_if(row.known.begin(), row.known.end(),
-                                 [&](const auto &entry) { return contains(entry.first, symbol); }),
-                  row.known.end());
+  row.forgetConditions([&](Term term) { return contains(term, symbol); });
+}
+
+// A list of tensors after a library algorithm: one that looks, one that reorders, one that writes.
+Value afterAlgorithm(std::string_view name, const Value &list) {
+  if (isOneOf(name, {"distance", "next", "prev", "advance", "find", "count", "count_if", "equal", "min_element",
+                     "max_element", "size", "begin", "end", "cbegin", "cend", "binary_search", "lower_bound",
+                     "upper_bound", "is_sorted", "mismatch", "search", "make_move_iterator", "empty", "data"}))
+    return list;
+  if (isOneOf(name, {"reverse", "rotate", "shuffle", "random_shuffle", "sort", "stable_sort", "partial_sort",
+                     "nth_element", "partition", "stable_partition", "remove", "remove_if", "unique",
+                     "iter_swap", "swap_ranges"}))
+    return inAnyOrder(list);
+  return summaryList(list->type, {unknownValue()});
 }
 
 } // namespace
@@ -31,6 +44,7 @@ void forgetKnown(Row &row, Term symbol) {
 Row Machine::restrict(const Row &row, const std::vector<Value> &inputs) const {
   Row entry;
   entry.known = row.known;
+  entry.excluded = row.excluded;
   entry.aliases = row.aliases;
   entry.moves = row.moves;
   entry.currentDevice = row.currentDevice;
@@ -114,6 +128,7 @@ void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outc
   if (!renamed.empty())
     outcome.result = rewriteAddresses(outcome.result, rename);
   result.known = outcome.row.known;
+  result.excluded = outcome.row.excluded;
   result.aliases = outcome.row.aliases;
   result.moves = outcome.row.moves;
   result.currentDevice = outcome.row.currentDevice;
@@ -379,6 +394,8 @@ void Machine::forgetScalars(Call &call) {
       memory.write(call.row, where, scalarValue(written));
     else if (isNumbers)
       memory.write(call.row, where, summaryList(value->type, {scalarValue(written)}));
+    else if (is(value, ValueKind::List) && startsWith(call.fact.name.view(), "std::"))
+      memory.write(call.row, where, afterAlgorithm(lastPart(call.fact.name.view()), value));
     else
       continue;
     forgetKnown(call.row, written);

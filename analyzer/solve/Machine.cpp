@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/Machine.h"
 
+#include "analyzer/solve/Devices.h"
+
 #include <algorithm>
 
 namespace devicetidy {
@@ -45,7 +47,7 @@ void startRound(Row &row, Term current) {
   for (auto &[root, value] : changed)
     row.store.set(root, value);
   auto mentions = [&](const auto &entry) { return contains(entry.first, current); };
-  row.known.erase(std::remove_if(row.known.begin(), row.known.end(), mentions), row.known.end());
+  row.forgetConditions([&](Term term) { return contains(term, current); });
   row.aliases.erase(std::remove_if(row.aliases.begin(), row.aliases.end(), mentions), row.aliases.end());
 }
 
@@ -168,8 +170,7 @@ void Machine::varyLoop(Frame &frame, BlockId id, Row &row) const {
     if (!variable.isReference && (!old || is(old, ValueKind::Scalar) || is(old, ValueKind::Unknown)))
       row.store.set(root, scalarValue(current));
   }
-  auto fromCall = [&](const auto &entry) { return applies(entry.first, callOp); };
-  row.known.erase(std::remove_if(row.known.begin(), row.known.end(), fromCall), row.known.end());
+  row.forgetConditions([&](Term term) { return applies(term, callOp); });
 }
 
 void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, BlockState &state) {
@@ -363,8 +364,10 @@ void Machine::finishBlock(Frame &frame, const Block &block, Row row, std::vector
   case TerminatorKind::Branch: {
     Term condition = conditionTerm(value);
     // A number, or the text of the rank, as a condition: that it is not zero says nothing more of its value.
-    if (condition && isNumber(condition))
-      condition = applyTerm("!=", {condition, intTerm(0)});
+    const bool isBool = end.value.type == Name("bool") || end.value.type.empty();
+    if (condition && (isNumber(condition) || (!isBool && !constantOf(condition) &&
+                                              types.classOf(end.value.type) == TypeClass::Scalar)))
+      condition = asAvailability(applyTerm("!=", {condition, intTerm(0)}));
     if (condition)
       condition = row.resolve(condition);
     const auto constant = condition ? constantOf(condition) : std::nullopt;
@@ -395,6 +398,9 @@ void Machine::finishBlock(Frame &frame, const Block &block, Row row, std::vector
       matched |= constant.has_value();
       go(end.successors[i], std::move(taken));
     }
+    for (std::int64_t label : end.cases)
+      if (!constant && scrutinee && !row.assume(applyTerm("==", {scrutinee, intTerm(label)}), 0))
+        return;
     if (!matched && end.successors.size() > end.cases.size())
       go(end.successors.back(), std::move(row));
     return;

@@ -51,22 +51,23 @@ namespace {
 // The entry under `key` (empty: any key), made when it is not there; `map` is what is at `where`.
 Address entryOf(Call &call, Row &row, const Address &where, const Value &map, const std::optional<Name> &key) {
   const Name field = key ? *key : anyKey();
+  if (!key && map->fields.size() > map->fields.count(field)) {
+    // What is done to an entry nobody can name may be done to any: from here on they are one.
+    Value held;
+    for (const auto &[name, entry] : map->fields)
+      if (entry->fields.count("second"))
+        held = held ? joinValues(held, entry->fields.at("second"), symbolTerm("map")) : entry->fields.at("second");
+    ValueData whole = *map;
+    whole.fields = {{field, mapEntry(field, held ? held : unknownValue())}};
+    call.machine.memory.write(row, where, makeValue(std::move(whole)));
+    return where.field(field);
+  }
   if (!map->fields.count(field)) {
     Value held;
-    if (key) {
-      auto any = map->fields.find(anyKey());
-      held = any != map->fields.end() && any->second->fields.count("second")
-                 ? any->second->fields.at("second")
-                 : nullValue();
-    } else {
-      // An unknown key: what all entries agree on.
-      for (const auto &[name, entry] : map->fields)
-        if (entry->fields.count("second"))
-          held = held ? joinValues(held, entry->fields.at("second"), symbolTerm("map"))
-                      : entry->fields.at("second");
-      if (!held)
-        held = unknownValue();
-    }
+    auto any = map->fields.find(anyKey());
+    held = !key                                                                ? unknownValue()
+           : any != map->fields.end() && any->second->fields.count("second") ? any->second->fields.at("second")
+                                                                             : nullValue();
     call.machine.memory.write(row, where, withField(map, field, mapEntry(field, held)));
   }
   return where.field(field);
@@ -120,7 +121,13 @@ Outcomes insertEntry(Call &call) {
     return call.done(unknownValue());
   const Address where = call.objectAddress();
   const Name field = key ? *key : anyKey();
-  call.machine.memory.write(call.row, where, withField(map, field, mapEntry(field, value)));
+  if (!key && !map->fields.empty()) { // any entry may have been replaced
+    const Address entry = entryOf(call, call.row, where, map, key).field("second");
+    value = joinValues(call.machine.memory.read(call.row, entry), value, symbolTerm("map"));
+    call.machine.memory.write(call.row, entry, value);
+  } else {
+    call.machine.memory.write(call.row, where, withField(map, field, mapEntry(field, value)));
+  }
   if (call.fact.resultIsAddress) // OrderedDict gives the value
     return call.done(addressValue(where.field(field).field("second")));
   return call.done(recordValue("std::pair", {{"first", iteratorAt(addressValue(where.field(field)))},
@@ -173,6 +180,22 @@ std::optional<Outcomes> modelMap(Call &call, std::string_view method) {
     return mapElement(call, keyOf(call, 0));
   if (isOneOf(method, {"emplace", "try_emplace", "insert_or_assign", "insert"}))
     return insertEntry(call);
+  if (method == "clear") {
+    call.machine.memory.write(call.row, where, recordValue(call.fact.operands[0].type));
+    return call.done(unknownValue());
+  }
+  if (method == "erase" && is(call.object(), ValueKind::Record)) {
+    const Value gone = call.arg(0);
+    const auto at = gone->fields.find(atField);
+    std::optional<Name> key = keyOf(call, 0);
+    if (at != gone->fields.end() && is(at->second, ValueKind::Address) && at->second->address.path)
+      key = at->second->address.path->field;
+    ValueData rest = *call.object();
+    if (key)
+      rest.fields.erase(*key);
+    call.machine.memory.write(call.row, where, makeValue(std::move(rest)));
+    return call.done(call.machine.unknownResult(call));
+  }
   if (isOneOf(method, {"find", "count", "contains", "begin", "cbegin", "end", "cend"}))
     return lookUp(call, method);
   if (method == "operator=") {

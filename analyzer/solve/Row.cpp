@@ -5,7 +5,7 @@
 namespace devicetidy {
 namespace {
 
-constexpr std::size_t maxKnown = 24;
+constexpr std::size_t maxKnown = 64, maxExcluded = 16;
 const Name deviceOp("device"), equalOp("=="), isCudaOp("is_cuda"), isCpuOp("is_cpu"), negation("!"),
     indexOfOp("index of");
 
@@ -48,7 +48,44 @@ std::uint64_t knownHash(const Row &row) {
     sum += mix(term->hash, static_cast<std::uint64_t>(number) + 11);
   for (const auto &[term, placement] : row.aliases)
     sum += mix(term->hash, placement.hash());
+  for (const auto &[a, b] : row.excluded)
+    sum += mix(mix(a.first->hash, static_cast<std::uint64_t>(a.second)),
+               mix(b.first->hash, static_cast<std::uint64_t>(b.second)));
   return sum;
+}
+
+bool knows(const Row &row, Term term, std::int64_t number) {
+  return std::find(row.known.begin(), row.known.end(), Condition(term, number)) != row.known.end();
+}
+
+// The pair never holds in the row: it says so, or it knows one of the two to be otherwise.
+bool rulesOut(const Row &row, const std::pair<Condition, Condition> &pair) {
+  if (std::find(row.excluded.begin(), row.excluded.end(), pair) != row.excluded.end())
+    return true;
+  for (const Condition &one : {pair.first, pair.second})
+    for (const auto &[term, number] : row.known)
+      if (term == one.first && number != one.second)
+        return true;
+  return false;
+}
+
+// What is excluded in both rows; and where they differ in a condition, what the second knows besides it.
+void excludeAfterJoin(const Row &a, const Row &b, std::vector<std::pair<Condition, Condition>> &result) {
+  auto add = [&](const std::pair<Condition, Condition> &pair) {
+    if (result.size() < maxExcluded && std::find(result.begin(), result.end(), pair) == result.end())
+      result.push_back(pair);
+  };
+  for (const auto &pair : a.excluded)
+    if (rulesOut(b, pair))
+      add(pair);
+  auto isBool = [](std::int64_t number) { return number == 0 || number == 1; };
+  for (const auto &[term, number] : b.known) {
+    if (!isBool(number) || !knows(a, term, 1 - number))
+      continue;
+    for (const auto &[other, value] : b.known)
+      if (other != term && isBool(value) && !knows(a, other, value))
+        add({{term, number}, {other, 1 - value}});
+  }
 }
 
 } // namespace
@@ -89,12 +126,29 @@ Placement Row::resolve(Placement placement) const {
   return placement;
 }
 
+void Row::forgetConditions(const std::function<bool(Term)> &changed) {
+  known.erase(std::remove_if(known.begin(), known.end(),
+                             [&](const Condition &condition) { return changed(condition.first); }),
+              known.end());
+  excluded.erase(std::remove_if(excluded.begin(), excluded.end(),
+                                [&](const auto &pair) {
+                                  return changed(pair.first.first) || changed(pair.second.first);
+                                }),
+                 excluded.end());
+}
+
 bool Row::assume(Term term, std::int64_t number) {
   term = resolve(term);
   if (auto constant = constantOf(term))
     return *constant == number || (number == 1 && *constant != 0);
   if (term->kind == TermKind::Apply && term->name == negation)
     return assume(term->args[0], number == 0 ? 1 : 0);
+  for (const auto &[one, two] : excluded) {
+    const bool isOne = one == Condition(term, number), isTwo = two == Condition(term, number);
+    const Condition &other = isOne ? two : one;
+    if ((isOne || isTwo) && constantOf(resolve(other.first)) == other.second)
+      return false;
+  }
   if (known.size() >= maxKnown)
     known.erase(known.begin());
   known.emplace_back(term, number);
@@ -140,6 +194,9 @@ Row joinRows(const Row &a, const Row &b, Term phi) {
       mine = nullptr;
   }
   result.known = intersect(a.known, b.known);
+  result.excluded.clear();
+  excludeAfterJoin(a, b, result.excluded);
+  excludeAfterJoin(b, a, result.excluded);
   std::vector<std::pair<Term, Placement>> aliases = intersect(a.aliases, b.aliases);
   result.aliases = std::move(aliases);
   if (a.currentDevice != b.currentDevice)

@@ -10,6 +10,7 @@
 
 #include "analyzer/solve/Store.h"
 
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -24,11 +25,16 @@ struct ModuleMove {
   History history;
 };
 
+/// What a condition came out as (bools: 0 and 1).
+using Condition = std::pair<Term, std::int64_t>;
+
 struct Row {
   Store store;
   std::vector<Value> registers;
-  std::vector<std::pair<Term, std::int64_t>>
-      known;                                       ///< conditions this row was reached under (bools: 0 and 1)
+  std::vector<Condition> known; ///< conditions this row was reached under
+  /// Pairs of conditions that are not both so: after `if (a && b) x = ...` the other rows are one, but know
+  /// "not both".
+  std::vector<std::pair<Condition, Condition>> excluded;
   std::vector<std::pair<Term, Placement>> aliases; ///< device symbols that a condition has pinned down
   std::vector<ModuleMove> moves;
   /// Loops that are run once for "any round": loop head -> index of the round. What is made inside such a
@@ -41,6 +47,8 @@ struct Row {
   /// `term` with what this row knows put in.
   Term resolve(Term term) const;
   Placement resolve(Placement placement) const;
+  /// Forgets the conditions that say something of what `changed` is true for.
+  void forgetConditions(const std::function<bool(Term)> &changed);
   /// Adds `term == number`; false when the row knows otherwise.
   bool assume(Term term, std::int64_t number);
 

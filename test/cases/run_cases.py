@@ -90,7 +90,7 @@ def compileArguments(options):
 
 def runTool(unit, options):
     """Findings of one program, and the reason when the tool did not do its job."""
-    command = [options.tool, *map(str, unit.sources), "--", *compileArguments(options)]
+    command = [options.tool, "--no-cache", *map(str, unit.sources), "--", *compileArguments(options)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=options.timeout, check=False)
     except subprocess.TimeoutExpired:

@@ -17,7 +17,7 @@ import run_cases  # noqa: E402  the comments and findings are those of the case 
 
 
 def analyse(options, source):
-    command = [options.tool, "-p", options.p, "--quiet", str(source)]
+    command = [options.tool, "-p", options.p, "--quiet", "--no-cache", str(source)]
     done = subprocess.run(command, capture_output=True, timeout=options.timeout, check=False)
     findings = run_cases.parseFindings(done.stdout.decode(errors="replace"), os.getcwd())
     wanted = 1 if findings else 0

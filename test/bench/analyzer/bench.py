@@ -46,7 +46,8 @@ def run(command, cwd, cache=None, allowed=(0, 1)):
         environment["XDG_CACHE_HOME"] = cache
     with tempfile.TemporaryFile() as errors:
         begin = time.monotonic()
-        process = subprocess.Popen(command, cwd=cwd, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
+        process = subprocess.Popen(command, cwd=cwd, env=environment, stdout=subprocess.DEVNULL,
+                                   stderr=errors)
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.monotonic() - begin
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -110,7 +111,8 @@ class Bench:
               f"bar {bar}, goal {goal}", flush=True)
 
     def analyse(self, directory, *options, cache=None):
-        return run([self.tool, "-p", ".", "-j", str(self.jobs), "--quiet", "--stats", *options], directory, cache)
+        command = [self.tool, "-p", ".", "-j", str(self.jobs), "--quiet", "--stats", *options]
+        return run(command, directory, cache)
 
     def clangTidy(self, directory, jobs):
         runner = shutil.which("run-clang-tidy-22")
@@ -123,7 +125,8 @@ class Bench:
         ours, compiler, tidy = [], [], []
         for _ in range(self.rounds): # in turns, so that a busy moment hits all of them
             ours.append(self.analyse(directory, "--no-cache", "net0.cpp"))
-            compiler.append(run(["clang++-22", "-std=c++17", *self.flags, "-fsyntax-only", "net0.cpp"], directory))
+            command = ["clang++-22", "-std=c++17", *self.flags, "-fsyntax-only", "net0.cpp"]
+            compiler.append(run(command, directory))
             if shutil.which("clang-tidy-22"):
                 tidy.append(run(["clang-tidy-22", "-p", ".", "--quiet", "-checks=" + PEER_CHECK, "net0.cpp"],
                                 directory))
@@ -166,7 +169,8 @@ class Bench:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", required=True, help="path of device-tidy")
     parser.add_argument("--full", action="store_true", help="also 100 translation units")
     parser.add_argument("--only", choices=["1", "20", "100"], help="one part of it")
@@ -175,7 +179,8 @@ def main():
     parser.add_argument("--torch-include", default="/usr/include")
     parser.add_argument("--work", help="working directory (default: a temporary one)")
     options = parser.parse_args()
-    options.work, isTemporary = (os.path.abspath(options.work), False) if options.work else (tempfile.mkdtemp(), True)
+    isTemporary = not options.work
+    options.work = tempfile.mkdtemp() if isTemporary else os.path.abspath(options.work)
     load = os.getloadavg()[0]
     print(f"{os.cpu_count()} processors, load {load:.1f} before the run"
           + ("; others are at work here, so trust processor time more" if load > 1 else ""), flush=True)

@@ -2,10 +2,10 @@
 """generate.py DIRECTORY COUNT: writes a training program of COUNT translation units, all of which read
 torch/torch.h, with its compile_commands.json.
 
-Every unit is a network of its own with a constructor, a forward pass, a training step and a loader, behind a
-project header. A third of the units read torch/torch.h first, a third their own header first, a third a common
-header that reads it. Every fifth unit forgets to move its labels, so that a run has something to report. One
-unit has main() and calls all others.
+Every unit is a network of its own with a constructor, a forward pass, training and evaluation, behind a
+project header. A third of the units read torch/torch.h first, a third their own header first, a third a
+common header that reads it. Every fifth unit forgets to move its labels, so that a run has something to
+report. One unit has main() and calls all others.
 """
 import argparse
 import json
@@ -201,7 +201,8 @@ def torchFlags(include):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory")
     parser.add_argument("count", type=int)
     parser.add_argument("--torch-include", default="/usr/include")
