@@ -54,7 +54,8 @@ enum class FactKind : std::uint8_t {
   /// constructor, `name` its qualified name. Copies and moves by a defaulted or library constructor are Load
   /// + Store.
   Construct,
-  /// result = address of a fresh heap object of `type` (a Construct follows where there is a constructor). For
+  /// result = address of a fresh heap object of `type` (a Construct follows where there is a constructor).
+  /// For
   /// an array, operand 0 is the number of its elements, which are made by their default constructor.
   New,
   /// result = closure: `target` is the id of its call operator; operand i is the capture named captures[i]
@@ -94,10 +95,10 @@ struct Operand {
 struct Fact {
   FactKind kind = FactKind::Opaque;
   LiteralKind literal = LiteralKind::None;
-  bool hasObject = false;  ///< Call: operand 0 is the object address of a member call
-  bool isVirtual = false;  ///< Call: dispatched on operand 0's dynamic type (not for qualified calls)
-  bool isIndirect = false; ///< Call: operand 0 is the callable (function pointer value, or address of a
-                           ///< closure or std::function object); operands 1.. are the arguments
+  bool hasObject = false;       ///< Call: operand 0 is the object address of a member call
+  bool isVirtual = false;       ///< Call: dispatched on operand 0's dynamic type (not for qualified calls)
+  bool isIndirect = false;      ///< Call: operand 0 is the callable (function pointer value, or address of a
+                                ///< closure or std::function object); operands 1.. are the arguments
   bool resultIsAddress = false; ///< Call: returns a reference
   bool isDiscarded = false; ///< Call: the result is an expression statement of its own (not `(void)call()`)
   bool inMacro = false;     ///< Call, Construct: the text comes from a macro body

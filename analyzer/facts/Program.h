@@ -16,9 +16,9 @@
 
 namespace devicetidy {
 
-/// A constructor with default arguments has companions whose id is its own, this mark and a number: each takes
-/// that many arguments and delegates with the defaults for the rest. They answer make_shared and emplace,
-/// which construct where no call shows the defaults.
+/// A constructor with default arguments has companions whose id is its own, this mark and a number: each
+/// takes that many arguments and delegates with the defaults for the rest. They answer make_shared and
+/// emplace, which construct where no call shows the defaults.
 constexpr std::string_view delegationMark = "@with ";
 
 struct Variable {
@@ -76,9 +76,9 @@ struct Type {
   bool isLambda = false;
   std::vector<Name> bases;        ///< Record: canonical direct base types
   std::vector<Field> fields;      ///< Record: own fields of project classes and of plain library records
-  std::vector<Name> constructors; ///< Record: ids of project constructors that are not copies or moves, then of
-                                  ///< their companions (delegationMark)
-  std::vector<Name> methods;      ///< Record: ids of project methods
+  std::vector<Name> constructors; ///< Record: ids of project constructors that are not copies or moves, then
+                                  ///< of their companions (delegationMark)
+  std::vector<Name> methods; ///< Record: ids of project methods
   Location where;
 };
 

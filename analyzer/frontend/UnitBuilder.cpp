@@ -209,7 +209,8 @@ void UnitBuilder::lowerCompanions(const CXXConstructorDecl *constructor) {
     if (parameter->hasUninstantiatedDefaultArg() || parameter->hasUnparsedDefaultArg() ||
         !parameter->getDefaultArg() || parameter->getDefaultArg()->containsErrors())
       return;
-  for (unsigned given = constructor->getMinRequiredArguments(); given < constructor->getNumParams(); ++given) {
+  for (unsigned given = constructor->getMinRequiredArguments(); given < constructor->getNumParams();
+       ++given) {
     const Function original = declare(constructor);
     Function &entry = unit.functions[companion(constructor, given)];
     entry = original;
@@ -253,7 +254,8 @@ void UnitBuilder::declareMembers(const CXXRecordDecl *record) {
   };
   std::vector<Name> companions;
   auto addCompanions = [&](const CXXConstructorDecl *constructor) {
-    for (unsigned given = constructor->getMinRequiredArguments(); given < constructor->getNumParams(); ++given)
+    for (unsigned given = constructor->getMinRequiredArguments(); given < constructor->getNumParams();
+         ++given)
       companions.push_back(companion(constructor, given));
   };
   for (const Decl *member : record->decls()) {

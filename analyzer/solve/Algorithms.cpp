@@ -1,8 +1,8 @@
 //===- Algorithms.cpp - library functions that run the program's own code ---===//
 #include "analyzer/solve/Callables.h"
 #include "analyzer/solve/Devices.h"
-#include "analyzer/solve/Registers.h"
 #include "analyzer/solve/NameParts.h"
+#include "analyzer/solve/Registers.h"
 
 #include <algorithm>
 

@@ -10,14 +10,14 @@
 namespace devicetidy {
 namespace {
 
-constexpr const char *calleeField = "@callee";  // std::bind: what it calls
+constexpr const char *calleeField = "@callee";   // std::bind: what it calls
 constexpr const char *boundField = "@arguments"; // std::bind: with which arguments
 constexpr std::string_view placeholderType = "std::_Placeholder<";
 
 // A closure's captures are the fields of its `this`.
 Address closureObject(Machine &machine, const Frame &frame, Row &row, const Value &closure) {
-  const RootId root = machine.memory.heap(
-      applyTerm("closure", {textTerm(closure->function), intTerm(frame.depth)}), 0, {});
+  const RootId root =
+      machine.memory.heap(applyTerm("closure", {textTerm(closure->function), intTerm(frame.depth)}), 0, {});
   row.store.set(root, closure);
   return {root, nullptr};
 }

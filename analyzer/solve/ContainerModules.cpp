@@ -49,20 +49,19 @@ Address childModule(Call &call, const Argument &arg) {
   return where;
 }
 
-
 // `arg` is a module, or a list or dictionary of them.
 void appendChildren(Call &call, const Address &container, const Argument &arg) {
   auto append = [&](const Value &entry) {
     std::string name;
     if (is(entry, ValueKind::Record))
       if (auto key = entry->fields.find("first"); key != entry->fields.end())
-        if (std::optional<Name> text = is(key->second, ValueKind::Scalar) ? textOf(key->second->term)
-                                                                         : std::nullopt)
+        if (std::optional<Name> text =
+                is(key->second, ValueKind::Scalar) ? textOf(key->second->term) : std::nullopt)
           name = text->str();
     appendChild(call, container, childModule(call, {entry, {}}), name);
   };
-  const bool isMap = is(arg.value, ValueKind::Record) &&
-                     call.machine.types.classOf(arg.value->type) == TypeClass::Map;
+  const bool isMap =
+      is(arg.value, ValueKind::Record) && call.machine.types.classOf(arg.value->type) == TypeClass::Map;
   if (is(arg.value, ValueKind::List))
     std::for_each(arg.value->elements.begin(), arg.value->elements.end(), append);
   else if (isMap)
@@ -123,8 +122,7 @@ Outcomes forwardSequential(Call &call, const Address &module, std::vector<Argume
       applyTerm("loop", {symbolTerm(Name("layer at line " + std::to_string(call.fact.where.line)))});
   std::vector<Value> layers;
   for (const Value &layer : children->summary)
-    layers.push_back(
-        rewriteTerms(layer, [&](Term term) { return substitute(term, elementIndex(), any); }));
+    layers.push_back(rewriteTerms(layer, [&](Term term) { return substitute(term, elementIndex(), any); }));
   return runLayers(call, layers, std::move(args));
 }
 

@@ -205,8 +205,8 @@ Outcomes insert(Call &call, const Value &list) {
     const Value from = call.arg(1);
     const Value other = is(from, ValueKind::Address) ? machine.memory.read(call.row, from->address) : from;
     added = is(other, ValueKind::List) && !isSummary(other) ? other->elements
-            : is(other, ValueKind::List)                   ? other->summary
-                                                           : std::vector<Value>{unknownValue()};
+            : is(other, ValueKind::List)                    ? other->summary
+                                                            : std::vector<Value>{unknownValue()};
     if (is(other, ValueKind::List) && isSummary(other) && is(list, ValueKind::List)) {
       std::vector<Value> all = isSummary(list) ? list->summary : list->elements;
       all.insert(all.end(), added.begin(), added.end());

@@ -2,9 +2,9 @@
 #include "analyzer/solve/Config.h"
 #include "analyzer/solve/Datasets.h"
 #include "analyzer/solve/Devices.h"
+#include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Registers.h"
 #include "analyzer/solve/Tensors.h"
-#include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
 
@@ -113,7 +113,6 @@ std::optional<Value> constructData(Call &call, Name type, const std::vector<Valu
     return recordValue(type, {{parametersField, args.empty() ? unknownValue() : args[0]}});
   return std::nullopt;
 }
-
 
 std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args) {
   using Constructor = std::optional<Value> (*)(Call &, Name, const std::vector<Value> &);

@@ -105,7 +105,8 @@ Outcomes runLambda(Call &call, const Row &row, std::string_view kind, const Valu
 Value stacked(const Machine &machine, const Row &row, const Value &example) {
   if (is(example, ValueKind::Tensor)) {
     const int rank = example->rank >= 0 ? example->rank + 1 : someRank;
-    return tensorValue(machine.memory.placementOf(row, example), rank, machine.memory.historyOf(row, example));
+    return tensorValue(machine.memory.placementOf(row, example), rank,
+                       machine.memory.historyOf(row, example));
   }
   ValueData batch = *example;
   for (auto &[name, field] : batch.fields)

@@ -1,8 +1,8 @@
 //===- Devices.cpp - c10::Device, TensorOptions, guards -------------===//
 #include "analyzer/solve/Devices.h"
 
-#include "analyzer/solve/Registers.h"
 #include "analyzer/solve/NameParts.h"
+#include "analyzer/solve/Registers.h"
 
 #include <algorithm>
 
@@ -24,9 +24,8 @@ Value makeDevice(Call &call, const std::vector<Value> &args, Name indexText) {
   if (!device && is(first, ValueKind::Unknown)) {
     // A name nobody knows (a command line, a configuration) chooses the device.
     const std::size_t named = call.fact.kind == FactKind::Construct ? 1 : 0;
-    const bool isName =
-        call.fact.operands.size() > named &&
-        machine.types.classOf(call.fact.operands[named].type) == TypeClass::String;
+    const bool isName = call.fact.operands.size() > named &&
+                        machine.types.classOf(call.fact.operands[named].type) == TypeClass::String;
     return isName ? deviceValue(Placement::symbol(SymbolRole::DeviceChoice, machine.freshScalar(call),
                                                   "a device chosen at run time"))
                   : unknownValue();

@@ -12,8 +12,8 @@ std::optional<Placement> deviceOf(const Machine &machine, const Row &row, const 
 Placement deviceOfEnum(std::int64_t number);
 /// Parses "cpu", "cuda", "cuda:1", "mps" ...
 std::optional<Placement> parseDevice(std::string_view text);
-/// "There is more than no device" and its negations, said of the number of devices, as the condition "a device
-/// is available"; any other term as it is.
+/// "There is more than no device" and its negations, said of the number of devices, as the condition "a
+/// device is available"; any other term as it is.
 Term asAvailability(Term term);
 /// Condition "a and b are one device".
 Term sameDeviceTerm(const Placement &a, const Placement &b);

@@ -105,8 +105,7 @@ private:
     if (type)
       for (Name id : type->constructors) {
         const Function *constructor = machine.program.function(id);
-        if (!constructor || !constructor->hasBody ||
-            id.view().find(delegationMark) != std::string_view::npos)
+        if (!constructor || !constructor->hasBody || id.view().find(delegationMark) != std::string_view::npos)
           continue;
         Row row = bindParameters(*constructor, open);
         row.store.set(root, recordValue(className));

@@ -27,9 +27,18 @@ void forgetKnown(Row &row, Term symbol) {
 
 // A list of tensors after a library algorithm: one that looks, one that reorders, one that writes.
 Value afterAlgorithm(std::string_view name, const Value &list) {
-  if (isOneOf(name, {"distance", "next", "prev", "advance", "find", "count", "count_if", "equal", "min_element",
-                     "max_element", "size", "begin", "end", "cbegin", "cend", "binary_search", "lower_bound",
-                     "upper_bound", "is_sorted", "mismatch", "search", "make_move_iterator", "empty", "data"}))
+  if (isOneOf(name, {"distance",    "next",
+                     "prev",        "advance",
+                     "find",        "count",
+                     "count_if",    "equal",
+                     "min_element", "max_element",
+                     "size",        "begin",
+                     "end",         "cbegin",
+                     "cend",        "binary_search",
+                     "lower_bound", "upper_bound",
+                     "is_sorted",   "mismatch",
+                     "search",      "make_move_iterator",
+                     "empty",       "data"}))
     return list;
   if (isOneOf(name, {"reverse", "rotate", "shuffle", "random_shuffle", "sort", "stable_sort", "partial_sort",
                      "nth_element", "partition", "stable_partition", "remove", "remove_if", "unique",
@@ -69,7 +78,7 @@ Row Machine::restrict(const Row &row, const std::vector<Value> &inputs) const {
   for (const Value &input : inputs)
     follow(input);
   for (std::size_t i = 0; i < reached.size() && !hidden.empty(); ++i)
-    follow(Value(reached[i].second)); // a copy: `reached` grows
+    follow(Value(reached[i].second));   // a copy: `reached` grows
   if (hidden.size() < reached.size()) { // the store is shared, so the smaller change is the cheaper one
     entry.store = row.store;
     for (const auto &[root, value] : hidden)
@@ -388,8 +397,8 @@ void Machine::forgetScalars(Call &call) {
     const bool isNumbers = is(value, ValueKind::List) && !isSummary(value) &&
                            std::all_of(value->elements.begin(), value->elements.end(),
                                        [](const Value &element) { return is(element, ValueKind::Scalar); });
-    const Term written = applyTerm(
-        "written", {intTerm(call.fact.where.line), intTerm(call.fact.where.column), intTerm(std::int64_t(i))});
+    const Term written = applyTerm("written", {intTerm(call.fact.where.line), intTerm(call.fact.where.column),
+                                               intTerm(std::int64_t(i))});
     if (is(value, ValueKind::Scalar))
       memory.write(call.row, where, scalarValue(written));
     else if (isNumbers)

@@ -182,11 +182,12 @@ void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, Block
       memory.collectGarbage(row, frame.entry);
   const bool unrolled = block.tripCount >= 0 && block.tripCount <= bounds::unrolledTrips;
   const bool isRange = block.isLoopHead && isRangeHead(block);
-  if (block.isLoopHead && !unrolled && !isRange) // whether a range-for is unrolled is known at its next element
+  if (block.isLoopHead && !unrolled &&
+      !isRange) // whether a range-for is unrolled is known at its next element
     for (Row &row : rows)
       varyLoop(frame, id, row);
   solution.stats.rowsJoined += mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi);
-  const std::size_t patience = unrolled ? 8 * bounds::visitsBeforeWidening
+  const std::size_t patience = unrolled  ? 8 * bounds::visitsBeforeWidening
                                : isRange ? bounds::visitsBeforeWidening + bounds::unrolledElements
                                          : bounds::visitsBeforeWidening;
   // Rows that still differ after some rounds are joined: with a row of the same placements where there is one

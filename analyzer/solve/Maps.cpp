@@ -49,14 +49,16 @@ Value mapEntry(Name key, Value value) {
 namespace {
 
 // The entry under `key` (empty: any key), made when it is not there; `map` is what is at `where`.
-Address entryOf(Call &call, Row &row, const Address &where, const Value &map, const std::optional<Name> &key) {
+Address entryOf(Call &call, Row &row, const Address &where, const Value &map,
+                const std::optional<Name> &key) {
   const Name field = key ? *key : anyKey();
   if (!key && map->fields.size() > map->fields.count(field)) {
     // What is done to an entry nobody can name may be done to any: from here on they are one.
     Value held;
     for (const auto &[name, entry] : map->fields)
       if (entry->fields.count("second"))
-        held = held ? joinValues(held, entry->fields.at("second"), symbolTerm("map")) : entry->fields.at("second");
+        held = held ? joinValues(held, entry->fields.at("second"), symbolTerm("map"))
+                    : entry->fields.at("second");
     ValueData whole = *map;
     whole.fields = {{field, mapEntry(field, held ? held : unknownValue())}};
     call.machine.memory.write(row, where, makeValue(std::move(whole)));
@@ -65,9 +67,10 @@ Address entryOf(Call &call, Row &row, const Address &where, const Value &map, co
   if (!map->fields.count(field)) {
     Value held;
     auto any = map->fields.find(anyKey());
-    held = !key                                                                ? unknownValue()
-           : any != map->fields.end() && any->second->fields.count("second") ? any->second->fields.at("second")
-                                                                             : nullValue();
+    held = !key ? unknownValue()
+           : any != map->fields.end() && any->second->fields.count("second")
+               ? any->second->fields.at("second")
+               : nullValue();
     call.machine.memory.write(row, where, withField(map, field, mapEntry(field, held)));
   }
   return where.field(field);
@@ -206,7 +209,9 @@ std::optional<Outcomes> modelMap(Call &call, std::string_view method) {
 }
 
 std::optional<Outcomes> modelMapIterator(Call &call, std::string_view method) {
-  auto isIterator = [](const Value &value) { return is(value, ValueKind::Record) && value->type == iteratorType; };
+  auto isIterator = [](const Value &value) {
+    return is(value, ValueKind::Record) && value->type == iteratorType;
+  };
   if (call.fact.operands.empty())
     return std::nullopt;
   const Value iterator = call.operand(0);
@@ -214,7 +219,7 @@ std::optional<Outcomes> modelMapIterator(Call &call, std::string_view method) {
     return std::nullopt;
   const auto at = iterator->fields.find(atField), from = iterator->fields.find(fromField);
   if (method == "operator*" || method == "operator->")
-    return call.done(from != iterator->fields.end()           ? from->second
+    return call.done(from != iterator->fields.end()       ? from->second
                      : is(at->second, ValueKind::Address) ? at->second
                                                           : unknownValue());
   if (method == "operator++" || method == "operator--")
@@ -223,7 +228,8 @@ std::optional<Outcomes> modelMapIterator(Call &call, std::string_view method) {
     const Value other = call.operand(1);
     if (from != iterator->fields.end() || !isIterator(other) || !other->fields.count(atField))
       return call.done(call.machine.unknownResult(call));
-    return call.done(scalarValue(intTerm(same(at->second, other->fields.at(atField)) == (method == "operator=="))));
+    return call.done(
+        scalarValue(intTerm(same(at->second, other->fields.at(atField)) == (method == "operator=="))));
   }
   return std::nullopt;
 }

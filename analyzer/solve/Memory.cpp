@@ -246,9 +246,9 @@ Value Memory::replaceElement(const Value &list, Term index,
       return makeValue(std::move(data));
     }
     // One that holds nothing yet is filled by a loop.
-    const bool isEmpty = !data.elements.empty() &&
-                         std::all_of(data.elements.begin(), data.elements.end(),
-                                     [](const Value &slot) { return is(slot, ValueKind::Null); });
+    const bool isEmpty =
+        !data.elements.empty() && std::all_of(data.elements.begin(), data.elements.end(),
+                                              [](const Value &slot) { return is(slot, ValueKind::Null); });
     if (isEmpty && index->name == Name("loop"))
       return replaceElement(summaryList(data.type, {nullValue()}), index, change);
     // An unknown index of a list of known length: any element may have changed.

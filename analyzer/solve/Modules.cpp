@@ -1,9 +1,9 @@
 //===- Modules.cpp - torch::nn modules: made, moved, run, held ---------===//
 #include "analyzer/solve/Modules.h"
 
+#include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Registers.h"
 #include "analyzer/solve/Tensors.h"
-#include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
 

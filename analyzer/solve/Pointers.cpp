@@ -1,9 +1,9 @@
 //===- Pointers.cpp - smart pointers, comparisons ---------===//
 #include "analyzer/solve/Callables.h"
 #include "analyzer/solve/Devices.h"
+#include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Registers.h"
 #include "analyzer/solve/Strings.h"
-#include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
 

@@ -40,7 +40,8 @@ Outcomes Machine::rangeCall(Call &call) {
       size <= bounds::unrolledElements && (isMap ? size > 0 : is(list, ValueKind::List) && !isSummary(list));
   const RootId counter = memory.global(Name("iterator " + iteratorKey(call, range)), "long", {});
   const Block &block = call.frame.function.blocks[static_cast<std::size_t>(call.frame.block)];
-  Value position = test && block.terminator.entersLoop ? scalarValue(intTerm(0)) : call.row.store.get(counter);
+  Value position =
+      test && block.terminator.entersLoop ? scalarValue(intTerm(0)) : call.row.store.get(counter);
   // The counter lives as long as the loop: rows after it are not to differ by it.
   if (test)
     call.row.store.erase(counter);

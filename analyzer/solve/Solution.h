@@ -63,7 +63,7 @@ struct Conflict {
   PlacedOperand first;           ///< the operand that fixes the device
   PlacedOperand second;          ///< the operand that should be moved
   std::string functionId;        ///< function that holds the operation
-  std::string entryId;    ///< function the analysis had started from
+  std::string entryId;           ///< function the analysis had started from
   std::vector<CallSite> callers; ///< innermost first; how the operation was reached with these devices
   std::string fix; ///< expression that would put `second` right ("y.to(x.device())"), may be empty
 };

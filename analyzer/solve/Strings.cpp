@@ -1,7 +1,7 @@
 //===- Strings.cpp - text that names devices ---===//
 //
-// "cuda:1", taken apart by the program's own parsing of options. A text that is known is computed with, so that
-// `name.find("cuda") != npos` takes the way the program takes.
+// "cuda:1", taken apart by the program's own parsing of options. A text that is known is computed with, so
+// that `name.find("cuda") != npos` takes the way the program takes.
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/Strings.h"
@@ -54,7 +54,7 @@ std::optional<Value> compute(const Call &call, const std::string &text, std::str
   }
   if (method == "front" || method == "back" || method == "operator[]" || method == "at") {
     const auto last = static_cast<std::int64_t>(text.size()) - 1;
-    const auto at = method == "front" ? std::optional<std::int64_t>(0)
+    const auto at = method == "front"  ? std::optional<std::int64_t>(0)
                     : method == "back" ? std::optional<std::int64_t>(last)
                                        : numberArgument(call, 0, 0);
     if (!at || *at < 0 || *at > last)
@@ -77,7 +77,8 @@ std::optional<Value> compute(const Call &call, const std::string &text, std::str
       return scalarValue(intTerm(text.compare(*other)));
     if (!from || !count || *from < 0 || *from > static_cast<std::int64_t>(text.size()))
       return std::nullopt;
-    return scalarValue(intTerm(text.compare(static_cast<std::size_t>(*from), static_cast<std::size_t>(*count), *other)));
+    return scalarValue(
+        intTerm(text.compare(static_cast<std::size_t>(*from), static_cast<std::size_t>(*count), *other)));
   }
   const bool backwards = method == "rfind";
   if (method == "find" || backwards) {
@@ -135,8 +136,7 @@ std::optional<Outcomes> modelString(Call &call, std::string_view method) {
   }
   const bool isText = is(text, ValueKind::Scalar) && textOf(call.row.resolve(text->term));
   if (isOneOf(method, {"operator+=", "append", "push_back", "assign"})) {
-    const std::optional<std::string> added =
-        call.argCount() == 1 ? textIn(call, call.arg(0)) : std::nullopt;
+    const std::optional<std::string> added = call.argCount() == 1 ? textIn(call, call.arg(0)) : std::nullopt;
     const std::optional<std::string> before = method == "assign" ? "" : textIn(call, text);
     Value after = scalarValue(call.machine.freshScalar(call));
     if (added && before && (isText || method == "assign"))

@@ -89,6 +89,15 @@ Outcomes moveTo(Call &call) {
   return move(call, std::nullopt);
 }
 
+// How deep the braces of tensor({{1, 2}, {3, 4}}) are: as many dimensions it has.
+int depthOf(const Value &data) {
+  int depth = 0;
+  Value level = data;
+  for (; is(level, ValueKind::List) && !isSummary(level) && !level->elements.empty(); ++depth)
+    level = Value(level->elements.front());
+  return depth > 0 && is(level, ValueKind::Scalar) ? depth : someRank;
+}
+
 Outcomes factory(Call &call, const Op &op) {
   Machine &machine = call.machine;
   Placement placement = Placement::cpu();
@@ -98,7 +107,7 @@ Outcomes factory(Call &call, const Op &op) {
     const bool isScalar =
         is(data, ValueKind::Scalar) ||
         (call.fact.operands.size() && machine.types.classOf(call.fact.operands[0].type) == TypeClass::Scalar);
-    rank = isScalar ? 0 : someRank;
+    rank = isScalar ? 0 : depthOf(data);
   }
   History history;
   std::string device = "cpu";
@@ -237,6 +246,11 @@ Outcomes applyOp(Call &call, const Op &op, std::vector<TensorUse> uses, const st
     std::vector<TensorUse> pair(uses.begin(),
                                 uses.begin() + std::min<std::ptrdiff_t>(2, std::ptrdiff_t(uses.size())));
     machine.requireSame(call, pair, requirement);
+    // A value on a GPU picks the GPU's kernel, which takes no CPU tensor; to a GPU tensor it is a number.
+    const bool isHost = machine.memory.placementOf(call.row, uses[0].tensor).kind == PlacementKind::Cpu;
+    if (uses.size() > 2 && isHost &&
+        machine.memory.placementOf(call.row, uses[2].tensor).kind == PlacementKind::Cuda)
+      machine.requireSame(call, {uses[0], uses[2]}, requirement);
     return finish(call, op, machine.memory.placementOf(call.row, uses[0].tensor), rank, history);
   }
   case Rule::CpuLengths:

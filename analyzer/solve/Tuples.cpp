@@ -20,8 +20,8 @@ std::optional<Outcomes> modelOptional(Call &call, std::string_view method) {
       return call.done(scalarValue(intTerm(method == "isNone")));
     const bool outside = (is(held, ValueKind::Tensor) || is(held, ValueKind::Device)) &&
                          held->placement.kind == PlacementKind::Symbol;
-    const bool isNumber = is(held, ValueKind::Scalar) && (constantOf(call.row.resolve(held->term)) ||
-                                                           textOf(call.row.resolve(held->term)));
+    const bool isNumber = is(held, ValueKind::Scalar) &&
+                          (constantOf(call.row.resolve(held->term)) || textOf(call.row.resolve(held->term)));
     if (isNumber)
       return call.done(scalarValue(intTerm(method != "isNone" && method != "isTensor")));
     if (!is(held, ValueKind::Unknown) && !is(held, ValueKind::Scalar) && !held->origin && !outside)

@@ -15,8 +15,8 @@ struct Usage {
   std::set<Name> called;   ///< functions some fact calls, constructs with, or makes a closure of
   std::set<Name>
       devicesMatter; ///< functions that handle tensors, modules or devices, themselves or by what they call
-  std::set<Name> writtenFields; ///< fields that something besides a constructor assigns or moves
-  std::set<Name> staticFlags; ///< flags of static locals (initialisedSuffix)
+  std::set<Name> writtenFields;  ///< fields that something besides a constructor assigns or moves
+  std::set<Name> staticFlags;    ///< flags of static locals (initialisedSuffix)
   std::set<Name> writtenGlobals; ///< globals and statics that something besides their initialiser changes
 };
 Usage scanUsage(const Program &program, const Types &types);

@@ -25,7 +25,8 @@ std::optional<bool> isOf(const Types &types, Name type, const Value &value) {
       return false;
     if (value->type.empty())
       return std::nullopt;
-    return types.inner(value->type) == types.inner(type); // a vector made of an initializer_list keeps its type
+    return types.inner(value->type) ==
+           types.inner(type); // a vector made of an initializer_list keeps its type
   case ValueKind::Record:
     return value->type == type;
   case ValueKind::Function:
@@ -47,7 +48,8 @@ bool holdsVariant(const Call &call, std::size_t i) {
   const Types &types = call.machine.types;
   const Name type = call.fact.operands[i].type;
   return types.classOf(type) == TypeClass::Variant ||
-         (types.classOf(type) == TypeClass::Pointer && types.classOf(types.inner(type)) == TypeClass::Variant);
+         (types.classOf(type) == TypeClass::Pointer &&
+          types.classOf(types.inner(type)) == TypeClass::Variant);
 }
 
 // The alternative a call names, by type or by number.
