@@ -161,6 +161,15 @@ std::optional<Outcomes> modelContainerModule(Call &call, const Address &self, st
     call.machine.memory.write(call.row, temporary, element);
     return call.done(addressValue(temporary));
   }
+  if (method == "is_empty" || method == "empty") {
+    const Value record = call.machine.memory.read(call.row, self);
+    const bool isMadeHere = is(record, ValueKind::Record) && !record->origin;
+    if (is(children, ValueKind::List)) // filled in a loop, which is meant to run
+      return call.done(scalarValue(intTerm(!isSummary(children) && children->elements.empty())));
+    if (isMadeHere && !record->fields.count(hidden::children()))
+      return call.done(scalarValue(intTerm(1)));
+    return call.done(call.machine.unknownResult(call));
+  }
   if (method == "size" && is(children, ValueKind::List) && !isSummary(children))
     return call.done(scalarValue(intTerm(static_cast<std::int64_t>(children->elements.size()))));
   if (method == "children" || method == "modules")
