@@ -2,7 +2,6 @@
 
 #include "DeviceTidyConfig.h"
 
-#include "clang/Basic/Version.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/FileSystem.h"
@@ -41,7 +40,7 @@ DigestBuilder &DigestBuilder::add(std::uint64_t number) {
 const Digest &toolDigest() {
   static const Digest digest = [] {
     DigestBuilder builder;
-    builder.add(DEVICE_TIDY_VERSION).add(clang::getClangFullVersion());
+    builder.add(DEVICE_TIDY_VERSION).add(DEVICE_TIDY_LLVM_VERSION);
     const std::string program =
         llvm::sys::fs::getMainExecutable("device-tidy", reinterpret_cast<void *>(&toolDigest));
     if (auto bytes = llvm::MemoryBuffer::getFile(program, /*IsText=*/false, /*RequiresNullTerminator=*/false))

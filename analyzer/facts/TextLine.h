@@ -81,7 +81,10 @@ public:
     expect('@');
     Location where;
     where.file = file;
-    std::string written = peek() == '"' ? quoted() + bare() : bare();
+    std::string written;
+    if (peek() == '"')
+      written = quoted();
+    written += bare();
     skipBlanks();
     std::size_t dash = written.rfind('-');
     std::size_t column = written.rfind(':', dash);

@@ -16,8 +16,7 @@ public:
     std::vector<const Function *> mains, roots, rest;
     for (Name id : machine.program.order) {
       const Function *function = machine.program.function(id);
-      const bool isCompanion = id.view().find(delegationMark) != std::string_view::npos;
-      if (!function->hasBody || isGlobalInit(id) || isCompanion || !usage.devicesMatter.count(id))
+      if (!function->hasBody || isGlobalInit(id) || isCompanion(id) || !usage.devicesMatter.count(id))
         continue;
       (function->isMain                               ? mains
        : usage.called.count(id) || function->isLambda ? rest
@@ -105,7 +104,7 @@ private:
     if (type)
       for (Name id : type->constructors) {
         const Function *constructor = machine.program.function(id);
-        if (!constructor || !constructor->hasBody || id.view().find(delegationMark) != std::string_view::npos)
+        if (!constructor || !constructor->hasBody || isCompanion(id))
           continue;
         Row row = bindParameters(*constructor, open);
         row.store.set(root, recordValue(className));

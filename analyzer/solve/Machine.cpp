@@ -46,8 +46,8 @@ void startRound(Row &row, Term current) {
   });
   for (auto &[root, value] : changed)
     row.store.set(root, value);
-  auto mentions = [&](const auto &entry) { return contains(entry.first, current); };
   row.forgetConditions([&](Term term) { return contains(term, current); });
+  auto mentions = [&](const auto &entry) { return contains(entry.first, current); };
   row.aliases.erase(std::remove_if(row.aliases.begin(), row.aliases.end(), mentions), row.aliases.end());
 }
 

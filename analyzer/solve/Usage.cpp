@@ -187,8 +187,7 @@ Usage scanUsage(const Program &program, const Types &types) {
         // A function whose address is taken may be called from anywhere: it stays an entry.
         const Function *target = fact.target.empty() ? nullptr : program.function(fact.target);
         const bool takesAddress = fact.kind == FactKind::Closure && !(target && target->isLambda);
-        const bool isCompanion = id.view().find(delegationMark) != std::string_view::npos;
-        if (!fact.target.empty() && fact.target != id && !takesAddress && !isCompanion) {
+        if (!fact.target.empty() && fact.target != id && !takesAddress && !isCompanion(id)) {
           usage.called.insert(fact.target);
           if (auto overriders = program.overriders.find(fact.target);
               fact.isVirtual && overriders != program.overriders.end())

@@ -8,6 +8,9 @@
 
 namespace devicetidy {
 
+/// Is `id` that of a constructor's companion, which no program calls itself?
+inline bool isCompanion(Name id) { return id.view().find(delegationMark) != std::string_view::npos; }
+
 /// What a scan over all facts tells.
 struct Usage {
   bool hasGuards = false;  ///< device guards occur
