@@ -27,6 +27,31 @@ void FunctionLowering::lowerLoopTest(const VarDecl *variable, const Expr *condit
     jump(head);
 }
 
+namespace {
+
+/// The blocks of a loop from which control can come back to its head. What is assigned just before a `break`
+/// or `return` is not among them: it does not vary from round to round.
+std::set<BlockId> blocksThatRepeat(const Function &function, BlockId head, BlockId firstBlock) {
+  std::map<BlockId, std::vector<BlockId>> predecessors;
+  for (auto id = static_cast<BlockId>(firstBlock); id < static_cast<BlockId>(function.blocks.size()); ++id)
+    for (BlockId to : function.blocks[id].terminator.successors)
+      predecessors[to].push_back(id);
+  for (BlockId to : function.blocks[head].terminator.successors)
+    predecessors[to].push_back(head);
+  std::set<BlockId> repeating{head};
+  std::vector<BlockId> open{head};
+  while (!open.empty()) {
+    const BlockId id = open.back();
+    open.pop_back();
+    for (BlockId from : predecessors[id])
+      if (repeating.insert(from).second)
+        open.push_back(from);
+  }
+  return repeating;
+}
+
+} // namespace
+
 void FunctionLowering::finishLoop(BlockId head, BlockId firstBlock) {
   std::map<Reg, std::int32_t> cells;
   std::set<std::int32_t> stored, declared;
@@ -42,9 +67,8 @@ void FunctionLowering::finishLoop(BlockId head, BlockId firstBlock) {
           stored.insert(cell->second);
     }
   };
-  visit(function.blocks[head]);
-  for (std::size_t i = firstBlock; i < function.blocks.size(); ++i)
-    visit(function.blocks[i]);
+  for (BlockId id : blocksThatRepeat(function, head, firstBlock))
+    visit(function.blocks[id]);
   Block &block = function.blocks[head];
   block.isLoopHead = true;
   for (std::int32_t local : stored) {

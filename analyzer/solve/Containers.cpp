@@ -194,12 +194,25 @@ bool holdsSomething(const Value &list) {
          });
 }
 
-// insert(position, x), insert(position, begin, end): behind the others only when the position says so.
+enum class Position { Front, Back, Unknown };
+
+// Where an iterator argument points, as far as its text tells.
+Position positionOf(const Operand &iterator) {
+  const std::string_view text = iterator.text.view();
+  auto endsWith = [&](std::string_view tail) {
+    return text.size() >= tail.size() && text.substr(text.size() - tail.size()) == tail;
+  };
+  if (text.find_first_of("+-*?, ") != std::string_view::npos)
+    return Position::Unknown;
+  return endsWith("begin()") ? Position::Front : endsWith("end()") ? Position::Back : Position::Unknown;
+}
+
+// insert(position, x), insert(position, begin, end), emplace(position, x): where the position says.
 Outcomes insert(Call &call, const Value &list) {
   Machine &machine = call.machine;
   const Address where = call.objectAddress();
   const Name type = call.fact.operands[0].type;
-  const bool atEnd = call.fact.operands[call.first].text.view().find("end()") != std::string_view::npos;
+  const Position position = positionOf(call.fact.operands[call.first]);
   std::vector<Value> added{call.arg(call.argCount() - 1)};
   if (call.argCount() == 3) { // a range of another list
     const Value from = call.arg(1);
@@ -219,17 +232,28 @@ Outcomes insert(Call &call, const Value &list) {
   Value next = list;
   for (const Value &element : added)
     next = appended(call, next, type, element);
-  machine.memory.write(call.row, where, atEnd ? next : inAnyOrder(next));
+  if (position == Position::Front && is(next, ValueKind::List) && !isSummary(next)) {
+    std::vector<Value> rotated = next->elements;
+    std::rotate(rotated.begin(), rotated.end() - static_cast<std::ptrdiff_t>(added.size()), rotated.end());
+    next = listValue(type, std::move(rotated));
+  } else if (position != Position::Back) {
+    next = inAnyOrder(next);
+  }
+  machine.memory.write(call.row, where, next);
   return call.done(unknownValue());
+}
+
+// Sequences put a new element before an iterator, the other containers where they like.
+bool takesPosition(Name emplace) {
+  const std::string_view name = emplace.view();
+  return isOneOf(name, {"std::vector::emplace", "std::deque::emplace", "std::list::emplace"});
 }
 
 std::optional<Outcomes> modelList(Call &call, std::string_view method) {
   Machine &machine = call.machine;
   const Address where = call.objectAddress();
   Value list = call.object();
-  const bool hasPosition = call.argCount() > 1 && is(call.arg(0), ValueKind::Address) &&
-                           call.arg(0)->address == where; // an iterator of this list
-  if (method == "emplace" && hasPosition)
+  if (method == "emplace" && call.argCount() == 2 && takesPosition(call.fact.name))
     return insert(call, list);
   if (isOneOf(method, {"push_back", "emplace_back", "push", "emplace", "push_front", "emplace_front", "add"}))
     return append(call, method);

@@ -1,5 +1,7 @@
 #include "analyzer/solve/Row.h"
 
+#include "analyzer/solve/Comparisons.h"
+
 #include <algorithm>
 
 namespace devicetidy {
@@ -110,7 +112,10 @@ Term Row::resolve(Term term) const {
     args.push_back(resolve(arg));
     changed |= args.back() != arg;
   }
-  return changed ? resolve(applyTerm(term->name, std::move(args))) : term;
+  if (changed)
+    return resolve(applyTerm(term->name, std::move(args)));
+  const auto implied = impliedBy(known, term);
+  return implied ? intTerm(*implied) : term;
 }
 
 Placement Row::resolve(Placement placement) const {

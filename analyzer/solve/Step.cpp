@@ -1,4 +1,5 @@
 //===- Step.cpp - what one fact does to a row ----------------------===//
+#include "analyzer/solve/Comparisons.h"
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Registers.h"
 
@@ -22,14 +23,21 @@ Value literalValue(const Fact &fact, const Types &types) {
   case LiteralKind::Null:
     return nullValue();
   case LiteralKind::Float:
-    return scalarValue(symbolTerm("a floating-point number"));
+    return scalarValue(floatTerm(fact.name));
   case LiteralKind::None:
     break;
   }
   return unknownValue();
 }
 
-Value operatorValue(const Row &row, const Fact &fact) {
+bool areIntegers(const Fact &fact, const Program &program) {
+  return std::all_of(fact.operands.begin(), fact.operands.end(), [&](const Operand &operand) {
+    const Type *type = program.type(operand.type);
+    return type && (type->kind == TypeKind::Int || type->kind == TypeKind::Enum);
+  });
+}
+
+Value operatorValue(const Row &row, const Fact &fact, const Program &program) {
   std::vector<Term> terms;
   for (const Operand &operand : fact.operands) {
     Value value = registerOf(row, operand.reg);
@@ -56,7 +64,10 @@ Value operatorValue(const Row &row, const Fact &fact) {
     return scalarValue(intTerm(fact.name == Name("!=")));
   if (fact.name == Name("!") && terms.size() == 1 && isPointer(terms[0]))
     return scalarValue(intTerm(0));
-  return scalarValue(row.resolve(asAvailability(applyTerm(fact.name, std::move(terms)))));
+  Term result = applyTerm(fact.name, std::move(terms));
+  if (areIntegers(fact, program))
+    result = compareIntegers(result);
+  return scalarValue(row.resolve(asAvailability(result)));
 }
 
 } // namespace
@@ -267,7 +278,7 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     return one(std::move(row));
   }
   case FactKind::Operator:
-    setRegister(row, fact.result, operatorValue(row, fact));
+    setRegister(row, fact.result, operatorValue(row, fact, program));
     return one(std::move(row));
   case FactKind::Aggregate: {
     std::vector<Value> values;

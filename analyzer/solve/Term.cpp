@@ -1,12 +1,15 @@
 #include "analyzer/solve/Term.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <unordered_set>
 
 namespace devicetidy {
 namespace {
+
+const Name floatOp("float");
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   a ^= b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2);
@@ -84,6 +87,12 @@ Term foldBinary(Name op, Term a, Term b) {
       return intTerm(*folded);
   if (op == Name("==") && a->kind == TermKind::Text && b->kind == TermKind::Text)
     return intTerm(a == b);
+  if (const auto left = numberOf(a), right = numberOf(b); left && right) {
+    if (op == Name("=="))
+      return intTerm(*left == *right);
+    if (op == Name("<") || op == Name(">"))
+      return intTerm(op == Name("<") ? *left < *right : *left > *right);
+  }
   if (a == b && op == Name("=="))
     return intTerm(1);
   if (a == b && (op == Name("<") || op == Name(">")))
@@ -109,6 +118,7 @@ Term foldBinary(Name op, Term a, Term b) {
 Term intTerm(std::int64_t number) { return intern({TermKind::Int, number, {}, {}}); }
 Term textTerm(Name text) { return intern({TermKind::Text, 0, text, {}}); }
 Term symbolTerm(Name name) { return intern({TermKind::Symbol, 0, name, {}}); }
+Term floatTerm(Name text) { return intern({TermKind::Apply, 0, floatOp, {textTerm(text)}}); }
 
 Term notTerm(Term condition) {
   static const Name negation("!");
@@ -124,7 +134,7 @@ Term applyTerm(Name op, std::vector<Term> args) {
   if (text == "!" && args.size() == 1)
     return notTerm(args[0]);
   if (text == "neg" && args.size() == 1 && args[0]->kind == TermKind::Int)
-    return intTerm(-args[0]->number);
+    return intTerm(*foldInts("-", 0, args[0]->number));
   if (args.size() == 2) {
     if (text == "!=")
       return notTerm(applyTerm("==", std::move(args)));
@@ -153,6 +163,15 @@ Term applyTerm(Name op, std::vector<Term> args) {
 std::optional<std::int64_t> constantOf(Term term) {
   if (term && term->kind == TermKind::Int)
     return term->number;
+  return std::nullopt;
+}
+
+std::optional<double> numberOf(Term term) {
+  constexpr std::int64_t exact = std::int64_t(1) << 53;
+  if (term->kind == TermKind::Int && term->number > -exact && term->number < exact)
+    return static_cast<double>(term->number);
+  if (term->kind == TermKind::Apply && term->name == floatOp)
+    return std::strtod(std::string(term->args[0]->name.view()).c_str(), nullptr);
   return std::nullopt;
 }
 

@@ -35,12 +35,16 @@ constexpr std::uint32_t maxTermSize = 24;
 Term intTerm(std::int64_t number);
 Term textTerm(Name text);
 Term symbolTerm(Name name);
+/// A floating-point literal; the same text is the same number.
+Term floatTerm(Name text);
 /// `op` over `args`, folded where the arguments are constants. Comparisons are normalised so that a condition
 /// and its negation share one term: !=, >=, <= become negated ==, <, > forms.
 Term applyTerm(Name op, std::vector<Term> args);
 Term notTerm(Term condition);
 
 std::optional<std::int64_t> constantOf(Term term);
+/// The number of an integer or floating-point literal; nothing for one too long for a double.
+std::optional<double> numberOf(Term term);
 /// The text of a string constant.
 std::optional<Name> textOf(Term term);
 /// Is operator `op` applied anywhere in `term`?
