@@ -53,20 +53,27 @@ copyTree() {
   rm -f "$list"
 }
 
-mounted=0
-unmount() { [[ $mounted -eq 0 ]] || asRoot umount "$root/proc" || true; }
+mounted=()
+unmount() {
+  local i
+  for ((i = ${#mounted[@]} - 1; i >= 0; --i)); do asRoot umount "${mounted[i]}" || true; done
+}
 
-mountProc() {
-  mountpoint -q "$root/proc" && return 0
-  asRoot mount -t proc proc "$root/proc" ||
-    die "/proc cannot be mounted in $root" \
+# mountInRoot TYPE PLACE
+mountInRoot() {
+  local target=$root/$2
+  mountpoint -q "$target" && return 0
+  asRoot mkdir -p "$target"
+  asRoot mount -t "$1" "$1" "$target" ||
+    die "/$2 cannot be mounted in $root" \
       "run this where mounts are allowed (a privileged container, or a VM)"
-  mounted=1
+  mounted+=("$target")
 }
 
 [[ -d $root ]] || makeRoot
 trap unmount EXIT
-mountProc
+mountInRoot proc proc
+mountInRoot devpts dev/pts # terminals, for the tests that press Ctrl-C
 for file in /etc/resolv.conf /etc/hosts; do
   [[ ! -e $file ]] || asRoot cp -L "$file" "$root$file"
 done

@@ -1,6 +1,6 @@
 //===- Conflicts.cpp - operations whose tensors must share a device ---===//
-#include "analyzer/solve/Machine.h"
 #include "analyzer/solve/Registers.h"
+#include "analyzer/solve/Unregistered.h"
 
 #include <algorithm>
 
@@ -28,6 +28,9 @@ PlacedOperand describe(const Machine &machine, const Row &row, const Call &call,
   result.witness = steps(machine.memory.historyOf(row, placed.use->tensor));
   if (placed.use->owner && placed.use->owner->step.kind == StepKind::Member)
     result.witness.push_back(placed.use->owner->step);
+  else if (placed.use->tensor->address.valid())
+    for (Step &step : unregisteredHolder(machine, call.frame, row, placed.use->tensor->address.root))
+      result.witness.push_back(std::move(step));
   return result;
 }
 
@@ -40,6 +43,20 @@ std::string postfix(const std::string &text) {
       return "(" + text + ")";
   }
   return text.empty() || text[0] == '-' || text[0] == '*' || text[0] == '!' ? "(" + text + ")" : text;
+}
+
+// The device of the operand that stays, as code. An operand that is a call is not to run twice.
+std::string deviceExpression(const std::string &text, const Placement &placement) {
+  if (text.find('(') == std::string::npos)
+    return postfix(text) + ".device()";
+  if (placement.kind == PlacementKind::Cpu)
+    return "torch::kCPU";
+  if (placement.kind != PlacementKind::Cuda)
+    return {};
+  if (placement.index == currentCudaIndex())
+    return "torch::kCUDA";
+  const auto index = constantOf(placement.index);
+  return index ? "torch::Device(torch::kCUDA, " + std::to_string(*index) + ")" : std::string();
 }
 
 // 0-dim CPU tensors may meet CUDA tensors in pointwise operations; a rank nobody knows is given the benefit.
@@ -130,9 +147,10 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     conflict.entryId = frame->function.id.str();
     // A braced list has no methods, and the text of a macro is not the code it makes.
     const bool isList = conflict.second.text.substr(0, 1) == "{" || conflict.first.text.substr(0, 1) == "{";
+    const std::string device = deviceExpression(conflict.first.text, first.placement);
     if (first.use->text.empty() && second.use->text.empty() && !conflict.first.text.empty() && !isList &&
-        !call.fact.inMacro)
-      conflict.fix = postfix(conflict.second.text) + ".to(" + postfix(conflict.first.text) + ".device())";
+        !call.fact.inMacro && !device.empty())
+      conflict.fix = postfix(conflict.second.text) + ".to(" + device + ")";
     solution.conflicts.push_back(std::move(conflict));
   }
   if (worst == Verdict::Definite) {

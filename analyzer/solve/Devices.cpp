@@ -360,10 +360,13 @@ bool Machine::isAbsent(const Row &row, const Placement &placement) {
 }
 
 std::optional<Value> constructDevice(Call &call, Name type, const std::vector<Value> &args) {
+  static const Name dtype("caffe2::TypeMeta");
   switch (call.machine.types.classOf(type)) {
   case TypeClass::Device:
     return makeDevice(call, args, indexText(call, 1));
   case TypeClass::Options:
+    if (!call.fact.operands.empty() && call.fact.operands.back().type == dtype)
+      return optionsValue(nullptr);
     return makeOptions(call, args);
   default:
     break;

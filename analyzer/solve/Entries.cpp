@@ -51,17 +51,30 @@ private:
   }
 
   // A function that no main leads to is called in a program that has run: what is changed somewhere may have
-  // been.
+  // been. Of an object whose fields are changed one by one, the others are as its initialiser left them.
   void forgetChanged(Row &row) {
     for (const auto &[id, global] : machine.program.globals) {
-      const RootId root = machine.memory.global(id, global.type, global.name);
-      if (!usage.writtenGlobals.count(id) && !changesInside(global.type))
+      const bool isReplaced = usage.writtenGlobals.count(id) != 0;
+      if (!isReplaced && !changesInside(global.type))
         continue;
-      row.store.erase(root);
+      const RootId root = machine.memory.global(id, global.type, global.name);
       const Name flag(id.str() + std::string(initialisedSuffix));
-      if (usage.staticFlags.count(flag))
-        row.store.set(machine.memory.global(flag, "bool", flag), scalarValue(intTerm(1)));
+      const bool isStaticLocal = usage.staticFlags.count(flag) != 0;
+      if (isReplaced || (!isStaticLocal && !is(row.store.get(root), ValueKind::Record)))
+        row.store.erase(root);
+      else if (!isStaticLocal)
+        forgetWritten(row, root, machine.memory.info(root).origin);
+      if (isStaticLocal)
+        row.store.set(machine.memory.global(flag, "bool", flag), scalarValue(intTerm(isReplaced)));
     }
+    // A static local is initialised when an entry comes to it; it may have been used since.
+    machine.initialisedStatic = [this](Row &initialised, Name id) {
+      const auto global = machine.program.globals.find(id);
+      if (global == machine.program.globals.end())
+        return;
+      const RootId root = machine.memory.global(id, global->second.type, global->second.name);
+      forgetWritten(initialised, root, machine.memory.info(root).origin);
+    };
   }
 
   bool changesInside(Name type) const {

@@ -159,6 +159,8 @@ public:
   bool currentDeviceIsOpen = false;
   bool reportLatent = false;
   DeviceMaps *deviceMaps = nullptr; ///< told of every call when set
+  /// Told of a static local that was initialised in a program that had been running: whose flag the row held.
+  std::function<void(Row &, Name)> initialisedStatic;
   std::set<const Function *> entered;
   std::map<Name, Step>
       movedClasses; ///< project module class -> where and to which device one was moved first
@@ -175,6 +177,7 @@ private:
                    Outcomes &outcomes);
   void varyLoop(Frame &frame, BlockId id, Row &row) const;
   std::vector<Row> step(Frame &frame, const Fact &fact, Row row);
+  void stepStore(const Fact &fact, Row &row);
   std::vector<Row> stepElement(Frame &frame, const Fact &fact, Row row);
   std::vector<Row> stepCall(Frame &frame, const Fact &fact, Row row);
   std::vector<Row> stepConstruct(Frame &frame, const Fact &fact, Row row);

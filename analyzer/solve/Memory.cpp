@@ -52,13 +52,13 @@ RootId Memory::local(unsigned depth, unsigned index, const Variable &variable) {
 
 RootId Memory::heap(Term site, unsigned copy, Name type) {
   return intern({1, reinterpret_cast<std::uintptr_t>(site), copy, type},
-                {RootKind::Heap, 0, type, nullptr, {}});
+                {RootKind::Heap, 0, type, nullptr, {}, site});
 }
 
 RootId Memory::global(Name id, Name type, Name text) {
   Term origin = applyTerm("global", {textTerm(id)});
   const bool isFlag = endsWith(id.view(), initialisedSuffix);
-  return intern({2, 0, 0, id}, {RootKind::Global, 0, type, origin, text, isFlag});
+  return intern({2, 0, 0, id}, {RootKind::Global, 0, type, origin, text, nullptr, isFlag});
 }
 
 RootId Memory::outside(Term origin, Name type, Name text) {

@@ -33,6 +33,7 @@ struct RootInfo {
   Name type;
   Term origin = nullptr; ///< Outside, Global: access path
   Name text;             ///< how a user would name it
+  Term site = nullptr;   ///< Heap: function, line, column and type of the fact that makes it
   bool isFlag = false;   ///< Global: says whether a static local was initialised; false before anything
 };
 

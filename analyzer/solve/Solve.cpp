@@ -2,21 +2,13 @@
 
 #include "analyzer/solve/DeviceMaps.h"
 #include "analyzer/solve/Entries.h"
-#include "analyzer/solve/Machine.h"
+#include "analyzer/solve/Unregistered.h"
 
 #include <algorithm>
 #include <tuple>
 
 namespace devicetidy {
 namespace {
-
-const Step *decidingStep(const PlacedOperand &operand) {
-  for (auto step = operand.witness.rbegin(); step != operand.witness.rend(); ++step)
-    if (step->kind != StepKind::Inherited && step->kind != StepKind::Passed &&
-        step->kind != StepKind::Returned && step->kind != StepKind::Stored && step->kind != StepKind::Member)
-      return &*step;
-  return operand.witness.empty() ? nullptr : &operand.witness.back();
-}
 
 // Were the two operations run in one function, or one in a function that (indirectly) called the other's?
 bool onOnePath(const Conflict &a, const Conflict &b) {
@@ -31,6 +23,11 @@ bool onOnePath(const Conflict &a, const Conflict &b) {
                                                          return x.where == y.where &&
                                                                 x.function == y.function;
                                                        });
+}
+
+// The operand that was left behind: the one on the CPU where there is one.
+const PlacedOperand &culprit(const Conflict &conflict) {
+  return conflict.first.device == "cpu" && conflict.second.device != "cpu" ? conflict.first : conflict.second;
 }
 
 // One finding per operation, the surest; then one per root cause in a function: a tensor left behind is
@@ -48,7 +45,7 @@ void keepRootCauses(std::vector<Conflict> &conflicts) {
   conflicts.clear();
   std::map<Location, std::vector<std::size_t>> byCause;
   for (Conflict &conflict : kept) {
-    const Step *cause = decidingStep(conflict.second);
+    const Step *cause = decidingStep(culprit(conflict));
     if (cause && cause->where.valid()) {
       std::vector<std::size_t> &earlier = byCause[cause->where];
       if (std::any_of(earlier.begin(), earlier.end(), [&](std::size_t i) {
@@ -59,62 +56,6 @@ void keepRootCauses(std::vector<Conflict> &conflicts) {
     }
     conflicts.push_back(std::move(conflict));
   }
-}
-
-// Is `where` in a constructor or reset() of `className`?
-bool isInConstruction(const Program &program, const std::string &className, Location where) {
-  for (Name id : program.order) {
-    const Function *function = program.function(id);
-    const bool builds = function->isConstructor || function->name.str() == className + "::reset";
-    if (!builds || function->className.str() != className)
-      continue;
-    for (const Block &block : function->blocks)
-      for (const Fact &fact : block.facts)
-        if (fact.where == where)
-          return true;
-  }
-  return false;
-}
-
-// Conflicts whose cause is a member that Module::to leaves behind are told of the member, not of the
-// operation.
-void findUnregistered(const Machine &machine, Solution &solution) {
-  std::vector<Conflict> others;
-  std::set<std::string> seen;
-  for (Conflict &conflict : solution.conflicts) {
-    const Step *member = nullptr, *created = nullptr;
-    for (const PlacedOperand *operand : {&conflict.second, &conflict.first})
-      for (const Step &step : operand->witness)
-        if (step.kind == StepKind::Member && !member) {
-          member = &step;
-          created = decidingStep(*operand);
-        }
-    const std::string className =
-        member ? member->subject.substr(0, member->subject.rfind("::")) : std::string();
-    auto moved = machine.movedClasses.find(Name(className));
-    const bool madeHere = created &&
-                          (created->kind == StepKind::Created || created->kind == StepKind::ModuleMade) &&
-                          isInConstruction(machine.program, className, created->where);
-    if (!member || moved == machine.movedClasses.end() || !madeHere) {
-      others.push_back(std::move(conflict));
-      continue;
-    }
-    if (!seen.insert(member->subject).second)
-      continue;
-    UnregisteredMember finding;
-    finding.level = conflict.level;
-    finding.className = className;
-    finding.member = member->subject.substr(member->subject.rfind("::") + 2);
-    finding.isModule = created->kind == StepKind::ModuleMade;
-    finding.declared = member->where;
-    finding.created = created->where;
-    finding.used = conflict.where;
-    finding.operation = conflict.operation;
-    finding.moved = moved->second.where;
-    finding.device = moved->second.device;
-    solution.unregisteredMembers.push_back(std::move(finding));
-  }
-  solution.conflicts = std::move(others);
 }
 
 } // namespace

@@ -254,7 +254,7 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     return one(std::move(row));
   }
   case FactKind::Store:
-    memory.write(row, addressIn(0), registerOf(row, fact.operands[1].reg));
+    stepStore(fact, row);
     return one(std::move(row));
   case FactKind::Call:
     return stepCall(frame, fact, std::move(row));
@@ -318,6 +318,18 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     return one(std::move(row));
   }
   return one(std::move(row));
+}
+
+void Machine::stepStore(const Fact &fact, Row &row) {
+  const Value target = registerOf(row, fact.operands[0].reg);
+  const Address address = is(target, ValueKind::Address) ? target->address : Address();
+  const RootInfo &root = memory.info(address.root);
+  const bool endsInitialiser = root.isFlag && initialisedStatic && row.store.get(address.root);
+  memory.write(row, address, registerOf(row, fact.operands[1].reg));
+  if (endsInitialiser) {
+    const std::string flag = root.origin->args[0]->name.str();
+    initialisedStatic(row, Name(flag.substr(0, flag.size() - initialisedSuffix.size())));
+  }
 }
 
 std::vector<Row> Machine::stepElement(Frame &frame, const Fact &fact, Row row) {

@@ -25,13 +25,14 @@ bool assigns(const Fact &fact) {
          method == "set_data";
 }
 
-// Does the call change argument `i` of a project function, or the object of its method?
+// Does the call change argument `i` of a project function, or the object of its method? What a method with a
+// body does to its object is seen there, field by field.
 bool mayChange(const Program &program, const Fact &fact, std::size_t i) {
   const Function *callee = fact.target.empty() ? nullptr : program.function(fact.target);
   if (!callee || fact.kind != FactKind::Call)
     return false;
   if (fact.hasObject && i == 0)
-    return !callee->isConst && !callee->isConstructor;
+    return !callee->isConst && !callee->isConstructor && !callee->hasBody;
   const std::size_t parameter = i - (fact.hasObject ? 1 : 0);
   return parameter < callee->paramCount && callee->locals[parameter].isReference &&
          !callee->locals[parameter].isConst;

@@ -1,0 +1,149 @@
+#include "analyzer/solve/Unregistered.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+// The facts of the constructors and reset() of `className`.
+template <typename Visitor>
+void forEachFactOfConstruction(const Program &program, Name className, Visitor visit) {
+  for (Name id : program.order) {
+    const Function *function = program.function(id);
+    if (function->className != className ||
+        !(function->isConstructor || function->name == Name(className.str() + "::reset")))
+      continue;
+    for (const Block &block : function->blocks)
+      for (const Fact &fact : block.facts)
+        visit(*function, fact);
+  }
+}
+
+bool isInConstruction(const Program &program, Name className, Location where) {
+  bool result = false;
+  forEachFactOfConstruction(program, className,
+                            [&](const Function &, const Fact &fact) { result |= fact.where == where; });
+  return result;
+}
+
+// Where the construction of `className` makes the object of `site`, itself or by a function it calls.
+Location madeInConstruction(const Program &program, Name className, Term site) {
+  Location result;
+  const Name maker = site->args[0]->name;
+  forEachFactOfConstruction(program, className, [&](const Function &function, const Fact &fact) {
+    const bool isHere = function.id == maker && fact.where.line == site->args[1]->number &&
+                        fact.where.column == site->args[2]->number;
+    if (!result.valid() && (isHere || fact.target == maker))
+      result = fact.where;
+  });
+  return result;
+}
+
+// The module at `from` and what is registered below it.
+std::set<RootId> registeredBelow(const Memory &memory, const Row &row, RootId from) {
+  std::set<RootId> below{from};
+  std::vector<RootId> open{from};
+  while (!open.empty()) {
+    const Value record = memory.read(row, {open.back(), nullptr});
+    open.pop_back();
+    if (!is(record, ValueKind::Record))
+      continue;
+    for (const auto &[name, field] : record->fields)
+      if (hidden::isSubmodule(name) && is(field, ValueKind::Address) &&
+          below.insert(field->address.root).second)
+        open.push_back(field->address.root);
+  }
+  return below;
+}
+
+bool isRegisteredIn(const Value &record, RootId module) {
+  return std::any_of(record->fields.begin(), record->fields.end(), [&](const auto &entry) {
+    return hidden::isSubmodule(entry.first) && is(entry.second, ValueKind::Address) &&
+           entry.second->address.root == module;
+  });
+}
+
+std::vector<Step> holderIn(const Machine &machine, const Row &row, RootId module) {
+  std::vector<Step> result;
+  row.store.forEach([&](RootId, const Value &record) {
+    if (!result.empty() || !is(record, ValueKind::Record) || !machine.movedClasses.count(record->type))
+      return;
+    for (const auto &[name, held] : record->fields) {
+      const Field *field = machine.types.field(record->type, name);
+      if (!field || !is(held, ValueKind::Address) || isRegisteredIn(record, held->address.root) ||
+          !registeredBelow(machine.memory, row, held->address.root).count(module))
+        continue;
+      const Term site = machine.memory.info(held->address.root).site;
+      const Location made = site ? madeInConstruction(machine.program, record->type, site) : Location();
+      if (!made.valid())
+        continue;
+      result = {{StepKind::ModuleMade, made, name.str(), "cpu"},
+                {StepKind::Member, field->where, record->type.str() + "::" + name.str(), "cpu"}};
+      return;
+    }
+  });
+  return result;
+}
+
+} // namespace
+
+const Step *decidingStep(const PlacedOperand &operand) {
+  for (auto step = operand.witness.rbegin(); step != operand.witness.rend(); ++step)
+    if (step->kind != StepKind::Inherited && step->kind != StepKind::Passed &&
+        step->kind != StepKind::Returned && step->kind != StepKind::Stored && step->kind != StepKind::Member)
+      return &*step;
+  return operand.witness.empty() ? nullptr : &operand.witness.back();
+}
+
+std::vector<Step> unregisteredHolder(const Machine &machine, const Frame &frame, const Row &row,
+                                     RootId module) {
+  std::vector<Step> result = holderIn(machine, row, module);
+  for (const Frame *each = &frame; each && result.empty(); each = each->caller)
+    if (each->entry) {
+      Row entered;
+      entered.store = *each->entry;
+      result = holderIn(machine, entered, module);
+    }
+  return result;
+}
+
+void findUnregistered(const Machine &machine, Solution &solution) {
+  std::vector<Conflict> others;
+  std::set<std::string> seen;
+  for (Conflict &conflict : solution.conflicts) {
+    const Step *member = nullptr, *created = nullptr;
+    for (const PlacedOperand *operand : {&conflict.second, &conflict.first})
+      for (const Step &step : operand->witness)
+        if (step.kind == StepKind::Member && !member) {
+          member = &step;
+          created = decidingStep(*operand);
+        }
+    const std::string className =
+        member ? member->subject.substr(0, member->subject.rfind("::")) : std::string();
+    auto moved = machine.movedClasses.find(Name(className));
+    const bool madeHere = created &&
+                          (created->kind == StepKind::Created || created->kind == StepKind::ModuleMade) &&
+                          isInConstruction(machine.program, Name(className), created->where);
+    if (!member || moved == machine.movedClasses.end() || !madeHere) {
+      others.push_back(std::move(conflict));
+      continue;
+    }
+    if (!seen.insert(member->subject).second)
+      continue;
+    UnregisteredMember finding;
+    finding.level = conflict.level;
+    finding.className = className;
+    finding.member = member->subject.substr(member->subject.rfind("::") + 2);
+    finding.isModule = created->kind == StepKind::ModuleMade;
+    finding.declared = member->where;
+    finding.created = created->where;
+    finding.used = conflict.where;
+    finding.operation = conflict.operation;
+    finding.moved = moved->second.where;
+    finding.device = moved->second.device;
+    solution.unregisteredMembers.push_back(std::move(finding));
+  }
+  solution.conflicts = std::move(others);
+}
+
+} // namespace devicetidy
