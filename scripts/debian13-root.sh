@@ -2,7 +2,7 @@
 # debian13-root.sh [COMMAND [ARGUMENTS...]]
 #
 # Runs a command in a copy of this repository inside a Debian 13 root, by default scripts/test.sh.
-# The root is made once, with debootstrap, in ${XDG_CACHE_HOME:-~/.cache}/device-tidy/trixie, and the
+# The root is made once, with debootstrap, in ${XDG_CACHE_HOME:-~/.cache}/device-tidy-debian13, and the
 # copy keeps its own build folder there. DEVICE_TIDY_DEBIAN_MIRROR names another mirror.
 
 set -euo pipefail
@@ -14,8 +14,7 @@ case ${1:-} in
 esac
 [[ $# -gt 0 ]] || set -- scripts/test.sh
 
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/device-tidy
-root=$cache/trixie
+root=${XDG_CACHE_HOME:-$HOME/.cache}/device-tidy-debian13
 mirror=${DEVICE_TIDY_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 copy=/src/device-tidy
 
@@ -25,7 +24,7 @@ makeRoot() {
   say "making a Debian 13 root in $root"
   # Made under another name, so that an interrupted run never looks like a finished root.
   asRoot rm -rf "$root.new"
-  mkdir -p "$cache"
+  mkdir -p "$(dirname "$root")"
   asRoot env PATH="$PATH:/usr/sbin:/sbin" debootstrap --variant=minbase --include=ca-certificates \
     trixie "$root.new" "$mirror" >&2 ||
     die "debootstrap failed; its log is $root.new/debootstrap/debootstrap.log" \

@@ -3,6 +3,7 @@
 #include "analyzer/cache/Bytes.h"
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -48,15 +49,34 @@ struct StoredFile {
   fs::file_status status;
 };
 
-/// Every file below `directory`, also what is left of writers that were killed.
-std::vector<StoredFile> filesBelow(const std::string &directory) {
+/// The folders this program makes in a cache directory, which may hold other things too, by mistake or not:
+/// KIND/XX, with two digits of a digest.
+std::vector<std::string> ownFolders(const std::string &directory) {
+  std::vector<std::string> folders;
+  for (const char *kind : {"units", "sets", "preambles"}) {
+    llvm::SmallString<128> path(directory);
+    llvm::sys::path::append(path, kind);
+    std::error_code code;
+    for (fs::directory_iterator entry(path, code), end; !code && entry != end; entry.increment(code)) {
+      const llvm::StringRef name = llvm::sys::path::filename(entry->path());
+      if (name.size() == 2 && llvm::isHexDigit(name[0]) && llvm::isHexDigit(name[1]))
+        folders.push_back(entry->path());
+    }
+  }
+  return folders;
+}
+
+/// Every file of this program in `directory`, also what is left of writers that were killed.
+std::vector<StoredFile> storedFiles(const std::string &directory) {
   std::vector<StoredFile> files;
-  std::error_code code;
-  for (fs::recursive_directory_iterator entry(directory, code, /*FollowSymlinks=*/false), end;
-       !code && entry != end; entry.increment(code)) {
-    fs::file_status status;
-    if (!fs::status(entry->path(), status, /*Follow=*/false) && status.type() == fs::file_type::regular_file)
-      files.push_back({entry->path(), status.getSize(), status});
+  for (const std::string &folder : ownFolders(directory)) {
+    std::error_code code;
+    for (fs::recursive_directory_iterator entry(folder, code, /*FollowSymlinks=*/false), end;
+         !code && entry != end; entry.increment(code)) {
+      fs::file_status status;
+      if (!fs::status(entry->path(), status, /*Follow=*/false) && status.type() == fs::file_type::regular_file)
+        files.push_back({entry->path(), status.getSize(), status});
+    }
   }
   return files;
 }
@@ -163,7 +183,7 @@ void BlobStore::touch(const std::string &path) {
 void BlobStore::trim() {
   if (!wroteSomething)
     return;
-  std::vector<StoredFile> files = filesBelow(directory);
+  std::vector<StoredFile> files = storedFiles(directory);
   std::uint64_t total = 0;
   for (const StoredFile &file : files)
     total += file.size;
@@ -183,17 +203,11 @@ void BlobStore::trim() {
 }
 
 bool BlobStore::clear(std::string &error) {
-  // Only what this program makes: the directory may be shared with other things by mistake.
-  for (const char *kind : {"units", "sets", "preambles", "solutions"}) {
-    llvm::SmallString<128> path(directory);
-    llvm::sys::path::append(path, kind);
-    if (!fs::exists(path))
-      continue;
-    if (const std::error_code code = fs::remove_directories(path, /*IgnoreErrors=*/false)) {
-      error = path.str().str() + ": " + code.message();
+  for (const std::string &folder : ownFolders(directory))
+    if (const std::error_code code = fs::remove_directories(folder, /*IgnoreErrors=*/false)) {
+      error = folder + ": " + code.message();
       return false;
     }
-  }
   return true;
 }
 

@@ -65,6 +65,7 @@ void FunctionLowering::endTemporaries(const std::vector<std::int32_t> &list) {
   for (auto local = list.rbegin(); local != list.rend(); ++local) {
     Fact &fact = append(FactKind::EndScope);
     fact.number = *local;
+    fact.where = function.locals[*local].where;
   }
 }
 

@@ -242,7 +242,7 @@ void UnitBuilder::lowerGlobals() {
 void UnitBuilder::declareMembers(const CXXRecordDecl *record) {
   Type &entry = unit.types[types.id(record)];
   auto add = [&](const CXXMethodDecl *method) {
-    if (method->isDeleted() || isa<CXXDestructorDecl>(method))
+    if (method->isDeleted())
       return;
     const auto *constructor = dyn_cast<CXXConstructorDecl>(method);
     if (constructor ? constructor->isCopyOrMoveConstructor() : method->isImplicit())

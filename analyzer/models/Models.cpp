@@ -13,6 +13,7 @@ namespace {
 Rule ruleOf(std::string_view word) {
   static const std::map<std::string_view, Rule> rules = {{"strict", Rule::Strict},
                                                          {"iterator", Rule::Iterator},
+                                                         {"broadcast", Rule::Broadcast},
                                                          {"same_self", Rule::SameSelf},
                                                          {"tolerant", Rule::Tolerant},
                                                          {"index", Rule::Index},

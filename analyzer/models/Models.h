@@ -19,6 +19,7 @@ struct TorchVersion {
 enum class Rule : unsigned char {
   Strict,
   Iterator,
+  Broadcast,
   SameSelf,
   Tolerant,
   Index,

@@ -9,6 +9,8 @@ What the words mean
                         for 0-dim CPU tensors
            iterator     as strict, but one 0-dim CPU input may meet CUDA tensors; an output or in-place self
                         may not
+           broadcast    as iterator, but the inputs are expanded to one shape first: a 0-dim CPU input may meet
+                        CUDA tensors only where they are 0-dim too
            same_self    the devices of further tensors do not matter: the result is where the first tensor is
            tolerant     takes tensors of any devices; `result` says where the outcome is
            index        the indices are on the CPU or on self's device
@@ -40,7 +42,7 @@ import csv
 import os
 import sys
 
-RULES = set("strict iterator same_self tolerant index index_put where masked_fill copy fill factory like "
+RULES = set("strict iterator broadcast same_self tolerant index index_put where masked_fill copy fill factory like "
             "move to_cpu to_cuda type_as pin_memory host cpu_lengths set_data rnn container".split())
 RESULTS = set("common self cpu none unknown".split())
 RANKS = set("yes no unknown keep common reduce loss size".split())

@@ -112,13 +112,18 @@ const Function *instanceFor(const Machine &machine, const Function &any, const V
 
 Outcomes visit(Call &call) {
   const Value visitor = call.arg(0);
-  const Function *any =
-      is(visitor, ValueKind::Function) ? call.machine.program.function(visitor->function) : nullptr;
   const Argument held = call.argCount() == 2 ? call.forwarded(1) : Argument{unknownValue(), {}};
-  const Function *instance = any ? instanceFor(call.machine, *any, held.value) : nullptr;
-  if (!instance)
-    return call.done(call.machine.unknownResult(call));
-  return callValue(call, call.row, functionValue(instance->id, visitor->fields), {held});
+  std::vector<Value> closures{visitor};
+  if (is(visitor, ValueKind::Record)) // a class made of lambdas holds each under the name of its type
+    for (const auto &[name, part] : visitor->fields)
+      closures.push_back(part);
+  for (const Value &closure : closures) {
+    const Function *any =
+        is(closure, ValueKind::Function) ? call.machine.program.function(closure->function) : nullptr;
+    if (const Function *instance = any ? instanceFor(call.machine, *any, held.value) : nullptr)
+      return callValue(call, call.row, functionValue(instance->id, closure->fields), {held});
+  }
+  return call.done(call.machine.unknownResult(call));
 }
 
 bool isCallable(const Call &call, std::size_t i) {

@@ -112,8 +112,11 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
   std::vector<Placed> placed;
   for (const TensorUse &use : uses)
     placed.push_back({&use, memory.placementOf(call.row, use.tensor), memory.rankOf(call.row, use.tensor)});
+  const bool areAllScalars = std::all_of(placed.begin(), placed.end(), [](const Placed &each) {
+    return each.rank == 0 || each.rank == unknownRank;
+  });
   auto exempt = [&](std::size_t i) {
-    return requirement.cpuScalars && !(i == 0 && requirement.firstIsOutput) && isCpuScalar(placed[i]);
+    return requirement.cpuScalars && (!requirement.expandsScalars || areAllScalars) && !(i == 0 && requirement.firstIsOutput) && isCpuScalar(placed[i]);
   };
   Verdict worst = Verdict::Same;
   std::size_t worstA = 0, worstB = 0;

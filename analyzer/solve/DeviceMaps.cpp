@@ -75,20 +75,15 @@ void DeviceMaps::enter(Call &call) {
   if (!map)
     return;
   const bool isOuter = std::none_of(active.begin(), active.end(), [&](const Active &outer) {
-    return outer.carriesMap && outer.kind == LoaderKind::Strong;
-  });
-  const bool isInWeak = std::any_of(active.begin(), active.end(), [&](const Active &outer) {
-    return outer.carriesMap && outer.kind == LoaderKind::Weak;
+    return outer.carriesMap && outer.kind >= kind;
   });
   active.back() = {true, kind, call.fact.kind == FactKind::Construct ? call.fact.type : call.fact.target};
-  if (kind == LoaderKind::Strong && isOuter) {
-    for (const Active &outer : active)
-      if (outer.kind == LoaderKind::Weak)
-        aroundLoaders.insert(outer.callee);
-    noteMap(call, *map, kind);
-  } else if (kind == LoaderKind::Weak && isOuter && !isInWeak) {
-    noteMap(call, *map, kind);
-  }
+  if (kind == LoaderKind::None || !isOuter)
+    return;
+  for (const Active &outer : active)
+    if (outer.kind != LoaderKind::None && outer.kind < kind)
+      aroundLoaders.insert(outer.callee);
+  noteMap(call, *map, kind);
 }
 
 // Where a map was put under its key: an assignment, or the text of a configuration.
@@ -203,7 +198,10 @@ void DeviceMaps::noteMove(Call &call) {
   candidate.isLiteral = isLiteral;
   candidate.kind = LoaderKind::Strong;
   candidate.finding.map = target->text.empty() ? target->describe() : target->text.str();
-  candidate.finding.loader = call.fact.operands[0].text.str();
+  std::string loader = call.fact.operands[0].text.str();
+  while (!loader.empty() && (loader.back() == '>' || loader.back() == '-')) // the text of a holder's operator->
+    loader.pop_back();
+  candidate.finding.loader = loader;
   meet(call, candidate);
 }
 
@@ -353,7 +351,7 @@ std::set<Name> DeviceMaps::functionsThatInitialise() const {
 // A map and an initialisation that no run of one function brings together are in different functions of the
 // program; where one function leads to both but never in one row, it keeps them apart on purpose.
 bool DeviceMaps::isReported(const Candidate &candidate, const std::set<Name> &initialisers) const {
-  if (candidate.kind == LoaderKind::Weak && aroundLoaders.count(candidate.callee))
+  if (candidate.kind != LoaderKind::Known && aroundLoaders.count(candidate.callee))
     return false;
   if (!candidate.initialiser.empty())
     return true;

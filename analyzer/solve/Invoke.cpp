@@ -162,7 +162,11 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   // Deeper recursion adds nothing: what it returns is what the rounds above return.
   if (activations > 0 && !matters)
     return giveUp("recursion without devices");
-  if (activations > 0 && (activations >= bounds::recursionDepth || reactivations >= bounds::recursionDepth)) {
+  const bool isCounted = std::any_of(args.begin(), args.end(), [](const Value &arg) {
+    return is(arg, ValueKind::Scalar) && constantOf(arg->term);
+  });
+  const unsigned deepest = isCounted ? bounds::countedRecursionDepth : bounds::recursionDepth;
+  if (activations > 0 && (activations >= deepest || reactivations >= deepest)) {
     ++solution.stats.capsHit["recursion depth"];
     return {};
   }

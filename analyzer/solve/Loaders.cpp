@@ -105,7 +105,7 @@ LoaderKind Loaders::kindOf(const Call &call) {
   const bool isProject = !fact.target.empty() && machine.program.function(fact.target);
   const std::string_view last = lastPart(callee);
   if (models::isDistributed(last, "loader"))
-    return LoaderKind::Strong;
+    return LoaderKind::Known;
   // Library calls (containers, smart pointers, JSON) carry options about; they load nothing.
   if (!makes && !isProject)
     return LoaderKind::None;

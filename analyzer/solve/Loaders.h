@@ -9,7 +9,8 @@ namespace devicetidy {
 
 /// How sure it is that a call is the one that loads the model. Weak: it returns a model, but may be what
 /// surrounds the loader (a trainer that is made from all options).
-enum class LoaderKind : std::uint8_t { None, Weak, Strong };
+/// How sure it is that a call loads a model. Known: by the name that loaders have (distributed.csv).
+enum class LoaderKind : std::uint8_t { None, Weak, Strong, Known };
 
 /// Classifies calls by what they return and how they are called.
 class Loaders {

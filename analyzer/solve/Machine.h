@@ -27,6 +27,7 @@ constexpr std::size_t rowsBeforeScalarsMerge = 4;
 constexpr std::size_t rowsPerOutcome = 6; ///< rows a call may return
 constexpr unsigned callDepth = 24;
 constexpr unsigned recursionDepth = 3; ///< calls under way, of one function or in all, that are recursive
+constexpr unsigned countedRecursionDepth = 8; ///< the same for calls that are given a number that is known
 constexpr unsigned contextsPerFunction = 300; ///< entries one function is run for
 constexpr unsigned contextsWithoutDevices =
     12;                                   ///< the same for functions that handle no tensor, module or device
@@ -125,6 +126,7 @@ public:
     std::string operation;
     bool isLoss = false;
     bool cpuScalars = false;    ///< 0-dim CPU inputs are accepted
+    bool expandsScalars = false; ///< but only beside 0-dim ones: they are expanded to the others' shape
     bool firstIsOutput = false; ///< the first tensor is written, so it is never such a scalar
   };
   Placement requireSame(Call &call, const std::vector<TensorUse> &uses, const Requirement &requirement);
@@ -183,7 +185,7 @@ private:
   std::vector<Row> stepConstruct(Frame &frame, const Fact &fact, Row row);
   Outcomes evaluateCall(Frame &frame, Row &row, const Fact &fact);
   Outcomes rangeCall(Call &call);
-  void endScope(Frame &frame, const Fact &fact, Row &row);
+  std::vector<Row> endScope(Frame &frame, const Fact &fact, Row row);
   const Function *resolveVirtual(const Row &row, const Fact &fact,
                                  std::vector<const Function *> &candidates) const;
   Outcomes callOverriders(Frame &frame, const Fact &fact, const Row &row,

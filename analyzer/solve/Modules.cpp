@@ -77,8 +77,14 @@ Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, 
     for (Value &tensor : tensors)
       uses.push_back({std::move(tensor), operand, {}});
   }
+  bool isAssigned = false; // `linear->weight = x`: what forward uses then is not what is registered
+  for (const auto &[field, value] : record->fields)
+    if (is(value, ValueKind::Tensor) && field.view().substr(0, 1) != "@") {
+      isAssigned = true;
+      uses.push_back({value, nullptr, "the " + field.str() + " of " + name});
+    }
   const bool owns = record->fields.count(hidden::parameters()) || (record->origin && model->hasParameters);
-  if (owns) {
+  if (owns && !isAssigned) {
     Value cell = call.machine.memory.read(call.row, module.field(hidden::parameters()));
     Value handle =
         is(cell, ValueKind::Tensor) ? parameterHandle(module.field(hidden::parameters())) : unknownValue();

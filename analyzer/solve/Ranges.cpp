@@ -15,6 +15,32 @@ std::string iteratorKey(const Call &call, const Address &range) {
          std::to_string(range.root) + "@" + std::to_string(range.path ? range.path->hash : 0);
 }
 
+// What a range of the program's own hands out in any round: what `*range.begin()` is.
+std::optional<Outcomes> elementOfOwnRange(Call &call, const Address &range, Name type) {
+  Machine &machine = call.machine;
+  const Function *begin = range.valid() ? findMethod(machine, type, "begin") : nullptr;
+  if (!begin)
+    return std::nullopt;
+  Outcomes elements;
+  for (Outcome &begun : machine.invoke(call.frame, call.fact, call.row, *begin, range, {})) {
+    const Function *dereference = findMethod(machine, begin->resultType, "operator*");
+    if (!dereference)
+      return std::nullopt;
+    const Address iterator = machine.allocate(begun.row, call.frame, call.fact, begin->resultType);
+    machine.memory.write(begun.row, iterator, begun.result);
+    for (Outcome &taken :
+         machine.invoke(call.frame, call.fact, std::move(begun.row), *dereference, iterator, {})) {
+      if (!dereference->resultIsReference || !is(taken.result, ValueKind::Address)) {
+        const Address element = machine.allocate(taken.row, call.frame, call.fact, call.resultType());
+        machine.memory.write(taken.row, element, taken.result);
+        taken.result = addressValue(element);
+      }
+      elements.push_back(std::move(taken));
+    }
+  }
+  return elements;
+}
+
 } // namespace
 
 // Range-for: lists of a few known elements are run element by element; others once for "any element", whose
@@ -69,6 +95,9 @@ Outcomes Machine::rangeCall(Call &call) {
     return call.done(addressValue(range.element(round)));
   if (isMap && range.valid())
     forgetEntries(*this, call.row, range, list);
+  if (is(list, ValueKind::Record) && types.isProject(list->type))
+    if (std::optional<Outcomes> elements = elementOfOwnRange(call, range, list->type))
+      return std::move(*elements);
   // A data loader or a container nobody knows: its element type says what can be in it.
   Address element = allocate(call.row, call.frame, call.fact, call.resultType());
   Value batch = is(list, ValueKind::Record) && list->fields.count("@batch") ? list->fields.at("@batch")

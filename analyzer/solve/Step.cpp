@@ -308,8 +308,7 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     return one(std::move(row));
   }
   case FactKind::EndScope:
-    endScope(frame, fact, row);
-    return one(std::move(row));
+    return endScope(frame, fact, std::move(row));
   case FactKind::Opaque:
     setRegister(row, fact.result, unknownValue());
     return one(std::move(row));
@@ -347,18 +346,51 @@ std::vector<Row> Machine::stepElement(Frame &frame, const Fact &fact, Row row) {
   return rows;
 }
 
-void Machine::endScope(Frame &frame, const Fact &fact, Row &row) {
+namespace {
+
+// The destructor to run at the end of a local's life: one that has to do with devices. What a function returns
+// lives on.
+const Function *destructorOf(const Machine &machine, const Function &function, const Variable &local) {
+  const Type *record = local.isReference ? nullptr : machine.program.type(local.type);
+  if (!record || !record->isProject)
+    return nullptr;
+  const Function *found = nullptr;
+  for (Name id : record->methods)
+    if (const Function *method = machine.program.function(id))
+      if (method->isDestructor && method->hasBody && machine.usage.devicesMatter.count(id))
+        found = method;
+  const bool isReturned =
+      found && std::any_of(function.blocks.begin(), function.blocks.end(), [&](const Block &block) {
+        return block.terminator.kind == TerminatorKind::Return && block.terminator.value.text == local.name;
+      });
+  return isReturned ? nullptr : found;
+}
+
+} // namespace
+
+std::vector<Row> Machine::endScope(Frame &frame, const Fact &fact, Row row) {
   const auto index = static_cast<std::size_t>(fact.number);
-  const RootId root = memory.local(frame.depth, static_cast<unsigned>(index), frame.function.locals[index]);
-  Value value = row.store.get(root);
+  const Variable &local = frame.function.locals[index];
+  const RootId root = memory.local(frame.depth, static_cast<unsigned>(index), local);
+  std::vector<Row> rows;
+  const Value value = row.store.get(root);
+  const Function *destructor = value ? destructorOf(*this, frame.function, local) : nullptr;
+  if (destructor)
+    for (Outcome &outcome : invoke(frame, fact, std::move(row), *destructor, {root, nullptr}, {}))
+      rows.push_back(std::move(outcome.row));
+  else
+    rows.push_back(std::move(row));
   if (!value)
-    return;
+    return rows;
   // A device guard that goes out of scope restores the device that was current before it.
   static const Name before("@device before");
-  auto guarded = value->fields.find(before);
-  if (guarded != value->fields.end())
-    row.currentDevice = guarded->second->term;
-  row.store.erase(root);
+  const auto guarded = value->fields.find(before);
+  for (Row &ended : rows) {
+    if (guarded != value->fields.end())
+      ended.currentDevice = guarded->second->term;
+    ended.store.erase(root);
+  }
+  return rows;
 }
 
 } // namespace devicetidy

@@ -229,6 +229,9 @@ Outcomes applyOp(Call &call, const Op &op, std::vector<TensorUse> uses, const st
     requirement.firstIsOutput = false;
     requirement.cpuScalars = true;
     return finish(call, op, machine.requireSame(call, uses, requirement), rank, history);
+  case Rule::Broadcast:
+    requirement.expandsScalars = true;
+    [[fallthrough]];
   case Rule::Iterator: {
     requirement.cpuScalars = true;
     Placement placement = machine.requireSame(call, uses, requirement);

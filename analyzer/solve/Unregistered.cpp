@@ -1,36 +1,49 @@
 #include "analyzer/solve/Unregistered.h"
 
+#include "analyzer/solve/NameParts.h"
+
 #include <algorithm>
 
 namespace devicetidy {
 namespace {
 
-// The facts of the constructors and reset() of `className`.
-template <typename Visitor>
-void forEachFactOfConstruction(const Program &program, Name className, Visitor visit) {
+bool isOrDerivesFrom(const Program &program, Name type, Name base) {
+  if (type == base)
+    return true;
+  const Type *record = program.type(type);
+  return record && std::any_of(record->bases.begin(), record->bases.end(),
+                               [&](Name each) { return isOrDerivesFrom(program, each, base); });
+}
+
+bool constructs(const Function &function) {
+  return function.isConstructor || lastPart(function.name.view()) == "reset";
+}
+
+// The facts of the methods of `className` and its bases.
+template <typename Visitor> void forEachFactOfMethods(const Program &program, Name className, Visitor visit) {
   for (Name id : program.order) {
     const Function *function = program.function(id);
-    if (function->className != className ||
-        !(function->isConstructor || function->name == Name(className.str() + "::reset")))
-      continue;
-    for (const Block &block : function->blocks)
-      for (const Fact &fact : block.facts)
-        visit(*function, fact);
+    if (!function->className.empty() && isOrDerivesFrom(program, className, function->className))
+      for (const Block &block : function->blocks)
+        for (const Fact &fact : block.facts)
+          visit(*function, fact);
   }
 }
 
-bool isInConstruction(const Program &program, Name className, Location where) {
+// Is `where` in a constructor or reset(), or, for a module that takes the place of another, in any method?
+bool isInConstruction(const Program &program, Name className, Location where, bool isModule) {
   bool result = false;
-  forEachFactOfConstruction(program, className,
-                            [&](const Function &, const Fact &fact) { result |= fact.where == where; });
+  forEachFactOfMethods(program, className, [&](const Function &function, const Fact &fact) {
+    result |= fact.where == where && (isModule || constructs(function));
+  });
   return result;
 }
 
-// Where the construction of `className` makes the object of `site`, itself or by a function it calls.
-Location madeInConstruction(const Program &program, Name className, Term site) {
+// Where a method of `className` makes the object of `site`, itself or by a function it calls.
+Location madeInMethods(const Program &program, Name className, Term site) {
   Location result;
   const Name maker = site->args[0]->name;
-  forEachFactOfConstruction(program, className, [&](const Function &function, const Fact &fact) {
+  forEachFactOfMethods(program, className, [&](const Function &function, const Fact &fact) {
     const bool isHere = function.id == maker && fact.where.line == site->args[1]->number &&
                         fact.where.column == site->args[2]->number;
     if (!result.valid() && (isHere || fact.target == maker))
@@ -74,7 +87,7 @@ std::vector<Step> holderIn(const Machine &machine, const Row &row, RootId module
           !registeredBelow(machine.memory, row, held->address.root).count(module))
         continue;
       const Term site = machine.memory.info(held->address.root).site;
-      const Location made = site ? madeInConstruction(machine.program, record->type, site) : Location();
+      const Location made = site ? madeInMethods(machine.program, record->type, site) : Location();
       if (!made.valid())
         continue;
       result = {{StepKind::ModuleMade, made, name.str(), "cpu"},
@@ -123,7 +136,8 @@ void findUnregistered(const Machine &machine, Solution &solution) {
     auto moved = machine.movedClasses.find(Name(className));
     const bool madeHere = created &&
                           (created->kind == StepKind::Created || created->kind == StepKind::ModuleMade) &&
-                          isInConstruction(machine.program, Name(className), created->where);
+                          isInConstruction(machine.program, Name(className), created->where,
+                                           created->kind == StepKind::ModuleMade);
     if (!member || moved == machine.movedClasses.end() || !madeHere) {
       others.push_back(std::move(conflict));
       continue;

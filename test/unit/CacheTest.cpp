@@ -45,6 +45,7 @@ protected:
   std::string path(const std::string &name) const { return root + "/" + name; }
 
   void write(const std::string &name, const std::string &text) const {
+    fs::create_directories(llvm::sys::path::parent_path(path(name)));
     std::ofstream(path(name), std::ios::binary) << text;
   }
 
@@ -285,14 +286,29 @@ TEST_F(CacheTest, trimRemovesWhatWasNotUsedForLongest) {
   EXPECT_LE(stored("/units/").size(), 4u);
 }
 
+TEST_F(CacheTest, trimRemovesOnlyWhatIsOurs) {
+  write("cache/notes.txt", std::string(5000, 'x'));
+  write("cache/trixie/usr/header.h", std::string(5000, 'x'));
+  write("cache/units/theirs/file", std::string(5000, 'x'));
+  Run run(*this, /*limit=*/3'000);
+  run.store.write("units", digestOf("a"), std::string(2000, 'x'));
+  run.store.write("units", digestOf("b"), std::string(2000, 'x'));
+  run.store.trim();
+  for (const char *file : {"cache/notes.txt", "cache/trixie/usr/header.h", "cache/units/theirs/file"})
+    EXPECT_TRUE(fs::exists(path(file))) << file;
+  EXPECT_LE(stored("/units/").size(), 2u); // theirs and one of ours
+}
+
 TEST_F(CacheTest, clearRemovesOnlyWhatIsOurs) {
   keep();
   write("cache/notes.txt", "mine");
+  write("cache/units/theirs/file", "mine");
   std::string error;
   BlobStore store(path("cache"));
   EXPECT_TRUE(store.clear(error)) << error;
   EXPECT_FALSE(isFound());
   EXPECT_TRUE(fs::exists(path("cache/notes.txt")));
+  EXPECT_TRUE(fs::exists(path("cache/units/theirs/file")));
 }
 
 TEST_F(CacheTest, manyAtOnceNeverSeeHalfAnEntry) {
