@@ -52,6 +52,17 @@ std::set<std::string> buildRoots(const std::vector<Unit> &units) {
   return roots;
 }
 
+/// The "Ninja Multi-Config" generator of CMake writes one build-CONFIG.ninja for each configuration.
+std::set<std::string> otherConfigurations(const std::string &root) {
+  std::set<std::string> files;
+  std::error_code code;
+  for (fs::directory_iterator entry(root, code), end; !code && entry != end; entry.increment(code))
+    if (const StringRef name = path::filename(entry->path());
+        name.starts_with("build-") && name.ends_with(".ninja"))
+      files.insert(entry->path());
+  return files;
+}
+
 bool isObjectName(StringRef file) { return file.ends_with(".o") || file.ends_with(".obj"); }
 
 bool isExecutableName(const std::string &file) { return !isLibraryName(file) && !isObjectName(file); }
@@ -99,6 +110,8 @@ LinkMap LinkMap::of(const std::vector<Unit> &units) {
 bool LinkMap::readBuild(const std::string &root) {
   if (const std::string ninja = below(root, ninjaFile); fs::exists(ninja)) {
     readNinja(ninja, root, includeDepth);
+    for (const std::string &file : otherConfigurations(root))
+      readNinja(file, root, includeDepth);
     return true;
   }
   const std::string list = below(root, targetList);

@@ -103,12 +103,16 @@ private:
       result.groups.push_back(std::move(list));
   }
 
-  UnitGroup programOf(const Image &image) const {
+  UnitGroup programOf(const Image &image) {
     Growing program(graph);
     for (bool isMain : {true, false})
       for (UnitIndex unit : image.objects)
-        if (graph.hasMain(unit) == isMain && program.fits(unit))
-          program.add(unit);
+        if (graph.hasMain(unit) == isMain) {
+          if (program.fits(unit))
+            program.add(unit);
+          else
+            ++result.keptApart;
+        }
     if (program.group.empty()) // all is in libraries, also the main when there is one
       for (bool isMain : {true, false})
         for (UnitIndex unit : image.all)

@@ -17,6 +17,7 @@ namespace devicetidy::driver {
 struct Programs {
   std::vector<std::vector<std::size_t>> groups; ///< indices of units, each list sorted
   std::size_t fromLinks = 0;   ///< of the groups, those that the build's link information decided
+  std::size_t keptApart = 0;   ///< times a unit is no part of an executable that has its names from another
   std::size_t linkedUnits = 0; ///< units that it speaks of
 };
 

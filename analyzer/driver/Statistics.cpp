@@ -64,6 +64,7 @@ void Statistics::addUnits(const std::vector<Unit> &read) {
 void Statistics::addPrograms(const Programs &grouped, const LinkMap &links) {
   linkedPrograms = grouped.fromLinks;
   linkedUnits = grouped.linkedUnits;
+  keptApart = grouped.keptApart;
   linkProblems = links.problems;
 }
 
@@ -94,6 +95,7 @@ std::string Statistics::table() const {
           countLine("third-party translation units left out", skippedFiles) +
           countLine("translation units the build's link information names", linkedUnits) +
           countLine("programs", programs) + countLine("of them by link information", linkedPrograms) +
+          countLine("objects left out of a program, for it has other definitions of their names", keptApart) +
           countLine("functions with a body", functions) + countLine("facts", facts) +
           countLine("function contexts solved", solved.contexts) +
           countLine("rows joined", solved.rowsJoined);

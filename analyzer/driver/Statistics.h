@@ -31,7 +31,7 @@ private:
   Clock::time_point phaseStart = Clock::now();
   std::vector<std::pair<std::string, double>> phases;
   std::size_t units = 0, brokenUnits = 0, functions = 0, facts = 0, programs = 0, skippedFiles = 0;
-  std::size_t linkedPrograms = 0, linkedUnits = 0;
+  std::size_t linkedPrograms = 0, linkedUnits = 0, keptApart = 0;
   std::vector<std::string> linkProblems;
   std::map<std::string, std::size_t> opaque, skippedFunctions;
   ReadCounts reading;

@@ -96,6 +96,16 @@ TEST_F(LinkMapOnDisk, NinjaWithIncludedFiles) {
   EXPECT_EQ(images[0].libraryObjects, Paths{at("s.o")});
 }
 
+TEST_F(LinkMapOnDisk, NinjaWithSeveralConfigurations) {
+  write("build.ninja", "include CMakeFiles/impl-Debug.ninja\n");
+  write("build-Debug.ninja", "include CMakeFiles/impl-Debug.ninja\n");
+  write("build-Release.ninja", "include CMakeFiles/impl-Release.ninja\n");
+  for (const std::string config : {"Debug", "Release"})
+    write("CMakeFiles/impl-" + config + ".ninja",
+          "build " + config + "/app: CXX_EXECUTABLE_LINKER__app_" + config + " " + config + "/a.o\n");
+  EXPECT_EQ(readFor("Debug/a.o").images().size(), 2u);
+}
+
 TEST_F(LinkMapOnDisk, WhatCannotBeReadIsAProblemAndNoMore) {
   std::filesystem::create_directories(root / "build.ninja"); // a directory cannot be read, by nobody
   const LinkMap map = readFor("a.o");

@@ -220,6 +220,7 @@ TEST(Programs, ConflictingDefinitionsOfOneImageStayWithTheirUnits) {
   links.addLink("/b/a", {"/b/a.o", "/b/a_train.o", "/b/place.o"});
   links.addLink("/b/b", {"/b/b.o", "/b/b_train.o", "/b/place.o", "/b/unused.o"});
   EXPECT_EQ(groupsOf(units, links), (Groups{{0, 1}, {2, 3, 4, 5}}));
+  EXPECT_EQ(driver::groupPrograms(units, links).keptApart, 1u);
 }
 
 TEST(Programs, UnitsTheLinkerDoesNotNameFollowTheirCalls) {
