@@ -58,7 +58,8 @@ void append(Inputs &to, Inputs from) {
 
 std::string factsOf(const Unit &unit) {
   Unit copy = unit;
-  copy.files.clear(); // they are among the inputs
+  copy.files.clear();   // they are among the inputs
+  copy.objects.clear(); // no property of the parse
   return writeBinary({std::move(copy)});
 }
 

@@ -21,7 +21,7 @@ namespace devicetidy::cache {
 /// A unit, and what identifies its facts.
 struct CachedUnit {
   Unit unit;
-  Digest facts; ///< of everything in it but the list of files
+  Digest facts; ///< of everything in it but the lists of files and objects
 };
 
 class UnitCache {
@@ -31,7 +31,8 @@ public:
   static Digest key(const std::string &directory, const std::string &file,
                     const std::vector<std::string> &arguments);
 
-  /// The facts of an earlier run, when all they were made from is unchanged.
+  /// The facts of an earlier run, when all they were made from is unchanged. Unit::objects is not among them:
+  /// where the build puts the result changes no parse.
   std::optional<CachedUnit> find(const Digest &key);
 
   /// Keeps `unit`, unless what it was made from has changed since. Returns the digest of the facts.

@@ -244,6 +244,14 @@ AdjustedArguments adjustArguments(const std::vector<std::string> &arguments, con
   return result;
 }
 
+std::string objectFile(const std::vector<std::string> &arguments, const std::string &directory) {
+  const std::vector<std::string> own = dropForeign(arguments);
+  const InputArgList parsed = parse(own);
+  const Arg *output = parsed.getLastArgNoClaim(options::OPT_o);
+  const StringRef file = output ? output->getValue() : "";
+  return file.empty() || file == "-" || file == "/dev/null" ? std::string() : absolutePath(file, directory);
+}
+
 std::vector<std::string> systemDirectories(const std::vector<std::string> &arguments,
                                            const std::string &directory) {
   const std::vector<std::string> own = dropForeign(arguments);

@@ -17,6 +17,9 @@ struct AdjustedArguments {
 AdjustedArguments adjustArguments(const std::vector<std::string> &arguments, const std::string &file,
                                   const std::string &directory);
 
+/// What `arguments` name with -o, absolute; empty when nothing is named or nothing is kept.
+std::string objectFile(const std::vector<std::string> &arguments, const std::string &directory);
+
 /// Directories that `arguments` search as system headers (-isystem and friends), absolute.
 std::vector<std::string> systemDirectories(const std::vector<std::string> &arguments,
                                            const std::string &directory);

@@ -13,8 +13,10 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/VirtualFileSystem.h"
 
+#include <map>
 #include <memory>
 #include <set>
+#include <tuple>
 
 namespace devicetidy::driver {
 namespace {
@@ -93,9 +95,13 @@ public:
   Loader(const Options &options, CommandSet &result) : options(options), result(result) {}
 
   bool run() {
-    if (!checkFiles() || !openDatabase())
+    if (!checkFiles() || !openDatabase() || !(options.files.empty() ? collectAll() : collectFiles()))
       return false;
-    return options.files.empty() ? collectAll() : collectFiles();
+    sortCommands(result.commands);
+    sortCommands(result.others);
+    llvm::sort(result.notices);
+    result.notices.erase(std::unique(result.notices.begin(), result.notices.end()), result.notices.end());
+    return true;
   }
 
   std::string error;
@@ -104,6 +110,15 @@ private:
   bool fail(std::string sentence) {
     error = std::move(sentence);
     return false;
+  }
+
+  /// In an order of their own: what a run prints must not depend on the order of the database or of FILES.
+  static void sortCommands(std::vector<CompileCommand> &commands) {
+    for (CompileCommand &command : commands)
+      llvm::sort(command.objects);
+    llvm::sort(commands, [](const CompileCommand &a, const CompileCommand &b) {
+      return std::tie(a.file, a.arguments, a.directory) < std::tie(b.file, b.arguments, b.directory);
+    });
   }
 
   bool checkFiles() {
@@ -218,8 +233,13 @@ private:
     const std::vector<CompileCommand> named = std::move(result.commands);
     const std::vector<std::string> notices = result.notices;
     result.commands.clear();
+    std::set<std::string> namedFiles;
+    for (const CompileCommand &command : named)
+      namedFiles.insert(command.file);
+    byFile.clear();
     for (const auto &command : database->getAllCompileCommands())
-      add(command, /*isNamed=*/false);
+      if (!namedFiles.count(fileOf(command)))
+        add(command, /*isNamed=*/false);
     result.others = std::move(result.commands);
     result.commands = named;
     result.notices = notices;
@@ -260,11 +280,31 @@ private:
       result.notices.push_back(file + " is skipped: it is not C++");
     if (language != Language::Cxx)
       return;
-    CompileCommand ours{directory, file, adjusted.arguments};
-    if (!llvm::is_contained(byFile[file], ours.arguments)) {
-      byFile[file].push_back(ours.arguments);
-      result.commands.push_back(std::move(ours));
+    addOnce({directory, file, adjusted.arguments, {}}, objectOf(command));
+  }
+
+  /// Several targets may compile one file; where they do so alike, it is one unit with several objects.
+  void addOnce(CompileCommand command, const std::string &object) {
+    std::vector<std::size_t> &known = byFile[command.file];
+    const auto same =
+        llvm::find_if(known, [&](std::size_t each) { return result.commands[each] == command; });
+    const std::size_t which = same != known.end() ? *same : result.commands.size();
+    if (same == known.end()) {
+      known.push_back(which);
+      result.commands.push_back(std::move(command));
     }
+    if (!object.empty() && !llvm::is_contained(result.commands[which].objects, object))
+      result.commands[which].objects.push_back(object);
+  }
+
+  /// The object file the build makes, or nothing. A guessed command is that of another file.
+  std::string objectOf(const clang::tooling::CompileCommand &command) const {
+    if (!command.Heuristic.empty())
+      return {};
+    const std::string named = objectFile(command.CommandLine, directoryOf(command));
+    if (!named.empty() || command.Output.empty())
+      return named;
+    return absolutePath(command.Output, directoryOf(command));
   }
 
   std::vector<std::string> withExtra(std::vector<std::string> arguments) const {
@@ -280,7 +320,7 @@ private:
   CommandSet &result;
   std::unique_ptr<CompilationDatabase> database;
   std::set<std::string> filesSeen, systemSeen;
-  std::map<std::string, std::vector<std::vector<std::string>>> byFile; ///< arguments already taken
+  std::map<std::string, std::vector<std::size_t>> byFile; ///< its entries in result.commands
 };
 
 } // namespace

@@ -13,6 +13,7 @@ struct CompileCommand {
   std::string directory;
   std::string file; ///< absolute
   std::vector<std::string> arguments;
+  std::vector<std::string> objects{}; ///< what the build makes of it, absolute; one for each such command
 
   friend bool operator==(const CompileCommand &a, const CompileCommand &b) {
     return a.directory == b.directory && a.file == b.file && a.arguments == b.arguments;
@@ -20,8 +21,8 @@ struct CompileCommand {
 };
 
 struct CommandSet {
-  std::vector<CompileCommand> commands;       ///< in the order of FILES, or of the database
-  std::vector<CompileCommand> others;         ///< of the database, not named by FILES
+  std::vector<CompileCommand> commands;       ///< what is asked for, by file and arguments
+  std::vector<CompileCommand> others;         ///< of the database, not named by FILES; the same order
   std::vector<std::string> databaseFiles;     ///< every C++ file the database lists
   std::vector<std::string> systemDirectories; ///< searched with -isystem by some command
   std::string databaseDirectory;              ///< empty when the command line brings the compiler arguments

@@ -1,194 +1,198 @@
 #include "analyzer/driver/Programs.h"
 
+#include "analyzer/driver/UnitGraph.h"
+#include "analyzer/facts/Binary.h"
+
 #include <algorithm>
-#include <set>
+#include <numeric>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace devicetidy::driver {
 namespace {
 
-using UnitIndex = std::size_t;
-using Group = std::set<UnitIndex>;
-
-/// How long a common beginning two paths have.
-std::ptrdiff_t sharedPrefix(const std::string &a, const std::string &b) {
-  return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
-}
-
-/// Types in unnamed namespaces may repeat from unit to unit.
-bool isLocalToUnit(Name type) { return type.view().find("(anonymous") != std::string_view::npos; }
-
-/// Which units call into which, and which exclude each other.
-class LinkGraph {
+/// Units of one program under construction, and who cannot join them any more.
+class Growing {
 public:
-  explicit LinkGraph(const std::vector<Unit> &units)
-      : units(units), neighbours(units.size()), rivals(units.size()), isMain(units.size()) {
-    for (UnitIndex i = 0; i < units.size(); ++i)
-      addDefinitions(i);
-    for (const auto &[id, definers] : definitions)
-      addRivals(definers, [](const Definition &a, const Definition &b) { return a.where != b.where; });
-    addRivals(mains, [](const Definition &, const Definition &) { return true; });
-    for (UnitIndex i = 0; i < units.size(); ++i)
-      addNeeds(i);
+  Growing(const UnitGraph &graph) : graph(graph) {}
+
+  bool fits(UnitIndex unit) const { return !excluded.count(unit) && !(hasMain && graph.hasMain(unit)); }
+
+  /// True when the unit is new.
+  bool add(UnitIndex unit) {
+    if (!group.insert(unit).second)
+      return false;
+    excluded.insert(graph.rivals(unit).begin(), graph.rivals(unit).end());
+    hasMain |= graph.hasMain(unit);
+    return true;
   }
 
-  bool hasMain(UnitIndex unit) const { return isMain[unit]; }
-
-  /// The units that define what `unit` uses.
-  const Group &needs(UnitIndex unit) const { return neighbours[unit].needs; }
-  /// The units that use what `unit` defines.
-  const Group &users(UnitIndex unit) const { return neighbours[unit].users; }
-
-  bool anyRivals() const {
-    return std::any_of(rivals.begin(), rivals.end(), [](const auto &each) { return !each.empty(); });
+  /// Adds all that `next` leads to from the units so far, as far as it fits; mains only start programs.
+  template <typename Next> void reach(Next next) {
+    std::vector<UnitIndex> open(group.begin(), group.end());
+    while (!open.empty()) {
+      const UnitIndex unit = open.back();
+      open.pop_back();
+      for (UnitIndex other : next(unit))
+        if (!graph.hasMain(other) && fits(other) && add(other))
+          open.push_back(other);
+    }
   }
 
-  /// Can the unit be linked with all of `group`?
-  bool fits(UnitIndex unit, const Group &group) const {
-    return std::none_of(group.begin(), group.end(),
-                        [&](UnitIndex each) { return rivals[unit].count(each) != 0; });
+  UnitGroup group;
+
+private:
+  const UnitGraph &graph;
+  std::unordered_set<UnitIndex> excluded;
+  bool hasMain = false;
+};
+
+class Grouping {
+public:
+  Grouping(const std::vector<Unit> &units, const LinkMap &links) : graph(units), imagesOf(units.size()) {
+    std::unordered_map<std::string, std::vector<UnitIndex>> unitsOf;
+    for (UnitIndex i = 0; i < units.size(); ++i)
+      for (Name object : units[i].objects)
+        unitsOf[object.str()].push_back(i);
+    for (const LinkedImage &linked : links.images()) {
+      Image image;
+      for (const std::string &object : linked.objects)
+        for (UnitIndex unit : unitsOf[object])
+          image.objects.insert(unit);
+      image.all = image.objects;
+      for (const std::string &object : linked.libraryObjects)
+        for (UnitIndex unit : unitsOf[object])
+          image.all.insert(unit);
+      for (UnitIndex unit : image.all)
+        imagesOf[unit].push_back(images.size());
+      if (!image.all.empty())
+        images.push_back(std::move(image));
+    }
+  }
+
+  Programs run() {
+    if (graph.isOneProgram()) {
+      UnitGroup all;
+      for (UnitIndex i = 0; i < graph.size(); ++i)
+        all.insert(all.end(), i);
+      keep(all);
+    } else {
+      for (const Image &image : images)
+        keep(programOf(image));
+      result.fromLinks = result.groups.size();
+      for (UnitIndex i = 0; i < graph.size(); ++i)
+        if (graph.hasMain(i) && !covered.count(i))
+          keep(programOfMain(i));
+      for (UnitIndex i = 0; i < graph.size(); ++i)
+        if (!covered.count(i))
+          keep(programOfRest(i));
+    }
+    result.linkedUnits = static_cast<std::size_t>(
+        std::count_if(imagesOf.begin(), imagesOf.end(), [](const auto &each) { return !each.empty(); }));
+    return std::move(result);
   }
 
 private:
-  struct Definition {
-    UnitIndex unit;
-    Location where; ///< a function in a header has one place, whoever includes it
-  };
-  struct Neighbours {
-    Group needs, users;
+  struct Image {
+    UnitGroup objects, all;
   };
 
-  void addDefinitions(UnitIndex index) {
-    const Unit &unit = units[index];
-    for (const auto &[id, function] : unit.functions) {
-      if (!function.hasBody)
-        continue;
-      if (function.isMain) {
-        mains.push_back({index, function.where});
-        isMain[index] = true;
-      } else if (id != unit.globalInit) {
-        definitions[id].push_back({index, function.where});
-      }
-    }
-    for (const auto &[id, type] : unit.types)
-      if (type.isProject && !type.isLambda && type.where.valid() && !isLocalToUnit(id))
-        definitions["type " + id.str()].push_back({index, type.where});
-    if (const auto init = unit.functions.find(unit.globalInit); init != unit.functions.end())
-      forEachFact(init->second, [&](const Fact &fact) {
-        if (fact.kind == FactKind::Global)
-          definitions["global " + fact.name.str()].push_back({index, {}});
-      });
+  void keep(const UnitGroup &group) {
+    covered.insert(group.begin(), group.end());
+    std::vector<UnitIndex> list(group.begin(), group.end());
+    if (std::find(result.groups.begin(), result.groups.end(), list) == result.groups.end())
+      result.groups.push_back(std::move(list));
   }
 
-  /// Units that define one name in different places, or two mains, are no parts of one program.
-  template <typename Excludes> void addRivals(const std::vector<Definition> &definers, Excludes excludes) {
-    const auto likeFirst = [&](const Definition &each) { return !excludes(definers.front(), each); };
-    if (std::all_of(definers.begin(), definers.end(), likeFirst))
-      return; // nearly always: a header that many units include
-    for (const Definition &a : definers)
-      for (const Definition &b : definers)
-        if (a.unit != b.unit && excludes(a, b))
-          rivals[a.unit].insert(b.unit);
+  UnitGroup programOf(const Image &image) {
+    Growing program(graph);
+    for (bool isMain : {true, false})
+      for (UnitIndex unit : image.objects)
+        if (graph.hasMain(unit) == isMain) {
+          if (program.fits(unit))
+            program.add(unit);
+          else
+            ++result.keptApart;
+        }
+    if (program.group.empty()) // all is in libraries, also the main when there is one
+      for (bool isMain : {true, false})
+        for (UnitIndex unit : image.all)
+          if (graph.hasMain(unit) == isMain && program.fits(unit))
+            program.add(unit);
+    program.reach([&](UnitIndex unit) {
+      return graph.needs(unit, [&](UnitIndex each) { return image.all.count(each) != 0; });
+    });
+    return program.group;
   }
 
-  void addNeeds(UnitIndex index) {
-    std::unordered_set<Name> used;
-    for (const auto &[id, function] : units[index].functions)
-      forEachFact(function, [&](const Fact &fact) {
-        if (fact.kind == FactKind::Global)
-          used.insert("global " + fact.name.str());
-        else if (fact.target)
-          used.insert(fact.target);
-      });
-    for (Name name : used)
-      if (const auto found = definitions.find(name); found != definitions.end())
-        connect(index, found->second);
+  /// Can `unit` be linked with `other`, as far as the build says?
+  bool isInReach(UnitIndex unit, UnitIndex other) const {
+    const std::vector<std::size_t> &candidates = imagesOf[unit];
+    return candidates.empty() || std::any_of(candidates.begin(), candidates.end(), [&](std::size_t image) {
+             return images[image].all.count(other) != 0;
+           });
   }
 
-  /// `index` uses what `definers` define. Of several definitions it means the one that lies nearest.
-  void connect(UnitIndex index, const std::vector<Definition> &definers) {
-    const std::string &file = units[index].mainFile.str();
-    const Definition *nearest = nullptr;
-    std::ptrdiff_t best = -1;
-    for (const Definition &each : definers) {
-      if (each.unit == index)
-        return;
-      const std::ptrdiff_t shared = sharedPrefix(file, units[each.unit].mainFile.str());
-      if (shared > best) {
-        best = shared;
-        nearest = &each;
-      }
-    }
-    neighbours[index].needs.insert(nearest->unit);
-    neighbours[nearest->unit].users.insert(index);
+  UnitGroup programOfMain(UnitIndex main) const {
+    Growing program(graph);
+    program.add(main);
+    if (imagesOf[main].empty())
+      for (UnitIndex unit : graph.sameTarget(main))
+        if (program.fits(unit))
+          program.add(unit);
+    program.reach([&](UnitIndex unit) {
+      return graph.needs(unit, [&](UnitIndex each) { return isInReach(main, each); });
+    });
+    return program.group;
   }
 
-  template <typename Visitor> static void forEachFact(const Function &function, Visitor visit) {
-    for (const Block &block : function.blocks)
-      for (const Fact &fact : block.facts)
-        visit(fact);
+  /// Libraries, tests without a main, and what registers itself: along calls in both directions, but into
+  /// what a program holds already only along calls from here.
+  UnitGroup programOfRest(UnitIndex start) const {
+    Growing program(graph);
+    program.add(start);
+    const auto isCandidate = [&](UnitIndex each) { return isInReach(start, each); };
+    program.reach([&](UnitIndex unit) {
+      UnitGroup next = graph.needs(unit, isCandidate);
+      if (!covered.count(unit))
+        for (UnitIndex user : graph.users(unit))
+          if (!covered.count(user) && isCandidate(user) && isCandidate(unit))
+            next.insert(user);
+      return next;
+    });
+    return program.group;
   }
 
-  const std::vector<Unit> &units;
-  std::unordered_map<Name, std::vector<Definition>> definitions;
-  std::vector<Definition> mains;
-  std::vector<Neighbours> neighbours;
-  std::vector<std::unordered_set<UnitIndex>> rivals;
-  std::vector<bool> isMain;
+  const UnitGraph graph;
+  std::vector<Image> images;
+  std::vector<std::vector<std::size_t>> imagesOf; ///< of each unit; none when the build says nothing of it
+  UnitGroup covered;
+  Programs result;
 };
-
-/// Everything that `start` leads to, as far as it can be one program.
-template <typename Next> Group reach(const LinkGraph &graph, UnitIndex start, Next next) {
-  Group group{start};
-  std::vector<UnitIndex> open{start};
-  while (!open.empty()) {
-    const UnitIndex unit = open.back();
-    open.pop_back();
-    for (UnitIndex other : next(unit))
-      if (!group.count(other) && !graph.hasMain(other) && graph.fits(other, group)) {
-        group.insert(other);
-        open.push_back(other);
-      }
-  }
-  return group;
-}
 
 } // namespace
 
-std::vector<std::vector<std::size_t>> groupPrograms(const std::vector<Unit> &units) {
-  const LinkGraph graph(units);
-  std::vector<Group> groups;
-  Group covered;
-  const auto add = [&](Group group) {
-    covered.insert(group.begin(), group.end());
-    groups.push_back(std::move(group));
-  };
-  if (!graph.anyRivals()) {
-    for (UnitIndex i = 0; i < units.size(); ++i)
-      covered.insert(i);
-    groups.push_back(covered);
-  }
-  for (UnitIndex i = 0; i < units.size(); ++i)
-    if (graph.hasMain(i) && !covered.count(i))
-      add(reach(graph, i, [&](UnitIndex unit) { return graph.needs(unit); }));
-  // Libraries, tests without a main, and what registers itself: along calls in both directions, but into what
-  // a program holds already only along calls from here.
-  for (UnitIndex i = 0; i < units.size(); ++i) {
-    if (covered.count(i))
-      continue;
-    add(reach(graph, i, [&](UnitIndex unit) {
-      Group next = graph.needs(unit);
-      for (UnitIndex user : graph.users(unit))
-        if (!covered.count(user) && !covered.count(unit))
-          next.insert(user);
-      return next;
-    }));
-  }
-  std::vector<std::vector<std::size_t>> result;
-  for (const Group &group : groups)
-    result.emplace_back(group.begin(), group.end());
-  return result;
+void orderUnits(std::vector<Unit> &units) {
+  std::vector<std::size_t> order(units.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto bytes = [&](std::size_t unit) { return writeBinary({units[unit]}); }; // for ties, which are rare
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (a == b)
+      return false;
+    if (units[a].mainFile != units[b].mainFile)
+      return units[a].mainFile < units[b].mainFile;
+    if (units[a].objects != units[b].objects)
+      return units[a].objects < units[b].objects;
+    return bytes(a) < bytes(b);
+  });
+  std::vector<Unit> sorted;
+  sorted.reserve(units.size());
+  for (std::size_t each : order)
+    sorted.push_back(std::move(units[each]));
+  units = std::move(sorted);
+}
+
+Programs groupPrograms(const std::vector<Unit> &units, const LinkMap &links) {
+  return Grouping(units, links).run();
 }
 
 } // namespace devicetidy::driver

@@ -7,16 +7,30 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "analyzer/driver/LinkMap.h"
 #include "analyzer/facts/Program.h"
 
 #include <vector>
 
 namespace devicetidy::driver {
 
-/// Groups units into programs; each is a sorted list of indices into `units`. Units that can live in one
-/// program do. Where they cannot (two mains, two different definitions of one name), each main makes a
-/// program with all the units its calls lead to, and what no main reaches makes programs along its calls.
-/// Every unit is in at least one program, and every function is the one that counts in at least one program.
-std::vector<std::vector<std::size_t>> groupPrograms(const std::vector<Unit> &units);
+struct Programs {
+  std::vector<std::vector<std::size_t>> groups; ///< indices of units, each list sorted
+  std::size_t fromLinks = 0;   ///< of the groups, those that the build's link information decided
+  std::size_t keptApart = 0;   ///< times a unit is no part of an executable that has its names from another
+  std::size_t linkedUnits = 0; ///< units that it speaks of
+};
+
+/// Puts units in an order that does not depend on how they came: by file, object and facts. Which definition
+/// counts and what is reported first follow from it.
+void orderUnits(std::vector<Unit> &units);
+
+/// Groups units into programs. Units that can all live in one program do. Where they cannot (two mains, two
+/// different definitions of one name), the images of `links` decide for the units they speak of: an
+/// executable is the objects given to its linker and what these lead to in its libraries. Each other main
+/// makes a program with the units of its target and all its calls lead to, and what nothing reaches makes
+/// programs along its calls. Every unit is in at least one program. Where one image has two definitions of
+/// one name, each stays in a program with its own unit.
+Programs groupPrograms(const std::vector<Unit> &units, const LinkMap &links = {});
 
 } // namespace devicetidy::driver

@@ -106,6 +106,10 @@ Found lookUp(const std::vector<CompileCommand> &commands, const std::vector<cach
   return found;
 }
 
+void setObjects(Unit &unit, const CompileCommand &command) {
+  unit.objects.assign(command.objects.begin(), command.objects.end());
+}
+
 std::vector<cache::Digest> keysOf(const std::vector<CompileCommand> &commands) {
   std::vector<cache::Digest> keys;
   for (const CompileCommand &command : commands)
@@ -179,6 +183,8 @@ UnitSet readUnits(const std::vector<CompileCommand> &commands, const ProjectFile
   result.counts.fromCache = commands.size() - missing.size();
 
   parseMissing(commands, missing, keys, project, options, result);
+  for (std::size_t i = 0; i < commands.size(); ++i)
+    setObjects(result.units[i], commands[i]);
   return result;
 }
 
@@ -186,10 +192,12 @@ UnitSet readCachedUnits(const std::vector<CompileCommand> &commands, const ReadO
   UnitSet result;
   if (!options.cache)
     return result;
-  for (std::optional<cache::CachedUnit> &each : lookUp(commands, keysOf(commands), options))
-    if (each) {
-      result.units.push_back(std::move(each->unit));
-      result.facts.push_back(each->facts);
+  Found found = lookUp(commands, keysOf(commands), options);
+  for (std::size_t i = 0; i < commands.size(); ++i)
+    if (found[i]) {
+      setObjects(found[i]->unit, commands[i]);
+      result.units.push_back(std::move(found[i]->unit));
+      result.facts.push_back(found[i]->facts);
     }
   result.counts.fromCache = result.units.size();
   return result;

@@ -143,7 +143,11 @@ private:
   }
 
   void solveAll(std::vector<Unit> units) {
-    const auto programs = groupPrograms(units);
+    orderUnits(units);
+    const LinkMap links = LinkMap::of(units);
+    const Programs grouped = groupPrograms(units, links);
+    statistics.addPrograms(grouped, links);
+    const auto &programs = grouped.groups;
     std::vector<std::size_t> uses(units.size());
     for (const auto &program : programs)
       for (std::size_t unit : program)

@@ -61,6 +61,13 @@ void Statistics::addUnits(const std::vector<Unit> &read) {
   }
 }
 
+void Statistics::addPrograms(const Programs &grouped, const LinkMap &links) {
+  linkedPrograms = grouped.fromLinks;
+  linkedUnits = grouped.linkedUnits;
+  keptApart = grouped.keptApart;
+  linkProblems = links.problems;
+}
+
 void Statistics::addSolution(const SolveStats &stats) {
   ++programs;
   solved.contexts += stats.contexts;
@@ -86,9 +93,14 @@ std::string Statistics::table() const {
           countLine("parsed again without, for errors", reading.preambleFallbacks) +
           countLine("of them with errors", brokenUnits) +
           countLine("third-party translation units left out", skippedFiles) +
-          countLine("programs", programs) + countLine("functions with a body", functions) +
-          countLine("facts", facts) + countLine("function contexts solved", solved.contexts) +
+          countLine("translation units the build's link information names", linkedUnits) +
+          countLine("programs", programs) + countLine("of them by link information", linkedPrograms) +
+          countLine("objects left out of a program, for it has other definitions of their names", keptApart) +
+          countLine("functions with a body", functions) + countLine("facts", facts) +
+          countLine("function contexts solved", solved.contexts) +
           countLine("rows joined", solved.rowsJoined);
+  for (const std::string &problem : linkProblems)
+    text += "link information not read: " + problem + "\n";
   text += ranking("calls without a model or a body", solved.unknownCalls, 20);
   text += ranking("bounds that were hit", solved.capsHit, 20);
   text += ranking("functions left out (errors or coroutines)", skippedFunctions, 20);

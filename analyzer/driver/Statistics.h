@@ -1,6 +1,7 @@
 //===- Statistics.h - what --stats prints -----------------------*- C++ -*-===//
 #pragma once
 
+#include "analyzer/driver/Programs.h"
 #include "analyzer/driver/ReadUnits.h"
 #include "analyzer/facts/Program.h"
 #include "analyzer/solve/Solution.h"
@@ -19,6 +20,7 @@ public:
 
   void addUnits(const std::vector<Unit> &units);
   void addReading(const ReadCounts &counts) { reading = counts; }
+  void addPrograms(const Programs &programs, const LinkMap &links);
   void addSolution(const SolveStats &stats);
   void addSkippedFiles(std::size_t count) { skippedFiles += count; }
 
@@ -29,6 +31,8 @@ private:
   Clock::time_point phaseStart = Clock::now();
   std::vector<std::pair<std::string, double>> phases;
   std::size_t units = 0, brokenUnits = 0, functions = 0, facts = 0, programs = 0, skippedFiles = 0;
+  std::size_t linkedPrograms = 0, linkedUnits = 0, keptApart = 0;
+  std::vector<std::string> linkProblems;
   std::map<std::string, std::size_t> opaque, skippedFunctions;
   ReadCounts reading;
   SolveStats solved;

@@ -78,7 +78,7 @@ struct Type {
   std::vector<Field> fields;      ///< Record: own fields of project classes and of plain library records
   std::vector<Name> constructors; ///< Record: ids of project constructors that are not copies or moves, then
                                   ///< of their companions (delegationMark)
-  std::vector<Name> methods; ///< Record: ids of project methods
+  std::vector<Name> methods;      ///< Record: ids of project methods
   Location where;
 };
 
@@ -93,6 +93,10 @@ struct Global {
 /// Facts of one translation unit.
 struct Unit {
   Name mainFile;
+  /// Where the build puts what the unit compiles to, absolute and sorted; several when several targets
+  /// compile it with equal arguments, none when nobody says. Comes from the compile command, not from the
+  /// parse.
+  std::vector<Name> objects;
   int torchMajor = 0; ///< TORCH_VERSION_MAJOR as the code sees it, 0 when it includes no torch header
   int torchMinor = 0;
   std::map<Name, Function> functions;

@@ -294,6 +294,11 @@ std::string Writer::write() {
   flag("fatal", unit.hasFatalError);
   attribute("globals", unit.globalInit);
   out += "\n";
+  for (Name object : unit.objects) {
+    out += "object ";
+    name(object);
+    out += "\n";
+  }
   for (const std::string &error : unit.parseErrors) {
     out += "error ";
     name(Name(error));

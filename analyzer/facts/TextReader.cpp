@@ -461,7 +461,9 @@ void Reader::line(TextLine &line) {
     return localLine(line);
   if (word == "block")
     return blockLine(line);
-  if (word == "error")
+  if (word == "object")
+    unit.objects.push_back(Name(line.name()));
+  else if (word == "error")
     unit.parseErrors.push_back(line.name());
   else if (word == "file")
     unit.files.push_back(Name(line.name()));

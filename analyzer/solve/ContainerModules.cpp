@@ -102,8 +102,10 @@ Outcomes runLayers(Call &call, const std::vector<Value> &children, std::vector<A
         next.push_back(std::move(after));
     }
     first = false;
-    if (next.size() > bounds::rowsPerOutcome)
+    if (next.size() > bounds::rowsPerOutcome) {
+      ++call.machine.solution.stats.capsHit["rows of one Sequential"];
       next.resize(bounds::rowsPerOutcome);
+    }
     current = std::move(next);
   }
   return current;

@@ -58,6 +58,8 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
     // Which alternative an index has is decided once per row.
     Outcomes outcomes;
     const Term choice = applyTerm("alternative", {intTerm(where.root), index});
+    if (list->summary.size() > bounds::forksPerRead)
+      ++call.machine.solution.stats.capsHit["alternatives of one element"];
     for (std::size_t i = 0; i < list->summary.size() && i < bounds::forksPerRead; ++i) {
       Row row = call.row;
       if (!row.assume(applyTerm("==", {choice, intTerm(static_cast<std::int64_t>(i))}), 1))

@@ -286,6 +286,8 @@ Outcomes Machine::callOverriders(Frame &frame, const Fact &fact, const Row &row,
                                  const std::vector<Value> &args) {
   constexpr std::size_t maxCandidates = 4;
   Outcomes outcomes;
+  if (candidates.size() > maxCandidates)
+    ++solution.stats.capsHit["overriders of one call"];
   if (candidates.empty() || candidates.size() > maxCandidates)
     return outcomes;
   Value receiver = registerOf(row, fact.operands[0].reg);

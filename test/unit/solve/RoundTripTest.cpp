@@ -32,6 +32,8 @@ public:
     for (int i = number(0, 3); i > 0; --i)
       unit.files.push_back(name());
     for (int i = number(0, 2); i > 0; --i)
+      unit.objects.push_back(name());
+    for (int i = number(0, 2); i > 0; --i)
       unit.skippedFunctions.push_back(name());
     if (flip())
       unit.opaqueExpressions["CoyieldExpr"] = 3;
