@@ -18,6 +18,7 @@
 #include "clang/Tooling/Tooling.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/TimeProfiler.h"
 #include "llvm/Support/VirtualFileSystem.h"
 #include "llvm/Support/thread.h"
 
@@ -95,6 +96,7 @@ public:
   }
 
   void HandleTranslationUnit(ASTContext &) override {
+    const llvm::TimeTraceScope scope("lower");
     state.reachedEnd = true;
     readVersion();
     builder.setErrors(state.errors);
@@ -194,6 +196,7 @@ bool choosesProcessor(llvm::StringRef argument) {
 /// One run of clang over the unit; false when it did not come to the end of the file.
 bool parseOnce(FileManager &files, const std::vector<std::string> &arguments, const LowerOptions &options,
                Unit &unit, const Preamble *preamble = nullptr) {
+  const llvm::TimeTraceScope scope("parse");
   ParseState state;
   ErrorCollector errors(unit, state);
   LoweringActionFactory factory(unit, options, state, preamble);

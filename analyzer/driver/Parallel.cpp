@@ -1,0 +1,50 @@
+#include "analyzer/driver/Parallel.h"
+
+#include "analyzer/driver/Profile.h"
+
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/Threading.h"
+#include "llvm/Support/thread.h"
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+namespace devicetidy::driver {
+namespace {
+
+// A parser and a graph builder that call themselves need room: ten thousand `else if` in a row are legal C++.
+constexpr unsigned StackBytes = 512u << 20;
+
+thread_local bool hasDeepStack = false;
+
+} // namespace
+
+void inParallel(const char *name, std::size_t count, unsigned jobs,
+                const std::function<void(std::size_t)> &work) {
+  const bool isProfiled = Profile::isActive();
+  std::atomic<std::size_t> next{0};
+  const auto loop = [&] {
+    hasDeepStack = true;
+    llvm::set_thread_name(name);
+    const Profile::Thread profiled(isProfiled);
+    for (std::size_t i = next++; i < count; i = next++)
+      work(i);
+  };
+  std::vector<llvm::thread> threads;
+  for (std::size_t i = 0; i < std::min<std::size_t>(std::max(jobs, 1u), count); ++i)
+    threads.emplace_back(std::optional<unsigned>(StackBytes), loop);
+  for (llvm::thread &thread : threads)
+    thread.join();
+}
+
+bool runGuarded(const std::function<void()> &work) {
+  llvm::CrashRecoveryContext::Enable();
+  llvm::CrashRecoveryContext context;
+  if (hasDeepStack)
+    return context.RunSafely([&] { work(); });
+  return context.RunSafelyOnThread([&] { work(); }, StackBytes);
+}
+
+} // namespace devicetidy::driver
