@@ -145,7 +145,7 @@ void checkSources(const std::vector<OpenedFile> &files, LinkInputs &result) {
 bool readLinkInputs(const std::vector<std::string> &names, unsigned jobs, LinkInputs &result,
                     std::string &error) {
   std::vector<OpenedFile> files(names.size());
-  inParallel("loader", names.size(), jobs, [&](std::size_t i) { files[i] = open(names[i]); });
+  inParallel(Task::LoadFacts, names.size(), jobs, [&](std::size_t i) { files[i] = open(names[i]); });
   for (const OpenedFile &file : files)
     if (!file.content) {
       error = file.problem;

@@ -19,16 +19,20 @@ constexpr unsigned StackBytes = 512u << 20;
 
 thread_local bool hasDeepStack = false;
 
+const char *nameOf(Task task) {
+  static constexpr const char *names[] = {"cache", "parser", "loader", "solver"};
+  return names[static_cast<std::size_t>(task)];
+}
+
 } // namespace
 
-void inParallel(const char *name, std::size_t count, unsigned jobs,
-                const std::function<void(std::size_t)> &work) {
+void inParallel(Task task, std::size_t count, unsigned jobs, const std::function<void(std::size_t)> &work) {
   const bool isProfiled = Profile::isActive();
   std::atomic<std::size_t> next{0};
   const auto loop = [&] {
     hasDeepStack = true;
-    llvm::set_thread_name(name);
-    const Profile::Thread profiled(isProfiled);
+    llvm::set_thread_name(nameOf(task));
+    const Profile::Thread profiled(isProfiled, task == Task::Parse);
     for (std::size_t i = next++; i < count; i = next++)
       work(i);
   };

@@ -25,7 +25,7 @@ public:
   /// Records the thread it lives in, when there is something to record for.
   class Thread {
   public:
-    explicit Thread(bool isProfiled);
+    Thread(bool isProfiled, bool runsClang);
     ~Thread();
 
   private:

@@ -75,7 +75,7 @@ using Found = std::vector<std::optional<cache::CachedUnit>>;
 Found lookUp(const std::vector<CompileCommand> &commands, const std::vector<cache::Digest> &keys,
              const ReadOptions &options) {
   Found found(commands.size());
-  inParallel("cache", commands.size(), options.jobs ? options.jobs : std::thread::hardware_concurrency(),
+  inParallel(Task::LookUpInCache, commands.size(), options.jobs ? options.jobs : std::thread::hardware_concurrency(),
              [&](std::size_t i) {
                const llvm::TimeTraceScope scope("load from cache", commands[i].file);
                found[i] = options.cache->find(keys[i]);
@@ -113,7 +113,7 @@ void parseMissing(const std::vector<CompileCommand> &commands, const std::vector
   }
   Progress progress(options.showProgress, missing.size());
   std::atomic<std::size_t> withPreamble{0}, fallbacks{0};
-  inParallel("reader", missing.size(), jobs, [&](std::size_t which) {
+  inParallel(Task::Parse, missing.size(), jobs, [&](std::size_t which) {
     const std::size_t i = missing[which];
     const llvm::TimeTraceScope scope("read", commands[i].file);
     progress.start(commands[i].file);

@@ -46,7 +46,7 @@ void solvePrograms(std::vector<Unit> units, const Options &options, Outcome &out
   for (const auto &program : programs)
     for (std::size_t unit : program)
       ++uses[unit];
-  inParallel("solver", 1, 1, [&](std::size_t) {
+  inParallel(Task::Solve, 1, 1, [&](std::size_t) {
     for (const auto &program : programs) {
       std::vector<Unit> parts;
       for (std::size_t unit : program) // moved where it is needed for the last time

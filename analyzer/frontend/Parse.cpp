@@ -20,7 +20,6 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/TimeProfiler.h"
 #include "llvm/Support/VirtualFileSystem.h"
-#include "llvm/Support/thread.h"
 
 #include <algorithm>
 
@@ -295,11 +294,7 @@ Unit lowerTranslationUnit(const std::string &directory, const std::string &file,
   }
   llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
   unit.mainFile = Name(path.str().str());
-  // Deeply nested code needs a deep stack; pages that are not touched cost nothing.
-  constexpr unsigned stackSize = 512u << 20;
-  llvm::thread worker(std::optional<unsigned>(stackSize),
-                      [&] { parse(directory, arguments, options, unit, extras); });
-  worker.join();
+  parse(directory, arguments, options, unit, extras);
   return unit;
 }
 
