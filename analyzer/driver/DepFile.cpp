@@ -1,6 +1,10 @@
 #include "analyzer/driver/DepFile.h"
 
-#include <algorithm>
+#include "analyzer/driver/WholeFile.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+
 #include <set>
 
 namespace devicetidy::driver {
@@ -19,24 +23,38 @@ std::string escaped(std::string_view path) {
   return text;
 }
 
+bool mentions(const std::string &file, const std::string &name) {
+  const auto text = llvm::MemoryBuffer::getFile(file);
+  return text && (*text)->getBuffer().contains(name);
+}
+
 } // namespace
 
-std::string dependencyRules(const std::string &target, const std::vector<Unit> &units) {
+std::string writeDependencyRules(const std::string &file, const std::string &target,
+                                 const std::vector<Unit> &units) {
+  const std::string marker = target + ".errors-to-mend";
   std::set<std::string> files;
+  bool hasErrors = false;
   for (const Unit &unit : units) {
     files.insert(unit.mainFile.str());
-    for (Name file : unit.files)
-      files.insert(file.str());
-    if (!unit.parseErrors.empty())
-      files.insert(target + ".errors-to-mend");
+    for (Name each : unit.files)
+      files.insert(each.str());
+    hasErrors |= !unit.parseErrors.empty();
+  }
+  if (hasErrors) {
+    llvm::sys::fs::remove(marker);
+    files.insert(marker);
+  } else if (mentions(file, escaped(marker))) {
+    if (std::string problem = writeWholeFile(marker, {}); !problem.empty())
+      return problem;
   }
   std::string rule = escaped(target) + ":", empty;
-  for (const std::string &file : files) {
-    const std::string name = escaped(file);
+  for (const std::string &each : files) {
+    const std::string name = escaped(each);
     rule += " \\\n  " + name;
     empty += name + ":\n";
   }
-  return rule + "\n" + empty;
+  return writeWholeFile(file, rule + "\n" + empty);
 }
 
 } // namespace devicetidy::driver

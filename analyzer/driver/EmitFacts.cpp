@@ -35,13 +35,6 @@ FactsFile toFile(std::vector<Unit> units, const ShardMark &shard, const ProjectF
   return file;
 }
 
-bool writeOrComplain(const std::string &file, const std::string &text) {
-  const std::string problem = writeWholeFile(file, text);
-  if (!problem.empty())
-    complain(problem);
-  return problem.empty();
-}
-
 } // namespace
 
 ExitCode emitFacts(std::vector<Unit> units, const std::vector<Failure> &failures, const ShardMark &shard,
@@ -62,12 +55,15 @@ ExitCode emitFacts(std::vector<Unit> units, const std::vector<Failure> &failures
     return ExitCode::ParseFailed;
   }
   // The rules go first: a build that finds facts without them would take the facts for made from nothing.
-  if (!options.depfile.empty() &&
-      !writeOrComplain(options.depfile, dependencyRules(options.emitFacts, units)))
-    return ExitCode::Usage;
-  return writeOrComplain(options.emitFacts, writeFacts(toFile(std::move(units), shard, project)))
-             ? ExitCode::Clean
-             : ExitCode::Usage;
+  std::string problem;
+  if (!options.depfile.empty())
+    problem = writeDependencyRules(options.depfile, options.emitFacts, units);
+  if (problem.empty())
+    problem = writeWholeFile(options.emitFacts, writeFacts(toFile(std::move(units), shard, project)));
+  if (problem.empty())
+    return ExitCode::Clean;
+  complain(problem);
+  return ExitCode::Usage;
 }
 
 } // namespace devicetidy::driver

@@ -64,13 +64,15 @@ std::string missingShard(const std::vector<OpenedFile> &files) {
     for (std::uint32_t index = 1; index <= count; ++index) {
       if (shards.count(index))
         continue;
-      std::string text = fmt::format("shard {}/{} is missing beside {}, and what is found in a part of a program "
-                                     "may be wrong for the whole; name the facts of all shards",
-                                     index, count, shards.begin()->second);
+      std::string text =
+          fmt::format("shard {}/{} is missing beside {}, and what is found in a part of a program "
+                      "may be wrong for the whole; name the facts of all shards",
+                      index, count, shards.begin()->second);
       if (lists.size() > 1)
-        text += fmt::format("\n  the facts come from {} different lists of translation units: was each shard made "
-                            "with the same N, from the same compile database, in the same folder?",
-                            lists.size());
+        text += fmt::format(
+            "\n  the facts come from {} different lists of translation units: was each shard made "
+            "with the same N, from the same compile database, in the same folder?",
+            lists.size());
       return text;
     }
   }
@@ -95,11 +97,11 @@ void takeUnits(std::vector<OpenedFile> &files, LinkInputs &result) {
       if (filesOf[unit.mainFile].size() > 1) {
         auto &holders = known[unit.mainFile];
         std::string bytes = unitBytes(unit);
-        const auto same = llvm::find_if(
-            holders, [&](const Holder &each) { return each.file != i && each.bytes == bytes; });
+        const auto same =
+            llvm::find_if(holders, [&](const Holder &each) { return each.file != i && each.bytes == bytes; });
         if (same != holders.end()) {
-          result.remarks.push_back(fmt::format("{} is in {} and in {}; it is linked once", unit.mainFile.str(),
-                                               files[same->file].name, files[i].name));
+          result.remarks.push_back(fmt::format("{} is in {} and in {}; it is linked once",
+                                               unit.mainFile.str(), files[same->file].name, files[i].name));
           continue;
         }
         holders.push_back({i, std::move(bytes)});
@@ -124,15 +126,17 @@ void checkSources(const std::vector<OpenedFile> &files, LinkInputs &result) {
       const Digest digest{source.digestHigh, source.digestLow};
       const auto [entry, isNew] = read.try_emplace(source.path, digest, &file.name);
       if (!isNew && entry->second.first != digest && result.changedFiles.insert(source.path).second)
-        result.remarks.push_back(fmt::format("{} was not the same when {} and {} were written; write the older "
-                                             "one again",
-                                             source.path.str(), *entry->second.second, file.name));
+        result.remarks.push_back(
+            fmt::format("{} was not the same when {} and {} were written; write the older "
+                        "one again",
+                        source.path.str(), *entry->second.second, file.name));
       if (isNew && states.digest(source.path) != digest)
         result.changedFiles.insert(source.path);
     }
   if (!result.changedFiles.empty())
     result.remarks.push_back(fmt::format(
-        "{}{} not what {} when the facts were written: findings are as of then, without source lines, fixes and "
+        "{}{} not what {} when the facts were written: findings are as of then, without source lines, fixes "
+        "and "
         "the NOLINT comments in what changed",
         result.changedFiles.begin()->str(),
         result.changedFiles.size() == 1 ? std::string(" is")

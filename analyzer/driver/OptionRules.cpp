@@ -59,10 +59,11 @@ std::string conflictingOptions(const Options &options) {
     return {};
   const bool writesFile = !options.emitFacts.empty() && options.emitFacts != "-";
   if (options.shard.count && !writesFile)
-    return fmt::format("--shard reads a part of the program, and what is found in a part may be wrong for the "
-                       "whole; write it with --shard={0}/{1} --emit-facts=FILE and report with --link FILES, all "
-                       "{1} of them",
-                       options.shard.index, options.shard.count);
+    return fmt::format(
+        "--shard reads a part of the program, and what is found in a part may be wrong for the "
+        "whole; write it with --shard={0}/{1} --emit-facts=FILE and report with --link FILES, all "
+        "{1} of them",
+        options.shard.index, options.shard.count);
   if (!options.depfile.empty() && !writesFile)
     return "--depfile says what a facts file was made from; it needs --emit-facts=FILE";
   if (options.link)

@@ -25,13 +25,13 @@ struct Options {
   std::string headerFilter = ".*";
   Level level = Level::Likely; ///< findings less sure than this are not shown
   std::string format = "text";
-  std::string output;      ///< empty: standard output
+  std::string output;                    ///< empty: standard output
   std::vector<std::string> projectRoots; ///< directories of project code; empty: found out
-  std::string sourceRoot;  ///< what reports name files from; empty: the repository
-  std::string exportFixes; ///< file for the fixes; empty: no
-  std::string emitFacts;   ///< empty: no; "-": standard output
-  std::string depfile;     ///< empty: no
-  std::string profile;     ///< file for the trace of where the time went; empty: no
+  std::string sourceRoot;                ///< what reports name files from; empty: the repository
+  std::string exportFixes;               ///< file for the fixes; empty: no
+  std::string emitFacts;                 ///< empty: no; "-": standard output
+  std::string depfile;                   ///< empty: no
+  std::string profile;                   ///< file for the trace of where the time went; empty: no
   Shard shard;
   std::string explain;
   int torchMajor = 0, torchMinor = 0;

@@ -75,8 +75,8 @@ using Found = std::vector<std::optional<cache::CachedUnit>>;
 Found lookUp(const std::vector<CompileCommand> &commands, const std::vector<cache::Digest> &keys,
              const ReadOptions &options) {
   Found found(commands.size());
-  inParallel(Task::LookUpInCache, commands.size(), options.jobs ? options.jobs : std::thread::hardware_concurrency(),
-             [&](std::size_t i) {
+  inParallel(Task::LookUpInCache, commands.size(),
+             options.jobs ? options.jobs : std::thread::hardware_concurrency(), [&](std::size_t i) {
                const llvm::TimeTraceScope scope("load from cache", commands[i].file);
                found[i] = options.cache->find(keys[i]);
              });

@@ -113,10 +113,9 @@ private:
     }
     for (const CompileCommand &command : commands.commands)
       mainFiles.insert(command.file);
-    const ExitCode result = analyse(std::move(read.units), {[&project](const std::string &file) {
-                                                              return project.isProject(file);
-                                                            },
-                                                            project.projectRoots()});
+    const ExitCode result = analyse(
+        std::move(read.units),
+        {[&project](const std::string &file) { return project.isProject(file); }, project.projectRoots()});
     if (outcome.unitCount < read.total)
       remark(options,
              fmt::format("{} of {} translation units took part; --whole-program reads the others too",
@@ -140,10 +139,9 @@ private:
     }
     outcome.changedFiles = std::move(inputs.changedFiles);
     noteFailures(inputs.units, inputs.units.size());
-    return analyse(std::move(inputs.units), {[this](const std::string &file) {
-                                               return outcome.files.count(file) != 0;
-                                             },
-                                             std::move(inputs.roots)});
+    return analyse(std::move(inputs.units),
+                   {[this](const std::string &file) { return outcome.files.count(file) != 0; },
+                    std::move(inputs.roots)});
   }
 
   /// Without FILES, vendored sources are not the user's business; when there is nothing else, they are.

@@ -10,8 +10,8 @@
 
 namespace devicetidy::driver {
 
-/// Groups `units` into programs, links and solves each and asks the checks of `outcome` about it. Findings, and
-/// programs the analyzer failed on, are added to `outcome`. The order of the units does not matter.
+/// Groups `units` into programs, links and solves each and asks the checks of `outcome` about it. Findings,
+/// and programs the analyzer failed on, are added to `outcome`. The order of the units does not matter.
 void solvePrograms(std::vector<Unit> units, const Options &options, Outcome &outcome, Statistics &statistics);
 
 } // namespace devicetidy::driver

@@ -21,8 +21,7 @@ llvm::Error putDirectly(const std::string &file, const std::string &text) {
 }
 
 llvm::Error replace(const std::string &file, const std::string &text) {
-  llvm::Expected<llvm::sys::fs::TempFile> temporary =
-      llvm::sys::fs::TempFile::create(file + ".%%%%%%%%.tmp");
+  llvm::Expected<llvm::sys::fs::TempFile> temporary = llvm::sys::fs::TempFile::create(file + ".%%%%%%%%.tmp");
   if (!temporary)
     return temporary.takeError();
   {

@@ -21,14 +21,14 @@ struct SourceState {
 
 /// Which part of a list of translation units a file holds. Parts fit together when all but `index` is equal.
 struct ShardMark {
-  std::uint32_t index = 0, count = 0; ///< 1 .. count; both 0 when the list was not split
-  std::uint64_t total = 0;            ///< units in the whole list
+  std::uint32_t index = 0, count = 0;      ///< 1 .. count; both 0 when the list was not split
+  std::uint64_t total = 0;                 ///< units in the whole list
   std::uint64_t listHigh = 0, listLow = 0; ///< digest of the list
 };
 
 struct FactsFile {
-  std::vector<Unit> units; ///< Unit::files names project files only
-  std::vector<Name> roots; ///< project directories, the one that reports name files from first
+  std::vector<Unit> units;          ///< Unit::files names project files only
+  std::vector<Name> roots;          ///< project directories, the one that reports name files from first
   std::vector<SourceState> sources; ///< project files that the units read, by path
   ShardMark shard;
 };

@@ -138,7 +138,7 @@ def check(project):
     project.edit("app/metrics.cpp", "return x.nonsense();", "return x;")
     project.edit("app/metrics.cpp", "return y.nonsense();", "return y;")
     project.expect("mended", project.build(), ["metrics.cpp"])
-    project.build()  # Make looks at the list of headers one build later
+    project.build()  # Make sees a shorter list of headers one build later
     project.expect("nothing to do", project.build(), [])
 
     # A header that is gone.
