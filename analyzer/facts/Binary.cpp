@@ -92,7 +92,8 @@ public:
     const std::string content = std::exchange(bytes, std::string(magic)) + body;
     number(formatVersion);
     string(DEVICE_TIDY_VERSION);
-    number(checksum(content));
+    for (std::uint64_t sum = checksum(content), i = 0; i < 8; ++i, sum >>= 8)
+      bytes.push_back(static_cast<char>(sum & 0xff));
     return std::move(bytes) + content;
   }
 
@@ -164,7 +165,12 @@ public:
     const std::string tool = failed ? std::string() : string();
     if (!failed && tool != DEVICE_TIDY_VERSION)
       return refuse(error, "was written by device-tidy " + tool + ", this one is " DEVICE_TIDY_VERSION);
-    const std::uint64_t sum = failed ? 0 : number();
+    std::uint64_t sum = 0;
+    for (int shift = 0; shift < 64 && !failed; shift += 8, ++at)
+      if (at < bytes.size())
+        sum |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[at])) << shift;
+      else
+        failed = true;
     if (failed || checksum(bytes.substr(at)) != sum)
       return refuse(error, "is truncated or damaged");
     const std::uint64_t count = number();
