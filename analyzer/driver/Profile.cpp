@@ -28,8 +28,12 @@ Profile::Profile(std::string name, std::string &error) : file(std::move(name)) {
 }
 
 Profile::~Profile() {
-  if (isActive())
-    llvm::timeTraceProfilerCleanup();
+  if (!isActive())
+    return;
+  llvm::timeTraceProfilerCleanup();
+  llvm::sys::fs::file_status status;
+  if (!isWritten && !llvm::sys::fs::status(file, status) && is_regular_file(status) && status.getSize() == 0)
+    llvm::sys::fs::remove(file); // an empty file is no trace
 }
 
 std::string Profile::write() {
@@ -38,6 +42,7 @@ std::string Profile::write() {
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::timeTraceProfilerWrite(stream);
+  isWritten = true;
   return writeWholeFile(file, text.str().str());
 }
 

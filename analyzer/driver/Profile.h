@@ -34,6 +34,7 @@ public:
 
 private:
   std::string file;
+  bool isWritten = false;
 };
 
 } // namespace devicetidy::driver
