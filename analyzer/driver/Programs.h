@@ -22,8 +22,8 @@ struct Programs {
   std::size_t linkedUnits = 0; ///< units that it speaks of
 };
 
-/// What tells units of one main file and the same objects apart: their facts as bytes, without the list of files
-/// they read, of which facts files name only a part.
+/// What tells units of one main file and the same objects apart: their facts as bytes, without the list of
+/// files they read, of which facts files name only a part.
 std::string unitBytes(const Unit &unit);
 
 /// Puts units in an order that does not depend on how they came: by file, object and facts. Which definition
