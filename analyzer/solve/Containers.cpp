@@ -395,9 +395,13 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
       return args[0];
     if (args.size() <= 2 && is(args[0], ValueKind::Tensor) && types.inner(type) == Name("at::Tensor"))
       return listValue(type, {args[0]});
-    if (is(args[0], ValueKind::Address)) // a pair of iterators: the container they stand for
-      if (Value whole = call.machine.memory.read(call.row, args[0]->address); is(whole, ValueKind::List))
-        return whole;
+    if (is(args[0], ValueKind::Address)) { // a pair of iterators, or a pointer to an element
+      Address whole = args[0]->address;
+      if (whole.path && whole.path->index)
+        whole.path = whole.path->parent;
+      if (Value list = call.machine.memory.read(call.row, whole); is(list, ValueKind::List))
+        return list;
+    }
     if (is(args[0], ValueKind::Scalar)) {
       auto count = constantOf(call.row.resolve(args[0]->term));
       const std::string &name = type.str();
