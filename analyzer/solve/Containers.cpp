@@ -64,9 +64,7 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
       Row row = call.row;
       if (!row.assume(applyTerm("==", {choice, intTerm(static_cast<std::int64_t>(i))}), 1))
         continue;
-      Term bound = elementIndex();
-      Value chosen =
-          rewriteTerms(list->summary[i], [&](Term term) { return substitute(term, bound, index); });
+      Value chosen = substitute(list->summary[i], elementIndex(), index);
       if (!call.fact.resultIsAddress) {
         outcomes.push_back({row, chosen});
         continue;
