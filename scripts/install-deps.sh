@@ -78,7 +78,7 @@ fi
 
 packages=(
   "clang-$llvm" "llvm-$llvm-dev" "libclang-$llvm-dev" "llvm-$llvm-tools"
-  ccache cmake g++ libfmt-dev libgloo-dev libgtest-dev libtorch-dev ninja-build nlohmann-json3-dev python3
+  ccache cmake g++ libfmt-dev libgloo-dev libgtest-dev libtorch-dev make ninja-build nlohmann-json3-dev python3
   libpython3-dev pybind11-dev # the programs under test embed Python
 )
 if [[ $lint -eq 1 ]]; then

@@ -1,5 +1,7 @@
 #include "analyzer/driver/Options.h"
 
+#include "analyzer/driver/OptionRules.h"
+#include "analyzer/driver/ResponseFiles.h"
 #include "analyzer/driver/Suggest.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -77,8 +79,18 @@ std::string setTorchVersion(Options &options, StringRef value) {
   return {};
 }
 
+std::string setShard(Options &options, StringRef value) {
+  const auto [index, count] = value.split('/');
+  if (index.getAsInteger(10, options.shard.index) || count.getAsInteger(10, options.shard.count) ||
+      options.shard.index == 0 || options.shard.count == 0)
+    return "'" + value.str() + "' is not a shard like 1/4, the first of four";
+  if (options.shard.index > options.shard.count)
+    return "there is no shard " + index.str() + " of " + count.str() + "; they are numbered from 1";
+  return {};
+}
+
 constexpr StringRef Input = "What to analyse", Checks = "What to report", Report = "How to report",
-                    Repair = "What to repair", Other = "Other";
+                    Repair = "What to repair", ScaleOut = "How to share out the work", Other = "Other";
 
 const OptionSpec Specs[] = {
     {"-p", "DIR", Input, "directory of compile_commands.json, or that file", setText<&Options::buildPath>},
@@ -94,6 +106,8 @@ const OptionSpec Specs[] = {
      setText<&Options::cacheDirectory>},
     {"--no-cache", "", Input, "read everything anew, keep nothing", setFlag<&Options::noCache>},
     {"--clear-cache", "", Input, "forget what earlier runs kept", setFlag<&Options::clearCache>},
+    {"--project-root", "DIR", Input, "code below DIR is the project's (default: found out); may be repeated",
+     addText<&Options::projectRoots>},
     {"--checks", "GLOBS", Checks, "checks to run, a comma-separated list; -GLOB removes (default: *)",
      setText<&Options::checks>},
     {"--level", "LEVEL", Checks, "least sure level to show: definite, likely or latent (default: likely)",
@@ -110,14 +124,21 @@ const OptionSpec Specs[] = {
      setText<&Options::sourceRoot>},
     {"--show-suppressed", "", Report, "list the findings that NOLINT comments suppress, too",
      setFlag<&Options::showSuppressed>},
-    {"--emit-facts", "FILE", Report, "write what was read as facts and stop; - is text on standard output",
-     setText<&Options::emitFacts>},
     {"--stats", "", Report, "say where the time went and what was not understood", setFlag<&Options::stats>},
+    {"--profile", "FILE", Report, "write where the time went to FILE, for a trace viewer",
+     setText<&Options::profile>},
     {"--quiet", "", Report, "no progress, no summary", setFlag<&Options::quiet>},
     {"--fix", "", Repair, "apply the fixes to the files, unless the code has errors", setFlag<&Options::fix>},
     {"--fix-errors", "", Repair, "apply the fixes even if the code has errors", setFlag<&Options::fixErrors>},
     {"--export-fixes", "FILE", Repair, "write the fixes to FILE for clang-apply-replacements",
      setText<&Options::exportFixes>},
+    {"--emit-facts", "FILE", ScaleOut, "write what was read as facts and stop; - is text on standard output",
+     setText<&Options::emitFacts>},
+    {"--depfile", "FILE", ScaleOut,
+     "with --emit-facts: write the files that were read to FILE, as Make rules", setText<&Options::depfile>},
+    {"--shard", "I/N", ScaleOut, "with --emit-facts: read only part I of N of the translation units",
+     setShard},
+    {"--link", "", ScaleOut, "FILES are facts; analyse them together", setFlag<&Options::link>},
     {"--list-checks", "", Other, "list the checks that --checks selects", setFlag<&Options::listChecks>},
     {"--explain", "CHECK", Other, "print the page of a check", setText<&Options::explain>},
     {"--version", "", Other, "print the version", setFlag<&Options::version>},
@@ -156,7 +177,10 @@ std::string unknownOption(StringRef argument) {
 
 } // namespace
 
-bool parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error) {
+bool parseOptions(const std::vector<std::string> &written, Options &options, std::string &error) {
+  std::vector<std::string> arguments;
+  if (!expandResponseFiles(written, arguments, error))
+    return false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const StringRef argument = arguments[i];
     if (argument == "--") {
@@ -189,13 +213,16 @@ bool parseOptions(const std::vector<std::string> &arguments, Options &options, s
       return false;
     }
   }
-  return true;
+  error = conflictingOptions(options);
+  return error.empty();
 }
 
 std::string helpText() {
   std::string text = "Finds tensors on the wrong device in C++ code that uses LibTorch.\n\n"
-                     "usage: device-tidy [-p BUILD_DIR] [options] [FILES...] [-- compiler arguments]\n\n"
-                     "Without FILES every translation unit of the compile database is analysed.\n";
+                     "usage: device-tidy [-p BUILD_DIR] [options] [FILES...] [-- compiler arguments]\n"
+                     "       device-tidy --link [options] FACTS...\n\n"
+                     "Without FILES every translation unit of the compile database is analysed. "
+                     "@FILE stands for the arguments in FILE.\n";
   StringRef group;
   for (const OptionSpec &spec : Specs) {
     if (spec.group != group)

@@ -8,6 +8,11 @@
 
 namespace devicetidy::driver {
 
+/// One of the equal parts a list of translation units is split into; `index` is 1 .. `count`.
+struct Shard {
+  unsigned index = 0, count = 0; ///< both 0: the whole list
+};
+
 struct Options {
   std::vector<std::string> files;
   std::string buildPath;          ///< -p: a directory, or the compile_commands.json itself
@@ -20,10 +25,14 @@ struct Options {
   std::string headerFilter = ".*";
   Level level = Level::Likely; ///< findings less sure than this are not shown
   std::string format = "text";
-  std::string output;      ///< empty: standard output
-  std::string sourceRoot;  ///< what reports name files from; empty: the repository
-  std::string exportFixes; ///< file for the fixes; empty: no
-  std::string emitFacts;   ///< empty: no; "-": standard output
+  std::string output;                    ///< empty: standard output
+  std::vector<std::string> projectRoots; ///< directories of project code; empty: found out
+  std::string sourceRoot;                ///< what reports name files from; empty: the repository
+  std::string exportFixes;               ///< file for the fixes; empty: no
+  std::string emitFacts;                 ///< empty: no; "-": standard output
+  std::string depfile;                   ///< empty: no
+  std::string profile;                   ///< file for the trace of where the time went; empty: no
+  Shard shard;
   std::string explain;
   int torchMajor = 0, torchMinor = 0;
   unsigned jobs = 0; ///< 0: as many as the machine has
@@ -31,11 +40,13 @@ struct Options {
   std::string cacheDirectory; ///< empty: the user's
   bool noCache = false, clearCache = false, wholeProgram = false;
 
+  bool link = false; ///< FILES are facts
   bool listChecks = false, stats = false, quiet = false, version = false, help = false;
   bool fix = false, fixErrors = false, showSuppressed = false;
 };
 
-/// Reads the arguments after argv[0]. False, with a sentence in `error`, when they make no sense.
+/// Reads the arguments after argv[0]; an argument "@FILE" stands for the arguments in FILE. False, with a
+/// sentence in `error`, when they make no sense.
 bool parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error);
 
 std::string helpText();

@@ -1,6 +1,6 @@
 #include "analyzer/driver/Preambles.h"
 
-#include "analyzer/driver/ReadUnits.h"
+#include "analyzer/driver/Parallel.h"
 #include "analyzer/frontend/IncludeScan.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -171,10 +171,16 @@ private:
 
 } // namespace
 
+std::string unitBytes(const Unit &unit) {
+  Unit copy = unit;
+  copy.files.clear();
+  return writeBinary({std::move(copy)});
+}
+
 void orderUnits(std::vector<Unit> &units) {
   std::vector<std::size_t> order(units.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto bytes = [&](std::size_t unit) { return writeBinary({units[unit]}); }; // for ties, which are rare
+  const auto bytes = [&](std::size_t unit) { return unitBytes(units[unit]); }; // for ties, which are rare
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     if (a == b)
       return false;

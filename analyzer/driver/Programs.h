@@ -10,6 +10,7 @@
 #include "analyzer/driver/LinkMap.h"
 #include "analyzer/facts/Program.h"
 
+#include <string>
 #include <vector>
 
 namespace devicetidy::driver {
@@ -20,6 +21,10 @@ struct Programs {
   std::size_t keptApart = 0;   ///< times a unit is no part of an executable that has its names from another
   std::size_t linkedUnits = 0; ///< units that it speaks of
 };
+
+/// What tells units of one main file and the same objects apart: their facts as bytes, without the list of files
+/// they read, of which facts files name only a part.
+std::string unitBytes(const Unit &unit);
 
 /// Puts units in an order that does not depend on how they came: by file, object and facts. Which definition
 /// counts and what is reported first follow from it.

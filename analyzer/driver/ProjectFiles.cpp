@@ -63,8 +63,10 @@ bool isTorchFolder(StringRef name) {
 
 } // namespace
 
-ProjectFiles::ProjectFiles(const CommandSet &commands) {
-  if (!commands.databaseDirectory.empty())
+ProjectFiles::ProjectFiles(const CommandSet &commands, const std::vector<std::string> &given) {
+  for (const std::string &root : given)
+    addRoot(absolutePath(root));
+  if (given.empty() && !commands.databaseDirectory.empty())
     if (const std::string source = cmakeSourceDirectory(commands.databaseDirectory); !source.empty())
       addRoot(source);
   std::vector<std::string> files = commands.databaseFiles;
@@ -72,6 +74,15 @@ ProjectFiles::ProjectFiles(const CommandSet &commands) {
     sources.insert(command.file);
     files.push_back(command.file);
   }
+  if (given.empty())
+    findRoots(files);
+  for (const std::string &directory : commands.systemDirectories)
+    if (llvm::any_of(roots,
+                     [&](const std::string &root) { return directory != root && isUnder(directory, root); }))
+      systemDirectories.push_back(directory);
+}
+
+void ProjectFiles::findRoots(const std::vector<std::string> &files) {
   std::string shared;
   for (const std::string &file : files) {
     const std::string directory = path::parent_path(file).str();
@@ -85,10 +96,6 @@ ProjectFiles::ProjectFiles(const CommandSet &commands) {
   // Files from all over the machine share nothing that could be called a project.
   if (shared.size() > 1)
     addRoot(withoutSourceFolder(shared));
-  for (const std::string &directory : commands.systemDirectories)
-    if (llvm::any_of(roots,
-                     [&](const std::string &root) { return directory != root && isUnder(directory, root); }))
-      systemDirectories.push_back(directory);
 }
 
 void ProjectFiles::addRoot(const std::string &directory) {

@@ -1,10 +1,11 @@
 #include "analyzer/driver/ReadUnits.h"
 
+#include "analyzer/driver/Parallel.h"
 #include "analyzer/driver/Preambles.h"
 #include "analyzer/frontend/Lower.h"
 
-#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/TimeProfiler.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <unistd.h>
@@ -17,20 +18,8 @@
 namespace devicetidy::driver {
 namespace {
 
-// A parser and a graph builder that call themselves need room: ten thousand `else if` in a row are legal C++.
-constexpr unsigned StackBytes = 512u << 20;
-
 // What one parse of LibTorch's headers takes at most.
 constexpr std::uint64_t BytesPerJob = 1u << 30;
-
-unsigned defaultJobs() {
-  const long pages = sysconf(_SC_PHYS_PAGES), pageSize = sysconf(_SC_PAGESIZE);
-  const std::uint64_t memory = pages > 0 && pageSize > 0
-                                   ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(pageSize)
-                                   : BytesPerJob;
-  const auto byMemory = static_cast<unsigned>(std::min<std::uint64_t>(memory / BytesPerJob, 1024));
-  return std::max(1u, std::min(std::thread::hardware_concurrency(), byMemory));
-}
 
 /// "[3/20] file" on one line of the terminal.
 class Progress {
@@ -80,29 +69,17 @@ ParsedUnit parseUnit(const CompileCommand &command, const frontend::LowerOptions
   return result;
 }
 
-/// Calls `work` with every number below `count`, in threads that share them out.
-template <typename Work> void inParallel(std::size_t count, unsigned jobs, Work work) {
-  std::atomic<std::size_t> next{0};
-  const auto loop = [&] {
-    for (std::size_t i = next++; i < count; i = next++)
-      work(i);
-  };
-  std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < std::min<std::size_t>(jobs, count); ++i)
-    threads.emplace_back(loop);
-  loop();
-  for (std::thread &thread : threads)
-    thread.join();
-}
-
 using Found = std::vector<std::optional<cache::CachedUnit>>;
 
 /// What the cache holds for each command.
 Found lookUp(const std::vector<CompileCommand> &commands, const std::vector<cache::Digest> &keys,
              const ReadOptions &options) {
   Found found(commands.size());
-  inParallel(commands.size(), options.jobs ? options.jobs : std::thread::hardware_concurrency(),
-             [&](std::size_t i) { found[i] = options.cache->find(keys[i]); });
+  inParallel(Task::LookUpInCache, commands.size(),
+             options.jobs ? options.jobs : std::thread::hardware_concurrency(), [&](std::size_t i) {
+               const llvm::TimeTraceScope scope("load from cache", commands[i].file);
+               found[i] = options.cache->find(keys[i]);
+             });
   return found;
 }
 
@@ -136,8 +113,9 @@ void parseMissing(const std::vector<CompileCommand> &commands, const std::vector
   }
   Progress progress(options.showProgress, missing.size());
   std::atomic<std::size_t> withPreamble{0}, fallbacks{0};
-  inParallel(missing.size(), jobs, [&](std::size_t which) {
+  inParallel(Task::Parse, missing.size(), jobs, [&](std::size_t which) {
     const std::size_t i = missing[which];
+    const llvm::TimeTraceScope scope("read", commands[i].file);
     progress.start(commands[i].file);
     ParsedUnit parsed = parseUnit(commands[i], lowerOptions, chosen[which]);
     if (chosen[which])
@@ -152,10 +130,13 @@ void parseMissing(const std::vector<CompileCommand> &commands, const std::vector
 
 } // namespace
 
-bool runGuarded(const std::function<void()> &work) {
-  llvm::CrashRecoveryContext::Enable();
-  llvm::CrashRecoveryContext context;
-  return context.RunSafelyOnThread([&] { work(); }, StackBytes);
+unsigned defaultJobs() {
+  const long pages = sysconf(_SC_PHYS_PAGES), pageSize = sysconf(_SC_PAGESIZE);
+  const std::uint64_t memory = pages > 0 && pageSize > 0
+                                   ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(pageSize)
+                                   : BytesPerJob;
+  const auto byMemory = static_cast<unsigned>(std::min<std::uint64_t>(memory / BytesPerJob, 1024));
+  return std::max(1u, std::min(std::thread::hardware_concurrency(), byMemory));
 }
 
 UnitSet readUnits(const std::vector<CompileCommand> &commands, const ProjectFiles &project,

@@ -5,7 +5,6 @@
 #include "analyzer/driver/ProjectFiles.h"
 #include "analyzer/facts/Program.h"
 
-#include <functional>
 #include <vector>
 
 namespace devicetidy::driver {
@@ -39,10 +38,10 @@ struct UnitSet {
 UnitSet readUnits(const std::vector<CompileCommand> &commands, const ProjectFiles &project,
                   const ReadOptions &options);
 
+/// As many jobs as processors and memory allow.
+unsigned defaultJobs();
+
 /// Only the units whose facts are in the cache and still true.
 UnitSet readCachedUnits(const std::vector<CompileCommand> &commands, const ReadOptions &options);
-
-/// Runs `work` with a stack that deeply nested code does not exhaust. False when it crashed all the same.
-bool runGuarded(const std::function<void()> &work);
 
 } // namespace devicetidy::driver

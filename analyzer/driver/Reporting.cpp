@@ -28,10 +28,10 @@ namespace {
 using llvm::StringRef;
 
 /// Reports name files from the top of the repository, or else of the project.
-std::string sourceRootOf(const Options &options, const ProjectFiles &project) {
+std::string sourceRootOf(const Options &options, const ProjectView &project) {
   if (!options.sourceRoot.empty())
     return StringRef(absolutePath(options.sourceRoot)).rtrim('/').str();
-  const std::vector<std::string> &roots = project.projectRoots();
+  const std::vector<std::string> &roots = project.roots;
   const std::string start = roots.empty() ? absolutePath(".") : roots.front();
   for (StringRef directory = start; !directory.empty(); directory = llvm::sys::path::parent_path(directory))
     if (llvm::sys::fs::exists(directory + "/.git"))
@@ -61,10 +61,12 @@ UnitFailure unitFailure(const Failure &failure) {
 
 class Reporter {
 public:
-  Reporter(const Outcome &outcome, const Options &options, const ProjectFiles &project)
+  Reporter(const Outcome &outcome, const Options &options, const ProjectView &project)
       : outcome(outcome), options(options), project(project) {}
 
   ReportResult run() {
+    for (Name file : outcome.changedFiles)
+      sources.withhold(file);
     describeAll();
     context.suppressed = applyNoLint(diagnostics, sources);
     context.version = DEVICE_TIDY_VERSION;
@@ -98,8 +100,9 @@ public:
 
 private:
   bool wantsFixes() const {
-    return options.fix || options.fixErrors || !options.exportFixes.empty() || options.format == "sarif" ||
-           options.format == "json";
+    return outcome.changedFiles.empty() &&
+           (options.fix || options.fixErrors || !options.exportFixes.empty() || options.format == "sarif" ||
+            options.format == "json");
   }
 
   std::set<std::string, std::less<>> projectMacros() {
@@ -180,7 +183,7 @@ private:
 
   const Outcome &outcome;
   const Options &options;
-  const ProjectFiles &project;
+  const ProjectView &project;
   SourceCache sources;
   ReportRun context;
   std::vector<Diagnostic> diagnostics;
@@ -188,7 +191,7 @@ private:
 
 } // namespace
 
-ReportResult writeReport(const Outcome &outcome, const Options &options, const ProjectFiles &project) {
+ReportResult writeReport(const Outcome &outcome, const Options &options, const ProjectView &project) {
   return Reporter(outcome, options, project).run();
 }
 

@@ -18,6 +18,7 @@ struct Outcome {
   std::vector<Failure> failures;
   std::set<std::string> checks, errors; ///< names of the checks that ran; of those that make errors
   std::set<Name> files;                 ///< project files that the translation units read
+  std::set<Name> changedFiles;          ///< those that are not any more what was read
   std::size_t unitCount = 0;
 };
 
@@ -28,7 +29,8 @@ struct ReportResult {
   std::string summary, suppressions; ///< a line each for the terminal; the second may be empty
 };
 
-/// Describes, suppresses, fixes and writes the findings in the format the options ask for.
-ReportResult writeReport(const Outcome &outcome, const Options &options, const ProjectFiles &project);
+/// Describes, suppresses, fixes and writes the findings in the format the options ask for. Changed files are
+/// not quoted, and when there are any nothing is fixed.
+ReportResult writeReport(const Outcome &outcome, const Options &options, const ProjectView &project);
 
 } // namespace devicetidy::driver

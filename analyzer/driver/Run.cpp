@@ -2,17 +2,17 @@
 
 #include "analyzer/driver/CheckGlobs.h"
 #include "analyzer/driver/CompileDatabase.h"
+#include "analyzer/driver/EmitFacts.h"
+#include "analyzer/driver/LinkInputs.h"
 #include "analyzer/driver/Options.h"
 #include "analyzer/driver/Output.h"
-#include "analyzer/driver/Programs.h"
+#include "analyzer/driver/Profile.h"
 #include "analyzer/driver/Reporting.h"
+#include "analyzer/driver/Sharding.h"
+#include "analyzer/driver/SolvePrograms.h"
 #include "analyzer/driver/Statistics.h"
 #include "analyzer/driver/Suggest.h"
 #include "analyzer/driver/UnitSource.h"
-#include "analyzer/facts/Binary.h"
-#include "analyzer/facts/Text.h"
-#include "analyzer/report/Site.h"
-#include "analyzer/solve/Solve.h"
 #include "checks/CheckRegistry.h"
 
 #include "DeviceTidyConfig.h"
@@ -20,10 +20,14 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Regex.h"
+#include "llvm/Support/TimeProfiler.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+#include <tuple>
 #include <unordered_set>
 
 namespace devicetidy::driver {
@@ -35,45 +39,22 @@ public:
   explicit Analysis(const Options &options) : options(options) {}
 
   ExitCode run() {
-    if (!prepare()) {
+    std::string error;
+    Profile profile(options.profile, error);
+    if (!error.empty() || !checkOptions(error)) {
       complain(error);
       return ExitCode::Usage;
     }
-    ProjectFiles project(commands);
-    leaveOutThirdParty(project);
-    for (const std::string &notice : commands.notices)
-      remark(options, notice);
-    statistics.endPhase("compile database");
-
-    UnitSource source(options, error);
-    if (!error.empty()) {
-      complain(error);
+    const ExitCode result = options.link ? linkFacts() : analyseSources();
+    if (const std::string problem = profile.write(); !problem.empty()) {
+      complain("--profile: " + problem);
       return ExitCode::Usage;
     }
-    UnitSet read = source.read(commands, project);
-    std::vector<Unit> units = std::move(read.units);
-    statistics.addUnits(units);
-    statistics.addReading(read.counts);
-    statistics.endPhase("parsing");
-    noteUnits(units, read.asked, project);
-    if (!options.emitFacts.empty())
-      return emitFacts(units);
-
-    solveAll(std::move(units));
-    statistics.endPhase("solving");
-    keepWanted();
-    const ExitCode result = report(project);
-    if (outcome.unitCount < read.total)
-      remark(options,
-             fmt::format("{} of {} translation units took part; --whole-program reads the others too",
-                         outcome.unitCount, read.total));
-    if (const std::string problem = source.finish(); !problem.empty())
-      remark(options, "nothing is kept for the next run: " + problem);
     return result;
   }
 
 private:
-  bool prepare() {
+  bool checkOptions(std::string &error) {
     if (!selectChecks(options.checks, outcome.checks, error)) {
       error = "--checks: " + error;
       return false;
@@ -95,11 +76,76 @@ private:
       error = "--source-root: no such directory: " + options.sourceRoot;
       return false;
     }
-    return collectCommands(options, commands, error);
+    for (const std::string &root : options.projectRoots)
+      if (!llvm::sys::fs::is_directory(root)) {
+        error = "--project-root: no such directory: " + root;
+        return false;
+      }
+    return true;
+  }
+
+  ExitCode analyseSources() {
+    CommandSet commands;
+    std::string error;
+    if (!collectCommands(options, commands, error)) {
+      complain(error);
+      return ExitCode::Usage;
+    }
+    const ProjectFiles project(commands, options.projectRoots);
+    leaveOutThirdParty(commands, project);
+    const ShardMark shard = keepShard(commands.commands, options.shard);
+    for (const std::string &notice : commands.notices)
+      remark(options, notice);
+    statistics.endPhase("compile database");
+
+    UnitSource source(options, error);
+    if (!error.empty()) {
+      complain(error);
+      return ExitCode::Usage;
+    }
+    UnitSet read = source.read(commands, project);
+    statistics.addReading(read.counts);
+    noteUnits(read.units, read.asked, commands.commands.size(), project);
+    if (!options.emitFacts.empty()) {
+      const ExitCode result = emitFacts(std::move(read.units), outcome.failures, shard, options, project);
+      keepForNextRun(source);
+      return result;
+    }
+    for (const CompileCommand &command : commands.commands)
+      mainFiles.insert(command.file);
+    const ExitCode result = analyse(
+        std::move(read.units),
+        {[&project](const std::string &file) { return project.isProject(file); }, project.projectRoots()});
+    if (outcome.unitCount < read.total)
+      remark(options,
+             fmt::format("{} of {} translation units took part; --whole-program reads the others too",
+                         outcome.unitCount, read.total));
+    keepForNextRun(source);
+    return result;
+  }
+
+  ExitCode linkFacts() {
+    LinkInputs inputs;
+    std::string error;
+    if (!readLinkInputs(options.files, options.jobs ? options.jobs : defaultJobs(), inputs, error)) {
+      complain(error);
+      return ExitCode::Usage;
+    }
+    for (const std::string &each : inputs.remarks)
+      remark(options, each);
+    for (const Unit &unit : inputs.units) {
+      mainFiles.insert(unit.mainFile.str());
+      outcome.files.insert(unit.files.begin(), unit.files.end());
+    }
+    outcome.changedFiles = std::move(inputs.changedFiles);
+    noteFailures(inputs.units, inputs.units.size());
+    return analyse(std::move(inputs.units),
+                   {[this](const std::string &file) { return outcome.files.count(file) != 0; },
+                    std::move(inputs.roots)});
   }
 
   /// Without FILES, vendored sources are not the user's business; when there is nothing else, they are.
-  void leaveOutThirdParty(const ProjectFiles &project) {
+  void leaveOutThirdParty(CommandSet &commands, const ProjectFiles &project) {
     if (!options.files.empty())
       return;
     std::vector<CompileCommand> own;
@@ -112,73 +158,42 @@ private:
     commands.commands = std::move(own);
   }
 
-  /// The first `asked` units are those whose failures matter; only files of named units have findings.
-  void noteUnits(const std::vector<Unit> &units, std::size_t asked, const ProjectFiles &project) {
+  /// The first `asked` units are those whose failures matter; only files of the first `named` have findings.
+  void noteUnits(const std::vector<Unit> &units, std::size_t asked, std::size_t named,
+                 const ProjectFiles &project) {
     std::unordered_set<Name> seen; // nearly all files are headers of LibTorch, read by every unit
+    for (std::size_t i = 0; i < std::min(asked, named); ++i)
+      for (Name file : units[i].files)
+        if (seen.insert(file).second && project.isProject(file.str()))
+          outcome.files.insert(file);
+    noteFailures(units, asked);
+  }
+
+  void noteFailures(const std::vector<Unit> &units, std::size_t asked) {
     for (std::size_t i = 0; i < asked; ++i) {
       const Unit &unit = units[i];
       if (!unit.parseErrors.empty())
         outcome.failures.push_back({unit.mainFile.str(), unit.parseErrors.front(), unit.hasFatalError});
       else if (unit.hasFatalError)
         outcome.failures.push_back({unit.mainFile.str(), "no reason given", true});
-      if (i < commands.commands.size())
-        for (Name file : unit.files)
-          if (seen.insert(file).second && project.isProject(file.str()))
-            outcome.files.insert(file);
     }
+    llvm::stable_sort(outcome.failures, [](const Failure &a, const Failure &b) {
+      return std::tie(a.file, a.reason) < std::tie(b.file, b.reason);
+    });
     outcome.unitCount = units.size();
+    statistics.addUnits(units);
+    statistics.endPhase(options.link ? "loading facts" : "parsing");
   }
 
-  ExitCode emitFacts(const std::vector<Unit> &units) {
-    std::string facts;
-    if (options.emitFacts == "-")
-      for (const Unit &unit : units)
-        facts += writeText(unit);
-    else
-      facts = writeBinary(units);
-    if (!writeOutput(options.emitFacts, facts))
-      return ExitCode::Usage;
-    llvm::errs() << describeFailures(outcome.failures, outcome.unitCount);
-    return outcome.failures.empty() ? ExitCode::Clean : ExitCode::ParseFailed;
-  }
-
-  void solveAll(std::vector<Unit> units) {
-    orderUnits(units);
-    const LinkMap links = LinkMap::of(units);
-    const Programs grouped = groupPrograms(units, links);
-    statistics.addPrograms(grouped, links);
-    const auto &programs = grouped.groups;
-    std::vector<std::size_t> uses(units.size());
-    for (const auto &program : programs)
-      for (std::size_t unit : program)
-        ++uses[unit];
-    for (const auto &program : programs) {
-      std::vector<Unit> parts;
-      for (std::size_t unit : program) // moved where it is needed for the last time
-        parts.push_back(--uses[unit] == 0 ? std::move(units[unit]) : units[unit]);
-      const std::string name = parts.front().mainFile.str();
-      if (!runGuarded([&] { solveProgram(std::move(parts)); }))
-        outcome.failures.push_back(
-            {name, name + ":1:1: the analyzer itself failed on the program of this file", true});
-    }
-  }
-
-  void solveProgram(std::vector<Unit> parts) {
-    const Program program = link(std::move(parts));
-    const Solution solution =
-        solve(program, {options.torchMajor, options.torchMinor, options.level == Level::Latent});
-    statistics.addSolution(solution.stats);
-    const std::size_t first = outcome.findings.size();
-    for (const auto &check : makeChecks())
-      if (outcome.checks.count(std::string(check->name())))
-        check->run(solution, {program}, outcome.findings);
-    locate(outcome.findings, first, program);
+  ExitCode analyse(std::vector<Unit> units, const ProjectView &project) {
+    solvePrograms(std::move(units), options, outcome, statistics);
+    statistics.endPhase("solving");
+    keepWanted();
+    const llvm::TimeTraceScope scope("report");
+    return report(project);
   }
 
   void keepWanted() {
-    std::set<std::string> mainFiles;
-    for (const CompileCommand &command : commands.commands)
-      mainFiles.insert(command.file);
     const llvm::Regex headers(options.headerFilter);
     llvm::erase_if(outcome.findings, [&](const Finding &finding) {
       const std::string &file = finding.where.file.str();
@@ -189,7 +204,7 @@ private:
     sortAndMerge(outcome.findings);
   }
 
-  ExitCode report(const ProjectFiles &project) {
+  ExitCode report(const ProjectView &project) {
     const ReportResult result = writeReport(outcome, options, project);
     statistics.endPhase("reporting");
     if (!result.isWritten)
@@ -204,11 +219,15 @@ private:
     return result.shown ? ExitCode::Findings : ExitCode::Clean;
   }
 
+  void keepForNextRun(UnitSource &source) {
+    if (const std::string problem = source.finish(); !problem.empty())
+      remark(options, "nothing is kept for the next run: " + problem);
+  }
+
   const Options &options;
-  CommandSet commands;
   Outcome outcome;
   Statistics statistics;
-  std::string error;
+  std::set<std::string> mainFiles; ///< findings in them are shown whatever the header filter says
 };
 
 ExitCode listChecks(const Options &options) {

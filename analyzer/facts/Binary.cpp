@@ -6,14 +6,17 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/facts/Binary.h"
 
+#include "DeviceTidyConfig.h"
+
 #include <type_traits>
 #include <unordered_map>
+#include <utility>
 
 namespace devicetidy {
 namespace {
 
 constexpr std::string_view magic = "DTFACTS";
-constexpr std::uint64_t formatVersion = 2; ///< raise it with every change of `describe` or of the structs
+constexpr std::uint64_t formatVersion = 3; ///< raise it with every change of `describe` or of the structs
 
 template <typename A> void describe(A &archive, Location &x) {
   archive(x.file, x.line, x.column, x.endLine, x.endColumn);
@@ -53,22 +56,46 @@ template <typename A> void describe(A &archive, Unit &x) {
           x.parseErrors, x.hasFatalError, x.opaqueExpressions, x.skippedFunctions, x.files);
 }
 
+template <typename A> void describe(A &archive, SourceState &x) {
+  archive(x.path, x.digestHigh, x.digestLow);
+}
+template <typename A> void describe(A &archive, ShardMark &x) {
+  archive(x.index, x.count, x.total, x.listHigh, x.listLow);
+}
+template <typename A> void describe(A &archive, FactsFile &x) {
+  archive(x.units, x.roots, x.sources, x.shard);
+}
+
+/// Tells damage from facts; nobody forges them.
+std::uint64_t checksum(std::string_view bytes) {
+  std::uint64_t sum = 0xCBF29CE484222325u ^ bytes.size();
+  for (std::size_t at = 0; at < bytes.size(); at += 8) {
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < 8 && at + i < bytes.size(); ++i)
+      word |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[at + i])) << (8 * i);
+    sum = (sum ^ word) * 0x9E3779B97F4A7C15u;
+    sum ^= sum >> 29;
+  }
+  return sum;
+}
+
 class Writer {
 public:
   template <typename... T> void operator()(T &...values) { (write(values), ...); }
 
-  std::string finish(const std::string &body) {
-    std::string result(magic);
-    bytes.swap(result);
-    number(formatVersion);
+  /// What was written so far, behind the header and the strings it refers to.
+  std::string finish() {
+    const std::string body = std::exchange(bytes, {});
     number(texts.size());
     for (const std::string &text : texts)
       string(text);
-    bytes += body;
-    return std::move(bytes);
+    const std::string content = std::exchange(bytes, std::string(magic)) + body;
+    number(formatVersion);
+    string(DEVICE_TIDY_VERSION);
+    for (std::uint64_t sum = checksum(content), i = 0; i < 8; ++i, sum >>= 8)
+      bytes.push_back(static_cast<char>(sum & 0xff));
+    return std::move(bytes) + content;
   }
-
-  std::string bytes;
 
 private:
   // Variable-length: most numbers are small.
@@ -113,6 +140,7 @@ private:
       describe(*this, value);
   }
 
+  std::string bytes;
   std::unordered_map<Name, std::uint64_t> ids;
   std::vector<std::string> texts;
 };
@@ -124,16 +152,27 @@ public:
   template <typename... T> void operator()(T &...values) { (read(values), ...); }
 
   bool header(std::string &error) {
-    if (bytes.substr(0, magic.size()) != magic) {
-      error = "this is no facts file";
-      return false;
-    }
+    if (bytes.empty())
+      return refuse(error, "is empty");
+    if (bytes.substr(0, magic.size()) != magic.substr(0, bytes.size()))
+      return refuse(error, bytes.substr(0, 5) == "unit " ? "holds facts as text, which is for reading only"
+                                                         : "is no facts file");
     at = magic.size();
-    if (const std::uint64_t version = number(); version != formatVersion) {
-      error = "the facts were written by another version of device-tidy (format " + std::to_string(version) +
-              ", this one reads " + std::to_string(formatVersion) + "); write them again";
-      return false;
-    }
+    const std::uint64_t version = number();
+    if (!failed && version != formatVersion)
+      return refuse(error, "is of another version of device-tidy (facts format " + std::to_string(version) +
+                               ", this one reads " + std::to_string(formatVersion) + ")");
+    const std::string tool = failed ? std::string() : string();
+    if (!failed && tool != DEVICE_TIDY_VERSION)
+      return refuse(error, "was written by device-tidy " + tool + ", this one is " DEVICE_TIDY_VERSION);
+    std::uint64_t sum = 0;
+    for (int shift = 0; shift < 64 && !failed; shift += 8, ++at)
+      if (at < bytes.size())
+        sum |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[at])) << shift;
+      else
+        failed = true;
+    if (failed || checksum(bytes.substr(at)) != sum)
+      return refuse(error, "is truncated or damaged");
     const std::uint64_t count = number();
     for (std::uint64_t i = 0; i < count && !failed; ++i)
       names.emplace_back(string());
@@ -142,6 +181,11 @@ public:
   bool done() const { return !failed && at == bytes.size(); }
 
 private:
+  bool refuse(std::string &error, std::string reason) {
+    error = std::move(reason);
+    failed = true;
+    return false;
+  }
   std::uint64_t number() {
     std::uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {
@@ -216,24 +260,33 @@ private:
 
 } // namespace
 
-std::string writeBinary(const std::vector<Unit> &units) {
+std::string writeFacts(const FactsFile &file) {
   Writer writer;
-  writer(const_cast<std::vector<Unit> &>(units)); // the description is shared with reading, and so not const
-  const std::string body = std::move(writer.bytes);
-  writer.bytes.clear();
-  return writer.finish(body);
+  writer(const_cast<FactsFile &>(file)); // the description is shared with reading, and so not const
+  return writer.finish();
+}
+
+std::optional<FactsFile> readFacts(std::string_view bytes, std::string &error) {
+  Reader reader(bytes);
+  FactsFile file;
+  if (reader.header(error))
+    reader(file);
+  if (reader.done())
+    return file;
+  if (error.empty())
+    error = "is truncated or damaged";
+  return std::nullopt;
+}
+
+std::string writeBinary(const std::vector<Unit> &units) {
+  FactsFile file;
+  file.units = units;
+  return writeFacts(file);
 }
 
 std::optional<std::vector<Unit>> readBinary(std::string_view bytes, std::string &error) {
-  Reader reader(bytes);
-  std::vector<Unit> units;
-  if (reader.header(error))
-    reader(units);
-  if (reader.done())
-    return units;
-  if (error.empty())
-    error = "the facts are truncated or damaged; write them again";
-  return std::nullopt;
+  std::optional<FactsFile> file = readFacts(bytes, error);
+  return file ? std::optional(std::move(file->units)) : std::nullopt;
 }
 
 } // namespace devicetidy

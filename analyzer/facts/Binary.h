@@ -1,13 +1,13 @@
 //===- Binary.h - units as bytes --------------------------------*- C++ -*-===//
 //
-// The form facts are kept in on disk: what --emit-facts=FILE writes and linking reads. Little endian, one
-// string table, guarded by a magic number and a format version; no part depends on the machine or the run
-// that wrote it.
+// The form facts are kept in on disk: what --emit-facts=FILE writes, --link reads and the cache keeps. Little
+// endian, one string table; a magic number, a format version, the version of the tool and a checksum stand in
+// front. No part depends on the machine or the run that wrote it.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/facts/Program.h"
+#include "analyzer/facts/FactsFile.h"
 
 #include <optional>
 #include <string>
@@ -15,10 +15,14 @@
 
 namespace devicetidy {
 
-std::string writeBinary(const std::vector<Unit> &units);
+std::string writeFacts(const FactsFile &file);
 
-/// Reads what writeBinary wrote. Nothing, with the reason in `error`, when the bytes are of another version,
-/// truncated or damaged.
+/// Reads what writeFacts wrote. Nothing, with the reason in `error` (a clause without a subject, "is empty"),
+/// when the bytes are none of it, of another version, truncated or damaged.
+std::optional<FactsFile> readFacts(std::string_view bytes, std::string &error);
+
+/// The same for units alone.
+std::string writeBinary(const std::vector<Unit> &units);
 std::optional<std::vector<Unit>> readBinary(std::string_view bytes, std::string &error);
 
 } // namespace devicetidy

@@ -18,8 +18,8 @@
 #include "clang/Tooling/Tooling.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/TimeProfiler.h"
 #include "llvm/Support/VirtualFileSystem.h"
-#include "llvm/Support/thread.h"
 
 #include <algorithm>
 
@@ -95,6 +95,7 @@ public:
   }
 
   void HandleTranslationUnit(ASTContext &) override {
+    const llvm::TimeTraceScope scope("lower");
     state.reachedEnd = true;
     readVersion();
     builder.setErrors(state.errors);
@@ -194,6 +195,7 @@ bool choosesProcessor(llvm::StringRef argument) {
 /// One run of clang over the unit; false when it did not come to the end of the file.
 bool parseOnce(FileManager &files, const std::vector<std::string> &arguments, const LowerOptions &options,
                Unit &unit, const Preamble *preamble = nullptr) {
+  const llvm::TimeTraceScope scope("parse");
   ParseState state;
   ErrorCollector errors(unit, state);
   LoweringActionFactory factory(unit, options, state, preamble);
@@ -292,11 +294,7 @@ Unit lowerTranslationUnit(const std::string &directory, const std::string &file,
   }
   llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
   unit.mainFile = Name(path.str().str());
-  // Deeply nested code needs a deep stack; pages that are not touched cost nothing.
-  constexpr unsigned stackSize = 512u << 20;
-  llvm::thread worker(std::optional<unsigned>(stackSize),
-                      [&] { parse(directory, arguments, options, unit, extras); });
-  worker.join();
+  parse(directory, arguments, options, unit, extras);
   return unit;
 }
 

@@ -95,6 +95,8 @@ const SourceCache::File &SourceCache::load(Name name) {
   return file;
 }
 
+void SourceCache::withhold(Name name) { files[name] = {{}, {0}}; }
+
 std::optional<std::string_view> SourceCache::line(Name name, std::uint32_t number) {
   const File &file = load(name);
   if (number == 0 || number > file.starts.size())

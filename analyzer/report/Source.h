@@ -16,6 +16,9 @@ namespace devicetidy {
 /// Reads files on demand and hands out their lines.
 class SourceCache {
 public:
+  /// From now on `file` counts as one that cannot be read: its text is not what was analysed.
+  void withhold(Name file);
+
   /// Line `number` (from 1) of `file` without its line end, or nothing when there is no such line.
   std::optional<std::string_view> line(Name file, std::uint32_t number);
 

@@ -315,6 +315,37 @@ TEST(Facts, NoPartOfTheBytesIsAWhole) {
   }
 }
 
+TEST(Facts, WhatGoesWithUnitsIsReadBack) {
+  FactsFile file;
+  file.units.push_back(RandomUnit(3).make());
+  file.roots = {Name("/project"), Name("/other")};
+  file.sources = {{Name("/project/a.cpp"), ~std::uint64_t{0}, 1}, {Name("/project/b.h"), 0, 1ull << 63}};
+  file.shard = {2, 3, 1000, ~std::uint64_t{0}, 5};
+  std::string error;
+  const std::optional<FactsFile> read = readFacts(writeFacts(file), error);
+  ASSERT_TRUE(read) << error;
+  EXPECT_EQ(read->roots, file.roots);
+  ASSERT_EQ(read->sources.size(), 2u);
+  EXPECT_EQ(read->sources[0].path, file.sources[0].path);
+  EXPECT_EQ(read->sources[0].digestHigh, ~std::uint64_t{0});
+  EXPECT_EQ(read->sources[1].digestLow, 1ull << 63);
+  EXPECT_EQ(read->shard.index, 2u);
+  EXPECT_EQ(read->shard.count, 3u);
+  EXPECT_EQ(read->shard.total, 1000u);
+  EXPECT_EQ(read->shard.listHigh, ~std::uint64_t{0});
+  EXPECT_EQ(read->shard.listLow, 5u);
+}
+
+TEST(Facts, EveryChangedByteIsNoticed) {
+  const std::string whole = bytes(RandomUnit(7).make());
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string damaged = whole, error;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    EXPECT_FALSE(readBinary(damaged, error)) << at;
+    EXPECT_FALSE(error.empty());
+  }
+}
+
 // Damage is found, or leads to other facts; it never crashes.
 TEST(Facts, DamagedBytesAndTextAreSurvived) {
   std::mt19937_64 random(31);
@@ -362,11 +393,13 @@ TEST(Facts, OfTheTrainingSystemsAreReadBack) {
   content << std::ifstream(written, std::ios::binary).rdbuf();
   fs::remove(written);
   std::string error;
-  std::optional<std::vector<Unit>> units = readBinary(content.str(), error);
-  ASSERT_TRUE(units) << error;
-  EXPECT_GE(units->size(), 5u);
-  EXPECT_TRUE(writeBinary(*units) == content.str());
-  for (Unit &unit : *units) {
+  std::optional<FactsFile> file = readFacts(content.str(), error);
+  ASSERT_TRUE(file) << error;
+  EXPECT_GE(file->units.size(), 5u);
+  EXPECT_GE(file->sources.size(), 5u);
+  EXPECT_FALSE(file->roots.empty());
+  EXPECT_TRUE(writeFacts(*file) == content.str());
+  for (Unit &unit : file->units) {
     // The text does not say whether a local is const.
     for (auto &[id, function] : unit.functions)
       for (Variable &local : function.locals)

@@ -1,0 +1,20 @@
+//===- DepFile.h - what a facts file was made from, for Make ----*- C++ -*-===//
+#pragma once
+
+#include "analyzer/facts/Program.h"
+
+#include <string>
+#include <vector>
+
+namespace devicetidy::driver {
+
+/// Writes Make rules to `file`, as compilers do with -MD -MP: `target` depends on every file the units read,
+/// and each of those has an empty rule, so that one that is gone makes the target old and stops nothing.
+///
+/// A unit with errors adds a file that does not exist: what would mend the unit may not exist yet, so it is
+/// read again by every build. When the errors are gone the file is made, because CMake's Makefiles never
+/// forget a dependency. Returns the sentence that says what cannot be written, or nothing.
+std::string writeDependencyRules(const std::string &file, const std::string &target,
+                                 const std::vector<Unit> &units);
+
+} // namespace devicetidy::driver

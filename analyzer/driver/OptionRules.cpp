@@ -1,0 +1,77 @@
+#include "analyzer/driver/OptionRules.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace devicetidy::driver {
+namespace {
+
+/// An option, and whether it was given.
+struct Given {
+  const char *name;
+  bool isGiven;
+};
+
+const char *firstGiven(const std::vector<Given> &options) {
+  for (const Given &each : options)
+    if (each.isGiven)
+      return each.name;
+  return nullptr;
+}
+
+/// Facts hold what these would decide.
+const char *readingOption(const Options &options) {
+  return firstGiven({{"-p", !options.buildPath.empty()},
+                     {"--", options.hasFixedArguments},
+                     {"--extra-arg", !options.extraArguments.empty()},
+                     {"--extra-arg-before", !options.extraArgumentsBefore.empty()},
+                     {"--project-root", !options.projectRoots.empty()},
+                     {"--whole-program", options.wholeProgram},
+                     {"--cache-dir", !options.cacheDirectory.empty()},
+                     {"--no-cache", options.noCache},
+                     {"--clear-cache", options.clearCache}});
+}
+
+const char *reportingOption(const Options &options) {
+  return firstGiven({{"--output", !options.output.empty()},
+                     {"--format", options.format != "text"},
+                     {"--fix", options.fix},
+                     {"--fix-errors", options.fixErrors},
+                     {"--export-fixes", !options.exportFixes.empty()},
+                     {"--show-suppressed", options.showSuppressed}});
+}
+
+std::string linkConflict(const Options &options) {
+  if (!options.emitFacts.empty())
+    return "--link reads facts and --emit-facts writes them; give one of the two";
+  if (const char *name = readingOption(options))
+    return fmt::format("--link reads no source code, so {} has no meaning; give it to --emit-facts", name);
+  if (options.files.empty())
+    return "--link needs the names of facts files, which --emit-facts writes";
+  return {};
+}
+
+} // namespace
+
+std::string conflictingOptions(const Options &options) {
+  if (options.help || options.version || options.listChecks || !options.explain.empty())
+    return {};
+  const bool writesFile = !options.emitFacts.empty() && options.emitFacts != "-";
+  if (options.shard.count && !writesFile)
+    return fmt::format(
+        "--shard reads a part of the program, and what is found in a part may be wrong for the "
+        "whole; write it with --shard={0}/{1} --emit-facts=FILE and report with --link FILES, all "
+        "{1} of them",
+        options.shard.index, options.shard.count);
+  if (!options.depfile.empty() && !writesFile)
+    return "--depfile says what a facts file was made from; it needs --emit-facts=FILE";
+  if (options.link)
+    return linkConflict(options);
+  if (!options.emitFacts.empty())
+    if (const char *name = reportingOption(options))
+      return fmt::format("--emit-facts reports nothing, so {} has no meaning; give it to --link", name);
+  return {};
+}
+
+} // namespace devicetidy::driver

@@ -1,0 +1,16 @@
+//===- Sharding.h - a part of the translation units -------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/driver/CompileDatabase.h"
+#include "analyzer/driver/Options.h"
+#include "analyzer/facts/FactsFile.h"
+
+#include <vector>
+
+namespace devicetidy::driver {
+
+/// Keeps the commands of one part. Files are dealt out in the order of their names, so the parts are equally
+/// large and do not depend on the order of the compile database; all commands of a file are in the same part.
+ShardMark keepShard(std::vector<CompileCommand> &commands, const Shard &shard);
+
+} // namespace devicetidy::driver

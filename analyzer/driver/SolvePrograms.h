@@ -1,0 +1,17 @@
+//===- SolvePrograms.h - from units to findings -----------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/driver/Options.h"
+#include "analyzer/driver/Reporting.h"
+#include "analyzer/driver/Statistics.h"
+#include "analyzer/facts/Program.h"
+
+#include <vector>
+
+namespace devicetidy::driver {
+
+/// Groups `units` into programs, links and solves each and asks the checks of `outcome` about it. Findings,
+/// and programs the analyzer failed on, are added to `outcome`. The order of the units does not matter.
+void solvePrograms(std::vector<Unit> units, const Options &options, Outcome &outcome, Statistics &statistics);
+
+} // namespace devicetidy::driver

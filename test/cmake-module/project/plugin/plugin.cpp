@@ -1,0 +1,3 @@
+#include "plugin.h"
+#include "made.h"
+int plugin() { return made(); }
