@@ -86,7 +86,7 @@ if [[ $lint -eq 1 ]]; then
 fi
 if [[ $all -eq 1 ]]; then
   packages+=("libclang-rt-$llvm-dev" clang-19 llvm-19-dev libclang-19-dev llvm-19-tools debootstrap git
-    libbenchmark-dev)
+    libbenchmark-dev valgrind)
 fi
 
 mapfile -t missing < <(missingOf "${packages[@]}")

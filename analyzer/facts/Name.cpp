@@ -1,8 +1,9 @@
 #include "analyzer/facts/Name.h"
 
 #include <array>
+#include <memory>
 #include <mutex>
-#include <unordered_set>
+#include <unordered_map>
 
 namespace devicetidy {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 // Sharded so that parallel lowering does not queue on one lock.
 struct Shard {
   std::mutex mutex;
-  std::unordered_set<std::string> texts;
+  std::unordered_map<std::string_view, std::unique_ptr<const std::string>> texts; ///< keys are in the texts
 };
 
 std::array<Shard, 16> &shards() {
@@ -32,7 +33,14 @@ Name::Name(std::string_view wanted) {
   }
   Shard &shard = shards()[std::hash<std::string_view>()(wanted) % 16];
   std::lock_guard<std::mutex> lock(shard.mutex);
-  text = &*shard.texts.emplace(wanted).first;
+  // Nearly every name is known already: looking it up makes no string.
+  if (auto known = shard.texts.find(wanted); known != shard.texts.end()) {
+    text = known->second.get();
+    return;
+  }
+  auto fresh = std::make_unique<const std::string>(wanted);
+  text = fresh.get();
+  shard.texts.emplace(*fresh, std::move(fresh));
 }
 
 } // namespace devicetidy

@@ -124,7 +124,7 @@ Outcomes forwardSequential(Call &call, const Address &module, std::vector<Argume
       applyTerm("loop", {symbolTerm(Name("layer at line " + std::to_string(call.fact.where.line)))});
   std::vector<Value> layers;
   for (const Value &layer : children->summary)
-    layers.push_back(rewriteTerms(layer, [&](Term term) { return substitute(term, elementIndex(), any); }));
+    layers.push_back(substitute(layer, elementIndex(), any));
   return runLayers(call, layers, std::move(args));
 }
 

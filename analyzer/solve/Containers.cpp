@@ -64,9 +64,7 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
       Row row = call.row;
       if (!row.assume(applyTerm("==", {choice, intTerm(static_cast<std::int64_t>(i))}), 1))
         continue;
-      Term bound = elementIndex();
-      Value chosen =
-          rewriteTerms(list->summary[i], [&](Term term) { return substitute(term, bound, index); });
+      Value chosen = substitute(list->summary[i], elementIndex(), index);
       if (!call.fact.resultIsAddress) {
         outcomes.push_back({row, chosen});
         continue;
@@ -395,9 +393,13 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
       return args[0];
     if (args.size() <= 2 && is(args[0], ValueKind::Tensor) && types.inner(type) == Name("at::Tensor"))
       return listValue(type, {args[0]});
-    if (is(args[0], ValueKind::Address)) // a pair of iterators: the container they stand for
-      if (Value whole = call.machine.memory.read(call.row, args[0]->address); is(whole, ValueKind::List))
-        return whole;
+    if (is(args[0], ValueKind::Address)) { // a pair of iterators, or a pointer to an element
+      Address whole = args[0]->address;
+      if (whole.path && whole.path->index)
+        whole.path = whole.path->parent;
+      if (Value list = call.machine.memory.read(call.row, whole); is(list, ValueKind::List))
+        return list;
+    }
     if (is(args[0], ValueKind::Scalar)) {
       auto count = constantOf(call.row.resolve(args[0]->term));
       const std::string &name = type.str();

@@ -164,8 +164,8 @@ private:
       object = row.store.get(root);
     }
     // Modules its constructor made and did not move may be moved by whoever the object hands them to.
-    row.store.forEach([&](RootId heap, const Value &held) {
-      if (machine.memory.info(heap).kind == RootKind::Heap && is(held, ValueKind::Record))
+    row.store.forEach(RootKind::Heap, [&](RootId heap, const Value &held) {
+      if (is(held, ValueKind::Record))
         untouched.push_back(heap);
     });
     for (RootId heap : untouched)

@@ -57,35 +57,21 @@ Row Machine::restrict(const Row &row, const std::vector<Value> &inputs) const {
   entry.aliases = row.aliases;
   entry.moves = row.moves;
   entry.currentDevice = row.currentDevice;
-  std::unordered_map<RootId, Value> hidden; // not reached yet
-  std::vector<std::pair<RootId, Value>> reached;
-  row.store.forEach([&](RootId root, const Value &value) {
-    const RootKind kind = memory.info(root).kind;
-    if (kind == RootKind::Global || kind == RootKind::Outside)
-      reached.emplace_back(root, value);
-    else
-      hidden.emplace(root, value);
-  });
-  auto follow = [&](const Value &value) {
-    forEachAddress(value, [&](const Address &address) {
-      auto found = hidden.find(address.root);
-      if (found == hidden.end())
+  entry.store = row.store.outer();
+  std::vector<Value> reached = inputs;
+  entry.store.forEach([&](RootId, const Value &value) { reached.push_back(value); }, marks::address);
+  while (!reached.empty()) {
+    const Value next = std::move(reached.back());
+    reached.pop_back();
+    forEachAddress(next, [&](const Address &address) {
+      const RootKind kind = kindOf(address.root);
+      if (kind == RootKind::Global || kind == RootKind::Outside || entry.store.get(address.root))
         return;
-      reached.emplace_back(found->first, std::move(found->second));
-      hidden.erase(found);
+      if (Value value = row.store.get(address.root)) {
+        entry.store.set(address.root, value);
+        reached.push_back(std::move(value));
+      }
     });
-  };
-  for (const Value &input : inputs)
-    follow(input);
-  for (std::size_t i = 0; i < reached.size() && !hidden.empty(); ++i)
-    follow(Value(reached[i].second));   // a copy: `reached` grows
-  if (hidden.size() < reached.size()) { // the store is shared, so the smaller change is the cheaper one
-    entry.store = row.store;
-    for (const auto &[root, value] : hidden)
-      entry.store.erase(root);
-  } else {
-    for (auto &[root, value] : reached)
-      entry.store.set(root, std::move(value));
   }
   return entry;
 }
@@ -96,14 +82,14 @@ void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outc
   std::vector<std::pair<RootId, Value>> written;
   Store::forEachDifference(entry.store, outcome.row.store,
                            [&](RootId root, const Value &, const Value &after) {
-                             if (after || memory.info(root).kind != RootKind::Local)
+                             if (after || kindOf(root) != RootKind::Local)
                                written.emplace_back(root, after);
                            });
   const Term round = roundOf(frame, row);
   std::map<RootId, Address> renamed;
   std::set<RootId> taken;
   for (auto &[root, value] : written) {
-    if (memory.info(root).kind != RootKind::Heap || !value || entry.store.get(root))
+    if (kindOf(root) != RootKind::Heap || !value || entry.store.get(root))
       continue;
     const Term site = applyTerm("copy", {intTerm(root)});
     if (round) {
@@ -130,8 +116,7 @@ void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outc
       next = rewriteAddresses(next, rename);
     auto moved = renamed.find(root);
     if (moved != renamed.end() && moved->second.path)
-      next = summaryList(
-          {}, {rewriteTerms(next, [&](Term term) { return substitute(term, round, elementIndex()); })});
+      next = summaryList({}, {substitute(next, round, elementIndex())});
     result.store.set(moved == renamed.end() ? root : moved->second.root, next);
   }
   if (!renamed.empty())
@@ -349,7 +334,8 @@ Term Machine::freshScalar(const Call &call) const {
 
 Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
   Call call{*this, frame, row, fact, fact.hasObject || fact.isIndirect ? std::size_t(1) : std::size_t(0)};
-  if (fact.name == Name("__range_has_next") || fact.name == Name("__range_next"))
+  static const Name rangeTest("__range_has_next"), rangeNext("__range_next");
+  if (fact.name == rangeTest || fact.name == rangeNext)
     return rangeCall(call);
   const DeviceMaps::Scope watched(deviceMaps, call);
   std::vector<Value> args;

@@ -9,6 +9,7 @@
 #include "analyzer/solve/Devices.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace devicetidy {
 namespace {
@@ -21,7 +22,7 @@ Term renameRound(Term term, Term current, Term previous) {
     return term;
   if (term == current)
     return previous;
-  if (term->args.empty())
+  if (!marks::include(term->marks, current->marks))
     return term;
   std::vector<Term> args;
   for (Term arg : term->args)
@@ -39,11 +40,13 @@ void startRound(Row &row, Term current) {
   const Term previous = applyTerm(previousOp, {current});
   auto rewrite = [&](Term term) { return renameRound(term, current, previous); };
   std::vector<std::pair<RootId, Value>> changed;
-  row.store.forEach([&](RootId root, const Value &value) {
-    Value next = rewriteTerms(value, rewrite);
-    if (next != value)
-      changed.emplace_back(root, next);
-  });
+  row.store.forEach(
+      [&](RootId root, const Value &value) {
+        Value next = rewriteTerms(value, rewrite, current->marks);
+        if (next != value)
+          changed.emplace_back(root, next);
+      },
+      current->marks);
   for (auto &[root, value] : changed)
     row.store.set(root, value);
   row.forgetConditions([&](Term term) { return contains(term, current); });
@@ -106,7 +109,7 @@ const std::vector<BlockId> &Machine::loopHeads(const Function &function) {
     return result;
   const std::size_t count = function.blocks.size();
   result.assign(count, -1);
-  const std::vector<BlockId> position = order(function);
+  const std::vector<BlockId> &position = order(function);
   std::vector<std::vector<BlockId>> predecessors(count);
   std::vector<std::pair<BlockId, BlockId>> headsByOrder;
   for (std::size_t id = 0; id < count; ++id) {
@@ -137,11 +140,7 @@ const std::vector<BlockId> &Machine::loopHeads(const Function &function) {
 }
 
 Term Machine::roundOf(const Frame &frame, const Row &row) {
-  if (row.rounds.empty())
-    return nullptr;
-  const BlockId head = loopHeads(frame.function)[static_cast<std::size_t>(frame.block)];
-  auto round = row.rounds.find(head);
-  return round == row.rounds.end() ? nullptr : round->second;
+  return row.rounds ? row.roundOf(loopHeads(frame.function)[static_cast<std::size_t>(frame.block)]) : nullptr;
 }
 
 namespace {
@@ -162,7 +161,7 @@ void Machine::varyLoop(Frame &frame, BlockId id, Row &row) const {
     const Term current = applyTerm(loopOp, {symbol});
     startRound(row, current);
     if (!isRange)
-      row.rounds.emplace(id, current);
+      row.setRound(id, row.roundOf(id) ? row.roundOf(id) : current);
     const Variable &variable = frame.function.locals[static_cast<std::size_t>(local)];
     const RootId root =
         const_cast<Memory &>(memory).local(frame.depth, static_cast<unsigned>(local), variable);
@@ -175,7 +174,7 @@ void Machine::varyLoop(Frame &frame, BlockId id, Row &row) const {
 
 void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, BlockState &state) {
   const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
-  const Term phi = symbolTerm(Name("join " + blockName(frame.function, id)));
+  auto phi = [&] { return symbolTerm(Name("join " + blockName(frame.function, id))); };
   ++state.visits;
   if (rows.size() > 1 || block.isLoopHead)
     for (Row &row : rows)
@@ -186,7 +185,8 @@ void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, Block
       !isRange) // whether a range-for is unrolled is known at its next element
     for (Row &row : rows)
       varyLoop(frame, id, row);
-  solution.stats.rowsJoined += mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi);
+  if (rows.size() > 1)
+    solution.stats.rowsJoined += mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi());
   const std::size_t patience = unrolled  ? 8 * bounds::visitsBeforeWidening
                                : isRange ? bounds::visitsBeforeWidening + bounds::unrolledElements
                                          : bounds::visitsBeforeWidening;
@@ -202,7 +202,7 @@ void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, Block
         continue;
       }
       Row &target = same == state.joined.end() ? state.joined.front().second : same->second;
-      target = joinRows(target, row, phi);
+      target = joinRows(target, row, phi());
       row = target;
     }
   rows.erase(std::remove_if(rows.begin(), rows.end(),
@@ -221,7 +221,7 @@ Outcomes Machine::run(Frame &frame, Row row) {
     return outcomes;
   entered.insert(&function);
   ++solution.stats.contexts;
-  const std::vector<BlockId> position = order(function);
+  const std::vector<BlockId> &position = order(function);
   std::vector<BlockState> states(function.blocks.size());
   row.registers.clear();
   states[0].pending.push_back(std::move(row));
@@ -276,7 +276,7 @@ bool mayThrow(const Fact &fact) {
 void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vector<BlockState> &states,
                        Outcomes &outcomes) {
   const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
-  const Term phi = symbolTerm(Name("in " + blockName(frame.function, id)));
+  auto phi = [&] { return symbolTerm(Name("in " + blockName(frame.function, id))); };
   auto reachHandler = [&](const Row &row) {
     if (block.handler < 0)
       return;
@@ -291,12 +291,16 @@ void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vec
     std::vector<Row> next;
     for (Row &row : rows) {
       ++factsRun;
-      for (Row &after : step(frame, fact, std::move(row)))
-        next.push_back(std::move(after));
+      std::vector<Row> after = step(frame, fact, std::move(row));
+      if (next.empty())
+        next = std::move(after);
+      else
+        std::move(after.begin(), after.end(), std::back_inserter(next));
     }
     rows = std::move(next);
     if (rows.size() > bounds::rowsPerBlock)
-      solution.stats.rowsJoined += mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi);
+      solution.stats.rowsJoined +=
+          mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi());
     if (rows.empty())
       return;
   }
@@ -365,7 +369,8 @@ void Machine::finishBlock(Frame &frame, const Block &block, Row row, std::vector
   case TerminatorKind::Branch: {
     Term condition = conditionTerm(value);
     // A number, or the text of the rank, as a condition: that it is not zero says nothing more of its value.
-    const bool isBool = end.value.type == Name("bool") || end.value.type.empty();
+    static const Name boolType("bool");
+    const bool isBool = end.value.type == boolType || end.value.type.empty();
     if (condition && (isNumber(condition) || (!isBool && !constantOf(condition) &&
                                               types.classOf(end.value.type) == TypeClass::Scalar)))
       condition = asAvailability(applyTerm("!=", {condition, intTerm(0)}));

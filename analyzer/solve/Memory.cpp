@@ -3,7 +3,7 @@
 #include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
-#include <set>
+#include <unordered_set>
 
 namespace devicetidy {
 
@@ -38,32 +38,41 @@ Name joinText(Name text, std::string_view separator, Name field) {
 
 } // namespace
 
-RootId Memory::intern(std::tuple<int, std::uint64_t, std::uint64_t, Name> key, RootInfo info) {
-  auto [entry, isNew] = ids.emplace(std::move(key), static_cast<RootId>(roots.size()));
-  if (isNew)
-    roots.push_back(std::move(info));
+std::size_t Memory::KeyHash::operator()(const Key &key) const {
+  const auto &[a, b, name] = key;
+  return (a * 0x9e3779b97f4a7c15ULL + b) * 0x9e3779b97f4a7c15ULL + name.hash();
+}
+
+RootId Memory::intern(RootKind kind, const Key &key, const std::function<RootInfo()> &info) {
+  std::vector<RootInfo> &known = roots[static_cast<std::size_t>(kind)];
+  auto [entry, isNew] = ids[static_cast<std::size_t>(kind)].try_emplace(key, noRoot);
+  if (isNew) {
+    known.push_back(info());
+    entry->second = makeRoot(kind, static_cast<RootId>(known.size()));
+  }
   return entry->second;
 }
 
 RootId Memory::local(unsigned depth, unsigned index, const Variable &variable) {
-  return intern({0, depth, index, variable.type},
-                {RootKind::Local, depth, variable.type, nullptr, variable.name});
+  return intern(RootKind::Local, {depth, index, variable.type},
+                [&] { return RootInfo{depth, variable.type, nullptr, variable.name}; });
 }
 
 RootId Memory::heap(Term site, unsigned copy, Name type) {
-  return intern({1, reinterpret_cast<std::uintptr_t>(site), copy, type},
-                {RootKind::Heap, 0, type, nullptr, {}, site});
+  return intern(RootKind::Heap, {reinterpret_cast<std::uintptr_t>(site), copy, type},
+                [&] { return RootInfo{0, type, nullptr, {}, site}; });
 }
 
 RootId Memory::global(Name id, Name type, Name text) {
-  Term origin = applyTerm("global", {textTerm(id)});
-  const bool isFlag = endsWith(id.view(), initialisedSuffix);
-  return intern({2, 0, 0, id}, {RootKind::Global, 0, type, origin, text, nullptr, isFlag});
+  return intern(RootKind::Global, {0, 0, id}, [&] {
+    return RootInfo{0,    type,    applyTerm("global", {textTerm(id)}),
+                    text, nullptr, endsWith(id.view(), initialisedSuffix)};
+  });
 }
 
 RootId Memory::outside(Term origin, Name type, Name text) {
-  return intern({3, reinterpret_cast<std::uintptr_t>(origin), 0, type},
-                {RootKind::Outside, 0, type, origin, text});
+  return intern(RootKind::Outside, {reinterpret_cast<std::uintptr_t>(origin), 0, type},
+                [&] { return RootInfo{0, type, origin, text}; });
 }
 
 Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole) {
@@ -164,11 +173,11 @@ Value Memory::filled(Name type, const Placement &placement, int rank, const Hist
 Value Memory::rootValue(const Row &row, RootId root) const {
   if (Value stored = row.store.get(root))
     return stored;
-  const RootInfo &info = roots[root];
-  if (info.isFlag)
+  const RootInfo known = info(root); // a copy: making a symbol may make roots
+  if (known.isFlag)
     return scalarValue(intTerm(0));
-  if (info.origin)
-    return const_cast<Memory *>(this)->symbolic(info.type, info.origin, info.text);
+  if (known.origin)
+    return const_cast<Memory *>(this)->symbolic(known.type, known.origin, known.text);
   return unknownValue();
 }
 
@@ -176,8 +185,7 @@ Value Memory::element(const Value &list, Term index) const {
   if (isSummary(list)) {
     if (list->summary.size() != 1 && !isOfThisRound(list, index))
       return unknownValue();
-    Term bound = elementIndex();
-    return rewriteTerms(list->summary.back(), [&](Term term) { return substitute(term, bound, index); });
+    return substitute(list->summary.back(), elementIndex(), index);
   }
   if (auto number = constantOf(index)) {
     if (*number >= 0 && *number < static_cast<std::int64_t>(list->elements.size()))
@@ -256,10 +264,8 @@ Value Memory::replaceElement(const Value &list, Term index,
       slot = is(slot, ValueKind::Null) ? change(slot) : joinValues(slot, change(slot), index);
     return makeValue(std::move(data));
   }
-  Term bound = elementIndex();
   auto changedElement = [&](const Value &element) {
-    Value at = rewriteTerms(element, [&](Term term) { return substitute(term, bound, index); });
-    return rewriteTerms(change(at), [&](Term term) { return substitute(term, index, bound); });
+    return substitute(change(substitute(element, elementIndex(), index)), index, elementIndex());
   };
   // In a loop run for any round, the elements of the rounds before stay what they were made.
   const bool anyRound = applies(index, "loop") && index->name == Name("loop");
@@ -353,8 +359,8 @@ int Memory::rankOf(const Row &row, const Value &tensor) const {
 
 void Memory::dropLocals(Row &row, unsigned depth) const {
   std::vector<RootId> dead;
-  row.store.forEach([&](RootId root, const Value &) {
-    if (roots[root].kind == RootKind::Local && roots[root].depth >= depth)
+  row.store.forEach(RootKind::Local, [&](RootId root, const Value &) {
+    if (info(root).depth >= depth)
       dead.push_back(root);
   });
   for (RootId root : dead)
@@ -362,32 +368,42 @@ void Memory::dropLocals(Row &row, unsigned depth) const {
 }
 
 void Memory::collectGarbage(Row &row, const Store *callers) const {
-  std::set<RootId> live;
-  std::vector<Value> work;
-  std::vector<RootId> heap;
-  row.store.forEach([&](RootId root, const Value &value) {
-    if (roots[root].kind == RootKind::Heap && !(callers && callers->get(root)))
-      heap.push_back(root);
-    else
-      work.push_back(value);
-  });
-  if (heap.empty())
+  if (!row.store.mayHoldGarbage())
     return;
+  std::unordered_set<RootId> unreached;
+  row.store.forEach(RootKind::Heap, [&](RootId root, const Value &) {
+    if (!(callers && callers->get(root)))
+      unreached.insert(root);
+  });
+  if (unreached.empty()) {
+    row.store.noteCollected();
+    return;
+  }
+  std::vector<Value> work;
+  row.store.forEach(
+      [&](RootId root, const Value &value) {
+        if (!unreached.count(root))
+          work.push_back(value);
+      },
+      marks::address);
+  bool heldByRegister = false; // what a register holds is lost without a change of the store
   for (const Value &value : row.registers)
-    if (value)
+    if (value && marks::include(value->marks, marks::address)) {
       work.push_back(value);
+      heldByRegister = true;
+    }
   while (!work.empty()) {
     Value value = std::move(work.back());
     work.pop_back();
     forEachAddress(value, [&](const Address &address) {
-      if (live.insert(address.root).second)
-        if (Value pointed = row.store.get(address.root))
-          work.push_back(pointed);
+      if (unreached.erase(address.root))
+        work.push_back(row.store.get(address.root));
     });
   }
-  for (RootId root : heap)
-    if (!live.count(root))
-      row.store.erase(root);
+  for (RootId root : unreached)
+    row.store.erase(root);
+  if (!heldByRegister)
+    row.store.noteCollected();
 }
 
 } // namespace devicetidy

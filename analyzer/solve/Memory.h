@@ -10,8 +10,9 @@
 #include "analyzer/solve/Row.h"
 #include "analyzer/solve/Types.h"
 
-#include <map>
+#include <array>
 #include <tuple>
+#include <unordered_map>
 
 namespace devicetidy {
 
@@ -25,10 +26,7 @@ bool isParameter(Name field);
 bool isSubmodule(Name field);
 } // namespace hidden
 
-enum class RootKind : std::uint8_t { None, Local, Heap, Global, Outside };
-
 struct RootInfo {
-  RootKind kind = RootKind::None;
   unsigned depth = 0; ///< Local: depth of the call
   Name type;
   Term origin = nullptr; ///< Outside, Global: access path
@@ -39,14 +37,17 @@ struct RootInfo {
 
 class Memory {
 public:
-  explicit Memory(const Types &types) : types(types), roots(1) {}
+  explicit Memory(const Types &types) : types(types) {}
 
   RootId local(unsigned depth, unsigned index, const Variable &variable);
   /// The `copy`-th live object made at `site`.
   RootId heap(Term site, unsigned copy, Name type);
   RootId global(Name id, Name type, Name text);
   RootId outside(Term origin, Name type, Name text);
-  const RootInfo &info(RootId root) const { return roots[root]; }
+  const RootInfo &info(RootId root) const {
+    static const RootInfo none;
+    return root == noRoot ? none : roots[static_cast<std::size_t>(kindOf(root))][indexOf(root) - 1];
+  }
 
   /// The value at `address`; never null.
   Value read(const Row &row, const Address &address) const;
@@ -71,7 +72,13 @@ public:
   const Types &types;
 
 private:
-  RootId intern(std::tuple<int, std::uint64_t, std::uint64_t, Name> key, RootInfo info);
+  /// What tells the roots of one kind apart: depth and index of a local, site and copy of a heap object, name
+  /// of a global, origin of an outside object; and a name.
+  using Key = std::tuple<std::uint64_t, std::uint64_t, Name>;
+  struct KeyHash {
+    std::size_t operator()(const Key &key) const;
+  };
+  RootId intern(RootKind kind, const Key &key, const std::function<RootInfo()> &info);
   Value rootValue(const Row &row, RootId root) const;
   Value descend(const Value &value, Path node, const Address &whole) const;
   Value element(const Value &list, Term index) const;
@@ -80,8 +87,8 @@ private:
   Value replaceElement(const Value &list, Term index,
                        const std::function<Value(const Value &)> &change) const;
 
-  std::vector<RootInfo> roots;
-  std::map<std::tuple<int, std::uint64_t, std::uint64_t, Name>, RootId> ids;
+  std::array<std::vector<RootInfo>, rootKinds> roots;
+  std::array<std::unordered_map<Key, RootId, KeyHash>, rootKinds> ids;
 };
 
 } // namespace devicetidy

@@ -17,8 +17,7 @@ std::optional<Outcomes> modelPointer(Call &call, std::string_view method) {
   if (method == "operator bool") {
     if (is(held, ValueKind::Null))
       return call.done(scalarValue(intTerm(0)));
-    if (is(held, ValueKind::Address) &&
-        call.machine.memory.info(held->address.root).kind != RootKind::Outside)
+    if (is(held, ValueKind::Address) && kindOf(held->address.root) != RootKind::Outside)
       return call.done(scalarValue(intTerm(1)));
     return call.done(call.machine.unknownResult(call));
   }

@@ -88,7 +88,7 @@ Outcomes Machine::rangeCall(Call &call) {
   varyLoop(call.frame, call.frame.block, call.row);
   const Term round = applyTerm("loop", {symbolTerm(Name(iteratorKey(call, range)))});
   startRound(call.row, round);
-  call.row.rounds[loopHeads(call.frame.function)[static_cast<std::size_t>(call.frame.block)]] = round;
+  call.row.setRound(loopHeads(call.frame.function)[static_cast<std::size_t>(call.frame.block)], round);
   if (is(list, ValueKind::List) && list->summary.size() > 1)
     return elementAt(call, range, list, round);
   if (is(list, ValueKind::List))

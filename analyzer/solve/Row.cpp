@@ -100,6 +100,34 @@ Term deviceTerm(const Placement &placement) {
   return applyTerm(deviceOp, std::move(args));
 }
 
+namespace {
+
+template <typename Entries> auto findRound(Entries &rounds, std::int32_t loopHead) {
+  return std::lower_bound(rounds.begin(), rounds.end(), loopHead,
+                          [](const auto &entry, std::int32_t head) { return entry.first < head; });
+}
+
+} // namespace
+
+Term Row::roundOf(std::int32_t loopHead) const {
+  if (!rounds)
+    return nullptr;
+  auto found = findRound(*rounds, loopHead);
+  return found != rounds->end() && found->first == loopHead ? found->second : nullptr;
+}
+
+void Row::setRound(std::int32_t loopHead, Term round) {
+  if (roundOf(loopHead) == round)
+    return;
+  Rounds changed = rounds ? *rounds : Rounds();
+  auto place = findRound(changed, loopHead);
+  if (place != changed.end() && place->first == loopHead)
+    place->second = round;
+  else
+    changed.insert(place, {loopHead, round});
+  rounds = std::make_shared<const Rounds>(std::move(changed));
+}
+
 Term Row::resolve(Term term) const {
   for (const auto &[known_, number] : known)
     if (known_ == term)
@@ -185,16 +213,20 @@ std::uint64_t Row::digest() const { return mix(rowHash(*this, store.digest(), fa
 std::uint64_t Row::placeDigest() const { return rowHash(*this, store.placeDigest(), true); }
 
 Row joinRows(const Row &a, const Row &b, Term phi) {
+  static const Name rootOp("root"), registerOp("register"), phiOp("phi");
   Row result = a;
   Store::forEachDifference(a.store, b.store, [&](RootId root, const Value &va, const Value &vb) {
-    Value joined = va && vb ? joinValues(va, vb, applyTerm("root", {phi, intTerm(root)})) : nullptr;
+    if (va && vb &&
+        absorbs(va, vb)) // what was unknown before stays so: most of what differs in long functions
+      return;
+    Value joined = va && vb ? joinValues(va, vb, applyTerm(rootOp, {phi, intTerm(root)})) : nullptr;
     result.store.set(root, joined);
   });
   for (std::size_t i = 0; i < result.registers.size(); ++i) {
     Value other = i < b.registers.size() ? b.registers[i] : nullptr;
     Value &mine = result.registers[i];
     if (mine && other && !same(mine, other))
-      mine = joinValues(mine, other, applyTerm("register", {phi, intTerm(std::int64_t(i))}));
+      mine = joinValues(mine, other, applyTerm(registerOp, {phi, intTerm(std::int64_t(i))}));
     else if (!other)
       mine = nullptr;
   }
@@ -205,7 +237,7 @@ Row joinRows(const Row &a, const Row &b, Term phi) {
   std::vector<std::pair<Term, Placement>> aliases = intersect(a.aliases, b.aliases);
   result.aliases = std::move(aliases);
   if (a.currentDevice != b.currentDevice)
-    result.currentDevice = applyTerm("phi", {phi, textTerm("current device")});
+    result.currentDevice = applyTerm(phiOp, {phi, textTerm("current device")});
   if (a.moves.size() != b.moves.size() || !std::equal(a.moves.begin(), a.moves.end(), b.moves.begin(),
                                                       [](const ModuleMove &x, const ModuleMove &y) {
                                                         return x.origin == y.origin &&

@@ -11,7 +11,7 @@
 #include "analyzer/solve/Store.h"
 
 #include <functional>
-#include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -38,12 +38,16 @@ struct Row {
   std::vector<std::pair<Term, Placement>> aliases; ///< device symbols that a condition has pinned down
   std::vector<ModuleMove> moves;
   /// Loops that are run once for "any round": loop head -> index of the round. What is made inside such a
-  /// loop is an array over that index.
-  std::map<std::int32_t, Term> rounds;
+  /// loop is an array over that index. Rows share it until one of them comes to another loop.
+  using Rounds = std::vector<std::pair<std::int32_t, Term>>;
+  std::shared_ptr<const Rounds> rounds;
   bool failed = false;                     ///< a device conflict has thrown on this row
   bool expressionEnded = false;            ///< the registers are dead and go with the next write
   Term currentDevice = currentCudaIndex(); ///< what `kCUDA` without an index means here
 
+  /// Index of the round of the loop with this head, null when its rounds are run one by one.
+  Term roundOf(std::int32_t loopHead) const;
+  void setRound(std::int32_t loopHead, Term round);
   /// `term` with what this row knows put in.
   Term resolve(Term term) const;
   Placement resolve(Placement placement) const;

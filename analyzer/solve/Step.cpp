@@ -38,6 +38,7 @@ bool areIntegers(const Fact &fact, const Program &program) {
 }
 
 Value operatorValue(const Row &row, const Fact &fact, const Program &program) {
+  static const Name equalOp("=="), unequalOp("!="), negationOp("!"), pointerOp("pointer");
   std::vector<Term> terms;
   for (const Operand &operand : fact.operands) {
     Value value = registerOf(row, operand.reg);
@@ -46,8 +47,8 @@ Value operatorValue(const Row &row, const Fact &fact, const Program &program) {
     } else if (is(value, ValueKind::Null)) {
       terms.push_back(intTerm(0));
     } else if (is(value, ValueKind::Address) &&
-               (fact.name == Name("!") || fact.name == Name("==") || fact.name == Name("!="))) {
-      terms.push_back(applyTerm("pointer", {intTerm(value->address.root),
+               (fact.name == negationOp || fact.name == equalOp || fact.name == unequalOp)) {
+      terms.push_back(applyTerm(pointerOp, {intTerm(value->address.root),
                                             intTerm(static_cast<std::int64_t>(
                                                 value->address.path ? value->address.path->hash >> 1 : 0))}));
     } else if (is(value, ValueKind::Device) && fact.operands.size() == 2) {
@@ -57,12 +58,12 @@ Value operatorValue(const Row &row, const Fact &fact, const Program &program) {
     }
   }
   // A pointer that is known is not null.
-  auto isPointer = [](Term term) { return term->kind == TermKind::Apply && term->name == Name("pointer"); };
-  const bool equality = fact.name == Name("==") || fact.name == Name("!=");
+  auto isPointer = [](Term term) { return term->kind == TermKind::Apply && term->name == pointerOp; };
+  const bool equality = fact.name == equalOp || fact.name == unequalOp;
   if (equality && terms.size() == 2 && (isPointer(terms[0]) || isPointer(terms[1])) && terms[0] != terms[1] &&
       (constantOf(terms[0]) || constantOf(terms[1])))
-    return scalarValue(intTerm(fact.name == Name("!=")));
-  if (fact.name == Name("!") && terms.size() == 1 && isPointer(terms[0]))
+    return scalarValue(intTerm(fact.name == unequalOp));
+  if (fact.name == negationOp && terms.size() == 1 && isPointer(terms[0]))
     return scalarValue(intTerm(0));
   Term result = applyTerm(fact.name, std::move(terms));
   if (areIntegers(fact, program))

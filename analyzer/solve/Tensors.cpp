@@ -89,6 +89,14 @@ Outcomes moveTo(Call &call) {
   return move(call, std::nullopt);
 }
 
+bool takesUndefined(const Call &call) {
+  for (std::size_t i = 0; i < call.fact.operands.size(); ++i)
+    if (call.machine.types.classOf(call.fact.operands[i].type) == TypeClass::Tensor &&
+        is(call.operand(i), ValueKind::Null))
+      return true;
+  return false;
+}
+
 // How deep the braces of tensor({{1, 2}, {3, 4}}) are: as many dimensions it has.
 int depthOf(const Value &data) {
   int depth = 0;
@@ -233,6 +241,8 @@ Outcomes applyOp(Call &call, const Op &op, std::vector<TensorUse> uses, const st
     requirement.expandsScalars = true;
     [[fallthrough]];
   case Rule::Iterator: {
+    if (takesUndefined(call)) // throws, or the analysis has lost sight of the tensor
+      return finish(call, op, Placement::unknown(), unknownRank, nullptr);
     requirement.cpuScalars = true;
     Placement placement = machine.requireSame(call, uses, requirement);
     if (op.result == Result::Self)

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <memory>
+#include <deque>
 #include <string>
 #include <unordered_set>
 
@@ -27,23 +27,38 @@ std::uint64_t hashOf(const TermNode &node) {
   return hash;
 }
 
+std::uint64_t marksOf(const TermNode &node) {
+  std::uint64_t result = 0;
+  if (node.kind == TermKind::Apply)
+    result = marks::of(node.name);
+  else if (node.kind == TermKind::Symbol)
+    result = 1ULL << (node.hash % marks::ofTerms) | 1ULL << ((node.hash >> 32) % marks::ofTerms);
+  for (Term arg : node.args)
+    result |= arg->marks;
+  return result;
+}
+
 struct Hash {
-  std::size_t operator()(const std::unique_ptr<TermNode> &node) const { return node->hash; }
+  std::size_t operator()(Term node) const { return node->hash; }
 };
 struct Same {
-  bool operator()(const std::unique_ptr<TermNode> &a, const std::unique_ptr<TermNode> &b) const {
+  bool operator()(Term a, Term b) const {
     return a->kind == b->kind && a->number == b->number && a->name == b->name && a->args == b->args;
   }
 };
 
 Term intern(TermNode node) {
   // One table per thread: a program is solved by one thread.
-  thread_local std::unordered_set<std::unique_ptr<TermNode>, Hash, Same> table;
-  node.size = 1;
+  thread_local std::deque<TermNode> nodes;
+  thread_local std::unordered_set<Term, Hash, Same> table;
+  node.hash = hashOf(node);
+  if (auto found = table.find(&node); found != table.end())
+    return *found;
   for (Term arg : node.args)
     node.size += arg->size;
-  node.hash = hashOf(node);
-  return table.insert(std::make_unique<TermNode>(std::move(node))).first->get();
+  node.marks = marksOf(node);
+  nodes.push_back(std::move(node));
+  return *table.insert(&nodes.back()).first;
 }
 
 std::optional<std::int64_t> foldInts(std::string_view op, std::int64_t a, std::int64_t b) {
@@ -85,26 +100,26 @@ Term foldBinary(Name op, Term a, Term b) {
   if (a->kind == TermKind::Int && b->kind == TermKind::Int)
     if (auto folded = foldInts(op.view(), a->number, b->number))
       return intTerm(*folded);
-  if (op == Name("==") && a->kind == TermKind::Text && b->kind == TermKind::Text)
+  const std::string_view text = op.view();
+  if (text == "==" && a->kind == TermKind::Text && b->kind == TermKind::Text)
     return intTerm(a == b);
   if (const auto left = numberOf(a), right = numberOf(b); left && right) {
-    if (op == Name("=="))
+    if (text == "==")
       return intTerm(*left == *right);
-    if (op == Name("<") || op == Name(">"))
-      return intTerm(op == Name("<") ? *left < *right : *left > *right);
+    if (text == "<" || text == ">")
+      return intTerm(text == "<" ? *left < *right : *left > *right);
   }
-  if (a == b && op == Name("=="))
+  if (a == b && text == "==")
     return intTerm(1);
-  if (a == b && (op == Name("<") || op == Name(">")))
+  if (a == b && (text == "<" || text == ">"))
     return intTerm(0);
-  if (b->kind == TermKind::Int && b->number == 0 && (op == Name("+") || op == Name("-")))
+  if (b->kind == TermKind::Int && b->number == 0 && (text == "+" || text == "-"))
     return a;
-  if (a->kind == TermKind::Int && a->number == 0 && op == Name("+"))
+  if (a->kind == TermKind::Int && a->number == 0 && text == "+")
     return b;
   auto isInt = [](Term term, std::int64_t number) {
     return term->kind == TermKind::Int && term->number == number;
   };
-  const std::string_view text = op.view();
   if ((text == "*" && (isInt(a, 0) || isInt(b, 1))) || ((text == "/" || text == "%") && isInt(a, 0)) ||
       (text == "/" && isInt(b, 1)))
     return a;
@@ -114,6 +129,8 @@ Term foldBinary(Name op, Term a, Term b) {
 }
 
 } // namespace
+
+std::uint64_t marks::of(Name op) { return 1ULL << (textHash(op) % ofTerms); }
 
 Term intTerm(std::int64_t number) { return intern({TermKind::Int, number, {}, {}}); }
 Term textTerm(Name text) { return intern({TermKind::Text, 0, text, {}}); }
@@ -130,23 +147,24 @@ Term notTerm(Term condition) {
 }
 
 Term applyTerm(Name op, std::vector<Term> args) {
-  std::string_view text = op.view();
+  static const Name equal("=="), less("<"), greater(">");
+  const std::string_view text = op.view();
   if (text == "!" && args.size() == 1)
     return notTerm(args[0]);
   if (text == "neg" && args.size() == 1 && args[0]->kind == TermKind::Int)
     return intTerm(*foldInts("-", 0, args[0]->number));
   if (args.size() == 2) {
     if (text == "!=")
-      return notTerm(applyTerm("==", std::move(args)));
+      return notTerm(applyTerm(equal, std::move(args)));
     if (text == "<=")
-      return notTerm(applyTerm(">", std::move(args)));
+      return notTerm(applyTerm(greater, std::move(args)));
     if (text == ">=")
-      return notTerm(applyTerm("<", std::move(args)));
+      return notTerm(applyTerm(less, std::move(args)));
     if (Term folded = foldBinary(op, args[0], args[1]))
       return folded;
     if (text == ">") {
       std::swap(args[0], args[1]);
-      return applyTerm("<", std::move(args));
+      return applyTerm(less, std::move(args));
     }
     if (commutes(text) && args[1]->hash < args[0]->hash)
       std::swap(args[0], args[1]);
@@ -181,15 +199,28 @@ std::optional<Name> textOf(Term term) {
   return std::nullopt;
 }
 
-bool applies(Term term, Name op) {
+namespace {
+
+bool appliesMarked(Term term, Name op, std::uint64_t mark) {
+  if (!marks::include(term->marks, mark))
+    return false;
   if (term->kind == TermKind::Apply && term->name == op)
     return true;
-  return std::any_of(term->args.begin(), term->args.end(), [&](Term arg) { return applies(arg, op); });
+  return std::any_of(term->args.begin(), term->args.end(),
+                     [&](Term arg) { return appliesMarked(arg, op, mark); });
+}
+
+} // namespace
+
+bool applies(Term term, Name op) {
+  return term->kind == TermKind::Apply && appliesMarked(term, op, marks::of(op));
 }
 
 bool contains(Term term, Term part) {
   if (term == part)
     return true;
+  if (!marks::include(term->marks, part->marks))
+    return false;
   return std::any_of(term->args.begin(), term->args.end(), [&](Term arg) { return contains(arg, part); });
 }
 

@@ -76,6 +76,22 @@ bool isRegisteredIn(const Value &record, RootId module) {
   });
 }
 
+bool isTensor(const Types &types, Name className, Name member) {
+  return types.classOf(types.fieldType(className, member)) == TypeClass::Tensor;
+}
+
+// Where a tensor member is made: the last step of its story in the construction, for one that is made from
+// another (ones_like of a weight).
+Location lastInConstruction(const Program &program, Name className, const PlacedOperand &operand,
+                            const Step &created) {
+  Location result = created.where;
+  for (const Step &step : operand.witness)
+    if ((step.kind == StepKind::Created || step.kind == StepKind::Inherited) &&
+        isInConstruction(program, className, step.where, /*isModule=*/false))
+      result = step.where;
+  return result;
+}
+
 std::vector<Step> holderIn(const Machine &machine, const Row &row, RootId module) {
   std::vector<Step> result;
   row.store.forEach([&](RootId, const Value &record) {
@@ -125,11 +141,13 @@ void findUnregistered(const Machine &machine, Solution &solution) {
   std::set<std::string> seen;
   for (Conflict &conflict : solution.conflicts) {
     const Step *member = nullptr, *created = nullptr;
+    const PlacedOperand *left = nullptr; // behind
     for (const PlacedOperand *operand : {&conflict.second, &conflict.first})
       for (const Step &step : operand->witness)
         if (step.kind == StepKind::Member && !member) {
           member = &step;
           created = decidingStep(*operand);
+          left = operand;
         }
     const std::string className =
         member ? member->subject.substr(0, member->subject.rfind("::")) : std::string();
@@ -148,9 +166,10 @@ void findUnregistered(const Machine &machine, Solution &solution) {
     finding.level = conflict.level;
     finding.className = className;
     finding.member = member->subject.substr(member->subject.rfind("::") + 2);
-    finding.isModule = created->kind == StepKind::ModuleMade;
+    finding.isModule = !isTensor(machine.types, Name(className), Name(finding.member));
     finding.declared = member->where;
-    finding.created = created->where;
+    finding.created = finding.isModule ? created->where
+                                       : lastInConstruction(machine.program, Name(className), *left, *created);
     finding.used = conflict.where;
     finding.operation = conflict.operation;
     finding.moved = moved->second.where;

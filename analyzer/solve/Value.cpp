@@ -1,6 +1,7 @@
 #include "analyzer/solve/Value.h"
 
 #include <algorithm>
+#include <deque>
 #include <unordered_set>
 
 namespace devicetidy {
@@ -15,19 +16,24 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
 std::uint64_t pathHash(Path path) { return path ? path->hash : 3; }
 
 struct PathHash {
-  std::size_t operator()(const std::unique_ptr<PathNode> &node) const { return node->hash; }
+  std::size_t operator()(Path node) const { return node->hash; }
 };
 struct SamePath {
-  bool operator()(const std::unique_ptr<PathNode> &a, const std::unique_ptr<PathNode> &b) const {
+  bool operator()(Path a, Path b) const {
     return a->parent == b->parent && a->field == b->field && a->index == b->index;
   }
 };
 
 Path internPath(PathNode node) {
-  thread_local std::unordered_set<std::unique_ptr<PathNode>, PathHash, SamePath> table;
+  thread_local std::deque<PathNode> nodes;
+  thread_local std::unordered_set<Path, PathHash, SamePath> table;
   node.hash =
       mix(pathHash(node.parent), node.index ? node.index->hash : std::hash<std::string>()(node.field.str()));
-  return table.insert(std::make_unique<PathNode>(node)).first->get();
+  if (auto found = table.find(&node); found != table.end())
+    return *found;
+  node.marks = (node.parent ? node.parent->marks : 0) | (node.index ? node.index->marks : 0);
+  nodes.push_back(node);
+  return *table.insert(&nodes.back()).first;
 }
 
 std::uint64_t nameHash(Name name) { return std::hash<std::string_view>()(name.view()); }
@@ -60,6 +66,21 @@ void computeHashes(ValueData &data) {
   }
   data.hash = full;
   data.placeHash = place;
+}
+
+void computeMarks(ValueData &data) {
+  std::uint64_t all = data.address.valid() ? marks::address : 0;
+  if (data.kind == ValueKind::List && data.term)
+    all |= marks::round;
+  for (Term term : {data.term, data.placement.index, data.origin})
+    all |= term ? term->marks : 0;
+  all |= data.address.path ? data.address.path->marks : 0;
+  for (const auto &[name, field] : data.fields)
+    all |= field->marks;
+  for (const auto *list : {&data.elements, &data.summary})
+    for (const Value &element : *list)
+      all |= element->marks;
+  data.marks = all;
 }
 
 } // namespace
@@ -97,8 +118,8 @@ const Step *decidingStep(const History &history) {
   return history ? &history->step : nullptr;
 }
 
-Path fieldPath(Path parent, Name field) { return internPath({parent, field, nullptr, 0}); }
-Path elementPath(Path parent, Term index) { return internPath({parent, {}, index, 0}); }
+Path fieldPath(Path parent, Name field) { return internPath({parent, field}); }
+Path elementPath(Path parent, Term index) { return internPath({parent, {}, index}); }
 Path appendPath(Path prefix, Path suffix) {
   if (!suffix)
     return prefix;
@@ -108,6 +129,7 @@ Path appendPath(Path prefix, Path suffix) {
 
 Value makeValue(ValueData data) {
   computeHashes(data);
+  computeMarks(data);
   return std::make_shared<const ValueData>(std::move(data));
 }
 
@@ -287,13 +309,21 @@ bool rewriteOwnTerms(ValueData &data, const TermRewrite &rewrite) {
 
 } // namespace
 
-Value rewriteTerms(const Value &value, const TermRewrite &rewrite) {
+Value rewriteTerms(const Value &value, const TermRewrite &rewrite, std::uint64_t wanted) {
+  if (!marks::include(value->marks, wanted))
+    return value;
   return rebuild(
       value, [&](ValueData &data) { return rewriteOwnTerms(data, rewrite); },
-      [&](const Value &child) { return rewriteTerms(child, rewrite); });
+      [&](const Value &child) { return rewriteTerms(child, rewrite, wanted); });
+}
+
+Value substitute(const Value &value, Term from, Term to) {
+  return rewriteTerms(value, [&](Term term) { return substitute(term, from, to); }, from->marks);
 }
 
 Value rewriteAddresses(const Value &value, const AddressRewrite &rewrite) {
+  if (!marks::include(value->marks, marks::address))
+    return value;
   return rebuild(
       value,
       [&](ValueData &data) {
@@ -308,6 +338,8 @@ Value rewriteAddresses(const Value &value, const AddressRewrite &rewrite) {
 }
 
 void forEachAddress(const Value &value, const std::function<void(const Address &)> &visit) {
+  if (!marks::include(value->marks, marks::address))
+    return;
   if (value->address.valid())
     visit(value->address);
   for (const auto &[name, field] : value->fields)
@@ -331,6 +363,8 @@ Value withElementOfRound(const Value &old, Value element, Term round) {
 Term previousRound(Term round) { return applyTerm("previous", {round}); }
 
 Value endRounds(const Value &value) {
+  if (!marks::include(value->marks, marks::round))
+    return value;
   return rebuild(
       value,
       [](ValueData &data) {
@@ -346,6 +380,8 @@ Value endRounds(const Value &value) {
 // index.
 Value generalise(const Value &value) {
   static const Name previous("previous"), loop("loop");
+  if (!marks::include(value->marks, marks::of(previous)) && !marks::include(value->marks, marks::of(loop)))
+    return value;
   std::function<Term(Term)> rewrite = [&](Term term) -> Term {
     if (term->kind == TermKind::Apply && (term->name == previous || term->name == loop))
       return elementIndex();
@@ -356,7 +392,7 @@ Value generalise(const Value &value) {
       args.push_back(rewrite(arg));
     return args == term->args ? term : applyTerm(term->name, std::move(args));
   };
-  return rewriteTerms(value, rewrite);
+  return rewriteTerms(value, rewrite, 0);
 }
 
 namespace {
@@ -398,6 +434,15 @@ Value joinRecords(const Value &a, const Value &b, Term phi) {
 }
 
 } // namespace
+
+bool absorbs(const Value &a, const Value &b) {
+  if (is(a, ValueKind::Unknown))
+    return true;
+  if (!is(a, ValueKind::Tensor) || !is(b, ValueKind::Tensor) || a->address.valid() || b->address.valid())
+    return false;
+  const bool keepsRank = a->rank == unknownRank || (a->rank == b->rank && b->placement.isKnown());
+  return !a->placement.isKnown() && keepsRank && a->count < 0 && !a->pinned;
+}
 
 Value joinValues(const Value &a, const Value &b, Term phi) {
   if (same(a, b))

@@ -34,8 +34,17 @@ std::vector<Step> steps(const History &history);
 /// The oldest step that decided the device (creation or the last move).
 const Step *decidingStep(const History &history);
 
+/// What a store maps to a value: a variable or an object. Two bits say its kind, the others number the roots
+/// of that kind from 1.
 using RootId = std::uint32_t;
 constexpr RootId noRoot = 0;
+enum class RootKind : std::uint8_t { Local, Heap, Global, Outside };
+constexpr unsigned rootKinds = 4, rootIndexBits = 30;
+constexpr RootId makeRoot(RootKind kind, RootId index) {
+  return static_cast<RootId>(kind) << rootIndexBits | index;
+}
+constexpr RootKind kindOf(RootId root) { return static_cast<RootKind>(root >> rootIndexBits); }
+constexpr RootId indexOf(RootId root) { return root & ((RootId(1) << rootIndexBits) - 1); }
 
 /// Where in a root's value: a field name or a list index, linked towards the root. Hash-consed.
 struct PathNode {
@@ -43,6 +52,7 @@ struct PathNode {
   Name field;
   Term index = nullptr; ///< set: element of a list
   std::uint64_t hash = 0;
+  std::uint64_t marks = 0; ///< of the indices on the way
 };
 using Path = const PathNode *;
 Path fieldPath(Path parent, Name field);
@@ -103,6 +113,7 @@ struct ValueData {
 
   std::uint64_t hash = 0;      ///< identity, histories left out
   std::uint64_t placeHash = 0; ///< the same with all scalars taken as equal
+  std::uint64_t marks = 0;     ///< of everything in it (marks, Term.h)
 };
 
 Value makeValue(ValueData data);
@@ -129,9 +140,12 @@ inline bool same(const Value &a, const Value &b) { return a == b || a->hash == b
 inline bool is(const Value &value, ValueKind kind) { return value->kind == kind; }
 inline bool isSummary(const Value &list) { return !list->summary.empty(); }
 
-/// `value` with every term rewritten by `rewrite` (terms in scalars, placements, addresses and origins).
+/// `value` with every term rewritten by `rewrite` (terms in scalars, placements, addresses and origins),
+/// which changes no term without all of `wanted` among its marks.
 using TermRewrite = std::function<Term(Term)>;
-Value rewriteTerms(const Value &value, const TermRewrite &rewrite);
+Value rewriteTerms(const Value &value, const TermRewrite &rewrite, std::uint64_t wanted);
+/// `value` with every `from` in its terms replaced by `to`.
+Value substitute(const Value &value, Term from, Term to);
 /// `value` with addresses replaced.
 using AddressRewrite = std::function<Address(const Address &)>;
 Value rewriteAddresses(const Value &value, const AddressRewrite &rewrite);
@@ -153,6 +167,9 @@ Value generalise(const Value &value);
 /// Least upper bound: what differs becomes unknown; lists of different lengths become summaries. `phi` names
 /// the place of the join, so that a scalar that differs becomes one stable symbol.
 Value joinValues(const Value &a, const Value &b, Term phi);
+
+/// Is nothing left in `a` that a join with `b` would change? Then joinValues(a, b) is `a`, whatever `phi` is.
+bool absorbs(const Value &a, const Value &b);
 
 /// Calls `visit` on every address in `value`.
 void forEachAddress(const Value &value, const std::function<void(const Address &)> &visit);

@@ -1,9 +1,11 @@
 // usage: solve-bench [--max-exponent=X] [options of Google Benchmark]
+//        solve-bench --list | --once=SHAPE/SIZE
 //
 // Measures how long solve() takes on generated programs that grow in one way each, and fits time = c *
 // size^k. Prints the exponents k and what the last doubling cost; with --max-exponent fails when one is
 // above. Processor time, and the quickest of several repetitions, so that other work on the machine counts
-// little.
+// little. growth.py measures the same without a clock: --list prints the shapes and their sizes, --once
+// solves one of them once.
 #include "analyzer/solve/Solve.h"
 #include "test/bench/solve/Shapes.h"
 #include "test/unit/solve/FactsHarness.h"
@@ -80,9 +82,39 @@ void registerShapes() {
   }
 }
 
+void list() {
+  for (const bench::Shape &shape : bench::shapes())
+    for (int size : shape.sizes)
+      std::printf("%s/%d\n", shape.name, size);
+}
+
+/// What growth.py counts the instructions of.
+[[gnu::noinline]] void countedSolve(const Program &program) {
+  const Solution solution = solve(program);
+  benchmark::DoNotOptimize(&solution);
+}
+
+/// Solves "SHAPE/SIZE"; false when there is no such shape.
+bool solveOnce(const std::string &name) {
+  const std::size_t slash = name.find('/');
+  for (const bench::Shape &shape : bench::shapes())
+    if (slash != std::string::npos && name.substr(0, slash) == shape.name) {
+      solve(test::programOf(shape.facts(shape.sizes.front()))); // reads the model tables
+      countedSolve(test::programOf(shape.facts(std::atoi(name.c_str() + slash + 1))));
+      return true;
+    }
+  return false;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--list") == 0) {
+    list();
+    return 0;
+  }
+  if (argc == 2 && std::strncmp(argv[1], "--once=", 7) == 0)
+    return solveOnce(argv[1] + 7) ? 0 : 2;
   constexpr const char *limitOption = "--max-exponent=";
   double limit = 0;
   int kept = 1;

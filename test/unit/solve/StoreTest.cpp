@@ -5,6 +5,7 @@
 
 #include <map>
 #include <random>
+#include <set>
 
 namespace devicetidy::test {
 namespace {
@@ -158,6 +159,83 @@ TEST(Store, DifferencesAreThoseOfTheMaps) {
                              [&](RootId root, const Value &va, const Value &vb) { found[root] = {va, vb}; });
     EXPECT_EQ(found, expected);
   }
+}
+
+TEST(Store, AWalkByMarksMissesNothing) {
+  Random random(16);
+  std::vector<Term> symbols;
+  std::vector<Value> values = pool();
+  for (int i = 0; i < 20; ++i) {
+    symbols.push_back(symbolTerm(Name("symbol " + std::to_string(i))));
+    values.push_back(scalarValue(applyTerm("+", {symbols.back(), intTerm(1)})));
+    values.push_back(listValue({}, {tensorValue(Placement::cuda(symbols.back()), 1, nullptr)}));
+  }
+  Pair pair;
+  for (int i = 0; i < 3000; ++i) {
+    change(random, values, pair);
+    const Term wanted = symbols[pick(random, symbols.size())];
+    auto mentions = [&](const Value &value) { return substitute(value, wanted, intTerm(0)) != value; };
+    std::set<RootId> expected, found;
+    for (const auto &[root, value] : pair.contents)
+      if (mentions(value))
+        expected.insert(root);
+    pair.store.forEach(
+        [&](RootId root, const Value &value) {
+          if (mentions(value))
+            found.insert(root);
+        },
+        wanted->marks);
+    ASSERT_EQ(found, expected);
+  }
+}
+
+TEST(Store, OuterHasNoLocalsAndNoHeap) {
+  Store store;
+  const RootKind kinds[] = {RootKind::Local, RootKind::Heap, RootKind::Global, RootKind::Outside};
+  for (RootKind kind : kinds)
+    store.set(makeRoot(kind, 7), nullValue());
+  Store expected;
+  for (RootKind kind : {RootKind::Global, RootKind::Outside})
+    expected.set(makeRoot(kind, 7), nullValue());
+  EXPECT_EQ(store.outer().digest(), expected.digest());
+  EXPECT_EQ(store.outer().placeDigest(), expected.placeDigest());
+  EXPECT_EQ(store.outer().get(makeRoot(RootKind::Heap, 7)), nullptr);
+  EXPECT_NE(store.get(makeRoot(RootKind::Heap, 7)), nullptr);
+}
+
+TEST(Store, OnlyNewObjectsAndLostAddressesMakeGarbage) {
+  const RootId local = makeRoot(RootKind::Local, 1), heap = makeRoot(RootKind::Heap, 1);
+  Store store;
+  store.set(local, nullValue());
+  EXPECT_FALSE(store.mayHoldGarbage());
+  store.set(heap, nullValue());
+  EXPECT_TRUE(store.mayHoldGarbage());
+  store.noteCollected();
+  store.set(heap, unknownValue());
+  store.set(local, addressValue({heap, nullptr}));
+  store.set(local, addressValue({heap, nullptr}));
+  EXPECT_FALSE(store.mayHoldGarbage());
+  store.erase(local);
+  EXPECT_TRUE(store.mayHoldGarbage());
+}
+
+TEST(Join, WhatAbsorbsStaysAsItIs) {
+  std::vector<Value> values = pool();
+  for (int rank : {unknownRank, someRank, 0, 2})
+    for (const Placement &placement : {Placement::unknown(), Placement::cpu()})
+      for (std::int64_t count : {-1, 3})
+        values.push_back(tensorValue(placement, rank, nullptr, count));
+  values.push_back(parameterHandle({makeRoot(RootKind::Heap, 1), nullptr}));
+  values.push_back(listValue({}, {}));
+  const Term phi = symbolTerm("phi of the test");
+  int absorbed = 0;
+  for (const Value &a : values)
+    for (const Value &b : values)
+      if (absorbs(a, b)) {
+        ++absorbed;
+        EXPECT_TRUE(same(joinValues(a, b, phi), a));
+      }
+  EXPECT_GT(absorbed, 20);
 }
 
 } // namespace
