@@ -1,0 +1,110 @@
+// A visitor made of lambdas, options from a dtype, an array reference from a pointer, tensors nobody filled.
+#include "../cases.h"
+
+#include <torch/torch.h>
+#include <variant>
+#include <vector>
+
+namespace {
+
+struct Dense {
+  torch::Tensor x;
+};
+struct Tokens {
+  torch::Tensor ids;
+};
+template <class... Ts> struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
+template <class... Ts> Overloaded(Ts...) -> Overloaded<Ts...>;
+
+void visitor_bad() {
+  torch::nn::Embedding table(8, 4);
+  table->to(torch::kCUDA);
+  std::variant<Dense, Tokens> in = Tokens{torch::zeros({2}, torch::kLong)};
+  auto y = std::visit(Overloaded{[&](const Dense &dense) { return dense.x.to(torch::kCUDA); },
+                                 [&](const Tokens &tokens) {
+                                   return table(tokens.ids); // [[device-mixed-op]]
+                                 }},
+                      in);
+}
+
+void visitor_ok() {
+  torch::nn::Embedding table(8, 4);
+  table->to(torch::kCUDA);
+  std::variant<Dense, Tokens> in = Tokens{torch::zeros({2}, torch::kLong)};
+  auto y =
+      std::visit(Overloaded{[&](const Dense &dense) { return dense.x.to(torch::kCUDA); },
+                            [&](const Tokens &tokens) { return table(tokens.ids.to(torch::kCUDA)); }},
+                 in);
+}
+
+void dtype_options_bad() {
+  auto reward = torch::rand({5, 2}, torch::kCUDA);
+  auto last = torch::zeros({2}, reward.dtype());
+  auto sum = reward[0] + last; // [[device-mixed-op]]
+}
+
+void dtype_options_ok() {
+  auto reward = torch::rand({5, 2}, torch::kCUDA);
+  auto last = torch::zeros({2}, reward.options());
+  auto sum = reward[0] + last;
+}
+
+void array_ref_bad() {
+  std::vector<torch::Tensor> labels;
+  for (int i = 0; i < 3; ++i)
+    labels.push_back(torch::zeros({10}));
+  auto label = torch::stack(c10::ArrayRef<torch::Tensor>(&labels[0], 3));
+  auto out = torch::randn({3, 10}, torch::kCUDA);
+  auto loss = torch::nn::functional::cross_entropy(out, label); // [[device-loss-input]]
+}
+
+void array_ref_ok() {
+  std::vector<torch::Tensor> labels;
+  for (int i = 0; i < 3; ++i)
+    labels.push_back(torch::zeros({10}, torch::kCUDA));
+  auto label = torch::stack(c10::ArrayRef<torch::Tensor>(&labels[0], 3));
+  auto out = torch::randn({3, 10}, torch::kCUDA);
+  auto loss = torch::nn::functional::cross_entropy(out, label);
+}
+
+// The functional expands its inputs to one shape, which makes a number a tensor; the operator does not.
+void expanded_target_bad() {
+  auto score = torch::rand({4, 1}, torch::kCUDA);
+  auto loss = torch::nn::functional::mse_loss(score, torch::tensor(1.0f)); // [[device-loss-input]]
+}
+
+void expanded_target_ok() {
+  auto score = torch::rand({4, 1}, torch::kCUDA);
+  auto loss = torch::mse_loss(score, torch::tensor(1.0f));
+  auto scalars = torch::nn::functional::mse_loss(score.mean(), torch::tensor(1.0f));
+}
+
+void assigned_parameter_bad() {
+  torch::nn::BatchNorm1d norm(3);
+  norm->to(torch::kCUDA);
+  norm->running_mean = torch::zeros({3});
+  auto y = norm(torch::ones({2, 3}, torch::kCUDA)); // [[device-mixed-op]]
+}
+
+void assigned_parameter_ok() {
+  torch::nn::BatchNorm1d norm(3);
+  norm->to(torch::kCUDA);
+  norm->running_mean = torch::zeros({3}, torch::kCUDA);
+  auto y = norm(torch::ones({2, 3}, torch::kCUDA));
+}
+
+void tied_weights_ok() {
+  torch::nn::Embedding table(6, 4);
+  torch::nn::Linear out(torch::nn::LinearOptions(4, 6).bias(false));
+  out->weight = table->weight;
+  table->to(torch::kCUDA);
+  out->to(torch::kCUDA);
+  auto y = out(table(torch::zeros({2}, torch::dtype(torch::kLong).device(torch::kCUDA))));
+}
+
+} // namespace
+
+DT_MAIN(visitor_bad, visitor_ok, dtype_options_bad, dtype_options_ok, array_ref_bad, array_ref_ok, expanded_target_bad,
+        expanded_target_ok, assigned_parameter_bad, assigned_parameter_ok, tied_weights_ok)
