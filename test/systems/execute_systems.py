@@ -2,7 +2,7 @@
 """Runs the five systems on virtual GPUs through device-run: what the reports say happens, happens.
 
 Every broken program must fail with its report's error where the report says it fails, and run where it says
-it runs; every fixed one must train on 2 and 4 GPUs or ranks, its loss falling.
+it runs; every fixed one, and every one on device_shim, must train on 2 and 4 GPUs or ranks, its loss falling.
 """
 
 import argparse
@@ -46,6 +46,20 @@ RUNS = [
     Run("qwen-lora", "broken", 2, 2, MAP),
     Run("qwen-lora", "fixed", 2, 2),
     Run("qwen-lora", "fixed", 4, 4),
+    Run("qwen-finetune", "shim", 2, 2),
+    Run("qwen-finetune", "shim", 4, 4),
+    Run("minicpm-zero3", "shim", 2, 2),
+    Run("minicpm-zero3", "shim", 4, 4),
+    Run("easyedit-memit", "shim", 1, 2),
+    Run("easyedit-memit", "shim", 1, 4),
+    Run("glm4-loss", "shim", 1, 2),
+    Run("glm4-loss", "shim", 1, 4),
+    Run("qwen-lora", "shim", 2, 2),
+    Run("qwen-lora", "shim", 4, 4),
+    # Without any GPU they train on the CPU.
+    Run("qwen-finetune", "shim", 2, 0),
+    Run("minicpm-zero3", "shim", 4, 0),
+    Run("qwen-lora", "shim", 2, 0),
 ]
 
 

@@ -1,0 +1,58 @@
+// Finding the operator in which devices meet.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace device_shim {
+
+/// While it lives, operators of this thread, and of backward passes started from it, whose tensors are on
+/// different devices are written down, with the devices and shapes of their operands. It is meant for
+/// debugging: every operator call becomes slower.
+class CheckedMode {
+public:
+  CheckedMode();
+  ~CheckedMode();
+  CheckedMode(const CheckedMode &) = delete;
+  CheckedMode &operator=(const CheckedMode &) = delete;
+
+  struct Call {
+    std::string op;       ///< such as "aten::addmm"
+    std::string operands; ///< such as "cuda:0 [8, 4], cpu [4, 3]"
+    bool copies = false;  ///< moving data between devices is its purpose
+  };
+  /// In the order of the calls; the first `most` are kept.
+  std::vector<Call> mixed_calls() const;
+  /// The last one that is no copy, as a sentence; empty when there is none.
+  std::string last_mixed_call() const;
+
+  void note(Call call); ///< for the library itself
+
+private:
+  static constexpr size_t most = 1000;
+  mutable std::mutex mutex;
+  std::vector<Call> calls;
+  Call last;
+  unsigned long handle = 0;
+};
+
+namespace detail {
+[[noreturn]] void rethrowExplained(const CheckedMode &mode, const std::string &where);
+}
+
+/// Runs `body` in checked mode and returns what it returns. An error of LibTorch about devices becomes a
+/// DeviceError that names `where`, the operator and its operands.
+template <typename Body> auto checked(const std::string &where, Body &&body) -> std::invoke_result_t<Body> {
+  CheckedMode mode;
+  try {
+    return std::forward<Body>(body)();
+  } catch (...) {
+    detail::rethrowExplained(mode, where);
+  }
+}
+
+} // namespace device_shim

@@ -1,0 +1,18 @@
+// Gradient clipping for models on several devices.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace device_shim {
+
+/// As torch::nn::utils::clip_grad_norm_, which stacks the norms of all gradients and so needs them on one
+/// device. Here the norms meet on the host and every gradient is scaled by a number, where it is. Parameters
+/// without gradient do not count; `norm_type` may be infinity. Returns the norm before clipping.
+/// \throws Error when `error_if_nonfinite` and the norm is infinite or not a number; gradients are left as
+/// they are.
+double clip_grad_norm_(const std::vector<at::Tensor> &parameters, double max_norm, double norm_type = 2.0,
+                       bool error_if_nonfinite = false);
+
+} // namespace device_shim

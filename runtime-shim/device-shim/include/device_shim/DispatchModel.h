@@ -1,0 +1,115 @@
+// One model over several devices of one process: each stage on its device, tensors moved between them.
+//
+//   auto model = device_shim::dispatch_model(net, "auto");
+//   auto logits = model.forward(ids);                                     // on the last stage's device
+//   auto loss = cross_entropy(logits, labels.to(model.output_device()));
+#pragma once
+
+#include <device_shim/StageChain.h>
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace device_shim {
+
+/// Which stage goes where: the word "auto", or names with devices.
+class DeviceMap {
+public:
+  /// "auto" (also "balanced"): consecutive stages on each device, so that the device with the most bytes of
+  /// parameters and buffers has as few as possible. \throws UsageError for another word.
+  DeviceMap(const char *word);        // NOLINT(google-explicit-constructor)
+  DeviceMap(const std::string &word); // NOLINT(google-explicit-constructor)
+  /// Every stage must be named, by its name or by a prefix of it that ends before a dot; "" stands for all.
+  DeviceMap(std::map<std::string, at::Device> entries); // NOLINT(google-explicit-constructor)
+
+  bool automatic() const { return chooses; }
+  const std::map<std::string, at::Device> &entries() const { return listed; }
+
+private:
+  bool chooses = false;
+  std::map<std::string, at::Device> listed;
+};
+
+struct DispatchOptions {
+  /// Devices for "auto", in the order of the stages. Empty: all visible CUDA devices, or the CPU when there
+  /// is none.
+  std::vector<at::Device> devices;
+  /// Bytes that "auto" may put on each of `devices`; empty: no limit.
+  std::vector<int64_t> max_bytes;
+};
+
+/// The part of DispatchedModel that does not depend on the type of the model.
+class DispatchCore {
+public:
+  DispatchCore(std::shared_ptr<torch::nn::Module> module, const DeviceMap &map,
+               const DispatchOptions &options);
+  ~DispatchCore();
+  DispatchCore(DispatchCore &&) noexcept;
+  DispatchCore &operator=(DispatchCore &&) = delete;
+
+  /// Device of each stage, by its name.
+  const std::map<std::string, at::Device> &device_map() const { return places; }
+  at::Device input_device() const { return first; }
+  /// Where the last stage leaves its result, and where the targets of the loss belong.
+  at::Device output_device() const { return last; }
+  at::Tensor run(at::Tensor input) { return chain.run(std::move(input)); }
+
+private:
+  StageChain chain;
+  std::map<std::string, at::Device> places;
+  at::Device first = at::kCPU;
+  at::Device last = at::kCPU;
+  bool counted = false;
+};
+
+template <typename ModuleType> class DispatchedModel : public DispatchCore {
+public:
+  explicit DispatchedModel(ModuleType wrapped, const DeviceMap &map = "auto",
+                           const DispatchOptions &options = {})
+      : DispatchCore(pointerTo(wrapped), map, options), inner(std::move(wrapped)) {}
+
+  /// The arguments may be on any device.
+  template <typename... Arguments> auto forward(Arguments &&...arguments) {
+    using Impl = std::remove_reference_t<decltype(*inner)>;
+    if constexpr (std::is_base_of_v<torch::nn::SequentialImpl, Impl>)
+      return run(std::forward<Arguments>(arguments)...);
+    else
+      return inner->forward(std::forward<Arguments>(arguments)...);
+  }
+  template <typename... Arguments> auto operator()(Arguments &&...arguments) {
+    return forward(std::forward<Arguments>(arguments)...);
+  }
+  ModuleType &module() { return inner; }
+
+private:
+  static std::shared_ptr<torch::nn::Module> pointerTo(const ModuleType &module) {
+    if constexpr (std::is_convertible_v<ModuleType, std::shared_ptr<torch::nn::Module>>)
+      return module;
+    else
+      return module.ptr();
+  }
+
+  ModuleType inner;
+};
+
+/// Moves the stages of `module` to their devices, and inputs to each stage's device when it runs. Optimizers
+/// may be made before or after: parameters keep their identity. A stage that shares a parameter with an
+/// earlier one goes to that one's device.
+/// \throws UsageError when the map names several devices and this process is a rank of a distributed job,
+/// when a stage
+///   has no entry, an entry fits no stage, a device does not exist, the model does not fit into max_bytes, or
+///   it has parameters outside stages.
+template <typename ModuleType>
+DispatchedModel<ModuleType> dispatch_model(ModuleType module, const DeviceMap &map = "auto",
+                                           const DispatchOptions &options = {}) {
+  return DispatchedModel<ModuleType>(std::move(module), map, options);
+}
+
+} // namespace device_shim

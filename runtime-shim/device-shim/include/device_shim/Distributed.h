@@ -1,0 +1,61 @@
+// Joining a distributed job: rank, world size and device of this process, and its communicator.
+#pragma once
+
+#include <device_shim/Communicator.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace device_shim {
+
+/// Which library moves the data between the ranks.
+enum class Backend {
+  automatic, ///< NCCL when the device is a real CUDA GPU and NCCL is compiled in, else Gloo
+  gloo,      ///< works on CPU tensors, on virtual GPUs and, staged through host memory, on CUDA tensors
+  nccl,      ///< real CUDA GPUs only
+};
+
+/// What init_distributed() takes. What is not set comes from the environment, see LaunchEnvironment.
+struct DistributedOptions {
+  std::optional<int> rank;
+  std::optional<int> world_size;
+  std::optional<int> local_rank;
+  std::optional<std::string> master_address;
+  std::optional<int> master_port;
+  Backend backend = Backend::automatic;
+  /// The device of this rank. Unset: cuda:LOCAL_RANK where CUDA devices are visible, else the CPU.
+  std::optional<at::Device> device;
+  /// How long to wait for the store and for the other ranks.
+  std::chrono::milliseconds init_timeout = std::chrono::minutes(5);
+  /// How long one collective operation may take (PyTorch's default for NCCL).
+  std::chrono::milliseconds collective_timeout = std::chrono::minutes(10);
+  /// A rank that gave no sign of life for this long is taken for dead. Zero turns the watching off, which a
+  /// debugger that stops a rank needs.
+  std::chrono::milliseconds heartbeat_timeout = std::chrono::seconds(5);
+  /// After a rank died, the others have this long to reach a collective operation, which then throws
+  /// PeerError; a rank that does not (it hangs in a GPU kernel, say) is ended with exit code 1.
+  std::chrono::milliseconds failure_grace = std::chrono::seconds(3);
+};
+
+/// Joins the job: checks the environment, makes this rank's device the current one, meets the other ranks at
+/// the store of rank 0, and connects to them. With one rank nothing is opened and collectives do nothing.
+///
+/// The job lasts as long as the returned communicator or a copy of it, which training wrappers hold too. Keep
+/// it in main(): a rank that ends without releasing it, or while an exception passes through, counts as
+/// failed, and the others are told.
+///
+/// With several ranks SIGPIPE is ignored from here on, as Python does it, unless the program handles it:
+/// writing to a rank that died is an error then, and does not end the process.
+///
+/// \throws InitError within init_timeout: a variable is missing or garbled, the port is in use, rank 0 cannot
+/// be
+///   reached, ranks are missing (they are listed), a rank was started twice, the ranks disagree about the
+///   world size or the backend, the device does not exist, or this process has joined a job already.
+std::shared_ptr<Communicator> init_distributed(const DistributedOptions &options = {});
+
+/// Whether this process is now one of several ranks.
+bool is_distributed();
+
+} // namespace device_shim

@@ -1,0 +1,72 @@
+// Dynamic loss scaling for training in half precision, which the C++ frontend of LibTorch lacks.
+// The rules are those of torch.cuda.amp.GradScaler: https://pytorch.org/docs/stable/amp.html#gradient-scaling
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace torch::optim {
+class Optimizer;
+}
+
+namespace device_shim {
+
+struct GradScalerOptions {
+  double initial_scale = 65536;
+  double growth_factor = 2;
+  double backoff_factor = 0.5;
+  int64_t growth_interval = 2000; ///< steps without overflow before the scale grows
+  bool enabled = true;            ///< false: the scale is 1 and every step is taken
+};
+
+/// Usage, per step:
+///
+///   scaler.scale(loss).backward();
+///   scaler.unscale_(optimizer);          // or ShardedDataParallel::unscale_and_clip_grads(max_norm,
+///   &scaler) clip_grad_norm_(parameters, 1.0); scaler.step(optimizer);              // skipped when a
+///   gradient is infinite or not a number scaler.update();
+///
+/// With DistributedDataParallel all ranks see the same averaged gradients and decide alike. The scale is a
+/// number of the host, so gradients may be on any devices.
+class GradScaler {
+public:
+  explicit GradScaler(const GradScalerOptions &options = {});
+
+  double scale() const { return options.enabled ? current : 1; }
+  /// `loss` times the scale, on its own device.
+  at::Tensor scale(const at::Tensor &loss) const;
+
+  /// Divides the gradients by the scale, on each one's own device, and notes whether all are finite.
+  /// \throws UsageError when called twice before update().
+  void unscale_(const std::vector<at::Tensor> &parameters);
+  void unscale_(torch::optim::Optimizer &optimizer);
+
+  /// For wrappers that unscale themselves.
+  void note_unscaled(bool finite);
+
+  /// Calls optimizer.step() when all gradients were finite; unscales first when nobody did. Returns whether
+  /// it did.
+  bool step(torch::optim::Optimizer &optimizer);
+  /// Shrinks the scale after a skipped step, grows it after growth_interval good ones.
+  void update();
+
+  bool found_infinite() const { return infinite; }
+
+  struct State {
+    double scale = 0;
+    int64_t good_steps = 0;
+  };
+  State state() const { return {current, goodSteps}; }
+  void load_state(const State &state);
+
+private:
+  GradScalerOptions options;
+  double current;
+  int64_t goodSteps = 0;
+  bool unscaled = false;
+  bool infinite = false;
+};
+
+} // namespace device_shim

@@ -1,0 +1,63 @@
+// What stands behind a communicator: c10d's process group, the store, and the watching of the other ranks.
+#pragma once
+
+#include "Compat.h"
+#include "Liveness.h"
+#include "Operation.h"
+
+#include <device_shim/Communicator.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace device_shim::detail {
+
+/// One job: what all communicators of this process share. Its end is the end of the job for this rank.
+struct Job {
+  int rank = 0;
+  int size = 1;
+  int localRank = 0;
+  at::Device device = at::kCPU;
+  bool nccl = false;
+  std::string masterAddress;
+  std::chrono::milliseconds collectiveTimeout{0};
+  c10::intrusive_ptr<c10d::Store> store; ///< null with one rank
+  std::shared_ptr<Liveness> liveness;    ///< null with one rank, or when not wanted
+  int groups = 0;                        ///< how many communicators were made of it
+
+  ~Job();
+};
+
+class Backing {
+public:
+  /// Connects to the other ranks.
+  explicit Backing(std::shared_ptr<Job> job);
+  ~Backing();
+
+  const Job &job() const { return *common; }
+  std::shared_ptr<Job> sharedJob() const { return common; }
+  /// Null with one rank.
+  compat::Collectives *collectives() const { return group.get(); }
+
+  /// Starts an operation; `tensors` are kept until it is over.
+  Pending start(const char *name, c10::intrusive_ptr<c10d::Work> work, std::vector<at::Tensor> tensors,
+                std::function<void()> finish) const;
+  /// Runs `call`, whose failure is that of a peer.
+  c10::intrusive_ptr<c10d::Work> launch(const char *name,
+                                        const std::function<c10::intrusive_ptr<c10d::Work>()> &call) const;
+
+private:
+  std::shared_ptr<Job> common;
+  c10::intrusive_ptr<compat::Collectives> group;
+};
+
+/// A process group of all ranks of `job`, whose keys at the store begin with `prefix`.
+c10::intrusive_ptr<compat::Collectives> makeCollectives(const Job &job, const std::string &prefix);
+
+/// Whether this build can make process groups of a kind.
+bool hasGloo();
+bool hasNccl();
+
+} // namespace device_shim::detail

@@ -1,0 +1,44 @@
+#include <device_shim/ClipGradNorm.h>
+
+#include <device_shim/Error.h>
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <map>
+
+namespace device_shim {
+
+double clip_grad_norm_(const std::vector<at::Tensor> &parameters, double max_norm, double norm_type,
+                       bool error_if_nonfinite) {
+  at::NoGradGuard noGrad;
+  std::map<std::string, std::vector<at::Tensor>> norms; // by device: one transfer each
+  for (const auto &parameter : parameters)
+    if (parameter.grad().defined())
+      norms[parameter.grad().device().str()].push_back(
+          parameter.grad().detach().norm(norm_type).to(at::kDouble));
+  const bool largest = std::isinf(norm_type);
+  double total = 0;
+  for (const auto &entry : norms) {
+    const double norm = at::stack(entry.second).norm(norm_type).item<double>();
+    // std::max() would drop a NaN.
+    if (largest)
+      total = std::isnan(norm) || norm > total ? norm : total;
+    else
+      total += std::pow(norm, norm_type);
+  }
+  if (!largest)
+    total = std::pow(total, 1 / norm_type);
+  if (error_if_nonfinite && !std::isfinite(total))
+    throw Error(
+        "the norm of the gradients is infinite or not a number, so they cannot be clipped; look for an "
+        "overflow, or pass error_if_nonfinite = false");
+  const double factor = max_norm / (total + 1e-6);
+  if (factor < 1)
+    for (const auto &parameter : parameters)
+      if (parameter.grad().defined())
+        parameter.grad().detach().mul_(factor);
+  return total;
+}
+
+} // namespace device_shim

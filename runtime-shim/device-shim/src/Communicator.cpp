@@ -1,0 +1,211 @@
+#include <device_shim/Communicator.h>
+
+#include "Backing.h"
+#include "FlatCopy.h"
+
+#include <ATen/ATen.h>
+#include <device_shim/Error.h>
+
+namespace device_shim {
+namespace {
+
+using detail::Backing;
+
+c10d::ReduceOp reduceOp(Reduction reduction) {
+  switch (reduction) {
+  case Reduction::maximum:
+    return c10d::ReduceOp::MAX;
+  case Reduction::minimum:
+    return c10d::ReduceOp::MIN;
+  case Reduction::sum:
+    break;
+  }
+  return c10d::ReduceOp::SUM;
+}
+
+// Where and as what a tensor travels: NCCL takes CUDA tensors only, Gloo of 1.13 adds no bfloat16 and no
+// bool.
+at::Tensor forReducing(const Backing &backing, const at::Tensor &tensor) {
+  auto options = tensor.options();
+  if (backing.job().nccl && !tensor.is_cuda())
+    options = options.device(backing.job().device);
+  const auto type = tensor.scalar_type();
+  if (!backing.job().nccl && type == at::kBFloat16)
+    options = options.dtype(at::kFloat);
+  if (type == at::kBool)
+    options = options.dtype(at::kByte);
+  return tensor.detach().to(options).contiguous();
+}
+
+// Data that is only moved travels as bytes, whatever its type.
+at::Tensor asBytes(const at::Tensor &contiguous) { return contiguous.detach().view({-1}).view(at::kByte); }
+
+at::Tensor onWire(const Backing &backing, const at::Tensor &tensor) {
+  auto moved = tensor.detach().contiguous();
+  return backing.job().nccl && !moved.is_cuda() ? moved.to(backing.job().device) : moved;
+}
+
+void requireFlat(const char *name, const at::Tensor &whole, const at::Tensor &part, int size) {
+  if (!whole.is_contiguous() || !part.is_contiguous() || whole.dim() != 1 || part.dim() != 1 ||
+      whole.numel() != part.numel() * size)
+    throw UsageError(std::string(name) + " takes contiguous vectors of " + std::to_string(size) +
+                     " * n and n elements, not of " + std::to_string(whole.numel()) + " and " +
+                     std::to_string(part.numel()));
+}
+
+} // namespace
+
+Communicator::Communicator(std::shared_ptr<Backing> connected) : backing(std::move(connected)) {}
+Communicator::~Communicator() = default;
+
+int Communicator::rank() const { return backing->job().rank; }
+int Communicator::size() const { return backing->job().size; }
+int Communicator::local_rank() const { return backing->job().localRank; }
+at::Device Communicator::device() const { return backing->job().device; }
+
+std::string Communicator::backend() const {
+  if (!backing->collectives())
+    return "none";
+  return backing->job().nccl ? "nccl" : "gloo";
+}
+
+Pending Communicator::all_reduce_async(const at::Tensor &tensor, Reduction reduction) {
+  auto *group = backing->collectives();
+  if (!group || tensor.numel() == 0)
+    return {};
+  at::NoGradGuard noGrad;
+  auto travelling = forReducing(*backing, tensor);
+  std::vector<at::Tensor> list = {travelling};
+  c10d::AllreduceOptions options;
+  options.reduceOp = reduceOp(reduction);
+  auto work = backing->launch("all_reduce", [&] { return group->allreduce(list, options); });
+  std::function<void()> finish;
+  if (!travelling.is_same(tensor) && travelling.data_ptr() != tensor.data_ptr())
+    finish = [travelling, target = tensor.detach()] {
+      at::NoGradGuard guard;
+      target.copy_(travelling);
+    };
+  return backing->start("all_reduce", std::move(work), {travelling, tensor}, std::move(finish));
+}
+
+void Communicator::all_reduce(const at::Tensor &tensor, Reduction reduction) {
+  all_reduce_async(tensor, reduction).wait();
+}
+
+void Communicator::broadcast(const at::Tensor &tensor, int root) {
+  auto *group = backing->collectives();
+  if (!group || tensor.numel() == 0)
+    return;
+  at::NoGradGuard noGrad;
+  auto travelling = onWire(*backing, tensor);
+  std::vector<at::Tensor> list = {asBytes(travelling)};
+  c10d::BroadcastOptions options;
+  options.rootRank = root;
+  auto work = backing->launch("broadcast", [&] { return group->broadcast(list, options); });
+  backing->start("broadcast", std::move(work), list, nullptr).wait();
+  if (travelling.data_ptr() != tensor.data_ptr() && rank() != root)
+    tensor.detach().copy_(travelling);
+}
+
+void Communicator::broadcast(const std::vector<at::Tensor> &tensors, int root) {
+  if (!backing->collectives())
+    return;
+  constexpr int64_t kChunkBytes = int64_t(64) << 20;
+  for (const auto &chunk : detail::chunksOfOneKind(tensors, kChunkBytes)) {
+    auto flat = detail::flattened(chunk);
+    broadcast(flat, root);
+    if (rank() != root)
+      detail::copyBack(flat, chunk);
+  }
+}
+
+Pending Communicator::all_gather_async(const at::Tensor &output, const at::Tensor &input) {
+  at::NoGradGuard noGrad;
+  requireFlat("all_gather", output, input, size());
+  auto *group = backing->collectives();
+  if (!group) {
+    if (output.data_ptr() != input.data_ptr())
+      output.detach().copy_(input);
+    return {};
+  }
+  if (backing->job().nccl) {
+    auto whole = output.detach(), part = input.detach();
+    auto work = backing->launch("all_gather", [&] { return group->_allgather_base(whole, part); });
+    return backing->start("all_gather", std::move(work), {whole, part}, nullptr);
+  }
+  std::vector<std::vector<at::Tensor>> parts = {asBytes(output).chunk(size())};
+  std::vector<at::Tensor> own = {asBytes(input)};
+  auto work = backing->launch("all_gather", [&] { return group->allgather(parts, own); });
+  return backing->start("all_gather", std::move(work), {output, input}, nullptr);
+}
+
+void Communicator::all_gather(const at::Tensor &output, const at::Tensor &input) {
+  all_gather_async(output, input).wait();
+}
+
+Pending Communicator::reduce_scatter_async(const at::Tensor &output, const at::Tensor &input) {
+  at::NoGradGuard noGrad;
+  requireFlat("reduce_scatter", input, output, size());
+  auto *group = backing->collectives();
+  if (!group) {
+    output.detach().copy_(input);
+    return {};
+  }
+  if (backing->job().nccl) {
+    auto sum = output.scalar_type() == input.scalar_type() ? output.detach()
+                                                           : at::empty_like(output, input.options());
+    auto whole = input.detach();
+    auto work = backing->launch("reduce_scatter", [&] { return group->_reduce_scatter_base(sum, whole); });
+    std::function<void()> finish;
+    if (sum.data_ptr() != output.data_ptr())
+      finish = [sum, target = output.detach()] {
+        at::NoGradGuard guard;
+        target.copy_(sum);
+      };
+    return backing->start("reduce_scatter", std::move(work), {sum, whole, output}, std::move(finish));
+  }
+  auto received = at::empty_like(input, at::MemoryFormat::Contiguous);
+  auto to = asBytes(received), from = asBytes(input);
+  std::vector<int64_t> none;
+  auto work = backing->launch("reduce_scatter", [&] { return group->alltoall_base(to, from, none, none); });
+  auto addParts = [received, target = output.detach(), ranks = size()] {
+    at::NoGradGuard guard;
+    auto parts = received.view({ranks, -1});
+    const bool half = received.scalar_type() == at::kHalf || received.scalar_type() == at::kBFloat16;
+    target.copy_(half ? parts.sum(0, /*keepdim=*/false, at::kFloat) : parts.sum(0));
+  };
+  return backing->start("reduce_scatter", std::move(work), {received, input, output}, std::move(addParts));
+}
+
+void Communicator::reduce_scatter(const at::Tensor &output, const at::Tensor &input) {
+  reduce_scatter_async(output, input).wait();
+}
+
+void Communicator::barrier() { reduce_number(1, Reduction::sum); }
+
+double Communicator::reduce_number(double value, Reduction reduction) {
+  if (!backing->collectives())
+    return value;
+  const auto place = backing->job().nccl ? backing->job().device : at::Device(at::kCPU);
+  auto tensor = at::full({1}, value, at::TensorOptions().dtype(at::kDouble).device(place));
+  all_reduce(tensor, reduction);
+  return tensor.item<double>();
+}
+
+std::string Communicator::broadcast_text(const std::string &text, int root) {
+  if (!backing->collectives())
+    return text;
+  auto length = at::full({1}, static_cast<int64_t>(text.size()), at::kLong);
+  broadcast(length, root);
+  auto bytes = at::empty({length.item<int64_t>()}, at::kByte);
+  if (rank() == root)
+    std::copy(text.begin(), text.end(), bytes.data_ptr<uint8_t>());
+  broadcast(bytes, root);
+  return std::string(reinterpret_cast<const char *>(bytes.data_ptr<uint8_t>()), bytes.numel());
+}
+
+std::shared_ptr<Communicator> Communicator::duplicate() {
+  return std::make_shared<Communicator>(std::make_shared<Backing>(backing->sharedJob()));
+}
+
+} // namespace device_shim

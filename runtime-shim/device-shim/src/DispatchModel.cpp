@@ -1,0 +1,191 @@
+#include <device_shim/DispatchModel.h>
+
+#include "BalancedSplit.h"
+#include "ModelsOverDevices.h"
+
+#include <device_shim/Distributed.h>
+#include <device_shim/Error.h>
+
+#include <ATen/ATen.h>
+#include <torch/cuda.h>
+
+#include <limits>
+#include <set>
+
+namespace device_shim {
+namespace {
+
+class MovingHooks final : public StageHooks {
+public:
+  explicit MovingHooks(at::Device ofStage) : device(ofStage) {}
+  void before_forward(const std::vector<at::Tensor *> &inputs) override {
+    for (auto *input : inputs)
+      if (input->defined() && input->device() != device)
+        *input = input->to(device);
+  }
+  void after_forward(const std::vector<at::Tensor *> &) override {}
+
+private:
+  at::Device device;
+};
+
+std::vector<at::Device> visibleDevices() {
+  std::vector<at::Device> devices;
+  for (size_t i = 0; i < torch::cuda::device_count(); ++i)
+    devices.emplace_back(at::kCUDA, static_cast<c10::DeviceIndex>(i));
+  if (devices.empty())
+    devices.emplace_back(at::kCPU);
+  return devices;
+}
+
+void requireVisible(at::Device device, const std::string &name) {
+  const auto count = torch::cuda::device_count();
+  if (!device.is_cuda())
+    return;
+  if (!device.has_index())
+    throw UsageError("the device_map puts '" + name + "' on cuda without a number; name one, such as cuda:0");
+  if (static_cast<size_t>(device.index()) >= count)
+    throw UsageError("the device_map puts '" + name + "' on " + device.str() + ", but this process sees " +
+                     std::to_string(count) + " GPUs");
+}
+
+bool covers(const std::string &entry, const std::string &stage) {
+  return entry.empty() || entry == stage ||
+         (stage.size() > entry.size() && stage.compare(0, entry.size(), entry) == 0 &&
+          stage[entry.size()] == '.');
+}
+
+// The entry with the longest name wins.
+std::vector<at::Device> listedPlaces(const StageChain &chain, const DeviceMap &map) {
+  std::vector<at::Device> places;
+  std::set<std::string> used;
+  for (const auto &link : chain.links()) {
+    const std::pair<const std::string, at::Device> *best = nullptr;
+    for (const auto &entry : map.entries())
+      if (covers(entry.first, link.name) && (!best || entry.first.size() > best->first.size()))
+        best = &entry;
+    if (!best)
+      throw UsageError("the device_map has no entry for stage '" + link.name +
+                       "'; add one, or one named \"\" for all "
+                       "others");
+    requireVisible(best->second, link.name);
+    used.insert(best->first);
+    places.push_back(best->second);
+  }
+  for (const auto &entry : map.entries())
+    if (!entry.first.empty() && !used.count(entry.first))
+      throw UsageError("the device_map has an entry '" + entry.first +
+                       "', but the model has no such stage; the first "
+                       "is named '" +
+                       chain.links().front().name + "'");
+  return places;
+}
+
+// For each stage, the first one with which it shares a parameter; itself otherwise.
+std::vector<size_t> sharedWith(const StageChain &chain) {
+  std::map<const void *, size_t> owners;
+  std::vector<size_t> result;
+  for (size_t i = 0; i < chain.links().size(); ++i) {
+    size_t owner = i;
+    for (const auto &parameter : chain.links()[i].module->parameters())
+      owner = std::min(owner, owners.emplace(parameter.unsafeGetTensorImpl(), i).first->second);
+    result.push_back(owner);
+  }
+  return result;
+}
+
+int64_t bytesOf(const torch::nn::Module &module) {
+  int64_t bytes = 0;
+  for (const auto &parameter : module.parameters())
+    bytes += parameter.numel() * static_cast<int64_t>(parameter.element_size());
+  for (const auto &buffer : module.buffers())
+    bytes += buffer.numel() * static_cast<int64_t>(buffer.element_size());
+  return bytes;
+}
+
+std::vector<at::Device> balancedPlaces(const StageChain &chain, const DispatchOptions &options) {
+  const auto devices = options.devices.empty() ? visibleDevices() : options.devices;
+  auto limits = options.max_bytes;
+  if (limits.empty())
+    limits.assign(devices.size(), std::numeric_limits<int64_t>::max());
+  if (limits.size() != devices.size())
+    throw UsageError("DispatchOptions::max_bytes has " + std::to_string(limits.size()) + " numbers for " +
+                     std::to_string(devices.size()) + " devices");
+  const auto shared = sharedWith(chain);
+  std::vector<int64_t> weights;
+  int64_t total = 0;
+  for (size_t i = 0; i < shared.size(); ++i) {
+    weights.push_back(shared[i] == i ? bytesOf(*chain.links()[i].module) : 0);
+    total += weights.back();
+  }
+  const auto parts = detail::balancedSplit(weights, limits);
+  if (parts.empty())
+    throw UsageError("the model, " + std::to_string(total) +
+                     " bytes, does not fit into "
+                     "DispatchOptions::max_bytes with consecutive stages; allow more, or add devices");
+  std::vector<at::Device> places;
+  for (size_t i = 0; i < parts.size(); ++i)
+    places.push_back(devices[parts[shared[i]]]);
+  return places;
+}
+
+void requireSharedTogether(const StageChain &chain, const std::vector<at::Device> &places) {
+  const auto shared = sharedWith(chain);
+  for (size_t i = 0; i < shared.size(); ++i)
+    if (places[i] != places[shared[i]])
+      throw UsageError("stages '" + chain.links()[shared[i]].name + "' and '" + chain.links()[i].name +
+                       "' share a parameter, but the device_map puts them on " + places[shared[i]].str() +
+                       " and " + places[i].str() + "; give both the same device");
+}
+
+} // namespace
+
+DeviceMap::DeviceMap(const char *word) : DeviceMap(std::string(word)) {}
+DeviceMap::DeviceMap(const std::string &word) : chooses(true) {
+  if (word != "auto" && word != "balanced")
+    throw UsageError("device_map '" + word +
+                     "' is not known; say \"auto\", or list stages and their devices");
+}
+DeviceMap::DeviceMap(std::map<std::string, at::Device> entries) : listed(std::move(entries)) {}
+
+DispatchCore::DispatchCore(std::shared_ptr<torch::nn::Module> module, const DeviceMap &map,
+                           const DispatchOptions &options)
+    : chain(std::move(module)) {
+  chain.require_complete("dispatch_model", /*buffers=*/true);
+  const auto devices = map.automatic() ? balancedPlaces(chain, options) : listedPlaces(chain, map);
+  requireSharedTogether(chain, devices);
+  std::set<std::string> distinct;
+  std::string names;
+  for (const auto &device : devices)
+    if (distinct.insert(device.str()).second)
+      names += (names.empty() ? "" : ", ") + device.str();
+  if (distinct.size() > 1 && is_distributed())
+    throw UsageError(
+        "a device_map that spreads the model over several devices (" + names +
+        "), such as "
+        "device_map=\"auto\", cannot be combined with distributed training: every rank would put layers "
+        "on the GPUs of the others. Drop the device_map and move the whole model to this rank's device, "
+        "or start a single process");
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const auto &link = chain.links()[i];
+    link.module->to(devices[i]);
+    places.emplace(link.name, devices[i]);
+    chain.install(i, std::make_shared<MovingHooks>(devices[i]));
+  }
+  first = devices.front();
+  last = devices.back();
+  counted = distinct.size() > 1;
+  if (counted)
+    ++detail::modelsOverSeveralDevices();
+}
+
+DispatchCore::~DispatchCore() {
+  if (counted)
+    --detail::modelsOverSeveralDevices();
+}
+
+DispatchCore::DispatchCore(DispatchCore &&other) noexcept
+    : chain(std::move(other.chain)), places(std::move(other.places)), first(other.first), last(other.last),
+      counted(std::exchange(other.counted, false)) {}
+
+} // namespace device_shim

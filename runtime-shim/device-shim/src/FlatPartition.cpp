@@ -1,0 +1,226 @@
+#include "FlatPartition.h"
+
+#include "FlatCopy.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/DeviceGuard.h>
+
+namespace device_shim::detail {
+namespace {
+
+bool isHalf(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16; }
+
+int64_t bytesOf(const at::Tensor &tensor) {
+  return tensor.numel() * static_cast<int64_t>(tensor.element_size());
+}
+
+c10::StorageImpl &storageOf(const at::Tensor &tensor) { return *tensor.storage().unsafeGetStorageImpl(); }
+
+} // namespace
+
+FlatPartition::FlatPartition(std::vector<Member> members, const Placement &wanted, Communicator &ranks,
+                             MemoryCount &count)
+    : parts(std::move(members)), placement(wanted), memory(count), rank(ranks.rank()),
+      rankCount(ranks.size()) {
+  at::NoGradGuard noGrad;
+  int64_t total = 0;
+  std::vector<at::Tensor> values;
+  for (auto &part : parts) {
+    part.offset = total;
+    total += part.elements;
+    values.push_back(part.parameter);
+  }
+  needsGradient = parts.front().parameter.requires_grad();
+  ownSize = (total + rankCount - 1) / rankCount;
+  const auto original = parts.front().parameter.scalar_type();
+  const auto masterType = isHalf(original) ? at::kFloat : original;
+  // Made where the parameters are now, which may be a host whose device could not hold the model.
+  auto all =
+      at::zeros({paddedSize()}, parts.front().parameter.options().requires_grad(false).dtype(masterType));
+  all.narrow(0, 0, total).copy_(flattened(values));
+  const auto own = all.narrow(0, rank * ownSize, ownSize);
+
+  const auto computeOptions = at::TensorOptions().device(placement.compute).dtype(placement.type);
+  whole = at::empty({paddedSize()}, computeOptions);
+  for (auto &part : parts)
+    part.view = whole.narrow(0, part.offset, part.elements).view(part.sizes);
+  hasWhole = true;
+  memory.add(wholeBytes());
+  if (placement.keepWhole) {
+    whole.copy_(all);
+    resting = whole.narrow(0, rank * ownSize, ownSize);
+  } else {
+    resting = own.to(computeOptions.device(placement.resting)).clone();
+    if (placement.resting.is_cpu())
+      resting = onHost(resting);
+    memory.add(bytesOf(resting));
+  }
+  if (needsGradient) {
+    const bool shared = placement.type == masterType && placement.optimizer == resting.device();
+    ownMaster = shared ? resting.detach() : own.to(placement.optimizer, masterType).clone();
+    if (!shared && placement.optimizer.is_cpu())
+      ownMaster = onHost(ownMaster);
+    if (!shared)
+      memory.add(bytesOf(ownMaster));
+    ownMaster.set_requires_grad(true);
+    seenVersion = ownMaster._version();
+  }
+  pointMembers(/*atWhole=*/true);
+  release();
+}
+
+at::Tensor FlatPartition::onHost(const at::Tensor &tensor) const {
+  return placement.pinned ? tensor.cpu().pin_memory() : tensor.cpu();
+}
+
+int64_t FlatPartition::wholeBytes() const {
+  return paddedSize() * static_cast<int64_t>(whole.element_size());
+}
+
+// The tensors that autograd saved are views of the same storage, so its memory is exchanged under them.
+void FlatPartition::allocateWhole() {
+  c10::DeviceGuard guard(placement.compute);
+  auto &storage = storageOf(whole);
+  const auto bytes = static_cast<size_t>(wholeBytes());
+  storage.set_data_ptr_noswap(storage.allocator()->allocate(bytes));
+  storage.set_nbytes(bytes);
+  memory.add(wholeBytes());
+}
+
+void FlatPartition::release() {
+  if (placement.keepWhole || !hasWhole)
+    return;
+  if (gathering.valid())
+    finishGather();
+  pointMembers(/*atWhole=*/false);
+  auto &storage = storageOf(whole);
+  storage.set_data_ptr_noswap(at::DataPtr(nullptr, placement.compute));
+  storage.set_nbytes(0);
+  memory.add(-wholeBytes());
+  hasWhole = false;
+}
+
+// Parameters without memory are empty, so that using one outside its stage is an error about shapes and no
+// crash.
+void FlatPartition::pointMembers(bool atWhole) {
+  at::NoGradGuard noGrad;
+  at::Tensor nothing;
+  if (!atWhole)
+    nothing = at::empty({0}, whole.options());
+  for (auto &part : parts)
+    part.parameter.set_data(atWhole ? part.view : nothing);
+}
+
+void FlatPartition::startGather(Communicator &ranks) {
+  if (hasWhole)
+    return;
+  at::NoGradGuard noGrad;
+  allocateWhole();
+  hasWhole = true;
+  gatherInput = resting.device() == placement.compute
+                    ? resting
+                    : resting.to(placement.compute, resting.scalar_type(), /*non_blocking=*/placement.pinned);
+  gathering = ranks.all_gather_async(whole, gatherInput);
+  if (!gathering.valid())
+    finishGather();
+}
+
+void FlatPartition::finishGather() {
+  if (!gatherInput.defined())
+    return;
+  gathering.wait();
+  gathering = {};
+  gatherInput = at::Tensor();
+  pointMembers(/*atWhole=*/true);
+}
+
+void FlatPartition::takeGradient(size_t index) {
+  at::NoGradGuard noGrad;
+  auto &part = parts[index];
+  auto &from = part.parameter.mutable_grad();
+  if (!from.defined())
+    return;
+  if (!gradient.defined()) {
+    gradient = at::zeros({paddedSize()}, whole.options());
+    memory.add(bytesOf(gradient));
+  }
+  gradient.narrow(0, part.offset, part.elements).view(part.sizes).copy_(from.detach());
+  from = at::Tensor();
+}
+
+void FlatPartition::startReduce(Communicator &ranks) {
+  if (!needsGradient)
+    return;
+  at::NoGradGuard noGrad;
+  if (!gradient.defined()) {
+    gradient = at::zeros({paddedSize()}, whole.options());
+    memory.add(bytesOf(gradient));
+  }
+  gradient.div_(rankCount);
+  ownGradient = at::empty({ownSize}, gradient.options().dtype(ownMaster.scalar_type()));
+  memory.add(bytesOf(ownGradient));
+  reducing = ranks.reduce_scatter_async(ownGradient, gradient);
+}
+
+void FlatPartition::finishReduce() {
+  if (!ownGradient.defined())
+    return;
+  at::NoGradGuard noGrad;
+  reducing.wait();
+  reducing = {};
+  memory.add(-bytesOf(gradient));
+  gradient = at::Tensor();
+  auto part = ownGradient;
+  ownGradient = at::Tensor();
+  memory.add(-bytesOf(part));
+  auto &total = ownMaster.mutable_grad();
+  if (total.defined()) {
+    total.add_(part.to(placement.optimizer));
+    return;
+  }
+  if (part.device() != placement.optimizer) {
+    // The copy waits for the device, so that the optimizer may read it.
+    auto host =
+        at::empty({ownSize}, part.options().device(placement.optimizer).pinned_memory(placement.pinned));
+    part = host.copy_(part);
+  }
+  total = part;
+  memory.add(bytesOf(total));
+}
+
+void FlatPartition::synchronize(Communicator &ranks, bool afterBackward) {
+  if (!needsGradient || (!afterBackward && seenVersion == ownMaster._version()))
+    return;
+  at::NoGradGuard noGrad;
+  release();
+  if (ownMaster.data_ptr() != resting.data_ptr())
+    resting.copy_(ownMaster.detach());
+  if (placement.keepWhole)
+    ranks.all_gather(whole, resting);
+  seenVersion = ownMaster._version();
+}
+
+at::Tensor FlatPartition::assemble(const at::Tensor &part, Communicator &ranks) const {
+  at::NoGradGuard noGrad;
+  auto own = part.detach().to(placement.compute).contiguous();
+  auto result = at::empty({paddedSize()}, own.options());
+  ranks.all_gather(result, own);
+  return result;
+}
+
+at::Tensor FlatPartition::ownPart(const at::Tensor &all) const {
+  return all.narrow(0, rank * ownSize, ownSize);
+}
+
+at::Tensor FlatPartition::ownValues() const { return needsGradient ? ownMaster.detach() : resting.detach(); }
+
+void FlatPartition::setOwnValues(const at::Tensor &values) {
+  at::NoGradGuard noGrad;
+  if (needsGradient)
+    ownMaster.copy_(values);
+  else
+    resting.copy_(values);
+  markChanged();
+}
+
+} // namespace device_shim::detail

@@ -1,0 +1,111 @@
+// A few parameters of one type as one vector, of which every rank owns an equal part.
+#pragma once
+
+#include <device_shim/Communicator.h>
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace device_shim::detail {
+
+/// Bytes held by the partitions of a model.
+struct MemoryCount {
+  int64_t now = 0;
+  int64_t peak = 0;
+  void add(int64_t bytes) {
+    now += bytes;
+    peak = now > peak ? now : peak;
+  }
+};
+
+class FlatPartition {
+public:
+  struct Member {
+    std::string name;
+    at::Tensor parameter;
+    std::vector<int64_t> sizes;
+    int64_t elements = 0;
+    int64_t offset = 0;
+    at::Tensor view; ///< of the whole vector; must not be read while that has no memory
+  };
+
+  struct Placement {
+    at::Device compute = at::kCPU; ///< where the whole vector is
+    at::ScalarType type = at::kFloat;
+    at::Device optimizer = at::kCPU; ///< where this rank's master part, its gradient and state are
+    at::Device resting = at::kCPU;   ///< where this rank's part of the parameters is between uses
+    bool pinned = false;
+    bool keepWhole = false; ///< stage 2
+    int group = 0;
+  };
+
+  /// Takes the parameters over: they become views of the whole vector.
+  FlatPartition(std::vector<Member> members, const Placement &placement, Communicator &ranks,
+                MemoryCount &memory);
+
+  const std::vector<Member> &members() const { return parts; }
+  int group() const { return placement.group; }
+  bool trainable() const { return needsGradient; }
+  /// This rank's part of the float parameters, a leaf; undefined when they are frozen.
+  const at::Tensor &master() const { return ownMaster; }
+  int64_t partSize() const { return ownSize; }
+
+  /// The whole vector, in two steps. \param ranks a communicator used for gathering only.
+  void startGather(Communicator &ranks);
+  void finishGather();
+  /// Frees the whole vector, unless it is kept.
+  void release();
+  bool gathered() const { return hasWhole; }
+
+  /// Takes the gradient of a member over.
+  void takeGradient(size_t member);
+  /// Sums up what takeGradient() took, over the ranks; what it did not counts as zero.
+  void startReduce(Communicator &ranks);
+  /// Adds this rank's part of the average to master().grad().
+  void finishReduce();
+
+  /// Lets the parameters follow the master part, where that may have changed. Collective when they are kept
+  /// whole. An optimizer may have changed it after any backward pass: some work on data(), which no version
+  /// counter shows.
+  void synchronize(Communicator &ranks, bool afterBackward);
+  /// The same after master() was overwritten.
+  void markChanged() { seenVersion = -1; }
+
+  /// All ranks' parts of a vector like master(), in one vector on the compute device. Collective.
+  at::Tensor assemble(const at::Tensor &part, Communicator &ranks) const;
+  /// This rank's part of a vector with all members.
+  at::Tensor ownPart(const at::Tensor &whole) const;
+  int64_t paddedSize() const { return ownSize * rankCount; }
+  /// The parameters of this rank, float, also frozen ones.
+  at::Tensor ownValues() const;
+  void setOwnValues(const at::Tensor &values);
+
+private:
+  void allocateWhole();
+  void pointMembers(bool atWhole);
+  at::Tensor onHost(const at::Tensor &tensor) const;
+  int64_t wholeBytes() const;
+
+  std::vector<Member> parts;
+  Placement placement;
+  MemoryCount &memory;
+  int rank;
+  int rankCount;
+  int64_t ownSize = 0;
+  bool needsGradient = false;
+  at::Tensor whole; ///< [paddedSize()], of the compute type
+  bool hasWhole = false;
+  at::Tensor resting;   ///< this rank's part, of the compute type; undefined when kept whole
+  at::Tensor ownMaster; ///< may share memory with `resting` or `whole`
+  int64_t seenVersion = 0;
+  at::Tensor gradient;    ///< [paddedSize()], during backward
+  at::Tensor ownGradient; ///< [partSize()], of the master type, while it is reduced
+  at::Tensor gatherInput;
+  Pending gathering;
+  Pending reducing;
+};
+
+} // namespace device_shim::detail

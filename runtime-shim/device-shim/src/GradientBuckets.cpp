@@ -1,0 +1,278 @@
+#include "GradientBuckets.h"
+
+#include "ModelAgreement.h"
+
+#include <device_shim/Error.h>
+
+#include <ATen/ATen.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/utils/lambda_post_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <map>
+
+namespace device_shim::detail {
+namespace {
+
+bool sameMemory(const at::Tensor &a, const at::Tensor &b) {
+  return a.data_ptr() == b.data_ptr() && a.sizes() == b.sizes() && a.strides() == b.strides();
+}
+
+// Autograd keeps gradients in the layout of their parameters where that is dense. The result shares memory,
+// but is no view to autograd: Optimizer::zero_grad() of LibTorch 1.13 detaches gradients in place, which
+// views refuse.
+at::Tensor viewLike(const at::Tensor &flat, int64_t offset, const at::Tensor &parameter) {
+  at::AutoDispatchBelowADInplaceOrView withoutTracking;
+  if (parameter.is_non_overlapping_and_dense())
+    return flat.as_strided(parameter.sizes(), parameter.strides(), offset);
+  return flat.narrow(0, offset, parameter.numel()).view(parameter.sizes());
+}
+
+} // namespace
+
+GradientBuckets::GradientBuckets(torch::nn::Module &ofModule, std::shared_ptr<Communicator> all,
+                                 const DataParallelOptions &wanted)
+    : module(ofModule), ranks(std::move(all)), options(wanted) {
+  requireOnDevice(module, *ranks, "DistributedDataParallel");
+  requireSameModel(module, *ranks);
+  broadcastModel(module, *ranks);
+  assign();
+  addHooks();
+}
+
+GradientBuckets::~GradientBuckets() {
+  for (auto &slot : slots)
+    slot.accumulator->del_post_hook(slot.hook);
+}
+
+// Backward makes gradients roughly from the last parameter to the first. A bucket has one device and one
+// type.
+void GradientBuckets::assign() {
+  using Kind = std::pair<std::string, at::ScalarType>;
+  std::map<Kind, std::pair<size_t, int64_t>> open; // bucket and the bytes in it
+  auto named = module.named_parameters().items();
+  for (auto entry = named.rbegin(); entry != named.rend(); ++entry) {
+    const auto &parameter = entry->value();
+    if (!parameter.requires_grad())
+      continue;
+    if (parameter.layout() != at::kStrided)
+      throw UsageError("parameter " + entry->key() +
+                       " is sparse; DistributedDataParallel averages dense "
+                       "parameters only");
+    const Kind kind{parameter.device().str(), parameter.scalar_type()};
+    const int64_t bytes = parameter.numel() * static_cast<int64_t>(parameter.element_size());
+    auto found = open.find(kind);
+    const auto limit =
+        found != open.end() && found->second.first == 0 ? options.first_bucket_bytes : options.bucket_bytes;
+    if (found == open.end() || found->second.second + bytes > limit) {
+      buckets.emplace_back();
+      found = open.insert_or_assign(kind, std::make_pair(buckets.size() - 1, int64_t(0))).first;
+    }
+    found->second.second += bytes;
+    Slot slot;
+    slot.name = entry->key();
+    slot.parameter = parameter;
+    slot.bucket = found->second.first;
+    buckets[slot.bucket].slots.push_back(slots.size());
+    slots.push_back(std::move(slot));
+  }
+  if (slots.empty())
+    throw UsageError(
+        "the model has no parameter that requires a gradient; DistributedDataParallel has nothing to do");
+  for (auto &bucket : buckets)
+    allocate(bucket);
+}
+
+void GradientBuckets::allocate(Bucket &bucket) {
+  at::NoGradGuard noGrad;
+  int64_t total = 0;
+  for (const auto index : bucket.slots)
+    total += slots[index].parameter.numel();
+  const int64_t flags = options.find_unused_parameters ? static_cast<int64_t>(bucket.slots.size()) : 0;
+  bucket.flat =
+      at::zeros({total + flags}, slots[bucket.slots.front()].parameter.options().requires_grad(false));
+  bucket.missing = bucket.slots.size();
+  int64_t offset = 0;
+  for (const auto index : bucket.slots) {
+    slots[index].view = viewLike(bucket.flat, offset, slots[index].parameter);
+    offset += slots[index].parameter.numel();
+  }
+}
+
+void GradientBuckets::addHooks() {
+  for (size_t i = 0; i < slots.size(); ++i) {
+    auto &slot = slots[i];
+    // The accumulator lives as long as someone holds it, and the hook with it.
+    slot.accumulator = torch::autograd::impl::grad_accumulator(slot.parameter);
+    slot.hook = slot.accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
+        [this, i](const torch::autograd::variable_list &outputs, const torch::autograd::variable_list &) {
+          gradientReady(i);
+          return outputs;
+        }));
+  }
+}
+
+void GradientBuckets::beforeForward() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (passActive) // an exception ended the last backward pass, and with it the call of finish()
+      reset();
+  }
+  if (!averaging || !options.broadcast_buffers || !at::GradMode::is_enabled())
+    return;
+  std::vector<at::Tensor> buffers;
+  for (const auto &buffer : module.buffers())
+    buffers.push_back(buffer.detach());
+  if (!buffers.empty())
+    ranks->broadcast(buffers);
+}
+
+void GradientBuckets::gradientReady(size_t index) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto &slot = slots[index];
+  if (!averaging) {
+    slot.accumulated = true;
+    return;
+  }
+  if (!passActive) {
+    passActive = true;
+    torch::autograd::Engine::get_default_engine().queue_callback([this] { finish(); });
+  }
+  if (slot.ready)
+    throw UsageError("parameter " + slot.name +
+                     " got its gradient twice in one backward pass, as with nested "
+                     "backward passes; call backward() once, inside no_sync() for all but the last");
+  slot.ready = true;
+  place(slot);
+  --buckets[slot.bucket].missing;
+  launchReady();
+}
+
+// Makes the gradient the bucket's part.
+void GradientBuckets::place(Slot &slot) {
+  at::NoGradGuard noGrad;
+  auto &gradient = slot.parameter.mutable_grad();
+  if (!gradient.defined())
+    slot.view.zero_();
+  else if (!sameMemory(gradient, slot.view))
+    slot.view.copy_(gradient.detach());
+  else
+    return;
+  // A parameter that nobody used keeps its undefined gradient, see settleUnused().
+  if (!slot.unused)
+    gradient = slot.view;
+}
+
+// Buckets are sent in their order on every rank, whatever the order of the gradients.
+void GradientBuckets::launchReady() {
+  while (nextBucket < buckets.size() && buckets[nextBucket].missing == 0)
+    launch(buckets[nextBucket++]);
+}
+
+void GradientBuckets::launch(Bucket &bucket) {
+  at::NoGradGuard noGrad;
+  if (options.find_unused_parameters) {
+    const auto flags = static_cast<int64_t>(bucket.slots.size());
+    auto host = at::ones({flags}, at::kFloat);
+    for (size_t i = 0; i < bucket.slots.size(); ++i)
+      if (slots[bucket.slots[i]].unused)
+        host[static_cast<int64_t>(i)] = 0;
+    bucket.flat.narrow(0, bucket.flat.numel() - flags, flags).copy_(host);
+  }
+  bucket.flat.div_(ranks->size());
+  bucket.sum = ranks->all_reduce_async(bucket.flat);
+}
+
+// Runs at the end of the backward pass, on the thread that called backward().
+void GradientBuckets::finish() {
+  std::lock_guard<std::mutex> lock(mutex);
+  try {
+    fillMissing();
+    for (auto &bucket : buckets) {
+      bucket.sum.wait();
+      if (options.find_unused_parameters)
+        settleUnused(bucket);
+    }
+  } catch (...) {
+    reset();
+    throw;
+  }
+  for (auto &slot : slots)
+    slot.accumulated = false;
+  reset();
+}
+
+void GradientBuckets::fillMissing() {
+  std::string names;
+  size_t unused = 0;
+  for (auto &slot : slots) {
+    if (slot.ready)
+      continue;
+    slot.unused = !slot.accumulated && !slot.parameter.grad().defined();
+    if (!slot.accumulated && !options.find_unused_parameters && ++unused <= 8)
+      names += (names.empty() ? "" : ", ") + slot.name;
+  }
+  if (unused > 0)
+    throw UsageError("rank " + std::to_string(ranks->rank()) + ": " + std::to_string(unused) +
+                     " parameters got no gradient in this backward pass (" + names +
+                     (unused > 8 ? ", ..." : "") +
+                     "); use all outputs of the model in the loss, freeze these parameters, or set "
+                     "DataParallelOptions::find_unused_parameters");
+  for (auto &slot : slots) {
+    if (slot.ready)
+      continue;
+    place(slot);
+    --buckets[slot.bucket].missing;
+  }
+  launchReady();
+}
+
+// What no rank used keeps its undefined gradient, so that optimizers skip it; what another rank used has one
+// here.
+void GradientBuckets::settleUnused(Bucket &bucket) {
+  bool any = false;
+  for (const auto index : bucket.slots)
+    any = any || slots[index].unused;
+  if (!any)
+    return;
+  const auto flags = static_cast<int64_t>(bucket.slots.size());
+  const auto used = bucket.flat.narrow(0, bucket.flat.numel() - flags, flags).to(at::kCPU, at::kFloat);
+  for (size_t i = 0; i < bucket.slots.size(); ++i) {
+    auto &slot = slots[bucket.slots[i]];
+    if (slot.unused && used[static_cast<int64_t>(i)].item<float>() > 0)
+      slot.parameter.mutable_grad() = slot.view;
+  }
+}
+
+void GradientBuckets::reset() {
+  for (auto &slot : slots)
+    slot.ready = slot.unused = false;
+  for (auto &bucket : buckets) {
+    bucket.missing = bucket.slots.size();
+    bucket.sum = {};
+  }
+  nextBucket = 0;
+  passActive = false;
+}
+
+} // namespace device_shim::detail
+
+namespace device_shim {
+
+DataParallelCore::DataParallelCore(torch::nn::Module &module, std::shared_ptr<Communicator> ranks,
+                                   const DataParallelOptions &options)
+    : buckets(std::make_unique<detail::GradientBuckets>(module, std::move(ranks), options)) {}
+DataParallelCore::~DataParallelCore() = default;
+DataParallelCore::DataParallelCore(DataParallelCore &&) noexcept = default;
+
+void DataParallelCore::before_forward() { buckets->beforeForward(); }
+size_t DataParallelCore::bucket_count() const { return buckets->count(); }
+
+DataParallelCore::NoSync::NoSync(detail::GradientBuckets &ofBuckets)
+    : buckets(ofBuckets), before(buckets.averages()) {
+  buckets.setAverages(false);
+}
+DataParallelCore::NoSync::~NoSync() { buckets.setAverages(before); }
+
+} // namespace device_shim

@@ -1,0 +1,72 @@
+#include <device_shim/LaunchEnvironment.h>
+
+#include <device_shim/Error.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+
+namespace device_shim {
+namespace {
+
+const char *const kLaunchers = "start the program with 'torchrun', or 'device-run -n RANKS -- PROGRAM'";
+
+std::optional<std::string> variable(const char *name) {
+  const char *text = std::getenv(name);
+  if (!text || !*text)
+    return std::nullopt;
+  return std::string(text);
+}
+
+std::optional<int> number(const char *name, int least, int most) {
+  const auto text = variable(name);
+  if (!text)
+    return std::nullopt;
+  char *end = nullptr;
+  errno = 0;
+  const long value = std::strtol(text->c_str(), &end, 10);
+  if (errno != 0 || end == text->c_str() || *end != '\0')
+    throw InitError(std::string(name) + "='" + *text + "' is not a whole number; " + kLaunchers);
+  if (value < least || value > most)
+    throw InitError(std::string(name) + "=" + *text + " is not between " + std::to_string(least) + " and " +
+                    std::to_string(most) + "; " + kLaunchers);
+  return static_cast<int>(value);
+}
+
+int required(const char *name, const char *because, int least, int most) {
+  if (const auto value = number(name, least, most))
+    return *value;
+  throw InitError(std::string(because) + " is set, but " + name + " is not; " + kLaunchers +
+                  ", which set both, or unset " + because + " to run a single process");
+}
+
+constexpr int kMostRanks = 1 << 20;
+
+} // namespace
+
+LaunchEnvironment LaunchEnvironment::from_environment() {
+  LaunchEnvironment found;
+  const bool hasRank = variable("RANK").has_value(), hasSize = variable("WORLD_SIZE").has_value();
+  if (hasRank || hasSize) {
+    found.world_size = required("WORLD_SIZE", "RANK", 1, kMostRanks);
+    found.rank = required("RANK", "WORLD_SIZE", 0, found.world_size - 1);
+  }
+  found.local_world_size = number("LOCAL_WORLD_SIZE", 1, found.world_size).value_or(found.world_size);
+  const auto local = number("LOCAL_RANK", 0, found.local_world_size - 1);
+  if (!local && found.local_world_size != found.world_size)
+    throw InitError("LOCAL_WORLD_SIZE is set, but LOCAL_RANK is not; " + std::string(kLaunchers));
+  found.local_rank = local.value_or(found.rank);
+  if (found.world_size > 1) {
+    const auto address = variable("MASTER_ADDR");
+    if (!address)
+      throw InitError("WORLD_SIZE is " + std::to_string(found.world_size) +
+                      ", but MASTER_ADDR, the host of rank 0, is not set; " + kLaunchers);
+    found.master_address = *address;
+    found.master_port = required("MASTER_PORT", "MASTER_ADDR", 1, 65535);
+  }
+  found.agent_holds_store = variable("TORCHELASTIC_USE_AGENT_STORE").value_or("") == "True";
+  found.attempt = number("TORCHELASTIC_RESTART_COUNT", 0, 1 << 30).value_or(0);
+  return found;
+}
+
+} // namespace device_shim

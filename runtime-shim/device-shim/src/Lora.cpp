@@ -1,0 +1,114 @@
+#include <device_shim/Lora.h>
+
+#include <device_shim/Error.h>
+
+#include <torch/nn/init.h>
+#include <torch/serialize/archive.h>
+#include <torch/utils.h>
+
+#include <cmath>
+#include <functional>
+
+namespace device_shim {
+namespace {
+
+bool isAdapter(const std::string &name) {
+  const auto last = name.substr(name.rfind('.') + 1);
+  return last == "lora_A" || last == "lora_B";
+}
+
+} // namespace
+
+LoraLinearImpl::LoraLinearImpl(int64_t in, int64_t out, const LoraOptions &options)
+    : base_layer(register_module("base_layer", torch::nn::Linear(in, out))) {
+  makeAdapter(options);
+}
+
+LoraLinearImpl::LoraLinearImpl(torch::nn::Linear base, const LoraOptions &options)
+    : base_layer(register_module("base_layer", std::move(base))) {
+  makeAdapter(options);
+}
+
+void LoraLinearImpl::makeAdapter(const LoraOptions &options) {
+  if (options.rank < 1)
+    throw UsageError("LoraOptions::rank is " + std::to_string(options.rank) + "; it must be at least 1");
+  for (auto &parameter : base_layer->parameters())
+    parameter.set_requires_grad(false);
+  const auto &weight = base_layer->weight;
+  const auto place = weight.options().requires_grad(false);
+  lora_A = register_parameter("lora_A", torch::empty({options.rank, weight.size(1)}, place));
+  torch::nn::init::kaiming_uniform_(lora_A, std::sqrt(5.0));
+  lora_B = register_parameter("lora_B", torch::zeros({weight.size(0), options.rank}, place));
+  scaling = options.alpha / static_cast<double>(options.rank);
+}
+
+torch::Tensor LoraLinearImpl::forward(const torch::Tensor &input) {
+  auto output = base_layer->forward(input);
+  if (isMerged)
+    return output;
+  return output + torch::matmul(torch::matmul(input, lora_A.t()), lora_B.t()) * scaling;
+}
+
+torch::Tensor LoraLinearImpl::correction() const { return torch::matmul(lora_B, lora_A) * scaling; }
+
+void LoraLinearImpl::merge() {
+  torch::NoGradGuard noGrad;
+  if (!isMerged)
+    base_layer->weight.add_(correction());
+  isMerged = true;
+}
+
+void LoraLinearImpl::unmerge() {
+  torch::NoGradGuard noGrad;
+  if (isMerged)
+    base_layer->weight.sub_(correction());
+  isMerged = false;
+}
+
+int64_t train_only_adapters(torch::nn::Module &module) {
+  int64_t trainable = 0;
+  for (auto &entry : module.named_parameters()) {
+    entry.value().set_requires_grad(isAdapter(entry.key()));
+    trainable += isAdapter(entry.key()) ? entry.value().numel() : 0;
+  }
+  return trainable;
+}
+
+std::vector<torch::Tensor> trainable_parameters(const torch::nn::Module &module) {
+  std::vector<torch::Tensor> trainable;
+  for (const auto &parameter : module.parameters())
+    if (parameter.requires_grad())
+      trainable.push_back(parameter);
+  return trainable;
+}
+
+void save_adapters(const torch::nn::Module &module, const std::string &path) {
+  torch::serialize::OutputArchive archive;
+  for (const auto &entry : module.named_parameters())
+    if (isAdapter(entry.key())) {
+      auto key = entry.key();
+      std::replace(key.begin(), key.end(), '.', '/'); // archives take a dot for nesting
+      archive.write(key, entry.value().detach().cpu());
+    }
+  archive.save_to(path);
+}
+
+void load_adapters(torch::nn::Module &module, const std::string &path) {
+  torch::NoGradGuard noGrad;
+  torch::serialize::InputArchive archive;
+  archive.load_from(path, torch::Device(torch::kCPU));
+  for (auto &entry : module.named_parameters()) {
+    if (!isAdapter(entry.key()))
+      continue;
+    auto key = entry.key();
+    std::replace(key.begin(), key.end(), '.', '/');
+    torch::Tensor value;
+    if (!archive.try_read(key, value))
+      throw Error("'" + path + "' has no adapter '" + entry.key() + "'; it was saved from another model");
+    if (value.sizes() != entry.value().sizes())
+      throw Error("adapter '" + entry.key() + "' in '" + path + "' has another shape; was its rank another?");
+    entry.value().copy_(value);
+  }
+}
+
+} // namespace device_shim

@@ -1,0 +1,42 @@
+// A collective operation under way: the work c10d does, and what is left to do with its result.
+#pragma once
+
+#include "Compat.h"
+#include "Liveness.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace device_shim::detail {
+
+class Operation {
+public:
+  /// `work` is null for one that is already done. `keep` are the tensors it uses; `finish` runs in wait().
+  Operation(const char *name, c10::intrusive_ptr<c10d::Work> work, std::vector<at::Tensor> keep,
+            std::function<void()> finish);
+
+  /// Gloo's works are waited for in slices, so that the death of a rank is noticed between them; NCCL's
+  /// wait() does not block the host.
+  void watch(std::shared_ptr<Liveness> liveness, bool blocksHost, std::chrono::milliseconds timeout);
+
+  void wait();
+
+private:
+  void waitOnHost();
+
+  const char *name;
+  c10::intrusive_ptr<c10d::Work> work;
+  std::vector<at::Tensor> keep;
+  std::function<void()> finish;
+  std::shared_ptr<Liveness> liveness;
+  bool blocksHost = false;
+  std::chrono::milliseconds timeout{0};
+  bool done = false;
+};
+
+} // namespace device_shim::detail

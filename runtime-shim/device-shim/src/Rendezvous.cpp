@@ -1,0 +1,164 @@
+#include "Rendezvous.h"
+
+#include <device_shim/Error.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace device_shim::detail {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string seconds(std::chrono::milliseconds time) {
+  auto text = std::to_string(static_cast<double>(time.count()) / 1000);
+  return text.substr(0, text.find('.') + 2) + " s";
+}
+
+std::string firstLine(const std::string &text) { return text.substr(0, text.find('\n')); }
+
+std::vector<uint8_t> bytesOf(const std::string &text) { return {text.begin(), text.end()}; }
+
+std::string textAt(c10d::Store &store, const std::string &key) {
+  const auto bytes = store.get(key);
+  return {bytes.begin(), bytes.end()};
+}
+
+struct Endpoint {
+  std::string address;
+  int port;
+  std::string text() const { return address + ":" + std::to_string(port); }
+};
+
+c10::intrusive_ptr<c10d::TCPStore> openStore(const Endpoint &endpoint, bool server, int rank,
+                                             std::chrono::milliseconds timeout) {
+  try {
+    return c10::make_intrusive<c10d::TCPStore>(
+        endpoint.address, compat::storeOptions(static_cast<uint16_t>(endpoint.port), server, timeout));
+  } catch (const std::exception &error) {
+    const std::string cause = firstLine(error.what());
+    if (server)
+      throw InitError(
+          "rank 0 cannot listen on port " + std::to_string(endpoint.port) + " (" + cause +
+          "); another program uses it, perhaps an earlier run: set MASTER_PORT to a free port, or let "
+          "device-run or torchrun choose one");
+    throw InitError("rank " + std::to_string(rank) + " could not reach rank 0 at " + endpoint.text() +
+                    " within " + seconds(timeout) + " (" + cause +
+                    "); check that rank 0 was started, that MASTER_ADDR and "
+                    "MASTER_PORT are the same on all ranks, and that no firewall is between them");
+  }
+}
+
+// What must be the same everywhere: a NCCL rank and a Gloo rank would wait for each other for ever.
+std::string agreement(const Job &job) {
+  return std::to_string(job.size) + " ranks, " + (job.nccl ? "nccl" : "gloo") + " on " +
+         c10::DeviceTypeName(job.device.type(), /*lower_case=*/true) + " devices, LibTorch " + TORCH_VERSION;
+}
+
+void compareWithRankZero(c10d::Store &store, const Job &job) {
+  const auto own = agreement(job);
+  if (job.rank == 0) {
+    store.set("agreement", bytesOf(own));
+    return;
+  }
+  const auto theirs = textAt(store, "agreement");
+  if (own != theirs)
+    throw InitError("rank " + std::to_string(job.rank) + " was started for " + own + ", but rank 0 for " +
+                    theirs + "; start all ranks with the same WORLD_SIZE, program and kind of device");
+}
+
+std::vector<int> missingRanks(c10d::Store &store, int size) {
+  std::vector<int> missing;
+  for (int rank = 0; rank < size; ++rank)
+    if (!store.check({Liveness::identityKey(rank)}))
+      missing.push_back(rank);
+  return missing;
+}
+
+std::string listOf(const std::vector<int> &ranks) {
+  constexpr size_t kShown = 10;
+  std::string text;
+  for (size_t i = 0; i < std::min(ranks.size(), kShown); ++i)
+    text += (i ? ", " : "") + std::to_string(ranks[i]);
+  return ranks.size() > kShown ? text + " and " + std::to_string(ranks.size() - kShown) + " more" : text;
+}
+
+void waitForAll(c10d::Store &store, const Job &job, const Endpoint &endpoint,
+                std::chrono::milliseconds timeout) {
+  const auto end = Clock::now() + timeout;
+  while (store.add("came", 0) < job.size) {
+    if (Clock::now() > end) {
+      const auto missing = missingRanks(store, job.size);
+      if (job.rank == 0) // the store ends with it, and the others shall see who is missing, too
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+      throw InitError("rank " + std::to_string(job.rank) + " waited " + seconds(timeout) + " at " +
+                      endpoint.text() + " for all " + std::to_string(job.size) +
+                      " ranks; missing: " + listOf(missing) +
+                      ". Start them with the same MASTER_ADDR and MASTER_PORT, or look why they ended");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+} // namespace
+
+void meet(Job &job, const LaunchEnvironment &place, const DistributedOptions &options) {
+  const Endpoint endpoint{place.master_address, place.master_port};
+  const bool server = job.rank == 0 && !place.agent_holds_store;
+  const std::string prefix = "device_shim/" + std::to_string(place.attempt);
+  auto store = openStore(endpoint, server, job.rank, options.init_timeout);
+  job.store = c10::make_intrusive<c10d::PrefixStore>(prefix, store);
+  try {
+    const auto starts = job.store->add("starts/" + std::to_string(job.rank), 1);
+    if (starts > 1)
+      throw InitError("rank " + std::to_string(job.rank) + " was started twice for the store at " +
+                      endpoint.text() + "; give each process its own RANK, and each job its own MASTER_PORT");
+    compareWithRankZero(*job.store, job);
+    job.store->set(Liveness::identityKey(job.rank), bytesOf(ProcessIdentity::own().text()));
+    job.store->add("came", 1);
+    waitForAll(*job.store, job, endpoint, options.init_timeout);
+    if (options.heartbeat_timeout.count() <= 0)
+      return;
+    Liveness::Settings settings;
+    settings.rank = job.rank;
+    settings.size = job.size;
+    settings.holdsStore = server;
+    settings.storeAddress = endpoint.text();
+    settings.timeout = options.heartbeat_timeout;
+    settings.grace = options.failure_grace;
+    settings.leaveTimeout = options.collective_timeout;
+    // A connection of its own: a request that waits for an answer blocks the others on its connection.
+    auto watching = openStore(endpoint, /*server=*/false, job.rank, options.heartbeat_timeout);
+    job.liveness =
+        std::make_shared<Liveness>(c10::make_intrusive<c10d::PrefixStore>(prefix, watching), settings);
+  } catch (const InitError &) {
+    throw;
+  } catch (const std::exception &error) {
+    throw InitError("rank " + std::to_string(job.rank) + " lost the store at " + endpoint.text() + " (" +
+                    firstLine(error.what()) + "); rank 0 ended, or another program listens on that port");
+  }
+}
+
+std::shared_ptr<Backing> connect(const std::shared_ptr<Job> &job) {
+  if (job->size == 1)
+    return std::make_shared<Backing>(job);
+  try {
+    auto backing = std::make_shared<Backing>(job);
+    // NCCL connects with the first operation: errors shall show here.
+    const auto ranks = Communicator(backing).reduce_number(1, Reduction::sum);
+    TORCH_CHECK(ranks == job->size, "a first sum over the ranks gave ", ranks, " instead of ", job->size);
+    return backing;
+  } catch (const InitError &) {
+    throw;
+  } catch (const std::exception &error) {
+    throw InitError("rank " + std::to_string(job->rank) +
+                    " met the others at the store, but could not connect to "
+                    "them with " +
+                    (job->nccl ? "NCCL" : "Gloo") + ": " + firstLine(error.what()) +
+                    "; check the network between the machines (" +
+                    (job->nccl ? "NCCL_DEBUG=INFO says more, NCCL_SOCKET_IFNAME chooses the interface)"
+                               : "GLOO_SOCKET_IFNAME chooses the interface)"));
+  }
+}
+
+} // namespace device_shim::detail

@@ -1,0 +1,55 @@
+#include <device_shim/ShardedDataParallel.h>
+
+#include "ShardedCheckpoint.h"
+#include "ShardedModel.h"
+
+namespace device_shim {
+
+ShardedCore::ShardedCore(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<Communicator> ranks,
+                         const ShardedOptions &options)
+    : model(std::make_unique<detail::ShardedModel>(std::move(module), std::move(ranks), options)) {}
+ShardedCore::~ShardedCore() = default;
+ShardedCore::ShardedCore(ShardedCore &&) noexcept = default;
+
+std::vector<at::Tensor> ShardedCore::optimizer_parameters() const {
+  std::vector<at::Tensor> all;
+  for (auto *partition : model->partitions())
+    if (partition->trainable())
+      all.push_back(partition->master());
+  return all;
+}
+
+std::vector<at::Tensor> ShardedCore::optimizer_parameters(int group) const {
+  std::vector<at::Tensor> all;
+  for (auto *partition : model->partitions())
+    if (partition->trainable() && partition->group() == group)
+      all.push_back(partition->master());
+  return all;
+}
+
+double ShardedCore::unscale_and_clip_grads(double max_norm, GradScaler *scaler) {
+  return model->unscaleAndClip(max_norm, scaler);
+}
+double ShardedCore::grad_norm() { return model->gradNorm(); }
+
+void ShardedCore::save(const std::string &path, torch::optim::Optimizer *optimizer,
+                       const GradScaler *scaler) {
+  detail::saveCheckpoint(*model, path, optimizer, scaler);
+}
+void ShardedCore::load(const std::string &path, torch::optim::Optimizer *optimizer, GradScaler *scaler) {
+  detail::loadCheckpoint(*model, path, optimizer, scaler);
+}
+
+int64_t ShardedCore::bytes_held() const { return model->memoryCount().now; }
+int64_t ShardedCore::peak_bytes_held() const { return model->memoryCount().peak; }
+
+void ShardedCore::begin_forward() { model->beginForward(); }
+
+at::Tensor ShardedCore::converted(const at::Tensor &input) const {
+  const auto type = model->wanted().parameter_type;
+  return type && input.defined() && input.is_floating_point() ? input.to(*type) : input;
+}
+
+StageChain *ShardedCore::chain() { return model->stageChain(); }
+
+} // namespace device_shim

@@ -1,0 +1,419 @@
+#include "ShardedModel.h"
+
+#include "ModelAgreement.h"
+
+#include <device_shim/Error.h>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/utils/lambda_post_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace device_shim::detail {
+namespace {
+
+class GatheringHooks final : public StageHooks {
+public:
+  GatheringHooks(ShardedModel &ofModel, size_t ofUnit) : model(ofModel), unit(ofUnit) {}
+  void before_forward(const std::vector<at::Tensor *> &inputs) override { model.beforeStage(unit, inputs); }
+  void after_forward(const std::vector<at::Tensor *> &outputs) override { model.afterStage(unit, outputs); }
+
+private:
+  ShardedModel &model;
+  size_t unit;
+};
+
+void checkOptions(const ShardedOptions &options) {
+  if (options.stage != 2 && options.stage != 3)
+    throw UsageError("ShardedOptions::stage is " + std::to_string(options.stage) +
+                     "; 2 shards gradients and optimizer state, 3 parameters too");
+  if (options.offload_parameters && options.stage != 3)
+    throw UsageError(
+        "ShardedOptions::offload_parameters needs stage 3; with stage 2 every rank computes with the "
+        "whole parameters all the time");
+  if (!(options.offload_ratio >= 0 && options.offload_ratio <= 1))
+    throw UsageError("ShardedOptions::offload_ratio must be between 0 and 1");
+}
+
+} // namespace
+
+ShardedModel::ShardedModel(std::shared_ptr<torch::nn::Module> ofModule, std::shared_ptr<Communicator> all,
+                           const ShardedOptions &wanted)
+    : module(std::move(ofModule)), ranks(std::move(all)), options(wanted) {
+  checkOptions(options);
+  requireSameModel(*module, *ranks);
+  broadcastModel(*module, *ranks);
+  gathers = options.stage == 3 ? ranks->duplicate() : ranks;
+  moveBuffers();
+  if (options.stage == 3)
+    makeStageUnits();
+  else
+    makeBucketUnits();
+  for (auto &unit : units)
+    unit->missing = unit->trainable;
+}
+
+ShardedModel::~ShardedModel() {
+  for (auto &unit : units)
+    for (size_t i = 0; i < unit->hooks.size(); ++i)
+      unit->accumulators[i]->del_post_hook(unit->hooks[i]);
+}
+
+void ShardedModel::moveBuffers() {
+  at::NoGradGuard noGrad;
+  for (auto &buffer : module->buffers())
+    buffer.set_data(buffer.detach().to(ranks->device()));
+}
+
+void ShardedModel::makeStageUnits() {
+  chain = std::make_unique<StageChain>(module);
+  chain->require_complete("ShardedDataParallel with stage 3", /*buffers=*/false);
+  std::map<const void *, std::string> owners;
+  std::vector<std::pair<std::string, std::vector<FlatPartition::Member>>> lists;
+  for (size_t i = 0; i < chain->links().size(); ++i) {
+    const auto &link = chain->links()[i];
+    if (link.stage && link.stage->hooks())
+      throw UsageError("stage '" + link.name +
+                       "' belongs to a wrapper already; a model is either sharded or "
+                       "dispatched, and once");
+    std::vector<FlatPartition::Member> members;
+    std::set<const void *> seen;
+    for (const auto &entry : link.module->named_parameters()) {
+      const auto *identity = entry.value().unsafeGetTensorImpl();
+      if (!seen.insert(identity).second)
+        continue;
+      const auto name = link.name.empty() ? entry.key() : link.name + "." + entry.key();
+      if (!owners.emplace(identity, name).second)
+        throw UsageError("parameter " + name + " is the same as " + owners.at(identity) +
+                         " of another stage; a "
+                         "parameter that two stages use must be gathered for both: put them into one stage");
+      members.push_back({name, entry.value(), entry.value().sizes().vec(), entry.value().numel(), 0, {}});
+    }
+    lists.emplace_back(link.name, std::move(members));
+  }
+  addUnits(std::move(lists));
+  for (size_t i = 0; i < chain->links().size(); ++i)
+    chain->install(i, std::make_shared<GatheringHooks>(*this, i));
+}
+
+void ShardedModel::makeBucketUnits() {
+  std::vector<std::pair<std::string, std::vector<FlatPartition::Member>>> lists;
+  std::vector<FlatPartition::Member> open;
+  int64_t bytes = 0;
+  std::set<const void *> seen;
+  auto named = module->named_parameters().items();
+  for (const auto &entry : named) {
+    if (!seen.insert(entry.value().unsafeGetTensorImpl()).second)
+      continue;
+    open.push_back({entry.key(), entry.value(), entry.value().sizes().vec(), entry.value().numel(), 0, {}});
+    bytes += entry.value().numel() * static_cast<int64_t>(entry.value().element_size());
+    if (bytes >= options.bucket_bytes) {
+      lists.emplace_back("bucket " + std::to_string(lists.size()), std::move(open));
+      open.clear();
+      bytes = 0;
+    }
+  }
+  if (!open.empty())
+    lists.emplace_back("bucket " + std::to_string(lists.size()), std::move(open));
+  addUnits(std::move(lists));
+}
+
+void ShardedModel::addUnits(std::vector<std::pair<std::string, std::vector<FlatPartition::Member>>> lists) {
+  const double offloaded =
+      options.offload_optimizer ? options.offload_ratio * static_cast<double>(lists.size()) : 0;
+  for (size_t i = 0; i < lists.size(); ++i)
+    addUnit(lists[i].first, std::move(lists[i].second), static_cast<double>(i) < offloaded);
+}
+
+FlatPartition::Placement ShardedModel::placementOf(bool offloaded, const at::Tensor &parameter) const {
+  FlatPartition::Placement placement;
+  placement.compute = ranks->device();
+  placement.type = parameter.scalar_type();
+  if (options.parameter_type && parameter.is_floating_point())
+    placement.type = *options.parameter_type;
+  placement.optimizer = offloaded ? at::Device(at::kCPU) : placement.compute;
+  placement.resting = options.offload_parameters ? at::Device(at::kCPU) : placement.compute;
+  placement.pinned = options.pin_memory && placement.compute.is_cuda();
+  placement.keepWhole = options.stage == 2;
+  return placement;
+}
+
+// Parameters of one type, group and need for gradients make a partition.
+void ShardedModel::addUnit(const std::string &name, std::vector<FlatPartition::Member> members,
+                           bool offloaded) {
+  using Kind = std::tuple<at::ScalarType, bool, int>;
+  std::map<Kind, std::vector<FlatPartition::Member>> kinds;
+  auto unit = std::make_unique<Unit>();
+  unit->name = name;
+  for (auto &member : members) {
+    if (member.parameter.layout() != at::kStrided)
+      throw UsageError("parameter " + member.name +
+                       " is sparse; ShardedDataParallel shards dense parameters only");
+    if (member.elements == 0)
+      continue;
+    const int group = options.group ? options.group(member.name, member.parameter) : 0;
+    kinds[{member.parameter.scalar_type(), member.parameter.requires_grad(), group}].push_back(member);
+  }
+  for (auto &[kind, list] : kinds) {
+    auto placement = placementOf(offloaded, list.front().parameter);
+    placement.group = std::get<2>(kind);
+    unit->hasFrozen = unit->hasFrozen || !std::get<1>(kind);
+    if (std::get<1>(kind))
+      unit->trainable += list.size();
+    unit->partitions.push_back(std::make_unique<FlatPartition>(std::move(list), placement, *ranks, memory));
+  }
+  units.push_back(std::move(unit));
+  addHooks(units.size() - 1);
+}
+
+// Made after the partitions, which change type and device of the parameters.
+void ShardedModel::addHooks(size_t index) {
+  auto &unit = *units[index];
+  for (size_t p = 0; p < unit.partitions.size(); ++p) {
+    auto &partition = *unit.partitions[p];
+    if (!partition.trainable())
+      continue;
+    // An accumulator remembers the shape of its parameter, so that must have it now.
+    partition.startGather(*gathers);
+    partition.finishGather();
+    for (size_t m = 0; m < partition.members().size(); ++m) {
+      auto accumulator = torch::autograd::impl::grad_accumulator(partition.members()[m].parameter);
+      unit.hooks.push_back(
+          accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
+              [this, index, p, m](const torch::autograd::variable_list &outputs,
+                                  const torch::autograd::variable_list &) {
+                gradientReady(index, p, m);
+                return outputs;
+              })));
+      unit.accumulators.push_back(std::move(accumulator));
+    }
+    partition.release();
+  }
+}
+
+std::vector<FlatPartition *> ShardedModel::partitions() const {
+  std::vector<FlatPartition *> all;
+  for (const auto &unit : units)
+    for (const auto &partition : unit->partitions)
+      all.push_back(partition.get());
+  return all;
+}
+
+void ShardedModel::synchronize() {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  for (auto *partition : partitions())
+    partition->synchronize(*gathers, ranBackward);
+  ranBackward = false;
+}
+
+// ---------------------------------------------------------------------------------------------- forward
+
+void ShardedModel::beginForward() {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  if (backwardActive) // an exception ended the last backward pass
+    resetBackward();
+  synchronize();
+  if (!order.empty())
+    lastOrder = std::move(order);
+  order.clear();
+}
+
+void ShardedModel::startGather(Unit &unit) {
+  for (auto &partition : unit.partitions)
+    partition->startGather(*gathers);
+}
+
+void ShardedModel::gather(Unit &unit) {
+  startGather(unit);
+  for (auto &partition : unit.partitions)
+    partition->finishGather();
+}
+
+void ShardedModel::release(Unit &unit) {
+  for (auto &partition : unit.partitions)
+    partition->release();
+}
+
+// The order of the last pass tells what comes next.
+void ShardedModel::prefetchAfter(size_t unit) {
+  if (!options.prefetch)
+    return;
+  const size_t position = order.size() - 1;
+  if (position + 1 < lastOrder.size() && lastOrder[position] == unit)
+    startGather(*units[lastOrder[position + 1]]);
+}
+
+void ShardedModel::beforeStage(size_t index, const std::vector<at::Tensor *> &inputs) {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  auto &unit = *units[index];
+  order.push_back(index);
+  gather(unit);
+  prefetchAfter(index);
+  if (!unit.hasFrozen || !at::GradMode::is_enabled())
+    return;
+  // Frozen parameters have no gradient whose arrival says that they are not needed any more.
+  for (auto *input : inputs) {
+    if (!input->defined() || !input->requires_grad())
+      continue;
+    ++unit.openInputs;
+    input->register_hook([this, index](const at::Tensor &) { inputGradientReady(index); });
+  }
+}
+
+void ShardedModel::afterStage(size_t index, const std::vector<at::Tensor *> &outputs) {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  release(*units[index]);
+  for (auto *output : outputs)
+    if (output->defined() && output->requires_grad())
+      output->register_hook([this, index](const at::Tensor &) { beforeStageBackward(index); });
+}
+
+// ---------------------------------------------------------------------------------------------- backward
+
+void ShardedModel::beginBackward() {
+  if (backwardActive)
+    return;
+  backwardActive = true;
+  torch::autograd::Engine::get_default_engine().queue_callback([this] { finishBackward(); });
+}
+
+void ShardedModel::beforeStageBackward(size_t index) {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  beginBackward();
+  auto &unit = *units[index];
+  unit.inBackward = true;
+  gather(unit);
+  if (!options.prefetch)
+    return;
+  for (size_t i = order.size(); i-- > 1;)
+    if (order[i] == index) {
+      auto &next = *units[order[i - 1]];
+      if (!next.inBackward)
+        startGather(next);
+      return;
+    }
+}
+
+void ShardedModel::inputGradientReady(size_t index) {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  auto &unit = *units[index];
+  --unit.openInputs;
+  if (backwardActive)
+    releaseWhenDone(unit);
+}
+
+void ShardedModel::gradientReady(size_t index, size_t partition, size_t member) {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  beginBackward();
+  auto &unit = *units[index];
+  if (unit.missing == 0)
+    throw UsageError("parameters of stage '" + unit.name +
+                     "' got gradients twice in one backward pass, as with "
+                     "nested backward passes, which ShardedDataParallel does not support");
+  unit.partitions[partition]->takeGradient(member);
+  --unit.missing;
+  releaseWhenDone(unit);
+  reduceReady();
+}
+
+void ShardedModel::releaseWhenDone(Unit &unit) {
+  if (unit.missing == 0 && (!unit.hasFrozen || unit.openInputs <= 0))
+    release(unit);
+}
+
+// From the last unit to the first on every rank, whatever the order in which gradients came.
+void ShardedModel::reduceReady() {
+  while (nextToReduce < units.size() && units[units.size() - 1 - nextToReduce]->missing == 0)
+    reduce(*units[units.size() - 1 - nextToReduce++]);
+}
+
+// One reduction is under way while the gradients of the next unit are computed.
+void ShardedModel::reduce(Unit &unit) {
+  if (unit.trainable == 0)
+    return;
+  finishReduce();
+  for (auto &partition : unit.partitions)
+    partition->startReduce(*ranks);
+  reducing = &unit;
+}
+
+void ShardedModel::finishReduce() {
+  if (!reducing)
+    return;
+  for (auto &partition : reducing->partitions)
+    partition->finishReduce();
+  reducing = nullptr;
+}
+
+// Runs at the end of the backward pass, on the thread that called backward().
+void ShardedModel::finishBackward() {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  try {
+    for (auto &unit : units)
+      unit->missing = 0;
+    reduceReady();
+    finishReduce();
+  } catch (...) {
+    resetBackward();
+    throw;
+  }
+  ranBackward = true;
+  resetBackward();
+}
+
+void ShardedModel::resetBackward() {
+  for (auto &unit : units) {
+    release(*unit);
+    unit->missing = unit->trainable;
+    unit->openInputs = 0;
+    unit->inBackward = false;
+  }
+  reducing = nullptr;
+  nextToReduce = 0;
+  backwardActive = false;
+}
+
+// ---------------------------------------------------------------------------------------------- gradients
+
+double ShardedModel::gradNorm() {
+  at::NoGradGuard noGrad;
+  // Sums of squares on each device; they are added up on the host, because they may be on different ones.
+  std::map<std::string, at::Tensor> squares;
+  for (auto *partition : partitions()) {
+    if (!partition->trainable() || !partition->master().grad().defined())
+      continue;
+    const auto gradient = partition->master().grad().detach();
+    auto square = gradient.to(at::kFloat).norm(2, at::kDouble).square();
+    auto &sum = squares[gradient.device().str()];
+    sum = sum.defined() ? sum + square : square;
+  }
+  double total = 0;
+  for (const auto &entry : squares)
+    total += entry.second.item<double>();
+  return std::sqrt(ranks->reduce_number(total, Reduction::sum));
+}
+
+double ShardedModel::unscaleAndClip(double maxNorm, GradScaler *scaler) {
+  at::NoGradGuard noGrad;
+  const double scale = scaler ? scaler->scale() : 1;
+  const double norm = gradNorm() / scale;
+  const bool finite = std::isfinite(norm);
+  if (scaler)
+    scaler->note_unscaled(finite);
+  if (!finite)
+    return norm;
+  // As torch.nn.utils.clip_grad_norm_ does it.
+  const double factor = std::min(1.0, maxNorm / (norm + 1e-6)) / scale;
+  if (factor != 1)
+    for (auto *partition : partitions())
+      if (partition->trainable() && partition->master().grad().defined())
+        partition->master().grad().mul_(factor);
+  return norm;
+}
+
+} // namespace device_shim::detail

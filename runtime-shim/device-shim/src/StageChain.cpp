@@ -1,0 +1,94 @@
+#include <device_shim/StageChain.h>
+
+#include <device_shim/Error.h>
+
+#include <set>
+
+namespace device_shim {
+namespace {
+
+std::string joined(const std::string &path, const std::string &name) {
+  return path.empty() ? name : path + "." + name;
+}
+
+void findStages(const std::shared_ptr<torch::nn::Module> &module, const std::string &path,
+                std::vector<StageChain::Link> &found) {
+  if (auto stage = std::dynamic_pointer_cast<StageBase>(module)) {
+    found.push_back({path, module, std::move(stage), nullptr});
+    return;
+  }
+  for (const auto &child : module->named_children())
+    findStages(child.value(), joined(path, child.key()), found);
+}
+
+} // namespace
+
+StageChain::StageChain(std::shared_ptr<torch::nn::Module> ofRoot)
+    : root(std::move(ofRoot)), sequential(std::dynamic_pointer_cast<torch::nn::SequentialImpl>(root)) {
+  if (sequential)
+    for (const auto &child : sequential->named_children())
+      all.push_back({child.key(), child.value(), nullptr, nullptr});
+  else
+    findStages(root, "", all);
+  std::set<const void *> owned;
+  for (const auto &link : all) {
+    for (const auto &parameter : link.module->parameters())
+      owned.insert(parameter.unsafeGetTensorImpl());
+    for (const auto &buffer : link.module->buffers())
+      owned.insert(buffer.unsafeGetTensorImpl());
+  }
+  for (const auto &entry : root->named_parameters())
+    if (!owned.count(entry.value().unsafeGetTensorImpl()))
+      homelessParameters.push_back(entry.key());
+  for (const auto &entry : root->named_buffers())
+    if (!owned.count(entry.value().unsafeGetTensorImpl()))
+      homelessBuffers.push_back(entry.key());
+}
+
+StageChain::~StageChain() {
+  for (auto &link : all)
+    if (link.stage && link.hooks)
+      link.stage->set_hooks(nullptr);
+}
+
+void StageChain::require_complete(const std::string &purpose, bool buffers) const {
+  auto homeless = homelessParameters;
+  if (buffers)
+    homeless.insert(homeless.end(), homelessBuffers.begin(), homelessBuffers.end());
+  if (homeless.empty() && !all.empty())
+    return;
+  std::string names;
+  for (size_t i = 0; i < homeless.size() && i < 6; ++i)
+    names += (i ? ", " : "") + homeless[i];
+  if (homeless.size() > 6)
+    names += ", ...";
+  throw UsageError(
+      purpose +
+      " works on a torch::nn::Sequential, or on a model whose layers are held as "
+      "device_shim::Stage<Layer>, because LibTorch's modules have no forward hooks. " +
+      (all.empty() ? "This model has no stage" : "These belong to no stage: " + names) +
+      ". Declare the members that hold them as, for example, device_shim::Stage<torch::nn::Linear>, and "
+      "give parameters of the model itself a module of their own");
+}
+
+void StageChain::install(size_t link, std::shared_ptr<StageHooks> hooks) {
+  auto &chosen = all.at(link);
+  if (chosen.stage)
+    chosen.stage->set_hooks(hooks);
+  chosen.hooks = std::move(hooks);
+}
+
+at::Tensor StageChain::run(at::Tensor input) {
+  size_t index = 0;
+  for (auto child = sequential->begin(); child != sequential->end(); ++child, ++index) {
+    auto &hooks = all[index].hooks;
+    if (hooks)
+      hooks->before_forward({&input});
+    input = child->forward<at::Tensor>(input);
+    if (hooks)
+      hooks->after_forward({&input});
+  }
+  return input;
+}
+
+} // namespace device_shim

@@ -1,0 +1,323 @@
+// Joining a job, everything that can go wrong with it, the collectives, and the death of a rank.
+#include "Ranks.h"
+
+#include <device_shim/Distributed.h>
+#include <device_shim/Error.h>
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+
+using namespace device_shim;
+using ranks::Launch;
+
+namespace {
+
+DistributedOptions quick() {
+  DistributedOptions options;
+  options.init_timeout = std::chrono::seconds(6);
+  return options;
+}
+
+// One rank that cannot join must say so with `part`.
+void expectInitError(Launch launch, const std::string &part) {
+  launch.worker = "join";
+  for (const auto &ended : ranks::run(launch)) {
+    EXPECT_EQ(ended.exitCode, 1) << ended.output;
+    EXPECT_NE(ended.output.find(part), std::string::npos) << ended.output;
+    EXPECT_LT(ended.seconds, 60);
+  }
+}
+
+} // namespace
+
+RANK_WORKER(join) { init_distributed(quick()); }
+
+TEST(Init, AloneWithoutEnvironment) {
+  Launch launch{"alone", 1};
+  launch.environment = {{"RANK", "(unset)"},        {"WORLD_SIZE", "(unset)"},
+                        {"LOCAL_RANK", "(unset)"},  {"MASTER_PORT", "(unset)"},
+                        {"MASTER_ADDR", "(unset)"}, {"LOCAL_WORLD_SIZE", "(unset)"}};
+  ranks::runAll(launch);
+}
+
+RANK_WORKER(alone) {
+  auto communicator = init_distributed();
+  MUST(communicator->size() == 1 && communicator->rank() == 0 && communicator->backend() == "none");
+  MUST(!is_distributed());
+  auto value = torch::full({3}, 2.0);
+  communicator->all_reduce(value);
+  MUST(value.sum().item<double>() == 6.0);
+  auto gathered = torch::empty({3});
+  communicator->all_gather(gathered, value);
+  MUST(gathered.equal(value));
+  MUST_THROW(init_distributed(), InitError, "joined a job already");
+  communicator.reset();
+  init_distributed();
+}
+
+TEST(Init, EnvironmentIsChecked) {
+  Launch launch{"join", 1};
+  launch.environment = {{"WORLD_SIZE", "(unset)"}};
+  expectInitError(launch, "RANK is set, but WORLD_SIZE is not");
+  launch.environment = {{"WORLD_SIZE", "4x"}};
+  expectInitError(launch, "WORLD_SIZE='4x' is not a whole number");
+  launch.environment = {{"WORLD_SIZE", "99999999999999999999"}};
+  expectInitError(launch, "is not a whole number");
+  launch.environment = {{"WORLD_SIZE", "2"}, {"RANK", "2"}};
+  expectInitError(launch, "RANK=2 is not between 0 and 1");
+  launch.environment = {{"WORLD_SIZE", "2"}, {"MASTER_ADDR", "(unset)"}};
+  expectInitError(launch, "MASTER_ADDR, the host of rank 0, is not set");
+  launch.environment = {{"WORLD_SIZE", "2"}, {"MASTER_PORT", "70000"}};
+  expectInitError(launch, "MASTER_PORT=70000 is not between 1 and 65535");
+  launch.environment = {{"WORLD_SIZE", "2"},
+                        {"LOCAL_WORLD_SIZE", "2"},
+                        {"RANK", "1"},
+                        {"LOCAL_RANK", "1"},
+                        {"MASTER_ADDR", "no.such.host.invalid"}};
+  expectInitError(launch, "could not reach rank 0 at no.such.host.invalid");
+}
+
+TEST(Init, PortInUse) {
+  const int handle = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t length = sizeof address;
+  ASSERT_EQ(bind(handle, reinterpret_cast<sockaddr *>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(handle, 1), 0);
+  getsockname(handle, reinterpret_cast<sockaddr *>(&address), &length);
+  Launch launch{"join", 1};
+  launch.worldSize = 2;
+  launch.port = ntohs(address.sin_port);
+  expectInitError(launch, "rank 0 cannot listen on port " + std::to_string(launch.port));
+  close(handle);
+}
+
+TEST(Init, MissingPeersAreListed) {
+  Launch launch{"join", 2};
+  launch.worldSize = 4;
+  expectInitError(launch, "missing: 2, 3");
+}
+
+TEST(Init, RankZeroMissing) {
+  Launch launch{"join", 1};
+  launch.worldSize = 2;
+  launch.firstRank = 1;
+  expectInitError(launch, "rank 1 could not reach rank 0 at 127.0.0.1:");
+}
+
+TEST(Init, SameRankTwice) {
+  Launch launch{"join", 2};
+  launch.environment = {{"RANK", "0"}, {"WORLD_SIZE", "3"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+  launch.port = ranks::freePort();
+  // Rank 1 of a second launch holds the store, as torchrun's agent would.
+  launch.worker = "twice";
+  const auto ended = ranks::run(launch);
+  EXPECT_NE((ended[0].output + ended[1].output).find("rank 0 was started twice"), std::string::npos)
+      << ended[0].output << ended[1].output;
+}
+
+RANK_WORKER(twice) {
+  // The first of the two that gets the port opens the store.
+  try {
+    ::setenv("TORCHELASTIC_USE_AGENT_STORE", "False", 1);
+    init_distributed(quick());
+  } catch (const InitError &error) {
+    if (std::string(error.what()).find("cannot listen") == std::string::npos)
+      throw;
+    ::setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
+    init_distributed(quick());
+  }
+}
+
+TEST(Init, DeviceOutOfRange) {
+  if (!ranks::haveVirtualGpus())
+    GTEST_SKIP() << "no library of virtual GPUs";
+  Launch launch{"join", 1, 2};
+  launch.worldSize = 4;
+  launch.firstRank = 3;
+  launch.environment = {{"CUDA_VISIBLE_DEVICES", "4,5"}};
+  expectInitError(launch, "wants cuda:3, but this process sees 2 GPUs (CUDA_VISIBLE_DEVICES=4,5)");
+}
+
+RANK_WORKER(disagree) {
+  DistributedOptions options = quick();
+  if (std::string(std::getenv("RANK")) == "1")
+    options.device = torch::kCPU;
+  init_distributed(options);
+}
+
+TEST(Init, RanksMustAgree) {
+  if (!ranks::haveVirtualGpus())
+    GTEST_SKIP() << "no library of virtual GPUs";
+  const auto ended = ranks::run({"disagree", 2, 2});
+  EXPECT_EQ(ended[1].exitCode, 1);
+  EXPECT_NE(ended[1].output.find("was started for 2 ranks, gloo on cpu devices"), std::string::npos)
+      << ended[1].output;
+}
+
+RANK_WORKER(collectives) {
+  auto communicator = init_distributed();
+  const int rank = communicator->rank(), size = communicator->size();
+  const auto device = communicator->device();
+  MUST(is_distributed() && communicator->backend() == "gloo");
+  if (device.is_cuda()) {
+    MUST(device.index() == rank);
+    MUST(c10::impl::VirtualGuardImpl(torch::kCUDA).getDevice() == device);
+  }
+  const double sumOfRanks = size * (size + 1) / 2.0;
+  for (const auto type : {torch::kFloat, torch::kDouble, torch::kBFloat16, torch::kLong, torch::kHalf}) {
+    const auto options = torch::TensorOptions().dtype(type).device(device);
+    auto value = torch::full({3, 2}, rank + 1, options);
+    communicator->all_reduce(value);
+    MUST((value.to(torch::kDouble) == sumOfRanks).all().item<bool>());
+    auto strided = torch::full({4, 3}, rank + 1, options).t();
+    communicator->all_reduce(strided, Reduction::maximum);
+    MUST((strided.to(torch::kDouble) == size).all().item<bool>());
+    auto text = torch::full({5}, rank, options);
+    communicator->broadcast(text, size - 1);
+    MUST((text.to(torch::kDouble) == size - 1).all().item<bool>());
+    auto all = torch::empty({size * 2}, options);
+    communicator->all_gather(all, torch::full({2}, rank, options));
+    for (int other = 0; other < size; ++other)
+      MUST(all[2 * other + 1].item<double>() == other);
+    auto parts = torch::arange(size * 2, options) * (rank + 1);
+    auto own = torch::empty({2}, options);
+    communicator->reduce_scatter(own, parts);
+    MUST(own[1].item<double>() == (2 * rank + 1) * sumOfRanks);
+  }
+  auto inPlace = torch::zeros({size * 3}, device);
+  inPlace.narrow(0, rank * 3, 3).fill_(rank + 1);
+  communicator->all_gather(inPlace, inPlace.narrow(0, rank * 3, 3));
+  MUST(inPlace.sum().item<double>() == 3 * sumOfRanks);
+  auto other = communicator->duplicate();
+  auto first = torch::full({2}, 1.0, device), second = torch::full({2}, 2.0, device);
+  auto a = rank % 2 ? communicator->all_reduce_async(first) : other->all_reduce_async(second);
+  auto b = rank % 2 ? other->all_reduce_async(second) : communicator->all_reduce_async(first);
+  a.wait();
+  b.wait();
+  MUST(first[0].item<double>() == size && second[0].item<double>() == 2 * size);
+  MUST(communicator->broadcast_text(rank == 1 ? "from one" : "", 1) == "from one");
+  MUST(communicator->reduce_number(rank, Reduction::minimum) == 0);
+  MUST_THROW(communicator->all_gather(torch::empty({3}), torch::empty({2})), UsageError,
+             "contiguous vectors");
+  communicator->barrier();
+}
+
+TEST(Collectives, Cpu) {
+  ranks::runAll({"collectives", 2});
+  ranks::runAll({"collectives", 4});
+}
+
+TEST(Collectives, VirtualGpus) {
+  if (!ranks::haveVirtualGpus())
+    GTEST_SKIP() << "no library of virtual GPUs";
+  ranks::runAll({"collectives", 2, 2});
+  ranks::runAll({"collectives", 4, 4});
+}
+
+// Two machines: each has its own loopback address, and rank 0 listens on the first.
+TEST(Collectives, OtherAddress) {
+  Launch launch{"collectives", 2};
+  launch.environment = {{"MASTER_ADDR", "127.0.0.2"}};
+  ranks::runAll(launch);
+}
+
+// Ranks train for ever; the last one kills itself.
+RANK_WORKER(one_is_killed) {
+  auto communicator = init_distributed();
+  const std::string how = std::getenv("DEATH");
+  auto value = torch::ones({1000});
+  for (int step = 0;; ++step) {
+    if (step == 20 && communicator->rank() == communicator->size() - 1) {
+      std::cout << "dying at " << std::fixed << ranks::now() << std::endl;
+      if (how == "throw")
+        throw std::runtime_error("out of memory, say");
+      raise(how == "stop" ? SIGSTOP : SIGKILL);
+    }
+    if (how == "busy" && step == 20)
+      std::this_thread::sleep_for(std::chrono::hours(1));
+    communicator->all_reduce(value.clone());
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+namespace {
+
+double timeOfDeath(const std::string &output) {
+  const std::string words = "dying at ";
+  const auto at = output.find(words);
+  return at == std::string::npos ? 0 : std::stod(output.substr(at + words.size()));
+}
+
+void expectAllToldOf(const std::string &how, const std::string &part, int size) {
+  Launch launch{"one_is_killed", size};
+  launch.environment = {{"DEATH", how}};
+  launch.seconds = 60;
+  launch.survivors = how == "stop" ? 1 : 0;
+  const auto ended = ranks::run(launch);
+  const double death = timeOfDeath(ended[size - 1].output);
+  for (int rank = 0; rank + 1 < size; ++rank) {
+    EXPECT_EQ(ended[rank].exitCode, 1) << how << ": " << ended[rank].output;
+    EXPECT_NE(ended[rank].output.find(part), std::string::npos) << how << ": " << ended[rank].output;
+    EXPECT_LT(ended[rank].at - death, 10) << how;
+    std::cout << how << ": rank " << rank << " ended " << ended[rank].at - death << " s after the death\n";
+  }
+}
+
+} // namespace
+
+TEST(Peers, KilledRankEndsTheJob) { expectAllToldOf("kill", "ended without leaving the job", 4); }
+TEST(Peers, RankThatThrowsEndsTheJob) { expectAllToldOf("throw", "ended with an error", 2); }
+TEST(Peers, StoppedRankEndsTheJob) { expectAllToldOf("stop", "gave no sign of life", 2); }
+// The others are in no collective and would not notice by themselves.
+TEST(Peers, BusyRanksAreEnded) { expectAllToldOf("busy", "ending this process", 4); }
+
+RANK_WORKER(first_is_killed) {
+  auto communicator = init_distributed();
+  if (communicator->rank() == 0) {
+    std::cout << "dying at " << std::fixed << ranks::now() << std::endl;
+    raise(SIGKILL);
+  }
+  while (true)
+    communicator->all_reduce(torch::ones({1000}));
+}
+
+TEST(Peers, RankWithTheStoreIsKilled) {
+  const auto ended = ranks::run({"first_is_killed", 4, -1, {}, 60});
+  for (int rank = 1; rank < 4; ++rank) {
+    EXPECT_EQ(ended[rank].exitCode, 1);
+    EXPECT_NE(ended[rank].output.find("is gone: rank 0"), std::string::npos) << ended[rank].output;
+    EXPECT_LT(ended[rank].at - timeOfDeath(ended[0].output), 10);
+  }
+}
+
+// Ranks that are done early are not taken for dead, also rank 0, which holds the store.
+RANK_WORKER(end_one_by_one) {
+  auto communicator = init_distributed();
+  communicator->barrier();
+  std::this_thread::sleep_for(std::chrono::seconds(communicator->rank()));
+}
+
+TEST(Peers, LeavingEarlyIsNoFailure) {
+  for (const auto &ended : ranks::runAll({"end_one_by_one", 4}))
+    EXPECT_EQ(ended.output, "");
+}
+
+RANK_WORKER(one_does_not_take_part) {
+  DistributedOptions options;
+  options.collective_timeout = std::chrono::seconds(2);
+  auto communicator = init_distributed(options);
+  if (communicator->rank() == 1)
+    std::this_thread::sleep_for(std::chrono::seconds(8));
+  else
+    MUST_THROW(communicator->all_reduce(torch::ones({2})), PeerError, "not all of them take part");
+}
+
+TEST(Peers, CollectiveTimeout) {
+  const auto ended = ranks::run({"one_does_not_take_part", 2});
+  EXPECT_EQ(ended[0].exitCode, 0) << ended[0].output;
+}

@@ -1,0 +1,235 @@
+// A model over several devices, and the helpers for tensors that are on them.
+#include "Training.h"
+
+#include "BalancedSplit.h"
+
+#include <device_shim/CheckSameDevice.h>
+#include <device_shim/CheckedMode.h>
+#include <device_shim/ClipGradNorm.h>
+#include <device_shim/DispatchModel.h>
+#include <device_shim/Distributed.h>
+#include <device_shim/DistributedDataParallel.h>
+#include <device_shim/Error.h>
+#include <device_shim/Lora.h>
+
+#include <limits>
+
+using namespace device_shim;
+using namespace training;
+
+namespace {
+
+const torch::Device kFirst(torch::kCUDA, 0), kSecond(torch::kCUDA, 1);
+
+struct BlocksImpl : torch::nn::Module {
+  BlocksImpl() {
+    torch::manual_seed(1);
+    first = register_module("first", Stage<torch::nn::Linear>(kWidth, 16));
+    rnn = register_module("rnn", Stage<torch::nn::LSTM>(torch::nn::LSTMOptions(16, 16).batch_first(true)));
+    last = register_module("last", Stage<torch::nn::Linear>(16, kClasses));
+  }
+  torch::Tensor forward(const torch::Tensor &x) {
+    auto [output, state] = rnn->forward(torch::tanh(first->forward(x)).unsqueeze(1));
+    return last->forward(output.squeeze(1) + std::get<0>(state).squeeze(0));
+  }
+  Stage<torch::nn::Linear> first{nullptr};
+  Stage<torch::nn::LSTM> rnn{nullptr};
+  Stage<torch::nn::Linear> last{nullptr};
+};
+TORCH_MODULE(Blocks);
+
+torch::nn::Sequential chainOf(int layers) {
+  torch::nn::Sequential chain;
+  for (int i = 0; i < layers; ++i)
+    chain->push_back(torch::nn::Linear(kWidth, kWidth));
+  return chain;
+}
+
+// One worker process per test, since only there the virtual GPUs are.
+void onVirtualGpus(const char *worker, int gpus, int count = 1) {
+  if (!ranks::haveVirtualGpus())
+    GTEST_SKIP() << "no library of virtual GPUs";
+  ranks::runAll({worker, count, gpus});
+}
+
+} // namespace
+
+TEST(BalancedSplit, MakesTheHeaviestPartLight) {
+  using Parts = std::vector<size_t>;
+  const int64_t no = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(device_shim::detail::balancedSplit({1, 1, 1, 1}, {no, no}), (Parts{0, 0, 1, 1}));
+  EXPECT_EQ(device_shim::detail::balancedSplit({9, 1, 1, 1}, {no, no}), (Parts{0, 1, 1, 1}));
+  EXPECT_EQ(device_shim::detail::balancedSplit({1, 1, 9}, {no, no, no}), (Parts{0, 0, 1}));
+  EXPECT_EQ(device_shim::detail::balancedSplit({4, 4, 4}, {4, no}), (Parts{0, 1, 1}));
+  EXPECT_EQ(device_shim::detail::balancedSplit({4, 4, 4}, {4, 4}), Parts{});
+  EXPECT_EQ(device_shim::detail::balancedSplit({5, 1}, {2, no}), (Parts{1, 1}));
+}
+
+RANK_WORKER(dispatch_trains) {
+  auto reference = Blocks(), net = Blocks();
+  torch::optim::Adam before(net->parameters(), 1e-2); // parameters keep their identity
+  auto model = dispatch_model(net, DeviceMap({{"first", kFirst}, {"", kSecond}}));
+  MUST(model.output_device() == kSecond && model.input_device() == kFirst);
+  MUST(net->first->module->weight.device() == kFirst && net->last->module->weight.device() == kSecond);
+  torch::optim::Adam plain(reference->parameters(), 1e-2);
+  for (int step = 0; step < 10; ++step) {
+    const auto batch = batchOf(step, 16);
+    plain.zero_grad();
+    loss(reference->forward(batch.input), batch).backward();
+    plain.step();
+    before.zero_grad();
+    auto logits = model.forward(batch.input); // from the CPU
+    MUST(logits.device() == model.output_device());
+    loss(logits, batch.to(model.output_device())).backward();
+    clip_grad_norm_(net->parameters(), 1e9);
+    before.step();
+  }
+  MUST(distance(net->parameters(), reference->parameters()) < 1e-5);
+}
+
+TEST(Dispatch, TrainsWithTheLossOnTheLastDevice) { onVirtualGpus("dispatch_trains", 2); }
+
+RANK_WORKER(dispatch_automatic) {
+  auto net = chainOf(8);
+  auto model = dispatch_model(net, "auto");
+  const auto &map = model.device_map();
+  for (int i = 0; i < 8; ++i)
+    MUST(map.at(std::to_string(i)) == torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(i / 2)));
+  MUST(model.forward(torch::ones({2, kWidth})).device() == torch::Device(torch::kCUDA, 3));
+}
+
+RANK_WORKER(dispatch_refuses) {
+  MUST_THROW(dispatch_model(Net()), UsageError, "This model has no stage");
+  MUST_THROW(dispatch_model(chainOf(2), "everywhere"), UsageError, "device_map 'everywhere' is not known");
+  MUST_THROW(dispatch_model(chainOf(2), DeviceMap({{"0", kFirst}})), UsageError, "no entry for stage '1'");
+  MUST_THROW(dispatch_model(chainOf(2), DeviceMap({{"", kFirst}, {"7", kFirst}})), UsageError,
+             "no such stage");
+  MUST_THROW(dispatch_model(chainOf(2), DeviceMap({{"", torch::Device(torch::kCUDA, 9)}})), UsageError,
+             "this process sees 4 GPUs");
+  DispatchOptions options;
+  options.max_bytes = {10, 10, 10, 10};
+  MUST_THROW(dispatch_model(chainOf(2), "auto", options), UsageError, "does not fit");
+  torch::nn::Linear twice(kWidth, kWidth);
+  torch::nn::Sequential shared(twice, twice);
+  MUST_THROW(dispatch_model(shared, DeviceMap({{"0", kFirst}, {"1", kSecond}})), UsageError,
+             "share a parameter");
+  auto together = dispatch_model(shared, "auto");
+  MUST(together.device_map().at("1") == together.device_map().at("0"));
+}
+
+TEST(Dispatch, Automatic) { onVirtualGpus("dispatch_automatic", 4); }
+TEST(Dispatch, Refuses) { onVirtualGpus("dispatch_refuses", 4); }
+
+RANK_WORKER(dispatch_with_ranks) {
+  {
+    auto model = dispatch_model(chainOf(4), "auto");
+    MUST_THROW(init_distributed(), InitError, "cannot be combined with distributed training");
+  }
+  auto all = init_distributed();
+  MUST_THROW(dispatch_model(chainOf(4), "auto"), UsageError,
+             "device_map=\"auto\", cannot be combined with distributed training");
+  // A map with one device is none, and DistributedDataParallel accepts the result.
+  auto net = chainOf(4);
+  auto model = dispatch_model(net, DeviceMap({{"", all->device()}}));
+  DistributedDataParallel<torch::nn::Sequential> parallel(net, all);
+  parallel.forward(torch::ones({2, kWidth}, all->device())).sum().backward();
+}
+
+TEST(Dispatch, ExcludesDistributedTraining) { onVirtualGpus("dispatch_with_ranks", 2, 2); }
+
+RANK_WORKER(devices_are_checked) {
+  const auto here = torch::ones({2, 3}, kFirst), there = torch::ones({3}, kSecond);
+  check_same_device({{"a", here}, {"b", here}, {"none", torch::Tensor()}});
+  MUST_THROW(check_same_device("the loss", {{"logits", here}, {"labels", there}}), DeviceError,
+             "the loss: the tensors are on different devices: logits on cuda:0 [2, 3], labels on cuda:1 [3]");
+  check_on_device("forward", kFirst, {{"a", here}});
+  MUST_THROW(check_on_device("forward", kFirst, {{"a", here}, {"b", there}}), DeviceError, "move 'b' there");
+
+  auto weight = torch::ones({3, 4}, torch::requires_grad());
+  MUST_THROW(checked("the projection", [&] { return torch::mm(here, weight); }), DeviceError,
+             "the projection: aten::mm got cuda:0 [2, 3], cpu [3, 4]; LibTorch says: Expected all tensors");
+  MUST(checked("fine", [&] { return here.sum().item<double>(); }) == 6);
+  MUST_THROW(checked("other", []() -> int { throw std::runtime_error("unrelated"); }), std::runtime_error,
+             "unrelated");
+  CheckedMode mode;
+  here.to(kSecond) + there + torch::tensor(2.0);
+  MUST(mode.last_mixed_call().empty());
+  bool copied = false;
+  for (const auto &call : mode.mixed_calls())
+    copied = copied || call.copies;
+  MUST(copied);
+}
+
+TEST(CheckSameDevice, NamesTheTensors) { onVirtualGpus("devices_are_checked", 2); }
+
+RANK_WORKER(gradients_are_clipped) {
+  for (const double norm : {1.0, 2.0, 3.0, std::numeric_limits<double>::infinity()}) {
+    torch::manual_seed(4);
+    auto a = torch::randn({5, 4}), b = torch::randn({7}), c = torch::randn({3}), unused = torch::randn({2});
+    std::vector<torch::Tensor> one, many;
+    for (const auto &value : {a, b, c, unused}) {
+      one.push_back(value.clone().requires_grad_());
+      many.push_back(
+          value.to(many.size() == 0   ? kFirst
+                   : many.size() == 1 ? kSecond
+                                      : torch::Device(torch::kCPU))
+              .requires_grad_());
+    }
+    for (size_t i = 0; i < 3; ++i) {
+      (one[i].square().sum() * 5).backward();
+      (many[i].square().sum() * 5).backward();
+    }
+    const double expected = torch::nn::utils::clip_grad_norm_(one, 0.7, norm);
+    MUST(std::abs(clip_grad_norm_(many, 0.7, norm) - expected) < 1e-4 * expected);
+    for (size_t i = 0; i < 3; ++i)
+      MUST(distance({one[i].grad()}, {many[i].grad()}) < 1e-5);
+    many[1].mutable_grad().fill_(NAN);
+    MUST_THROW(clip_grad_norm_(many, 0.7, norm, true), Error, "infinite or not a number");
+  }
+}
+
+TEST(ClipGradNorm, AcrossDevices) { onVirtualGpus("gradients_are_clipped", 2); }
+
+TEST(Lora, BeginsAsItsBaseAndTrainsOnlyTheAdapter) {
+  torch::manual_seed(1);
+  torch::nn::Linear base(6, 4);
+  const auto input = torch::randn({3, 2, 6});
+  const auto before = base->forward(input), weight = base->weight.detach().clone();
+  LoraOptions options;
+  options.rank = 2;
+  LoraLinear layer(base, options);
+  EXPECT_TRUE(layer->forward(input).equal(before));
+  EXPECT_EQ(train_only_adapters(*layer), 2 * 6 + 4 * 2);
+  torch::optim::SGD optimizer(trainable_parameters(*layer), 0.1);
+  const auto target = torch::randn({3, 2, 4});
+  double first = 0, last = 0;
+  for (int step = 0; step < 50; ++step) {
+    optimizer.zero_grad();
+    auto value = torch::mse_loss(layer->forward(input), target);
+    value.backward();
+    optimizer.step();
+    last = value.item<double>();
+    first = step == 0 ? last : first;
+  }
+  EXPECT_LT(last, first);
+  EXPECT_TRUE(base->weight.equal(weight));
+  const auto trained = layer->forward(input);
+  layer->merge();
+  EXPECT_TRUE(layer->forward(input).allclose(trained, 1e-5, 1e-6));
+  EXPECT_FALSE(base->weight.equal(weight));
+  layer->unmerge();
+  EXPECT_TRUE(base->weight.allclose(weight, 1e-5, 1e-6));
+
+  const auto path = ranks::temporaryDirectory() + "/adapters.pt";
+  torch::nn::Sequential net(layer, torch::nn::ReLU(), LoraLinear(4, 4, options));
+  save_adapters(*net, path);
+  torch::manual_seed(2);
+  torch::nn::Sequential other(LoraLinear(6, 4, options), torch::nn::ReLU(), LoraLinear(4, 4, options));
+  load_adapters(*other, path);
+  EXPECT_TRUE(other->at<LoraLinearImpl>(0).lora_B.equal(layer->lora_B));
+  options.rank = 3;
+  torch::nn::Sequential wrong(LoraLinear(6, 4, options));
+  EXPECT_THROW(load_adapters(*wrong, path), Error);
+  options.rank = 0;
+  EXPECT_THROW(LoraLinear(6, 4, options), UsageError);
+}
