@@ -74,7 +74,8 @@ std::vector<StoredFile> storedFiles(const std::string &directory) {
     for (fs::recursive_directory_iterator entry(folder, code, /*FollowSymlinks=*/false), end;
          !code && entry != end; entry.increment(code)) {
       fs::file_status status;
-      if (!fs::status(entry->path(), status, /*Follow=*/false) && status.type() == fs::file_type::regular_file)
+      if (!fs::status(entry->path(), status, /*Follow=*/false) &&
+          status.type() == fs::file_type::regular_file)
         files.push_back({entry->path(), status.getSize(), status});
     }
   }

@@ -36,7 +36,8 @@ void solveProgram(std::vector<Unit> parts, const Options &options, Outcome &outc
 
 } // namespace
 
-void solvePrograms(std::vector<Unit> units, const Options &options, Outcome &outcome, Statistics &statistics) {
+void solvePrograms(std::vector<Unit> units, const Options &options, Outcome &outcome,
+                   Statistics &statistics) {
   orderUnits(units);
   const LinkMap links = LinkMap::of(units);
   const Programs grouped = groupPrograms(units, links);

@@ -35,8 +35,8 @@ struct LowerExtras {
 
 /// Lowers `file` with the compiler `arguments` of its compile command (argv[0] included, output and
 /// dependency flags already dropped), run in `directory`. Never throws; a broken unit comes back with
-/// parseErrors, hasFatalError where nothing could be lowered, and the functions that are intact. Deeply nested
-/// code needs a deep stack: driver/Parallel.h has threads with one.
+/// parseErrors, hasFatalError where nothing could be lowered, and the functions that are intact. Deeply
+/// nested code needs a deep stack: driver/Parallel.h has threads with one.
 Unit lowerTranslationUnit(const std::string &directory, const std::string &file,
                           const std::vector<std::string> &arguments, const LowerOptions &options,
                           const LowerExtras &extras = {});

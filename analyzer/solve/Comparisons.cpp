@@ -23,7 +23,8 @@ std::optional<Comparison> comparisonOf(Term term) {
   const Term subject = left ? term->args[1] : term->args[0];
   if (term->name == equalOp)
     return Comparison{Comparison::Equal, subject, left ? *left : *right};
-  return left ? Comparison{Comparison::Above, subject, *left} : Comparison{Comparison::Below, subject, *right};
+  return left ? Comparison{Comparison::Above, subject, *left}
+              : Comparison{Comparison::Below, subject, *right};
 }
 
 /// The numbers a term can be.

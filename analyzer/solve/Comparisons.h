@@ -1,7 +1,7 @@
 //===- Comparisons.h - what one comparison says of another ------*- C++ -*-===//
 //
-// `n >= 1` and `n > 0` are one condition on an integer, and `n > 3` has `n > 0` in it. Without that, two tests
-// of one number would seem to be independent.
+// `n >= 1` and `n > 0` are one condition on an integer, and `n > 3` has `n > 0` in it. Without that, two
+// tests of one number would seem to be independent.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -116,7 +116,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     return each.rank == 0 || each.rank == unknownRank;
   });
   auto exempt = [&](std::size_t i) {
-    return requirement.cpuScalars && (!requirement.expandsScalars || areAllScalars) && !(i == 0 && requirement.firstIsOutput) && isCpuScalar(placed[i]);
+    return requirement.cpuScalars && (!requirement.expandsScalars || areAllScalars) &&
+           !(i == 0 && requirement.firstIsOutput) && isCpuScalar(placed[i]);
   };
   Verdict worst = Verdict::Same;
   std::size_t worstA = 0, worstB = 0;
@@ -155,6 +156,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
         !call.fact.inMacro && !device.empty())
       conflict.fix = postfix(conflict.second.text) + ".to(" + device + ")";
     solution.conflicts.push_back(std::move(conflict));
+    conflictPlacements.emplace_back(first.placement, second.placement);
   }
   if (worst == Verdict::Definite) {
     ++definiteConflicts;

@@ -199,7 +199,8 @@ void DeviceMaps::noteMove(Call &call) {
   candidate.kind = LoaderKind::Strong;
   candidate.finding.map = target->text.empty() ? target->describe() : target->text.str();
   std::string loader = call.fact.operands[0].text.str();
-  while (!loader.empty() && (loader.back() == '>' || loader.back() == '-')) // the text of a holder's operator->
+  while (!loader.empty() &&
+         (loader.back() == '>' || loader.back() == '-')) // the text of a holder's operator->
     loader.pop_back();
   candidate.finding.loader = loader;
   meet(call, candidate);

@@ -53,7 +53,12 @@ private:
   // A function that no main leads to is called in a program that has run: what is changed somewhere may have
   // been. Of an object whose fields are changed one by one, the others are as its initialiser left them.
   void forgetChanged(Row &row) {
-    for (const auto &[id, global] : machine.program.globals) {
+    std::vector<Name> ids; // in order of text: roots are numbered as they are met
+    for (const auto &[id, global] : machine.program.globals)
+      ids.push_back(id);
+    std::sort(ids.begin(), ids.end());
+    for (Name id : ids) {
+      const Global &global = machine.program.globals.at(id);
       const bool isReplaced = usage.writtenGlobals.count(id) != 0;
       if (!isReplaced && !changesInside(global.type))
         continue;
@@ -123,7 +128,10 @@ private:
         row.store.set(root, recordValue(className));
         Frame frame{*constructor};
         frame.self = {root, nullptr};
-        for (Outcome &outcome : machine.run(frame, std::move(row))) {
+        machine.memory.choices.ignoresSymbols = usage.called.count(id) != 0;
+        Outcomes outcomes = machine.run(frame, std::move(row));
+        machine.memory.choices.ignoresSymbols = false;
+        for (Outcome &outcome : outcomes) {
           machine.memory.dropLocals(outcome.row, 0);
           outcome.row.registers.clear();
           forgetWritten(outcome.row, root, origin);

@@ -125,9 +125,9 @@ public:
   struct Requirement {
     std::string operation;
     bool isLoss = false;
-    bool cpuScalars = false;    ///< 0-dim CPU inputs are accepted
+    bool cpuScalars = false;     ///< 0-dim CPU inputs are accepted
     bool expandsScalars = false; ///< but only beside 0-dim ones: they are expanded to the others' shape
-    bool firstIsOutput = false; ///< the first tensor is written, so it is never such a scalar
+    bool firstIsOutput = false;  ///< the first tensor is written, so it is never such a scalar
   };
   Placement requireSame(Call &call, const std::vector<TensorUse> &uses, const Requirement &requirement);
 
@@ -164,6 +164,8 @@ public:
   /// Told of a static local that was initialised in a program that had been running: whose flag the row held.
   std::function<void(Row &, Name)> initialisedStatic;
   std::set<const Function *> entered;
+  /// The placements of each of the solution's conflicts, in their order.
+  std::vector<std::pair<Placement, Placement>> conflictPlacements;
   std::map<Name, Step>
       movedClasses; ///< project module class -> where and to which device one was moved first
   std::size_t factsRun = 0;

@@ -170,15 +170,28 @@ Value Memory::filled(Name type, const Placement &placement, int rank, const Hist
   }
 }
 
+namespace {
+
+bool holdsDevice(const Types &types, Name type) {
+  const TypeClass kind = types.classOf(type);
+  return kind == TypeClass::Device || kind == TypeClass::Options;
+}
+
+std::string slotOf(Name type, Name field) { return type.str() + "::" + field.str(); }
+
+} // namespace
+
 Value Memory::rootValue(const Row &row, RootId root) const {
   if (Value stored = row.store.get(root))
     return stored;
   const RootInfo known = info(root); // a copy: making a symbol may make roots
   if (known.isFlag)
     return scalarValue(intTerm(0));
-  if (known.origin)
-    return const_cast<Memory *>(this)->symbolic(known.type, known.origin, known.text);
-  return unknownValue();
+  if (!known.origin)
+    return unknownValue();
+  if (kindOf(root) == RootKind::Global && holdsDevice(types, known.type))
+    choices.standsFor(known.origin, known.origin->args[0]->name.str());
+  return const_cast<Memory *>(this)->symbolic(known.type, known.origin, known.text);
 }
 
 Value Memory::element(const Value &list, Term index) const {
@@ -221,8 +234,11 @@ Value Memory::descend(const Value &value, Path node, const Address &whole) const
     if (node->field == hidden::parameters())
       text = value->function;
     const bool ofModule = types.isModule(value->type);
-    return const_cast<Memory *>(this)->symbolic(type, applyTerm(".", {value->origin, textTerm(node->field)}),
-                                                text, ofModule ? SymbolRole::Module : SymbolRole::Tensor);
+    const Term origin = applyTerm(".", {value->origin, textTerm(node->field)});
+    if (holdsDevice(types, type))
+      choices.standsFor(origin, slotOf(value->type, node->field));
+    return const_cast<Memory *>(this)->symbolic(type, origin, text,
+                                                ofModule ? SymbolRole::Module : SymbolRole::Tensor);
   }
   return unknownValue();
 }
@@ -315,9 +331,27 @@ Value Memory::replace(const Value &value, const std::vector<Path> &path, std::si
   return withField(record, node->field, replace(old, path, depth + 1, leaf));
 }
 
+void Memory::noteChoices(const Row &row, const Address &address, const Value &value) const {
+  if (!address.path) {
+    const RootInfo &root = info(address.root);
+    if (kindOf(address.root) == RootKind::Global && holdsDevice(types, root.type))
+      choices.note(root.origin->args[0]->name.str(), value);
+  } else if (!address.path->index && !is(value, ValueKind::Tensor) && !is(value, ValueKind::Scalar)) {
+    const Name owner = read(row, {address.root, address.path->parent})->type;
+    if (types.isProject(owner) && holdsDevice(types, types.fieldType(owner, address.path->field)))
+      choices.note(slotOf(owner, address.path->field), value);
+  }
+  if (is(value, ValueKind::Record) && types.isProject(value->type))
+    for (const auto &[name, field] : value->fields)
+      if ((is(field, ValueKind::Device) || is(field, ValueKind::Options) || is(field, ValueKind::Unknown)) &&
+          holdsDevice(types, types.fieldType(value->type, name)))
+        choices.note(slotOf(value->type, name), field);
+}
+
 void Memory::write(Row &row, const Address &address, Value value) const {
   if (!address.valid())
     return;
+  noteChoices(row, address, value);
   if (!address.path) {
     row.store.set(address.root, std::move(value));
     return;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "analyzer/solve/DeviceChoices.h"
 #include "analyzer/solve/Row.h"
 #include "analyzer/solve/Types.h"
 
@@ -70,8 +71,10 @@ public:
   void dropLocals(Row &row, unsigned depth) const;
 
   const Types &types;
+  mutable DeviceChoices choices; ///< what is written to device slots
 
 private:
+  void noteChoices(const Row &row, const Address &address, const Value &value) const;
   /// What tells the roots of one kind apart: depth and index of a local, site and copy of a heap object, name
   /// of a global, origin of an outside object; and a name.
   using Key = std::tuple<std::uint64_t, std::uint64_t, Name>;

@@ -349,8 +349,8 @@ std::vector<Row> Machine::stepElement(Frame &frame, const Fact &fact, Row row) {
 
 namespace {
 
-// The destructor to run at the end of a local's life: one that has to do with devices. What a function returns
-// lives on.
+// The destructor to run at the end of a local's life: one that has to do with devices. What a function
+// returns lives on.
 const Function *destructorOf(const Machine &machine, const Function &function, const Variable &local) {
   const Type *record = local.isReference ? nullptr : machine.program.type(local.type);
   if (!record || !record->isProject)

@@ -168,8 +168,9 @@ void findUnregistered(const Machine &machine, Solution &solution) {
     finding.member = member->subject.substr(member->subject.rfind("::") + 2);
     finding.isModule = !isTensor(machine.types, Name(className), Name(finding.member));
     finding.declared = member->where;
-    finding.created = finding.isModule ? created->where
-                                       : lastInConstruction(machine.program, Name(className), *left, *created);
+    finding.created = finding.isModule
+                          ? created->where
+                          : lastInConstruction(machine.program, Name(className), *left, *created);
     finding.used = conflict.where;
     finding.operation = conflict.operation;
     finding.moved = moved->second.where;

@@ -80,7 +80,7 @@ def parseOptions():
     parser.add_argument("--compile-arg", action="append", default=[], metavar="ARG")
     parser.add_argument("--link-arg", action="append", default=[], metavar="ARG")
     parser.add_argument("--filter", default="", metavar="REGEX")
-    parser.add_argument("--build-dir", type=Path, default=Path("case-programs"), metavar="DIR")
+    parser.add_argument("--build-dir", type=Path, default=Path("build/case-programs"), metavar="DIR")
     parser.add_argument("--verbose", action="store_true")
     return parser.parse_args()
 

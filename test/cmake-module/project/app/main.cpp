@@ -1,6 +1,6 @@
+#include "extra.h"
 #include "loss.h"
 #include "metrics.h"
-#include "extra.h"
 #include "plugin.h"
 
 int main() {

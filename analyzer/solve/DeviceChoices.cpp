@@ -1,0 +1,47 @@
+#include "analyzer/solve/DeviceChoices.h"
+
+namespace devicetidy {
+namespace {
+
+// Unknown when the value may be another device in another run.
+Placement constantPlacement(const Value &value) {
+  Placement placement;
+  if (is(value, ValueKind::Options) && !value->hasDevice)
+    return Placement::cpu();
+  if (is(value, ValueKind::Device) || is(value, ValueKind::Options))
+    placement = value->placement;
+  const bool isConstant = placement.kind == PlacementKind::Cpu || placement.kind == PlacementKind::Other ||
+                          (placement.kind == PlacementKind::Cuda && placement.index &&
+                           (constantOf(placement.index) || placement.index == currentCudaIndex()));
+  return isConstant ? placement : Placement::unknown();
+}
+
+} // namespace
+
+void DeviceChoices::note(const std::string &slot, const Value &value) {
+  const bool isSymbol = (is(value, ValueKind::Device) || is(value, ValueKind::Options)) &&
+                        value->placement.kind == PlacementKind::Symbol;
+  if (isSymbol) {
+    const auto own = slots.find(value->placement.index);
+    if (ignoresSymbols || (own != slots.end() && own->second == slot))
+      return;
+  }
+  Slot &entry = noted[slot];
+  const Placement placement = constantPlacement(value);
+  if (!placement.isKnown() || (entry.only && *entry.only != placement))
+    entry.isOpen = true;
+  else
+    entry.only = placement;
+}
+
+std::optional<Placement> DeviceChoices::settled(Term origin) const {
+  const auto slot = slots.find(origin);
+  if (slot == slots.end())
+    return std::nullopt;
+  const auto entry = noted.find(slot->second);
+  if (entry == noted.end() || entry->second.isOpen)
+    return std::nullopt;
+  return entry->second.only;
+}
+
+} // namespace devicetidy
