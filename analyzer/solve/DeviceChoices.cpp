@@ -21,11 +21,12 @@ Placement constantPlacement(const Value &value) {
 void DeviceChoices::note(const std::string &slot, const Value &value) {
   const bool isSymbol = (is(value, ValueKind::Device) || is(value, ValueKind::Options)) &&
                         value->placement.kind == PlacementKind::Symbol;
-  if (isSymbol) {
-    const auto own = slots.find(value->placement.index);
-    if (ignoresSymbols || (own != slots.end() && own->second == slot))
+  const std::string ownSlots = constructing.str() + "::";
+  if (!constructing.empty() && (isSymbol || slot.compare(0, ownSlots.size(), ownSlots) == 0))
+    return;
+  if (isSymbol)
+    if (const auto own = slots.find(value->placement.index); own != slots.end() && own->second == slot)
       return;
-  }
   Slot &entry = noted[slot];
   const Placement placement = constantPlacement(value);
   if (!placement.isKnown() || (entry.only && *entry.only != placement))

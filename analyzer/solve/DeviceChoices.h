@@ -25,9 +25,9 @@ public:
   /// when one is not known, or when nothing was seen to be put there.
   std::optional<Placement> settled(Term origin) const;
 
-  /// While a constructor is run for arguments nobody passes, what it makes of them is no choice of the
-  /// program.
-  bool ignoresSymbols = false;
+  /// The class whose constructor is run for nobody's sake, or empty: what it puts into its own slots, and
+  /// what comes from its arguments, is no choice of the program.
+  Name constructing;
 
 private:
   struct Slot {

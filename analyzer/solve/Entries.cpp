@@ -128,9 +128,9 @@ private:
         row.store.set(root, recordValue(className));
         Frame frame{*constructor};
         frame.self = {root, nullptr};
-        machine.memory.choices.ignoresSymbols = usage.called.count(id) != 0;
+        machine.memory.choices.constructing = className;
         Outcomes outcomes = machine.run(frame, std::move(row));
-        machine.memory.choices.ignoresSymbols = false;
+        machine.memory.choices.constructing = {};
         for (Outcome &outcome : outcomes) {
           machine.memory.dropLocals(outcome.row, 0);
           outcome.row.registers.clear();
