@@ -60,16 +60,8 @@ Term currentCudaIndex();
 
 enum class Verdict : std::uint8_t { Same, Silent, Latent, Likely, Definite };
 
-// clang-format off
-/// What to say when `a` and `b` must be one device. The table, with its reasons in docs/architecture.md; unknown
-/// against anything is silent. `programSetsDevice`: the caller may have made any device current.
-///
-/// | a \ b         | cpu  | cuda:n             | cuda (current)               | cuda:<term>                             | device choice | tensor or module |
-/// | cpu           | same | definite           | definite                     | definite                                | likely        | latent           |
-/// | cuda:m        |      | definite when m!=n | likely when m>0, else silent | likely when m=0 or by rank, else latent | likely        | latent           |
-/// | cuda:<term>   |      |                    | likely unless "index of x"   | likely for other positions, else latent | likely        | latent           |
-/// | device choice |      |                    |                              |                                         | latent        | latent           |
-// clang-format on
+/// What to say when `a` and `b` must be one device: the tables of docs/verdicts.md, which a test holds it to.
+/// `programSetsDevice`: the caller may have made any device current.
 Verdict compare(const Placement &a, const Placement &b, bool programSetsDevice);
 
 /// Two CUDA index terms that name different entries of one device range (front and back, this layer and the
