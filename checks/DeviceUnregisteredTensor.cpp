@@ -1,23 +1,28 @@
 #include "checks/DeviceUnregisteredTensor.h"
 
+#include "checks/ConflictFinding.h"
+
+#include <algorithm>
+
 namespace devicetidy {
 
 void DeviceUnregisteredTensor::run(const Solution &solution, const CheckContext &,
                                    std::vector<Finding> &findings) const {
   for (const UnregisteredMember &member : solution.unregisteredMembers) {
-    Finding finding;
-    finding.check = name();
-    finding.level = member.level;
-    // The line to change is the one that makes the member; the operation that fails is told as a note.
-    finding.where = member.created.valid() ? member.created : member.declared;
-    finding.operation = member.operation;
+    Finding finding = conflictFinding(name(), member.conflict);
     finding.fields = {{"member", member.member},
                       {"class", member.className},
-                      {"kind", member.isModule ? "submodule" : "tensor"},
-                      {"device", member.device}};
+                      {"kind", member.isModule ? "submodule" : "tensor"}};
+    // The member is named once, with its declaration.
+    for (PlacedOperand &operand : finding.operands)
+      operand.witness.erase(
+          std::remove_if(operand.witness.begin(), operand.witness.end(),
+                         [](const Step &step) { return step.kind == StepKind::Member; }),
+          operand.witness.end());
+    finding.related = {{"declared", member.declared}, {"moved", member.moved}};
     finding.fix = std::string(member.isModule ? "register_module" : "register_buffer") + "(\"" +
                   member.member + "\", " + member.member + ")";
-    finding.related = {{"declared", member.declared}, {"moved", member.moved}, {"used", member.used}};
+    finding.fixAt = member.created.valid() ? member.created : member.declared;
     findings.push_back(std::move(finding));
   }
 }

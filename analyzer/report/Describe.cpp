@@ -68,13 +68,25 @@ std::string argumentsAt(const Location &where, SourceCache &sources) {
   return open == std::string_view::npos ? "(...)" : std::string(call.substr(open));
 }
 
+/// A class as the user knows it: which file its unnamed namespace is in is ours to know.
+std::string withoutFiles(std::string name) {
+  static constexpr std::string_view mark = "(anonymous namespace in ";
+  for (std::size_t at; (at = name.find(mark)) != std::string::npos;) {
+    const std::size_t end = name.find(")::", at);
+    if (end == std::string::npos)
+      break;
+    name.erase(at, end + 3 - at);
+  }
+  return name;
+}
+
 std::map<std::string, std::string> templateFields(const Finding &finding, SourceCache &sources) {
   std::map<std::string, std::string> fields = finding.fields;
   fields.emplace("operation", finding.operation);
   fields.emplace("gets", finding.level == Level::Definite ? "gets" : "can get");
   fields.emplace("fix", fillTemplate(finding.fix, {{"arguments", argumentsAt(finding.where, sources)}}));
-  if (fields.count("device"))
-    fields["device"] = deviceText(fields["device"]);
+  if (fields.count("class"))
+    fields["class"] = withoutFiles(fields["class"]);
   if (finding.operands.size() == 2) {
     const PlacedOperand &first = finding.operands[0], &second = finding.operands[1];
     fields.emplace("first", operandText(first.text));

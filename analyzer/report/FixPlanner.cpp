@@ -58,12 +58,12 @@ void collectMacros(std::string_view source, std::set<std::string, std::less<>> &
 std::optional<Fix> FixPlanner::plan(const Finding &finding) {
   if (finding.site.inMacro)
     return std::nullopt;
-  if (finding.operands.size() == 2)
-    return finding.fix.empty() ? std::nullopt : planMove(finding);
   if (finding.fields.count("method"))
     return planKeep(finding);
   if (finding.fields.count("member"))
     return planRegister(finding);
+  if (finding.operands.size() == 2)
+    return finding.fix.empty() ? std::nullopt : planMove(finding);
   return std::nullopt;
 }
 

@@ -78,10 +78,10 @@ std::optional<Fix> FixPlanner::planKeep(const Finding &finding) {
 }
 
 /// The expression that gives `member` its value: of `member = E;`, `member(E)` or `member{E}` around the
-/// place of the finding.
+/// place of the fix.
 std::optional<FixPlanner::Piece> FixPlanner::initialiserOf(const Finding &finding,
                                                            const std::string &member) {
-  const std::optional<Piece> made = read(finding.where, {});
+  const std::optional<Piece> made = read(finding.fixAt, {});
   if (!made)
     return std::nullopt;
   const Token *token = made->tokens.first;

@@ -25,7 +25,7 @@ struct PlaceHash {
   }
 };
 
-/// A function with a fact at the place of a finding.
+/// A function with a fact at the place of a finding or of its fix.
 struct Holder {
   const Function *function;
   const Fact *fact;
@@ -108,7 +108,8 @@ void describeMember(Finding &finding, const Program &program) {
 void locate(std::vector<Finding> &findings, std::size_t first, const Program &program) {
   std::unordered_map<Location, std::vector<Holder>, PlaceHash> holders;
   for (std::size_t i = first; i < findings.size(); ++i)
-    holders[findings[i].where];
+    for (const Location &where : {findings[i].where, findings[i].fixAt})
+      holders[where];
   if (holders.empty())
     return;
   for (Name id : program.order) { // a stable order: the first instantiation is the same in every run
@@ -122,6 +123,8 @@ void locate(std::vector<Finding> &findings, std::size_t first, const Program &pr
   for (std::size_t i = first; i < findings.size(); ++i) {
     if (const auto &found = holders[findings[i].where]; !found.empty())
       describeHolders(findings[i], found, program);
+    for (const Holder &holder : holders[findings[i].fixAt])
+      findings[i].site.inMacro |= holder.fact->inMacro;
     describeMember(findings[i], program);
   }
 }

@@ -80,16 +80,13 @@ struct DiscardedMove {
 
 /// A tensor or submodule member that Module::to does not move, used together with what it does move.
 struct UnregisteredMember {
-  Level level = Level::Definite;
+  Conflict conflict; ///< the first operation that fails for it
   std::string className;
   std::string member;
   bool isModule = false;
   Location declared;
   Location created; ///< where the constructor makes it; invalid when only the declaration is known
-  Location used;    ///< operation in which it meets a registered parameter or a moved tensor
-  std::string operation;
-  Location moved;     ///< where a module of this class is moved
-  std::string device; ///< device the module is moved to
+  Location moved;   ///< where a module of this class is moved
 };
 
 /// A spread placement map that reaches a model loader in a program that initialises distributed training.

@@ -163,7 +163,6 @@ void findUnregistered(const Machine &machine, Solution &solution) {
     if (!seen.insert(member->subject).second)
       continue;
     UnregisteredMember finding;
-    finding.level = conflict.level;
     finding.className = className;
     finding.member = member->subject.substr(member->subject.rfind("::") + 2);
     finding.isModule = !isTensor(machine.types, Name(className), Name(finding.member));
@@ -171,10 +170,8 @@ void findUnregistered(const Machine &machine, Solution &solution) {
     finding.created = finding.isModule
                           ? created->where
                           : lastInConstruction(machine.program, Name(className), *left, *created);
-    finding.used = conflict.where;
-    finding.operation = conflict.operation;
     finding.moved = moved->second.where;
-    finding.device = moved->second.device;
+    finding.conflict = std::move(conflict);
     solution.unregisteredMembers.push_back(std::move(finding));
   }
   solution.conflicts = std::move(others);

@@ -54,9 +54,9 @@ struct ScaledPolicy : PolicyBase {
 
 struct BoundedPolicy : PolicyBase {
   BoundedPolicy() : PolicyBase(3) {
-    bound = torch::full({3}, 2.0); // [[device-unregistered-tensor]]
+    bound = torch::full({3}, 2.0);
   }
-  torch::Tensor head(const torch::Tensor &h) override { return torch::tanh(h) * bound; }
+  torch::Tensor head(const torch::Tensor &h) override { return torch::tanh(h) * bound; } // [[device-unregistered-tensor]]
   torch::Tensor bound;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 struct HeadImpl : torch::nn::Module {
   HeadImpl() { fc = register_module("fc", torch::nn::Linear(4, 2)); }
-  torch::Tensor forward(torch::Tensor x) { return fc(x); }
+  torch::Tensor forward(torch::Tensor x) { return fc(x); } // [[device-unregistered-tensor]]
   torch::nn::Linear fc{nullptr};
 };
 TORCH_MODULE(Head);
@@ -15,7 +15,7 @@ TORCH_MODULE(Head);
 struct Forgotten : torch::nn::Module {
   Forgotten() {
     body = register_module("body", torch::nn::Linear(4, 4));
-    head = Head(); // [[device-unregistered-tensor]]
+    head = Head();
   }
   torch::Tensor forward(torch::Tensor x) { return head->forward(torch::relu(body(x))); }
   torch::nn::Linear body{nullptr};
@@ -35,19 +35,19 @@ struct Registered : torch::nn::Module {
 struct Replaced : torch::nn::Module {
   Replaced() { head = register_module("head", torch::nn::Linear(8, 1000)); }
   void resetHead(int64_t classes) {
-    head = torch::nn::Linear(8, classes); // [[device-unregistered-tensor]]
+    head = torch::nn::Linear(8, classes);
   }
-  torch::Tensor forward(torch::Tensor x) { return head(x); }
+  torch::Tensor forward(torch::Tensor x) { return head(x); } // [[device-unregistered-tensor]]
   torch::nn::Linear head{nullptr};
 };
 
 class WithStatistics : public torch::nn::Module {
 protected:
   WithStatistics() {
-    mean = torch::zeros({3}); // [[device-unregistered-tensor]]
+    mean = torch::zeros({3});
     variance = register_buffer("variance", torch::ones({3}));
   }
-  torch::Tensor normalised(const torch::Tensor &x) const { return (x - mean) / variance.sqrt(); }
+  torch::Tensor normalised(const torch::Tensor &x) const { return (x - mean) / variance.sqrt(); } // [[device-unregistered-tensor]]
   torch::Tensor mean, variance;
 };
 
@@ -64,9 +64,9 @@ struct Masked : torch::nn::Module {
   Masked() {
     torch::nn::Conv2d conv(torch::nn::Conv2dOptions(3, 8, 3).bias(false));
     weight = register_parameter("weight", conv->weight.detach().clone());
-    mask = torch::ones_like(weight); // [[device-unregistered-tensor]]
+    mask = torch::ones_like(weight);
   }
-  torch::Tensor forward(torch::Tensor x) { return torch::conv2d(x, weight * mask); }
+  torch::Tensor forward(torch::Tensor x) { return torch::conv2d(x, weight * mask); } // [[device-unregistered-tensor]]
   torch::Tensor weight, mask;
 };
 

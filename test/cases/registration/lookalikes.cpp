@@ -55,10 +55,10 @@ class ForgetfulWhiteningImpl : public torch::nn::Cloneable<ForgetfulWhiteningImp
 public:
   ForgetfulWhiteningImpl() { reset(); }
   void reset() override {
-    mean = torch::zeros({3}); // [[device-unregistered-tensor]]
+    mean = torch::zeros({3});
     fc = register_module("fc", torch::nn::Linear(3, 3));
   }
-  torch::Tensor forward(const torch::Tensor &x) { return fc(x) - mean; }
+  torch::Tensor forward(const torch::Tensor &x) { return fc(x) - mean; } // [[device-unregistered-tensor]]
   torch::Tensor mean;
   torch::nn::Linear fc{nullptr};
 };
@@ -143,9 +143,9 @@ void host_bookkeeping_member_ok() {
 struct ReassignedBufferImpl : torch::nn::Module {
   ReassignedBufferImpl() : fc(register_module("fc", torch::nn::Linear(3, 3))) {
     prior = register_buffer("prior", torch::zeros({3}));
-    prior = torch::full({3}, 0.1); // [[device-unregistered-tensor]]
+    prior = torch::full({3}, 0.1);
   }
-  torch::Tensor forward(const torch::Tensor &x) { return fc(x) + prior; }
+  torch::Tensor forward(const torch::Tensor &x) { return fc(x) + prior; } // [[device-unregistered-tensor]]
   torch::nn::Linear fc;
   torch::Tensor prior;
 };
@@ -177,9 +177,9 @@ void buffer_member_filled_ok() {
 // A default member initialiser, never registered.
 struct DefaultInitialisedImpl : torch::nn::Module {
   DefaultInitialisedImpl() { register_module("fc", fc); }
-  torch::Tensor forward(const torch::Tensor &x) { return torch::sigmoid(fc(x)) * bins; }
+  torch::Tensor forward(const torch::Tensor &x) { return torch::sigmoid(fc(x)) * bins; } // [[device-unregistered-tensor]]
   torch::nn::Linear fc{3, 3};
-  torch::Tensor bins = torch::linspace(0, 1, 3); // [[device-unregistered-tensor]]
+  torch::Tensor bins = torch::linspace(0, 1, 3);
 };
 TORCH_MODULE(DefaultInitialised);
 

@@ -10,10 +10,10 @@ namespace {
 struct PositionalEncodingImpl : torch::nn::Module {
   PositionalEncodingImpl(int64_t len, int64_t dim) {
     project = register_module("project", torch::nn::Linear(dim, dim));
-    pe = torch::zeros({len, dim}); // [[device-unregistered-tensor]]
+    pe = torch::zeros({len, dim});
   }
   torch::Tensor forward(torch::Tensor x) {
-    return project(x) + pe.slice(0, 0, x.size(0));
+    return project(x) + pe.slice(0, 0, x.size(0)); // [[device-unregistered-tensor]]
   }
   torch::nn::Linear project{nullptr};
   torch::Tensor pe;
@@ -49,9 +49,9 @@ void positional_encoding_buffer_ok() {
 class NormalizerImpl : public torch::nn::Module {
 public:
   NormalizerImpl()
-      : mean_(torch::tensor({0.485, 0.456, 0.406})), // [[device-unregistered-tensor]]
+      : mean_(torch::tensor({0.485, 0.456, 0.406})),
         scale_(register_parameter("scale", torch::ones({3}))) {}
-  torch::Tensor forward(const torch::Tensor &x) { return (x * scale_) - mean_; }
+  torch::Tensor forward(const torch::Tensor &x) { return (x * scale_) - mean_; } // [[device-unregistered-tensor]]
 
 private:
   torch::Tensor mean_, scale_;
@@ -86,9 +86,9 @@ void normaliser_mean_as_buffer_ok() {
 struct TwoLayerImpl : torch::nn::Module {
   TwoLayerImpl() {
     first = register_module("first", torch::nn::Linear(4, 4));
-    second = torch::nn::Linear(4, 2); // [[device-unregistered-tensor]]
+    second = torch::nn::Linear(4, 2);
   }
-  torch::Tensor forward(torch::Tensor x) { return second(torch::tanh(first(x))); }
+  torch::Tensor forward(torch::Tensor x) { return second(torch::tanh(first(x))); } // [[device-unregistered-tensor]]
   torch::nn::Linear first{nullptr}, second{nullptr};
 };
 TORCH_MODULE(TwoLayer);

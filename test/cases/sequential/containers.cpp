@@ -80,12 +80,12 @@ void module_list_registered_ok() {
 struct VectorStackImpl : nn::Module {
   explicit VectorStackImpl(int depth) : input(register_module("input", nn::Linear(4, 4))) {
     for (int i = 0; i < depth; ++i)
-      layers.push_back(nn::Linear(4, 4)); // [[device-unregistered-tensor]]
+      layers.push_back(nn::Linear(4, 4));
   }
   Tensor forward(Tensor x) {
     x = input(x);
     for (auto &layer : layers)
-      x = torch::relu(layer->forward(x));
+      x = torch::relu(layer->forward(x)); // [[device-unregistered-tensor]]
     return x;
   }
   nn::Linear input;

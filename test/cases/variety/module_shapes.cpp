@@ -13,11 +13,11 @@ using torch::Tensor;
 // 1. vector of unregistered submodules
 struct UnregisteredStackImpl : nn::Module {
   explicit UnregisteredStackImpl(int n) {
-    for (int i = 0; i < n; ++i) layers.push_back(nn::Linear(4, 4)); // [[device-unregistered-tensor]]
+    for (int i = 0; i < n; ++i) layers.push_back(nn::Linear(4, 4));
     head = register_module("head", nn::Linear(4, 1));
   }
   Tensor forward(Tensor x) {
-    for (auto& l : layers) x = torch::relu(l(x));
+    for (auto& l : layers) x = torch::relu(l(x)); // [[device-unregistered-tensor]]
     return head(x);
   }
   std::vector<nn::Linear> layers;
@@ -65,10 +65,10 @@ class MlpBackbone final : public Backbone {
 class FourierBackbone final : public Backbone {
  public:
   FourierBackbone() {
-    freqs_ = torch::linspace(1.0, 4.0, 4); // [[device-unregistered-tensor]]
+    freqs_ = torch::linspace(1.0, 4.0, 4);
     fc_ = register_module("fc", nn::Linear(4, 4));
   }
-  Tensor features(const Tensor& x) override { return fc_(torch::sin(x * freqs_)); }
+  Tensor features(const Tensor& x) override { return fc_(torch::sin(x * freqs_)); } // [[device-unregistered-tensor]]
 
  private:
   Tensor freqs_;
@@ -148,8 +148,8 @@ class NormalizedNetPlain : public nn::Module {
  public:
   NormalizedNetPlain()
       : fc_(register_module("fc", nn::Linear(3, 3))),
-        mean_(torch::tensor({0.4f, 0.5f, 0.6f})) {} // [[device-unregistered-tensor]]
-  Tensor forward(const Tensor& x) { return fc_(x - mean_); }
+        mean_(torch::tensor({0.4f, 0.5f, 0.6f})) {}
+  Tensor forward(const Tensor& x) { return fc_(x - mean_); } // [[device-unregistered-tensor]]
 
  private:
   nn::Linear fc_;

@@ -235,14 +235,14 @@ struct QuantizerImpl : nn::Module {
 };
 TORCH_MODULE(Quantizer);
 struct LooseQuantizerImpl : nn::Module {
-  LooseQuantizerImpl(int64_t k, int64_t d) : counts(torch::ones({k})) { // [[device-unregistered-tensor]]
+  LooseQuantizerImpl(int64_t k, int64_t d) : counts(torch::ones({k})) {
     codebook = register_parameter("codebook", torch::randn({k, d}));
   }
   Tensor forward(const Tensor& z) {
     auto idx = torch::cdist(z, codebook).argmin(1);
     auto onehot = torch::one_hot(idx, codebook.size(0)).to(torch::kFloat);
     torch::NoGradGuard g;
-    counts.mul_(0.99).add_(onehot.sum(0), 0.01);
+    counts.mul_(0.99).add_(onehot.sum(0), 0.01); // [[device-unregistered-tensor]]
     return codebook.index_select(0, idx);
   }
   Tensor codebook, counts;

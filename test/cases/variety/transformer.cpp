@@ -10,13 +10,13 @@ namespace nn = torch::nn;
 // positional encodings: registered, unregistered, built on the fly
 struct PosEncPlainImpl : nn::Module {
   PosEncPlainImpl(int64_t d, int64_t len) {
-    pe = torch::zeros({len, d}); // [[device-unregistered-tensor]]
+    pe = torch::zeros({len, d});
     auto pos = torch::arange(len, torch::kFloat).unsqueeze(1);
     auto div = torch::exp(torch::arange(0, d, 2, torch::kFloat) * (-std::log(10000.0) / d));
     pe.slice(1, 0, d, 2) = torch::sin(pos * div);
     pe.slice(1, 1, d, 2) = torch::cos(pos * div);
   }
-  torch::Tensor forward(torch::Tensor x) { return x + pe.slice(0, 0, x.size(1)).unsqueeze(0); }
+  torch::Tensor forward(torch::Tensor x) { return x + pe.slice(0, 0, x.size(1)).unsqueeze(0); } // [[device-unregistered-tensor]]
   torch::Tensor pe;
 };
 TORCH_MODULE(PosEncPlain);
@@ -224,11 +224,11 @@ void encoder_mask_ok() {
 struct LoraLinearImpl : nn::Module {
   LoraLinearImpl(int64_t in, int64_t out, int64_t r) : base(register_module("base", nn::Linear(in, out))) {
     a = register_parameter("a", torch::randn({r, in}) * 0.01);
-    scaling = torch::full({out}, 2.0); // [[device-unregistered-tensor]]
+    scaling = torch::full({out}, 2.0);
     b = register_parameter("b", torch::zeros({out, r}));
   }
   torch::Tensor forward(const torch::Tensor& x) {
-    return base(x) + torch::linear(torch::linear(x, a), b) * scaling;
+    return base(x) + torch::linear(torch::linear(x, a), b) * scaling; // [[device-unregistered-tensor]]
   }
   nn::Linear base;
   torch::Tensor a, b, scaling;

@@ -4,11 +4,14 @@
 
 struct BadImpl : torch::nn::Module {
   BadImpl() : layer(register_module("layer", torch::nn::Linear(3, 3))) {
-    // CHECK: :[[@LINE+2]]:{{.*}} warning: tensor member 'mean' of 'BadImpl' is not registered, {{.*}}cuda{{.*}} [device-unregistered-tensor]
-    // CHECK: note: register it: register_buffer("mean", mean)
     mean = torch::zeros({3});
   }
+  // CHECK: :[[@LINE+1]]:{{.*}} warning: '-' gets 'layer->forward(x)' on cuda and 'mean' on cpu: tensor member 'mean' of 'BadImpl' is not registered, {{.*}} [device-unregistered-tensor]
   torch::Tensor forward(torch::Tensor x) { return layer->forward(x) - mean; }
+  // CHECK: :[[@LINE-4]]:{{.*}} note: 'mean' is created on cpu here
+  // CHECK: note: 'mean' is declared here
+  // CHECK: note: a 'BadImpl' is moved here
+  // CHECK: :[[@LINE-7]]:{{.*}} note: register it: register_buffer("mean", mean)
   torch::nn::Linear layer;
   torch::Tensor mean;
 };

@@ -68,7 +68,7 @@ TEST(Module, APlainMemberThatMeetsAMovedOneIsFound) {
   ASSERT_EQ(solution.unregisteredMembers.size(), 1u);
   EXPECT_EQ(solution.unregisteredMembers[0].member, "plain");
   EXPECT_EQ(solution.unregisteredMembers[0].className, "Net");
-  EXPECT_EQ(solution.unregisteredMembers[0].level, Level::Definite);
+  EXPECT_EQ(solution.unregisteredMembers[0].conflict.level, Level::Definite);
 }
 
 TEST(Module, AHandleTakenBeforeTheMoveFollowsIt) {

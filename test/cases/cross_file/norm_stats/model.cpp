@@ -2,10 +2,10 @@
 
 EncoderImpl::EncoderImpl() {
   fc_ = register_module("fc", torch::nn::Linear(4, 4));
-  mean_ = torch::full({4}, 0.5); // [[device-unregistered-tensor]]
+  mean_ = torch::full({4}, 0.5);
 }
 
-torch::Tensor EncoderImpl::forward(const torch::Tensor &x) { return fc_(x - mean_); }
+torch::Tensor EncoderImpl::forward(const torch::Tensor &x) { return fc_(x - mean_); } // [[device-unregistered-tensor]]
 
 BufferedEncoderImpl::BufferedEncoderImpl() {
   fc_ = register_module("fc", torch::nn::Linear(4, 4));
