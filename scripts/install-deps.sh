@@ -78,11 +78,12 @@ fi
 
 packages=(
   "clang-$llvm" "llvm-$llvm-dev" "libclang-$llvm-dev" "llvm-$llvm-tools"
+  "clang-tidy-$llvm" # the plugin is tested in it
   ccache cmake g++ libfmt-dev libgloo-dev libgtest-dev libtorch-dev make ninja-build nlohmann-json3-dev python3
   libpython3-dev pybind11-dev # the programs under test embed Python
 )
 if [[ $lint -eq 1 ]]; then
-  packages+=("clang-format-$llvm" "clang-tidy-$llvm" shellcheck)
+  packages+=("clang-format-$llvm" shellcheck)
 fi
 if [[ $all -eq 1 ]]; then
   packages+=("libclang-rt-$llvm-dev" clang-19 llvm-19-dev libclang-19-dev llvm-19-tools debootstrap git

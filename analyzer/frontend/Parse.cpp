@@ -2,6 +2,7 @@
 #include "analyzer/frontend/Compat.h"
 #include "analyzer/frontend/Instantiation.h"
 #include "analyzer/frontend/Lower.h"
+#include "analyzer/frontend/LowerAst.h"
 #include "analyzer/frontend/Preamble.h"
 #include "analyzer/frontend/ProjectDecls.h"
 #include "analyzer/frontend/RecordingFiles.h"
@@ -11,7 +12,6 @@
 #include "clang/Basic/FileManager.h"
 #include "clang/Frontend/CompilerInstance.h"
 #include "clang/Frontend/FrontendAction.h"
-#include "clang/Lex/MacroInfo.h"
 #include "clang/Lex/Preprocessor.h"
 #include "clang/Lex/PreprocessorOptions.h"
 #include "clang/Sema/SemaConsumer.h"
@@ -76,7 +76,7 @@ private:
 class LoweringConsumer : public SemaConsumer {
 public:
   LoweringConsumer(CompilerInstance &compiler, Unit &unit, const LowerOptions &options, ParseState &state)
-      : compiler(compiler), unit(unit), state(state), builder(compiler.getASTContext(), unit, options) {}
+      : compiler(compiler), state(state), builder(compiler.getASTContext(), unit, options) {}
 
   void InitializeSema(Sema &sema) override {
     auto collect = [this] { return ProjectDeclCollector(builder.source).collect(topLevel); };
@@ -95,40 +95,13 @@ public:
   }
 
   void HandleTranslationUnit(ASTContext &) override {
-    const llvm::TimeTraceScope scope("lower");
     state.reachedEnd = true;
-    readVersion();
     builder.setErrors(state.errors);
-    ProjectDecls decls = ProjectDeclCollector(builder.source).collect(topLevel);
-    for (const CXXRecordDecl *record : decls.records)
-      builder.types.id(record);
-    for (const VarDecl *variable : decls.variables)
-      builder.requestGlobal(variable);
-    for (const FunctionDecl *function : decls.functions)
-      builder.request(function);
-    builder.lowerRequested();
-    unit.files = sourceFiles(compiler);
+    lowerDeclarations(topLevel, compiler.getPreprocessor(), builder);
   }
 
 private:
-  int macroNumber(llvm::StringRef name) {
-    Preprocessor &preprocessor = compiler.getPreprocessor();
-    const MacroInfo *macro = preprocessor.getMacroInfo(preprocessor.getIdentifierInfo(name));
-    if (!macro || macro->getNumTokens() != 1)
-      return 0;
-    int number = 0;
-    return llvm::StringRef(preprocessor.getSpelling(macro->getReplacementToken(0))).getAsInteger(10, number)
-               ? 0
-               : number;
-  }
-
-  void readVersion() {
-    unit.torchMajor = macroNumber("TORCH_VERSION_MAJOR");
-    unit.torchMinor = macroNumber("TORCH_VERSION_MINOR");
-  }
-
   CompilerInstance &compiler;
-  Unit &unit;
   ParseState &state;
   UnitBuilder builder;
   std::vector<Decl *> topLevel;

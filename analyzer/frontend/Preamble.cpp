@@ -47,7 +47,7 @@ protected:
   }
 
   void EndSourceFileAction() override {
-    preamble.sources = sourceFiles(getCompilerInstance());
+    preamble.sources = sourceFiles(getCompilerInstance().getSourceManager());
     GeneratePCHAction::EndSourceFileAction();
   }
 

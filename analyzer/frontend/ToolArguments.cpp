@@ -46,8 +46,7 @@ std::vector<std::string> toolArguments(const std::vector<std::string> &arguments
   return result;
 }
 
-std::vector<Name> sourceFiles(clang::CompilerInstance &compiler) {
-  const clang::SourceManager &sources = compiler.getSourceManager();
+std::vector<Name> sourceFiles(const clang::SourceManager &sources) {
   std::vector<Name> files;
   for (auto file = sources.fileinfo_begin(); file != sources.fileinfo_end(); ++file)
     files.push_back(Name(absolutePath(sources.getFileManager(), file->first.getName())));

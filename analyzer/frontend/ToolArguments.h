@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace clang {
-class CompilerInstance;
+class SourceManager;
 }
 
 namespace devicetidy {
@@ -18,6 +18,6 @@ namespace devicetidy::frontend {
 std::vector<std::string> toolArguments(const std::vector<std::string> &arguments);
 
 /// Every file that was entered, sorted; of a precompiled header only those that were looked at.
-std::vector<Name> sourceFiles(clang::CompilerInstance &compiler);
+std::vector<Name> sourceFiles(const clang::SourceManager &sources);
 
 } // namespace devicetidy::frontend

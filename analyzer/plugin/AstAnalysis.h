@@ -1,0 +1,37 @@
+//===- AstAnalysis.h - what all checks know of one tree ---------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/report/Diagnostic.h"
+
+#include "clang/AST/ASTContext.h"
+#include "clang/Lex/Preprocessor.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace devicetidy::plugin {
+
+struct Settings {
+  int torchMajor = 0, torchMinor = 0; ///< 0: the version the code sees
+  bool reportLatent = false;
+  std::string buildDirectory; ///< where the compile command runs
+
+  friend bool operator==(const Settings &a, const Settings &b) {
+    return a.torchMajor == b.torchMajor && a.torchMinor == b.torchMinor && a.reportLatent == b.reportLatent &&
+           a.buildDirectory == b.buildDirectory;
+  }
+};
+
+/// The findings of all checks in one translation unit. Whoever asks for the same tree shares them, as long as
+/// somebody holds them: the next tree may lie at the same address.
+class AstAnalysis {
+public:
+  static std::shared_ptr<const AstAnalysis> of(clang::ASTContext &context, clang::Preprocessor &preprocessor,
+                                               const Settings &settings);
+
+  std::vector<Diagnostic> diagnostics; ///< sorted by place; with their fixes
+  bool crashed = false;                ///< the analyzer failed; there are no diagnostics
+};
+
+} // namespace devicetidy::plugin
