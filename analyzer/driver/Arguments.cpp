@@ -1,6 +1,7 @@
 #include "analyzer/driver/Arguments.h"
 
 #include "analyzer/driver/ClangOptions.h"
+#include "analyzer/driver/CudaHeaders.h"
 #include "analyzer/driver/Paths.h"
 
 #include "DeviceTidyConfig.h"
@@ -220,6 +221,15 @@ std::string gccHeaders() {
   return best;
 }
 
+std::vector<std::string> searchedDirectories(const InputArgList &parsed, StringRef directory) {
+  std::vector<std::string> result;
+  for (const Arg *arg :
+       parsed.filtered(options::OPT_I, options::OPT_iquote, options::OPT_isystem, options::OPT_cxx_isystem,
+                       options::OPT_isystem_after, options::OPT_idirafter))
+    result.push_back(absolutePath(arg->getValue(), directory));
+  return result;
+}
+
 } // namespace
 
 AdjustedArguments adjustArguments(const std::vector<std::string> &arguments, const std::string &file,
@@ -233,6 +243,9 @@ AdjustedArguments adjustArguments(const std::vector<std::string> &arguments, con
   result.isCuda = adjuster.isCuda;
   result.arguments.push_back(arguments.empty() ? "clang++" : arguments.front());
   std::vector<std::string> &all = result.arguments;
+  // A LibTorch without CUDA brings headers of c10_cuda that need CUDA's: the stand-ins come before them.
+  if (!cudaStandIns().empty() && !findsCuda(searchedDirectories(parsed, directory)))
+    all.push_back("-I" + cudaStandIns());
   all.insert(all.end(), adjuster.kept.begin(), adjuster.kept.end());
   all.push_back("-resource-dir=" DEVICE_TIDY_RESOURCE_DIR);
   static const std::string lastHeaders = gccHeaders();

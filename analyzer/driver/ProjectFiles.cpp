@@ -1,5 +1,6 @@
 #include "analyzer/driver/ProjectFiles.h"
 
+#include "analyzer/driver/CudaHeaders.h"
 #include "analyzer/driver/Paths.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -76,7 +77,9 @@ ProjectFiles::ProjectFiles(const CommandSet &commands, const std::vector<std::st
   }
   if (given.empty())
     findRoots(files);
-  for (const std::string &directory : commands.systemDirectories)
+  std::vector<std::string> system = commands.systemDirectories;
+  system.push_back(cudaStandIns());
+  for (const std::string &directory : system)
     if (llvm::any_of(roots,
                      [&](const std::string &root) { return directory != root && isUnder(directory, root); }))
       systemDirectories.push_back(directory);

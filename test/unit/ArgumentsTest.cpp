@@ -1,4 +1,5 @@
 #include "analyzer/driver/Arguments.h"
+#include "analyzer/driver/CudaHeaders.h"
 
 #include "gtest/gtest.h"
 
@@ -19,7 +20,8 @@ Strings adjusted(Strings options) {
   const auto added = std::find_if(
       all.begin(), all.end(), [](const std::string &each) { return each.rfind("-resource-dir=", 0) == 0; });
   EXPECT_NE(added, all.end());
-  return {all.begin() + 1, added};
+  const auto kept = all.begin() + 1; // first come CUDA's headers, on a machine without CUDA
+  return {*kept == "-I" + cudaStandIns() ? kept + 1 : kept, added};
 }
 
 TEST(Arguments, KeepsWhatTheParseNeeds) {
@@ -84,6 +86,18 @@ TEST(Arguments, KnowsCuda) {
   EXPECT_TRUE(adjustArguments({"clang++", "-x", "cuda", "a.cpp"}, "/p/a.cpp", "/p").isCuda);
   EXPECT_TRUE(adjustArguments({"nvcc", "-x", "cu", "a.cpp"}, "/p/a.cpp", "/p").isCuda);
   EXPECT_FALSE(adjustArguments({"nvcc", "-x", "c++", "a.cpp"}, "/p/a.cpp", "/p").isCuda);
+}
+
+TEST(Arguments, LendsTheHeadersOfCudaWhereThereAreNone) {
+  ASSERT_FALSE(cudaStandIns().empty());
+  const std::string standIns = "-I" + cudaStandIns();
+  const auto has = [&](const Strings &arguments) {
+    const Strings all = adjustArguments(arguments, "/p/a.cpp", "/p").arguments;
+    return std::find(all.begin(), all.end(), standIns) != all.end();
+  };
+  if (!findsCuda({})) // of this machine
+    EXPECT_TRUE(has({"g++", "-I", "inc", "a.cpp"}));
+  EXPECT_FALSE(has({"g++", "-isystem", cudaStandIns(), "a.cpp"})); // which hold what is looked for
 }
 
 TEST(Arguments, FindsSystemDirectories) {
