@@ -14,7 +14,7 @@ install(FILES
   "${PROJECT_BINARY_DIR}/cmake/install/DeviceTidyConfig.cmake"
   "${PROJECT_BINARY_DIR}/cmake/DeviceTidyConfigVersion.cmake"
   cmake/DeviceTidy.cmake
-  DESTINATION "${packageDir}")
+  DESTINATION "${packageDir}" COMPONENT tools)
 
 # The same for the build tree.
 set(PACKAGE_INIT "")

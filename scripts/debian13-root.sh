@@ -8,6 +8,8 @@
 set -euo pipefail
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=debian-root.sh
+source "$(dirname "${BASH_SOURCE[0]}")/debian-root.sh"
 
 case ${1:-} in
   -h | --help) usage "$0" && exit 0 ;;
@@ -15,28 +17,7 @@ esac
 [[ $# -gt 0 ]] || set -- scripts/test.sh
 
 root=${XDG_CACHE_HOME:-$HOME/.cache}/device-tidy-debian13
-mirror=${DEVICE_TIDY_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 copy=/src/device-tidy
-
-makeRoot() {
-  command -v debootstrap >/dev/null || [[ -x /usr/sbin/debootstrap ]] ||
-    die "debootstrap is not installed" "run scripts/install-deps.sh --all first"
-  say "making a Debian 13 root in $root"
-  # Made under another name, so that an interrupted run never looks like a finished root.
-  asRoot rm -rf "$root.new"
-  mkdir -p "$(dirname "$root")"
-  asRoot env PATH="$PATH:/usr/sbin:/sbin" debootstrap --variant=minbase --include=ca-certificates \
-    trixie "$root.new" "$mirror" >&2 ||
-    die "debootstrap failed; its log is $root.new/debootstrap/debootstrap.log" \
-      "check the network, or name another mirror in DEVICE_TIDY_DEBIAN_MIRROR"
-  # The security archive holds LLVM 22.
-  asRoot tee "$root.new/etc/apt/sources.list" >/dev/null <<SOURCES
-deb $mirror trixie main
-deb $mirror trixie-updates main
-deb ${mirror%/debian}/debian-security trixie-security main
-SOURCES
-  asRoot mv "$root.new" "$root"
-}
 
 # The working tree as git sees it, untracked files included; the copy's build folders stay.
 copyTree() {
@@ -52,37 +33,8 @@ copyTree() {
   rm -f "$list"
 }
 
-mounted=()
-unmount() {
-  local i
-  for ((i = ${#mounted[@]} - 1; i >= 0; --i)); do asRoot umount "${mounted[i]}" || true; done
-}
-
-# mountInRoot TYPE PLACE
-mountInRoot() {
-  local target=$root/$2
-  mountpoint -q "$target" && return 0
-  asRoot mkdir -p "$target"
-  asRoot mount -t "$1" "$1" "$target" ||
-    die "/$2 cannot be mounted in $root" \
-      "run this where mounts are allowed (a privileged container, or a VM)"
-  mounted+=("$target")
-}
-
-[[ -d $root ]] || makeRoot
-trap unmount EXIT
-mountInRoot proc proc
-mountInRoot devpts dev/pts # terminals, for the tests that press Ctrl-C
-for file in /etc/resolv.conf /etc/hosts; do
-  [[ ! -e $file ]] || asRoot cp -L "$file" "$root$file"
-done
+makeRoot trixie "$root"
+enterRoot "$root"
 copyTree
-
-environment=(HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin)
-for name in http_proxy https_proxy no_proxy; do
-  [[ -z ${!name:-} ]] || environment+=("$name=${!name}")
-done
 say "Debian 13: $*"
-# shellcheck disable=SC2016 # expanded by the inner shell
-asRoot chroot "$root" /usr/bin/env -i "${environment[@]}" \
-  bash -c 'cd "$1" && shift && exec "$@"' bash "$copy" "$@"
+runInRoot "$root" "$copy" "$@"

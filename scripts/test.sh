@@ -2,7 +2,8 @@
 # test.sh [--all] [--no-install]
 #
 # Installs what is missing, builds, and runs the tests.
-#   --all         also the slow suites, LLVM 19, the sanitizers, and a Debian 13 root with its newer LibTorch
+#   --all         also the slow suites, LLVM 19, the sanitizers, the Debian packages,
+#                 and a Debian 13 root with its newer LibTorch
 #   --no-install  take the installed packages as they are
 
 set -euo pipefail
@@ -52,6 +53,7 @@ printLeftOut() {
   slowSuites | sed 's/^/  - suite /'
   echo "  - the build and the tests with LLVM 19"
   echo "  - the build and the tests with AddressSanitizer and UndefinedBehaviorSanitizer"
+  echo "  - the Debian packages, installed in a clean root"
   echo "  - the build and the tests in a Debian 13 root, with its newer LibTorch"
 }
 
@@ -68,6 +70,7 @@ else
   tier "default build, all suites" suites default
   tier "LLVM 19" suites llvm19 -LE slow
   tier "AddressSanitizer and UndefinedBehaviorSanitizer" sanitizerSuites
+  tier "Debian packages in a clean root" "$repoRoot/scripts/test-packages.sh"
   tier "Debian 13" "$repoRoot/scripts/debian13-root.sh" scripts/test.sh
 fi
 
