@@ -11,12 +11,16 @@
 
 #include "analyzer/report/Finding.h"
 
+#include <functional>
+#include <string>
 #include <string_view>
 
 namespace devicetidy {
 
 struct CheckContext {
   const Program &program;
+  /// The value that an option of `check` has for `file`. The options of a check stand in checks.json.
+  std::function<std::string(std::string_view check, Name file, std::string_view option)> option;
 };
 
 class Check {

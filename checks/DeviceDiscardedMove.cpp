@@ -8,9 +8,11 @@ static std::string keepResult(const DiscardedMove &move) {
   return (isTemporary ? "auto moved" : move.tensor) + " = " + move.tensor + "." + move.method + "{arguments}";
 }
 
-void DeviceDiscardedMove::run(const Solution &solution, const CheckContext &,
+void DeviceDiscardedMove::run(const Solution &solution, const CheckContext &context,
                               std::vector<Finding> &findings) const {
   for (const DiscardedMove &move : solution.discardedMoves) {
+    if (move.changesDtypeOnly && context.option(name(), move.where.file, "WarnOnDtypeOnly") == "false")
+      continue;
     Finding finding;
     finding.check = name();
     finding.where = move.where;

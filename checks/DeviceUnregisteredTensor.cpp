@@ -1,14 +1,18 @@
 #include "checks/DeviceUnregisteredTensor.h"
 
+#include "analyzer/report/Glob.h"
 #include "checks/ConflictFinding.h"
 
 #include <algorithm>
 
 namespace devicetidy {
 
-void DeviceUnregisteredTensor::run(const Solution &solution, const CheckContext &,
+void DeviceUnregisteredTensor::run(const Solution &solution, const CheckContext &context,
                                    std::vector<Finding> &findings) const {
   for (const UnregisteredMember &member : solution.unregisteredMembers) {
+    if (matchesGlobIn(context.option(name(), member.conflict.where.file, "IgnoredMembers"),
+                      member.className + "::" + member.member))
+      continue;
     Finding finding = conflictFinding(name(), member.conflict);
     finding.fields = {{"member", member.member},
                       {"class", member.className},

@@ -18,7 +18,13 @@ REGISTRY = ROOT / "checks" / "checks.json"
 PAGES = ROOT / "docs" / "checks"
 TESTS = ROOT / "test" / "lit" / "checks"
 LEVELS = {"definite": "Level::Definite", "likely": "Level::Likely", "latent": "Level::Latent"}
-KEYS = ["name", "class", "summary", "level", "message", "fix", "notes"]
+KEYS = ["name", "class", "summary", "level", "message", "fix", "notes", "options"]
+OPTION_KEYS = ["name", "kind", "default", "help"]
+OPTION_KINDS = {"level": "CheckOptionKind::Level", "flag": "CheckOptionKind::Flag", "names": "CheckOptionKind::Names"}
+# What every check has.
+COMMON_OPTIONS = [
+    {"name": "Level", "kind": "level", "default": "", "help": "least sure level to show of this check"}
+]
 # Fields that analyzer/report/Describe.cpp gives to every template.
 COMMON_FIELDS = {"operation", "gets", "fix", "first", "second", "firstDevice", "secondDevice"}
 
@@ -32,6 +38,12 @@ def load(path=REGISTRY):
             sys.exit(f"{path}: {check.get('name', '?')}: missing {missing}, unknown {unknown}")
         if check["level"] not in LEVELS:
             sys.exit(f"{path}: {check['name']}: level must be one of {', '.join(LEVELS)}")
+        for option in check["options"]:
+            if sorted(option) != sorted(OPTION_KEYS) or option["kind"] not in OPTION_KINDS:
+                sys.exit(
+                    f"{path}: {check['name']}: an option has the keys {', '.join(OPTION_KEYS)}"
+                    f" and one of the kinds {', '.join(OPTION_KINDS)}: {option}"
+                )
     return sorted(checks, key=lambda check: check["name"])
 
 
@@ -53,6 +65,10 @@ def registry_inc(checks):
     lines += ["#endif", "#ifdef DEVICE_TIDY_CHECK_INFOS"]
     for check in checks:
         notes = ", ".join(f"{{{literal(key)}, {literal(text)}}}" for key, text in check["notes"].items())
+        options = ", ".join(
+            f"{{{literal(o['name'])}, {OPTION_KINDS[o['kind']]}, {literal(o['default'])}, {literal(o['help'])}}}"
+            for o in [*COMMON_OPTIONS, *check["options"]]
+        )
         page = page_path(check).read_text(encoding="utf-8") if page_path(check).exists() else ""
         lines += [
             f"{{{literal(check['name'])},",
@@ -61,6 +77,7 @@ def registry_inc(checks):
             f"    {literal(check['message'])},",
             f"    {literal(check['fix'])},",
             f"    {{{notes}}},",
+            f"    {{{options}}},",
             f"    {literal(page)}}},",
         ]
     return "\n".join(lines + ["#endif", ""])
@@ -123,6 +140,9 @@ def problems_of(check):
         text = page.read_text(encoding="utf-8")
         if not text.startswith(f"# {name}\n"):
             yield f"{page.name} must start with '# {name}'"
+        for option in check["options"]:
+            if f"`{option['name']}`" not in text:
+                yield f"{page.name} does not say what the option `{option['name']}` does"
         if len(re.findall(r"^```cpp\n[^`]+^```$", text, re.MULTILINE)) < 2:
             yield f"{page.name} needs bad and good code"
     test = TESTS / f"{name}.cpp"
@@ -226,7 +246,7 @@ def new_check(name, checks):
     for path, template in files.items():
         write_if_changed(path, template.format(**values))
         print(path.relative_to(ROOT))
-    texts = {"summary": "", "level": "definite", "message": "", "fix": "", "notes": {}}
+    texts = {"summary": "", "level": "definite", "message": "", "fix": "", "notes": {}, "options": []}
     written = json.loads(REGISTRY.read_text(encoding="utf-8")) # in the order people gave it
     written.append({"name": name, "class": cls, **texts})
     REGISTRY.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")

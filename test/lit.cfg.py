@@ -3,10 +3,12 @@
 # Substitutions besides lit's own: %device-tidy, %python, %torch-flags (what compiles torch.h),
 # %compile (`-- -std=c++17` for files that need no LibTorch), %torch (`-- ` and %torch-flags).
 # FileCheck, not, count and split-file are on PATH.
-# Features: plugin (and the clang-tidy that loads it), llvm-22, torch, torch-1 or torch-2, torch-2.6 and the like.
+# Features: plugin (and the clang-tidy that loads it), llvm-22, torch, torch-1 or torch-2, torch-2.6 and the like; git,
+# pre-commit.
 
 import os
 import re
+import shutil
 
 import lit.formats
 
@@ -37,6 +39,9 @@ def torchVersion(include):
 
 
 config.available_features.add("llvm-" + config.llvmMajor)
+for program in ("git", "pre-commit"):
+    if shutil.which(program):
+        config.available_features.add(program)
 if config.pluginPath and os.path.exists(os.path.join(config.llvmToolsDir, "clang-tidy")):
     config.available_features.add("plugin")
 torchFlags = "-std=c++17"

@@ -1,7 +1,9 @@
 #include "analyzer/driver/CompileDatabase.h"
 
 #include "analyzer/driver/Arguments.h"
+#include "analyzer/driver/Includers.h"
 #include "analyzer/driver/Paths.h"
+#include "analyzer/driver/ProjectFiles.h"
 
 #include "clang/Tooling/CompilationDatabase.h"
 #include "clang/Tooling/JSONCompilationDatabase.h"
@@ -58,10 +60,14 @@ std::string joinPath(StringRef directory, StringRef name) {
   return result.str().str();
 }
 
-/// The nearest compile_commands.json from `start` upwards, also in a folder called build.
+/// Where builds put the database: beside the sources, or in one of the folders that people and tools make.
+constexpr StringRef buildFolders[] = {"",         "build",    "Build", "out", "_build",
+                                      "builddir", "cmake-build-debug", "cmake-build-release"};
+
+/// The nearest compile_commands.json from `start` upwards, also in a build folder there.
 std::string findDatabase(StringRef start) {
   for (StringRef directory = start; !directory.empty(); directory = path::parent_path(directory))
-    for (StringRef folder : {"", "build"}) {
+    for (StringRef folder : buildFolders) {
       const std::string file = joinPath(joinPath(directory, folder), "compile_commands.json");
       if (fs::exists(file))
         return file;
@@ -92,11 +98,14 @@ private:
 
 class Loader {
 public:
-  Loader(const Options &options, CommandSet &result) : options(options), result(result) {}
+  Loader(const Options &options, config::Configuration &configuration, CommandSet &result)
+      : options(options), configuration(configuration), result(result) {}
 
   bool run() {
     if (!checkFiles() || !openDatabase() || !(options.files.empty() ? collectAll() : collectFiles()))
       return false;
+    if (!configError.empty())
+      return fail(configError);
     sortCommands(result.commands);
     sortCommands(result.others);
     llvm::sort(result.notices);
@@ -216,16 +225,53 @@ private:
       std::vector<clang::tooling::CompileCommand> commands = database->getCompileCommands(file);
       if (commands.empty())
         return fail(name + " is not in the compile database; give its compiler arguments after --");
-      if (!commands.front().Heuristic.empty())
+      const bool isGuess = !commands.front().Heuristic.empty();
+      if (isGuess && isHeader(file) && addStandIn(name, file))
+        continue;
+      if (isGuess)
         remarkGuess(name, commands.front().Heuristic);
       for (const auto &command : commands)
         add(command, /*isNamed=*/true);
     }
+    addStandIns();
     if (result.commands.empty())
       return fail("nothing to analyse: " + result.notices.back());
     if (!options.hasFixedArguments)
       collectOthers();
     return true;
+  }
+
+  /// Looks for a source that includes the header, which is not in the database.
+  bool addStandIn(const std::string &name, const std::string &header) {
+    if (!includers) {
+      std::vector<IncludingSource> sources;
+      for (const auto &command : database->getAllCompileCommands())
+        if (languageOf(fileOf(command)) == Language::Cxx)
+          sources.push_back({fileOf(command), directoryOf(command), command.CommandLine});
+      project.emplace(result, options.projectRoots);
+      includers.emplace(std::move(sources),
+                        [this](const std::string &file) { return project->isOwnPlace(file); });
+    }
+    const IncludingSource *source = includers->find(header);
+    if (!source)
+      return false;
+    result.headers.push_back(header);
+    result.notices.push_back(name + " is analysed as a part of " + source->file);
+    standIns.insert(source->file);
+    return true;
+  }
+
+  /// Adds the sources that stand in for headers, unless they are asked for themselves.
+  void addStandIns() {
+    for (const std::string &file : standIns) {
+      if (llvm::any_of(result.commands, [&](const CompileCommand &each) { return each.file == file; }))
+        continue;
+      for (const auto &command : database->getCompileCommands(file))
+        add(command, /*isNamed=*/true);
+      for (CompileCommand &command : result.commands)
+        if (command.file == file)
+          command.standsIn = true;
+    }
   }
 
   /// The commands of the database that FILES did not ask for.
@@ -272,7 +318,7 @@ private:
   void add(const clang::tooling::CompileCommand &command, bool isNamed) {
     const std::string file = fileOf(command), directory = directoryOf(command);
     note(command);
-    const AdjustedArguments adjusted = adjustArguments(withExtra(command.CommandLine), file, directory);
+    const AdjustedArguments adjusted = adjustArguments(configured(command.CommandLine, file), file, directory);
     const Language language = adjusted.isCuda ? Language::Cuda : languageOf(file);
     if (language == Language::Cuda)
       result.notices.push_back(file + " is skipped: CUDA sources are not analysed");
@@ -307,26 +353,45 @@ private:
     return absolutePath(command.Output, directoryOf(command));
   }
 
-  std::vector<std::string> withExtra(std::vector<std::string> arguments) const {
-    const auto at = arguments.begin() + (arguments.empty() ? 0 : 1);
-    arguments.insert(at, options.extraArgumentsBefore.begin(), options.extraArgumentsBefore.end());
+  /// The command as the configuration of its file changes it.
+  std::vector<std::string> configured(std::vector<std::string> arguments, const std::string &file) {
+    std::string problem;
+    const config::SettingsPointer settings = configuration.settingsFor(file, problem);
+    if (!settings) {
+      configError = problem;
+      return arguments;
+    }
+    const config::Values &values = settings->values();
+    for (const config::Sourced &removed : values.removedArguments)
+      llvm::erase_if(arguments, [&removed](const std::string &each) { return each == removed.text; });
+    const auto insert = [&arguments](std::size_t at, const std::vector<config::Sourced> &added) {
+      for (const config::Sourced &each : added)
+        arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(at++), each.text);
+    };
+    insert(arguments.empty() ? 0 : 1, values.extraArgumentsBefore);
     // A "--" ends the options; what the user adds goes in front of it.
     const auto end = std::find(arguments.begin(), arguments.end(), "--");
-    arguments.insert(end, options.extraArguments.begin(), options.extraArguments.end());
+    insert(static_cast<std::size_t>(end - arguments.begin()), values.extraArguments);
     return arguments;
   }
 
   const Options &options;
+  config::Configuration &configuration;
+  std::string configError;
   CommandSet &result;
   std::unique_ptr<CompilationDatabase> database;
+  std::optional<ProjectFiles> project; ///< made for the first header that is asked for
+  std::optional<Includers> includers;
+  std::set<std::string> standIns; ///< sources
   std::set<std::string> filesSeen, systemSeen;
   std::map<std::string, std::vector<std::size_t>> byFile; ///< its entries in result.commands
 };
 
 } // namespace
 
-bool collectCommands(const Options &options, CommandSet &result, std::string &error) {
-  Loader loader(options, result);
+bool collectCommands(const Options &options, config::Configuration &configuration, CommandSet &result,
+                     std::string &error) {
+  Loader loader(options, configuration, result);
   const bool isFine = loader.run();
   error = loader.error;
   return isFine;

@@ -14,6 +14,7 @@ struct CompileCommand {
   std::string file; ///< absolute
   std::vector<std::string> arguments;
   std::vector<std::string> objects{}; ///< what the build makes of it, absolute; one for each such command
+  bool standsIn = false;              ///< asked for only because it includes a header that is
 
   friend bool operator==(const CompileCommand &a, const CompileCommand &b) {
     return a.directory == b.directory && a.file == b.file && a.arguments == b.arguments;
@@ -26,11 +27,14 @@ struct CommandSet {
   std::vector<std::string> databaseFiles;     ///< every C++ file the database lists
   std::vector<std::string> systemDirectories; ///< searched with -isystem by some command
   std::string databaseDirectory;              ///< empty when the command line brings the compiler arguments
+  std::vector<std::string> headers;           ///< asked for; commands stand in for them
   std::vector<std::string> notices;           ///< what the user should know
 };
 
-/// Collects the compile commands the command line asks for. False, with a sentence in `error`, when there are
+/// Collects the compile commands the command line asks for, changed as the configuration of each file says.
+/// False, with a sentence in `error`, when there are
 /// none.
-bool collectCommands(const Options &options, CommandSet &result, std::string &error);
+bool collectCommands(const Options &options, config::Configuration &configuration, CommandSet &result,
+                     std::string &error);
 
 } // namespace devicetidy::driver

@@ -24,8 +24,9 @@ const char *firstGiven(const std::vector<Given> &options) {
 const char *readingOption(const Options &options) {
   return firstGiven({{"-p", !options.buildPath.empty()},
                      {"--", options.hasFixedArguments},
-                     {"--extra-arg", !options.extraArguments.empty()},
-                     {"--extra-arg-before", !options.extraArgumentsBefore.empty()},
+                     {"--extra-arg", !options.config.extraArguments.empty()},
+                     {"--extra-arg-before", !options.config.extraArgumentsBefore.empty()},
+                     {"--removed-arg", !options.config.removedArguments.empty()},
                      {"--project-root", !options.projectRoots.empty()},
                      {"--whole-program", options.wholeProgram},
                      {"--cache-dir", !options.cacheDirectory.empty()},
@@ -39,7 +40,12 @@ const char *reportingOption(const Options &options) {
                      {"--fix", options.fix},
                      {"--fix-errors", options.fixErrors},
                      {"--export-fixes", !options.exportFixes.empty()},
-                     {"--show-suppressed", options.showSuppressed}});
+                     {"--show-suppressed", options.showSuppressed},
+                     {"--report-unused-suppressions", options.reportUnusedSuppressions},
+                     {"--baseline", !options.baseline.empty()},
+                     {"--write-baseline", !options.writeBaseline.empty()},
+                     {"--changed-since", !options.changedSince.empty()},
+                     {"--line-filter", !options.lineFilter.empty()}});
 }
 
 std::string linkConflict(const Options &options) {
@@ -55,7 +61,8 @@ std::string linkConflict(const Options &options) {
 } // namespace
 
 std::string conflictingOptions(const Options &options) {
-  if (options.help || options.version || options.listChecks || !options.explain.empty())
+  if (options.help || options.version || options.listChecks || !options.explain.empty() ||
+      options.dumpConfig || options.verifyConfig || options.explainConfig)
     return {};
   const bool writesFile = !options.emitFacts.empty() && options.emitFacts != "-";
   if (options.shard.count && !writesFile)

@@ -2,7 +2,7 @@
 
 #include "analyzer/driver/OptionRules.h"
 #include "analyzer/driver/ResponseFiles.h"
-#include "analyzer/driver/Suggest.h"
+#include "analyzer/config/Suggest.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -41,26 +41,38 @@ template <std::vector<std::string> Options::*Member> std::string addText(Options
   return {};
 }
 
-std::string oneOf(StringRef value, const std::vector<std::string> &known) {
-  std::string text = "'" + value.str() + "' is not one of ";
-  for (const std::string &word : known)
-    text += (&word == &known.front() ? "" : ", ") + word;
-  return text + suggestion(value, known);
+template <std::optional<std::string> config::CommandLine::*Member>
+std::string setConfig(Options &options, StringRef value) {
+  options.config.*Member = value.str();
+  return {};
+}
+
+template <std::vector<std::string> config::CommandLine::*Member>
+std::string addConfig(Options &options, StringRef value) {
+  (options.config.*Member).push_back(value.str());
+  return {};
 }
 
 std::string setLevel(Options &options, StringRef value) {
-  static const std::vector<std::string> names = {"definite", "likely", "latent"};
+  std::string error;
+  config::parseLevel(value, error);
+  options.config.level = value.str();
+  return error;
+}
+
+std::string setColour(Options &options, StringRef value) {
+  static const std::vector<std::string> names = {"auto", "always", "never"};
   const auto found = std::find(names.begin(), names.end(), value.str());
   if (found == names.end())
-    return oneOf(value, names);
-  options.level = static_cast<Level>(found - names.begin());
+    return config::notOneOf(value, names);
+  options.colour = static_cast<Colour>(found - names.begin());
   return {};
 }
 
 std::string setFormat(Options &options, StringRef value) {
   static const std::vector<std::string> names = {"text", "sarif", "json", "github"};
   if (std::find(names.begin(), names.end(), value.str()) == names.end())
-    return oneOf(value, names);
+    return config::notOneOf(value, names);
   options.format = value.str();
   return {};
 }
@@ -72,11 +84,10 @@ std::string setJobs(Options &options, StringRef value) {
 }
 
 std::string setTorchVersion(Options &options, StringRef value) {
-  const auto [major, minor] = value.split('.');
-  if (major.getAsInteger(10, options.torchMajor) || minor.getAsInteger(10, options.torchMinor) ||
-      options.torchMajor < 1 || options.torchMinor < 0)
-    return "'" + value.str() + "' is not a version like 2.6";
-  return {};
+  std::string error;
+  config::parseTorchVersion(value, error);
+  options.config.torchVersion = value.str();
+  return error;
 }
 
 std::string setShard(Options &options, StringRef value) {
@@ -89,14 +100,16 @@ std::string setShard(Options &options, StringRef value) {
   return {};
 }
 
-constexpr StringRef Input = "What to analyse", Checks = "What to report", Report = "How to report",
+constexpr StringRef Input = "What to analyse", Checks = "What to report", Config = "Configuration", Report = "How to report",
                     Repair = "What to repair", ScaleOut = "How to share out the work", Other = "Other";
 
 const OptionSpec Specs[] = {
     {"-p", "DIR", Input, "directory of compile_commands.json, or that file", setText<&Options::buildPath>},
-    {"--extra-arg", "ARG", Input, "append ARG to every compile command", addText<&Options::extraArguments>},
+    {"--extra-arg", "ARG", Input, "append ARG to every compile command", addConfig<&config::CommandLine::extraArguments>},
     {"--extra-arg-before", "ARG", Input, "put ARG in front of every compile command",
-     addText<&Options::extraArgumentsBefore>},
+     addConfig<&config::CommandLine::extraArgumentsBefore>},
+    {"--removed-arg", "ARG", Input, "take ARG out of every compile command",
+     addConfig<&config::CommandLine::removedArguments>},
     {"--torch-version", "X.Y", Input, "device rules of this LibTorch, not of the one included",
      setTorchVersion},
     {"-j", "N", Input, "translation units to read at a time (default: one per processor)", setJobs},
@@ -109,21 +122,43 @@ const OptionSpec Specs[] = {
     {"--project-root", "DIR", Input, "code below DIR is the project's (default: found out); may be repeated",
      addText<&Options::projectRoots>},
     {"--checks", "GLOBS", Checks, "checks to run, a comma-separated list; -GLOB removes (default: *)",
-     setText<&Options::checks>},
+     setConfig<&config::CommandLine::checks>},
     {"--level", "LEVEL", Checks, "least sure level to show: definite, likely or latent (default: likely)",
      setLevel},
     {"--header-filter", "REGEX", Checks,
      "show findings in headers whose path matches (default: all of the project)",
-     setText<&Options::headerFilter>},
+     setConfig<&config::CommandLine::headerFilter>},
+    {"--exclude-header-filter", "REGEX", Checks, "hide findings in headers whose path matches",
+     setConfig<&config::CommandLine::excludeHeaderFilter>},
     {"--warnings-as-errors", "GLOBS", Checks, "checks whose findings are called errors",
-     setText<&Options::warningsAsErrors>},
+     setConfig<&config::CommandLine::warningsAsErrors>},
+    {"--baseline", "FILE", Checks, "show only findings that the report FILE (json or sarif) has not",
+     setText<&Options::baseline>},
+    {"--write-baseline", "FILE", Checks, "write what is found to FILE, for --baseline",
+     setText<&Options::writeBaseline>},
+    {"--changed-since", "REF", Checks, "show only findings that touch lines changed since the commit REF",
+     setText<&Options::changedSince>},
+    {"--line-filter", "JSON", Checks, "show only findings that touch these lines, named as for clang-tidy",
+     setText<&Options::lineFilter>},
+    {"--report-unused-suppressions", "", Checks, "report NOLINT comments for these checks that suppress nothing",
+     setFlag<&Options::reportUnusedSuppressions>},
+    {"--config", "YAML", Config, "the configuration, instead of .device-tidy files",
+     setConfig<&config::CommandLine::config>},
+    {"--config-file", "FILE", Config, "read the configuration from FILE, instead of .device-tidy files",
+     setConfig<&config::CommandLine::configFile>},
+    {"--dump-config", "", Config, "print what holds for the first of FILES", setFlag<&Options::dumpConfig>},
+    {"--explain-config", "", Config, "say which file or option each value comes from",
+     setFlag<&Options::explainConfig>},
+    {"--verify-config", "", Config, "look for errors in the configuration of FILES",
+     setFlag<&Options::verifyConfig>},
     {"--format", "FORMAT", Report, "text, sarif, json or github (default: text)", setFormat},
     {"--output", "FILE", Report, "write the report to FILE", setText<&Options::output>},
     {"--source-root", "DIR", Report,
      "directory that sarif, json and github name files from (default: repository)",
      setText<&Options::sourceRoot>},
-    {"--show-suppressed", "", Report, "list the findings that NOLINT comments suppress, too",
+    {"--show-suppressed", "", Report, "list what NOLINT comments suppress and the baseline knows, too",
      setFlag<&Options::showSuppressed>},
+    {"--color", "WHEN", Report, "auto, always or never (default: auto)", setColour},
     {"--stats", "", Report, "say where the time went and what was not understood", setFlag<&Options::stats>},
     {"--profile", "FILE", Report, "write where the time went to FILE, for a trace viewer",
      setText<&Options::profile>},
@@ -172,7 +207,7 @@ std::string unknownOption(StringRef argument) {
     names.push_back(spec.name.str());
   const StringRef bare = argument.split('=').first;
   const std::string dashed = bare.starts_with("--") ? bare.str() : "-" + bare.str();
-  return "unknown option '" + bare.str() + "'" + suggestion(dashed, names);
+  return "unknown option '" + bare.str() + "'" + config::suggestion(dashed, names);
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 //===- Options.h - the command line of device-tidy --------------*- C++ -*-===//
 #pragma once
 
-#include "analyzer/solve/Solution.h"
+#include "analyzer/config/Configuration.h"
 
 #include <string>
 #include <vector>
@@ -13,17 +13,17 @@ struct Shard {
   unsigned index = 0, count = 0; ///< both 0: the whole list
 };
 
+/// When the report is coloured. Auto: on a terminal that can, unless NO_COLOR is set.
+enum class Colour : std::uint8_t { Auto, Always, Never };
+
 struct Options {
   std::vector<std::string> files;
   std::string buildPath;          ///< -p: a directory, or the compile_commands.json itself
   bool hasFixedArguments = false; ///< there was a "--"
   std::vector<std::string> fixedArguments;
-  std::vector<std::string> extraArguments, extraArgumentsBefore;
 
-  std::string checks = "*";
-  std::string warningsAsErrors;
-  std::string headerFilter = ".*";
-  Level level = Level::Likely; ///< findings less sure than this are not shown
+  config::CommandLine config; ///< what configuration files say, too
+
   std::string format = "text";
   std::string output;                    ///< empty: standard output
   std::vector<std::string> projectRoots; ///< directories of project code; empty: found out
@@ -34,7 +34,10 @@ struct Options {
   std::string profile;                   ///< file for the trace of where the time went; empty: no
   Shard shard;
   std::string explain;
-  int torchMajor = 0, torchMinor = 0;
+  std::string baseline, writeBaseline; ///< files; empty: no
+  std::string changedSince;            ///< a commit, as git names it; empty: no
+  std::string lineFilter;              ///< JSON in the form of clang-tidy; empty: no
+  Colour colour = Colour::Auto;
   unsigned jobs = 0; ///< 0: as many as the machine has
 
   std::string cacheDirectory; ///< empty: the user's
@@ -42,7 +45,8 @@ struct Options {
 
   bool link = false; ///< FILES are facts
   bool listChecks = false, stats = false, quiet = false, version = false, help = false;
-  bool fix = false, fixErrors = false, showSuppressed = false;
+  bool fix = false, fixErrors = false, showSuppressed = false, reportUnusedSuppressions = false;
+  bool dumpConfig = false, verifyConfig = false, explainConfig = false;
 };
 
 /// Reads the arguments after argv[0]; an argument "@FILE" stands for the arguments in FILE. False, with a

@@ -33,6 +33,8 @@ bool showsProgress(const Options &options) {
 }
 
 bool usesColour(const Options &options) {
+  if (options.colour != Colour::Auto)
+    return options.colour == Colour::Always && options.output.empty();
   const char *refusal = std::getenv("NO_COLOR"), *terminal = std::getenv("TERM");
   if ((refusal && *refusal) || (terminal && std::string_view(terminal) == "dumb"))
     return false;

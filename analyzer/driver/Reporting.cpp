@@ -22,12 +22,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace devicetidy::driver {
-namespace {
 
 using llvm::StringRef;
 
-/// Reports name files from the top of the repository, or else of the project.
 std::string sourceRootOf(const Options &options, const ProjectView &project) {
   if (!options.sourceRoot.empty())
     return StringRef(absolutePath(options.sourceRoot)).rtrim('/').str();
@@ -38,6 +39,8 @@ std::string sourceRootOf(const Options &options, const ProjectView &project) {
       return directory.str();
   return start;
 }
+
+namespace {
 
 /// "file:line:column: message", as the frontend writes it.
 UnitFailure unitFailure(const Failure &failure) {
@@ -61,8 +64,8 @@ UnitFailure unitFailure(const Failure &failure) {
 
 class Reporter {
 public:
-  Reporter(const Outcome &outcome, const Options &options, const ProjectView &project)
-      : outcome(outcome), options(options), project(project) {}
+  Reporter(const Outcome &outcome, const Options &options, const ProjectView &project, Gate &gate)
+      : outcome(outcome), options(options), project(project), gate(gate) {}
 
   ReportResult run() {
     for (Name file : outcome.changedFiles)
@@ -79,22 +82,28 @@ public:
     for (const CheckInfo &info : checkInfos())
       if (outcome.checks.count(std::string(info.name)))
         context.checks.push_back(&info);
+    addUnusedSuppressions();
     addFingerprints(diagnostics, context, sources);
     ReportResult result;
+    result.isWritten = gate.apply(diagnostics, context, [this](const std::string &file) {
+      const std::string path = absolutePath(file, context.sourceRoot);
+      return outcome.files.count(path) || !llvm::sys::fs::exists(path);
+    });
     result.shown = static_cast<std::size_t>(
-        llvm::count_if(diagnostics, [](const Diagnostic &each) { return !each.isSuppressed; }));
+        llvm::count_if(diagnostics, [](const Diagnostic &each) { return each.isActive(); }));
     const ExitCode exitCode = !outcome.failures.empty() ? ExitCode::ParseFailed
                               : result.shown            ? ExitCode::Findings
                                                         : ExitCode::Clean;
     context.exitCode = static_cast<int>(exitCode);
-    result.isWritten = writeFindings();
+    result.isWritten &= writeFindings();
     std::vector<Diagnostic> active = diagnostics;
-    llvm::erase_if(active, [](const Diagnostic &each) { return each.isSuppressed; });
+    llvm::erase_if(active, [](const Diagnostic &each) { return !each.isActive(); });
     result.isWritten &= handleFixes(active);
-    result.summary = describeResult(active, outcome.unitCount, outcome.failures.size());
+    result.summary = {describeResult(active, outcome.unitCount, outcome.failures.size())};
+    llvm::append_range(result.summary, gate.remarks());
     if (context.suppressed)
-      result.suppressions = fmt::format("Suppressed {} finding{} (NOLINT)", context.suppressed,
-                                        context.suppressed == 1 ? "" : "s");
+      result.summary.push_back(fmt::format("Suppressed {} finding{} (NOLINT)", context.suppressed,
+                                           context.suppressed == 1 ? "" : "s"));
     return result;
   }
 
@@ -107,9 +116,10 @@ private:
 
   std::set<std::string, std::less<>> projectMacros() {
     std::set<std::string, std::less<>> names;
-    for (Name file : outcome.files)
-      if (project.isProject(file.str()))
-        collectMacros(sources.text(file), names);
+    for (const std::set<Name> *files : {&outcome.files, &outcome.contextFiles})
+      for (Name file : *files)
+        if (project.isProject(file.str()))
+          collectMacros(sources.text(file), names);
     return names;
   }
 
@@ -120,7 +130,7 @@ private:
         plansFixes ? projectMacros() : std::set<std::string, std::less<>>());
     for (const Finding &finding : outcome.findings) {
       Diagnostic diagnostic = describe(finding, *findCheckInfo(finding.check), sources);
-      if (outcome.errors.count(finding.check))
+      if (outcome.isError(finding))
         diagnostic.severity = Severity::Error;
       if (plansFixes)
         diagnostic.fix = planner.plan(finding);
@@ -128,10 +138,25 @@ private:
     }
   }
 
+  void addUnusedSuppressions() {
+    if (!options.reportUnusedSuppressions)
+      return;
+    if (!outcome.failures.empty()) {
+      remark(options, "unused suppressions are not reported, because some of the code could not be parsed");
+      return;
+    }
+    std::set<Name> files;
+    std::set_difference(outcome.files.begin(), outcome.files.end(), outcome.changedFiles.begin(),
+                        outcome.changedFiles.end(), std::inserter(files, files.end()));
+    llvm::append_range(diagnostics, unusedSuppressions(files, outcome.places, sources, outcome.isEnabled));
+    llvm::stable_sort(diagnostics,
+                      [](const Diagnostic &a, const Diagnostic &b) { return a.where < b.where; });
+  }
+
   bool writeFindings() {
     std::vector<Diagnostic> shown = diagnostics;
     if (!options.showSuppressed)
-      llvm::erase_if(shown, [](const Diagnostic &each) { return each.isSuppressed; });
+      llvm::erase_if(shown, [](const Diagnostic &each) { return !each.isActive(); });
     const std::string failed = describeFailures(outcome.failures, outcome.unitCount);
     std::string text;
     if (options.format == "sarif") {
@@ -184,6 +209,7 @@ private:
   const Outcome &outcome;
   const Options &options;
   const ProjectView &project;
+  Gate &gate;
   SourceCache sources;
   ReportRun context;
   std::vector<Diagnostic> diagnostics;
@@ -191,8 +217,9 @@ private:
 
 } // namespace
 
-ReportResult writeReport(const Outcome &outcome, const Options &options, const ProjectView &project) {
-  return Reporter(outcome, options, project).run();
+ReportResult writeReport(const Outcome &outcome, const Options &options, const ProjectView &project,
+                         Gate &gate) {
+  return Reporter(outcome, options, project, gate).run();
 }
 
 } // namespace devicetidy::driver

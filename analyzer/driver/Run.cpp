@@ -1,8 +1,10 @@
 #include "analyzer/driver/Run.h"
 
-#include "analyzer/driver/CheckGlobs.h"
 #include "analyzer/driver/CompileDatabase.h"
+#include "analyzer/driver/ConfigCommands.h"
 #include "analyzer/driver/EmitFacts.h"
+#include "analyzer/driver/FileSettings.h"
+#include "analyzer/driver/Gate.h"
 #include "analyzer/driver/LinkInputs.h"
 #include "analyzer/driver/Options.h"
 #include "analyzer/driver/Output.h"
@@ -11,15 +13,12 @@
 #include "analyzer/driver/Sharding.h"
 #include "analyzer/driver/SolvePrograms.h"
 #include "analyzer/driver/Statistics.h"
-#include "analyzer/driver/Suggest.h"
 #include "analyzer/driver/UnitSource.h"
-#include "checks/CheckRegistry.h"
 
 #include "DeviceTidyConfig.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Regex.h"
 #include "llvm/Support/TimeProfiler.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -36,7 +35,8 @@ namespace {
 /// Analyses what the options name and reports it.
 class Analysis {
 public:
-  explicit Analysis(const Options &options) : options(options) {}
+  explicit Analysis(const Options &options)
+      : options(options), configuration(options.config), settings(configuration), gate(options) {}
 
   ExitCode run() {
     std::string error;
@@ -55,23 +55,8 @@ public:
 
 private:
   bool checkOptions(std::string &error) {
-    if (!selectChecks(options.checks, outcome.checks, error)) {
-      error = "--checks: " + error;
+    if (!configuration.open(error) || !gate.open(error))
       return false;
-    }
-    if (outcome.checks.empty()) {
-      error = "--checks=" + options.checks + " selects no check";
-      return false;
-    }
-    if (!selectChecks(options.warningsAsErrors, outcome.errors, error)) {
-      error = "--warnings-as-errors: " + error;
-      return false;
-    }
-    std::string wrong;
-    if (!llvm::Regex(options.headerFilter).isValid(wrong)) {
-      error = "--header-filter: '" + options.headerFilter + "' is no regular expression: " + wrong;
-      return false;
-    }
     if (!options.sourceRoot.empty() && !llvm::sys::fs::is_directory(options.sourceRoot)) {
       error = "--source-root: no such directory: " + options.sourceRoot;
       return false;
@@ -87,7 +72,7 @@ private:
   ExitCode analyseSources() {
     CommandSet commands;
     std::string error;
-    if (!collectCommands(options, commands, error)) {
+    if (!collectCommands(options, configuration, commands, error)) {
       complain(error);
       return ExitCode::Usage;
     }
@@ -105,14 +90,17 @@ private:
     }
     UnitSet read = source.read(commands, project);
     statistics.addReading(read.counts);
-    noteUnits(read.units, read.asked, commands.commands.size(), project);
+    noteUnits(read.units, read.asked, commands, project);
     if (!options.emitFacts.empty()) {
       const ExitCode result = emitFacts(std::move(read.units), outcome.failures, shard, options, project);
       keepForNextRun(source);
       return result;
     }
     for (const CompileCommand &command : commands.commands)
-      mainFiles.insert(command.file);
+      if (!command.standsIn)
+        mainFiles.insert(Name(command.file));
+    headers.insert(commands.headers.begin(), commands.headers.end());
+    mainFiles.insert(headers.begin(), headers.end());
     const ExitCode result = analyse(
         std::move(read.units),
         {[&project](const std::string &file) { return project.isProject(file); }, project.projectRoots()});
@@ -134,7 +122,7 @@ private:
     for (const std::string &each : inputs.remarks)
       remark(options, each);
     for (const Unit &unit : inputs.units) {
-      mainFiles.insert(unit.mainFile.str());
+      mainFiles.insert(unit.mainFile);
       outcome.files.insert(unit.files.begin(), unit.files.end());
     }
     outcome.changedFiles = std::move(inputs.changedFiles);
@@ -158,14 +146,17 @@ private:
     commands.commands = std::move(own);
   }
 
-  /// The first `asked` units are those whose failures matter; only files of the first `named` have findings.
-  void noteUnits(const std::vector<Unit> &units, std::size_t asked, std::size_t named,
+  /// The first `asked` units are those whose failures matter; only files of those that are named have findings.
+  void noteUnits(const std::vector<Unit> &units, std::size_t asked, const CommandSet &commands,
                  const ProjectFiles &project) {
-    std::unordered_set<Name> seen; // nearly all files are headers of LibTorch, read by every unit
-    for (std::size_t i = 0; i < std::min(asked, named); ++i)
+    std::unordered_set<Name> seen, seenByStandIn; // nearly all files are headers of LibTorch, read by every unit
+    for (std::size_t i = 0; i < std::min(asked, commands.commands.size()); ++i) {
+      const bool standsIn = commands.commands[i].standsIn;
       for (Name file : units[i].files)
-        if (seen.insert(file).second && project.isProject(file.str()))
-          outcome.files.insert(file);
+        if ((standsIn ? seenByStandIn : seen).insert(file).second && project.isProject(file.str()))
+          (standsIn ? outcome.contextFiles : outcome.files).insert(file);
+    }
+    outcome.files.insert(commands.headers.begin(), commands.headers.end());
     noteFailures(units, asked);
   }
 
@@ -186,32 +177,55 @@ private:
   }
 
   ExitCode analyse(std::vector<Unit> units, const ProjectView &project) {
-    solvePrograms(std::move(units), options, outcome, statistics);
+    if (std::string error; !gate.findChanges(sourceRootOf(options, project), error) || !configure(error)) {
+      complain(error);
+      return ExitCode::Usage;
+    }
+    solvePrograms(std::move(units), settings, outcome, statistics);
     statistics.endPhase("solving");
     keepWanted();
     const llvm::TimeTraceScope scope("report");
     return report(project);
   }
 
+  /// Reads the configuration of every file that findings may be in.
+  bool configure(std::string &error) {
+    std::set<Name> files = outcome.files;
+    files.insert(outcome.contextFiles.begin(), outcome.contextFiles.end());
+    files.insert(mainFiles.begin(), mainFiles.end());
+    if (!settings.read(files, error))
+      return false;
+    if (options.reportUnusedSuppressions)
+      settings.findAll();
+    outcome.checks = settings.checks();
+    outcome.isEnabled = [this](Name file, const std::string &check) {
+      const config::Settings *found = settings.of(file);
+      return found && found->isEnabled(check);
+    };
+    outcome.isError = [this](const Finding &finding) { return settings.isError(finding); };
+    return true;
+  }
+
   void keepWanted() {
-    const llvm::Regex headers(options.headerFilter);
+    if (options.reportUnusedSuppressions)
+      for (const Finding &finding : outcome.findings)
+        outcome.places.push_back({finding.check, finding.where});
     llvm::erase_if(outcome.findings, [&](const Finding &finding) {
-      const std::string &file = finding.where.file.str();
-      const bool isShown =
-          mainFiles.count(file) || (outcome.files.count(finding.where.file) && headers.match(file));
-      return finding.level > options.level || !isShown;
+      const Name file = finding.where.file;
+      const bool isShown = mainFiles.count(file) || (outcome.files.count(file) && settings.showsHeader(file)) ||
+                           (outcome.contextFiles.count(file) && touches(finding, headers));
+      return !isShown || !settings.isWanted(finding);
     });
     sortAndMerge(outcome.findings);
   }
 
   ExitCode report(const ProjectView &project) {
-    const ReportResult result = writeReport(outcome, options, project);
+    const ReportResult result = writeReport(outcome, options, project, gate);
     statistics.endPhase("reporting");
     if (!result.isWritten)
       return ExitCode::Usage;
-    remark(options, result.summary);
-    if (!result.suppressions.empty())
-      remark(options, result.suppressions);
+    for (const std::string &line : result.summary)
+      remark(options, line);
     if (options.stats)
       llvm::errs() << statistics.table();
     if (!outcome.failures.empty())
@@ -225,35 +239,14 @@ private:
   }
 
   const Options &options;
+  config::Configuration configuration;
+  FileSettings settings;
+  Gate gate;
   Outcome outcome;
   Statistics statistics;
-  std::set<std::string> mainFiles; ///< findings in them are shown whatever the header filter says
+  std::set<Name> headers;   ///< asked for, and read with sources that stand in for them
+  std::set<Name> mainFiles; ///< findings in them are shown whatever the header filter says
 };
-
-ExitCode listChecks(const Options &options) {
-  std::set<std::string> selected;
-  std::string error;
-  if (!selectChecks(options.checks, selected, error)) {
-    complain("--checks: " + error);
-    return ExitCode::Usage;
-  }
-  for (const CheckInfo &info : checkInfos())
-    if (selected.count(std::string(info.name)))
-      llvm::outs() << fmt::format("{:<28}{}\n", info.name, info.summary);
-  return ExitCode::Clean;
-}
-
-ExitCode explain(const std::string &check) {
-  if (const CheckInfo *info = findCheckInfo(check)) {
-    llvm::outs() << llvm::StringRef(info->page);
-    return ExitCode::Clean;
-  }
-  std::vector<std::string> names;
-  for (const CheckInfo &info : checkInfos())
-    names.emplace_back(info.name);
-  complain("no check is called '" + check + "'" + suggestion(check, names));
-  return ExitCode::Usage;
-}
 
 } // namespace
 
@@ -272,10 +265,8 @@ ExitCode runCommand(const std::vector<std::string> &arguments) {
     llvm::outs() << "device-tidy " DEVICE_TIDY_VERSION " (LLVM " DEVICE_TIDY_LLVM_VERSION ")\n";
     return ExitCode::Clean;
   }
-  if (options.listChecks)
-    return listChecks(options);
-  if (!options.explain.empty())
-    return explain(options.explain);
+  if (const std::optional<ExitCode> told = runInformation(options))
+    return *told;
   return Analysis(options).run();
 }
 

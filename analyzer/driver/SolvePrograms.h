@@ -1,7 +1,7 @@
 //===- SolvePrograms.h - from units to findings -----------------*- C++ -*-===//
 #pragma once
 
-#include "analyzer/driver/Options.h"
+#include "analyzer/driver/FileSettings.h"
 #include "analyzer/driver/Reporting.h"
 #include "analyzer/driver/Statistics.h"
 #include "analyzer/facts/Program.h"
@@ -10,8 +10,9 @@
 
 namespace devicetidy::driver {
 
-/// Groups `units` into programs, links and solves each and asks the checks of `outcome` about it. Findings,
-/// and programs the analyzer failed on, are added to `outcome`. The order of the units does not matter.
-void solvePrograms(std::vector<Unit> units, const Options &options, Outcome &outcome, Statistics &statistics);
+/// Groups `units` into programs, links and solves each as their settings say and asks the checks of `outcome`
+/// about it. Findings, and programs the analyzer failed on, are added to `outcome`. The order of the units does not matter.
+void solvePrograms(std::vector<Unit> units, const FileSettings &settings, Outcome &outcome,
+                   Statistics &statistics);
 
 } // namespace devicetidy::driver

@@ -14,6 +14,20 @@ struct NoteTemplate {
   std::string_view text;
 };
 
+enum class CheckOptionKind : std::uint8_t {
+  Level, ///< a level, or empty for the one of all checks
+  Flag,  ///< true or false
+  Names, ///< names, with ";" between them
+};
+
+/// Something that users can set for one check, as "check.Option" in CheckOptions.
+struct CheckOption {
+  std::string_view name;
+  CheckOptionKind kind;
+  std::string_view value; ///< when nothing sets it
+  std::string_view help;  ///< what it does, without a full stop
+};
+
 /// One entry of checks/checks.json. Templates name their fields in braces: "'{operation}' gets {first}".
 struct CheckInfo {
   std::string_view name;
@@ -22,6 +36,7 @@ struct CheckInfo {
   std::string_view message; ///< template of the one sentence a finding consists of
   std::string_view fix;     ///< template of the last note, which says how to repair the code
   std::vector<NoteTemplate> notes;
+  std::vector<CheckOption> options;
   std::string_view page; ///< the documentation page, as Markdown
 };
 

@@ -13,6 +13,9 @@ namespace devicetidy {
 
 enum class Severity : std::uint8_t { Warning, Error };
 
+/// None: no baseline was given.
+enum class BaselineState : std::uint8_t { None, New, Unchanged };
+
 struct Note {
   Location where;
   std::string text;
@@ -33,7 +36,11 @@ struct Diagnostic {
   std::vector<Note> related;            ///< the notes that belong to no flow
   std::optional<Fix> fix;               ///< a change that can be applied as it stands
   bool isSuppressed = false;            ///< by a comment
+  BaselineState baseline = BaselineState::None;
   std::string fingerprint;              ///< the same in every run until the finding's own line changes
+
+  /// Does it count? Neither a comment nor the baseline speaks against it.
+  bool isActive() const { return !isSuppressed && baseline != BaselineState::Unchanged; }
 };
 
 } // namespace devicetidy

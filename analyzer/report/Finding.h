@@ -54,6 +54,9 @@ struct Finding {
   Site site;
 };
 
+/// Does a place of the finding's story lie in one of `files`?
+bool touches(const Finding &finding, const std::set<Name> &files);
+
 /// Orders findings by file, line, column and check, and keeps the surest of those that say the same thing in
 /// the same place: programs share code, and translation units share headers. Which devices meet there may
 /// differ from program to program and does not make it another finding.

@@ -44,7 +44,7 @@ std::string gitHubReport(const std::vector<Diagnostic> &diagnostics, const Repor
     for (const Note &note : diagnostic.notes)
       message += fmt::format("\n{}:{}: {}", relativePath(note.where.file.str(), run), note.where.line,
                              printable(note.text));
-    const std::string_view word = diagnostic.isSuppressed ? "note" : levelWord(diagnostic);
+    const std::string_view word = !diagnostic.isActive() ? "note" : levelWord(diagnostic);
     text += fmt::format("::{} {},title={}::{}\n", word == "note" ? "notice" : word,
                         placeOf(diagnostic.where, run, sources), escaped(diagnostic.check, true),
                         escaped(message, false));

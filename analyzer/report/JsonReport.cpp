@@ -27,6 +27,8 @@ Json findingObject(const Diagnostic &diagnostic, const ReportRun &run) {
   result["function"] = diagnostic.function;
   result["fingerprint"] = diagnostic.fingerprint;
   result["suppressed"] = diagnostic.isSuppressed;
+  if (diagnostic.baseline != BaselineState::None)
+    result["baselineState"] = diagnostic.baseline == BaselineState::New ? "new" : "unchanged";
   Json notes = Json::array();
   for (const Note &note : diagnostic.notes) {
     notes.push_back(place(note.where, run));
@@ -58,13 +60,18 @@ std::string jsonReport(const std::vector<Diagnostic> &diagnostics, const ReportR
     failures.back()["message"] = printable(failure.text);
     failures.back()["analysed"] = !failure.isTotal;
   }
-  const Json report = {{"version", 1},
+  Json report = {{"version", 1},
                        {"tool", {{"name", "device-tidy"}, {"version", run.version}}},
                        {"root", run.sourceRoot},
                        {"exitCode", run.exitCode},
                        {"suppressed", run.suppressed},
                        {"failures", std::move(failures)},
                        {"findings", std::move(findings)}};
+  if (run.baseline)
+    report["baseline"] = {{"new", run.baseline->added},
+                          {"unchanged", run.baseline->unchanged},
+                          {"fixed", run.baseline->fixed},
+                          {"notLookedAt", run.baseline->notLookedAt}};
   return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -1,5 +1,6 @@
 #include "analyzer/report/NoLint.h"
 
+#include "analyzer/report/Glob.h"
 #include "analyzer/report/Tokens.h"
 
 #include <algorithm>
@@ -105,25 +106,6 @@ std::vector<Found> findDirectives(std::string_view source) {
   return found;
 }
 
-bool globMatches(std::string_view glob, std::string_view text) {
-  std::size_t g = 0, t = 0, star = std::string_view::npos, resume = 0;
-  while (t < text.size()) {
-    if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      resume = t;
-    } else if (g < glob.size() && glob[g] == text[t]) {
-      ++g;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      g = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  return glob.find_first_not_of('*', g) == std::string_view::npos;
-}
-
 Diagnostic unmatchedError(Name file, const NoLintFile::Unmatched &unmatched) {
   Diagnostic error;
   error.severity = Severity::Error;
@@ -144,15 +126,21 @@ bool NoLintGlobs::matches(std::string_view check) const {
          });
 }
 
+bool NoLintFile::covers(const Line &comment, std::string_view check, std::uint32_t line, std::uint32_t) {
+  return comment.line == line && comment.globs.matches(check);
+}
+
+bool NoLintFile::covers(const Block &comment, std::string_view check, std::uint32_t line,
+                        std::uint32_t column) {
+  const bool isAfter = line > comment.line || (line == comment.line && column > comment.column);
+  const bool isBefore = line < comment.endLine || (line == comment.endLine && column < comment.endColumn);
+  return isAfter && isBefore && comment.globs.matches(check);
+}
+
 bool NoLintFile::suppresses(std::string_view check, std::uint32_t line, std::uint32_t column) const {
-  const auto coversLine = [&](const Line &each) { return each.line == line && each.globs.matches(check); };
-  const auto covers = [&](const Block &block) {
-    const bool isAfter = line > block.line || (line == block.line && column > block.column);
-    const bool isBefore = line < block.endLine || (line == block.endLine && column < block.endColumn);
-    return isAfter && isBefore && block.globs.matches(check);
-  };
-  return std::any_of(lines.begin(), lines.end(), coversLine) ||
-         std::any_of(blocks.begin(), blocks.end(), covers);
+  const auto isCovering = [&](const auto &comment) { return covers(comment, check, line, column); };
+  return std::any_of(lines.begin(), lines.end(), isCovering) ||
+         std::any_of(blocks.begin(), blocks.end(), isCovering);
 }
 
 NoLintFile readNoLint(std::string_view source) {
@@ -163,7 +151,8 @@ NoLintFile readNoLint(std::string_view source) {
     case Directive::Line:
     case Directive::NextLine:
       result.lines.push_back(
-          {found.line + (found.directive == Directive::NextLine ? 1 : 0), std::move(found.globs)});
+          {found.line + (found.directive == Directive::NextLine ? 1 : 0), found.line, found.column,
+           std::move(found.globs)});
       break;
     case Directive::Begin:
       open.push_back(std::move(found));

@@ -32,7 +32,8 @@ struct NoLintGlobs {
 /// The suppressions of one file.
 struct NoLintFile {
   struct Line {
-    std::uint32_t line; ///< the line it speaks of
+    std::uint32_t line;               ///< the line it speaks of
+    std::uint32_t written, column;    ///< where the comment says so
     NoLintGlobs globs;
   };
   struct Block {
@@ -47,6 +48,9 @@ struct NoLintFile {
   std::vector<Block> blocks;
   std::vector<Unmatched> unmatched; ///< in the order of the file
 
+  /// Does this comment alone suppress it?
+  static bool covers(const Line &comment, std::string_view check, std::uint32_t line, std::uint32_t column);
+  static bool covers(const Block &comment, std::string_view check, std::uint32_t line, std::uint32_t column);
   bool suppresses(std::string_view check, std::uint32_t line, std::uint32_t column) const;
 };
 

@@ -5,6 +5,7 @@
 #include "analyzer/report/Diagnostic.h"
 #include "analyzer/report/Source.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,13 @@ struct UnitFailure {
   bool isTotal = false; ///< nothing of it could be analysed
 };
 
+/// Findings of the run against those of a baseline.
+struct BaselineSummary {
+  std::size_t added = 0, unchanged = 0; ///< findings of the run
+  std::size_t fixed = 0;                ///< entries of the baseline that are gone
+  std::size_t notLookedAt = 0;          ///< entries in files that took no part
+};
+
 /// One run of the tool, for the reports that machines read.
 struct ReportRun {
   std::string version;
@@ -25,6 +33,7 @@ struct ReportRun {
   std::vector<const CheckInfo *> checks;
   std::vector<UnitFailure> failures;
   std::size_t suppressed = 0; ///< findings that comments suppress
+  std::optional<BaselineSummary> baseline;
   int exitCode = 0;
 };
 

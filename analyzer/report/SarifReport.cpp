@@ -99,7 +99,7 @@ private:
     ruleIndices[std::string(noLintCheck)] = rules.size();
     rules.push_back(
         {{"id", noLintCheck},
-         {"shortDescription", {{"text", "a NOLINTBEGIN or NOLINTEND comment has no counterpart"}}},
+         {"shortDescription", {{"text", "a NOLINT comment suppresses nothing or has no counterpart"}}},
          {"defaultConfiguration", {{"level", "error"}}}});
     return rules;
   }
@@ -238,6 +238,8 @@ private:
       result["fixes"] = Json::array({fix(*diagnostic.fix)});
     if (!diagnostic.fingerprint.empty())
       result["partialFingerprints"] = {{"deviceTidy/v1", diagnostic.fingerprint}};
+    if (diagnostic.baseline != BaselineState::None)
+      result["baselineState"] = diagnostic.baseline == BaselineState::New ? "new" : "unchanged";
     if (diagnostic.isSuppressed)
       result["suppressions"] = Json::array({{{"kind", "inSource"}}});
     result["properties"] = {{"certainty", certainty(diagnostic.level)}};

@@ -56,7 +56,7 @@ bool isGlobalIndex(Term index) {
 } // namespace
 
 DeviceMaps::DeviceMaps(Machine &machine)
-    : machine(machine), loaders(machine), isEnabled(mayInitialise(machine.program)) {}
+    : machine(machine), loaders(machine), isEnabled(mayInitialise(machine.program, machine.names)) {}
 
 void DeviceMaps::enter(Call &call) {
   active.emplace_back();
@@ -208,7 +208,7 @@ void DeviceMaps::noteMove(Call &call) {
 
 std::optional<std::string> DeviceMaps::carriedBy(const Call &call, LoaderKind kind) const {
   const std::string_view name = call.fact.name.view();
-  if (runsPython(name) || startsProgram(name)) {
+  if (runsPython(name) || startsProgram(name, machine.names)) {
     const std::string text = textOfArguments(call);
     std::string map = mapInText(runsPython(name) ? withoutComments(text) : text);
     return map.empty() ? std::nullopt : std::optional<std::string>(map);

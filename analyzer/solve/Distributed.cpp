@@ -9,8 +9,6 @@
 namespace devicetidy {
 namespace {
 
-bool isInit(std::string_view name) { return models::isDistributed(name, "init"); }
-
 // A constructor's name without its last part, or a class template's name without arguments.
 std::string_view classOf(std::string_view name) {
   const std::size_t colon = name.rfind("::");
@@ -22,7 +20,8 @@ bool isMaker(std::string_view callee) {
                  {"c10::make_intrusive", "std::make_shared", "std::make_unique", "std::allocate_shared"});
 }
 
-std::string initialiserIn(const Fact &fact) {
+std::string initialiserIn(const Fact &fact, const DistributedNames &names) {
+  const auto isInit = [&names](std::string_view name) { return initialises(name, names); };
   const std::string_view name = fact.name.view();
   if (isInit(name))
     return std::string(name);
@@ -61,12 +60,20 @@ void appendText(const Call &call, const Value &value, std::string &out, int dept
 
 } // namespace
 
-bool mayInitialise(const Program &program) {
+bool isListed(const std::set<std::string, std::less<>> &names, std::string_view name) {
+  return !names.empty() && (names.count(name) || names.count(lastPart(name)));
+}
+
+bool initialises(std::string_view name, const DistributedNames &names) {
+  return models::isDistributed(name, "init") || isListed(names.initialisers, name);
+}
+
+bool mayInitialise(const Program &program, const DistributedNames &names) {
   for (Name id : program.order)
     for (const Block &block : program.function(id)->blocks)
       for (const Fact &fact : block.facts) {
         const bool isCall = fact.kind == FactKind::Call || fact.kind == FactKind::Construct;
-        if (isCall && !initialiserIn(fact).empty())
+        if (isCall && !initialiserIn(fact, names).empty())
           return true;
         if (fact.kind == FactKind::Literal && fact.literal == LiteralKind::String &&
             namesInit(fact.name.view()))
@@ -82,8 +89,9 @@ bool runsPython(std::string_view callee) {
                   "pybind11::eval", "boost::python::exec", "boost::python::eval"});
 }
 
-bool startsProgram(std::string_view callee) {
-  return isOneOf(callee,
+bool startsProgram(std::string_view callee, const DistributedNames &names) {
+  return isListed(names.launchers, callee) ||
+         isOneOf(callee,
                  {"system", "std::system", "popen", "execl", "execlp", "execle", "execv", "execvp", "execve",
                   "execvpe", "posix_spawn", "posix_spawnp", "boost::process::system", "boost::process::spawn",
                   "boost::process::child::child", "g_spawn_command_line_sync", "g_spawn_command_line_async",
@@ -111,10 +119,10 @@ std::string textOfArguments(const Call &call) {
 }
 
 std::string initialiserOf(const Call &call) {
-  if (std::string name = initialiserIn(call.fact); !name.empty())
+  if (std::string name = initialiserIn(call.fact, call.machine.names); !name.empty())
     return name;
   const std::string_view callee = call.fact.name.view();
-  if (startsProgram(callee))
+  if (startsProgram(callee, call.machine.names))
     return std::string(launcherIn(textOfArguments(call)));
   if (runsPython(callee))
     return std::string(models::findDistributed(withoutComments(textOfArguments(call)), "python_init"));

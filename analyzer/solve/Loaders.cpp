@@ -91,7 +91,7 @@ LoaderKind Loaders::kindOf(const Call &call) {
   constexpr int maxDepth = 5;
   const Fact &fact = call.fact;
   const std::string_view callee = fact.name.view();
-  if (runsPython(callee) || startsProgram(callee))
+  if (runsPython(callee) || startsProgram(callee, machine.names))
     return LoaderKind::Strong;
   if (std::string path = pythonCallee(call); !path.empty())
     return pythonKind(path);
@@ -104,7 +104,7 @@ LoaderKind Loaders::kindOf(const Call &call) {
   const bool makes = isMaker(callee);
   const bool isProject = !fact.target.empty() && machine.program.function(fact.target);
   const std::string_view last = lastPart(callee);
-  if (models::isDistributed(last, "loader"))
+  if (models::isDistributed(last, "loader") || isListed(machine.names.loaders, callee))
     return LoaderKind::Known;
   // Library calls (containers, smart pointers, JSON) carry options about; they load nothing.
   if (!makes && !isProject)

@@ -153,6 +153,7 @@ public:
 
   const Program &program;
   const models::TorchVersion version;
+  const DistributedNames names;
   Types types;
   Memory memory;
   Solution &solution;

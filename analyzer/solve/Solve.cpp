@@ -82,7 +82,7 @@ void dropSettled(const Machine &machine, std::vector<Conflict> &conflicts) {
 
 Solution solve(const Program &program, const SolveOptions &options) {
   Solution solution;
-  const Usage usage = scanUsage(program, Types(program));
+  const Usage usage = scanUsage(program, Types(program), options.names);
   Machine machine(program, options, solution, usage);
   machine.reportLatent = options.reportLatent;
   DeviceMaps deviceMaps(machine);

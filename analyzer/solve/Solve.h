@@ -3,7 +3,17 @@
 
 #include "analyzer/solve/Solution.h"
 
+#include <set>
+#include <string>
+
 namespace devicetidy {
+
+/// Functions and classes that do what some of distributed.csv do; qualified names, or their last parts.
+struct DistributedNames {
+  std::set<std::string, std::less<>> loaders;      ///< load a model and take a placement map
+  std::set<std::string, std::less<>> initialisers; ///< initialise distributed training
+  std::set<std::string, std::less<>> launchers;    ///< start the command they are given
+};
 
 struct SolveOptions {
   /// LibTorch version whose device rules apply; 0 means the one the analysed code sees (or 2.6 when it sees
@@ -11,6 +21,7 @@ struct SolveOptions {
   int torchMajor = 0;
   int torchMinor = 0;
   bool reportLatent = false; ///< also record what only a caller can tell
+  DistributedNames names{};  ///< further ones the user knows of
 };
 
 /// Solves a linked program. Deterministic: equal programs give equal solutions. Never throws on any facts.

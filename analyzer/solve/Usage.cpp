@@ -1,6 +1,7 @@
 #include "analyzer/solve/Usage.h"
 
 #include "analyzer/models/Models.h"
+#include "analyzer/solve/Distributed.h"
 #include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
@@ -123,9 +124,10 @@ bool holdsDevices(const Types &types, Name type, int depth = 0) {
   }
 }
 
-bool isOfTorch(std::string_view name) {
+bool isOfTorch(std::string_view name, const DistributedNames &names) {
   return startsWith(name, "torch::") || startsWith(name, "at::") || startsWith(name, "c10d:") ||
-         startsWith(name, "pybind11::") || startsWith(name, "PyRun_") || models::isDistributed(name, "init");
+         startsWith(name, "pybind11::") || startsWith(name, "PyRun_") || initialises(name, names) ||
+         isListed(names.loaders, name) || isListed(names.launchers, name);
 }
 
 // device_map options are fields, keys and Python text; no tensor need be near.
@@ -138,7 +140,7 @@ bool speaksOfDeviceMap(const Fact &fact) {
 }
 
 // Functions that touch tensors, modules or devices, then everything that calls them.
-std::set<Name> findDevicesMatter(const Program &program, const Types &types) {
+std::set<Name> findDevicesMatter(const Program &program, const Types &types, const DistributedNames &names) {
   std::set<Name> matter;
   std::map<Name, std::vector<Name>> callers;
   std::vector<Name> work;
@@ -154,7 +156,7 @@ std::set<Name> findDevicesMatter(const Program &program, const Types &types) {
     for (const Block &block : function.blocks)
       for (const Fact &fact : block.facts) {
         const std::string_view name = fact.name.view();
-        if (holdsDevices(types, fact.type) || isOfTorch(name) || speaksOfDeviceMap(fact))
+        if (holdsDevices(types, fact.type) || isOfTorch(name, names) || speaksOfDeviceMap(fact))
           add(id);
         if (!fact.target.empty())
           callers[fact.target].push_back(id);
@@ -174,9 +176,9 @@ std::set<Name> findDevicesMatter(const Program &program, const Types &types) {
 
 } // namespace
 
-Usage scanUsage(const Program &program, const Types &types) {
+Usage scanUsage(const Program &program, const Types &types, const DistributedNames &names) {
   Usage usage;
-  usage.devicesMatter = findDevicesMatter(program, types);
+  usage.devicesMatter = findDevicesMatter(program, types, names);
   for (Name id : program.order) {
     const Function &function = *program.function(id);
     const bool isGlobalInit =

@@ -1,7 +1,7 @@
 //===- Usage.h - facts about the program that need no solving ---*- C++ -*-===//
 #pragma once
 
-#include "analyzer/solve/Solution.h"
+#include "analyzer/solve/Solve.h"
 #include "analyzer/solve/Types.h"
 
 #include <set>
@@ -22,7 +22,7 @@ struct Usage {
   std::set<Name> staticFlags;    ///< flags of static locals (initialisedSuffix)
   std::set<Name> writtenGlobals; ///< globals and statics that something besides their initialiser changes
 };
-Usage scanUsage(const Program &program, const Types &types);
+Usage scanUsage(const Program &program, const Types &types, const DistributedNames &names = {});
 
 /// Calls of Tensor::to and its kin whose result is thrown away.
 std::vector<DiscardedMove> findDiscardedMoves(const Program &program);

@@ -31,6 +31,7 @@ class Tensor {
 public:
   Tensor();
   Tensor to(c10::Device device, bool nonBlocking = false) const;
+  Tensor to(c10::ScalarType type) const;
   Tensor cpu() const;
   Tensor cuda() const;
   Tensor clone() const;

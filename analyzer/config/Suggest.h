@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace devicetidy::driver {
+namespace devicetidy::config {
 
 /// "; did you mean 'X'?" for the nearest of `candidates`, or nothing when none is near.
 std::string suggestion(llvm::StringRef misspelt, const std::vector<std::string> &candidates);
 
-} // namespace devicetidy::driver
+} // namespace devicetidy::config

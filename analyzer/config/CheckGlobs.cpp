@@ -1,28 +1,16 @@
-#include "analyzer/driver/CheckGlobs.h"
+#include "analyzer/config/CheckGlobs.h"
 
-#include "analyzer/driver/Suggest.h"
+#include "analyzer/config/Suggest.h"
+#include "analyzer/report/Glob.h"
 #include "checks/CheckRegistry.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
-namespace devicetidy::driver {
+namespace devicetidy::config {
 namespace {
 
 using llvm::StringRef;
-
-/// Does `text` match `glob`, in which `*` stands for any characters?
-bool matches(StringRef glob, StringRef text) {
-  const auto [head, tail] = glob.split('*');
-  if (!glob.contains('*'))
-    return glob == text;
-  if (!text.consume_front(head))
-    return false;
-  for (std::size_t skipped = 0; skipped <= text.size(); ++skipped)
-    if (matches(tail, text.drop_front(skipped)))
-      return true;
-  return false;
-}
 
 std::vector<std::string> checkNames() {
   std::vector<std::string> names;
@@ -48,7 +36,7 @@ bool selectChecks(const std::string &globs, std::set<std::string> &selected, std
     isFirst = false;
     bool matched = false;
     for (const std::string &name : names) {
-      if (!matches(glob, name))
+      if (!globMatches(std::string_view(glob.data(), glob.size()), name))
         continue;
       matched = true;
       if (removes)
@@ -65,4 +53,4 @@ bool selectChecks(const std::string &globs, std::set<std::string> &selected, std
   return true;
 }
 
-} // namespace devicetidy::driver
+} // namespace devicetidy::config

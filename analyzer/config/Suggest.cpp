@@ -1,8 +1,8 @@
-#include "analyzer/driver/Suggest.h"
+#include "analyzer/config/Suggest.h"
 
 #include <algorithm>
 
-namespace devicetidy::driver {
+namespace devicetidy::config {
 
 std::string suggestion(llvm::StringRef misspelt, const std::vector<std::string> &candidates) {
   const std::string *best = nullptr;
@@ -19,4 +19,4 @@ std::string suggestion(llvm::StringRef misspelt, const std::vector<std::string> 
   return best ? "; did you mean '" + *best + "'?" : std::string();
 }
 
-} // namespace devicetidy::driver
+} // namespace devicetidy::config

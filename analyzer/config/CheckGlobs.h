@@ -4,11 +4,11 @@
 #include <set>
 #include <string>
 
-namespace devicetidy::driver {
+namespace devicetidy::config {
 
 /// Checks named by `globs`, the way clang-tidy reads them: comma-separated, `*` stands for anything, a
 /// leading `-` removes, later globs win. A list that starts with a removal removes from all checks. False,
 /// with a sentence in `error`, when a glob matches no check.
 bool selectChecks(const std::string &globs, std::set<std::string> &selected, std::string &error);
 
-} // namespace devicetidy::driver
+} // namespace devicetidy::config

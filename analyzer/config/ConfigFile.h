@@ -1,0 +1,55 @@
+//===- ConfigFile.h - what a .device-tidy file says -------------*- C++ -*-===//
+//
+// YAML with the keys of .clang-tidy, in one or more documents. A document may begin with an `If` that says for
+// which files it holds, as in clangd's configuration. docs/configuration.md is the page for users.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace devicetidy::config {
+
+/// A scalar of the file, and where it stands.
+struct ConfigText {
+  std::string text;
+  unsigned line = 0; ///< from 1; 0 when it is not known
+};
+
+/// An entry of CheckOptions: "device-mixed-op.Level" and its value.
+struct ConfigOption {
+  std::string name;
+  ConfigText value;
+};
+
+/// One document of the file. What is not there says nothing; lists are in the order of the file.
+struct ConfigSection {
+  std::vector<ConfigText> pathMatch, pathExclude; ///< regular expressions for the path below the file
+  std::optional<bool> inheritParentConfig;
+  std::vector<ConfigText> checks, warningsAsErrors; ///< lists of globs; later ones count more
+  std::optional<ConfigText> level, headerFilter, excludeHeaderFilter, torchVersion;
+  std::vector<ConfigText> extraArguments, extraArgumentsBefore, removedArguments;
+  std::vector<ConfigOption> checkOptions;
+
+  /// Does the section hold for the file called `path` below the configuration file?
+  bool holdsFor(llvm::StringRef path) const;
+};
+
+struct ConfigFile {
+  std::string name;      ///< absolute path, or what the user gave the text with
+  std::string directory; ///< that paths are seen from; absolute
+  std::vector<ConfigSection> sections;
+};
+
+/// Reads `text`. False, with "name:line:column: error: ..." in `error`, when it is no YAML, has a key that
+/// nothing reads (the nearest right one is named), or a value that makes no sense.
+bool parseConfig(llvm::StringRef text, ConfigFile &file, std::string &error);
+
+/// The keys of a document, in the order in which --dump-config writes them.
+std::vector<std::string> configKeys();
+
+} // namespace devicetidy::config

@@ -1,0 +1,57 @@
+//===- Configuration.h - what the user wants, file by file ------*- C++ -*-===//
+//
+// The nearest .device-tidy above a source file says what holds for it; with InheritParentConfig it adds to
+// what the next one above says. The command line has the last word.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/config/ConfigFile.h"
+#include "analyzer/config/Settings.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace devicetidy::config {
+
+inline constexpr llvm::StringRef configFileName = ".device-tidy";
+
+/// What the command line says about it. What is not given says nothing.
+struct CommandLine {
+  std::optional<std::string> checks, warningsAsErrors, level, headerFilter, excludeHeaderFilter, torchVersion;
+  std::vector<std::string> extraArguments, extraArgumentsBefore, removedArguments;
+  std::optional<std::string> config;     ///< --config: the text of a configuration
+  std::optional<std::string> configFile; ///< --config-file
+};
+
+class Configuration {
+public:
+  explicit Configuration(CommandLine commandLine) : commandLine(std::move(commandLine)) {}
+
+  /// Reads what --config or --config-file give and looks at the values of the command line. False, with a
+  /// sentence in `error`, when something is wrong.
+  bool open(std::string &error);
+
+  /// What holds for `file`, which is absolute and need not exist. Null, with "name:line:column: error: ..."
+  /// in `error`, when a configuration file is wrong.
+  SettingsPointer settingsFor(const std::string &file, std::string &error);
+
+  /// Configuration files that have a say for `file`, the nearest first. As settingsFor() else.
+  bool filesFor(const std::string &file, std::vector<const ConfigFile *> &files, std::string &error);
+
+private:
+  /// The configuration file in `directory`; null when there is none. Each is read once.
+  bool fileIn(llvm::StringRef directory, const ConfigFile *&file, std::string &error);
+  bool checkCommandLine(std::string &error) const;
+
+  CommandLine commandLine;
+  std::optional<ConfigFile> fixed; ///< what --config or --config-file gave; no other file is read
+  std::map<std::string, std::unique_ptr<ConfigFile>> byDirectory;
+  /// By the sections that hold, of the files that have a say: most source files share one.
+  std::map<std::vector<const ConfigSection *>, SettingsPointer> known;
+};
+
+} // namespace devicetidy::config

@@ -1,0 +1,49 @@
+//===- Gate.h - which findings count ----------------------------*- C++ -*-===//
+//
+// A project that has findings already can still refuse new ones: those a baseline does not know, or those
+// that touch lines that were changed.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/driver/Options.h"
+#include "analyzer/report/Baseline.h"
+#include "analyzer/report/LineFilter.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace devicetidy::driver {
+
+class Gate {
+public:
+  explicit Gate(const Options &options) : options(options) {}
+
+  /// Reads --baseline and --line-filter. False, with a sentence in `error`, when one cannot be used.
+  bool open(std::string &error);
+
+  /// Asks git for --changed-since, in the repository of `directory`.
+  bool findChanges(const std::string &directory, std::string &error);
+
+  /// Marks the findings that the baseline knows, writes the new one, and takes out those that touch no line
+  /// that is asked for. `tookPart` says whether the run looked at a file (below the source root). False when
+  /// the baseline could not be written.
+  bool apply(std::vector<Diagnostic> &diagnostics, ReportRun &run,
+             const std::function<bool(const std::string &file)> &tookPart);
+
+  /// What was done, in a line for each of it.
+  const std::vector<std::string> &remarks() const { return told; }
+
+private:
+  bool write(std::vector<Diagnostic> &diagnostics, const ReportRun &run,
+             const std::function<bool(const std::string &)> &tookPart);
+
+  const Options &options;
+  std::optional<Baseline> baseline, replaced; ///< what is compared with; what is written anew
+  std::optional<LineFilter> lines, changes;
+  std::vector<std::string> told;
+};
+
+} // namespace devicetidy::driver

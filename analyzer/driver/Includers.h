@@ -1,0 +1,53 @@
+//===- Includers.h - a source that stands in for a header -------*- C++ -*-===//
+//
+// A compile database lists no headers. What a header means depends on the source that includes it, so it is
+// analysed as a part of one.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace devicetidy::driver {
+
+/// A source and how it is compiled.
+struct IncludingSource {
+  std::string file, directory; ///< both absolute
+  std::vector<std::string> arguments;
+};
+
+/// Looks for sources that include a header, by the text of their #include lines alone: conditions are taken to
+/// be true and macros are not expanded. Every file is read once.
+class Includers {
+public:
+  /// `isProjectFile` says which files' own includes are followed.
+  Includers(std::vector<IncludingSource> sources, std::function<bool(const std::string &)> isProjectFile)
+      : sources(std::move(sources)), isProjectFile(std::move(isProjectFile)) {}
+
+  /// The source that stands in for `header` (absolute) best: of those that include it, directly or not, the
+  /// one of the same name, else the nearest by folder. Null when none does.
+  const IncludingSource *find(const std::string &header);
+
+private:
+  struct Include {
+    std::string name;
+    bool isQuoted;
+  };
+  struct Folders {
+    std::vector<std::string> quoted, all;
+  };
+  const std::vector<Include> &includesOf(const std::string &file);
+  static Folders foldersOf(const IncludingSource &source);
+  bool reaches(const IncludingSource &source, const std::string &header);
+
+  std::vector<IncludingSource> sources;
+  std::function<bool(const std::string &)> isProjectFile;
+  llvm::StringMap<std::vector<Include>> known;
+};
+
+} // namespace devicetidy::driver

@@ -1,0 +1,177 @@
+#include "analyzer/report/Baseline.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <utility>
+
+namespace devicetidy {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The member called `key` when it is a string, else nothing.
+std::string textOf(const Json &object, const char *key) {
+  if (!object.is_object())
+    return {};
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+const Json &member(const Json &object, const char *key) {
+  static const Json nothing;
+  if (!object.is_object())
+    return nothing;
+  const auto found = object.find(key);
+  return found == object.end() ? nothing : *found;
+}
+
+const Json &first(const Json &list) {
+  static const Json nothing;
+  return list.is_array() && !list.empty() ? list.front() : nothing;
+}
+
+/// "a%20b" -> "a b".
+std::string decodedUri(std::string_view uri) {
+  constexpr std::string_view scheme = "file://";
+  if (uri.substr(0, scheme.size()) == scheme)
+    uri.remove_prefix(scheme.size());
+  std::string text;
+  for (std::size_t i = 0; i < uri.size(); ++i) {
+    unsigned char code = 0;
+    const char *digits = uri.data() + i + 1;
+    if (uri[i] == '%' && i + 2 < uri.size() && std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2) {
+      text += static_cast<char>(code);
+      i += 2;
+    } else {
+      text += uri[i];
+    }
+  }
+  return text;
+}
+
+/// A message of SARIF without the backslashes that keep it from being a link.
+std::string plainMessage(const std::string &text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size())
+      ++i;
+    plain += text[i];
+  }
+  return plain;
+}
+
+/// A fingerprint without the number that tells equal ones apart: which of them is gone makes no difference.
+std::string withoutNumber(const std::string &fingerprint) { return fingerprint.substr(0, fingerprint.find(':')); }
+
+} // namespace
+
+bool Baseline::read(std::string_view text, std::string &error) {
+  const Json report = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto add = [this](const Json &fields, Entry entry) {
+    if (entry.fingerprint.empty())
+      return false;
+    entries.push_back(std::move(entry));
+    return fields.is_object();
+  };
+  bool isFine = member(report, "findings").is_array() || member(report, "runs").is_array();
+  for (const Json &finding : member(report, "findings"))
+    if (!member(finding, "suppressed").is_boolean() || !finding["suppressed"].get<bool>())
+      isFine &= add(finding, {textOf(finding, "check"), textOf(finding, "file"), textOf(finding, "function"),
+                              textOf(finding, "message"), textOf(finding, "fingerprint")});
+  for (const Json &run : member(report, "runs"))
+    for (const Json &result : member(run, "results")) {
+      if (!first(member(result, "suppressions")).is_null() || textOf(result, "baselineState") == "absent")
+        continue;
+      const Json &place = first(member(result, "locations"));
+      isFine &= add(result, {textOf(result, "ruleId"),
+                             decodedUri(textOf(member(member(place, "physicalLocation"), "artifactLocation"), "uri")),
+                             textOf(first(member(place, "logicalLocations")), "fullyQualifiedName"),
+                             plainMessage(textOf(member(result, "message"), "text")),
+                             textOf(member(result, "partialFingerprints"), "deviceTidy/v1")});
+    }
+  if (!isFine)
+    error = report.is_discarded() ? "is no JSON"
+                                  : "is no baseline and no report of device-tidy in the form json or sarif";
+  return isFine;
+}
+
+Baseline::Entry Baseline::entryOf(const Diagnostic &diagnostic, const ReportRun &run) {
+  return {diagnostic.check, relativePath(diagnostic.where.file.str(), run), printable(diagnostic.function),
+          printable(diagnostic.message), diagnostic.fingerprint};
+}
+
+BaselineSummary Baseline::compare(std::vector<Diagnostic> &diagnostics, const ReportRun &run,
+                                  const std::function<bool(const std::string &)> &tookPart) {
+  for (Entry &entry : entries)
+    entry.isMatched = false;
+  std::multimap<std::string, Entry *> byFingerprint;
+  for (Entry &entry : entries)
+    byFingerprint.emplace(withoutNumber(entry.fingerprint), &entry);
+  std::vector<Diagnostic *> unknown;
+  const auto match = [](Diagnostic &diagnostic, Entry &entry) {
+    entry.isMatched = true;
+    diagnostic.baseline = BaselineState::Unchanged;
+  };
+  for (Diagnostic &diagnostic : diagnostics) {
+    diagnostic.baseline = BaselineState::New;
+    const auto found = byFingerprint.find(withoutNumber(diagnostic.fingerprint));
+    if (found == byFingerprint.end()) {
+      unknown.push_back(&diagnostic);
+      continue;
+    }
+    match(diagnostic, *found->second);
+    byFingerprint.erase(found);
+  }
+  std::multimap<std::pair<std::string, std::string>, Entry *> byMessage;
+  for (const auto &[fingerprint, entry] : byFingerprint)
+    byMessage.emplace(std::pair(entry->check, entry->message), entry);
+  for (Diagnostic *diagnostic : unknown) {
+    const Entry now = entryOf(*diagnostic, run);
+    const auto [begin, end] = byMessage.equal_range({now.check, now.message});
+    const auto found = std::find_if(begin, end, [&](const auto &candidate) {
+      const Entry &entry = *candidate.second;
+      return entry.file == now.file || (!now.function.empty() && entry.function == now.function);
+    });
+    if (found == end)
+      continue;
+    match(*diagnostic, *found->second);
+    byMessage.erase(found);
+  }
+  BaselineSummary summary;
+  for (const Diagnostic &diagnostic : diagnostics)
+    if (!diagnostic.isSuppressed)
+      ++(diagnostic.baseline == BaselineState::New ? summary.added : summary.unchanged);
+  for (const Entry &entry : entries)
+    if (!entry.isMatched)
+      ++(tookPart(entry.file) ? summary.fixed : summary.notLookedAt);
+  return summary;
+}
+
+std::string Baseline::updated(const std::vector<Diagnostic> &diagnostics, const ReportRun &run,
+                              const std::function<bool(const std::string &)> &tookPart) const {
+  std::map<std::string, std::vector<Entry>> byFile;
+  for (const Diagnostic &diagnostic : diagnostics)
+    if (!diagnostic.isSuppressed) {
+      Entry entry = entryOf(diagnostic, run);
+      byFile[entry.file].push_back(std::move(entry));
+    }
+  for (const Entry &entry : entries)
+    if (!entry.isMatched && !tookPart(entry.file))
+      byFile[entry.file].push_back(entry);
+  Json findings = Json::array();
+  for (const auto &[file, written] : byFile)
+    for (const Entry &entry : written)
+      findings.push_back({{"check", entry.check},
+                          {"file", file},
+                          {"function", entry.function},
+                          {"message", entry.message},
+                          {"fingerprint", entry.fingerprint}});
+  const Json baseline = {{"version", 1}, {"tool", {{"name", "device-tidy"}}}, {"findings", std::move(findings)}};
+  return baseline.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+} // namespace devicetidy
