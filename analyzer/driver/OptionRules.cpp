@@ -61,7 +61,7 @@ std::string linkConflict(const Options &options) {
 } // namespace
 
 std::string conflictingOptions(const Options &options) {
-  if (options.help || options.version || options.listChecks || !options.explain.empty() ||
+  if (options.help || options.helpAll || options.version || options.listChecks || !options.explain.empty() ||
       options.dumpConfig || options.verifyConfig || options.explainConfig)
     return {};
   const bool writesFile = !options.emitFacts.empty() && options.emitFacts != "-";

@@ -24,6 +24,7 @@ struct OptionSpec {
   StringRef help;
   /// Applies the option; a sentence when the value is wrong, else empty.
   std::string (*apply)(Options &options, StringRef value);
+  bool isRare = false; ///< listed by --help-all only
 };
 
 template <bool Options::*Member> std::string setFlag(Options &options, StringRef) {
@@ -100,6 +101,7 @@ std::string setShard(Options &options, StringRef value) {
   return {};
 }
 
+constexpr bool Rare = true;
 constexpr StringRef Input = "What to analyse", Checks = "What to report", Config = "Configuration", Report = "How to report",
                     Repair = "What to repair", ScaleOut = "How to share out the work", Other = "Other";
 
@@ -107,20 +109,20 @@ const OptionSpec Specs[] = {
     {"-p", "DIR", Input, "directory of compile_commands.json, or that file", setText<&Options::buildPath>},
     {"--extra-arg", "ARG", Input, "append ARG to every compile command", addConfig<&config::CommandLine::extraArguments>},
     {"--extra-arg-before", "ARG", Input, "put ARG in front of every compile command",
-     addConfig<&config::CommandLine::extraArgumentsBefore>},
+     addConfig<&config::CommandLine::extraArgumentsBefore>, Rare},
     {"--removed-arg", "ARG", Input, "take ARG out of every compile command",
-     addConfig<&config::CommandLine::removedArguments>},
+     addConfig<&config::CommandLine::removedArguments>, Rare},
     {"--torch-version", "X.Y", Input, "device rules of this LibTorch, not of the one included",
-     setTorchVersion},
+     setTorchVersion, Rare},
     {"-j", "N", Input, "translation units to read at a time (default: one per processor)", setJobs},
     {"--whole-program", "", Input, "with FILES: read every other translation unit too, for context",
-     setFlag<&Options::wholeProgram>},
+     setFlag<&Options::wholeProgram>, Rare},
     {"--cache-dir", "DIR", Input, "where facts are kept (default: $XDG_CACHE_HOME/device-tidy)",
-     setText<&Options::cacheDirectory>},
-    {"--no-cache", "", Input, "read everything anew, keep nothing", setFlag<&Options::noCache>},
-    {"--clear-cache", "", Input, "forget what earlier runs kept", setFlag<&Options::clearCache>},
+     setText<&Options::cacheDirectory>, Rare},
+    {"--no-cache", "", Input, "read everything anew, keep nothing", setFlag<&Options::noCache>, Rare},
+    {"--clear-cache", "", Input, "forget what earlier runs kept", setFlag<&Options::clearCache>, Rare},
     {"--project-root", "DIR", Input, "code below DIR is the project's (default: found out); may be repeated",
-     addText<&Options::projectRoots>},
+     addText<&Options::projectRoots>, Rare},
     {"--checks", "GLOBS", Checks, "checks to run, a comma-separated list; -GLOB removes (default: *)",
      setConfig<&config::CommandLine::checks>},
     {"--level", "LEVEL", Checks, "least sure level to show: definite, likely or latent (default: likely)",
@@ -129,7 +131,7 @@ const OptionSpec Specs[] = {
      "show findings in headers whose path matches (default: all of the project)",
      setConfig<&config::CommandLine::headerFilter>},
     {"--exclude-header-filter", "REGEX", Checks, "hide findings in headers whose path matches",
-     setConfig<&config::CommandLine::excludeHeaderFilter>},
+     setConfig<&config::CommandLine::excludeHeaderFilter>, Rare},
     {"--warnings-as-errors", "GLOBS", Checks, "checks whose findings are called errors",
      setConfig<&config::CommandLine::warningsAsErrors>},
     {"--baseline", "FILE", Checks, "show only findings that the report FILE (json or sarif) has not",
@@ -139,45 +141,46 @@ const OptionSpec Specs[] = {
     {"--changed-since", "REF", Checks, "show only findings that touch lines changed since the commit REF",
      setText<&Options::changedSince>},
     {"--line-filter", "JSON", Checks, "show only findings that touch these lines, named as for clang-tidy",
-     setText<&Options::lineFilter>},
+     setText<&Options::lineFilter>, Rare},
     {"--report-unused-suppressions", "", Checks, "report NOLINT comments for these checks that suppress nothing",
-     setFlag<&Options::reportUnusedSuppressions>},
+     setFlag<&Options::reportUnusedSuppressions>, Rare},
     {"--config", "YAML", Config, "the configuration, instead of .device-tidy files",
-     setConfig<&config::CommandLine::config>},
+     setConfig<&config::CommandLine::config>, Rare},
     {"--config-file", "FILE", Config, "read the configuration from FILE, instead of .device-tidy files",
-     setConfig<&config::CommandLine::configFile>},
+     setConfig<&config::CommandLine::configFile>, Rare},
     {"--dump-config", "", Config, "print what holds for the first of FILES", setFlag<&Options::dumpConfig>},
     {"--explain-config", "", Config, "say which file or option each value comes from",
-     setFlag<&Options::explainConfig>},
+     setFlag<&Options::explainConfig>, Rare},
     {"--verify-config", "", Config, "look for errors in the configuration of FILES",
-     setFlag<&Options::verifyConfig>},
+     setFlag<&Options::verifyConfig>, Rare},
     {"--format", "FORMAT", Report, "text, sarif, json or github (default: text)", setFormat},
     {"--output", "FILE", Report, "write the report to FILE", setText<&Options::output>},
     {"--source-root", "DIR", Report,
      "directory that sarif, json and github name files from (default: repository)",
-     setText<&Options::sourceRoot>},
+     setText<&Options::sourceRoot>, Rare},
     {"--show-suppressed", "", Report, "list what NOLINT comments suppress and the baseline knows, too",
      setFlag<&Options::showSuppressed>},
-    {"--color", "WHEN", Report, "auto, always or never (default: auto)", setColour},
+    {"--color", "WHEN", Report, "auto, always or never (default: auto)", setColour, Rare},
     {"--stats", "", Report, "say where the time went and what was not understood", setFlag<&Options::stats>},
     {"--profile", "FILE", Report, "write where the time went to FILE, for a trace viewer",
-     setText<&Options::profile>},
+     setText<&Options::profile>, Rare},
     {"--quiet", "", Report, "no progress, no summary", setFlag<&Options::quiet>},
     {"--fix", "", Repair, "apply the fixes to the files, unless the code has errors", setFlag<&Options::fix>},
-    {"--fix-errors", "", Repair, "apply the fixes even if the code has errors", setFlag<&Options::fixErrors>},
+    {"--fix-errors", "", Repair, "apply the fixes even if the code has errors", setFlag<&Options::fixErrors>, Rare},
     {"--export-fixes", "FILE", Repair, "write the fixes to FILE for clang-apply-replacements",
      setText<&Options::exportFixes>},
     {"--emit-facts", "FILE", ScaleOut, "write what was read as facts and stop; - is text on standard output",
-     setText<&Options::emitFacts>},
+     setText<&Options::emitFacts>, Rare},
     {"--depfile", "FILE", ScaleOut,
-     "with --emit-facts: write the files that were read to FILE, as Make rules", setText<&Options::depfile>},
+     "with --emit-facts: write the files that were read to FILE, as Make rules", setText<&Options::depfile>, Rare},
     {"--shard", "I/N", ScaleOut, "with --emit-facts: read only part I of N of the translation units",
-     setShard},
-    {"--link", "", ScaleOut, "FILES are facts; analyse them together", setFlag<&Options::link>},
+     setShard, Rare},
+    {"--link", "", ScaleOut, "FILES are facts; analyse them together", setFlag<&Options::link>, Rare},
     {"--list-checks", "", Other, "list the checks that --checks selects", setFlag<&Options::listChecks>},
     {"--explain", "CHECK", Other, "print the page of a check", setText<&Options::explain>},
     {"--version", "", Other, "print the version", setFlag<&Options::version>},
-    {"--help", "", Other, "print this text", setFlag<&Options::help>},
+    {"--help", "", Other, "list what is used every day", setFlag<&Options::help>},
+    {"--help-all", "", Other, "list all options", setFlag<&Options::helpAll>},
 };
 
 /// An option as the user wrote it.
@@ -252,7 +255,7 @@ bool parseOptions(const std::vector<std::string> &written, Options &options, std
   return error.empty();
 }
 
-std::string helpText() {
+std::string helpText(bool isComplete) {
   std::string text = "Finds tensors on the wrong device in C++ code that uses LibTorch.\n\n"
                      "usage: device-tidy [-p BUILD_DIR] [options] [FILES...] [-- compiler arguments]\n"
                      "       device-tidy --link [options] FACTS...\n\n"
@@ -260,6 +263,8 @@ std::string helpText() {
                      "@FILE stands for the arguments in FILE.\n";
   StringRef group;
   for (const OptionSpec &spec : Specs) {
+    if (spec.isRare && !isComplete)
+      continue;
     if (spec.group != group)
       text += "\n" + spec.group.str() + ":\n";
     group = spec.group;
@@ -269,6 +274,8 @@ std::string helpText() {
     left.resize(std::max<std::size_t>(left.size() + 2, 30), ' ');
     text += left + spec.help.str() + "\n";
   }
+  if (!isComplete)
+    text += "\ndevice-tidy --help-all lists the other options, too.\n";
   return text +
          "\nExit status: 0 clean, 1 findings, 2 usage or configuration error, 3 some translation unit could "
          "not be parsed.\n";

@@ -44,7 +44,7 @@ struct Options {
   bool noCache = false, clearCache = false, wholeProgram = false;
 
   bool link = false; ///< FILES are facts
-  bool listChecks = false, stats = false, quiet = false, version = false, help = false;
+  bool listChecks = false, stats = false, quiet = false, version = false, help = false, helpAll = false;
   bool fix = false, fixErrors = false, showSuppressed = false, reportUnusedSuppressions = false;
   bool dumpConfig = false, verifyConfig = false, explainConfig = false;
 };
@@ -53,6 +53,7 @@ struct Options {
 /// sentence in `error`, when they make no sense.
 bool parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error);
 
-std::string helpText();
+/// The options by group; those that few people need only when it is to be complete.
+std::string helpText(bool isComplete);
 
 } // namespace devicetidy::driver

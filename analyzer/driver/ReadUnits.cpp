@@ -2,11 +2,10 @@
 
 #include "analyzer/driver/Parallel.h"
 #include "analyzer/driver/Preambles.h"
+#include "analyzer/driver/Progress.h"
 #include "analyzer/frontend/Lower.h"
 
-#include "llvm/Support/Path.h"
 #include "llvm/Support/TimeProfiler.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <unistd.h>
 
@@ -20,29 +19,6 @@ namespace {
 
 // What one parse of LibTorch's headers takes at most.
 constexpr std::uint64_t BytesPerJob = 1u << 30;
-
-/// "[3/20] file" on one line of the terminal.
-class Progress {
-public:
-  Progress(bool isShown, std::size_t total) : isShown(isShown), total(total) {}
-  ~Progress() {
-    if (isShown)
-      llvm::errs() << "\r\033[K";
-  }
-
-  void start(const std::string &file) {
-    if (!isShown)
-      return;
-    std::lock_guard<std::mutex> lock(mutex);
-    llvm::errs() << "\r\033[K[" << ++started << '/' << total << "] " << llvm::sys::path::filename(file);
-  }
-
-private:
-  const bool isShown;
-  const std::size_t total;
-  std::size_t started = 0;
-  std::mutex mutex;
-};
 
 /// A unit, and whether an equal parse would give it again.
 struct ParsedUnit {
@@ -123,6 +99,7 @@ void parseMissing(const std::vector<CompileCommand> &commands, const std::vector
     if (options.cache && parsed.isComplete)
       result.facts[i] = options.cache->keep(keys[i], parsed.unit, parsed.trace);
     result.units[i] = std::move(parsed.unit);
+    progress.finish();
   });
   result.counts.withPreamble = withPreamble;
   result.counts.preambleFallbacks = fallbacks;

@@ -181,7 +181,7 @@ private:
       complain(error);
       return ExitCode::Usage;
     }
-    solvePrograms(std::move(units), settings, outcome, statistics);
+    solvePrograms(std::move(units), settings, showsProgress(options), outcome, statistics);
     statistics.endPhase("solving");
     keepWanted();
     const llvm::TimeTraceScope scope("report");
@@ -257,8 +257,8 @@ ExitCode runCommand(const std::vector<std::string> &arguments) {
     complain(error + "\ndevice-tidy --help lists the options");
     return ExitCode::Usage;
   }
-  if (options.help) {
-    llvm::outs() << helpText();
+  if (options.help || options.helpAll) {
+    llvm::outs() << helpText(options.helpAll);
     return ExitCode::Clean;
   }
   if (options.version) {

@@ -2,6 +2,7 @@
 
 #include "analyzer/driver/Parallel.h"
 #include "analyzer/driver/Programs.h"
+#include "analyzer/driver/Progress.h"
 #include "analyzer/report/Site.h"
 #include "analyzer/solve/Solve.h"
 #include "checks/CheckRegistry.h"
@@ -41,7 +42,7 @@ void solveProgram(std::vector<Unit> parts, const FileSettings &settings, Outcome
 
 } // namespace
 
-void solvePrograms(std::vector<Unit> units, const FileSettings &settings, Outcome &outcome,
+void solvePrograms(std::vector<Unit> units, const FileSettings &settings, bool showProgress, Outcome &outcome,
                    Statistics &statistics) {
   orderUnits(units);
   const LinkMap links = LinkMap::of(units);
@@ -52,15 +53,18 @@ void solvePrograms(std::vector<Unit> units, const FileSettings &settings, Outcom
   for (const auto &program : programs)
     for (std::size_t unit : program)
       ++uses[unit];
+  Progress progress(showProgress, programs.size());
   inParallel(Task::Solve, 1, 1, [&](std::size_t) {
     for (const auto &program : programs) {
       std::vector<Unit> parts;
       for (std::size_t unit : program) // moved where it is needed for the last time
         parts.push_back(--uses[unit] == 0 ? std::move(units[unit]) : units[unit]);
       const std::string name = parts.front().mainFile.str();
+      progress.start(name);
       if (!runGuarded([&] { solveProgram(std::move(parts), settings, outcome, statistics); }))
         outcome.failures.push_back(
             {name, name + ":1:1: the analyzer itself failed on the program of this file", true});
+      progress.finish();
     }
   });
 }

@@ -1,0 +1,36 @@
+//===- Progress.h - how far a long run has come -----------------*- C++ -*-===//
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+namespace devicetidy::driver {
+
+/// "[3/20] about 40 s left: net.cpp" on one line of the terminal that standard error is. The line goes away with
+/// the object.
+class Progress {
+public:
+  /// `total` pieces of work; nothing is written unless `isShown`.
+  Progress(bool isShown, std::size_t total) : isShown(isShown), total(total) {}
+  ~Progress();
+
+  /// Work on `name`, a file, begins; any thread may say so.
+  void start(const std::string &name);
+  void finish();
+
+private:
+  using Clock = std::chrono::steady_clock;
+  const bool isShown;
+  const std::size_t total;
+  const Clock::time_point begin = Clock::now();
+  std::size_t started = 0, finished = 0;
+  std::mutex mutex;
+};
+
+/// What is left to wait when `finished` of `total` pieces took `elapsed` seconds: "about 2 min left: ", or
+/// nothing as long as a guess would be worth little.
+std::string timeLeft(double elapsed, std::size_t finished, std::size_t total);
+
+} // namespace devicetidy::driver
