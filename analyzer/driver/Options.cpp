@@ -71,7 +71,7 @@ std::string setColour(Options &options, StringRef value) {
 }
 
 std::string setFormat(Options &options, StringRef value) {
-  static const std::vector<std::string> names = {"text", "sarif", "json", "github"};
+  static const std::vector<std::string> names = {"text", "sarif", "json", "github", "gitlab"};
   if (std::find(names.begin(), names.end(), value.str()) == names.end())
     return config::notOneOf(value, names);
   options.format = value.str();
@@ -153,7 +153,7 @@ const OptionSpec Specs[] = {
      setFlag<&Options::explainConfig>, Rare},
     {"--verify-config", "", Config, "look for errors in the configuration of FILES",
      setFlag<&Options::verifyConfig>, Rare},
-    {"--format", "FORMAT", Report, "text, sarif, json or github (default: text)", setFormat},
+    {"--format", "FORMAT", Report, "text, sarif, json, github or gitlab (default: text)", setFormat},
     {"--output", "FILE", Report, "write the report to FILE", setText<&Options::output>},
     {"--source-root", "DIR", Report,
      "directory that sarif, json and github name files from (default: repository)",

@@ -165,6 +165,8 @@ private:
       text = jsonReport(shown, context, sources);
     } else if (options.format == "github") {
       text = gitHubReport(shown, context, sources);
+    } else if (options.format == "gitlab") {
+      text = gitLabReport(shown, context);
     } else {
       writeTextReport(shown, sources, usesColour(options), text);
       text += failed;

@@ -66,6 +66,8 @@ std::string jsonReport(const std::vector<Diagnostic> &diagnostics, const ReportR
 /// Workflow commands of GitHub Actions, which it shows beside the code of a pull request.
 std::string gitHubReport(const std::vector<Diagnostic> &diagnostics, const ReportRun &run,
                          SourceCache &sources);
+/// What GitLab shows in merge requests as code quality: a list in the format of Code Climate.
+std::string gitLabReport(const std::vector<Diagnostic> &diagnostics, const ReportRun &run);
 /// Findings and their fixes as clang-apply-replacements reads them; `isChosen` says, for each diagnostic,
 /// whether its fix takes part.
 std::string exportedFixes(const std::vector<Diagnostic> &diagnostics, const std::vector<bool> &isChosen,
