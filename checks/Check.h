@@ -19,7 +19,8 @@ namespace devicetidy {
 
 struct CheckContext {
   const Program &program;
-  /// The value that an option of `check` has for `file`. The options of a check stand in checks.json.
+  /// The value that an option of `check` has for `file`; an option stands in checks.json before it is asked
+  /// for.
   std::function<std::string(std::string_view check, Name file, std::string_view option)> option;
 };
 

@@ -157,8 +157,7 @@ template <> struct MappingTraits<dt::Condition> {
 };
 
 template <> struct MappingTraits<dt::ConfigSection> {
-  template <dt::Kind K>
-  static void scalar(IO &io, const char *key, std::optional<dt::ConfigText> &result) {
+  template <dt::Kind K> static void scalar(IO &io, const char *key, std::optional<dt::ConfigText> &result) {
     std::optional<dt::Scalar<K>> value;
     io.mapOptional(key, value);
     if (value)
@@ -215,13 +214,9 @@ struct FirstError {
 std::string keyHint(StringRef key) {
   static const std::vector<std::string> known = configKeys();
   // Keys of .clang-tidy whose part of the work is done elsewhere here, or not at all.
-  static constexpr StringRef foreign[] = {"CustomChecks",
-                                          "FormatStyle",
-                                          "HeaderFileExtensions",
-                                          "ImplementationFileExtensions",
-                                          "SystemHeaders",
-                                          "UseColor",
-                                          "User"};
+  static constexpr StringRef foreign[] = {
+      "CustomChecks", "FormatStyle", "HeaderFileExtensions", "ImplementationFileExtensions", "SystemHeaders",
+      "UseColor",     "User"};
   if (llvm::is_contained(foreign, key))
     return "; clang-tidy has it, device-tidy has not";
   const std::string hint = suggestion(key, known);

@@ -1,7 +1,7 @@
 //===- ConfigFile.h - what a .device-tidy file says -------------*- C++ -*-===//
 //
-// YAML with the keys of .clang-tidy, in one or more documents. A document may begin with an `If` that says for
-// which files it holds, as in clangd's configuration. docs/configuration.md is the page for users.
+// YAML with the keys of .clang-tidy, in one or more documents. A document may begin with an `If` that says
+// for which files it holds, as in clangd's configuration. docs/configuration.md is the page for users.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -73,7 +73,8 @@ public:
   void add(const Said &said) {
     const ConfigSection &section = *said.section;
     const auto sourced = [&said](const ConfigText &text) {
-      return Sourced{text.text, text.line ? fmt::format("{}:{}", said.file->name, text.line) : said.file->name};
+      return Sourced{text.text,
+                     text.line ? fmt::format("{}:{}", said.file->name, text.line) : said.file->name};
     };
     const auto set = [&](const std::optional<ConfigText> &text, Sourced &value) {
       if (text)

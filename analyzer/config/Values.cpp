@@ -4,8 +4,8 @@
 #include "checks/CheckRegistry.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Regex.h"
 
 namespace devicetidy::config {
@@ -28,8 +28,8 @@ std::optional<Level> parseLevel(StringRef text, std::string &error) {
 std::optional<TorchVersion> parseTorchVersion(StringRef text, std::string &error) {
   TorchVersion version;
   const auto [major, minor] = text.split('.');
-  if (!major.getAsInteger(10, version.major) && !minor.getAsInteger(10, version.minor) && version.major >= 1 &&
-      version.minor >= 0)
+  if (!major.getAsInteger(10, version.major) && !minor.getAsInteger(10, version.minor) &&
+      version.major >= 1 && version.minor >= 0)
     return version;
   error = "'" + text.str() + "' is not a version like 2.6";
   return std::nullopt;

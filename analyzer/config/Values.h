@@ -34,8 +34,8 @@ struct CheckOptionName {
   const CheckInfo *check = nullptr;
   const CheckOption *option = nullptr;
 };
-/// The option called "check.Option"; nothing, with a sentence that names the nearest in `error`, when there is
-/// none.
+/// The option called "check.Option"; nothing, with a sentence that names the nearest in `error`, when there
+/// is none.
 std::optional<CheckOptionName> findCheckOption(llvm::StringRef name, std::string &error);
 /// A sentence about a value that `option` cannot have, or empty.
 std::string wrongOptionValue(const CheckOption &option, llvm::StringRef value);

@@ -61,8 +61,8 @@ std::string joinPath(StringRef directory, StringRef name) {
 }
 
 /// Where builds put the database: beside the sources, or in one of the folders that people and tools make.
-constexpr StringRef buildFolders[] = {"",         "build",    "Build", "out", "_build",
-                                      "builddir", "cmake-build-debug", "cmake-build-release"};
+constexpr StringRef buildFolders[] = {
+    "", "build", "Build", "out", "_build", "builddir", "cmake-build-debug", "cmake-build-release"};
 
 /// The nearest compile_commands.json from `start` upwards, also in a build folder there.
 std::string findDatabase(StringRef start) {
@@ -318,7 +318,8 @@ private:
   void add(const clang::tooling::CompileCommand &command, bool isNamed) {
     const std::string file = fileOf(command), directory = directoryOf(command);
     note(command);
-    const AdjustedArguments adjusted = adjustArguments(configured(command.CommandLine, file), file, directory);
+    const AdjustedArguments adjusted =
+        adjustArguments(configured(command.CommandLine, file), file, directory);
     const Language language = adjusted.isCuda ? Language::Cuda : languageOf(file);
     if (language == Language::Cuda)
       result.notices.push_back(file + " is skipped: CUDA sources are not analysed");

@@ -34,8 +34,7 @@ template <typename Tell> ExitCode withSettings(const Options &options, Tell tell
   std::string error;
   if (!configuration.open(error))
     return refuse(error);
-  const config::SettingsPointer settings =
-      configuration.settingsFor(configuredFiles(options).front(), error);
+  const config::SettingsPointer settings = configuration.settingsFor(configuredFiles(options).front(), error);
   if (!settings)
     return refuse(error);
   tell(*settings);
@@ -88,13 +87,11 @@ std::optional<ExitCode> runInformation(const Options &options) {
   if (options.verifyConfig)
     return verifyConfig(options);
   if (options.dumpConfig)
-    return withSettings(options, [](const config::Settings &settings) {
-      llvm::outs() << config::dumpConfig(settings);
-    });
+    return withSettings(
+        options, [](const config::Settings &settings) { llvm::outs() << config::dumpConfig(settings); });
   if (options.explainConfig)
-    return withSettings(options, [](const config::Settings &settings) {
-      llvm::outs() << config::explainConfig(settings);
-    });
+    return withSettings(
+        options, [](const config::Settings &settings) { llvm::outs() << config::explainConfig(settings); });
   return std::nullopt;
 }
 

@@ -1,5 +1,7 @@
 #include "analyzer/driver/FileSettings.h"
 
+#include "analyzer/config/DistributedOptions.h"
+
 #include <algorithm>
 
 namespace devicetidy::driver {
@@ -39,17 +41,15 @@ bool FileSettings::isError(const Finding &finding) const {
 SolveOptions FileSettings::solveOptions(const std::vector<Unit> &units) const {
   SolveOptions options;
   options.reportLatent = leastSure == Level::Latent;
-  const auto add = [](const config::Settings &from, const char *option, auto &names) {
-    for (std::string &name : config::splitNames(from.option("device-map-distributed", option)))
-      names.insert(std::move(name));
-  };
   for (const Unit &unit : units) {
     const config::Settings *found = of(unit.mainFile);
     if (!found)
       continue;
-    add(*found, "LoaderFunctions", options.names.loaders);
-    add(*found, "InitFunctions", options.names.initialisers);
-    add(*found, "LaunchFunctions", options.names.launchers);
+    DistributedNames names = config::distributedNames(
+        [found](const char *option) { return found->option("device-map-distributed", option); });
+    options.names.loaders.merge(names.loaders);
+    options.names.initialisers.merge(names.initialisers);
+    options.names.launchers.merge(names.launchers);
     if (options.torchMajor == 0) {
       options.torchMajor = found->torchVersion().major;
       options.torchMinor = found->torchVersion().minor;

@@ -92,13 +92,15 @@ bool Gate::write(std::vector<Diagnostic> &diagnostics, const ReportRun &run,
   Baseline old = replaced.value_or(Baseline());
   std::vector<Diagnostic> marked = diagnostics; // the new baseline goes with the old one of the same file
   old.compare(marked, run, tookPart);
-  if (const std::string problem = writeWholeFile(options.writeBaseline, old.updated(diagnostics, run, tookPart));
+  if (const std::string problem =
+          writeWholeFile(options.writeBaseline, old.updated(diagnostics, run, tookPart));
       !problem.empty()) {
     complain("--write-baseline: " + problem);
     return false;
   }
   const auto written = llvm::count_if(diagnostics, [](const Diagnostic &each) { return !each.isSuppressed; });
-  told.push_back(fmt::format("wrote {} finding{} to {}", written, written == 1 ? "" : "s", options.writeBaseline));
+  told.push_back(
+      fmt::format("wrote {} finding{} to {}", written, written == 1 ? "" : "s", options.writeBaseline));
   if (!baseline) // what was just written down is known
     for (Diagnostic &diagnostic : diagnostics)
       diagnostic.baseline = BaselineState::Unchanged;

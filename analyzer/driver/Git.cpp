@@ -140,7 +140,8 @@ bool addChangedLines(const std::string &directory, const std::string &ref, LineF
   }
   const std::string root = StringRef(top.output).rtrim('\n').str();
   const Git git(root);
-  if (const GitResult commit = git.run({"rev-parse", "--quiet", "--verify", "--end-of-options", ref + "^{commit}"});
+  if (const GitResult commit =
+          git.run({"rev-parse", "--quiet", "--verify", "--end-of-options", ref + "^{commit}"});
       commit.status != 0) {
     error = "git knows no commit '" + ref + "' in " + root +
             "; a clone of a CI job may have to fetch it first: git fetch origin " + ref;

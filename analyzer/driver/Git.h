@@ -11,8 +11,8 @@ namespace devicetidy::driver {
 
 /// Adds the lines of the repository around `directory` that are not as they were in the last commit that
 /// `ref` and HEAD share: committed since, staged, or only in the work tree; of files that git does not know
-/// all lines. Where lines are gone, the ones around the gap count. False, with a sentence in `error`, when git
-/// cannot say it.
+/// all lines. Where lines are gone, the ones around the gap count. False, with a sentence in `error`, when
+/// git cannot say it.
 bool addChangedLines(const std::string &directory, const std::string &ref, LineFilter &filter,
                      std::string &error);
 

@@ -21,7 +21,8 @@ namespace path = llvm::sys::path;
 auto distance(const IncludingSource &source, const std::string &header) {
   const bool isOther = path::stem(source.file) != path::stem(header);
   const std::string shared = commonDirectory(path::parent_path(source.file), path::parent_path(header));
-  return std::make_tuple(isOther, -static_cast<long>(shared.size()), source.file.size(), StringRef(source.file));
+  return std::make_tuple(isOther, -static_cast<long>(shared.size()), source.file.size(),
+                         StringRef(source.file));
 }
 
 } // namespace

@@ -21,8 +21,8 @@ struct IncludingSource {
   std::vector<std::string> arguments;
 };
 
-/// Looks for sources that include a header, by the text of their #include lines alone: conditions are taken to
-/// be true and macros are not expanded. Every file is read once.
+/// Looks for sources that include a header, by the text of their #include lines alone: conditions are taken
+/// to be true and macros are not expanded. Every file is read once.
 class Includers {
 public:
   /// `isProjectFile` says which files' own includes are followed.

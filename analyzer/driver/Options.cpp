@@ -1,8 +1,8 @@
 #include "analyzer/driver/Options.h"
 
+#include "analyzer/config/Suggest.h"
 #include "analyzer/driver/OptionRules.h"
 #include "analyzer/driver/ResponseFiles.h"
-#include "analyzer/config/Suggest.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -102,12 +102,14 @@ std::string setShard(Options &options, StringRef value) {
 }
 
 constexpr bool Rare = true;
-constexpr StringRef Input = "What to analyse", Checks = "What to report", Config = "Configuration", Report = "How to report",
-                    Repair = "What to repair", ScaleOut = "How to share out the work", Other = "Other";
+constexpr StringRef Input = "What to analyse", Checks = "What to report", Config = "Configuration",
+                    Report = "How to report", Repair = "What to repair",
+                    ScaleOut = "How to share out the work", Other = "Other";
 
 const OptionSpec Specs[] = {
     {"-p", "DIR", Input, "directory of compile_commands.json, or that file", setText<&Options::buildPath>},
-    {"--extra-arg", "ARG", Input, "append ARG to every compile command", addConfig<&config::CommandLine::extraArguments>},
+    {"--extra-arg", "ARG", Input, "append ARG to every compile command",
+     addConfig<&config::CommandLine::extraArguments>},
     {"--extra-arg-before", "ARG", Input, "put ARG in front of every compile command",
      addConfig<&config::CommandLine::extraArgumentsBefore>, Rare},
     {"--removed-arg", "ARG", Input, "take ARG out of every compile command",
@@ -142,7 +144,8 @@ const OptionSpec Specs[] = {
      setText<&Options::changedSince>},
     {"--line-filter", "JSON", Checks, "show only findings that touch these lines, named as for clang-tidy",
      setText<&Options::lineFilter>, Rare},
-    {"--report-unused-suppressions", "", Checks, "report NOLINT comments for these checks that suppress nothing",
+    {"--report-unused-suppressions", "", Checks,
+     "report NOLINT comments for these checks that suppress nothing",
      setFlag<&Options::reportUnusedSuppressions>, Rare},
     {"--config", "YAML", Config, "the configuration, instead of .device-tidy files",
      setConfig<&config::CommandLine::config>, Rare},
@@ -166,13 +169,15 @@ const OptionSpec Specs[] = {
      setText<&Options::profile>, Rare},
     {"--quiet", "", Report, "no progress, no summary", setFlag<&Options::quiet>},
     {"--fix", "", Repair, "apply the fixes to the files, unless the code has errors", setFlag<&Options::fix>},
-    {"--fix-errors", "", Repair, "apply the fixes even if the code has errors", setFlag<&Options::fixErrors>, Rare},
+    {"--fix-errors", "", Repair, "apply the fixes even if the code has errors", setFlag<&Options::fixErrors>,
+     Rare},
     {"--export-fixes", "FILE", Repair, "write the fixes to FILE for clang-apply-replacements",
      setText<&Options::exportFixes>},
     {"--emit-facts", "FILE", ScaleOut, "write what was read as facts and stop; - is text on standard output",
      setText<&Options::emitFacts>, Rare},
     {"--depfile", "FILE", ScaleOut,
-     "with --emit-facts: write the files that were read to FILE, as Make rules", setText<&Options::depfile>, Rare},
+     "with --emit-facts: write the files that were read to FILE, as Make rules", setText<&Options::depfile>,
+     Rare},
     {"--shard", "I/N", ScaleOut, "with --emit-facts: read only part I of N of the translation units",
      setShard, Rare},
     {"--link", "", ScaleOut, "FILES are facts; analyse them together", setFlag<&Options::link>, Rare},

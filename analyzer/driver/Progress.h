@@ -8,8 +8,8 @@
 
 namespace devicetidy::driver {
 
-/// "[3/20] about 40 s left: net.cpp" on one line of the terminal that standard error is. The line goes away with
-/// the object.
+/// "[3/20] about 40 s left: net.cpp" on one line of the terminal that standard error is. The line goes away
+/// with the object.
 class Progress {
 public:
   /// `total` pieces of work; nothing is written unless `isShown`.

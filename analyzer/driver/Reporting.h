@@ -24,16 +24,16 @@ struct Outcome {
   std::function<bool(const Finding &)> isError = [](const Finding &) { return false; };
   std::vector<FindingPlace> places; ///< of all findings in `files`, for --report-unused-suppressions
   std::function<bool(Name file, const std::string &check)> isEnabled; ///< goes with the places
-  std::set<Name> files;                 ///< project files that the translation units read
-  std::set<Name> contextFiles;          ///< those that only sources read which stand in for headers
-  std::set<Name> changedFiles;          ///< those that are not any more what was read
+  std::set<Name> files;        ///< project files that the translation units read
+  std::set<Name> contextFiles; ///< those that only sources read which stand in for headers
+  std::set<Name> changedFiles; ///< those that are not any more what was read
   std::size_t unitCount = 0;
 };
 
 /// What became of it.
 struct ReportResult {
-  std::size_t shown = 0;             ///< findings that are not suppressed
-  bool isWritten = true;             ///< the report and all changes of files are where they were asked for
+  std::size_t shown = 0;            ///< findings that are not suppressed
+  bool isWritten = true;            ///< the report and all changes of files are where they were asked for
   std::vector<std::string> summary; ///< lines for the terminal
 };
 

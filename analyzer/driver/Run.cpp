@@ -146,10 +146,12 @@ private:
     commands.commands = std::move(own);
   }
 
-  /// The first `asked` units are those whose failures matter; only files of those that are named have findings.
+  /// The first `asked` units are those whose failures matter; only files of those that are named have
+  /// findings.
   void noteUnits(const std::vector<Unit> &units, std::size_t asked, const CommandSet &commands,
                  const ProjectFiles &project) {
-    std::unordered_set<Name> seen, seenByStandIn; // nearly all files are headers of LibTorch, read by every unit
+    std::unordered_set<Name> seen,
+        seenByStandIn; // nearly all files are headers of LibTorch, read by every unit
     for (std::size_t i = 0; i < std::min(asked, commands.commands.size()); ++i) {
       const bool standsIn = commands.commands[i].standsIn;
       for (Name file : units[i].files)
@@ -212,7 +214,8 @@ private:
         outcome.places.push_back({finding.check, finding.where});
     llvm::erase_if(outcome.findings, [&](const Finding &finding) {
       const Name file = finding.where.file;
-      const bool isShown = mainFiles.count(file) || (outcome.files.count(file) && settings.showsHeader(file)) ||
+      const bool isShown = mainFiles.count(file) ||
+                           (outcome.files.count(file) && settings.showsHeader(file)) ||
                            (outcome.contextFiles.count(file) && touches(finding, headers));
       return !isShown || !settings.isWanted(finding);
     });

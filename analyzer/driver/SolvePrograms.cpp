@@ -14,7 +14,8 @@ namespace {
 
 using llvm::TimeTraceScope;
 
-void solveProgram(std::vector<Unit> parts, const FileSettings &settings, Outcome &outcome, Statistics &statistics) {
+void solveProgram(std::vector<Unit> parts, const FileSettings &settings, Outcome &outcome,
+                  Statistics &statistics) {
   const std::string name = parts.front().mainFile.str();
   const TimeTraceScope scope("program", name);
   const auto timed = [&name](const char *phase, auto work) {
@@ -23,9 +24,7 @@ void solveProgram(std::vector<Unit> parts, const FileSettings &settings, Outcome
   };
   const SolveOptions options = settings.solveOptions(parts);
   const Program program = timed("link", [&] { return link(std::move(parts)); });
-  const Solution solution = timed("solve", [&] {
-    return solve(program, options);
-  });
+  const Solution solution = timed("solve", [&] { return solve(program, options); });
   statistics.addSolution(solution.stats);
   const auto optionOf = [&settings](std::string_view check, Name file, std::string_view option) {
     const config::Settings *found = settings.of(file);

@@ -36,12 +36,14 @@ private:
     for (const std::string &glob : comment.globs.globs) {
       if (!llvm::StringRef(glob).starts_with(ourPrefix))
         continue;
-      const bool isKnown = llvm::any_of(known, [&](const std::string &name) { return globMatches(glob, name); });
+      const bool isKnown =
+          llvm::any_of(known, [&](const std::string &name) { return globMatches(glob, name); });
       if (!isKnown)
         report(line, column, "no check matches '" + glob + "'" + config::suggestion(glob, known));
-      else if (llvm::any_of(known, [&](const std::string &name) {
-                 return globMatches(glob, name) && isEnabled(file, name);
-               }) &&
+      else if (llvm::any_of(known,
+                            [&](const std::string &name) {
+                              return globMatches(glob, name) && isEnabled(file, name);
+                            }) &&
                !isUsed(comment, glob))
         report(line, column, "unused suppression: '" + glob + "' reports nothing here");
     }
@@ -72,9 +74,9 @@ private:
 
 } // namespace
 
-std::vector<Diagnostic>
-unusedSuppressions(const std::set<Name> &files, const std::vector<FindingPlace> &places, SourceCache &sources,
-                   const std::function<bool(Name, const std::string &)> &isEnabled) {
+std::vector<Diagnostic> unusedSuppressions(const std::set<Name> &files,
+                                           const std::vector<FindingPlace> &places, SourceCache &sources,
+                                           const std::function<bool(Name, const std::string &)> &isEnabled) {
   std::vector<Diagnostic> result;
   for (Name file : files)
     Search(file, places, isEnabled, result).run(readNoLint(sources.text(file)));

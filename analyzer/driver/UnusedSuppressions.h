@@ -18,8 +18,8 @@ struct FindingPlace {
   Location where;
 };
 
-/// A warning for each name of a check (or glob that begins with "device-") in a NOLINT comment of `files` that
-/// suppresses none of `places`. `isEnabled` says whether a check ran for a file; what did not run proves
+/// A warning for each name of a check (or glob that begins with "device-") in a NOLINT comment of `files`
+/// that suppresses none of `places`. `isEnabled` says whether a check ran for a file; what did not run proves
 /// nothing. Comments for every check or for those of other tools are left alone.
 std::vector<Diagnostic>
 unusedSuppressions(const std::set<Name> &files, const std::vector<FindingPlace> &places, SourceCache &sources,

@@ -1,5 +1,6 @@
 #include "analyzer/plugin/AstAnalysis.h"
 
+#include "analyzer/config/DistributedOptions.h"
 #include "analyzer/driver/Parallel.h"
 #include "analyzer/driver/ProjectFiles.h"
 #include "analyzer/frontend/LowerAst.h"
@@ -32,10 +33,17 @@ std::vector<Finding> findingsOf(Unit unit, const Settings &settings) {
   std::vector<Unit> units;
   units.push_back(std::move(unit));
   const Program program = link(std::move(units));
-  const Solution solution = solve(program, {settings.torchMajor, settings.torchMinor, settings.reportLatent});
+  const auto optionOf = [&settings](std::string_view check, Name, std::string_view option) {
+    const auto found = settings.checkOptions.find(std::string(check) + "." + std::string(option));
+    return found == settings.checkOptions.end() ? std::string() : found->second;
+  };
+  const Solution solution = solve(program, {settings.torchMajor, settings.torchMinor, settings.reportLatent,
+                                            config::distributedNames([&](const char *option) {
+                                              return optionOf("device-map-distributed", Name(), option);
+                                            })});
   std::vector<Finding> findings;
   for (const auto &check : makeChecks())
-    check->run(solution, {program}, findings);
+    check->run(solution, {program, optionOf}, findings);
   locate(findings, 0, program);
   sortAndMerge(findings);
   return findings;

@@ -6,6 +6,7 @@
 #include "clang/AST/ASTContext.h"
 #include "clang/Lex/Preprocessor.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,11 +16,12 @@ namespace devicetidy::plugin {
 struct Settings {
   int torchMajor = 0, torchMinor = 0; ///< 0: the version the code sees
   bool reportLatent = false;
-  std::string buildDirectory; ///< where the compile command runs
+  std::string buildDirectory;                      ///< where the compile command runs
+  std::map<std::string, std::string> checkOptions; ///< "check.Option" -> value, of all checks
 
   friend bool operator==(const Settings &a, const Settings &b) {
     return a.torchMajor == b.torchMajor && a.torchMinor == b.torchMinor && a.reportLatent == b.reportLatent &&
-           a.buildDirectory == b.buildDirectory;
+           a.buildDirectory == b.buildDirectory && a.checkOptions == b.checkOptions;
   }
 };
 

@@ -1,3 +1,4 @@
+#include "analyzer/config/Values.h"
 #include "analyzer/plugin/AstAnalysis.h"
 #include "checks/CheckRegistry.h"
 
@@ -37,8 +38,22 @@ std::optional<Level> levelNamed(StringRef name) {
   return std::nullopt;
 }
 
+/// What CheckOptions say of all checks, or their defaults: whichever check asks first, all share one
+/// analysis.
+std::map<std::string, std::string> checkOptions(const ClangTidyContext &context) {
+  std::map<std::string, std::string> values;
+  for (const CheckInfo &info : checkInfos())
+    for (const CheckOption &option : info.options) {
+      const std::string name = std::string(info.name) + "." + std::string(option.name);
+      const auto found = context.getOptions().CheckOptions.find(name);
+      values[name] = found == context.getOptions().CheckOptions.end() ? std::string(option.value)
+                                                                      : found->getValue().Value;
+    }
+  return values;
+}
+
 /// One check of the registry, reported by clang-tidy. Options, of one check or of all: `Level` (definite,
-/// likely, latent) and `TorchVersion` (as 2.6).
+/// likely, latent) and `TorchVersion` (as 2.6); of one check: those in checks.json.
 class PluginCheck : public ClangTidyCheck {
 public:
   PluginCheck(StringRef name, ClangTidyContext *context)
@@ -53,6 +68,10 @@ public:
   void storeOptions(ClangTidyOptions::OptionMap &options) override {
     Options.store(options, "Level", levelName);
     Options.store(options, "TorchVersion", torchVersion);
+    for (const CheckOption &option : findCheckInfo(name)->options)
+      if (option.name != "Level")
+        Options.store(options, StringRef(option.name),
+                      settings.checkOptions.at(name + "." + std::string(option.name)));
   }
 
   void registerPPCallbacks(const SourceManager &, Preprocessor *used, Preprocessor *) override {
@@ -83,6 +102,12 @@ private:
     else
       configurationDiag("'%0' is no level: definite, likely or latent") << levelName;
     settings.reportLatent = level == Level::Latent;
+    settings.checkOptions = checkOptions(tidy);
+    for (const CheckOption &option : findCheckInfo(name)->options)
+      if (std::string wrong = config::wrongOptionValue(
+              option, settings.checkOptions.at(name + "." + std::string(option.name)));
+          !wrong.empty() && option.name != "Level")
+        configurationDiag("%0: %1") << StringRef(option.name) << wrong;
     const auto [major, minor] = StringRef(torchVersion).split('.');
     if (!torchVersion.empty() &&
         (major.getAsInteger(10, settings.torchMajor) || minor.getAsInteger(10, settings.torchMinor)))

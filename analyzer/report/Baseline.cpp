@@ -43,7 +43,8 @@ std::string decodedUri(std::string_view uri) {
   for (std::size_t i = 0; i < uri.size(); ++i) {
     unsigned char code = 0;
     const char *digits = uri.data() + i + 1;
-    if (uri[i] == '%' && i + 2 < uri.size() && std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2) {
+    if (uri[i] == '%' && i + 2 < uri.size() &&
+        std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2) {
       text += static_cast<char>(code);
       i += 2;
     } else {
@@ -65,7 +66,9 @@ std::string plainMessage(const std::string &text) {
 }
 
 /// A fingerprint without the number that tells equal ones apart: which of them is gone makes no difference.
-std::string withoutNumber(const std::string &fingerprint) { return fingerprint.substr(0, fingerprint.find(':')); }
+std::string withoutNumber(const std::string &fingerprint) {
+  return fingerprint.substr(0, fingerprint.find(':'));
+}
 
 } // namespace
 
@@ -87,11 +90,12 @@ bool Baseline::read(std::string_view text, std::string &error) {
       if (!first(member(result, "suppressions")).is_null() || textOf(result, "baselineState") == "absent")
         continue;
       const Json &place = first(member(result, "locations"));
-      isFine &= add(result, {textOf(result, "ruleId"),
-                             decodedUri(textOf(member(member(place, "physicalLocation"), "artifactLocation"), "uri")),
-                             textOf(first(member(place, "logicalLocations")), "fullyQualifiedName"),
-                             plainMessage(textOf(member(result, "message"), "text")),
-                             textOf(member(result, "partialFingerprints"), "deviceTidy/v1")});
+      isFine &= add(result,
+                    {textOf(result, "ruleId"),
+                     decodedUri(textOf(member(member(place, "physicalLocation"), "artifactLocation"), "uri")),
+                     textOf(first(member(place, "logicalLocations")), "fullyQualifiedName"),
+                     plainMessage(textOf(member(result, "message"), "text")),
+                     textOf(member(result, "partialFingerprints"), "deviceTidy/v1")});
     }
   if (!isFine)
     error = report.is_discarded() ? "is no JSON"
@@ -170,7 +174,8 @@ std::string Baseline::updated(const std::vector<Diagnostic> &diagnostics, const 
                           {"function", entry.function},
                           {"message", entry.message},
                           {"fingerprint", entry.fingerprint}});
-  const Json baseline = {{"version", 1}, {"tool", {{"name", "device-tidy"}}}, {"findings", std::move(findings)}};
+  const Json baseline = {
+      {"version", 1}, {"tool", {{"name", "device-tidy"}}}, {"findings", std::move(findings)}};
   return baseline.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -18,8 +18,8 @@ namespace devicetidy {
 
 class Baseline {
 public:
-  /// Reads a report; the findings that were suppressed in it are not taken. False, with a sentence in `error`,
-  /// when it is none.
+  /// Reads a report; the findings that were suppressed in it are not taken. False, with a sentence in
+  /// `error`, when it is none.
   bool read(std::string_view text, std::string &error);
 
   /// Says of each diagnostic whether it is new. It is known when its fingerprint is in the baseline, or else
@@ -27,8 +27,8 @@ public:
   /// then a line was reformatted, a function renamed, or a file moved. The summary counts those that are not
   /// suppressed.
   ///
-  /// `tookPart` is asked about the files (below the source root) of entries that nothing matches: what is in a
-  /// file that the run did not look at is not fixed.
+  /// `tookPart` is asked about the files (below the source root) of entries that nothing matches: what is in
+  /// a file that the run did not look at is not fixed.
   BaselineSummary compare(std::vector<Diagnostic> &diagnostics, const ReportRun &run,
                           const std::function<bool(const std::string &file)> &tookPart);
 

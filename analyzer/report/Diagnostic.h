@@ -37,7 +37,7 @@ struct Diagnostic {
   std::optional<Fix> fix;               ///< a change that can be applied as it stands
   bool isSuppressed = false;            ///< by a comment
   BaselineState baseline = BaselineState::None;
-  std::string fingerprint;              ///< the same in every run until the finding's own line changes
+  std::string fingerprint; ///< the same in every run until the finding's own line changes
 
   /// Does it count? Neither a comment nor the baseline speaks against it.
   bool isActive() const { return !isSuppressed && baseline != BaselineState::Unchanged; }

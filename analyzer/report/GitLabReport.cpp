@@ -22,7 +22,8 @@ Json issue(const std::string &check, const std::string &description, const std::
           {"fingerprint", fingerprint},
           {"severity", severity},
           {"location",
-           {{"path", relativePath(where.file.str(), run)}, {"lines", {{"begin", where.valid() ? where.line : 1}}}}}};
+           {{"path", relativePath(where.file.str(), run)},
+            {"lines", {{"begin", where.valid() ? where.line : 1}}}}}};
 }
 
 } // namespace
@@ -33,8 +34,9 @@ std::string gitLabReport(const std::vector<Diagnostic> &diagnostics, const Repor
     issues.push_back(issue(diagnostic.check, printable(diagnostic.message), diagnostic.fingerprint,
                            severity(diagnostic), diagnostic.where, run));
   for (const UnitFailure &failure : run.failures)
-    issues.push_back(issue("parse-error", printable(failure.text), "parse-error:" + relativePath(failure.where.file.str(), run),
-                           "critical", failure.where, run));
+    issues.push_back(issue("parse-error", printable(failure.text),
+                           "parse-error:" + relativePath(failure.where.file.str(), run), "critical",
+                           failure.where, run));
   return issues.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

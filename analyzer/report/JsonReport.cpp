@@ -61,12 +61,12 @@ std::string jsonReport(const std::vector<Diagnostic> &diagnostics, const ReportR
     failures.back()["analysed"] = !failure.isTotal;
   }
   Json report = {{"version", 1},
-                       {"tool", {{"name", "device-tidy"}, {"version", run.version}}},
-                       {"root", run.sourceRoot},
-                       {"exitCode", run.exitCode},
-                       {"suppressed", run.suppressed},
-                       {"failures", std::move(failures)},
-                       {"findings", std::move(findings)}};
+                 {"tool", {{"name", "device-tidy"}, {"version", run.version}}},
+                 {"root", run.sourceRoot},
+                 {"exitCode", run.exitCode},
+                 {"suppressed", run.suppressed},
+                 {"failures", std::move(failures)},
+                 {"findings", std::move(findings)}};
   if (run.baseline)
     report["baseline"] = {{"new", run.baseline->added},
                           {"unchanged", run.baseline->unchanged},

@@ -12,7 +12,9 @@ using Json = nlohmann::json;
 
 constexpr const char *example = R"([{"name": "file.cpp", "lines": [[1, 3], [5, 7]]}, {"name": "file.h"}])";
 
-bool isLine(const Json &value) { return value.is_number_unsigned() && value.get<std::uint64_t>() <= UINT32_MAX; }
+bool isLine(const Json &value) {
+  return value.is_number_unsigned() && value.get<std::uint64_t>() <= UINT32_MAX;
+}
 
 /// The reason why `entry` is no file with lines, or null.
 const char *wrongEntry(const Json &entry) {
@@ -28,7 +30,8 @@ const char *wrongEntry(const Json &entry) {
   if (!entry["lines"].is_array())
     return "'lines' is no list of ranges";
   for (const Json &range : entry["lines"])
-    if (!range.is_array() || range.size() != 2 || !isLine(range[0]) || !isLine(range[1]) || range[0] > range[1])
+    if (!range.is_array() || range.size() != 2 || !isLine(range[0]) || !isLine(range[1]) ||
+        range[0] > range[1])
       return "a range of lines is no pair of first and last line";
   return nullptr;
 }
@@ -43,7 +46,9 @@ void LineFilter::addPath(const std::string &path, Range range) { paths[path].pus
 
 bool LineFilter::addJson(const std::string &text, std::string &error) {
   const Json filter = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const char *wrong = filter.is_discarded() ? "this is no JSON" : filter.is_array() ? nullptr : "this is no list";
+  const char *wrong = filter.is_discarded() ? "this is no JSON"
+                      : filter.is_array()   ? nullptr
+                                            : "this is no list";
   for (std::size_t i = 0; !wrong && i < filter.size(); ++i) {
     wrong = wrongEntry(filter[i]);
     if (wrong)

@@ -23,8 +23,8 @@ public:
   void addPath(const std::string &path, Range range);
 
   /// Adds what --line-filter is given: [{"name": "file.cpp", "lines": [[1, 3], [5, 7]]}, {"name": "file.h"}].
-  /// As in clang-tidy a name stands for every path that ends with it, the first that does decides, and without
-  /// lines all of them are meant. False, with a sentence in `error`, when it is something else.
+  /// As in clang-tidy a name stands for every path that ends with it, the first that does decides, and
+  /// without lines all of them are meant. False, with a sentence in `error`, when it is something else.
   bool addJson(const std::string &json, std::string &error);
 
   bool passes(const Diagnostic &diagnostic);

@@ -150,9 +150,8 @@ NoLintFile readNoLint(std::string_view source) {
     switch (found.directive) {
     case Directive::Line:
     case Directive::NextLine:
-      result.lines.push_back(
-          {found.line + (found.directive == Directive::NextLine ? 1 : 0), found.line, found.column,
-           std::move(found.globs)});
+      result.lines.push_back({found.line + (found.directive == Directive::NextLine ? 1 : 0), found.line,
+                              found.column, std::move(found.globs)});
       break;
     case Directive::Begin:
       open.push_back(std::move(found));

@@ -32,8 +32,8 @@ struct NoLintGlobs {
 /// The suppressions of one file.
 struct NoLintFile {
   struct Line {
-    std::uint32_t line;               ///< the line it speaks of
-    std::uint32_t written, column;    ///< where the comment says so
+    std::uint32_t line;            ///< the line it speaks of
+    std::uint32_t written, column; ///< where the comment says so
     NoLintGlobs globs;
   };
   struct Block {

@@ -23,7 +23,7 @@ public:
     const bool isError = diagnostic.severity == Severity::Error;
     head(diagnostic.where, isError ? "error" : "warning", isError ? palette.error : palette.warning,
          fmt::format("{} [{}]{}", printable(diagnostic.message), diagnostic.check,
-                     diagnostic.isSuppressed  ? " (suppressed)"
+                     diagnostic.isSuppressed ? " (suppressed)"
                      : diagnostic.isActive() ? ""
                                              : " (in the baseline)"),
          true);

@@ -196,7 +196,10 @@ def main():
     arguments = parser.parse_args()
 
     name = arguments.program.name
-    before, groups, after = read_help(output_of(arguments.program, "--help"))
+    listing = output_of(arguments.program, "--help")
+    if "--help-all" in listing:
+        listing = output_of(arguments.program, "--help-all")
+    before, groups, after = read_help(listing)
     version = re.search(r"\d+\.\d+\.\d+", output_of(arguments.program, "--version")).group(0)
     words = {}
     if arguments.checks:

@@ -1,0 +1,117 @@
+#include "analyzer/driver/Git.h"
+#include "analyzer/driver/Progress.h"
+#include "analyzer/report/Baseline.h"
+
+#include "gtest/gtest.h"
+
+using namespace devicetidy;
+using namespace devicetidy::driver;
+
+namespace {
+
+Diagnostic at(const std::string &file, std::uint32_t line) {
+  Diagnostic diagnostic;
+  diagnostic.where = {Name(file), line, 1, line, 2};
+  return diagnostic;
+}
+
+bool passes(std::string_view diff, const std::string &file, std::uint32_t line) {
+  LineFilter filter;
+  addDiff(llvm::StringRef(diff.data(), diff.size()), "/root", filter);
+  return filter.passes(at(file, line));
+}
+
+TEST(Diff, GivesOutTheNewLines) {
+  constexpr std::string_view diff = "diff --git a/a.cpp b/a.cpp\n--- a/a.cpp\n+++ b/a.cpp\n"
+                                    "@@ -3 +3,2 @@ void f() {\n-x\n+y\n+z\n"
+                                    "@@ -9,2 +10 @@\n-x\n-x\n+y\n\\ No newline at end of file\n"
+                                    "--- a/b.cpp\n+++ b/b.cpp\n@@ -0,0 +1 @@\n+x\n";
+  for (std::uint32_t line : {3u, 4u, 10u})
+    EXPECT_TRUE(passes(diff, "/root/a.cpp", line)) << line;
+  for (std::uint32_t line : {1u, 2u, 5u, 9u, 11u})
+    EXPECT_FALSE(passes(diff, "/root/a.cpp", line)) << line;
+  EXPECT_TRUE(passes(diff, "/root/b.cpp", 1));
+  EXPECT_FALSE(passes(diff, "/root/c.cpp", 1));
+}
+
+TEST(Diff, TakesTheLinesAroundAGap) {
+  constexpr std::string_view diff = "--- a/a.cpp\n+++ b/a.cpp\n@@ -4,2 +3,0 @@\n-x\n-y\n";
+  EXPECT_TRUE(passes(diff, "/root/a.cpp", 3));
+  EXPECT_TRUE(passes(diff, "/root/a.cpp", 4));
+  EXPECT_FALSE(passes(diff, "/root/a.cpp", 5));
+}
+
+TEST(Diff, TakesNoContentForAHeader) {
+  constexpr std::string_view diff = "--- a/a.cpp\n+++ b/a.cpp\n@@ -1,2 +1,2 @@\n--- x\n-@@ -1 +99 @@\n"
+                                    "+++ b/other.cpp\n+@@ -1 +99 @@\n@@ -7 +7 @@\n-x\n+y\n";
+  EXPECT_TRUE(passes(diff, "/root/a.cpp", 7));
+  EXPECT_FALSE(passes(diff, "/root/a.cpp", 99));
+  EXPECT_FALSE(passes(diff, "/root/other.cpp", 7));
+}
+
+TEST(Diff, ReadsQuotedPathsAndDeletions) {
+  constexpr std::string_view quoted =
+      "--- \"a/t\\tq\\\"\\303\\274.cpp\"\n+++ \"b/t\\tq\\\"\\303\\274.cpp\"\n@@ -1 +1 @@\n-x\n+y\n";
+  EXPECT_TRUE(passes(quoted, "/root/t\tq\"\xC3\xBC.cpp", 1));
+  EXPECT_TRUE(passes("--- a/a b.cpp\t\n+++ b/a b.cpp\t\n@@ -1 +1 @@\n-x\n+y\n", "/root/a b.cpp", 1));
+  EXPECT_FALSE(passes("--- a/a.cpp\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", "/root/a.cpp", 1));
+}
+
+TEST(Progress, GuessesWhatIsLeft) {
+  EXPECT_EQ(timeLeft(1, 5, 10), "");
+  EXPECT_EQ(timeLeft(10, 1, 10), "");
+  EXPECT_EQ(timeLeft(10, 10, 10), "");
+  EXPECT_EQ(timeLeft(10, 5, 10), "about 10 s left: ");
+  EXPECT_EQ(timeLeft(60, 10, 40), "about 3 min left: ");
+  EXPECT_EQ(timeLeft(3600, 10, 40), "about 3 h 0 min left: ");
+}
+
+Diagnostic finding(const std::string &file, const std::string &function, const std::string &fingerprint) {
+  Diagnostic diagnostic = at(file, 1);
+  diagnostic.check = "device-mixed-op";
+  diagnostic.function = function;
+  diagnostic.message = "same words";
+  diagnostic.fingerprint = fingerprint;
+  return diagnostic;
+}
+
+TEST(Baseline, MatchesEachEntryOnce) {
+  ReportRun run;
+  run.sourceRoot = "/root";
+  const auto everywhere = [](const std::string &) { return true; };
+  std::vector<Diagnostic> old = {finding("/root/a.cpp", "f", "1:1"), finding("/root/a.cpp", "f", "1:2"),
+                                 finding("/root/a.cpp", "g", "2:1")};
+  Baseline baseline;
+  std::string error;
+  ASSERT_TRUE(baseline.read(Baseline().updated(old, run, everywhere), error)) << error;
+  // One of the equal two is gone, g moved to another file, and h says the same elsewhere.
+  std::vector<Diagnostic> now = {finding("/root/a.cpp", "f", "1:1"), finding("/root/b.cpp", "g", "3:1"),
+                                 finding("/root/c.cpp", "h", "4:1")};
+  const BaselineSummary summary = baseline.compare(now, run, everywhere);
+  EXPECT_EQ(summary.added, 1u);
+  EXPECT_EQ(summary.unchanged, 2u);
+  EXPECT_EQ(summary.fixed, 1u);
+  EXPECT_FALSE(now[0].isActive());
+  EXPECT_FALSE(now[1].isActive());
+  EXPECT_TRUE(now[2].isActive());
+}
+
+TEST(Baseline, RefusesWhatIsNone) {
+  for (const char *text : {"", "[]", "{}", "null", "{\"findings\": 1}", "{\"findings\": [1]}",
+                           "{\"runs\": [{\"results\": [{}]}]}", "{\"findings\": [{\"fingerprint\": 1}]}"}) {
+    std::string error;
+    EXPECT_FALSE(Baseline().read(text, error)) << text;
+    EXPECT_NE(error, "") << text;
+  }
+}
+
+TEST(Baseline, ReadsStrangePaths) {
+  std::string error;
+  EXPECT_TRUE(Baseline().read(
+      R"({"runs": [{"results": [{"ruleId": "x", "partialFingerprints": {"deviceTidy/v1": "1:1"},
+    "locations": [{"physicalLocation": {"artifactLocation": {"uri": "a%2"}}}]}]}]})",
+      error))
+      << error;
+}
+
+} // namespace
