@@ -37,6 +37,7 @@ const char *readingOption(const Options &options) {
 const char *reportingOption(const Options &options) {
   return firstGiven({{"--output", !options.output.empty()},
                      {"--format", options.format != "text"},
+                     {"--graph", !options.graph.empty()},
                      {"--fix", options.fix},
                      {"--fix-errors", options.fixErrors},
                      {"--export-fixes", !options.exportFixes.empty()},
@@ -58,6 +59,20 @@ std::string linkConflict(const Options &options) {
   return {};
 }
 
+std::string graphConflict(const Options &options) {
+  if (options.graph.empty())
+    return options.graphFormat.empty() ? std::string() : "--graph-format needs --graph=FUNCTION";
+  if (const char *name = firstGiven({{"--format", options.format != "text"},
+                                     {"--fix", options.fix},
+                                     {"--fix-errors", options.fixErrors},
+                                     {"--export-fixes", !options.exportFixes.empty()},
+                                     {"--baseline", !options.baseline.empty()},
+                                     {"--write-baseline", !options.writeBaseline.empty()},
+                                     {"--show-suppressed", options.showSuppressed}}))
+    return fmt::format("--graph draws one function and reports nothing, so {} has no meaning", name);
+  return {};
+}
+
 } // namespace
 
 std::string conflictingOptions(const Options &options) {
@@ -73,6 +88,8 @@ std::string conflictingOptions(const Options &options) {
         options.shard.index, options.shard.count);
   if (!options.depfile.empty() && !writesFile)
     return "--depfile says what a facts file was made from; it needs --emit-facts=FILE";
+  if (std::string conflict = graphConflict(options); !conflict.empty())
+    return conflict;
   if (options.link)
     return linkConflict(options);
   if (!options.emitFacts.empty())

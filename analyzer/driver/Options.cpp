@@ -71,10 +71,18 @@ std::string setColour(Options &options, StringRef value) {
 }
 
 std::string setFormat(Options &options, StringRef value) {
-  static const std::vector<std::string> names = {"text", "sarif", "json", "github", "gitlab"};
+  static const std::vector<std::string> names = {"text", "html", "sarif", "json", "github", "gitlab"};
   if (std::find(names.begin(), names.end(), value.str()) == names.end())
     return config::notOneOf(value, names);
   options.format = value.str();
+  return {};
+}
+
+std::string setGraphFormat(Options &options, StringRef value) {
+  static const std::vector<std::string> names = {"dot", "svg"};
+  if (std::find(names.begin(), names.end(), value.str()) == names.end())
+    return config::notOneOf(value, names);
+  options.graphFormat = value.str();
   return {};
 }
 
@@ -156,11 +164,15 @@ const OptionSpec Specs[] = {
      setFlag<&Options::explainConfig>, Rare},
     {"--verify-config", "", Config, "look for errors in the configuration of FILES",
      setFlag<&Options::verifyConfig>, Rare},
-    {"--format", "FORMAT", Report, "text, sarif, json, github or gitlab (default: text)", setFormat},
+    {"--format", "FORMAT", Report, "text, html, sarif, json, github or gitlab (default: text)", setFormat},
     {"--output", "FILE", Report, "write the report to FILE", setText<&Options::output>},
     {"--source-root", "DIR", Report,
-     "directory that sarif, json and github name files from (default: repository)",
+     "directory that all but text name files from (default: repository)",
      setText<&Options::sourceRoot>, Rare},
+    {"--graph", "FUNCTION", Report, "draw where the tensors of FUNCTION live and how they travel, and stop",
+     setText<&Options::graph>},
+    {"--graph-format", "FORMAT", Report, "dot or svg (default: by the name of --output, else dot)",
+     setGraphFormat, Rare},
     {"--show-suppressed", "", Report, "list what NOLINT comments suppress and the baseline knows, too",
      setFlag<&Options::showSuppressed>},
     {"--color", "WHEN", Report, "auto, always or never (default: auto)", setColour, Rare},

@@ -38,6 +38,8 @@ struct Options {
   std::string changedSince;            ///< a commit, as git names it; empty: no
   std::string lineFilter;              ///< JSON in the form of clang-tidy; empty: no
   Colour colour = Colour::Auto;
+  std::string graph;       ///< function to draw; empty: no
+  std::string graphFormat; ///< "dot" or "svg"; empty: what the name of the output says
   unsigned jobs = 0; ///< 0: as many as the machine has
 
   std::string cacheDirectory; ///< empty: the user's

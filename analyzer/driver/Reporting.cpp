@@ -111,7 +111,7 @@ private:
   bool wantsFixes() const {
     return outcome.changedFiles.empty() &&
            (options.fix || options.fixErrors || !options.exportFixes.empty() || options.format == "sarif" ||
-            options.format == "json");
+            options.format == "json" || options.format == "html");
   }
 
   std::set<std::string, std::less<>> projectMacros() {
@@ -134,6 +134,8 @@ private:
         diagnostic.severity = Severity::Error;
       if (plansFixes)
         diagnostic.fix = planner.plan(finding);
+      if (options.format == "html")
+        diagnostic.graph = graphOf(finding);
       diagnostics.push_back(std::move(diagnostic));
     }
   }
@@ -163,6 +165,8 @@ private:
       text = sarifReport(shown, context, sources);
     } else if (options.format == "json") {
       text = jsonReport(shown, context, sources);
+    } else if (options.format == "html") {
+      text = htmlReport(shown, context, sources);
     } else if (options.format == "github") {
       text = gitHubReport(shown, context, sources);
     } else if (options.format == "gitlab") {

@@ -5,6 +5,7 @@
 #include "analyzer/driver/EmitFacts.h"
 #include "analyzer/driver/FileSettings.h"
 #include "analyzer/driver/Gate.h"
+#include "analyzer/driver/GraphCommand.h"
 #include "analyzer/driver/LinkInputs.h"
 #include "analyzer/driver/Options.h"
 #include "analyzer/driver/Output.h"
@@ -178,11 +179,26 @@ private:
     statistics.endPhase(options.link ? "loading facts" : "parsing");
   }
 
+  /// Draws one function instead of reporting.
+  ExitCode draw(std::vector<Unit> units) {
+    bool isWritten = true;
+    if (const std::string problem = drawGraph(std::move(units), settings, options, isWritten); !problem.empty()) {
+      complain(problem);
+      return ExitCode::Usage;
+    }
+    llvm::errs() << describeFailures(outcome.failures, outcome.unitCount);
+    if (!isWritten)
+      return ExitCode::Usage;
+    return outcome.failures.empty() ? ExitCode::Clean : ExitCode::ParseFailed;
+  }
+
   ExitCode analyse(std::vector<Unit> units, const ProjectView &project) {
     if (std::string error; !gate.findChanges(sourceRootOf(options, project), error) || !configure(error)) {
       complain(error);
       return ExitCode::Usage;
     }
+    if (!options.graph.empty())
+      return draw(std::move(units));
     solvePrograms(std::move(units), settings, showsProgress(options), outcome, statistics);
     statistics.endPhase("solving");
     keepWanted();

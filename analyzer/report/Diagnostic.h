@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analyzer/facts/Location.h"
+#include "analyzer/report/DeviceGraph.h"
 #include "analyzer/report/Fix.h"
 #include "analyzer/solve/Solution.h"
 
@@ -34,6 +35,7 @@ struct Diagnostic {
   std::string function;                 ///< qualified name of the enclosing function or class; may be empty
   std::vector<std::vector<Note>> flows; ///< per tensor, how it came to be where it is; each ends at `where`
   std::vector<Note> related;            ///< the notes that belong to no flow
+  DeviceGraph graph;                    ///< picture of the flows; empty unless the format draws it
   std::optional<Fix> fix;               ///< a change that can be applied as it stands
   bool isSuppressed = false;            ///< by a comment
   BaselineState baseline = BaselineState::None;

@@ -68,6 +68,9 @@ std::string gitHubReport(const std::vector<Diagnostic> &diagnostics, const Repor
                          SourceCache &sources);
 /// What GitLab shows in merge requests as code quality: a list in the format of Code Climate.
 std::string gitLabReport(const std::vector<Diagnostic> &diagnostics, const ReportRun &run);
+/// One page for a browser, without anything from elsewhere. Shows the graphs of the diagnostics.
+std::string htmlReport(const std::vector<Diagnostic> &diagnostics, const ReportRun &run,
+                       SourceCache &sources);
 /// Findings and their fixes as clang-apply-replacements reads them; `isChosen` says, for each diagnostic,
 /// whether its fix takes part.
 std::string exportedFixes(const std::vector<Diagnostic> &diagnostics, const std::vector<bool> &isChosen,

@@ -158,6 +158,16 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::size_t columnWidth(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const Glyph glyph = nextGlyph(text);
+    width += glyph.width;
+    text.remove_prefix(glyph.bytes);
+  }
+  return width;
+}
+
 Snippet drawSnippet(std::string_view line, std::uint32_t caret,
                     const std::vector<std::pair<std::uint32_t, std::uint32_t>> &ranges) {
   const auto underlined = [&](std::size_t column) {

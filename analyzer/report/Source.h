@@ -50,6 +50,9 @@ std::size_t decodeUtf8(std::string_view text, std::uint32_t &code);
 /// `text` as valid UTF-8 without control characters: bytes that are no UTF-8 become U+FFFD.
 std::string printable(std::string_view text);
 
+/// Columns that `text` takes on a terminal, and in a font of one width.
+std::size_t columnWidth(std::string_view text);
+
 /// A source line with the marker line below it.
 struct Snippet {
   std::string source;

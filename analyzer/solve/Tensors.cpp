@@ -62,10 +62,11 @@ Outcomes move(Call &call, const std::optional<Placement> &target) {
       !self->address.valid())
     machine.memory.write(call.row, call.objectAddress(),
                          tensorValue(Placement::unknown(), rank, nullptr, count));
-  return call.done(tensorValue(
-      placement, rank,
-      machine.note(nullptr, StepKind::Moved, call.fact.where, receiverText(call), placement.describe()),
-      count));
+  Step step{StepKind::Moved, call.fact.where, receiverText(call), placement.describe()};
+  if (is(self, ValueKind::Tensor))
+    if (const Placement before = machine.memory.placementOf(call.row, self); before.isKnown())
+      step.from = before.describe();
+  return call.done(tensorValue(placement, rank, extend(nullptr, std::move(step)), count));
 }
 
 // Tensor::to: a device, options, another tensor, or only a type.

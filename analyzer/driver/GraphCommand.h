@@ -1,0 +1,19 @@
+//===- GraphCommand.h - the picture of one function -------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/driver/FileSettings.h"
+#include "analyzer/driver/Options.h"
+#include "analyzer/facts/Program.h"
+
+#include <string>
+#include <vector>
+
+namespace devicetidy::driver {
+
+/// Draws where the tensors of the function `options.graph` live, over all programs of `units` that have it,
+/// and writes the picture. A sentence when there is no such function or several, else empty. `isWritten`
+/// becomes false, with a complaint, when the file cannot be written.
+std::string drawGraph(std::vector<Unit> units, const FileSettings &settings, const Options &options,
+                      bool &isWritten);
+
+} // namespace devicetidy::driver

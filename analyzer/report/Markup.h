@@ -1,0 +1,19 @@
+//===- Markup.h - text in HTML and SVG --------------------------*- C++ -*-===//
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace devicetidy {
+
+/// `text` as text or attribute value of HTML and XML: valid UTF-8, with the characters that are markup
+/// escaped. What cannot stand there, or would reorder the text around it, becomes U+FFFD.
+std::string escapeMarkup(std::string_view text);
+
+/// `text`, which is UTF-8, in at most `columns` columns; what is cut off is "…".
+std::string fitColumns(std::string_view text, std::size_t columns);
+
+/// The part of a path behind its last slash.
+std::string_view fileName(std::string_view path);
+
+} // namespace devicetidy
