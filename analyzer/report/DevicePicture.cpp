@@ -39,6 +39,7 @@ std::string toneSheet(bool isDark) {
 }
 
 constexpr std::string_view lightSheet =
+    ".dt .lane{opacity:.7}"
     ".dt text{font:11px system-ui,sans-serif;fill:#4a5360;text-anchor:middle}\n"
     ".dt .dev,.dt .name{font:600 12px ui-monospace,'DejaVu Sans Mono',monospace}\n"
     ".dt .name{fill:#14181d}.dt .box{fill:#fff;stroke-width:1.5}.dt .at .box{stroke-dasharray:4 3}\n"

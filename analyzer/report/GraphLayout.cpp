@@ -6,8 +6,8 @@
 namespace devicetidy {
 namespace {
 
-constexpr int BoxHeight = 40, LayerPitch = 82, HeadHeight = 34, FirstLayer = HeadHeight + 34;
-constexpr int ColumnGap = 22, LanePadding = 16, LaneGap = 10, PassingWidth = 10, Margin = 4;
+constexpr int BoxHeight = 40, LayerPitch = 82, OperationPitch = 104, HeadHeight = 34, FirstLayer = HeadHeight + 34;
+constexpr int ColumnGap = 22, LanePadding = 16, LaneGap = 10, LaneFoot = 28, PassingWidth = 10, Margin = 4;
 
 /// A node, or the place where an edge passes a layer.
 struct Item {
@@ -175,10 +175,10 @@ private:
   GraphLayout place() {
     GraphLayout layout;
     const std::vector<int> centres = placeLanes(layout);
-    const int operationsTop = FirstLayer + static_cast<int>(layers) * LayerPitch;
+    operationsTop = FirstLayer + (static_cast<int>(layers) - 1) * LayerPitch + OperationPitch;
     const bool hasOperations =
         std::any_of(items.begin(), items.end(), [](const Item &item) { return item.isOperation; });
-    layout.laneHeight = operationsTop - LayerPitch + BoxHeight + LanePadding;
+    layout.laneHeight = operationsTop - OperationPitch + BoxHeight + LaneFoot;
     layout.height = Margin + (hasOperations ? operationsTop + BoxHeight : layout.laneHeight);
     std::vector<int> x = centres;
     placeOperations(layout, x);
@@ -189,7 +189,9 @@ private:
     return layout;
   }
 
-  static int topOf(const Item &item) { return FirstLayer + static_cast<int>(item.layer) * LayerPitch; }
+  int topOf(const Item &item) const {
+    return item.isOperation ? operationsTop : FirstLayer + static_cast<int>(item.layer) * LayerPitch;
+  }
 
   /// Lanes side by side, each as wide as its columns; the middle of each item.
   std::vector<int> placeLanes(GraphLayout &layout) {
@@ -286,6 +288,7 @@ private:
   std::vector<std::size_t> order;
   std::vector<std::vector<std::size_t>> chains; ///< by edge: items from top to bottom
   std::size_t layers = 0;                       ///< without that of the operations
+  int operationsTop = 0;
 };
 
 } // namespace

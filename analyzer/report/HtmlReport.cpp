@@ -173,8 +173,11 @@ private:
   void writeFinding(const Diagnostic &diagnostic, std::size_t number) {
     const std::string level = levelOf(diagnostic);
     out += fmt::format("<article class=\"finding\" id=\"f-{}\" data-check=\"{}\" data-level=\"{}\">\n"
-                       "<h3><span class=\"level {}\">{}</span>{}{}</h3>\n",
+                       "<h3><span class=\"level {}\">{}</span>{}{}{}</h3>\n",
                        escapeMarkup(diagnostic.fingerprint), escapeMarkup(diagnostic.check), level, level, level,
+                       diagnostic.baseline == BaselineState::Unchanged
+                           ? "<span class=\"level known\">in the baseline</span>"
+                           : "",
                        diagnostic.isSuppressed ? "<span class=\"level suppressed\">suppressed</span>" : "",
                        escapeMarkup(diagnostic.message));
     out += fmt::format("<p class=\"meta\"><a class=\"path\" href=\"#f-{}\">{}</a>", escapeMarkup(diagnostic.fingerprint),
