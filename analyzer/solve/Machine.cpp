@@ -7,6 +7,7 @@
 #include "analyzer/solve/Machine.h"
 
 #include "analyzer/solve/Devices.h"
+#include "analyzer/solve/Placed.h"
 
 #include <algorithm>
 #include <iterator>
@@ -65,7 +66,8 @@ Machine::Machine(const Program &program, const SolveOptions &options, Solution &
     : program(program),
       version{options.torchMajor ? options.torchMajor : (program.torchMajor ? program.torchMajor : 2),
               options.torchMajor ? options.torchMinor : (program.torchMajor ? program.torchMinor : 6)},
-      names(options.names), types(program), memory(types), solution(solution), usage(usage) {}
+      names(options.names), types(program), memory(types), solution(solution), usage(usage),
+      stop(options.stop) {}
 
 const std::vector<BlockId> &Machine::order(const Function &function) {
   std::vector<BlockId> &position = orders[&function];
@@ -224,6 +226,8 @@ Outcomes Machine::run(Frame &frame, Row row) {
   const std::vector<BlockId> &position = order(function);
   std::vector<BlockState> states(function.blocks.size());
   row.registers.clear();
+  if (placed)
+    placed->enter(frame, row);
   states[0].pending.push_back(std::move(row));
   std::set<std::pair<BlockId, BlockId>> work{{position[0], 0}};
   while (!work.empty()) {
@@ -248,6 +252,8 @@ Outcomes Machine::run(Frame &frame, Row row) {
       ++solution.stats.capsHit["facts run from one entry"];
       break;
     }
+    if (stop && *stop)
+      break;
   }
   return outcomes;
 }
@@ -273,6 +279,19 @@ bool mayThrow(const Fact &fact) {
 
 } // namespace
 
+namespace {
+
+// A fact that ends its row (an operation that throws) is told with what it was given.
+void noteStep(PlacedExpressions &placed, const Frame &frame, const Fact &fact, const Row &before,
+              const std::vector<Row> &after) {
+  if (after.empty())
+    placed.step(frame, fact, before);
+  for (const Row &row : after)
+    placed.step(frame, fact, row);
+}
+
+} // namespace
+
 void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vector<BlockState> &states,
                        Outcomes &outcomes) {
   const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
@@ -291,7 +310,10 @@ void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vec
     std::vector<Row> next;
     for (Row &row : rows) {
       ++factsRun;
+      const std::optional<Row> before = placed ? std::optional(row) : std::nullopt;
       std::vector<Row> after = step(frame, fact, std::move(row));
+      if (placed)
+        noteStep(*placed, frame, fact, *before, after);
       if (next.empty())
         next = std::move(after);
       else

@@ -60,6 +60,7 @@ struct Outcome {
 using Outcomes = std::vector<Outcome>;
 
 class DeviceMaps;
+class PlacedExpressions;
 class Machine;
 
 /// An argument of a constructor that a library function runs: its value, and where it is when it is no
@@ -158,10 +159,12 @@ public:
   Memory memory;
   Solution &solution;
   const Usage &usage;
+  const std::atomic<bool> *const stop; ///< may be null; true: nothing more is run
   /// The entry being run may be called with any device made current by its caller.
   bool currentDeviceIsOpen = false;
   bool reportLatent = false;
   DeviceMaps *deviceMaps = nullptr; ///< told of every call when set
+  PlacedExpressions *placed = nullptr; ///< told of every fact when set
   /// Told of a static local that was initialised in a program that had been running: whose flag the row held.
   std::function<void(Row &, Name)> initialisedStatic;
   std::set<const Function *> entered;

@@ -100,6 +100,19 @@ struct MapUnderDistributed {
   std::string initialiser;  ///< "c10d::ProcessGroupGloo", "torchrun" ...
 };
 
+enum class PlacedKind : std::uint8_t { Tensor, Tensors, Module, Device };
+
+/// A variable or an expression, and one of the devices it is on when control is there.
+struct PlacedExpression {
+  Location where;
+  std::string text; ///< as written in the source
+  PlacedKind kind = PlacedKind::Tensor;
+  std::string device;        ///< as in Step; a Device: the one it names
+  bool isOpen = false;       ///< decided outside: `device` names who decides
+  bool isDeclaration = false; ///< `where` is the name in a declaration
+  std::vector<Step> witness; ///< oldest first
+};
+
 struct SolveStats {
   std::size_t functions = 0, facts = 0, contexts = 0, rowsJoined = 0;
   std::map<std::string, std::size_t>
@@ -113,6 +126,7 @@ struct Solution {
   std::vector<DiscardedMove> discardedMoves;
   std::vector<UnregisteredMember> unregisteredMembers;
   std::vector<MapUnderDistributed> mapsUnderDistributed;
+  std::vector<PlacedExpression> placed; ///< by place; only what SolveOptions::placedIn asks for
   SolveStats stats;
 };
 

@@ -2,6 +2,7 @@
 
 #include "analyzer/solve/DeviceMaps.h"
 #include "analyzer/solve/Entries.h"
+#include "analyzer/solve/Placed.h"
 #include "analyzer/solve/Unregistered.h"
 
 #include <algorithm>
@@ -87,7 +88,12 @@ Solution solve(const Program &program, const SolveOptions &options) {
   machine.reportLatent = options.reportLatent;
   DeviceMaps deviceMaps(machine);
   machine.deviceMaps = &deviceMaps;
+  std::optional<PlacedExpressions> placed;
+  if (options.placedIn)
+    machine.placed = &placed.emplace(machine, *options.placedIn);
   runEntries(machine, usage);
+  if (placed)
+    solution.placed = placed->take();
   solution.mapsUnderDistributed = deviceMaps.findings();
   solution.discardedMoves = findDiscardedMoves(program);
   dropSettled(machine, solution.conflicts);

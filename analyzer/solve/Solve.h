@@ -3,6 +3,7 @@
 
 #include "analyzer/solve/Solution.h"
 
+#include <atomic>
 #include <set>
 #include <string>
 
@@ -22,6 +23,8 @@ struct SolveOptions {
   int torchMinor = 0;
   bool reportLatent = false; ///< also record what only a caller can tell
   DistributedNames names{};  ///< further ones the user knows of
+  const std::set<Name> *placedIn = nullptr; ///< files for Solution::placed; null: none
+  const std::atomic<bool> *stop = nullptr;  ///< once true, the solution ends early and is of no use
 };
 
 /// Solves a linked program. Deterministic: equal programs give equal solutions. Never throws on any facts.
