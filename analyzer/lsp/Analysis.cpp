@@ -12,16 +12,20 @@ namespace devicetidy::lsp {
 
 namespace {
 
-void analyseProgram(std::vector<Unit> parts, const SolveOptions &solving, const std::set<std::string> &checks,
-                    Analysis &result) {
+void analyseProgram(std::vector<Unit> parts, const SolveOptions &solving,
+                    const driver::FileSettings &settings, Analysis &result) {
   const Program program = link(std::move(parts));
   Solution solution = solve(program, solving);
   if (*solving.stop)
     return;
+  const auto optionOf = [&settings](std::string_view check, Name file, std::string_view option) {
+    const config::Settings *found = settings.of(file);
+    return found ? found->option(llvm::StringRef(check), llvm::StringRef(option)) : std::string();
+  };
   const std::size_t first = result.findings.size();
   for (const auto &check : makeChecks())
-    if (checks.count(std::string(check->name())))
-      check->run(solution, {program}, result.findings);
+    if (settings.checks().count(std::string(check->name())))
+      check->run(solution, {program, optionOf}, result.findings);
   locate(result.findings, first, program);
   std::move(solution.placed.begin(), solution.placed.end(), std::back_inserter(result.placed));
 }
@@ -45,7 +49,7 @@ Analysis analyse(const Units &units, const driver::FileSettings &settings, const
         SolveOptions solving = settings.solveOptions(parts);
         solving.placedIn = &files;
         solving.stop = &stop;
-        analyseProgram(std::move(parts), solving, settings.checks(), result);
+        analyseProgram(std::move(parts), solving, settings, result);
       });
     }
   });
