@@ -87,7 +87,7 @@ if [[ $lint -eq 1 ]]; then
   packages+=("clang-format-$llvm" shellcheck)
 fi
 if [[ $all -eq 1 ]]; then
-  packages+=("libclang-rt-$llvm-dev" clang-19 llvm-19-dev libclang-19-dev llvm-19-tools debootstrap git
+  packages+=("libclang-rt-$llvm-dev" "clangd-$llvm" clang-19 llvm-19-dev libclang-19-dev llvm-19-tools debootstrap git
     libbenchmark-dev valgrind)
 fi
 
