@@ -82,12 +82,13 @@ packages=(
   ccache cmake g++ libfmt-dev libgloo-dev libgtest-dev libtorch-dev make ninja-build nlohmann-json3-dev python3
   libpython3-dev pybind11-dev # the programs under test embed Python
   git pre-commit python3-yaml # the hook and the templates for CI are run
+  neovim                      # its client tests the language server
 )
 if [[ $lint -eq 1 ]]; then
   packages+=("clang-format-$llvm" shellcheck)
 fi
 if [[ $all -eq 1 ]]; then
-  packages+=("libclang-rt-$llvm-dev" clang-19 llvm-19-dev libclang-19-dev llvm-19-tools debootstrap
+  packages+=("libclang-rt-$llvm-dev" "clangd-$llvm" clang-19 llvm-19-dev libclang-19-dev llvm-19-tools debootstrap
     libbenchmark-dev valgrind)
 fi
 

@@ -64,17 +64,6 @@ std::string joinPath(StringRef directory, StringRef name) {
 constexpr StringRef buildFolders[] = {
     "", "build", "Build", "out", "_build", "builddir", "cmake-build-debug", "cmake-build-release"};
 
-/// The nearest compile_commands.json from `start` upwards, also in a build folder there.
-std::string findDatabase(StringRef start) {
-  for (StringRef directory = start; !directory.empty(); directory = path::parent_path(directory))
-    for (StringRef folder : buildFolders) {
-      const std::string file = joinPath(joinPath(directory, folder), "compile_commands.json");
-      if (fs::exists(file))
-        return file;
-    }
-  return {};
-}
-
 /// A database whose CUDA and assembler sources are no example for other files.
 class CxxExamples : public CompilationDatabase {
 public:
@@ -389,6 +378,16 @@ private:
 };
 
 } // namespace
+
+std::string findDatabase(const std::string &start) {
+  for (StringRef directory = start; !directory.empty(); directory = path::parent_path(directory))
+    for (StringRef folder : buildFolders) {
+      const std::string file = joinPath(joinPath(directory, folder), "compile_commands.json");
+      if (fs::exists(file))
+        return file;
+    }
+  return {};
+}
 
 bool collectCommands(const Options &options, config::Configuration &configuration, CommandSet &result,
                      std::string &error) {

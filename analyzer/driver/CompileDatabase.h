@@ -31,6 +31,10 @@ struct CommandSet {
   std::vector<std::string> notices;           ///< what the user should know
 };
 
+/// The nearest compile_commands.json from `directory` (absolute) upwards, also in a build folder there; empty
+/// when there is none.
+std::string findDatabase(const std::string &directory);
+
 /// Collects the compile commands the command line asks for, changed as the configuration of each file says.
 /// False, with a sentence in `error`, when there are
 /// none.

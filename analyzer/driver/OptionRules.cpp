@@ -49,6 +49,15 @@ const char *reportingOption(const Options &options) {
                      {"--line-filter", !options.lineFilter.empty()}});
 }
 
+/// What an editor shows comes from its own requests.
+std::string serverConflict(const Options &options) {
+  if (!options.files.empty())
+    return "--lsp takes no FILES; the editor says which files are open";
+  if (const char *name = reportingOption(options))
+    return fmt::format("--lsp answers an editor, so {} has no meaning", name);
+  return {};
+}
+
 std::string linkConflict(const Options &options) {
   if (!options.emitFacts.empty())
     return "--link reads facts and --emit-facts writes them; give one of the two";
@@ -79,6 +88,8 @@ std::string conflictingOptions(const Options &options) {
   if (options.help || options.helpAll || options.version || options.listChecks || !options.explain.empty() ||
       options.dumpConfig || options.verifyConfig || options.explainConfig)
     return {};
+  if (options.lsp)
+    return serverConflict(options);
   const bool writesFile = !options.emitFacts.empty() && options.emitFacts != "-";
   if (options.shard.count && !writesFile)
     return fmt::format(

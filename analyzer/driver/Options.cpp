@@ -193,6 +193,8 @@ const OptionSpec Specs[] = {
     {"--shard", "I/N", ScaleOut, "with --emit-facts: read only part I of N of the translation units",
      setShard, Rare},
     {"--link", "", ScaleOut, "FILES are facts; analyse them together", setFlag<&Options::link>, Rare},
+    {"--lsp", "", Other, "serve an editor on standard input and output (language server protocol)",
+     setFlag<&Options::lsp>},
     {"--list-checks", "", Other, "list the checks that --checks selects", setFlag<&Options::listChecks>},
     {"--explain", "CHECK", Other, "print the page of a check", setText<&Options::explain>},
     {"--version", "", Other, "print the version", setFlag<&Options::version>},

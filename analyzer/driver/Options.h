@@ -46,6 +46,7 @@ struct Options {
   bool noCache = false, clearCache = false, wholeProgram = false;
 
   bool link = false; ///< FILES are facts
+  bool lsp = false;  ///< serve an editor on standard input and output
   bool listChecks = false, stats = false, quiet = false, version = false, help = false, helpAll = false;
   bool fix = false, fixErrors = false, showSuppressed = false, reportUnusedSuppressions = false;
   bool dumpConfig = false, verifyConfig = false, explainConfig = false;

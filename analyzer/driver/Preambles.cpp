@@ -93,7 +93,7 @@ Preambles::choose(const std::vector<const CompileCommand *> &commands) {
     flags.example = commands[i];
     flags.units.push_back(i);
     const frontend::IncludeSearch search{commands[i]->directory, flagsOf(*commands[i]),
-                                         options.isProjectFile};
+                                         options.isProjectFile, unsaved};
     leading[i] = frontend::leadingIncludes(commands[i]->file, search);
     llvm::erase_if(leading[i], [](const std::string &header) { return !isWorthNaming(header); });
   }
@@ -116,8 +116,7 @@ void Preambles::chooseFor(FlagSet &flags) {
   flags.name = name.finish();
   flags.kept = readKept(flags.name);
   takeKept(flags, open);
-  // Making one takes as long as to parse one and a half units, while the other jobs wait.
-  while (open.size() >= 2 && 2 * open.size() > 3 * jobs) {
+  while (isWorthMaking(open.size())) {
     const std::string header = commonest(leading, open);
     std::vector<std::size_t> group, rest;
     for (std::size_t unit : open)
@@ -126,12 +125,19 @@ void Preambles::chooseFor(FlagSet &flags) {
     for (std::size_t unit : group)
       llvm::erase_if(headers,
                      [&](const std::string &each) { return !llvm::is_contained(leading[unit], each); });
-    if (group.size() >= 2 && 2 * group.size() > 3 * jobs)
+    if (isWorthMaking(group.size()))
       if (const frontend::Preamble *preamble = build(flags, headers))
         for (std::size_t unit : group)
           chosen[unit] = preamble;
     open = std::move(rest);
   }
+}
+
+bool Preambles::isWorthMaking(std::size_t units) const {
+  if (policy == MakePreamble::Always)
+    return units >= 1;
+  // Making one takes as long as to parse one and a half units, while the other jobs wait.
+  return units >= 2 && 2 * units > 3 * jobs;
 }
 
 void Preambles::takeKept(FlagSet &flags, std::vector<std::size_t> &open) {

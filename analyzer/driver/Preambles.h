@@ -19,15 +19,22 @@
 
 namespace devicetidy::driver {
 
+/// When a preamble is made that is not there yet.
+enum class MakePreamble {
+  WhenQuicker, ///< than parsing its headers once per unit
+  Always,      ///< the units will be parsed again and again
+};
+
 class Preambles {
 public:
   /// `jobs` units are parsed at a time.
   Preambles(cache::BlobStore &store, cache::FileStates &states, const frontend::LowerOptions &options,
-            unsigned jobs)
-      : store(store), states(states), options(options), jobs(jobs) {}
+            unsigned jobs, MakePreamble policy = MakePreamble::WhenQuicker,
+            const frontend::UnsavedFiles *unsaved = nullptr)
+      : store(store), states(states), options(options), jobs(jobs), policy(policy), unsaved(unsaved) {}
 
-  /// The preamble each unit should be parsed with, or null: taken from the cache, or made when that is
-  /// quicker than to parse its headers once per unit. They live as long as this object.
+  /// The preamble each unit should be parsed with, or null: taken from the cache, or made where the policy
+  /// says so. They live as long as this object.
   std::vector<const frontend::Preamble *> choose(const std::vector<const CompileCommand *> &commands);
 
   std::size_t made() const { return builtCount; }
@@ -51,6 +58,7 @@ private:
   };
 
   void chooseFor(FlagSet &flags);
+  bool isWorthMaking(std::size_t units) const;
   void takeKept(FlagSet &flags, std::vector<std::size_t> &open);
   const frontend::Preamble *open(const FlagSet &flags, const Kept &kept);
   const frontend::Preamble *build(FlagSet &flags, const Headers &headers);
@@ -62,6 +70,8 @@ private:
   cache::FileStates &states;
   const frontend::LowerOptions &options;
   const unsigned jobs;
+  const MakePreamble policy;
+  const frontend::UnsavedFiles *const unsaved;
   std::vector<Headers> leading; ///< of each unit
   std::vector<const frontend::Preamble *> chosen;
   std::deque<frontend::Preamble> preambles;

@@ -269,7 +269,7 @@ private:
 
 } // namespace
 
-ExitCode runCommand(const std::vector<std::string> &arguments) {
+ExitCode runCommand(const std::vector<std::string> &arguments, Server serve) {
   Options options;
   std::string error;
   if (!parseOptions(arguments, options, error)) {
@@ -286,7 +286,12 @@ ExitCode runCommand(const std::vector<std::string> &arguments) {
   }
   if (const std::optional<ExitCode> told = runInformation(options))
     return *told;
-  return Analysis(options).run();
+  if (options.lsp && !serve) {
+    complain("--lsp needs the language server library of LLVM 22, and this device-tidy is built with LLVM "
+             DEVICE_TIDY_LLVM_VERSION);
+    return ExitCode::Usage;
+  }
+  return options.lsp ? serve(options) : Analysis(options).run();
 }
 
 } // namespace devicetidy::driver

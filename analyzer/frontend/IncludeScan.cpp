@@ -146,12 +146,11 @@ private:
     constexpr unsigned deepest = 200;
     if (macrosDefined || depth >= deepest || !visited.insert(file).second)
       return;
-    auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/false, /*RequiresNullTerminator=*/true,
-                                              /*IsVolatile=*/true);
+    const std::unique_ptr<llvm::MemoryBuffer> buffer = read(file);
     if (!buffer)
       return;
     ++depth;
-    DirectiveReader reader(**buffer);
+    DirectiveReader reader(*buffer);
     unsigned conditions = 0, guards = 0;
     bool isFirst = true;
     StringRef guard;
@@ -178,12 +177,22 @@ private:
     --depth;
   }
 
+  /// The text of a project file; null when there is none.
+  std::unique_ptr<llvm::MemoryBuffer> read(const std::string &file) const {
+    if (search.unsaved)
+      if (const auto found = search.unsaved->find(file); found != search.unsaved->end())
+        return llvm::MemoryBuffer::getMemBufferCopy(found->second);
+    auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/false, /*RequiresNullTerminator=*/true,
+                                              /*IsVolatile=*/true);
+    return buffer ? std::move(*buffer) : nullptr;
+  }
+
   void readInclude(StringRef text, StringRef from, bool isConditional) {
     const char close = text.consume_front("<") ? '>' : text.consume_front("\"") ? '"' : '\0';
     const std::size_t end = close ? text.find(close) : StringRef::npos;
-    if (end == StringRef::npos)
+    if (!close)
       macrosDefined = true; // a computed include may be any file
-    else
+    else if (end != StringRef::npos) // one that is still being typed includes nothing
       include(text.take_front(end), close == '"', from, isConditional);
   }
 

@@ -1,8 +1,8 @@
 //===- IncludeScan.h - third-party headers a file will read -----*- C++ -*-===//
 #pragma once
 
-#include <functional>
-#include <string>
+#include "analyzer/frontend/Lower.h"
+
 #include <vector>
 
 namespace devicetidy::frontend {
@@ -12,6 +12,7 @@ struct IncludeSearch {
   std::string directory;
   std::vector<std::string> arguments; ///< without the source file
   std::function<bool(const std::string &path)> isProjectFile;
+  const UnsavedFiles *unsaved = nullptr; ///< null: everything is as it is on disk
 };
 
 /// The third-party headers that a parse of `file` surely includes, in the order in which it meets them,

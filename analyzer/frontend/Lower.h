@@ -10,9 +10,10 @@
 #include "analyzer/facts/FileTrace.h"
 #include "analyzer/facts/Program.h"
 
+#include <atomic>
 #include <functional>
+#include <map>
 #include <string>
-#include <vector>
 
 namespace devicetidy::frontend {
 
@@ -24,6 +25,9 @@ struct LowerOptions {
   std::function<bool(const std::string &path)> isProjectFile;
 };
 
+/// Text that stands in for what is on disk, by absolute path: buffers of an editor.
+using UnsavedFiles = std::map<std::string, std::string>;
+
 /// What else a parse takes and gives.
 struct LowerExtras {
   FileTrace *trace = nullptr; ///< receives all that the parse looked at on disk
@@ -31,6 +35,11 @@ struct LowerExtras {
   /// parsed without.
   const Preamble *preamble = nullptr;
   bool *usedPreamble = nullptr; ///< receives whether the preamble was of use
+  /// A unit that has errors with its preamble is not parsed again without: while code is being typed, the
+  /// errors are the code's.
+  bool keepErrors = false;
+  const UnsavedFiles *unsaved = nullptr;    ///< null: everything is as it is on disk
+  const std::atomic<bool> *stop = nullptr;  ///< once true, the parse ends early and its unit is of no use
 };
 
 /// Lowers `file` with the compiler `arguments` of its compile command (argv[0] included, output and

@@ -17,6 +17,7 @@
 #include "clang/Sema/SemaConsumer.h"
 #include "clang/Tooling/Tooling.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/TimeProfiler.h"
 #include "llvm/Support/VirtualFileSystem.h"
@@ -33,6 +34,9 @@ namespace {
 struct ParseState {
   std::vector<SourceLocation> errors; ///< where errors were found
   bool reachedEnd = false;
+  const std::atomic<bool> *stop = nullptr;
+
+  bool isStopped() const { return stop && *stop; }
 };
 
 /// Keeps errors as text, and their places.
@@ -87,7 +91,7 @@ public:
     for (Decl *decl : group)
       if (builder.source.inProject(decl))
         topLevel.push_back(decl);
-    return true;
+    return !state.isStopped();
   }
 
   bool shouldSkipFunctionBody(Decl *decl) override {
@@ -96,6 +100,8 @@ public:
 
   void HandleTranslationUnit(ASTContext &) override {
     state.reachedEnd = true;
+    if (state.isStopped())
+      return;
     builder.setErrors(state.errors);
     lowerDeclarations(topLevel, compiler.getPreprocessor(), builder);
   }
@@ -128,8 +134,9 @@ private:
 
 class LoweringActionFactory : public tooling::FrontendActionFactory {
 public:
-  LoweringActionFactory(Unit &unit, const LowerOptions &options, ParseState &state, const Preamble *preamble)
-      : unit(unit), options(options), state(state), preamble(preamble) {}
+  LoweringActionFactory(Unit &unit, const LowerOptions &options, ParseState &state, const Preamble *preamble,
+                        bool correctsTypos)
+      : unit(unit), options(options), state(state), preamble(preamble), correctsTypos(correctsTypos) {}
 
   std::unique_ptr<FrontendAction> create() override {
     return std::make_unique<LoweringAction>(unit, options, state);
@@ -146,6 +153,8 @@ public:
       // Whoever hands out a preamble knows that its headers are unchanged and its flags are these.
       preprocessor.DisablePCHOrModuleValidation = DisableValidationForModuleKind::All;
     }
+    // Looking for what was meant by a name that is half typed reads all names of the preamble.
+    invocation->getLangOpts().SpellChecking &= correctsTypos;
     invocation->getDiagnosticOpts().IgnoreWarnings = true;
     invocation->getDiagnosticOpts().ShowCarets = false; // no "2 errors generated." on stderr
     return FrontendActionFactory::runInvocation(std::move(invocation), files, std::move(containers),
@@ -157,6 +166,7 @@ private:
   const LowerOptions &options;
   ParseState &state;
   const Preamble *preamble;
+  const bool correctsTypos;
 };
 
 /// Flags that choose the processor: one clang does not know would stop it, and devices do not depend on it.
@@ -167,11 +177,12 @@ bool choosesProcessor(llvm::StringRef argument) {
 
 /// One run of clang over the unit; false when it did not come to the end of the file.
 bool parseOnce(FileManager &files, const std::vector<std::string> &arguments, const LowerOptions &options,
-               Unit &unit, const Preamble *preamble = nullptr) {
+               Unit &unit, const LowerExtras &extras, const Preamble *preamble = nullptr) {
   const llvm::TimeTraceScope scope("parse");
   ParseState state;
+  state.stop = extras.stop;
   ErrorCollector errors(unit, state);
-  LoweringActionFactory factory(unit, options, state, preamble);
+  LoweringActionFactory factory(unit, options, state, preamble, !extras.keepErrors);
   tooling::ToolInvocation invocation(toolArguments(arguments), &factory, &files,
                                      std::make_shared<PCHContainerOperations>());
   invocation.setDiagnosticConsumer(&errors);
@@ -188,19 +199,22 @@ void reset(Unit &unit) {
 
 /// Parses the unit as often as it takes; true when the preamble was of use.
 bool parseSomehow(FileManager &files, const std::vector<std::string> &arguments, const LowerOptions &options,
-                  Unit &unit, const Preamble *preamble) {
-  if (preamble) {
-    if (parseOnce(files, arguments, options, unit, preamble) && unit.parseErrors.empty())
+                  Unit &unit, const LowerExtras &extras) {
+  if (extras.preamble) {
+    if (parseOnce(files, arguments, options, unit, extras, extras.preamble) &&
+        (unit.parseErrors.empty() || extras.keepErrors))
       return true;
+    if (extras.stop && *extras.stop)
+      return false;
     reset(unit); // the code may be in error, or only together with the preamble
   }
-  bool reachedEnd = parseOnce(files, arguments, options, unit);
+  bool reachedEnd = parseOnce(files, arguments, options, unit, extras);
   if (!reachedEnd && std::any_of(arguments.begin(), arguments.end(), choosesProcessor)) {
     std::vector<std::string> portable;
     std::copy_if(arguments.begin(), arguments.end(), std::back_inserter(portable),
                  [](const std::string &argument) { return !choosesProcessor(argument); });
     reset(unit);
-    reachedEnd = parseOnce(files, portable, options, unit);
+    reachedEnd = parseOnce(files, portable, options, unit, extras);
   }
   if (!reachedEnd && unit.parseErrors.empty())
     unit.parseErrors.push_back("error: clang cannot run the compile command");
@@ -222,9 +236,23 @@ void addPreamble(const Preamble &preamble, Unit &unit, FileTrace &trace) {
   merge(trace.directories, preamble.trace.directories, std::less<>(), std::equal_to<>());
 }
 
+/// The disk, with the unsaved files in place of what is there.
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> filesWith(const UnsavedFiles *unsaved) {
+  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> disk = llvm::vfs::createPhysicalFileSystem();
+  if (!unsaved || unsaved->empty())
+    return disk;
+  llvm::IntrusiveRefCntPtr<llvm::vfs::InMemoryFileSystem> memory(new llvm::vfs::InMemoryFileSystem);
+  for (const auto &[path, text] : *unsaved)
+    memory->addFile(path, 0, llvm::MemoryBuffer::getMemBufferCopy(text, path));
+  llvm::IntrusiveRefCntPtr<llvm::vfs::OverlayFileSystem> both(
+      new llvm::vfs::OverlayFileSystem(std::move(disk)));
+  both->pushOverlay(std::move(memory));
+  return both;
+}
+
 void parse(const std::string &directory, const std::vector<std::string> &arguments,
            const LowerOptions &options, Unit &unit, const LowerExtras &extras) {
-  llvm::IntrusiveRefCntPtr<RecordingFiles> system(new RecordingFiles(llvm::vfs::createPhysicalFileSystem()));
+  llvm::IntrusiveRefCntPtr<RecordingFiles> system(new RecordingFiles(filesWith(extras.unsaved)));
   if (system->setCurrentWorkingDirectory(directory)) {
     unit.parseErrors.push_back("error: cannot enter directory '" + directory + "'");
     unit.hasFatalError = true;
@@ -233,7 +261,7 @@ void parse(const std::string &directory, const std::vector<std::string> &argumen
   FileSystemOptions fileOptions;
   fileOptions.WorkingDir = directory;
   llvm::IntrusiveRefCntPtr<FileManager> files(new FileManager(fileOptions, system));
-  const bool usedPreamble = parseSomehow(*files, arguments, options, unit, extras.preamble);
+  const bool usedPreamble = parseSomehow(*files, arguments, options, unit, extras);
   const bool hasBodies = std::any_of(unit.functions.begin(), unit.functions.end(),
                                      [](const auto &entry) { return entry.second.hasBody; });
   unit.hasFatalError = !unit.parseErrors.empty() && !hasBodies;

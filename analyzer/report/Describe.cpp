@@ -27,12 +27,16 @@ std::string withoutCast(const std::string &device) {
   return device.substr(0, open) + device.substr(close + 2, device.size() - close - 3);
 }
 
+} // namespace
+
 std::string deviceText(const std::string &written) {
   if (written.empty())
     return "an unknown device";
   const std::string device = withoutCast(written);
   return isLiteralDevice(device) ? device : fmt::format("'{}'", device);
 }
+
+namespace {
 
 /// "cuda" beside "cuda:1" is the current device; alone it needs no comment.
 std::string deviceBeside(const std::string &device, const std::string &other) {

@@ -13,6 +13,9 @@ namespace devicetidy {
 /// the text of the call that a fix repeats.
 Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &sources);
 
+/// A device as sentences name it: cpu, cuda:1, 'device'.
+std::string deviceText(const std::string &written);
+
 /// The sentence for one step of a witness: "'y' is created on cpu here".
 std::string describeStep(const Step &step);
 

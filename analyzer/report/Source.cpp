@@ -79,20 +79,23 @@ std::size_t decodeUtf8(std::string_view text, std::uint32_t &code) {
 }
 
 const SourceCache::File &SourceCache::load(Name name) {
-  const auto [entry, isNew] = files.try_emplace(name);
-  File &file = entry->second;
-  if (!isNew)
-    return file;
+  if (const auto known = files.find(name); known != files.end())
+    return known->second;
   std::ifstream stream(name.str(), std::ios::binary);
   std::ostringstream text;
   if (stream)
     text << stream.rdbuf();
-  file.text = text.str();
-  file.starts.push_back(0);
+  provide(name, text.str());
+  return files[name];
+}
+
+void SourceCache::provide(Name name, std::string text) {
+  File &file = files[name];
+  file.text = std::move(text);
+  file.starts = {0};
   for (std::size_t i = 0; i < file.text.size(); ++i)
     if (file.text[i] == '\n')
       file.starts.push_back(i + 1);
-  return file;
 }
 
 void SourceCache::withhold(Name name) { files[name] = {{}, {0}}; }

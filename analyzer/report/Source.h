@@ -16,6 +16,9 @@ namespace devicetidy {
 /// Reads files on demand and hands out their lines.
 class SourceCache {
 public:
+  /// From now on `file` says this, whatever is on disk.
+  void provide(Name file, std::string text);
+
   /// From now on `file` counts as one that cannot be read: its text is not what was analysed.
   void withhold(Name file);
 

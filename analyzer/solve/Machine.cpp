@@ -66,7 +66,8 @@ Machine::Machine(const Program &program, const SolveOptions &options, Solution &
     : program(program),
       version{options.torchMajor ? options.torchMajor : (program.torchMajor ? program.torchMajor : 2),
               options.torchMajor ? options.torchMinor : (program.torchMajor ? program.torchMinor : 6)},
-      names(options.names), types(program), memory(types), solution(solution), usage(usage), stop(options.stop) {}
+      names(options.names), types(program), memory(types), solution(solution), usage(usage),
+      stop(options.stop) {}
 
 const std::vector<BlockId> &Machine::order(const Function &function) {
   std::vector<BlockId> &position = orders[&function];

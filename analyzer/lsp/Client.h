@@ -1,0 +1,46 @@
+//===- Client.h - what is sent to the editor --------------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/lsp/Present.h"
+
+#include "llvm/Support/LSP/Transport.h"
+
+#include <map>
+#include <string>
+
+namespace devicetidy::lsp {
+
+/// JSON that is passed on as it is.
+struct RawJson {
+  llvm::json::Value value = nullptr;
+};
+inline bool fromJSON(const llvm::json::Value &json, RawJson &result, llvm::json::Path) {
+  result.value = json;
+  return true;
+}
+inline llvm::json::Value toJSON(const RawJson &raw) { return raw.value; }
+
+/// The notifications and requests of the server. Not for several threads at once.
+class Client {
+public:
+  explicit Client(llvm::lsp::MessageHandler &handler);
+
+  /// Publishes the findings of all reports, and takes back those of files that have no report any more.
+  void publish(const Reports &reports);
+  /// Takes back the findings of a file that was closed.
+  void forget(const std::string &file);
+
+  void showWarning(const std::string &sentence);
+  void refreshInlayHints();
+  void watchFiles();
+
+private:
+  void send(const std::string &uri, std::optional<std::int64_t> version, llvm::json::Array diagnostics);
+
+  llvm::lsp::OutgoingNotification<RawJson> publishDiagnostics, showMessage;
+  llvm::lsp::OutgoingRequest<RawJson> registerCapability, refreshHints;
+  std::map<std::string, ReportPointer> published; ///< by file, those with findings and open ones
+  int requests = 0;
+};
+
+} // namespace devicetidy::lsp

@@ -1,0 +1,50 @@
+//===- Database.h - compile commands that may change ------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/cache/FileStates.h"
+#include "analyzer/driver/CompileDatabase.h"
+#include "analyzer/driver/ProjectFiles.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace devicetidy::lsp {
+
+/// One compile database, as it was when it was loaded.
+class Database {
+public:
+  /// `options` names the database (buildPath) or brings the compiler arguments itself.
+  explicit Database(driver::Options options) : options(std::move(options)) {}
+
+  /// Reads it, for the first time or again. False, with a sentence in `error`, when that fails; what was read
+  /// before stays.
+  bool load(std::string &error);
+
+  /// Is the file on disk another one than the one that was read, or tried to be?
+  bool isChanged() const;
+
+  /// How `file` is compiled: as listed, or as a file beside it is; a header may be read with a source that
+  /// includes it. Nothing for what is no C++.
+  std::optional<driver::CompileCommand> commandFor(const std::string &file);
+
+  /// Is `file` a unit of its own?
+  bool isListed(const std::string &file) const { return listed.count(file) != 0; }
+
+  const driver::CommandSet &commands() const { return set; }
+  const driver::ProjectFiles &project() const { return *files; }
+
+private:
+  std::optional<cache::Stamp> stampNow() const;
+
+  const driver::Options options;
+  driver::CommandSet set;
+  std::unique_ptr<driver::ProjectFiles> files;
+  std::set<std::string> listed;
+  std::map<std::string, std::optional<driver::CompileCommand>> known; ///< listed and guessed
+  std::optional<cache::Stamp> stamp;
+};
+
+} // namespace devicetidy::lsp

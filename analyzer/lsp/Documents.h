@@ -1,0 +1,40 @@
+//===- Documents.h - the buffers an editor has open -------------*- C++ -*-===//
+#pragma once
+
+#include "llvm/Support/LSP/Protocol.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace devicetidy::lsp {
+
+struct Document {
+  std::string uri; ///< as the editor writes it
+  std::int64_t version = 0;
+  std::shared_ptr<const std::string> text;
+  bool isSaved = false; ///< the text is what is on disk, as far as the editor has said
+};
+
+/// Open documents by absolute path, without "." and "..".
+using DocumentMap = std::map<std::string, Document>;
+
+class Documents {
+public:
+  void open(const std::string &file, std::string uri, std::int64_t version, std::string text);
+  /// Applies the changes in order; false when the document is not open.
+  bool change(const std::string &file, std::int64_t version,
+              const std::vector<llvm::lsp::TextDocumentContentChangeEvent> &changes);
+  void saved(const std::string &file);
+  void close(const std::string &file) { documents.erase(file); }
+
+  const Document *find(const std::string &file) const;
+  const DocumentMap &all() const { return documents; }
+
+private:
+  DocumentMap documents;
+};
+
+} // namespace devicetidy::lsp

@@ -1,0 +1,64 @@
+//===- FileReport.h - what an analysis says of one file ---------*- C++ -*-===//
+//
+// Everything an editor may ask of a file, in the protocol's own positions, so that answering needs neither
+// the program nor the text it was made from.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/solve/Solution.h"
+
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/LSP/Protocol.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace devicetidy::lsp {
+
+struct ShownFix {
+  std::string title;
+  std::string uri;
+  llvm::lsp::Range range;
+  std::string newText;
+};
+
+struct ShownFinding {
+  llvm::lsp::Range range;
+  llvm::json::Value diagnostic = nullptr; ///< as it is published
+  std::optional<ShownFix> fix;
+};
+
+/// One step that put an expression where it is.
+struct ShownStep {
+  std::string text;
+  std::string place; ///< "train.cpp:12"
+  std::string uri;
+  llvm::lsp::Range range;
+};
+
+/// An expression and where it lives.
+struct ShownPlacement {
+  llvm::lsp::Range range;
+  std::string sentence, label;
+  PlacedKind kind = PlacedKind::Tensor;
+  bool isDeclaration = false, isOpen = false;
+  std::vector<std::vector<ShownStep>> witnesses; ///< for each device, oldest first
+  std::vector<ShownStep> placing; ///< for each device the step that decided it, where there is one
+};
+
+struct FileReport {
+  std::string uri;
+  std::optional<std::int64_t> version; ///< of the document; none for a file that is not open
+  std::vector<ShownFinding> findings;
+  std::vector<ShownPlacement> placements;
+
+  /// The innermost expression at `position`, or null.
+  const ShownPlacement *placementAt(const llvm::lsp::Position &position) const;
+};
+using ReportPointer = std::shared_ptr<const FileReport>;
+
+} // namespace devicetidy::lsp

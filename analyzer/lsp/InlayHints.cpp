@@ -1,0 +1,23 @@
+#include "analyzer/lsp/InlayHints.h"
+
+namespace devicetidy::lsp {
+
+namespace json = llvm::json;
+
+json::Value inlayHintsIn(const FileReport &report, const llvm::lsp::Range &range) {
+  json::Array hints;
+  for (const ShownPlacement &each : report.placements) {
+    // What is decided outside is news to nobody who reads a parameter list.
+    if (!each.isDeclaration || each.isOpen || each.kind == PlacedKind::Device)
+      continue;
+    if (each.range.end < range.start || range.end < each.range.end)
+      continue;
+    hints.push_back(json::Object{{"position", toJSON(each.range.end)},
+                                 {"label", "@ " + each.label},
+                                 {"tooltip", each.sentence},
+                                 {"paddingLeft", true}});
+  }
+  return hints;
+}
+
+} // namespace devicetidy::lsp

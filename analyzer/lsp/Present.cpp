@@ -1,0 +1,227 @@
+#include "analyzer/lsp/Present.h"
+
+#include "analyzer/lsp/Positions.h"
+#include "analyzer/report/Describe.h"
+#include "analyzer/report/DescribePlaced.h"
+#include "analyzer/report/FixPlanner.h"
+#include "analyzer/report/NoLint.h"
+#include "analyzer/report/ReportRun.h"
+#include "checks/CheckRegistry.h"
+
+#include "llvm/Support/Path.h"
+
+#include <tuple>
+
+namespace devicetidy::lsp {
+namespace {
+
+namespace json = llvm::json;
+
+enum SeverityNumber { Error = 1, Warning = 2, Information = 3 }; // of the protocol
+
+int severityOf(const Diagnostic &diagnostic) {
+  if (diagnostic.severity == Severity::Error)
+    return Error;
+  return diagnostic.level == Level::Latent ? Information : Warning;
+}
+
+class Presenter {
+public:
+  Presenter(const Analysis &analysis, const Units &units, const DocumentMap &documents,
+            const driver::FileSettings &fileSettings, const Settings &settings,
+            const driver::ProjectFiles &project)
+      : analysis(analysis), units(units), documents(documents), fileSettings(fileSettings),
+        settings(settings), project(project), rootFiles(units.rootFiles()) {
+    for (const auto &[file, document] : documents)
+      sources.provide(Name(file), *document.text);
+  }
+
+  Reports run() {
+    for (const auto &[file, document] : documents) {
+      reportOf(file).uri = document.uri;
+      reportOf(file).version = document.version;
+    }
+    addFindings();
+    addPlacements();
+    addFailures();
+    Reports result;
+    for (auto &[file, report] : reports)
+      result.emplace(file, std::move(report));
+    return result;
+  }
+
+private:
+  FileReport &reportOf(const std::string &file) {
+    std::shared_ptr<FileReport> &report = reports[file];
+    if (!report) {
+      report = std::make_shared<FileReport>();
+      report->uri = uriOf(file, documents);
+    }
+    return *report;
+  }
+
+  /// Open documents, and headers of the units they are in.
+  bool isShown(const Finding &finding) const {
+    const std::string &file = finding.where.file.str();
+    if (!fileSettings.isWanted(finding))
+      return false;
+    return documents.count(file) || (rootFiles.count(finding.where.file) && !units.isMainFile(file) &&
+                                     fileSettings.showsHeader(finding.where.file));
+  }
+
+  void addFindings() {
+    std::set<std::string, std::less<>> macros;
+    for (Name file : rootFiles)
+      collectMacros(sources.text(file), macros);
+    FixPlanner planner(
+        sources, [this](const std::string &file) { return project.isProject(file); }, std::move(macros));
+    std::vector<Diagnostic> diagnostics;
+    for (const Finding &finding : analysis.findings) {
+      if (!isShown(finding))
+        continue;
+      Diagnostic diagnostic = describe(finding, *findCheckInfo(finding.check), sources);
+      if (fileSettings.isError(finding))
+        diagnostic.severity = Severity::Error;
+      diagnostic.fix = planner.plan(finding);
+      diagnostics.push_back(std::move(diagnostic));
+    }
+    applyNoLint(diagnostics, sources);
+    for (const Diagnostic &diagnostic : diagnostics)
+      if (!diagnostic.isSuppressed)
+        reportOf(diagnostic.where.file.str()).findings.push_back(shown(diagnostic));
+  }
+
+  ShownFinding shown(const Diagnostic &diagnostic) {
+    ShownFinding result;
+    result.range = toRange(sources, diagnostic.where);
+    std::string message = printable(diagnostic.message);
+    json::Array related;
+    for (const Note &note : diagnostic.notes)
+      if (settings.relatedInformation)
+        related.push_back(json::Object{
+            {"location", json::Object{{"uri", uriOf(note.where.file.str(), documents)},
+                                      {"range", toJSON(toRange(sources, note.where))}}},
+            {"message", printable(note.text)}});
+      else
+        message += "\n" + placeOf(note.where) + ": " + printable(note.text);
+    json::Object object{{"range", toJSON(result.range)},
+                        {"severity", severityOf(diagnostic)},
+                        {"source", "device-tidy"},
+                        {"code", diagnostic.check},
+                        {"message", std::move(message)}};
+    if (!related.empty())
+      object["relatedInformation"] = std::move(related);
+    result.diagnostic = std::move(object);
+    if (const std::optional<Fix> &fix = diagnostic.fix; fix && isUtf8(fix->change.text))
+      result.fix = {printable(fix->description), uriOf(fix->change.where.file.str(), documents),
+                    toRange(sources, fix->change.where), fix->change.text};
+    return result;
+  }
+
+  /// "train.cpp:12"
+  static std::string placeOf(const Location &where) {
+    return llvm::sys::path::filename(where.file.str()).str() + ":" + std::to_string(where.line);
+  }
+
+  ShownStep shown(const Step &step) {
+    return {printable(describeStep(step)), placeOf(step.where), uriOf(step.where.file.str(), documents),
+            toRange(sources, step.where)};
+  }
+
+  /// Devices of one expression follow each other; an expression of several programs comes several times.
+  void addPlacements() {
+    using Place = std::tuple<Name, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+    std::map<Place, std::vector<PlacedExpression>> places;
+    for (const PlacedExpression &each : analysis.placed) {
+      const Location &where = each.where;
+      std::vector<PlacedExpression> &devices =
+          places[{where.file, where.line, where.column, where.endLine, where.endColumn}];
+      const auto isSame = [&](const PlacedExpression &other) { return other.device == each.device; };
+      if (std::none_of(devices.begin(), devices.end(), isSame))
+        devices.push_back(each);
+    }
+    for (const auto &[place, devices] : places)
+      reportOf(std::get<0>(place).str()).placements.push_back(shown(devices));
+  }
+
+  ShownPlacement shown(const std::vector<PlacedExpression> &devices) {
+    ShownPlacement result;
+    const PlacedExpression &first = devices.front();
+    result.range = toRange(sources, first.where);
+    result.sentence = printable(describePlaced(devices));
+    result.label = printable(placedLabel(devices));
+    result.kind = first.kind;
+    for (const PlacedExpression &each : devices) {
+      result.isDeclaration |= each.isDeclaration;
+      result.isOpen |= each.isOpen;
+      std::vector<ShownStep> &witness = result.witnesses.emplace_back();
+      for (const Step &step : each.witness)
+        if (step.where.valid())
+          witness.push_back(shown(step));
+      if (const Step *placing = placingStep(each))
+        result.placing.push_back(shown(*placing));
+    }
+    return result;
+  }
+
+  /// An open file of which nothing could be analysed says so: silence would look like a clean bill.
+  void addFailures() {
+    for (std::size_t root : units.roots()) {
+      const Unit &unit = units.all()[root];
+      const std::string &file = unit.mainFile.str();
+      if (!unit.hasFatalError || unit.parseErrors.empty() || !documents.count(file))
+        continue;
+      const auto [place, text] = llvm::StringRef(unit.parseErrors.front()).split(": error: ");
+      Location where;
+      where.file = Name(file);
+      where.line = 1;
+      where.column = 1;
+      llvm::StringRef rest = place;
+      if (rest.consume_front(file + ":")) {
+        const auto [line, column] = rest.split(':');
+        if (line.getAsInteger(10, where.line) || column.getAsInteger(10, where.column))
+          where.line = where.column = 1;
+      }
+      ShownFinding finding;
+      finding.range = toRange(sources, where);
+      finding.diagnostic = json::Object{
+          {"range", toJSON(finding.range)},
+          {"severity", static_cast<int>(Information)},
+          {"source", "device-tidy"},
+          {"code", "device-tidy-parse"},
+          {"message", printable("nothing in this file could be analysed: " +
+                                (text.empty() ? unit.parseErrors.front() : text.str()))}};
+      reportOf(file).findings.push_back(std::move(finding));
+    }
+  }
+
+  const Analysis &analysis;
+  const Units &units;
+  const DocumentMap &documents;
+  const driver::FileSettings &fileSettings;
+  const Settings &settings;
+  const driver::ProjectFiles &project;
+  const std::set<Name> rootFiles;
+  SourceCache sources;
+  std::map<std::string, std::shared_ptr<FileReport>> reports;
+};
+
+} // namespace
+
+std::string uriOf(const std::string &file, const DocumentMap &documents) {
+  if (const auto found = documents.find(file); found != documents.end())
+    return found->second.uri;
+  llvm::Expected<llvm::lsp::URIForFile> uri = llvm::lsp::URIForFile::fromFile(file);
+  if (uri)
+    return uri->uri().str();
+  llvm::consumeError(uri.takeError());
+  return "file://" + file;
+}
+
+Reports present(const Analysis &analysis, const Units &units, const DocumentMap &documents,
+                const driver::FileSettings &fileSettings, const Settings &settings,
+                const driver::ProjectFiles &project) {
+  return Presenter(analysis, units, documents, fileSettings, settings, project).run();
+}
+
+} // namespace devicetidy::lsp

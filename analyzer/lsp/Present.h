@@ -1,0 +1,25 @@
+//===- Present.h - an analysis as an editor shows it ------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/lsp/Analysis.h"
+#include "analyzer/lsp/FileReport.h"
+#include "analyzer/lsp/Settings.h"
+
+#include <map>
+#include <string>
+
+namespace devicetidy::lsp {
+
+/// Reports by file.
+using Reports = std::map<std::string, ReportPointer>;
+
+/// The URI of a file: as the editor wrote it where the file is open.
+std::string uriOf(const std::string &file, const DocumentMap &documents);
+
+/// Puts an analysis of `units` into words: a report for each open document of `documents`, and for each
+/// header of the project that has findings.
+Reports present(const Analysis &analysis, const Units &units, const DocumentMap &documents,
+                const driver::FileSettings &fileSettings, const Settings &settings,
+                const driver::ProjectFiles &project);
+
+} // namespace devicetidy::lsp

@@ -1,0 +1,17 @@
+//===- Serve.h - device-tidy --lsp ------------------------------*- C++ -*-===//
+//
+// The language server: findings while typing, their fixes, and where variables live. It answers nothing that
+// clangd answers, so that an editor can run both.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/driver/Run.h"
+
+namespace devicetidy::lsp {
+
+/// Serves the editor on standard input and output. Clean when it said goodbye in order, Findings (1, as the
+/// protocol has it) when it was gone without.
+driver::ExitCode serve(const driver::Options &options);
+
+} // namespace devicetidy::lsp

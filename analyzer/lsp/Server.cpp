@@ -1,0 +1,308 @@
+#include "analyzer/lsp/Server.h"
+
+#include "analyzer/driver/Paths.h"
+#include "analyzer/lsp/CodeActions.h"
+#include "analyzer/lsp/Hover.h"
+#include "analyzer/lsp/InlayHints.h"
+#include "analyzer/lsp/Moves.h"
+
+#include "DeviceTidyConfig.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+namespace devicetidy::lsp {
+namespace {
+
+namespace json = llvm::json;
+using llvm::lsp::ErrorCode;
+using llvm::lsp::LSPError;
+
+/// The member of nested objects, or null.
+const json::Value *find(const json::Value &value, std::initializer_list<llvm::StringRef> path) {
+  const json::Value *current = &value;
+  for (llvm::StringRef name : path) {
+    const json::Object *object = current->getAsObject();
+    current = object ? object->get(name) : nullptr;
+    if (!current)
+      return nullptr;
+  }
+  return current;
+}
+
+bool isTrue(const json::Value &value, std::initializer_list<llvm::StringRef> path) {
+  const json::Value *found = find(value, path);
+  return found && found->getAsBoolean().value_or(false);
+}
+
+bool listsMarkdown(const json::Value &formats) {
+  const json::Array *array = formats.getAsArray();
+  return array && !array->empty() && array->front().getAsString() == llvm::StringRef("markdown");
+}
+
+json::Value capabilities() {
+  return json::Object{
+      {"positionEncoding", "utf-16"},
+      {"textDocumentSync",
+       json::Object{{"openClose", true}, {"change", 2}, {"save", json::Object{{"includeText", false}}}}},
+      {"codeActionProvider", json::Object{{"codeActionKinds", json::Array{"quickfix"}}}},
+      {"hoverProvider", true},
+      {"implementationProvider", true},
+      {"inlayHintProvider", true}};
+}
+
+std::string fileOf(const llvm::lsp::URIForFile &uri) { return driver::absolutePath(uri.file()); }
+
+} // namespace
+
+Server::Server(const driver::Options &options, const Input &input, llvm::lsp::MessageHandler &handler)
+    : input(input), client(handler),
+      worker(options, [this](Workspace::Result result) { take(std::move(result)); }) {
+  settings.options = options;
+  handler.method("initialize", this, &Server::onInitialize);
+  handler.notification("initialized", this, &Server::onInitialized);
+  handler.method("shutdown", this, &Server::onShutdown);
+  handler.notification("$/cancelRequest", this, &Server::onCancel);
+  handler.notification("textDocument/didOpen", this, &Server::onOpen);
+  handler.notification("textDocument/didChange", this, &Server::onChange);
+  handler.notification("textDocument/didSave", this, &Server::onSave);
+  handler.notification("textDocument/didClose", this, &Server::onClose);
+  handler.notification("workspace/didChangeConfiguration", this, &Server::onConfiguration);
+  handler.notification("workspace/didChangeWatchedFiles", this, &Server::onWatchedFiles);
+  handler.method("textDocument/hover", this, &Server::onHover);
+  handler.method("textDocument/implementation", this, &Server::onImplementation);
+  handler.method("textDocument/codeAction", this, &Server::onCodeAction);
+  handler.method("textDocument/inlayHint", this, &Server::onInlayHint);
+}
+
+void Server::onInitialize(const RawJson &params, Reply reply) {
+  if (state != State::New)
+    return reply(llvm::make_error<LSPError>("already initialized", ErrorCode::InvalidRequest));
+  state = State::Running;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    settings.relatedInformation =
+        isTrue(params.value, {"capabilities", "textDocument", "publishDiagnostics", "relatedInformation"});
+    settings.inlayRefresh =
+        isTrue(params.value, {"capabilities", "workspace", "inlayHint", "refreshSupport"});
+    if (const json::Value *formats =
+            find(params.value, {"capabilities", "textDocument", "hover", "contentFormat"}))
+      settings.markdownHover = listsMarkdown(*formats);
+  }
+  canWatchFiles = isTrue(params.value,
+                         {"capabilities", "workspace", "didChangeWatchedFiles", "dynamicRegistration"});
+  reply(json::Object{
+      {"capabilities", capabilities()},
+      {"serverInfo", json::Object{{"name", "device-tidy"}, {"version", DEVICE_TIDY_VERSION}}}});
+  if (const json::Value *chosen = find(params.value, {"initializationOptions"}))
+    configure(*chosen);
+}
+
+void Server::onInitialized(const RawJson &) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (isServing() && canWatchFiles)
+    client.watchFiles();
+}
+
+void Server::onShutdown(const RawJson &, Reply reply) {
+  if (!isServing())
+    return refuse(std::move(reply));
+  state = State::ShutDown;
+  std::map<std::string, Waiting> open;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    open.swap(waiting);
+  }
+  for (auto &[id, each] : open)
+    each.reply(llvm::make_error<LSPError>("the server shuts down", ErrorCode::RequestCancelled));
+  reply(nullptr);
+}
+
+driver::ExitCode Server::end() {
+  const driver::ExitCode code =
+      state == State::ShutDown ? driver::ExitCode::Clean : driver::ExitCode::Findings;
+  // Precompiled headers may be in the making; nobody waits for them any more. Without a cache there is a
+  // directory to clean up.
+  const std::chrono::milliseconds patience(settings.options.noCache ? 60000 : 300);
+  if (!worker.end(patience)) {
+    llvm::outs().flush();
+    std::_Exit(static_cast<int>(code));
+  }
+  return code;
+}
+
+void Server::refuse(Reply reply) const {
+  if (state == State::New)
+    reply(llvm::make_error<LSPError>("not initialized yet", ErrorCode::ServerNotInitialized));
+  else
+    reply(llvm::make_error<LSPError>("the server was shut down", ErrorCode::InvalidRequest));
+}
+
+void Server::onCancel(const RawJson &params) {
+  const json::Value *id = find(params.value, {"id"});
+  if (!id)
+    return;
+  std::unique_lock<std::mutex> lock(mutex);
+  const auto found = waiting.find(idText(*id));
+  if (found == waiting.end())
+    return; // answered already
+  Reply reply = std::move(found->second.reply);
+  waiting.erase(found);
+  lock.unlock();
+  reply(llvm::make_error<LSPError>("cancelled", ErrorCode::RequestCancelled));
+}
+
+void Server::onOpen(const llvm::lsp::DidOpenTextDocumentParams &params) {
+  const llvm::lsp::TextDocumentItem &document = params.textDocument;
+  documents.open(fileOf(document.uri), document.uri.uri().str(), document.version, document.text);
+  analyse(Worker::When::Now, /*onDisk=*/true);
+}
+
+void Server::onChange(const llvm::lsp::DidChangeTextDocumentParams &params) {
+  if (documents.change(fileOf(params.textDocument.uri), params.textDocument.version, params.contentChanges))
+    analyse(Worker::When::AfterTyping, /*onDisk=*/false);
+}
+
+void Server::onSave(const RawJson &params) {
+  const json::Value *uri = find(params.value, {"textDocument", "uri"});
+  llvm::lsp::URIForFile file;
+  json::Path::Root root;
+  if (!uri || !fromJSON(*uri, file, root))
+    return;
+  documents.saved(fileOf(file));
+  analyse(Worker::When::Now, /*onDisk=*/true);
+}
+
+void Server::onClose(const llvm::lsp::DidCloseTextDocumentParams &params) {
+  const std::string file = fileOf(params.textDocument.uri);
+  documents.close(file);
+  std::vector<Reply> unanswered;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    client.forget(file);
+    reports.erase(file);
+    for (auto each = waiting.begin(); each != waiting.end();)
+      if (each->second.file == file) {
+        unanswered.push_back(std::move(each->second.reply));
+        each = waiting.erase(each);
+      } else {
+        ++each;
+      }
+  }
+  for (Reply &reply : unanswered)
+    reply(nullptr);
+  analyse(Worker::When::Now, /*onDisk=*/true);
+}
+
+/// What editors send is {"device-tidy": {...}} (VS Code: the section's name) or the settings themselves.
+void Server::onConfiguration(const RawJson &params) {
+  const json::Value *given = find(params.value, {"settings"});
+  if (!given || !isServing())
+    return;
+  const json::Value *section = find(*given, {"device-tidy"});
+  configure(section ? *section : *given);
+  analyse(Worker::When::Now, /*onDisk=*/false);
+}
+
+void Server::configure(const json::Value &chosen) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const bool hadHints = settings.inlayHints;
+  for (const std::string &problem : applySettings(chosen, settings))
+    client.showWarning(problem);
+  if (settings.inlayHints != hadHints && settings.inlayRefresh)
+    client.refreshInlayHints();
+}
+
+void Server::onWatchedFiles(const RawJson &) { analyse(Worker::When::AfterTyping, /*onDisk=*/true); }
+
+void Server::analyse(Worker::When when, bool onDisk) {
+  if (!isServing())
+    return;
+  Settings now;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    now = settings;
+  }
+  worker.analyse(documents.all(), std::move(now), when, onDisk);
+}
+
+/// Called by the worker's thread.
+void Server::take(Workspace::Result result) {
+  std::vector<std::pair<Waiting, ReportPointer>> ready;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    for (const std::string &problem : result.problems)
+      client.showWarning(problem);
+    reports = std::move(result.reports);
+    client.publish(reports);
+    for (auto each = waiting.begin(); each != waiting.end();) {
+      const auto report = reports.find(each->second.file);
+      if (report != reports.end() && report->second->version >= each->second.version) {
+        ready.emplace_back(std::move(each->second), report->second);
+        each = waiting.erase(each);
+      } else {
+        ++each;
+      }
+    }
+  }
+  for (auto &[request, report] : ready)
+    request.reply(request.answer(*report));
+}
+
+void Server::answerWith(const llvm::lsp::URIForFile &uri, Reply reply, Answer answer) {
+  if (!isServing())
+    return refuse(std::move(reply));
+  const std::string file = fileOf(uri);
+  const Document *document = documents.find(file);
+  if (!document)
+    return reply(nullptr);
+  ReportPointer report;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto found = reports.find(file);
+    if (found == reports.end() || found->second->version < document->version) {
+      waiting[input.requestId()] = {file, document->version, std::move(answer), std::move(reply)};
+      return;
+    }
+    report = found->second;
+  }
+  reply(answer(*report));
+}
+
+void Server::onHover(const llvm::lsp::TextDocumentPositionParams &params, Reply reply) {
+  const llvm::lsp::Position position = params.position;
+  const bool asMarkdown = settings.markdownHover;
+  answerWith(params.textDocument.uri, std::move(reply), [position, asMarkdown](const FileReport &report) {
+    return hoverAt(report, position, asMarkdown);
+  });
+}
+
+void Server::onImplementation(const llvm::lsp::TextDocumentPositionParams &params, Reply reply) {
+  const llvm::lsp::Position position = params.position;
+  answerWith(params.textDocument.uri, std::move(reply),
+             [position](const FileReport &report) { return movesAt(report, position); });
+}
+
+void Server::onCodeAction(const RawJson &params, Reply reply) {
+  const json::Value *uri = find(params.value, {"textDocument", "uri"});
+  const json::Value *where = find(params.value, {"range"});
+  llvm::lsp::URIForFile file;
+  llvm::lsp::Range range;
+  json::Path::Root root;
+  if (!uri || !where || !fromJSON(*uri, file, root) || !fromJSON(*where, range, root))
+    return reply(llvm::make_error<LSPError>("textDocument.uri and range are needed", ErrorCode::InvalidParams));
+  std::vector<std::string> only;
+  if (const json::Value *kinds = find(params.value, {"context", "only"}))
+    fromJSON(*kinds, only, root);
+  answerWith(file, std::move(reply),
+             [range, only](const FileReport &report) { return codeActionsIn(report, range, only); });
+}
+
+void Server::onInlayHint(const llvm::lsp::InlayHintsParams &params, Reply reply) {
+  const llvm::lsp::Range range = params.range;
+  if (isServing() && !settings.inlayHints)
+    return reply(json::Array{});
+  answerWith(params.textDocument.uri, std::move(reply),
+             [range](const FileReport &report) { return inlayHintsIn(report, range); });
+}
+
+} // namespace devicetidy::lsp

@@ -1,0 +1,78 @@
+//===- Server.h - the conversation with one editor --------------*- C++ -*-===//
+//
+// Messages are handled on the thread that reads them and never wait for an analysis: what needs one is
+// answered by the worker's thread when it has a report of the document as it was when the request came, or
+// of a newer one.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/driver/Run.h"
+#include "analyzer/lsp/Client.h"
+#include "analyzer/lsp/Input.h"
+#include "analyzer/lsp/Worker.h"
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace devicetidy::lsp {
+
+class Server {
+public:
+  Server(const driver::Options &options, const Input &input, llvm::lsp::MessageHandler &handler);
+
+  /// To be called when there are no more messages.
+  driver::ExitCode end();
+
+private:
+  using Reply = llvm::lsp::Callback<llvm::json::Value>;
+  using Answer = std::function<llvm::json::Value(const FileReport &)>;
+  /// A request that waits for a report.
+  struct Waiting {
+    std::string file;
+    std::int64_t version = 0;
+    Answer answer;
+    Reply reply;
+  };
+
+  void onInitialize(const RawJson &params, Reply reply);
+  void onInitialized(const RawJson &);
+  void onShutdown(const RawJson &, Reply reply);
+  void onCancel(const RawJson &params);
+  void onOpen(const llvm::lsp::DidOpenTextDocumentParams &params);
+  void onChange(const llvm::lsp::DidChangeTextDocumentParams &params);
+  void onSave(const RawJson &params);
+  void onClose(const llvm::lsp::DidCloseTextDocumentParams &params);
+  void onConfiguration(const RawJson &params);
+  void onWatchedFiles(const RawJson &);
+  void onHover(const llvm::lsp::TextDocumentPositionParams &params, Reply reply);
+  void onImplementation(const llvm::lsp::TextDocumentPositionParams &params, Reply reply);
+  void onCodeAction(const RawJson &params, Reply reply);
+  void onInlayHint(const llvm::lsp::InlayHintsParams &params, Reply reply);
+
+  bool isServing() const { return state == State::Running; }
+  void configure(const llvm::json::Value &settings);
+  void answerWith(const llvm::lsp::URIForFile &uri, Reply reply, Answer answer);
+  void refuse(Reply reply) const;
+  void analyse(Worker::When when, bool onDisk);
+  void take(Workspace::Result result);
+
+  enum class State { New, Running, ShutDown };
+
+  const Input &input;
+  State state = State::New;
+  Documents documents;
+  bool canWatchFiles = false;
+
+  std::mutex mutex; ///< guards what follows
+  Settings settings;
+  Client client;
+  Reports reports;
+  std::map<std::string, Waiting> waiting; ///< by request id
+
+  Worker worker; ///< last: its thread uses the rest
+};
+
+} // namespace devicetidy::lsp

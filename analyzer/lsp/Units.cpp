@@ -1,0 +1,255 @@
+#include "analyzer/lsp/Units.h"
+
+#include "analyzer/driver/Parallel.h"
+#include "analyzer/frontend/Lower.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Path.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace devicetidy::lsp {
+namespace {
+
+using cache::Stamp;
+using driver::CompileCommand;
+
+std::uint64_t numberOf(const std::optional<Stamp> &stamp) {
+  cache::DigestBuilder builder;
+  if (stamp)
+    builder.add(stamp->size).add(stamp->inode).add(static_cast<std::uint64_t>(stamp->modified));
+  return builder.finish().low;
+}
+
+cache::Digest keyOf(const CompileCommand &command) {
+  return cache::UnitCache::key(command.directory, command.file, command.arguments);
+}
+
+/// How many directories two paths share.
+std::ptrdiff_t nearness(const std::string &a, const std::string &b) {
+  const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+  return std::count(a.begin(), end, '/');
+}
+
+} // namespace
+
+Units::Units(Database &database, Stores &stores)
+    : database(database), stores(stores),
+      lowerOptions{[&database](const std::string &path) { return database.project().isProject(path); }},
+      preambles(*stores.preambles(), lowerOptions) {}
+
+bool Units::update(const DocumentMap &documents, const std::atomic<bool> &stop) {
+  if (!isLoaded) {
+    isLoaded = true;
+    for (const CompileCommand &command : database.commands().commands)
+      if (database.project().isOwnPlace(command.file))
+        memberFor(command);
+    std::vector<std::size_t> all(members.size());
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] = i;
+    loadContext(all);
+  }
+  chooseRoots(documents);
+  settleContext(documents);
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (members[i].isRoot && !parseRoot(i, documents, stop))
+      return false;
+  mayHaveChanged = false;
+  if (!hasLinks)
+    linkMap = driver::LinkMap::of(units);
+  hasLinks = true;
+  return true;
+}
+
+void Units::refresh() {
+  mayHaveChanged = true;
+  hasLinks = false;
+  preambles.refresh();
+}
+
+bool Units::isChangedOnDisk(const DocumentMap &documents) const {
+  return llvm::any_of(members, [&](const Member &member) {
+    return member.isRoot && member.isKnown && stateOf(member, documents) != member.state;
+  });
+}
+
+std::vector<std::size_t> Units::roots() const {
+  std::vector<std::size_t> result;
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (members[i].isRoot)
+      result.push_back(i);
+  return result;
+}
+
+std::set<Name> Units::rootFiles() const {
+  std::set<Name> result;
+  for (const Member &member : members)
+    if (member.isRoot)
+      for (const std::string &file : member.files)
+        result.insert(Name(file));
+  return result;
+}
+
+/// The member for a command, added where the order of linking has it: by file and objects.
+std::size_t Units::memberFor(const CompileCommand &command) {
+  const auto isBefore = [](const Member &member, const CompileCommand &each) {
+    return std::tie(member.command.file, member.command.objects) < std::tie(each.file, each.objects);
+  };
+  auto place = std::lower_bound(members.begin(), members.end(), command, isBefore);
+  for (auto same = place; same != members.end() && same->command.file == command.file; ++same)
+    if (same->command == command)
+      return static_cast<std::size_t>(same - members.begin());
+  hasLinks = false;
+  const auto index = place - members.begin();
+  members.insert(place, Member{command, false, false, {command.file}, {}});
+  units.insert(units.begin() + index, Unit());
+  clearUnit(static_cast<std::size_t>(index));
+  return static_cast<std::size_t>(index);
+}
+
+void Units::clearUnit(std::size_t index) {
+  const CompileCommand &command = members[index].command;
+  Unit &unit = units[index] = Unit();
+  unit.mainFile = command.file;
+  unit.objects.assign(command.objects.begin(), command.objects.end());
+  members[index].isKnown = false;
+}
+
+void Units::setUnit(std::size_t index, Unit unit) {
+  Member &member = members[index];
+  member.isKnown = true;
+  member.files = {member.command.file};
+  for (Name file : unit.files)
+    if (database.project().isProject(file.str()))
+      member.files.insert(file.str());
+  unit.objects.assign(member.command.objects.begin(), member.command.objects.end());
+  units[index] = std::move(unit);
+}
+
+/// Takes from the cache what is true of files on disk.
+void Units::loadContext(const std::vector<std::size_t> &which) {
+  if (!stores.facts() || which.empty())
+    return;
+  cache::FileStates states;
+  cache::UnitCache cache(*stores.facts(), states, lowerOptions.isProjectFile);
+  std::vector<std::optional<cache::CachedUnit>> found(which.size());
+  driver::inParallel(driver::Task::LookUpInCache, which.size(), std::thread::hardware_concurrency(),
+                     [&](std::size_t i) { found[i] = cache.find(keyOf(members[which[i]].command)); });
+  for (std::size_t i = 0; i < which.size(); ++i)
+    if (found[i]) {
+      setUnit(which[i], std::move(found[i]->unit));
+      members[which[i]].state = stateOf(members[which[i]], {});
+    }
+}
+
+/// The unit to look at a header through: the nearest that includes it, or none.
+std::size_t Units::includerOf(const std::string &header) const {
+  std::size_t best = members.size();
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (!members[i].files.count(header))
+      continue;
+    if (members[i].isRoot)
+      return i;
+    if (best == members.size() ||
+        nearness(members[i].command.file, header) > nearness(members[best].command.file, header))
+      best = i;
+  }
+  return best;
+}
+
+void Units::chooseRoots(const DocumentMap &documents) {
+  std::vector<std::string> headers;
+  for (Member &member : members)
+    member.isRoot = false;
+  std::vector<CompileCommand> wanted;
+  for (const auto &[file, document] : documents)
+    if (!database.isListed(file))
+      headers.push_back(file);
+    else if (const auto command = database.commandFor(file))
+      wanted.push_back(*command);
+  for (const CompileCommand &command : wanted)
+    members[memberFor(command)].isRoot = true;
+  for (const std::string &header : headers) {
+    if (const std::size_t includer = includerOf(header); includer != members.size())
+      members[includer].isRoot = true;
+    else if (const auto command = database.commandFor(header))
+      members[memberFor(*command)].isRoot = true;
+  }
+}
+
+/// Units that are not open are true as long as what they read is as on disk.
+void Units::settleContext(const DocumentMap &documents) {
+  std::vector<std::size_t> reload;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    Member &member = members[i];
+    if (member.isRoot)
+      continue;
+    const bool readsUnsaved = llvm::any_of(member.files, [&](const std::string &file) {
+      const auto found = documents.find(file);
+      return found != documents.end() && !found->second.isSaved;
+    });
+    if (readsUnsaved && member.isKnown)
+      clearUnit(i);
+    else if (!readsUnsaved && mayHaveChanged && (!member.isKnown || stateOf(member, {}) != member.state)) {
+      clearUnit(i);
+      reload.push_back(i);
+    }
+  }
+  loadContext(reload);
+}
+
+Units::State Units::stateOf(const Member &member, const DocumentMap &documents) const {
+  State result;
+  cache::FileStates states;
+  for (const std::string &file : member.files) {
+    const auto document = documents.find(file);
+    const bool isUnsaved = document != documents.end() && !document->second.isSaved;
+    result[file] = isUnsaved ? cache::digestOf(*document->second.text).low : numberOf(states.stamp(Name(file)));
+  }
+  return result;
+}
+
+bool Units::parseRoot(std::size_t index, const DocumentMap &documents, const std::atomic<bool> &stop) {
+  State state = stateOf(members[index], documents);
+  const bool mayNowBeWhole = mayHaveChanged && !units[index].parseErrors.empty();
+  if (members[index].isKnown && state == members[index].state && !mayNowBeWhole)
+    return true;
+  const CompileCommand command = members[index].command;
+  frontend::UnsavedFiles unsaved;
+  for (const auto &[file, document] : documents)
+    if (!document.isSaved)
+      unsaved.emplace(file, *document.text);
+  cache::FileStates states;
+  std::optional<cache::UnitCache> cache;
+  if (stores.facts() && unsaved.empty()) {
+    cache.emplace(*stores.facts(), states, lowerOptions.isProjectFile);
+    if (auto found = cache->find(keyOf(command))) {
+      setUnit(index, std::move(found->unit));
+      members[index].state = stateOf(members[index], documents);
+      return true;
+    }
+  }
+  const frontend::Preamble *preamble = preambles.preambleFor(command, unsaved);
+  Unit unit;
+  FileTrace trace;
+  const bool survived = driver::runGuarded([&] {
+    unit = frontend::lowerTranslationUnit(command.directory, command.file, command.arguments, lowerOptions,
+                                          {&trace, preamble, nullptr, true, &unsaved, &stop});
+  });
+  if (stop)
+    return false;
+  if (!survived) {
+    unit = Unit();
+    unit.mainFile = command.file;
+    unit.hasFatalError = true;
+    unit.parseErrors.push_back(command.file + ":1:1: the analyzer itself failed on this file");
+  }
+  if (cache && survived && unit.parseErrors.empty())
+    cache->keep(keyOf(command), unit, trace);
+  setUnit(index, std::move(unit));
+  members[index].state = stateOf(members[index], documents);
+  return true;
+}
+
+} // namespace devicetidy::lsp

@@ -1,0 +1,79 @@
+//===- Units.h - the facts behind what is open ------------------*- C++ -*-===//
+//
+// The units of open documents are parsed with the text of the buffers; the other units of the program come
+// from the cache, as they do when device-tidy is given FILES.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/cache/UnitCache.h"
+#include "analyzer/driver/LinkMap.h"
+#include "analyzer/facts/Program.h"
+#include "analyzer/lsp/Database.h"
+#include "analyzer/lsp/Documents.h"
+#include "analyzer/lsp/Stores.h"
+#include "analyzer/lsp/WarmPreambles.h"
+
+#include <atomic>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace devicetidy::lsp {
+
+class Units {
+public:
+  Units(Database &database, Stores &stores);
+
+  /// Brings the units up to date with `documents`, all of which belong to the database. False when `stop`
+  /// came in between; then the next call goes on.
+  bool update(const DocumentMap &documents, const std::atomic<bool> &stop);
+
+  /// Files may have changed on disk: everything is compared with it at the next update.
+  void refresh();
+  /// Has a file that an open document depends on changed on disk since?
+  bool isChangedOnDisk(const DocumentMap &documents) const;
+
+  /// All units, in the order in which they are linked. A unit nobody knows anything true of is empty.
+  const std::vector<Unit> &all() const { return units; }
+  /// Those that are parsed for the documents, as indices.
+  std::vector<std::size_t> roots() const;
+  const driver::LinkMap &links() const { return linkMap; }
+  /// Project files that the roots read.
+  std::set<Name> rootFiles() const;
+  /// Is `file` the main file of a unit?
+  bool isMainFile(const std::string &file) const { return database.isListed(file); }
+
+private:
+  /// What the text of a unit's project files was: a number for each file.
+  using State = std::map<std::string, std::uint64_t>;
+  struct Member {
+    driver::CompileCommand command;
+    bool isRoot = false;
+    bool isKnown = false;        ///< the unit was made from `state`
+    std::set<std::string> files; ///< project files of the unit, the main file among them
+    State state;
+  };
+
+  void loadContext(const std::vector<std::size_t> &which);
+  void chooseRoots(const DocumentMap &documents);
+  std::size_t memberFor(const driver::CompileCommand &command);
+  std::size_t includerOf(const std::string &header) const;
+  void settleContext(const DocumentMap &documents);
+  bool parseRoot(std::size_t index, const DocumentMap &documents, const std::atomic<bool> &stop);
+  State stateOf(const Member &member, const DocumentMap &documents) const;
+  void setUnit(std::size_t index, Unit unit);
+  void clearUnit(std::size_t index);
+
+  Database &database;
+  Stores &stores;
+  const frontend::LowerOptions lowerOptions;
+  WarmPreambles preambles;
+  std::vector<Member> members; ///< beside `units`
+  std::vector<Unit> units;
+  driver::LinkMap linkMap;
+  bool isLoaded = false, hasLinks = false, mayHaveChanged = false;
+};
+
+} // namespace devicetidy::lsp

@@ -1,0 +1,27 @@
+#include "analyzer/lsp/WarmPreambles.h"
+
+#include "analyzer/frontend/IncludeScan.h"
+
+namespace devicetidy::lsp {
+
+const frontend::Preamble *WarmPreambles::preambleFor(const driver::CompileCommand &command,
+                                                     const frontend::UnsavedFiles &unsaved) {
+  std::vector<std::string> flags = command.arguments;
+  flags.pop_back(); // the source file comes last
+  Key key{command.directory, flags};
+  const std::vector<std::string> headers = frontend::leadingIncludes(
+      command.file, {command.directory, std::move(flags), options.isProjectFile, &unsaved});
+  key.second.push_back("--");
+  key.second.insert(key.second.end(), headers.begin(), headers.end());
+  const auto [entry, isNew] = kept.try_emplace(std::move(key));
+  Kept &found = entry->second;
+  if (isNew) {
+    found.states = std::make_unique<cache::FileStates>();
+    found.owner = std::make_unique<driver::Preambles>(store, *found.states, options, 1,
+                                                      driver::MakePreamble::Always, &unsaved);
+    found.preamble = found.owner->choose({&command}).front();
+  }
+  return found.preamble;
+}
+
+} // namespace devicetidy::lsp

@@ -1,0 +1,90 @@
+#include "analyzer/lsp/Worker.h"
+
+#include "analyzer/driver/Parallel.h"
+
+namespace devicetidy::lsp {
+namespace {
+
+constexpr std::chrono::milliseconds TypingPause{40};
+constexpr std::chrono::seconds DiskInterval{2};
+
+} // namespace
+
+Worker::Worker(const driver::Options &options, std::function<void(Workspace::Result)> publish)
+    : workspace(options), publish(std::move(publish)), thread([this] {
+        // For its deep stack.
+        driver::inParallel(driver::Task::Solve, 1, 1, [this](std::size_t) { loop(); });
+        const std::lock_guard<std::mutex> lock(mutex);
+        hasEnded = true;
+        ended.notify_all();
+      }) {}
+
+Worker::~Worker() {
+  if (thread.joinable()) {
+    end(std::chrono::milliseconds(0));
+    thread.join();
+  }
+}
+
+bool Worker::end(std::chrono::milliseconds patience) {
+  std::unique_lock<std::mutex> lock(mutex);
+  isEnding = true;
+  stop = true;
+  wake.notify_all();
+  return ended.wait_for(lock, patience, [this] { return hasEnded; });
+}
+
+void Worker::analyse(DocumentMap documents, Settings settings, When when, bool onDisk) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  job.documents = std::move(documents);
+  job.settings = std::move(settings);
+  job.onDisk |= onDisk;
+  const Clock::time_point now = Clock::now();
+  if (!hasWork || when == When::AfterTyping)
+    due = when == When::AfterTyping ? now + TypingPause : now;
+  hasWork = true;
+  stop = true;
+  wake.notify_all();
+}
+
+/// Nothing to do: has somebody else changed what is open, or its compile database?
+void Worker::lookAtDisk(std::unique_lock<std::mutex> &lock) {
+  const DocumentMap documents = job.documents;
+  if (documents.empty())
+    return;
+  lock.unlock();
+  const bool isChanged = workspace.isChangedOnDisk(documents);
+  lock.lock();
+  if (!isChanged || hasWork)
+    return;
+  hasWork = job.onDisk = true;
+  due = Clock::now();
+}
+
+void Worker::loop() {
+  std::unique_lock<std::mutex> lock(mutex);
+  while (!isEnding) {
+    if (!hasWork) {
+      wake.wait_for(lock, DiskInterval, [this] { return hasWork || isEnding; });
+      if (!hasWork && !isEnding)
+        lookAtDisk(lock);
+      continue;
+    }
+    if (Clock::now() < due) {
+      wake.wait_until(lock, due);
+      continue;
+    }
+    const Job now = job;
+    job.onDisk = hasWork = false;
+    stop = false;
+    lock.unlock();
+    if (now.onDisk)
+      workspace.refresh();
+    Workspace::Result result = workspace.analyse(now.documents, now.settings, stop);
+    if (!result.isStopped)
+      publish(std::move(result));
+    lock.lock();
+  }
+}
+
+} // namespace devicetidy::lsp

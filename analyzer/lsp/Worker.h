@@ -1,0 +1,56 @@
+//===- Worker.h - the thread that analyses ----------------------*- C++ -*-===//
+//
+// One analysis runs at a time, always of the newest state: a change stops the one under way. A change waits a
+// moment for the next one; what is not a keystroke is looked at immediately. While nothing happens the disk is
+// looked at now and then, because not every editor tells of changes that others make.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/lsp/Workspace.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace devicetidy::lsp {
+
+class Worker {
+public:
+  /// `publish` is called from the worker's thread with every result that was not stopped.
+  Worker(const driver::Options &options, std::function<void(Workspace::Result)> publish);
+  ~Worker();
+
+  enum class When { Now, AfterTyping };
+  /// What is to be analysed is `documents`, with `settings`. `onDisk`: files may have changed there.
+  void analyse(DocumentMap documents, Settings settings, When when, bool onDisk);
+
+  /// Ends the thread. False when it did not end within `patience`.
+  bool end(std::chrono::milliseconds patience);
+
+private:
+  using Clock = std::chrono::steady_clock;
+  struct Job {
+    DocumentMap documents;
+    Settings settings;
+    bool onDisk = false;
+  };
+
+  void loop();
+  void lookAtDisk(std::unique_lock<std::mutex> &lock);
+
+  Workspace workspace;
+  const std::function<void(Workspace::Result)> publish;
+  std::mutex mutex;
+  std::condition_variable wake, ended;
+  Job job;
+  Clock::time_point due;
+  bool hasWork = false, isEnding = false, hasEnded = false;
+  std::atomic<bool> stop{false};
+  std::thread thread;
+};
+
+} // namespace devicetidy::lsp

@@ -1,0 +1,57 @@
+//===- Workspace.h - everything that is open, analysed ----------*- C++ -*-===//
+//
+// Documents are analysed together with those that share their compile database; each database is a project of
+// its own. Used by one thread.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/lsp/Present.h"
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace devicetidy::lsp {
+
+class Workspace {
+public:
+  explicit Workspace(const driver::Options &options) : stores(options) {}
+
+  struct Result {
+    Reports reports;                   ///< one for each open document, and for headers with findings
+    std::vector<std::string> problems; ///< sentences that the user should see, each told once
+    bool isStopped = false;            ///< then there are no reports
+  };
+  Result analyse(const DocumentMap &documents, const Settings &settings, const std::atomic<bool> &stop);
+
+  /// Files may have changed on disk.
+  void refresh();
+  /// Has a database or a file that the documents depend on changed on disk?
+  bool isChangedOnDisk(const DocumentMap &documents) const;
+
+private:
+  struct Project {
+    explicit Project(driver::Options options) : database(std::move(options)) {}
+    Database database;
+    std::unique_ptr<Units> units; ///< null: the database could not be read
+    DocumentMap documents;
+  };
+
+  bool analyse(Project &project, const Settings &settings, const std::atomic<bool> &stop, Result &result);
+  void assign(const DocumentMap &documents, const Settings &settings, Result &result);
+  void load(Project &project, Result &result);
+  void tell(Result &result, const std::string &problem);
+
+  Stores stores;
+  std::string settingsKey;
+  std::map<std::string, std::unique_ptr<Project>> projects; ///< by the path of the database
+  std::set<std::string> withoutDatabase;                    ///< directories of documents
+  std::set<std::string> told;
+  cache::Digest configuration; ///< of the configuration files that were read
+};
+
+} // namespace devicetidy::lsp

@@ -1,0 +1,21 @@
+//===- DescribePlaced.h - where a variable lives, in words ------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/solve/Solution.h"
+
+#include <string>
+#include <vector>
+
+namespace devicetidy {
+
+/// "'x' is a tensor on cuda:0", for one expression and all devices it was seen on, at least one.
+std::string describePlaced(const std::vector<PlacedExpression> &devices);
+
+/// The devices alone, as an editor shows them behind a name: "cuda:0", "cpu or cuda".
+std::string placedLabel(const std::vector<PlacedExpression> &devices);
+
+/// The step that put the expression on its device: the last move, else where it comes from; null when its
+/// witness names no place.
+const Step *placingStep(const PlacedExpression &expression);
+
+} // namespace devicetidy
