@@ -1,0 +1,4 @@
+#pragma once
+#include <torch/torch.h>
+
+torch::Tensor lossOf(torch::Tensor logits, torch::Tensor target);
