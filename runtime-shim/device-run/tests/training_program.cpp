@@ -6,9 +6,13 @@
 
 namespace {
 
+bool moveGradient = false;
+
 torch::Tensor lossOf(torch::nn::Sequential &model, const torch::Tensor &input, const torch::Tensor &target) {
-  torch::Tensor output = model->forward(input);
-  return torch::nn::functional::cross_entropy(output, target); // the loss
+  torch::Tensor output = model->forward(input); // the forward pass
+  if (moveGradient)
+    output.register_hook([](const torch::Tensor &gradient) { return gradient.cpu(); }); // the hook
+  return torch::nn::functional::cross_entropy(output, target);                          // the loss
 }
 
 int train(const std::string &mode) {
@@ -41,6 +45,7 @@ int main(int argc, char **argv) {
   try {
     if (mode == "ordinal")
       std::cout << torch::ones({2}, torch::Device(torch::kCUDA, 2)) << std::endl;
+    moveGradient = mode == "hook";
     return train(mode);
   } catch (const c10::Error &error) {
     std::cerr << error.what_without_backtrace() << std::endl;
