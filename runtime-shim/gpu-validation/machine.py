@@ -29,7 +29,7 @@ def gpus():
 def torch_version(prefix):
     """LibTorch's version, from the wheel, the archive or the headers."""
     places = ((prefix / "version.py", r"__version__ = '([^']+)'"), (prefix / "build-version", r"(\S+)"),
-              (prefix / "include/torch/csrc/api/include/torch/version.h", r'TORCH_VERSION "([^"]+)"'))
+              (prefix / "include/torch/csrc/api/include/torch/version.h", r'define TORCH_VERSION\s+"([^"]+)"'))
     for file, pattern in places:
         if file.is_file() and (found := re.search(pattern, file.read_text(encoding="utf-8"))):
             return found[1]

@@ -61,7 +61,7 @@ def main():
 
     show("ddp_step_ms", median_seconds(7, options.steps, train_step) * 1e3)
     megabytes = 1
-    while megabytes <= options.megabytes:
+    while megabytes <= options.megabytes and dist.get_world_size() > 1:
         tensor = torch.zeros(megabytes << 18, device=device)
         seconds = median_seconds(5, 5, lambda: dist.all_reduce(tensor))  # pylint: disable=cell-var-from-loop
         ranks = dist.get_world_size()

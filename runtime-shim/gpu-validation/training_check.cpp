@@ -143,7 +143,8 @@ void checkHalf(const std::shared_ptr<Communicator> &ranks, torch::ScalarType typ
   device_shim::ShardedDataParallel<Sequential> model(makeNet(), ranks, options);
   torch::optim::AdamW optimizer(model.optimizer_parameters(), torch::optim::AdamWOptions(3e-3));
   device_shim::GradScalerOptions scaling;
-  scaling.initial_scale = type == torch::kHalf ? 1 << 24 : 3e38;
+  // The largest float16 is 65504, the largest bfloat16 3.4e38.
+  scaling.initial_scale = type == torch::kHalf ? 1 << 26 : 1e42;
   scaling.backoff_factor = type == torch::kHalf ? 0.25 : 1e-3;
   device_shim::GradScaler scaler(scaling);
   int skipped = 0, taken = 0;

@@ -63,7 +63,7 @@ GradScalerOptions overflowingScale() {
   GradScalerOptions scaling;
   // The largest kHalf is 65504, the largest kBFloat16 3.4e38: the first steps overflow with these.
   const bool half = variable("TYPE", "half") == "half";
-  scaling.initial_scale = half ? 1 << 26 : 3e38;
+  scaling.initial_scale = half ? 1 << 26 : 1e42;
   scaling.backoff_factor = half ? 0.25 : 1e-3;
   scaling.growth_interval = 6;
   return scaling;
