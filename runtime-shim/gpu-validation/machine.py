@@ -28,11 +28,13 @@ def gpus():
 
 def torch_version(prefix):
     """LibTorch's version, from the wheel, the archive or the headers."""
-    places = ((prefix / "version.py", r"__version__ = '([^']+)'"), (prefix / "build-version", r"(\S+)"),
-              (prefix / "include/torch/csrc/api/include/torch/version.h", r'define TORCH_VERSION\s+"([^"]+)"'))
-    for file, pattern in places:
+    for file, pattern in ((prefix / "version.py", r"__version__ = '([^']+)'"), (prefix / "build-version", r"(\S+)")):
         if file.is_file() and (found := re.search(pattern, file.read_text(encoding="utf-8"))):
             return found[1]
+    header = prefix / "include/torch/csrc/api/include/torch/version.h"
+    if header.is_file():
+        numbers = dict(re.findall(r"define TORCH_VERSION_(\w+) (\d+)", header.read_text(encoding="utf-8")))
+        return ".".join(numbers.get(part, "0") for part in ("MAJOR", "MINOR", "PATCH"))
     return "unknown"
 
 

@@ -70,9 +70,13 @@ void readVersion(LibTorch &torch) {
       torch.version = parseVersion(line);
   const bool system = startsWith(folder.string(), "/usr/lib");
   const fs::path headers = system ? "/usr/include" : prefix / "include";
+  std::string numbers;
   for (const std::string &line : linesOf(headers / "torch/csrc/api/include/torch/version.h"))
-    if (!torch.version && startsWith(line, "#define TORCH_VERSION "))
-      torch.version = parseVersion(quoted(line));
+    for (std::string_view part : {"MAJOR ", "MINOR ", "PATCH "})
+      if (const std::string start = "#define TORCH_VERSION_" + std::string(part); startsWith(line, start))
+        numbers += (numbers.empty() ? "" : ".") + line.substr(start.size());
+  if (!torch.version)
+    torch.version = parseVersion(numbers);
   // Only the library: libtorch_cpu.so.1.13
   std::error_code error;
   const std::string real = fs::canonical(folder / "libtorch_cpu.so", error).filename();
