@@ -130,8 +130,10 @@ void FrameResolver::lookUpWanted() {
       std::vector<Frame> &places = known[addressKey(module, offset)];
       if (!lines)
         continue;
-      for (const Frame &frame : (*lines)[offset]) {
+      for (Frame frame : (*lines)[offset]) {
         anyLine = anyLine || frame.known();
+        // Compilers name files as they were given them, such as /build/../src/train.cpp.
+        frame.file = std::filesystem::path(frame.file).lexically_normal().string();
         if (frame.known() && isProjectFile(frame.file))
           places.push_back(frame);
       }

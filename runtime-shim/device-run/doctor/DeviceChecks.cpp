@@ -111,7 +111,8 @@ void checkGpus(const Machine &machine, const VisibleDevices &visible, Diagnosis 
 }
 
 void checkRanksHaveDevices(const Machine &machine, const VisibleDevices &visible, Diagnosis &diagnosis) {
-  if (!visible.count || *visible.count == 0)
+  // Without a driver the ranks train on the CPU, whatever a launcher says about GPUs.
+  if (!visible.count || *visible.count == 0 || (!machine.driver.present && !machine.virtualGpus))
     return;
   const int count = *visible.count;
   const std::optional<int> rank = machine.number("LOCAL_RANK"), ranks = machine.number("LOCAL_WORLD_SIZE");

@@ -6,13 +6,9 @@
 
 namespace {
 
-bool moveGradient = false;
-
 torch::Tensor lossOf(torch::nn::Sequential &model, const torch::Tensor &input, const torch::Tensor &target) {
-  torch::Tensor output = model->forward(input); // the forward pass
-  if (moveGradient)
-    output.register_hook([](const torch::Tensor &gradient) { return gradient.cpu(); }); // the hook
-  return torch::nn::functional::cross_entropy(output, target);                          // the loss
+  torch::Tensor output = model->forward(input);                // the forward pass
+  return torch::nn::functional::cross_entropy(output, target); // the loss
 }
 
 int train(const std::string &mode) {
@@ -29,6 +25,8 @@ int train(const std::string &mode) {
   for (int step = 0; step < 20; ++step) {
     torch::Tensor loss = lossOf(model, input, target); // the step
     optimizer.zero_grad();
+    if (mode == "too early")
+      model->to(torch::kCPU); // the move of the model
     loss.backward();
     optimizer.step();
     last = loss.item<double>(); // reads the loss
@@ -45,7 +43,6 @@ int main(int argc, char **argv) {
   try {
     if (mode == "ordinal")
       std::cout << torch::ones({2}, torch::Device(torch::kCUDA, 2)) << std::endl;
-    moveGradient = mode == "hook";
     return train(mode);
   } catch (const c10::Error &error) {
     std::cerr << error.what_without_backtrace() << std::endl;

@@ -15,7 +15,7 @@ namespace {
 
 // Two ranks, each in a namespace of its own, as `first` and `second` host of a network. All of it ends with
 // the shell, which is in a namespace itself: nothing is changed on this machine.
-const char *const kTwoHosts = R"(
+const char *const kTwoHosts = R"SH(
 set -e
 ip link set lo up
 unshare --net sleep 60 &
@@ -34,7 +34,7 @@ RANK=1 nsenter --target $other --net "$PROGRAM" --worker trains_over_hosts &
 second=$!
 RANK=0 "$PROGRAM" --worker trains_over_hosts
 wait $second
-)";
+)SH";
 
 bool canMakeNamespaces() {
   return std::system("unshare --net sh -c 'ip link add probe type veth peer name other' >/dev/null 2>&1") ==
