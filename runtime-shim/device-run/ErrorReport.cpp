@@ -84,6 +84,41 @@ std::string describeFix(const ErrorRecord &error, const std::optional<Frame> &fa
   return fmt::format("  {}\n", move);
 }
 
+/// Who called: other lines of the program, or, for the backward pass, the line whose gradient is computed.
+std::string describeCallers(const std::vector<Frame> &stack, std::size_t first) {
+  constexpr std::size_t mostCallers = 4;
+  std::string text;
+  for (std::size_t i = first; i < std::min(stack.size(), first + mostCallers); ++i)
+    text += fmt::format("    called from {}\n", displayPlace(stack[i]));
+  return text;
+}
+
+std::string describeBackward(const ErrorRecord &error, FrameResolver &resolver) {
+  if (error.backwardNode.empty())
+    return "";
+  // torch::autograd::AccumulateGrad belongs to a parameter, not to a call.
+  std::string name = error.backwardNode.substr(error.backwardNode.rfind(':') + 1);
+  if (name == "AccumulateGrad")
+    return "    in the backward pass, adding to the gradient that a parameter has already\n";
+  std::vector<Frame> forward = resolver.places(error.forwardStack);
+  if (forward.empty())
+    return fmt::format("    in the backward pass, in {}\n", name);
+  return fmt::format("    in the backward pass, in {}: the gradient of the call at {}\n", name,
+                     displayPlace(forward.front())) +
+         snippet(forward.front()) + describeCallers(forward, 1);
+}
+
+/// Why no line of the program can be shown for the failing call, and what would help.
+std::string describeMissingLine(const ErrorRecord &error, const FrameResolver &resolver) {
+  if (resolver.missedTool())
+    return "  install binutils (addr2line) or LLVM to see source lines\n";
+  if (resolver.missedLines())
+    return "  compile the program with -g to see source lines\n";
+  if (error.backwardNode.empty())
+    return "  no line of the program is on that stack: the backward pass runs in threads of its own\n";
+  return "";
+}
+
 } // namespace
 
 std::optional<OddArgument> findOddArgument(const ErrorRecord &error) {
@@ -114,8 +149,9 @@ std::optional<OddArgument> findOddArgument(const ErrorRecord &error) {
 }
 
 std::string explainError(const ErrorRecord &error, FrameResolver &resolver) {
-  for (const std::string &frame : error.stack)
-    resolver.want(frame);
+  for (const std::vector<std::string> *frames : {&error.stack, &error.forwardStack})
+    for (const std::string &frame : *frames)
+      resolver.want(frame);
   for (const ErrorArgument &argument : error.arguments)
     for (const std::string &frame : argument.made.stack)
       resolver.want(frame);
@@ -128,17 +164,12 @@ std::string explainError(const ErrorRecord &error, FrameResolver &resolver) {
   text += failing ? fmt::format("  in {} at {}\n", operation, displayPlace(*failing))
                   : fmt::format("  in {}\n", operation);
   text += snippet(failing);
-  constexpr std::size_t mostCallers = 4;
-  for (std::size_t i = 1; i < std::min(stack.size(), mostCallers + 1); ++i)
-    text += fmt::format("    called from {}\n", displayPlace(stack[i]));
+  text += describeCallers(stack, 1);
+  text += describeBackward(error, resolver);
   text += describeArguments(error, resolver);
   text += describeFix(error, failing, resolver);
-  if (!failing && resolver.missedTool())
-    text += "  install binutils (addr2line) or LLVM to see source lines\n";
-  else if (!failing && resolver.missedLines())
-    text += "  compile the program with -g to see source lines\n";
-  else if (!failing)
-    text += "  no line of the program is on that stack: the backward pass runs in threads of its own\n";
+  if (!failing)
+    text += describeMissingLine(error, resolver);
   return text;
 }
 

@@ -125,18 +125,21 @@ void FrameResolver::lookUpWanted() {
   for (const auto &[module, offsets] : wanted) {
     std::optional<AddressLines> lines = lookUpAddresses(module, {offsets.begin(), offsets.end()});
     noTool = noTool || !lines;
+    bool anyLine = false;
     for (std::uint64_t offset : offsets) {
       std::vector<Frame> &places = known[addressKey(module, offset)];
       if (!lines)
         continue;
-      bool anyLine = false;
-      for (const Frame &frame : (*lines)[offset]) {
+      for (Frame frame : (*lines)[offset]) {
         anyLine = anyLine || frame.known();
+        // Compilers name files as they were given them, such as /build/../src/train.cpp.
+        frame.file = std::filesystem::path(frame.file).lexically_normal().string();
         if (frame.known() && isProjectFile(frame.file))
           places.push_back(frame);
       }
-      missed = missed || !anyLine;
     }
+    // Start-up code never has lines: a module misses them when none of its addresses has any.
+    missed = missed || (lines && !anyLine);
   }
   wanted.clear();
 }

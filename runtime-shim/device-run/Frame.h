@@ -55,8 +55,7 @@ public:
   /// The places of a whole stack, innermost first.
   std::vector<Frame> places(const std::vector<std::string> &stack);
 
-  /// Whether some address had no line although it was in a project module: the program has no debug
-  /// information there.
+  /// Whether a project module was asked about and no address of it had a line: it has no debug information.
   bool missedLines() const { return missed; }
   /// Whether there was no addr2line to ask.
   bool missedTool() const { return noTool; }

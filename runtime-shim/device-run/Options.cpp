@@ -254,7 +254,8 @@ std::string helpText() {
     }
     return text;
   };
-  return "device-run [options] -- PROGRAM [ARGUMENTS...]\n\n"
+  return "device-run [options] -- PROGRAM [ARGUMENTS...]\n"
+         "device-run doctor [FILES...]    examines this machine; see device-run doctor --help\n\n"
          "Starts the ranks of a distributed program with torchrun's environment, on real or virtual GPUs.\n\n"
          "Ranks:\n" +
          describe(jobOptions()) + "\nVirtual GPUs:\n" + describe(gpuOptions()) + "\nOther:\n" +

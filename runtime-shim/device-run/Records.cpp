@@ -139,7 +139,13 @@ std::vector<ErrorRecord> readErrors(const std::string &folder) {
                       textOf(record, "op"),
                       numberOf(record, "ts_us"),
                       {},
+                      {},
+                      {},
                       textsOf(record, "stack")};
+    if (auto backward = record.find("backward"); backward != record.end() && backward->is_object()) {
+      error.backwardNode = textOf(*backward, "node");
+      error.forwardStack = textsOf(*backward, "stack");
+    }
     auto arguments = record.find("args");
     if (arguments != record.end() && arguments->is_array())
       for (const json &argument : *arguments)

@@ -44,7 +44,9 @@ struct ErrorRecord {
   std::string text;
   std::string errorClass;
   std::string op;
-  double time = 0; ///< microseconds of CLOCK_MONOTONIC
+  double time = 0;                       ///< microseconds of CLOCK_MONOTONIC
+  std::string backwardNode;              ///< autograd node that made the call, or empty
+  std::vector<std::string> forwardStack; ///< where the forward pass made that node; empty when unknown
   std::vector<ErrorArgument> arguments;
   std::vector<std::string> stack;
 };

@@ -2,6 +2,7 @@
 #include "Guardian.h"
 #include "Job.h"
 #include "RunError.h"
+#include "doctor/Doctor.h"
 
 #include <fmt/format.h>
 
@@ -35,6 +36,8 @@ template <typename Action> int guarded(Action action) {
 }
 
 int runDevice(const std::vector<std::string> &arguments) {
+  if (!arguments.empty() && arguments.front() == "doctor")
+    return doctor::runDoctor({arguments.begin() + 1, arguments.end()});
   Options options = parseOptions(arguments);
   if (options.help) {
     fmt::print("{}", helpText());

@@ -1,6 +1,7 @@
 #include "ErrorRecords.h"
 
 #include "Compat.h"
+#include "ForwardCalls.h"
 #include "HostMemory.h"
 #include "Json.h"
 #include "Origins.h"
@@ -97,6 +98,13 @@ void write(const char *errorClass, const std::string &text, const std::string &o
   line.text("op", op).json("args", args);
   line.number("ts_us", nowInMicroseconds()).integer("tid", threadNumber());
   line.stack("stack", CallStack::ofCaller());
+  if (const RunningOp *node = runningNode()) {
+    JsonLine backward;
+    backward.text("node", node->name);
+    if (const auto call = forwardCall(node->forwardThread, node->sequenceNumber))
+      backward.stack("stack", *call);
+    line.json("backward", backward.take());
+  }
   if (traceFile())
     traceFile()->flush();
   errorFile()->write(line.take());

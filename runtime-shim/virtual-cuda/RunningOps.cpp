@@ -1,5 +1,6 @@
 #include "RunningOps.h"
 
+#include "ForwardCalls.h"
 #include "Origins.h"
 #include "Reached.h"
 #include "Records.h"
@@ -18,11 +19,16 @@ std::unique_ptr<at::ObserverContext> enterOp(const at::RecordFunction &function)
   if (op->operatorName) {
     const auto inputs = function.inputs();
     op->inputs.assign(inputs.begin(), inputs.end());
+  } else {
+    op->forwardThread = function.forwardThreadId();
+    op->sequenceNumber = function.seqNr();
   }
   op->outer = innermost;
   innermost = op.get();
   if (reachedFile() && op->operatorName)
     noteReached(op->name, callStackOfOp());
+  if (errorFile() && op->operatorName && function.seqNr() >= 0)
+    noteForwardCall(function.threadId(), function.seqNr(), callStackOfOp());
   return op;
 }
 
@@ -50,6 +56,13 @@ RunningOp *outermostOp() {
   for (RunningOp *op = innermost; op && op->operatorName; op = op->outer)
     result = op;
   return result ? result : innermost;
+}
+
+RunningOp *runningNode() {
+  RunningOp *op = innermost;
+  while (op && op->operatorName)
+    op = op->outer;
+  return op;
 }
 
 CallStack callStackOfOp() {

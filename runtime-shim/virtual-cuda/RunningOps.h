@@ -16,6 +16,9 @@ struct RunningOp final : at::ObserverContext {
   std::string name;                              // aten::mm, or an autograd node's name
   c10::optional<c10::OperatorName> operatorName; // none for autograd nodes
   std::vector<c10::IValue> inputs;
+  // Of autograd nodes: the thread and number of the call that made it, see ForwardCalls.h.
+  uint64_t forwardThread = 0;
+  int64_t sequenceNumber = -1;
   RunningOp *outer = nullptr;
   // Where the program called it; taken when first asked for.
   c10::optional<CallStack> stack;
@@ -29,6 +32,9 @@ RunningOp *innermostOp();
 
 // The operator the program itself called: the first one that is not called by another operator.
 RunningOp *outermostOp();
+
+// The autograd node this thread is in, or nullptr.
+RunningOp *runningNode();
 
 // The call stack of this thread, taken once per operator that the program calls.
 CallStack callStackOfOp();

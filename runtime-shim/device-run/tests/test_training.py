@@ -53,6 +53,15 @@ class Training(unittest.TestCase):
                       f"change {SOURCE}:{line_of('the labels')}: create it on cuda:0"):
             self.assertIn(words, done.stderr)
 
+    def test_error_of_the_backward_pass_is_explained(self):
+        done = run(mode="too early")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        for words in ("in the backward pass, in AddmmBackward0: the gradient of the call at "
+                      f"{SOURCE}:{line_of('the forward pass')}", f"called from {SOURCE}:{line_of('the step')}",
+                      f"at {SOURCE}:{line_of('the move of the model')}"):
+            self.assertIn(words, done.stderr)
+        self.assertNotIn("-g", done.stderr)
+
     def test_device_that_does_not_exist(self):
         done = run(mode="ordinal")
         self.assertEqual(done.returncode, 3)

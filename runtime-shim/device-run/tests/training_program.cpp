@@ -7,7 +7,7 @@
 namespace {
 
 torch::Tensor lossOf(torch::nn::Sequential &model, const torch::Tensor &input, const torch::Tensor &target) {
-  torch::Tensor output = model->forward(input);
+  torch::Tensor output = model->forward(input);                // the forward pass
   return torch::nn::functional::cross_entropy(output, target); // the loss
 }
 
@@ -25,6 +25,8 @@ int train(const std::string &mode) {
   for (int step = 0; step < 20; ++step) {
     torch::Tensor loss = lossOf(model, input, target); // the step
     optimizer.zero_grad();
+    if (mode == "too early")
+      model->to(torch::kCPU); // the move of the model
     loss.backward();
     optimizer.step();
     last = loss.item<double>(); // reads the loss

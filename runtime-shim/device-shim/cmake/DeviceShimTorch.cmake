@@ -5,7 +5,7 @@
 # device_shim_find_torch() defines
 #   DeviceShim::libtorch     headers and libraries of LibTorch
 #   DeviceShim::collectives  what compiling against c10d's Gloo and NCCL process groups takes besides
-# and DEVICE_SHIM_GLOO, DEVICE_SHIM_NCCL: which of them can be compiled.
+# and the global properties DEVICE_SHIM_GLOO, DEVICE_SHIM_NCCL: which of them can be compiled.
 
 function(device_shim_find_torch)
   if(TARGET DeviceShim::libtorch)
@@ -80,6 +80,6 @@ function(device_shim_find_collectives torch_lib_dir)
   if(NOT gloo AND NOT nccl)
     message(FATAL_ERROR "Neither Gloo nor NCCL can be compiled in: install libgloo-dev (gloo/config.h).")
   endif()
-  set(DEVICE_SHIM_GLOO ${gloo} PARENT_SCOPE)
-  set(DEVICE_SHIM_NCCL ${nccl} PARENT_SCOPE)
+  set_property(GLOBAL PROPERTY DEVICE_SHIM_GLOO ${gloo})
+  set_property(GLOBAL PROPERTY DEVICE_SHIM_NCCL ${nccl})
 endfunction()

@@ -162,7 +162,7 @@ void Liveness::run() {
       return;
     }
     store->add("left", 1);
-    store->set(keyOf("left", settings.rank), {1});
+    store->set(keyOf("left", settings.rank), std::vector<uint8_t>{1});
     const auto end = Clock::now() + settings.leaveTimeout;
     while (settings.holdsStore && Clock::now() < end && !allLeft())
       std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -1,7 +1,7 @@
 // The rule table as the tests read it, and what is needed to call an operator by its name.
 #pragma once
 
-#include "TestSupport.h"
+#include "DeviceErrors.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 

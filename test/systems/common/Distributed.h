@@ -1,12 +1,17 @@
-// Data-parallel training over c10d and Gloo: the rank's environment, the process group, gradient
-// averaging. The only header that knows which LibTorch version it is compiled against.
+// Data-parallel training over c10d: the rank's environment, the process group, gradient averaging. The only
+// header that knows which LibTorch version it is compiled against, and whether ranks talk through NCCL (where
+// USE_C10D_NCCL is defined) or Gloo.
 #pragma once
 
+#ifdef USE_C10D_NCCL
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#else
 #ifndef USE_C10D_GLOO
 #define USE_C10D_GLOO
 #endif
-
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#endif
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/torch.h>
 #include <torch/version.h>
@@ -17,7 +22,11 @@
 
 namespace systems {
 
+#ifdef USE_C10D_NCCL
+using ProcessGroupPtr = c10::intrusive_ptr<c10d::ProcessGroupNCCL>;
+#else
 using ProcessGroupPtr = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
+#endif
 
 inline std::string environment(const char *name, const std::string &fallback) {
   const char *value = std::getenv(name);
@@ -66,10 +75,16 @@ inline bool isDistributed() { return processGroupExists(); }
 
 inline ProcessGroupPtr initProcessGroup(const RankInfo &info) {
   auto store = c10::make_intrusive<c10d::TCPStore>(info.masterAddress, storeOptions(info));
+  processGroupExists() = true;
+#ifdef USE_C10D_NCCL
+  const auto index = static_cast<c10::DeviceIndex>(info.localRank);
+  c10::impl::VirtualGuardImpl(torch::kCUDA).setDevice(torch::Device(torch::kCUDA, index));
+  return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, info.rank, info.worldSize);
+#else
   auto options = c10d::ProcessGroupGloo::Options::create();
   options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(info.masterAddress));
-  processGroupExists() = true;
   return c10::make_intrusive<c10d::ProcessGroupGloo>(store, info.rank, info.worldSize, options);
+#endif
 }
 
 // The device that belongs to this rank alone.
@@ -79,9 +94,16 @@ inline torch::Device deviceOfRank(const RankInfo &info) {
   return torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(info.localRank));
 }
 
-// Gloo works on host memory, so both collectives below stage explicitly.
+// Where collectives take their tensors: NCCL on the rank's GPU, Gloo in host memory, so those below stage
+// explicitly.
+#ifdef USE_C10D_NCCL
+constexpr auto kWire = torch::kCUDA;
+#else
+constexpr auto kWire = torch::kCPU;
+#endif
+
 inline torch::Tensor sumOverRanks(const ProcessGroupPtr &group, const torch::Tensor &value) {
-  std::vector<torch::Tensor> staged = {value.detach().to(torch::kCPU).clone()};
+  std::vector<torch::Tensor> staged = {value.detach().to(kWire).clone()};
   group->allreduce(staged)->wait();
   return staged.front();
 }
@@ -90,7 +112,7 @@ inline torch::Tensor sumOverRanks(const ProcessGroupPtr &group, const torch::Ten
 inline void broadcastParameters(const ProcessGroupPtr &group, torch::nn::Module &model) {
   torch::NoGradGuard noGrad;
   for (auto &parameter : model.parameters()) {
-    std::vector<torch::Tensor> staged = {parameter.detach().to(torch::kCPU).clone()};
+    std::vector<torch::Tensor> staged = {parameter.detach().to(kWire).clone()};
     group->broadcast(staged)->wait();
     parameter.copy_(staged.front());
   }

@@ -21,13 +21,17 @@ struct GradScalerOptions {
   bool enabled = true;            ///< false: the scale is 1 and every step is taken
 };
 
-/// Usage, per step:
-///
+/// Multiplies losses so that small gradients survive half precision, and skips the steps in which that made
+/// gradients overflow. Per step:
+/// \code
 ///   scaler.scale(loss).backward();
-///   scaler.unscale_(optimizer);          // or ShardedDataParallel::unscale_and_clip_grads(max_norm,
-///   &scaler) clip_grad_norm_(parameters, 1.0); scaler.step(optimizer);              // skipped when a
-///   gradient is infinite or not a number scaler.update();
-///
+///   // ShardedDataParallel::unscale_and_clip_grads(1.0, &scaler) takes the place of the next two.
+///   scaler.unscale_(optimizer);
+///   clip_grad_norm_(parameters, 1.0);
+///   // Skipped when a gradient is infinite or not a number.
+///   scaler.step(optimizer);
+///   scaler.update();
+/// \endcode
 /// With DistributedDataParallel all ranks see the same averaged gradients and decide alike. The scale is a
 /// number of the host, so gradients may be on any devices.
 class GradScaler {

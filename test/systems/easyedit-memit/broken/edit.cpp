@@ -5,6 +5,7 @@
 //   edit [--layers N] [--edit-layer N] [--width N] [--vocabulary N] [--steps N]
 
 #include "../../common/Decoder.h"
+#include "../../common/DeviceList.h"
 #include "../../common/Program.h"
 
 #include <torch/torch.h>
@@ -71,6 +72,9 @@ public:
       const auto index = static_cast<c10::DeviceIndex>(i * visible / layerCount);
       devices.push_back(torch::Device(torch::kCUDA, index));
     }
+#ifdef SYSTEMS_DEVICE_LIST
+    useListedDevices(devices);
+#endif
     tokens = register_module("embed_tokens", torch::nn::Embedding(vocabulary, width));
     tokens->to(devices.front());
     for (int64_t i = 0; i < layerCount; ++i) {

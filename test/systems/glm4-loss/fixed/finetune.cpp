@@ -5,6 +5,7 @@
 //   finetune [--layers N] [--width N] [--vocabulary N] [--steps N] [--batch N]
 
 #include "../../common/Decoder.h"
+#include "../../common/DeviceList.h"
 #include "../../common/Program.h"
 
 #include <torch/torch.h>
@@ -34,6 +35,9 @@ std::vector<torch::Device> visibleDevices() {
   std::vector<torch::Device> devices;
   for (size_t i = 0; i < torch::cuda::device_count(); ++i)
     devices.push_back(torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(i)));
+#ifdef SYSTEMS_DEVICE_LIST
+  useListedDevices(devices);
+#endif
   return devices;
 }
 

@@ -139,7 +139,7 @@ private:
 
   // Collects the updated partitions of all ranks and writes them into the model.
   void gatherParameters(SubGroup &subGroup) {
-    std::vector<torch::Tensor> own = {subGroup.master.to(torch::kCPU)};
+    std::vector<torch::Tensor> own = {subGroup.master.to(kWire)};
     std::vector<std::vector<torch::Tensor>> all(1);
     for (int rank = 0; rank < group->getSize(); ++rank)
       all[0].push_back(torch::empty_like(own[0]));

@@ -5,6 +5,7 @@
 //   finetune [--small] [--layers N] [--width N] [--vocabulary N] [--steps N] [--batch N]
 
 #include "../../common/Decoder.h"
+#include "../../common/DeviceList.h"
 #include "../../common/Distributed.h"
 #include "../../common/Program.h"
 
@@ -59,6 +60,9 @@ std::vector<torch::Device> placeLayers(const QwenConfig &config, const LoadOptio
   std::vector<torch::Device> devices;
   for (int64_t i = 0; i < config.layers; ++i)
     devices.push_back(cudaDevice(i * visible / config.layers));
+#ifdef SYSTEMS_DEVICE_LIST
+  useListedDevices(devices);
+#endif
   return devices;
 }
 

@@ -1,0 +1,283 @@
+#include "doctor/ConfigFile.h"
+
+#include "Text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+
+namespace devicerun::doctor {
+namespace {
+
+using nlohmann::json;
+constexpr const char *kTopic = "deepspeed";
+
+/// One configuration on its way through the checks.
+class DeepSpeedCheck {
+public:
+  DeepSpeedCheck(const ConfigFile &file, const Machine &machine, const VisibleDevices &visible,
+                 Diagnosis &diagnosis)
+      : file(file), machine(machine), visible(visible), diagnosis(diagnosis) {}
+
+  void run() {
+    const int before = trouble();
+    if (const json *zero = object(file.json(), "zero_optimization"))
+      checkZero(*zero);
+    checkNumberFormats();
+    checkBatchSize();
+    if (trouble() == before) {
+      diagnosis.setPlace(file.path());
+      diagnosis.ok(kTopic, "config", describe());
+    }
+  }
+
+private:
+  int trouble() const { return diagnosis.count(Verdict::Problem) + diagnosis.count(Verdict::Warning); }
+
+  static const json *member(const json &parent, const char *name) {
+    auto found = parent.find(name);
+    return found == parent.end() || found->is_null() ? nullptr : &*found;
+  }
+  static const json *object(const json &parent, const char *name) {
+    const json *found = member(parent, name);
+    return found && found->is_object() ? found : nullptr;
+  }
+  static bool isTrue(const json &parent, const char *name) {
+    const json *found = member(parent, name);
+    return found && found->is_boolean() && found->get<bool>();
+  }
+  /// A whole number; nothing for "auto", which Hugging Face's Trainer fills in.
+  static std::optional<std::int64_t> number(const json &parent, const char *name) {
+    const json *found = member(parent, name);
+    return found && found->is_number_integer() ? std::optional(found->get<std::int64_t>()) : std::nullopt;
+  }
+  void at(const std::string &name, const std::string &after = "") {
+    diagnosis.setPlace(file.placeOf(name, after));
+  }
+
+  std::string describe() const {
+    const json *zero = object(file.json(), "zero_optimization");
+    if (!zero)
+      return "without ZeRO";
+    return fmt::format("ZeRO stage {}, optimizer offloaded to {}, parameters to {}",
+                       number(*zero, "stage").value_or(0), deviceOf(*zero, "offload_optimizer"),
+                       deviceOf(*zero, "offload_param"));
+  }
+
+  static std::string deviceOf(const json &zero, const char *part) {
+    const json *offload = object(zero, part);
+    const json *device = offload ? member(*offload, "device") : nullptr;
+    return device && device->is_string() ? device->get<std::string>() : offload ? "cpu" : "none";
+  }
+
+  void checkZero(const json &zero) {
+    const std::int64_t stage = number(zero, "stage").value_or(0);
+    if (stage < 0 || stage > 3) {
+      at("stage", "zero_optimization");
+      diagnosis.problem(kTopic, "zero-stage", fmt::format("there is no ZeRO stage {}", stage),
+                        "2 shards gradients and optimizer state, 3 parameters too");
+    }
+    checkSpelling(zero);
+    for (const char *part : {"offload_optimizer", "offload_param"})
+      checkOffload(zero, part);
+    checkTogether(zero, stage);
+    checkSaving(zero, stage);
+    checkClipping(zero);
+  }
+
+  void checkSpelling(const json &zero) {
+    static const std::vector<std::string> names = {
+        "offload_optimizer",    "offload_param",      "overlap_comm",
+        "contiguous_gradients", "reduce_bucket_size", "stage3_gather_16bit_weights_on_model_save"};
+    for (const auto &[name, value] : zero.items()) {
+      // Only what is written nearly like a setting about offloading or saving.
+      if (std::find(names.begin(), names.end(), name) != names.end() ||
+          (name.rfind("offload_", 0) != 0 && name.rfind("stage3_gather", 0) != 0))
+        continue;
+      if (name == "stage3_gather_fp16_weights_on_model_save")
+        continue;
+      if (std::optional<std::string> near = nearestTo(name, names)) {
+        at(name, "zero_optimization");
+        diagnosis.warn(kTopic, "unknown-setting", fmt::format("DeepSpeed has no setting '{}'", name),
+                       fmt::format("did you mean {}?", *near));
+      }
+    }
+    if (member(zero, "cpu_offload")) {
+      at("cpu_offload", "zero_optimization");
+      diagnosis.warn(kTopic, "cpu-offload-deprecated", "cpu_offload is deprecated",
+                     R"(write "offload_optimizer": {"device": "cpu", "pin_memory": true})");
+    }
+  }
+
+  void checkOffload(const json &zero, const char *part) {
+    const json *offload = object(zero, part);
+    if (!offload)
+      return;
+    const std::string device = deviceOf(zero, part);
+    at("device", part);
+    static const std::vector<std::string> devices = {"none", "cpu", "nvme"};
+    if (std::find(devices.begin(), devices.end(), device) == devices.end()) {
+      diagnosis.problem(kTopic, "offload-device", fmt::format("{}.device is '{}'", part, device),
+                        "DeepSpeed knows none, cpu and nvme");
+      return;
+    }
+    if (device == "none")
+      return;
+    at(part);
+    const json *pin = member(*offload, "pin_memory");
+    if (!pin || pin->is_boolean()) {
+      if (!isTrue(*offload, "pin_memory"))
+        diagnosis.warn(kTopic, "offload-pin-memory",
+                       fmt::format("{} is offloaded to {} without pin_memory: its copies do not overlap with "
+                                   "computation",
+                                   part, device),
+                       "set \"pin_memory\": true, where the host has the memory to spare");
+    } else {
+      diagnosis.problem(kTopic, "offload-pin-memory", fmt::format("{}.pin_memory is no truth value", part),
+                        "write true or false, without quotes");
+    }
+    if (device == "nvme")
+      checkNvme(*offload, part);
+  }
+
+  void checkNvme(const json &offload, const char *part) {
+    const json *path = member(offload, "nvme_path");
+    std::error_code error;
+    if (!path || !path->is_string())
+      diagnosis.problem(kTopic, "nvme-path", fmt::format("{} is offloaded to nvme without nvme_path", part),
+                        "set nvme_path to a folder on a local disk");
+    else if (!std::filesystem::is_directory(path->get<std::string>(), error))
+      diagnosis.problem(
+          kTopic, "nvme-path",
+          fmt::format("nvme_path of {} is {}, which is no folder here", part, path->get<std::string>()),
+          "make it, on every machine of the job");
+  }
+
+  void checkTogether(const json &zero, std::int64_t stage) {
+    const std::string optimizer = deviceOf(zero, "offload_optimizer"),
+                      parameters = deviceOf(zero, "offload_param");
+    if (parameters != "none" && stage != 3) {
+      at("offload_param");
+      diagnosis.problem(kTopic, "offload-param-stage",
+                        fmt::format("offload_param has no effect with stage {}: parameters are sharded with "
+                                    "stage 3 only",
+                                    stage),
+                        "set stage to 3, or remove offload_param");
+    } else if (optimizer != parameters && parameters != "none") {
+      at("offload_param");
+      diagnosis.warn(
+          kTopic, "offload-devices-differ",
+          fmt::format("parameters are offloaded to {}, the optimizer to {}: partitions of one model "
+                      "are on different devices",
+                      parameters, optimizer),
+          "offload both to the same device, unless that is what you want");
+    }
+    if (optimizer != "none" && stage < 1) {
+      at("offload_optimizer");
+      diagnosis.problem(kTopic, "offload-optimizer-stage",
+                        fmt::format("offload_optimizer has no effect with stage {}", stage),
+                        "set stage to 2 or 3, or remove it");
+    }
+  }
+
+  void checkSaving(const json &zero, std::int64_t stage) {
+    constexpr const char *now = "stage3_gather_16bit_weights_on_model_save";
+    constexpr const char *before = "stage3_gather_fp16_weights_on_model_save";
+    if (member(zero, before)) {
+      at(before);
+      diagnosis.warn(kTopic, "gather-renamed", fmt::format("{} is deprecated", before),
+                     fmt::format("it is called {} now", now));
+    }
+    if (stage != 3 || isTrue(zero, now) || isTrue(zero, before))
+      return;
+    at(member(zero, now) ? now : "stage");
+    diagnosis.warn(
+        kTopic, "gather-on-save",
+        fmt::format("stage 3 without {}: a saved model has no weights, only the checkpoint's shards do", now),
+        "set it to true, or make the weights from the checkpoint with zero_to_fp32.py");
+  }
+
+  /// The error needs all three: the version, partitions in host memory, and gradients that are clipped.
+  void checkClipping(const json &zero) {
+    const Package *package = machine.package("deepspeed");
+    const json *clipping = member(file.json(), "gradient_clipping");
+    const bool clips = clipping && !(clipping->is_number() && clipping->get<double>() <= 0);
+    if (!package || !hasClippingBug(*package) || !clips || deviceOf(zero, "offload_optimizer") == "none")
+      return;
+    at("gradient_clipping");
+    diagnosis.problem(kTopic, "offload-clipping",
+                      fmt::format("gradients are clipped, the optimizer is offloaded, and DeepSpeed {} is "
+                                  "installed: the first step that clips fails with 'found at least two "
+                                  "devices, cuda:0 and cpu'",
+                                  package->version.text),
+                      "pip install -U 'deepspeed>=0.14.5'");
+  }
+
+  void checkNumberFormats() {
+    const json &root = file.json();
+    const json *half = object(root, "fp16");
+    const json *brain = object(root, member(root, "bf16") ? "bf16" : "bfloat16");
+    const bool useHalf = half && isTrue(*half, "enabled"), useBrain = brain && isTrue(*brain, "enabled");
+    if (useHalf && useBrain) {
+      at("fp16");
+      diagnosis.problem(kTopic, "two-formats", "fp16 and bf16 are both enabled; DeepSpeed refuses that",
+                        "enable bf16 on GPUs from Ampere on, fp16 on older ones");
+      return;
+    }
+    if (!useBrain)
+      return;
+    for (int index : visible.gpus)
+      for (const Gpu &gpu : machine.driver.gpus)
+        if (gpu.index == index && gpu.capabilityMajor > 0 && gpu.capabilityMajor < 8) {
+          at(member(root, "bf16") ? "bf16" : "bfloat16");
+          diagnosis.warn(
+              kTopic, "bf16-old-gpu",
+              fmt::format("bf16 is enabled, but {} has no arithmetic for it (compute capability {}.{})",
+                          gpu.name, gpu.capabilityMajor, gpu.capabilityMinor),
+              "use fp16 there");
+          return;
+        }
+  }
+
+  /// runtime/config.py, _batch_assertion()
+  void checkBatchSize() {
+    const json &root = file.json();
+    const auto all = number(root, "train_batch_size"), micro = number(root, "train_micro_batch_size_per_gpu"),
+               steps = number(root, "gradient_accumulation_steps");
+    if (!all || !micro || !steps || !machine.number("WORLD_SIZE"))
+      return;
+    const std::int64_t product = *micro * *steps * machine.worldSize();
+    if (*all == product)
+      return;
+    at("train_batch_size");
+    diagnosis.problem(
+        kTopic, "batch-size",
+        fmt::format("train_batch_size is {}, but {} per GPU x {} accumulation steps x {} ranks is {}", *all,
+                    *micro, *steps, machine.worldSize(), product),
+        "leave out one of the three; DeepSpeed computes it");
+  }
+
+  const ConfigFile &file;
+  const Machine &machine;
+  const VisibleDevices &visible;
+  Diagnosis &diagnosis;
+};
+
+} // namespace
+
+bool isDeepSpeedConfig(const nlohmann::json &root) {
+  if (!root.is_object())
+    return false;
+  for (const char *name : {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size"})
+    if (root.contains(name))
+      return true;
+  return false;
+}
+
+void checkDeepSpeedConfig(const ConfigFile &file, const Machine &machine, const VisibleDevices &visible,
+                          Diagnosis &diagnosis) {
+  DeepSpeedCheck(file, machine, visible, diagnosis).run();
+}
+
+} // namespace devicerun::doctor

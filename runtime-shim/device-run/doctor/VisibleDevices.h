@@ -1,0 +1,30 @@
+//===- VisibleDevices.h - what CUDA_VISIBLE_DEVICES leaves ------*- C++ -*-===//
+#pragma once
+
+#include "doctor/Machine.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace devicerun::doctor {
+
+/// What CUDA makes of CUDA_VISIBLE_DEVICES ("CUDA C++ Programming Guide", CUDA Environment Variables): the
+/// entries are renumbered from 0, a wrong one ends the list, a repeated one empties it, numbers may be
+/// followed by anything as with strtoul, and UUIDs may be shortened as long as they are unambiguous.
+/// torch/cuda/__init__.py, _parse_visible_devices(), reads it the same way.
+struct VisibleDevices {
+  bool limited = false;             ///< the variable is set
+  std::optional<int> count;         ///< devices a program sees; nothing when the number of GPUs is not known
+  std::vector<int> gpus;            ///< driver's index of cuda:0, cuda:1...; -1 where it is not known
+  std::vector<std::string> entries; ///< as they were written
+  std::string wrong;                ///< the entry that ends the list, empty when all count
+  std::string why;                  ///< what is wrong with it
+  std::string repeated;             ///< an entry that is there twice
+  bool ignoredAfter = false;        ///< entries after the wrong one are lost
+};
+
+/// `gpus`: those of the driver; without a driver entries are taken to exist.
+VisibleDevices readVisibleDevices(const Machine &machine);
+
+} // namespace devicerun::doctor

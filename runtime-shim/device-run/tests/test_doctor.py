@@ -1,0 +1,405 @@
+"""device-run doctor: its verdicts on real files and environments, and on a driver of a given machine."""
+
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+
+import launching
+from launching import LaunchTest
+
+DRIVER = pathlib.Path(__file__).with_name("driver_library.c")
+# Variables of the machine the tests run on that the doctor reads as well.
+OWN_PREFIXES = ("CUDA_", "NCCL_", "TORCH_", "GLOO_", "ACCELERATE_", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX",
+                "LD_LIBRARY_PATH", "PYENV_ROOT")
+A100 = "NVIDIA A100-SXM4-80GB|GPU-{0}1111111-aaaa|80|0|8.0"
+RANKS = {"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1",
+         "MASTER_PORT": "29400"}
+
+
+class DoctorTest(LaunchTest):
+    """A folder that is the home of the doctor's user, so that nothing of this machine's packages shows."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+        super().tearDown()
+
+    def environment(self, **extra):
+        own = {name: value for name, value in super().environment().items() if not name.startswith(OWN_PREFIXES)}
+        return {**own, "HOME": str(self.folder), "PATH": "/usr/bin:/bin", **extra}
+
+    def examine(self, *arguments, **env):
+        """The exit code, and the lines of the report by their id."""
+        run = self.run_tool("doctor", "--format=json", *map(str, arguments), env=env)
+        self.assertIn(run.returncode, (0, 1), run.stderr)
+        report = json.loads(run.stdout)
+        self.assertEqual(report["version"], 1)
+        self.assertEqual(run.returncode, 1 if report["problems"] else 0)
+        for line in report["lines"]:
+            self.assertEqual("next" in line, line["verdict"] != "ok", line)
+        return {line["id"]: line for line in report["lines"]}
+
+    def expect(self, lines, identifier, verdict, *parts):
+        self.assertIn(identifier, lines)
+        line = lines[identifier]
+        self.assertEqual(line["verdict"], verdict, line)
+        for part in parts:
+            self.assertIn(part, line["text"] + line.get("next", "") + line.get("place", ""))
+
+    def file(self, name, content):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content, indent=2), encoding="utf-8")
+        return path
+
+
+class CommandLine(DoctorTest):
+    def test_text_report(self):
+        run = self.run_tool("doctor", str(self.file("ds.json", {"zero_optimization": {"stage": 5}})))
+        self.assertEqual(run.returncode, 1)
+        self.assertRegex(run.stdout, r"(?m)^problem  deepspeed +\S+ds.json:3: there is no ZeRO stage 5$")
+        self.assertRegex(run.stdout, r"(?m)^ +-> 2 shards gradients")
+        self.assertRegex(run.stdout.splitlines()[-1], r"^1 problem, \d+ warnings?$")
+
+    def test_strict(self):
+        env = {"NCCL_P2P_DISABLE": "1"}
+        self.assertEqual(self.run_tool("doctor", env=env).returncode, 0)
+        self.assertEqual(self.run_tool("doctor", "--strict", env=env).returncode, 1)
+
+    def test_wrong_use(self):
+        for arguments, part in [(["--fromat=json"], "did you mean --format?"), (["--format=xml"], "'xml'"),
+                                (["--program", "/nowhere"], "/nowhere is no file"), (["--format"], "needs a value"),
+                                ([str(self.folder)], "it is a folder"),
+                                (["/nowhere.json"], "cannot read the configuration file /nowhere.json: No such")]:
+            run = self.run_tool("doctor", *arguments)
+            self.assertEqual((run.returncode, run.stdout), (2, ""), arguments)
+            self.assertIn(part, run.stderr)
+
+    def test_help(self):
+        run = self.run_tool("doctor", "--help")
+        self.assertEqual(run.returncode, 0)
+        self.assertIn("--site-packages DIR", run.stdout)
+
+
+class Driver(DoctorTest):
+    """With a driver library for a machine that the environment describes."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.driver = pathlib.Path(tempfile.mkdtemp())
+        subprocess.run([launching.compiler, "-x", "c", "-shared", "-fPIC", "-o", str(cls.driver / "libnvidia-ml.so.1"),
+                        str(DRIVER)], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.driver)
+
+    def environment(self, **extra):
+        path = ":".join(filter(None, [str(self.driver), extra.pop("LD_LIBRARY_PATH", "")]))
+        return super().environment(LD_LIBRARY_PATH=path, **extra)
+
+    GPUS = {"GPUS": ";".join(A100.format(letter) for letter in "abcd")}
+
+    def cuda_torch(self, version, cuda):
+        """The folders of a PyTorch wheel, as far as the doctor reads them."""
+        site = self.folder / "venv/lib/python3.11/site-packages"
+        self.file(site / "torch/version.py", f"__version__ = '{version}'\ncuda: str = '{cuda}'\n")
+        for library in ("libtorch_cpu.so", "libtorch_cuda.so"):
+            self.file(site / "torch/lib" / library, "")
+        return {"VIRTUAL_ENV": str(self.folder / "venv")}
+
+    def test_driver_and_gpus(self):
+        run = self.run_tool("doctor", "--format", "json", env=self.GPUS)
+        lines = json.loads(run.stdout)["lines"]
+        self.assertIn("NVIDIA driver 550.54.14, runs CUDA up to 12.4", [line["text"] for line in lines])
+        self.assertIn("cuda:3 is GPU 3, NVIDIA A100-SXM4-80GB, 80.0 GiB, 0 B used", [line["text"] for line in lines])
+
+    def test_driver_that_fails(self):
+        self.expect(self.examine(DRIVER_FAILS="1"), "driver-failure", "problem", "version mismatch", "restart")
+
+    def test_driver_older_than_cuda(self):
+        lines = self.examine(**self.GPUS, **self.cuda_torch("2.11.0+cu130", "13.0"))
+        self.expect(lines, "driver-too-old", "problem", "CUDA 13.0", "550.54.14 runs CUDA 12.4", "580")
+
+    def test_newer_minor_version(self):
+        lines = self.examine(**self.GPUS, **self.cuda_torch("2.7.0+cu128", "12.8"))
+        self.expect(lines, "minor-version-compatibility", "warning", "12.8", "12.4")
+        self.assertNotIn("driver-too-old", lines)
+
+    def test_fitting_version(self):
+        lines = self.examine(**self.GPUS, **self.cuda_torch("2.6.0+cu124", "12.4"))
+        self.assertEqual([line for line in lines.values() if line["verdict"] == "problem"], [])
+        self.assertNotIn("minor-version-compatibility", lines)
+
+    def test_gpu_that_cuda_dropped_or_does_not_know(self):
+        gpus = "Tesla V100|GPU-1|32|0|7.0"
+        lines = self.examine(GPUS=gpus, DRIVER_CUDA="13000", **self.cuda_torch("2.11.0+cu130", "13.0"))
+        self.expect(lines, "gpu-too-old", "problem", "Tesla V100", "7.0", "LibTorch for CUDA 12")
+        gpus = "NVIDIA B200|GPU-1|180|0|10.0"
+        lines = self.examine(GPUS=gpus, DRIVER_CUDA="12080", **self.cuda_torch("2.6.0+cu124", "12.4"))
+        self.expect(lines, "gpu-too-new", "problem", "no kernel image", "12.8")
+
+    def test_memory_in_use(self):
+        lines = self.examine(GPUS="NVIDIA A100|GPU-1|80|60|8.0")
+        self.expect(lines, "gpu-in-use", "warning", "60.0 GiB used", "nvidia-smi")
+
+    def test_visible_devices(self):
+        def verdict(value, identifier, kind, *parts):
+            self.expect(self.examine(CUDA_VISIBLE_DEVICES=value, **self.GPUS), identifier, kind, *parts)
+        verdict("2,3", "visible-renumbered", "ok", "cuda:0 is GPU 2, cuda:1 is GPU 3")
+        verdict("0,1", "visible", "ok", "cuda:1 is GPU 1")
+        verdict("1,0,1", "visible-repeated", "problem", "'1' twice", "no GPU at all")
+        verdict("GPU-c,2", "visible-repeated", "problem", "'2' twice")
+        verdict("GPU-d1111111,GPU-a", "visible-renumbered", "ok", "cuda:0 is GPU 3, cuda:1 is GPU 0")
+        verdict("GPU-", "visible-wrong", "problem", "beginning of several UUIDs")
+        verdict("GPU-f", "visible-wrong", "problem", "UUID of no GPU")
+        verdict("0,7,1", "visible-wrong", "problem", "'7' does not exist", "shows the 1 before it, nothing after")
+        verdict("0,-1,2", "visible-wrong", "problem", "negative")
+        verdict("gpu0", "visible-wrong", "problem", "neither a number nor a UUID")
+        verdict("1gpu, 2nd", "visible-renumbered", "ok", "cuda:0 is GPU 1, cuda:1 is GPU 2")
+        verdict("", "visible-empty", "warning", "no GPU")
+
+    def test_ranks_and_devices(self):
+        lines = self.examine(**self.GPUS, **RANKS)
+        self.expect(lines, "local-rank", "ok", "local rank 1 has cuda:1; 4 GPUs are visible")
+        lines = self.examine(CUDA_VISIBLE_DEVICES="3", **self.GPUS, **RANKS)
+        self.expect(lines, "local-rank-without-gpu", "problem", "cuda:1 does not exist", "cuda:0 for each")
+        lines = self.examine(CUDA_VISIBLE_DEVICES="0,1", **self.GPUS, **RANKS)
+        self.expect(lines, "more-ranks-than-gpus", "problem", "4 ranks", "2 GPUs are visible")
+        lines = self.examine(**self.GPUS, **{**RANKS, "LOCAL_RANK": "5", "LOCAL_WORLD_SIZE": "8", "WORLD_SIZE": "8"})
+        self.expect(lines, "local-rank-without-gpu", "problem", "LOCAL_RANK is 5")
+
+    def test_bfloat16_on_an_old_gpu(self):
+        config = self.file("ds.json", {"bf16": {"enabled": True}, "zero_optimization": {"stage": 2}})
+        lines = self.examine(config, GPUS="Tesla V100|GPU-1|32|0|7.0")
+        self.expect(lines, "bf16-old-gpu", "warning", "Tesla V100", "use fp16", "ds.json:2")
+
+
+class Libraries(DoctorTest):
+    def test_cuda_build_without_driver(self):
+        site = self.folder / ".local/lib/python3.12/site-packages"
+        self.file(site / "torch/version.py", "__version__ = '2.6.0+cu124'\ncuda = '12.4'\n")
+        self.file(site / "torch/lib/libtorch_cpu.so", "")
+        self.file(site / "torch/lib/libtorch_cuda.so", "")
+        lines = self.examine()
+        if "no-driver" not in lines:
+            self.skipTest("this machine has a driver")
+        self.expect(lines, "no-driver", "warning", "--virtual-gpus")
+        self.expect(lines, "cuda-build-without-driver", "problem", "2.6.0+cu124", "525")
+
+    def test_version_of_an_archive(self):
+        self.file("libtorch/build-version", "2.5.1+cpu\n")
+        self.file("libtorch/lib/libtorch_cpu.so", "")
+        run = self.run_tool("doctor", env={"TORCH_ROOT": str(self.folder / "libtorch")})
+        self.assertIn(f"LibTorch 2.5.1+cpu in {self.folder}/libtorch/lib, for the CPU", run.stdout)
+
+    def test_program_without_libtorch(self):
+        lines = self.examine("--program", "/bin/sh")
+        self.expect(lines, "no-libtorch", "warning", "no LibTorch was found")
+
+    def test_virtual_gpus(self):
+        # As in a rank of device-run --virtual-gpus 2; the loader passes over what it cannot preload.
+        lines = self.examine(LD_PRELOAD=str(self.folder / "libvirtual_cuda.so"), VIRTUAL_GPUS="2", **RANKS)
+        self.expect(lines, "virtual-gpus", "ok", "2 virtual GPUs")
+        self.expect(lines, "more-ranks-than-gpus", "problem", "4 ranks")
+
+
+class Distributed(DoctorTest):
+    def test_coherent(self):
+        lines = self.examine(**RANKS)
+        self.expect(lines, "ranks", "ok", "rank 1 of 4")
+        self.expect(lines, "master-addr", "ok", "127.0.0.1")
+
+    def test_none(self):
+        self.expect(self.examine(), "single", "ok")
+
+    def test_contradictions(self):
+        def verdict(identifier, changes, *parts):
+            env = {name: value for name, value in {**RANKS, **changes}.items() if value is not None}
+            self.expect(self.examine(**env), identifier, "problem", *parts)
+        verdict("rank-out-of-range", {"RANK": "4"}, "RANK is 4, but WORLD_SIZE is 4")
+        verdict("rank-out-of-range", {"LOCAL_RANK": "4"}, "LOCAL_RANK is 4, but LOCAL_WORLD_SIZE is 4")
+        verdict("not-a-number", {"WORLD_SIZE": "four"}, "WORLD_SIZE='four'")
+        verdict("half-set", {"RANK": None}, "WORLD_SIZE is set, but RANK is not")
+        verdict("local-world-size", {"LOCAL_WORLD_SIZE": "8"}, "more than WORLD_SIZE")
+        verdict("no-master-addr", {"MASTER_ADDR": None}, "MASTER_ADDR")
+        verdict("master-addr-unknown", {"MASTER_ADDR": "no.such.host.invalid"}, "no.such.host.invalid")
+        verdict("no-master-port", {"MASTER_PORT": None}, "MASTER_PORT")
+        verdict("master-port-range", {"MASTER_PORT": "99999"}, "99999")
+        verdict("master-addr-loopback", {"LOCAL_WORLD_SIZE": "2", "GROUP_WORLD_SIZE": "2"}, "127.0.0.1", "several")
+
+    def test_port_in_use(self):
+        with socket.socket() as listening:
+            listening.bind(("127.0.0.1", 0))
+            listening.listen()
+            port = str(listening.getsockname()[1])
+            first = {**RANKS, "RANK": "0", "LOCAL_RANK": "0", "MASTER_PORT": port}
+            self.expect(self.examine(**first), "master-port-in-use", "problem", port)
+            # torchrun's agent is that other program.
+            self.expect(self.examine(**first, TORCHELASTIC_USE_AGENT_STORE="True"), "master-port", "ok")
+
+    def test_as_a_rank_of_device_run(self):
+        run = self.run_tool("-n", "2", "--", launching.tool, "doctor", "--format=json")
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertIn('"rank 1 of 2"', run.stdout)
+        self.assertNotIn("in-use", run.stdout)
+
+    def test_launchers_that_do_not_say(self):
+        lines = self.examine(SLURM_STEP_NUM_TASKS="8", SLURM_PROCID="3")
+        self.expect(lines, "launcher-without-ranks", "warning", "srun started 8", "device-run -- PROGRAM")
+        self.expect(self.examine(LOCAL_RANK="1"), "local-rank-alone", "warning", "unset LOCAL_RANK")
+
+    def test_bypassed_error(self):
+        self.expect(self.examine(ACCELERATE_BYPASS_DEVICE_MAP="true"), "bypass-device-map", "warning")
+
+
+class Communication(DoctorTest):
+    def test_traps(self):
+        lines = self.examine(NCCL_SOKET_IFNAME="lo")
+        self.expect(lines, "misspelt-variable", "warning", "NCCL_SOKET_IFNAME", "NCCL_SOCKET_IFNAME?")
+        self.expect(self.examine(NCCL_TIMEOUT="60"), "no-such-variable", "warning", "timeout=")
+        self.expect(self.examine(NCCL_SOCKET_IFNAME="eth77"), "no-interface", "problem", "eth77", "lo")
+        self.expect(self.examine(GLOO_SOCKET_IFNAME="l"), "no-interface", "problem")
+        self.expect(self.examine(NCCL_SOCKET_IFNAME="=lo"), "interface", "ok")
+        self.expect(self.examine(NCCL_SOCKET_IFNAME="lo", GROUP_WORLD_SIZE="2"), "loopback-interface", "problem")
+        self.expect(self.examine(NCCL_P2P_DISABLE="1"), "slow-path", "warning", "directly")
+        self.expect(self.examine(NCCL_ALGO="Ring"), "pinned-choice", "warning")
+        self.expect(self.examine(NCCL_HOSTID="a"), "hostid", "warning")
+        self.expect(self.examine(TORCH_DISTRIBUTED_DEBUG="verbose"), "debug-level", "problem", "DETAIL")
+
+    def test_no_traps(self):
+        lines = self.examine(NCCL_P2P_DISABLE="0", NCCL_DEBUG="INFO", NCCL_IB_HCA="mlx5", NCCL_FUTURE_THING="1",
+                             TORCH_DISTRIBUTED_DEBUG="info", NCCL_SOCKET_IFNAME="^docker")
+        self.assertEqual([line for line in lines.values() if line["topic"] == "communication"
+                          and line["verdict"] != "ok"], [])
+
+    def test_variables_renamed_in_torch_2_2(self):
+        self.file("libtorch/build-version", "2.5.1+cpu\n")
+        self.file("libtorch/lib/libtorch_cpu.so", "")
+        lines = self.examine(TORCH_ROOT=str(self.folder / "libtorch"), NCCL_BLOCKING_WAIT="1")
+        self.expect(lines, "renamed-variable", "warning", "TORCH_NCCL_BLOCKING_WAIT")
+
+
+class ZeroConfiguration(DoctorTest):
+    GOOD = {"zero_optimization": {
+        "stage": 3, "offload_optimizer": {"device": "cpu", "pin_memory": True},
+        "offload_param": {"device": "cpu", "pin_memory": True}, "stage3_gather_16bit_weights_on_model_save": True},
+        "gradient_clipping": 1.0, "fp16": {"enabled": "auto"}, "train_batch_size": "auto"}
+
+    def zero(self, **changes):
+        return {**self.GOOD, "zero_optimization": {**self.GOOD["zero_optimization"], **changes}}
+
+    def check(self, config, **env):
+        return self.examine(self.file("zero.json", config), **env)
+
+    def test_good(self):
+        lines = self.check(self.GOOD)
+        self.expect(lines, "config", "ok", "ZeRO stage 3, optimizer offloaded to cpu, parameters to cpu")
+
+    def test_pin_memory(self):
+        lines = self.check(self.zero(offload_optimizer={"device": "cpu"}))
+        self.expect(lines, "offload-pin-memory", "warning", "offload_optimizer", "zero.json:4")
+        lines = self.check(self.zero(offload_param={"device": "cpu", "pin_memory": "true"}))
+        self.expect(lines, "offload-pin-memory", "problem", "no truth value")
+
+    def test_gather_on_save(self):
+        lines = self.check(self.zero(stage3_gather_16bit_weights_on_model_save=False))
+        self.expect(lines, "gather-on-save", "warning", "has no weights", "zero.json:12")
+        self.assertNotIn("gather-on-save", self.check({"zero_optimization": {"stage": 2}}))
+
+    def test_devices(self):
+        lines = self.check(self.zero(offload_param={"device": "gpu"}))
+        self.expect(lines, "offload-device", "problem", "'gpu'")
+        lines = self.check(self.zero(offload_optimizer={"device": "none"}))
+        self.expect(lines, "offload-devices-differ", "warning", "parameters are offloaded to cpu, the optimizer to none")
+        lines = self.check(self.zero(offload_optimizer={"device": "nvme", "pin_memory": True}))
+        self.expect(lines, "nvme-path", "problem", "without nvme_path")
+        lines = self.check(self.zero(offload_optimizer={"device": "nvme", "nvme_path": "/no/such", "pin_memory": True}))
+        self.expect(lines, "nvme-path", "problem", "/no/such")
+        lines = self.check(self.zero(stage=2))
+        self.expect(lines, "offload-param-stage", "problem", "no effect with stage 2")
+
+    def test_slips(self):
+        self.expect(self.check(self.zero(offload_optimiser={"device": "cpu"})), "unknown-setting", "warning",
+                    "offload_optimizer?")
+        self.expect(self.check(self.zero(stage3_gather_fp16_weights_on_model_save=True)), "gather-renamed", "warning")
+        self.expect(self.check({**self.GOOD, "fp16": {"enabled": True}, "bf16": {"enabled": True}}), "two-formats",
+                    "problem")
+        lines = self.examine(self.file("broken.json", '{\n  "zero_optimization": {\n    "stage": 3,\n  }\n}\n'))
+        self.expect(lines, "not-json", "problem", "broken.json:4:3")
+
+    def test_batch_size(self):
+        sizes = {"train_batch_size": 32, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}
+        self.assertNotIn("batch-size", self.check({**self.GOOD, **sizes}, **RANKS))
+        lines = self.check({**self.GOOD, **sizes, "train_batch_size": 64}, **RANKS)
+        self.expect(lines, "batch-size", "problem", "4 per GPU x 2 accumulation steps x 4 ranks is 32")
+
+    def deepspeed(self, version):
+        site = self.folder / "site"
+        self.file(site / f"deepspeed-{version}.dist-info/METADATA", f"Name: deepspeed\nVersion: {version}\n")
+        return site
+
+    def test_deepspeed_with_the_clipping_bug(self):
+        for version in ("0.14.1", "0.14.2"):
+            site = self.deepspeed(version)
+            lines = self.examine("--site-packages", site, self.file("zero.json", self.GOOD))
+            self.expect(lines, "deepspeed-clipping", "warning", version, "0.14.5")
+            self.expect(lines, "offload-clipping", "problem", version, "first step that clips", "zero.json:14")
+            shutil.rmtree(site)
+
+    def test_clipping_bug_needs_clipping_and_offloading(self):
+        site = self.deepspeed("0.14.2")
+        for config in ({**self.GOOD, "gradient_clipping": 0.0},
+                       self.zero(offload_optimizer={"device": "none"}, offload_param={"device": "none"})):
+            self.assertNotIn("offload-clipping",
+                             self.examine("--site-packages", site, self.file("zero.json", config)))
+
+    def test_other_deepspeeds(self):
+        for version in ("0.14.0", "0.14.5", "0.16.4"):
+            site = self.deepspeed(version)
+            lines = self.examine("--site-packages", site, self.file("zero.json", self.GOOD))
+            self.expect(lines, "deepspeed", "ok", version)
+            self.assertNotIn("offload-clipping", lines)
+            shutil.rmtree(site)
+
+
+class DeviceMap(DoctorTest):
+    def test_json(self):
+        config = self.file("model.json", {"model": {"loader": {"device_map": "auto"}}})
+        self.expect(self.examine(config, **RANKS), "device-map-distributed", "problem", "4 ranks", "model.json:4")
+        self.expect(self.examine(config), "device-map-single-process", "warning", "single process only")
+        zero = self.file("zero.json", ZeroConfiguration.GOOD)
+        self.expect(self.examine(config, zero), "device-map-distributed", "problem")
+
+    def test_explicit_maps(self):
+        config = self.file("map.json", {"device_map": {"embed": 0, "h": 1}})
+        self.expect(self.examine(config, **RANKS), "device-map-distributed", "problem")
+        config = self.file("one.json", {"device_map": {"": "cuda:1"}})
+        self.expect(self.examine(config, **RANKS), "device-map", "ok")
+        config = self.file("zero.json", {"device_map": {"": 0}})
+        self.expect(self.examine(config, **RANKS), "device-map-one-gpu", "warning", "every rank on GPU 0")
+        config = self.file("null.json", {"device_map": None})
+        self.expect(self.examine(config, **RANKS), "device-map", "ok", "null")
+
+    def test_yaml(self):
+        config = self.file("train.yaml", "# device_map: auto\nmodel:\n  name: qwen\n  device_map: balanced  # GPUs\n")
+        self.expect(self.examine(config, **RANKS), "device-map-distributed", "problem", '"balanced"', "train.yaml:4")
+        config = self.file("map.yml", "device_map:\n  embed: 0\n\n  h: 1\nother: 1\n")
+        self.expect(self.examine(config, **RANKS), "device-map-distributed", "problem", "of 2 entries")
+        config = self.file("none.yaml", "device_map:\nother: 1\n")
+        self.expect(self.examine(config, **RANKS), "device-map", "ok")
+        config = self.file("accelerate.yaml", "distributed_type: MULTI_GPU\ndevice_map: 'auto'\n")
+        self.expect(self.examine(config), "device-map-distributed", "problem")
+        config = self.file("alone.yaml", "distributed_type: 'NO'\ndevice_map: auto\n")
+        self.expect(self.examine(config), "device-map-single-process", "warning")
+
+
+if __name__ == "__main__":
+    launching.main()
