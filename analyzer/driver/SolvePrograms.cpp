@@ -6,6 +6,7 @@
 #include "analyzer/solve/Solve.h"
 #include "checks/CheckRegistry.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/TimeProfiler.h"
 
 namespace devicetidy::driver {
@@ -20,9 +21,12 @@ void solveProgram(std::vector<Unit> parts, const Options &options, Outcome &outc
     const TimeTraceScope each(phase, name);
     return work();
   };
+  const bool isIncomplete =
+      llvm::any_of(parts, [](const Unit &unit) { return !unit.skippedFunctions.empty(); });
   const Program program = timed("link", [&] { return link(std::move(parts)); });
   const Solution solution = timed("solve", [&] {
-    return solve(program, {options.torchMajor, options.torchMinor, options.level == Level::Latent});
+    return solve(program,
+                 {options.torchMajor, options.torchMinor, options.level == Level::Latent, isIncomplete});
   });
   statistics.addSolution(solution.stats);
   const std::size_t first = outcome.findings.size();

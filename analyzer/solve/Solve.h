@@ -11,6 +11,7 @@ struct SolveOptions {
   int torchMajor = 0;
   int torchMinor = 0;
   bool reportLatent = false; ///< also record what only a caller can tell
+  bool isIncomplete = false; ///< functions of the program were left out, for their errors
 };
 
 /// Solves a linked program. Deterministic: equal programs give equal solutions. Never throws on any facts.
