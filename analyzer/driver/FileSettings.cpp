@@ -42,6 +42,7 @@ SolveOptions FileSettings::solveOptions(const std::vector<Unit> &units) const {
   SolveOptions options;
   options.reportLatent = leastSure == Level::Latent;
   for (const Unit &unit : units) {
+    options.isIncomplete |= !unit.skippedFunctions.empty();
     const config::Settings *found = of(unit.mainFile);
     if (!found)
       continue;

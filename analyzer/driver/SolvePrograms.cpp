@@ -7,6 +7,7 @@
 #include "analyzer/solve/Solve.h"
 #include "checks/CheckRegistry.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/TimeProfiler.h"
 
 namespace devicetidy::driver {

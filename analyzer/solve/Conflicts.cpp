@@ -1,4 +1,5 @@
 //===- Conflicts.cpp - operations whose tensors must share a device ---===//
+#include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Registers.h"
 #include "analyzer/solve/Unregistered.h"
 
@@ -11,6 +12,7 @@ struct Placed {
   const TensorUse *use;
   Placement placement;
   int rank;
+  bool isFromOutside;
 };
 
 Level levelOf(Verdict verdict) {
@@ -64,6 +66,19 @@ bool isCpuScalar(const Placed &placed) {
   return placed.placement.kind == PlacementKind::Cpu && (placed.rank == 0 || placed.rank == unknownRank);
 }
 
+bool isChoice(const Placement &placement) {
+  return placement.kind == PlacementKind::Symbol && placement.role == SymbolRole::DeviceChoice;
+}
+
+// A tensor from outside stays one in a branch that has asked for its device: the program fixed nothing there
+// that a device choice could differ from.
+Verdict comparePlaced(const Placed &a, const Placed &b, bool currentDeviceIsOpen) {
+  const Verdict verdict = compare(a.placement, b.placement, currentDeviceIsOpen);
+  const bool isAgreement =
+      (isChoice(a.placement) && b.isFromOutside) || (isChoice(b.placement) && a.isFromOutside);
+  return isAgreement ? std::min(verdict, Verdict::Latent) : verdict;
+}
+
 // The operand to move is the one on the CPU, or the later one.
 bool shouldMoveFirst(const Placed &a, const Placed &b) {
   return a.placement.kind == PlacementKind::Cpu && b.placement.kind != PlacementKind::Cpu;
@@ -111,7 +126,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
                                const Requirement &requirement) {
   std::vector<Placed> placed;
   for (const TensorUse &use : uses)
-    placed.push_back({&use, memory.placementOf(call.row, use.tensor), memory.rankOf(call.row, use.tensor)});
+    placed.push_back({&use, memory.placementOf(call.row, use.tensor), memory.rankOf(call.row, use.tensor),
+                      memory.isFromOutside(call.row, use.tensor)});
   const bool areAllScalars = std::all_of(placed.begin(), placed.end(), [](const Placed &each) {
     return each.rank == 0 || each.rank == unknownRank;
   });
@@ -123,9 +139,10 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
   std::size_t worstA = 0, worstB = 0;
   for (std::size_t i = 0; i < placed.size(); ++i)
     for (std::size_t j = i + 1; j < placed.size(); ++j) {
-      if (exempt(i) || exempt(j))
+      if (exempt(i) || exempt(j) || isAssumed(call.row, placed[i].placement) ||
+          isAssumed(call.row, placed[j].placement))
         continue;
-      const Verdict verdict = compare(placed[i].placement, placed[j].placement, currentDeviceIsOpen);
+      const Verdict verdict = comparePlaced(placed[i], placed[j], currentDeviceIsOpen);
       if (verdict > worst) {
         worst = verdict;
         worstA = i;

@@ -185,12 +185,13 @@ Outcomes resize(Call &call) {
   return call.done(unknownValue());
 }
 
-// A list the program itself has put things in.
+// A list the program itself has put things in, or the parameters of a module from outside.
 bool holdsSomething(const Value &list) {
   return is(list, ValueKind::List) &&
          std::any_of(list->summary.begin(), list->summary.end(), [](const Value &element) {
            return element->address.valid() ||
-                  (is(element, ValueKind::Tensor) && element->placement.kind != PlacementKind::Symbol);
+                  (is(element, ValueKind::Tensor) && (element->placement.kind != PlacementKind::Symbol ||
+                                                      element->placement.role == SymbolRole::Module));
          });
 }
 

@@ -45,4 +45,9 @@ std::optional<Placement> DeviceChoices::settled(Term origin) const {
   return entry->second.only;
 }
 
+bool DeviceChoices::isUnseen(Term origin) const {
+  const auto slot = slots.find(origin);
+  return slot != slots.end() && noted.find(slot->second) == noted.end();
+}
+
 } // namespace devicetidy

@@ -24,6 +24,8 @@ public:
   /// The one device the program puts into the slot that `origin` stands for; nothing when there are several,
   /// when one is not known, or when nothing was seen to be put there.
   std::optional<Placement> settled(Term origin) const;
+  /// The symbol stands for a slot that nothing was seen to be put into.
+  bool isUnseen(Term origin) const;
 
   /// The class whose constructor is run for nobody's sake, or empty: what it puts into its own slots, and
   /// what comes from its arguments, is no choice of the program.

@@ -240,8 +240,10 @@ Term isCudaTerm(const Placement &device) {
 }
 
 Term sameDeviceTerm(const Placement &a, const Placement &b) {
+  if (!a.isKnown() && !b.isKnown())
+    return symbolTerm("same device of two unknown tensors");
   if (!a.isKnown() || !b.isKnown())
-    return symbolTerm("same device of an unknown tensor");
+    return applyTerm("unknown device ==", {deviceTerm(a.isKnown() ? a : b)});
   if (a == b)
     return intTerm(1);
   if (a.kind == PlacementKind::Symbol || b.kind == PlacementKind::Symbol) {
@@ -258,6 +260,10 @@ Term sameDeviceTerm(const Placement &a, const Placement &b) {
   if (a.kind == PlacementKind::Cuda && constantOf(a.index) && constantOf(b.index))
     return intTerm(0);
   return applyTerm("==", {deviceTerm(a), deviceTerm(b)});
+}
+
+bool isAssumed(const Row &row, const Placement &placement) {
+  return placement.isKnown() && constantOf(row.resolve(sameDeviceTerm(placement, Placement::unknown()))) == 1;
 }
 
 std::optional<Value> optionsArgument(const Call &call, std::size_t from) {

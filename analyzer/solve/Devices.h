@@ -19,6 +19,9 @@ Term asAvailability(Term term);
 Term sameDeviceTerm(const Placement &a, const Placement &b);
 /// Condition "the device is a CUDA device".
 Term isCudaTerm(const Placement &device);
+/// A branch was taken in which something unknown is on this device: "if (w.device() != x.device()) w = ..."
+/// leaves w where it was only where x is there too.
+bool isAssumed(const Row &row, const Placement &placement);
 /// The device the options or device argument of a factory asks for; nothing when there is none.
 std::optional<Value> optionsArgument(const Call &call, std::size_t from);
 

@@ -376,6 +376,13 @@ Placement Memory::placementOf(const Row &row, const Value &tensor) const {
   return row.resolve(placement);
 }
 
+bool Memory::isFromOutside(const Row &row, const Value &tensor) const {
+  const Value held =
+      is(tensor, ValueKind::Tensor) && tensor->address.valid() ? read(row, tensor->address) : tensor;
+  return is(held, ValueKind::Tensor) && !held->address.valid() &&
+         held->placement.kind == PlacementKind::Symbol && held->placement.role == SymbolRole::Tensor;
+}
+
 History Memory::historyOf(const Row &row, const Value &tensor) const {
   if (is(tensor, ValueKind::Tensor) && tensor->address.valid())
     return historyOf(row, read(row, tensor->address));

@@ -62,6 +62,8 @@ public:
   /// Placement of a tensor value: follows handles into their module, and what the row knows.
   Placement placementOf(const Row &row, const Value &tensor) const;
   History historyOf(const Row &row, const Value &tensor) const;
+  /// Is where the tensor lives up to the caller, whatever the code has asked about it since?
+  bool isFromOutside(const Row &row, const Value &tensor) const;
   int rankOf(const Row &row, const Value &tensor) const;
 
   /// Drops heap objects that neither variables nor registers refer to; those in `callers` belong to a caller

@@ -29,7 +29,9 @@ Verdict compareCuda(Term a, Term b, bool programSetsDevice) {
 }
 
 Verdict compareSymbol(const Placement &symbol, const Placement &other) {
-  if (other.kind == PlacementKind::Symbol)
+  // Code that asks whether a tensor is on CUDA has not put it there.
+  const bool isAsked = other.kind == PlacementKind::Cuda && applies(other.index, indexOfOp);
+  if (other.kind == PlacementKind::Symbol || isAsked)
     return Verdict::Latent;
   return symbol.role == SymbolRole::DeviceChoice ? Verdict::Likely : Verdict::Latent;
 }

@@ -59,19 +59,23 @@ void keepRootCauses(std::vector<Conflict> &conflicts) {
   }
 }
 
-// A device that is decided outside, where the program only ever puts one device: it is that one.
-Placement withSettled(const DeviceChoices &choices, const Placement &placement) {
+// A device that is decided outside, where the program only ever puts one device: it is that one. What puts it
+// there may be among the functions that were left out.
+Placement withSettled(const Machine &machine, bool isIncomplete, const Placement &placement) {
+  const DeviceChoices &choices = machine.memory.choices;
   if (placement.kind != PlacementKind::Symbol || placement.role != SymbolRole::DeviceChoice)
     return placement;
+  if (isIncomplete && choices.isUnseen(placement.index))
+    return Placement::unknown();
   return choices.settled(placement.index).value_or(placement);
 }
 
-void dropSettled(const Machine &machine, std::vector<Conflict> &conflicts) {
+void dropSettled(const Machine &machine, bool isIncomplete, std::vector<Conflict> &conflicts) {
   std::vector<Conflict> kept;
   for (std::size_t i = 0; i < conflicts.size(); ++i) {
     const auto &[a, b] = machine.conflictPlacements[i];
-    const Placement first = withSettled(machine.memory.choices, a),
-                    second = withSettled(machine.memory.choices, b);
+    const Placement first = withSettled(machine, isIncomplete, a),
+                    second = withSettled(machine, isIncomplete, b);
     const bool isSettled = (first != a || second != b) && compare(first, second, true) <= Verdict::Silent;
     if (!isSettled)
       kept.push_back(std::move(conflicts[i]));
@@ -96,7 +100,7 @@ Solution solve(const Program &program, const SolveOptions &options) {
     solution.placed = placed->take();
   solution.mapsUnderDistributed = deviceMaps.findings();
   solution.discardedMoves = findDiscardedMoves(program);
-  dropSettled(machine, solution.conflicts);
+  dropSettled(machine, options.isIncomplete, solution.conflicts);
   keepRootCauses(solution.conflicts);
   findUnregistered(machine, solution);
   for (Name id : program.order) {

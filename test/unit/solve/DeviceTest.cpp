@@ -254,5 +254,16 @@ function f
             Strings{"definite mm cuda:1 cpu"});
 }
 
+TEST(DeviceChoices, KnowWhatNothingWasSeenToBePutInto) {
+  DeviceChoices choices;
+  const Term seen = symbolTerm("net.device"), unseen = symbolTerm("source.device");
+  choices.standsFor(seen, "Net::device");
+  choices.standsFor(unseen, "Source::device");
+  choices.note("Net::device", deviceValue(Placement::cpu()));
+  EXPECT_FALSE(choices.isUnseen(seen));
+  EXPECT_TRUE(choices.isUnseen(unseen));
+  EXPECT_FALSE(choices.isUnseen(symbolTerm("no slot")));
+}
+
 } // namespace
 } // namespace devicetidy::test

@@ -16,15 +16,16 @@ namespace {
 const std::string page = R"(
 ## Devices
 
-| | cpu | CUDA | other type | device choice | tensor from outside | module from outside | unknown |
-|---|---|---|---|---|---|---|---|
-| cpu | same | definite | definite | likely | latent | latent | silent |
-| CUDA | definite | next table | definite | likely | latent | latent | silent |
-| other type | definite | definite | same / definite | likely | latent | latent | silent |
-| device choice | likely | likely | likely | same / latent | latent | latent | silent |
-| tensor from outside | latent | latent | latent | latent | same / latent | latent | silent |
-| module from outside | latent | latent | latent | latent | latent | same / latent | silent |
-| unknown | silent | silent | silent | silent | silent | silent | silent |
+| | cpu | CUDA | found on CUDA | other type | device choice | tensor from outside | module from outside | unknown |
+|---|---|---|---|---|---|---|---|---|
+| cpu | same | definite | definite | definite | likely | latent | latent | silent |
+| CUDA | definite | next table | next table | definite | likely | latent | latent | silent |
+| found on CUDA | definite | next table | next table | definite | latent | latent | latent | silent |
+| other type | definite | definite | definite | same / definite | likely | latent | latent | silent |
+| device choice | likely | likely | latent | likely | same / latent | latent | latent | silent |
+| tensor from outside | latent | latent | latent | latent | latent | same / latent | latent | silent |
+| module from outside | latent | latent | latent | latent | latent | latent | same / latent | silent |
+| unknown | silent | silent | silent | silent | silent | silent | silent | silent |
 
 ## CUDA indices
 
@@ -92,12 +93,14 @@ std::vector<Placement> placements(const std::string &kind) {
     return {symbol(SymbolRole::Module, "net"), symbol(SymbolRole::Module, "head")};
   if (kind == "unknown")
     return {Placement::unknown()};
-  if (kind != "CUDA")
+  const std::string found = "index of a tensor";
+  if (kind != "CUDA" && kind != "found on CUDA")
     throw std::runtime_error("no kind of device '" + kind + "'");
   std::vector<Placement> all;
   for (const std::string &index : tableUnder(page, "CUDA indices").columns)
-    for (Term term : indices(index))
-      all.push_back(Placement::cuda(term));
+    if ((index == found) == (kind != "CUDA"))
+      for (Term term : indices(index))
+        all.push_back(Placement::cuda(term));
   return all;
 }
 
