@@ -56,9 +56,9 @@ class Training(unittest.TestCase):
     def test_error_of_the_backward_pass_is_explained(self):
         done = run(mode="too early")
         self.assertEqual(done.returncode, 3, done.stderr)
-        for words in ("in the backward pass, in AddmmBackward0: the gradient of the call at "
+        for words in ("in the backward pass, in MulBackward0: the gradient of the call at "
                       f"{SOURCE}:{line_of('the forward pass')}", f"called from {SOURCE}:{line_of('the step')}",
-                      f"at {SOURCE}:{line_of('the move of the model')}"):
+                      f"at {SOURCE}:{line_of('the move of what backward() needs')}"):
             self.assertIn(words, done.stderr)
         self.assertNotIn("-g", done.stderr)
 

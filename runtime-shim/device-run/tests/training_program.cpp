@@ -6,8 +6,9 @@
 
 namespace {
 
-torch::Tensor lossOf(torch::nn::Sequential &model, const torch::Tensor &input, const torch::Tensor &target) {
-  torch::Tensor output = model->forward(input);                // the forward pass
+torch::Tensor lossOf(torch::nn::Sequential &model, const torch::Tensor &input, const torch::Tensor &factor,
+                     const torch::Tensor &target) {
+  torch::Tensor output = model->forward(input) * factor;       // the forward pass
   return torch::nn::functional::cross_entropy(output, target); // the loss
 }
 
@@ -20,13 +21,13 @@ int train(const std::string &mode) {
   torch::Tensor target = torch::randint(3, {32}, torch::kLong); // the labels
   if (mode != "forgotten")
     target = target.to(device); // the move of the labels
-  torch::Tensor input = torch::randn({32, 4}, device);
+  torch::Tensor input = torch::randn({32, 4}, device), factor = torch::ones({3}, device);
   double first = 0, last = 0;
   for (int step = 0; step < 20; ++step) {
-    torch::Tensor loss = lossOf(model, input, target); // the step
+    torch::Tensor loss = lossOf(model, input, factor, target); // the step
     optimizer.zero_grad();
     if (mode == "too early")
-      model->to(torch::kCPU); // the move of the model
+      factor.set_data(factor.cpu()); // the move of what backward() needs
     loss.backward();
     optimizer.step();
     last = loss.item<double>(); // reads the loss
