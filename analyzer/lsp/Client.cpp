@@ -70,11 +70,11 @@ void Client::watchFiles() {
   for (const char *glob : {"**/compile_commands.json", "**/*.{h,hh,hpp,hxx,inl,ipp,tpp,cc,cpp,cxx}"})
     watchers.push_back(json::Object{{"globPattern", glob}});
   registerCapability(
-      {json::Object{{"registrations",
-                     json::Array{json::Object{
-                         {"id", "device-tidy-files"},
-                         {"method", "workspace/didChangeWatchedFiles"},
-                         {"registerOptions", json::Object{{"watchers", std::move(watchers)}}}}}}}},
+      {json::Object{
+          {"registrations",
+           json::Array{json::Object{{"id", "device-tidy-files"},
+                                    {"method", "workspace/didChangeWatchedFiles"},
+                                    {"registerOptions", json::Object{{"watchers", std::move(watchers)}}}}}}}},
       "device-tidy-" + std::to_string(++requests));
 }
 

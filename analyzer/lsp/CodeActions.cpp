@@ -34,9 +34,10 @@ json::Value codeActionsIn(const FileReport &report, const llvm::lsp::Range &rang
         {"kind", "quickfix"},
         {"isPreferred", true},
         {"diagnostics", json::Array{finding.diagnostic}},
-        {"edit", json::Object{{"changes", json::Object{{fix.uri, json::Array{json::Object{
-                                                                     {"range", toJSON(fix.range)},
-                                                                     {"newText", fix.newText}}}}}}}}});
+        {"edit",
+         json::Object{
+             {"changes", json::Object{{fix.uri, json::Array{json::Object{{"range", toJSON(fix.range)},
+                                                                         {"newText", fix.newText}}}}}}}}});
   }
   return actions;
 }

@@ -9,8 +9,8 @@
 
 namespace devicetidy::lsp {
 
-/// Reads messages, passes on those that are JSON-RPC (LLVM's transport would stop at others), and knows the id
-/// of the request that is being handled, which LLVM's message handler does not tell.
+/// Reads messages, passes on those that are JSON-RPC (LLVM's transport would stop at others), and knows the
+/// id of the request that is being handled, which LLVM's message handler does not tell.
 class Input : public llvm::lsp::JSONTransportInput {
 public:
   explicit Input(std::FILE *file) : inner(file) {}

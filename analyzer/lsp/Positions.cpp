@@ -11,8 +11,8 @@ using llvm::lsp::Position;
 
 Position positionOf(SourceCache &sources, Name file, std::uint32_t line, std::uint32_t column) {
   const std::string_view text = sources.line(file, line).value_or(std::string_view());
-  const auto byteColumn = static_cast<std::uint32_t>(
-      std::min<std::size_t>(std::max<std::uint32_t>(column, 1), text.size() + 1));
+  const auto byteColumn =
+      static_cast<std::uint32_t>(std::min<std::size_t>(std::max<std::uint32_t>(column, 1), text.size() + 1));
   return {static_cast<int>(line) - 1, static_cast<int>(utf16Column(text, byteColumn)) - 1};
 }
 

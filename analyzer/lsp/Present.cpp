@@ -98,10 +98,10 @@ private:
     json::Array related;
     for (const Note &note : diagnostic.notes)
       if (settings.relatedInformation)
-        related.push_back(json::Object{
-            {"location", json::Object{{"uri", uriOf(note.where.file.str(), documents)},
-                                      {"range", toJSON(toRange(sources, note.where))}}},
-            {"message", printable(note.text)}});
+        related.push_back(
+            json::Object{{"location", json::Object{{"uri", uriOf(note.where.file.str(), documents)},
+                                                   {"range", toJSON(toRange(sources, note.where))}}},
+                         {"message", printable(note.text)}});
       else
         message += "\n" + placeOf(note.where) + ": " + printable(note.text);
     json::Object object{{"range", toJSON(result.range)},
@@ -184,13 +184,13 @@ private:
       }
       ShownFinding finding;
       finding.range = toRange(sources, where);
-      finding.diagnostic = json::Object{
-          {"range", toJSON(finding.range)},
-          {"severity", static_cast<int>(Information)},
-          {"source", "device-tidy"},
-          {"code", "device-tidy-parse"},
-          {"message", printable("nothing in this file could be analysed: " +
-                                (text.empty() ? unit.parseErrors.front() : text.str()))}};
+      finding.diagnostic =
+          json::Object{{"range", toJSON(finding.range)},
+                       {"severity", static_cast<int>(Information)},
+                       {"source", "device-tidy"},
+                       {"code", "device-tidy-parse"},
+                       {"message", printable("nothing in this file could be analysed: " +
+                                             (text.empty() ? unit.parseErrors.front() : text.str()))}};
       reportOf(file).findings.push_back(std::move(finding));
     }
   }

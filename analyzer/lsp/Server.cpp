@@ -88,11 +88,11 @@ void Server::onInitialize(const RawJson &params, Reply reply) {
             find(params.value, {"capabilities", "textDocument", "hover", "contentFormat"}))
       settings.markdownHover = listsMarkdown(*formats);
   }
-  canWatchFiles = isTrue(params.value,
-                         {"capabilities", "workspace", "didChangeWatchedFiles", "dynamicRegistration"});
-  reply(json::Object{
-      {"capabilities", capabilities()},
-      {"serverInfo", json::Object{{"name", "device-tidy"}, {"version", DEVICE_TIDY_VERSION}}}});
+  canWatchFiles =
+      isTrue(params.value, {"capabilities", "workspace", "didChangeWatchedFiles", "dynamicRegistration"});
+  reply(
+      json::Object{{"capabilities", capabilities()},
+                   {"serverInfo", json::Object{{"name", "device-tidy"}, {"version", DEVICE_TIDY_VERSION}}}});
   if (const json::Value *chosen = find(params.value, {"initializationOptions"}))
     configure(*chosen);
 }
@@ -289,7 +289,8 @@ void Server::onCodeAction(const RawJson &params, Reply reply) {
   llvm::lsp::Range range;
   json::Path::Root root;
   if (!uri || !where || !fromJSON(*uri, file, root) || !fromJSON(*where, range, root))
-    return reply(llvm::make_error<LSPError>("textDocument.uri and range are needed", ErrorCode::InvalidParams));
+    return reply(
+        llvm::make_error<LSPError>("textDocument.uri and range are needed", ErrorCode::InvalidParams));
   std::vector<std::string> only;
   if (const json::Value *kinds = find(params.value, {"context", "only"}))
     fromJSON(*kinds, only, root);

@@ -19,8 +19,8 @@ struct Settings {
 };
 
 /// Takes over the members of `json`, the editor's settings for device-tidy: "checks", "level",
-/// "warningsAsErrors", "headerFilter", "compilationDatabasePath" and "inlayHints". A sentence for each that makes
-/// no sense; it then keeps its value.
+/// "warningsAsErrors", "headerFilter", "compilationDatabasePath" and "inlayHints". A sentence for each that
+/// makes no sense; it then keeps its value.
 std::vector<std::string> applySettings(const llvm::json::Value &json, Settings &settings);
 
 } // namespace devicetidy::lsp

@@ -8,9 +8,8 @@
 namespace devicetidy::lsp {
 
 Stores::Stores(const driver::Options &options) {
-  const std::string directory = options.cacheDirectory.empty()
-                                    ? cache::defaultCacheDirectory()
-                                    : driver::absolutePath(options.cacheDirectory);
+  const std::string directory = options.cacheDirectory.empty() ? cache::defaultCacheDirectory()
+                                                               : driver::absolutePath(options.cacheDirectory);
   if (!options.noCache && !directory.empty())
     kept = std::make_unique<cache::BlobStore>(directory);
   llvm::SmallString<128> place;

@@ -205,7 +205,8 @@ Units::State Units::stateOf(const Member &member, const DocumentMap &documents) 
   for (const std::string &file : member.files) {
     const auto document = documents.find(file);
     const bool isUnsaved = document != documents.end() && !document->second.isSaved;
-    result[file] = isUnsaved ? cache::digestOf(*document->second.text).low : numberOf(states.stamp(Name(file)));
+    result[file] =
+        isUnsaved ? cache::digestOf(*document->second.text).low : numberOf(states.stamp(Name(file)));
   }
   return result;
 }

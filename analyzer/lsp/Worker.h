@@ -1,8 +1,8 @@
 //===- Worker.h - the thread that analyses ----------------------*- C++ -*-===//
 //
 // One analysis runs at a time, always of the newest state: a change stops the one under way. A change waits a
-// moment for the next one; what is not a keystroke is looked at immediately. While nothing happens the disk is
-// looked at now and then, because not every editor tells of changes that others make.
+// moment for the next one; what is not a keystroke is looked at immediately. While nothing happens the disk
+// is looked at now and then, because not every editor tells of changes that others make.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -36,8 +36,10 @@ cache::Digest configurationOf(const DocumentMap &documents) {
   cache::DigestBuilder digest;
   for (const std::string &directory : directories)
     if (const auto stamp = states.stamp(Name(directory + "/" + config::configFileName.str())))
-      digest.add(directory).add(stamp->size).add(stamp->inode).add(
-          static_cast<std::uint64_t>(stamp->modified));
+      digest.add(directory)
+          .add(stamp->size)
+          .add(stamp->inode)
+          .add(static_cast<std::uint64_t>(stamp->modified));
   return digest.finish();
 }
 
@@ -105,8 +107,8 @@ bool Workspace::analyse(Project &project, const Settings &settings, const std::a
   const Analysis analysis = lsp::analyse(units, fileSettings, open, stop);
   if (analysis.isStopped)
     return false;
-  for (auto &[file, report] : present(analysis, units, project.documents, fileSettings, settings,
-                                      project.database.project()))
+  for (auto &[file, report] :
+       present(analysis, units, project.documents, fileSettings, settings, project.database.project()))
     result.reports[file] = report;
   return true;
 }
@@ -152,10 +154,10 @@ void Workspace::refresh() {
 }
 
 bool Workspace::isChangedOnDisk(const DocumentMap &documents) const {
-  const bool hasNewDatabase = llvm::any_of(withoutDatabase, [](const std::string &directory) {
-    return !driver::findDatabase(directory).empty();
-  });
-  return hasNewDatabase || configurationOf(documents) != configuration || llvm::any_of(projects, [&](const auto &entry) {
+  const bool hasNewDatabase = llvm::any_of(
+      withoutDatabase, [](const std::string &directory) { return !driver::findDatabase(directory).empty(); });
+  return hasNewDatabase || configurationOf(documents) != configuration ||
+         llvm::any_of(projects, [&](const auto &entry) {
            const Project &project = *entry.second;
            return !project.documents.empty() &&
                   (project.database.isChanged() ||
