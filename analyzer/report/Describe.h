@@ -13,6 +13,9 @@ namespace devicetidy {
 /// the text of the call that a fix repeats.
 Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &sources);
 
+/// The story of an operand. A tensor that was only ever created is known by the name the operation calls it.
+std::vector<Step> storyOf(const PlacedOperand &operand);
+
 /// The sentence for one step of a witness: "'y' is created on cpu here".
 std::string describeStep(const Step &step);
 
