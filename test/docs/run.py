@@ -34,10 +34,13 @@ def run_command(command, sandbox, folder, cache, timeout):
     """Runs one command where the last one left off; returns exit code, output and the folder it ended in."""
     command = command.replace("/tmp/", f"{sandbox.temporary}/")
     script = f'{command}\necho "{STATUS} $? $PWD"'
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=folder, env=sandbox.environment(cache), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout, check=False,
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=folder, env=sandbox.environment(cache), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None, f"still running after {timeout} s", folder
     output, _, status = done.stdout.rpartition(STATUS + " ")
     code, _, folder_after = status.strip().partition(" ")
     if not code:
@@ -91,7 +94,7 @@ def run_page(page, work, cache, options):
         kind = entry["in"]
         if kind not in sandboxes:
             sandboxes[kind] = Sandbox(kind, work / page.name.replace("/", "-"), options.build)
-        yield from run_block(block, entry, page, sandboxes[kind], cache, 3600 if options.slow else 300)
+        yield from run_block(block, entry, page, sandboxes[kind], cache, 3600 if options.slow else 900)
 
 
 def main():
