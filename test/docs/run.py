@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the commands of the documentation as a reader copies them, and checks its links and translations.
 
-run.py --build DIRECTORY [--slow] [--page NAME]
+run.py --build DIRECTORY [--slow] [--page NAME]...
 
 The table in blocks.py speaks of every block: what is new on a page must be entered there. --slow runs the blocks that
 are marked so, and only them.
@@ -101,18 +101,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=lambda path: pathlib.Path(path).resolve(), required=True)
     parser.add_argument("--slow", action="store_true")
-    parser.add_argument("--page", help="only this page, as README.md or docs/fixes.md")
+    parser.add_argument("--page", action="append", help="only this page, as README.md or docs/fixes.md")
     options = parser.parse_args()
     all_pages = pages_module.all_pages()
     failures = []
     if not options.slow:
         failures += [*check_links(all_pages), *check_translations(all_pages), *check_table(all_pages, TABLE)]
+        for failure in failures:
+            print(f"FAILED: {failure}", flush=True)
     with tempfile.TemporaryDirectory(prefix="device-tidy-docs-") as work:
         for page in all_pages:
-            if page.name in TABLE and options.page in (None, page.name):
-                failures += run_page(page, pathlib.Path(work), pathlib.Path(work) / "cache", options)
-    for failure in failures:
-        print(f"FAILED: {failure}", file=sys.stderr)
+            if page.name in TABLE and (not options.page or page.name in options.page):
+                for failure in run_page(page, pathlib.Path(work), pathlib.Path(work) / "cache", options):
+                    print(f"FAILED: {failure}", flush=True)
+                    failures.append(failure)
     print(f"{len(failures)} failures")
     sys.exit(1 if failures else 0)
 
