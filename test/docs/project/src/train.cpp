@@ -1,9 +1,10 @@
 #include "loss.h"
 
-int main() {
-  torch::Device device(torch::kCUDA, 0);
+void train_epoch(torch::Device device) {
   torch::Tensor weights = torch::randn({16, 4}, device).requires_grad_();
   torch::Tensor images = torch::randn({8, 16});
   torch::Tensor prediction = images.mm(weights);
   lossOf(prediction, torch::zeros({8, 4}, device)).backward();
 }
+
+int main() { train_epoch(torch::Device(torch::kCUDA, 0)); }
