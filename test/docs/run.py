@@ -30,6 +30,10 @@ def matches(expected, output):
     return re.fullmatch(pattern, output.strip(), re.DOTALL) is not None
 
 
+def sorted_lines(text):
+    return "\n".join(sorted(text.strip().splitlines()))
+
+
 def run_command(command, sandbox, folder, cache, timeout):
     """Runs one command where the last one left off; returns exit code, output and the folder it ended in."""
     command = command.replace("/tmp/", f"{sandbox.temporary}/")
@@ -79,7 +83,8 @@ def run_block(block, entry, page, sandbox, cache, timeout):
             continue
         for text in entry.get("varies", []):
             expected = expected.replace(text, "...")
-        if expected and not matches(expected, output):
+        in_order = sorted_lines if entry.get("any_order") else str
+        if expected and not matches(in_order(expected), in_order(output)):
             yield f"{where}\n  prints\n{output}\n  the page shows\n{expected}"
 
 
