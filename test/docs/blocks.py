@@ -7,6 +7,8 @@
   program  True: `train`, a program that has a device error, lies there
   needs    programs without which the block is left out
   before   commands that the text around the block tells, in shell
+  varies   parts of the output a page shows that are different on other machines
+  any_order  True: ranks print their lines in any order
   slow     True: tried by the slow suite
   skip     why the block is not run at all
 """
@@ -82,6 +84,13 @@ TABLE = {
             "skip": "test/docs/follow.py follows the page"
         },
     },
+    "docs/ci.md": {
+        "device-tidy -p build --changed-since=origin/main": {"in": "project", "exit": 0},
+        "device-tidy -p build --write-baseline=.device-tidy-baseline.json   # once; then commit the file": {
+            "in": "project",
+            "exit": 0,
+        },
+    },
     "docs/clang-tidy.md": {
         "clang-tidy-22 -load build/lib/libdevice-tidy-plugin.so -checks='-*,device-*' -p BUILD_DIR src/train.cpp": {
             "in": "clone",
@@ -107,7 +116,13 @@ TABLE = {
         },
         "$ build/bin/device-run -n 2 -- sh -c 'echo rank $RANK of $WORLD_SIZE, port $MASTER_PORT'": {
             "in": "clone",
+            "any_order": True,
             "exit": 0,
+        },
+        "$ cat > /tmp/zero.json <<'END'": {
+            "in": "clone",
+            "varies": ["1.13.0 in /usr/lib/x86_64-linux-gnu"],
+            "exit": [0, 1],
         },
         "device-run --nnodes 2 --node-rank 0 --rdzv-endpoint gpu01:29400 -n 8 -- ./train    # on gpu01": {
             "skip": OTHER_MACHINES,
@@ -130,6 +145,10 @@ TABLE = {
     "docs/fixes.md": {
         "mkdir fixes": {"in": "project", "exit": [0, 1, 0]},
     },
+    "docs/gpu-validation.md": {
+        "scripts/gpu-validate.sh                      # LibTorch of python3's PyTorch": {"skip": "needs a GPU"},
+        "scripts/gpu-validate.sh --virtual 2 --torch /usr": {"skip": "the suite gpu-validation does the same"},
+    },
     "docs/install.md": {
         "scripts/build.sh": {"skip": "builds everything; scripts/test-packages.sh makes the packages and installs them"},
         "cmake --install build --prefix ~/.local": {"in": "clone", "exit": 0},
@@ -141,6 +160,13 @@ TABLE = {
         "test/bench/analyzer/bench.py --tool build/bin/device-tidy           # 1 and 20 units": {
             "in": "clone",
             "exit": ["takes half an hour", "takes hours", 0],
+        },
+    },
+    "docs/reports.md": {
+        "device-tidy -p build --format=html --output=findings.html": {"in": "project", "exit": 1},
+        "device-tidy -p build --graph=train_epoch --output=train_epoch.svg": {
+            "in": "project",
+            "exit": [0, "needs Graphviz"],
         },
     },
     "docs/scale-out.md": {

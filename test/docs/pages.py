@@ -18,10 +18,15 @@ class Block:
         if self.language == "sh":
             joined = re.sub(r"\\\n\s*", "", self.text)
             return [(line, None) for line in joined.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-        found = []
+        found, ends = [], None
         for line in self.text.splitlines():
-            if line.startswith("$ "):
+            if ends:  # a here-document
+                found[-1] = (f"{found[-1][0]}\n{line}", [])
+                ends = None if line == ends else ends
+            elif line.startswith("$ "):
                 found.append((line[2:], []))
+                document = re.search(r"<<'(\w+)'$", line)
+                ends = document and document[1]
             else:
                 found[-1][1].append(line)
         return [(command, "\n".join(output)) for command, output in found]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the commands of the documentation as a reader copies them, and checks its links and translations.
 
-run.py --build DIRECTORY [--slow] [--page NAME]
+run.py --build DIRECTORY [--slow] [--page NAME]...
 
 The table in blocks.py speaks of every block: what is new on a page must be entered there. --slow runs the blocks that
 are marked so, and only them.
@@ -30,14 +30,21 @@ def matches(expected, output):
     return re.fullmatch(pattern, output.strip(), re.DOTALL) is not None
 
 
+def sorted_lines(text):
+    return "\n".join(sorted(text.strip().splitlines()))
+
+
 def run_command(command, sandbox, folder, cache, timeout):
     """Runs one command where the last one left off; returns exit code, output and the folder it ended in."""
     command = command.replace("/tmp/", f"{sandbox.temporary}/")
     script = f'{command}\necho "{STATUS} $? $PWD"'
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=folder, env=sandbox.environment(cache), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout, check=False,
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=folder, env=sandbox.environment(cache), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None, f"still running after {timeout} s", folder
     output, _, status = done.stdout.rpartition(STATUS + " ")
     code, _, folder_after = status.strip().partition(" ")
     if not code:
@@ -73,7 +80,11 @@ def run_block(block, entry, page, sandbox, cache, timeout):
         where = f"{page.name}:{block.line}: {command}"
         if code != wanted:
             yield f"{where}\n  exit code {code}, should be {wanted}\n{output}"
-        elif expected and not matches(expected, output):
+            continue
+        for text in entry.get("varies", []):
+            expected = expected.replace(text, "...")
+        in_order = sorted_lines if entry.get("any_order") else str
+        if expected and not matches(in_order(expected), in_order(output)):
             yield f"{where}\n  prints\n{output}\n  the page shows\n{expected}"
 
 
@@ -91,25 +102,27 @@ def run_page(page, work, cache, options):
         kind = entry["in"]
         if kind not in sandboxes:
             sandboxes[kind] = Sandbox(kind, work / page.name.replace("/", "-"), options.build)
-        yield from run_block(block, entry, page, sandboxes[kind], cache, 3600 if options.slow else 300)
+        yield from run_block(block, entry, page, sandboxes[kind], cache, 3600 if options.slow else 900)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=lambda path: pathlib.Path(path).resolve(), required=True)
     parser.add_argument("--slow", action="store_true")
-    parser.add_argument("--page", help="only this page, as README.md or docs/fixes.md")
+    parser.add_argument("--page", action="append", help="only this page, as README.md or docs/fixes.md")
     options = parser.parse_args()
     all_pages = pages_module.all_pages()
     failures = []
     if not options.slow:
         failures += [*check_links(all_pages), *check_translations(all_pages), *check_table(all_pages, TABLE)]
+        for failure in failures:
+            print(f"FAILED: {failure}", flush=True)
     with tempfile.TemporaryDirectory(prefix="device-tidy-docs-") as work:
         for page in all_pages:
-            if page.name in TABLE and options.page in (None, page.name):
-                failures += run_page(page, pathlib.Path(work), pathlib.Path(work) / "cache", options)
-    for failure in failures:
-        print(f"FAILED: {failure}", file=sys.stderr)
+            if page.name in TABLE and (not options.page or page.name in options.page):
+                for failure in run_page(page, pathlib.Path(work), pathlib.Path(work) / "cache", options):
+                    print(f"FAILED: {failure}", flush=True)
+                    failures.append(failure)
     print(f"{len(failures)} failures")
     sys.exit(1 if failures else 0)
 

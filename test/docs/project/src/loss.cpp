@@ -1,5 +1,5 @@
 #include "loss.h"
 
-torch::Tensor lossOf(torch::Tensor logits, torch::Tensor target) {
-  return torch::nn::functional::cross_entropy(logits, target);
+torch::Tensor lossOf(torch::Tensor prediction, torch::Tensor target) {
+  return torch::mse_loss(prediction, target);
 }

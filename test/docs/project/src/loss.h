@@ -1,4 +1,4 @@
 #pragma once
-#include <torch/torch.h>
+#include <torch/types.h>
 
-torch::Tensor lossOf(torch::Tensor logits, torch::Tensor target);
+torch::Tensor lossOf(torch::Tensor prediction, torch::Tensor target);

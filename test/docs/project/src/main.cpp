@@ -1,6 +1,6 @@
 #include "loss.h"
 
 int main() {
-  torch::Tensor logits = torch::randn({8, 4}, torch::Device(torch::kCUDA, 0));
-  lossOf(logits, torch::randint(4, {8}, torch::kLong));
+  torch::Tensor prediction = torch::randn({8, 4}, torch::Device(torch::kCUDA, 0));
+  lossOf(prediction, torch::zeros({8, 4}));
 }

@@ -1,10 +1,10 @@
 #include "loss.h"
 
-int main() {
-  torch::Device device(torch::kCUDA, 0);
-  torch::nn::Linear model(16, 4);
-  model->to(device);
+void train_epoch(torch::Device device) {
+  torch::Tensor weights = torch::randn({16, 4}, device).requires_grad_();
   torch::Tensor images = torch::randn({8, 16});
-  torch::Tensor logits = model->forward(images);
-  lossOf(logits, torch::randint(4, {8}, torch::TensorOptions(torch::kLong).device(device))).backward();
+  torch::Tensor prediction = images.mm(weights);
+  lossOf(prediction, torch::zeros({8, 4}, device)).backward();
 }
+
+int main() { train_epoch(torch::Device(torch::kCUDA, 0)); }
