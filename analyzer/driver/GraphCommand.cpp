@@ -8,7 +8,9 @@
 #include "analyzer/report/FunctionGraph.h"
 #include "analyzer/solve/Solve.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
 
 #include <fmt/format.h>
 
