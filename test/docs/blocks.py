@@ -154,6 +154,7 @@ TABLE = {
         "cmake --install build --prefix ~/.local": {"in": "clone", "exit": 0},
     },
     "docs/performance.md": {
+        "python3 test/bench/lsp/latency.py --tool build/bin/device-tidy": {"skip": "measures for minutes"},
         "ctest --test-dir build -R 'solve-growth|solve-scale' --output-on-failure": {
             "skip": "takes a long time, and the suites of that name are run with the others",
         },
