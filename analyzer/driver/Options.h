@@ -40,7 +40,7 @@ struct Options {
   Colour colour = Colour::Auto;
   std::string graph;       ///< function to draw; empty: no
   std::string graphFormat; ///< "dot" or "svg"; empty: what the name of the output says
-  unsigned jobs = 0; ///< 0: as many as the machine has
+  unsigned jobs = 0;       ///< 0: as many as the machine has
 
   std::string cacheDirectory; ///< empty: the user's
   bool noCache = false, clearCache = false, wholeProgram = false;

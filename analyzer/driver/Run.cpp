@@ -182,7 +182,8 @@ private:
   /// Draws one function instead of reporting.
   ExitCode draw(std::vector<Unit> units) {
     bool isWritten = true;
-    if (const std::string problem = drawGraph(std::move(units), settings, options, isWritten); !problem.empty()) {
+    if (const std::string problem = drawGraph(std::move(units), settings, options, isWritten);
+        !problem.empty()) {
       complain(problem);
       return ExitCode::Usage;
     }

@@ -101,14 +101,6 @@ std::map<std::string, std::string> templateFields(const Finding &finding, Source
   return fields;
 }
 
-/// The story of an operand. A tensor that was only ever created is known by the name the operation calls it.
-std::vector<Step> storyOf(const PlacedOperand &operand) {
-  std::vector<Step> steps = operand.witness;
-  if (steps.size() == 1 && steps[0].kind == StepKind::Created && operand.text.find('(') == std::string::npos)
-    steps[0].subject = operand.text;
-  return steps;
-}
-
 class NoteList {
 public:
   void add(Location where, std::string text) {
@@ -157,6 +149,13 @@ std::string_view noteTemplate(const CheckInfo &info, const std::string &key) {
 }
 
 } // namespace
+
+std::vector<Step> storyOf(const PlacedOperand &operand) {
+  std::vector<Step> steps = operand.witness;
+  if (steps.size() == 1 && steps[0].kind == StepKind::Created && operand.text.find('(') == std::string::npos)
+    steps[0].subject = operand.text;
+  return steps;
+}
 
 std::string fillTemplate(std::string_view text, const std::map<std::string, std::string> &fields) {
   std::string result;

@@ -16,6 +16,9 @@ Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &
 /// A device as sentences name it: cpu, cuda:1, 'device'.
 std::string deviceText(const std::string &written);
 
+/// The story of an operand. A tensor that was only ever created is known by the name the operation calls it.
+std::vector<Step> storyOf(const PlacedOperand &operand);
+
 /// The sentence for one step of a witness: "'y' is created on cpu here".
 std::string describeStep(const Step &step);
 

@@ -41,9 +41,7 @@ std::string eventOf(const Step &step) {
   return {};
 }
 
-bool isMove(const Step &step) {
-  return step.kind == StepKind::Moved || step.kind == StepKind::ModuleMoved;
-}
+bool isMove(const Step &step) { return step.kind == StepKind::Moved || step.kind == StepKind::ModuleMoved; }
 
 /// The device a tensor is on after step `i` of a story that ends on `last`. Steps that only pass it on name
 /// none.
@@ -62,14 +60,6 @@ std::string subjectOf(const Step &step) {
   if (subject.size() > 2 && subject.compare(subject.size() - 2, 2, "->") == 0)
     subject.resize(subject.size() - 2);
   return subject;
-}
-
-/// The steps of an operand. A tensor that was only ever created is known by the name the operation calls it.
-std::vector<Step> storyOf(const PlacedOperand &operand) {
-  std::vector<Step> steps = operand.witness;
-  if (steps.size() == 1 && steps[0].kind == StepKind::Created && operand.text.find('(') == std::string::npos)
-    steps[0].subject = operand.text;
-  return steps;
 }
 
 std::string placeKey(const Location &where) {
@@ -121,7 +111,8 @@ std::size_t GraphBuilder::addPlace(const std::string &text, const std::string &d
   node.kind = NodeKind::Place;
   node.name = text;
   node.where = where;
-  const std::size_t at = addNode(std::move(node), device, fmt::format("place\n{}\n{}\n{}", text, device, before));
+  const std::size_t at =
+      addNode(std::move(node), device, fmt::format("place\n{}\n{}\n{}", text, device, before));
   if (before != none)
     connect(before, at, {});
   if (where.valid()) {
@@ -162,8 +153,8 @@ DeviceGraph GraphBuilder::take() {
   devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
     if (graph.nodes[i].kind != NodeKind::Operation)
-      graph.nodes[i].lane = static_cast<std::size_t>(
-          std::find(devices.begin(), devices.end(), deviceOf[i]) - devices.begin());
+      graph.nodes[i].lane =
+          static_cast<std::size_t>(std::find(devices.begin(), devices.end(), deviceOf[i]) - devices.begin());
   DeviceGraph result = std::move(graph);
   *this = GraphBuilder();
   return result;
@@ -174,7 +165,8 @@ DeviceGraph graphOf(const Finding &finding) {
     return {};
   GraphBuilder builder;
   const std::string operation = finding.operation.empty() ? finding.check : finding.operation;
-  const std::size_t end = builder.addOperation(operation, finding.operands.empty() ? "" : "gets both", finding.where);
+  const std::size_t end =
+      builder.addOperation(operation, finding.operands.empty() ? "" : "gets both", finding.where);
   std::string story;
   const auto tell = [&](const std::vector<Step> &steps) {
     for (const Step &step : steps)
@@ -196,11 +188,11 @@ DeviceGraph graphOf(const Finding &finding) {
     builder.connect(last, end, finding.where);
   }
   DeviceGraph graph = builder.take();
-  graph.title = finding.operands.size() == 2
-                    ? fmt::format("'{}' gets {} on {} and {} on {}", operation, finding.operands[0].text,
-                                  finding.operands[0].device, finding.operands[1].text,
-                                  finding.operands[1].device)
-                    : fmt::format("How the value reaches '{}'", operation);
+  graph.title =
+      finding.operands.size() == 2
+          ? fmt::format("'{}' gets {} on {} and {} on {}", operation, finding.operands[0].text,
+                        finding.operands[0].device, finding.operands[1].text, finding.operands[1].device)
+          : fmt::format("How the value reaches '{}'", operation);
   graph.description = std::move(story);
   return graph;
 }

@@ -84,8 +84,8 @@ std::string DeviceColours::styleOf(const std::string &device) const {
 }
 
 std::string pictureStyle() {
-  return fmt::format("{}{}@media (prefers-color-scheme:dark){{\n{}{}}}\n", lightSheet, toneSheet(false), darkSheet,
-                     toneSheet(true));
+  return fmt::format("{}{}@media (prefers-color-scheme:dark){{\n{}{}}}\n", lightSheet, toneSheet(false),
+                     darkSheet, toneSheet(true));
 }
 
 std::string shortPlace(const Location &where) {
@@ -106,10 +106,11 @@ std::string captionOf(const GraphNode &node, const DeviceGraph &graph) {
 }
 
 std::string dotOf(const DeviceGraph &graph) {
-  std::string text = fmt::format("digraph {} {{\n  labelloc=t;\n  label={};\n"
-                                 "  node [shape=box, style=\"rounded,filled\", fillcolor=white, "
-                                 "fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n",
-                                 quoted(graph.title), quoted(graph.title));
+  std::string text =
+      fmt::format("digraph {} {{\n  labelloc=t;\n  label={};\n"
+                  "  node [shape=box, style=\"rounded,filled\", fillcolor=white, "
+                  "fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n",
+                  quoted(graph.title), quoted(graph.title));
   const auto nodeLine = [&](std::size_t i, std::string_view indent) {
     const GraphNode &node = graph.nodes[i];
     std::string label = node.name;
@@ -117,11 +118,13 @@ std::string dotOf(const DeviceGraph &graph) {
     label += label.empty() || caption.empty() ? caption : "\n" + caption;
     std::string escaped;
     for (char c : label)
-      escaped += c == '\n' ? std::string("\\n") : c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+      escaped += c == '\n'               ? std::string("\\n")
+                 : c == '"' || c == '\\' ? std::string{'\\', c}
+                                         : std::string(1, c);
     text += fmt::format("{}n{} [label=\"{}\"", indent, i, escaped);
     if (node.where.valid())
-      text += fmt::format(", tooltip={}", quoted(fmt::format("{}:{}:{}", node.where.file.str(), node.where.line,
-                                                             node.where.column)));
+      text += fmt::format(", tooltip={}", quoted(fmt::format("{}:{}:{}", node.where.file.str(),
+                                                             node.where.line, node.where.column)));
     if (node.kind == NodeKind::Operation)
       text += ", color=\"#b42318\", fillcolor=\"#fdecec\"";
     if (node.kind == NodeKind::Place)

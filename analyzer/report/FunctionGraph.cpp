@@ -75,8 +75,9 @@ private:
         found = there->second;
       const auto isFrom = [&](const PlacedExpression *each) { return each->device == step.from; };
       if (std::any_of(found.begin(), found.end(), isFrom))
-        found.erase(std::remove_if(found.begin(), found.end(), [&](const auto *each) { return !isFrom(each); }),
-                    found.end());
+        found.erase(
+            std::remove_if(found.begin(), found.end(), [&](const auto *each) { return !isFrom(each); }),
+            found.end());
     }
     if (step.kind == StepKind::ModuleMoved) // the module itself is moved: what it was is told before
       for (const auto &[range, expressions] : placed)
@@ -152,7 +153,8 @@ DeviceGraph FunctionGraph::take() {
       names += (names.empty() ? "" : ", ") + node.name;
     }
   for (const auto &[device, names] : byDevice)
-    graph.description += fmt::format("On {}: {}. ", device.empty() ? "a device that is not known" : device, names);
+    graph.description +=
+        fmt::format("On {}: {}. ", device.empty() ? "a device that is not known" : device, names);
   if (operations)
     graph.description += fmt::format("{} operation{} tensors of different devices.", operations,
                                      operations == 1 ? " gets" : "s get");

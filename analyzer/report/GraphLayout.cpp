@@ -6,7 +6,8 @@
 namespace devicetidy {
 namespace {
 
-constexpr int BoxHeight = 40, LayerPitch = 82, OperationPitch = 104, HeadHeight = 34, FirstLayer = HeadHeight + 34;
+constexpr int BoxHeight = 40, LayerPitch = 82, OperationPitch = 104, HeadHeight = 34,
+              FirstLayer = HeadHeight + 34;
 constexpr int ColumnGap = 22, LanePadding = 16, LaneGap = 10, LaneFoot = 28, PassingWidth = 10, Margin = 4;
 
 /// A node, or the place where an edge passes a layer.
@@ -40,7 +41,9 @@ public:
   }
 
 private:
-  std::size_t top(std::size_t edge) const { return upward[edge] ? graph.edges[edge].to : graph.edges[edge].from; }
+  std::size_t top(std::size_t edge) const {
+    return upward[edge] ? graph.edges[edge].to : graph.edges[edge].from;
+  }
   std::size_t bottom(std::size_t edge) const {
     return upward[edge] ? graph.edges[edge].from : graph.edges[edge].to;
   }
@@ -248,14 +251,16 @@ private:
 
   /// The lines that reach or leave a box share its edge, in the order of where they come from.
   void placeLines(GraphLayout &layout, const std::vector<int> &x) {
-    std::vector<std::vector<std::pair<int, std::size_t>>> arriving(graph.nodes.size()), leaving(graph.nodes.size());
+    std::vector<std::vector<std::pair<int, std::size_t>>> arriving(graph.nodes.size()),
+        leaving(graph.nodes.size());
     for (std::size_t i = 0; i < graph.edges.size(); ++i) {
       const std::vector<std::size_t> &chain = chains[i];
       leaving[chain.front()].emplace_back(x[chain[1]], i);
       arriving[chain.back()].emplace_back(x[chain[chain.size() - 2]], i);
     }
     std::vector<int> startX(graph.edges.size()), endX(graph.edges.size());
-    const auto share = [&](std::vector<std::vector<std::pair<int, std::size_t>>> &sides, std::vector<int> &result) {
+    const auto share = [&](std::vector<std::vector<std::pair<int, std::size_t>>> &sides,
+                           std::vector<int> &result) {
       for (std::size_t node = 0; node < sides.size(); ++node) {
         std::sort(sides[node].begin(), sides[node].end());
         const int count = static_cast<int>(sides[node].size());

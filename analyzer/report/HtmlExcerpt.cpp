@@ -85,8 +85,8 @@ private:
 
   std::string piece(std::string_view text, std::size_t mark, bool isHere) const {
     if (mark < marks.size())
-      return fmt::format("<mark class=\"{}{}\" title=\"{}\">{}</mark>", marks[mark].style, isHere ? " here" : "",
-                         escapeMarkup(marks[mark].hint), withTabs(text));
+      return fmt::format("<mark class=\"{}{}\" title=\"{}\">{}</mark>", marks[mark].style,
+                         isHere ? " here" : "", escapeMarkup(marks[mark].hint), withTabs(text));
     return isHere ? "<span class=\"here\">" + withTabs(text) + "</span>" : withTabs(text);
   }
 
@@ -113,8 +113,9 @@ std::string htmlExcerpt(SourceCache &sources, const Location &where, const std::
   std::string rows;
   for (std::uint32_t number = first; number <= last + context; ++number)
     if (const std::optional<std::string_view> line = sources.line(where.file, number))
-      rows += fmt::format("<span class=\"row{}\"><span class=\"no\">{}</span>{}</span>",
-                          context > 0 && number == where.line ? " at" : "", number, writer.write(*line, number));
+      rows +=
+          fmt::format("<span class=\"row{}\"><span class=\"no\">{}</span>{}</span>",
+                      context > 0 && number == where.line ? " at" : "", number, writer.write(*line, number));
   return rows.empty() ? std::string() : "<pre>" + rows + "</pre>";
 }
 

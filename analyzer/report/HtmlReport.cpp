@@ -48,7 +48,8 @@ public:
                        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                        "<meta name=\"generator\" content=\"device-tidy {}\">\n"
                        "<title>device-tidy: {}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n",
-                       escapeMarkup(run.version), counted(diagnostics.size(), "finding"), pageCss, pictureStyle());
+                       escapeMarkup(run.version), counted(diagnostics.size(), "finding"), pageCss,
+                       pictureStyle());
     writeSummary();
     writeFilter();
     out += "<main>\n";
@@ -64,7 +65,9 @@ public:
 
 private:
   /// An error about a suppressing comment has no level of its own.
-  static std::string levelOf(const Diagnostic &diagnostic) { return std::string(certainty(diagnostic.level)); }
+  static std::string levelOf(const Diagnostic &diagnostic) {
+    return std::string(certainty(diagnostic.level));
+  }
 
   std::string pathOf(Name file) const { return relativePath(file.str(), run); }
 
@@ -119,8 +122,9 @@ private:
       return files[a].second != files[b].second ? files[a].second > files[b].second : a < b;
     });
     for (std::size_t i = 0; i < std::min(sorted.size(), mostFiles); ++i)
-      out += fmt::format("<tr><th scope=\"row\"><a class=\"path\" href=\"#file-{}\">{}</a></th><td>{}</td></tr>\n",
-                         sorted[i] + 1, escapeMarkup(pathOf(files[sorted[i]].first)), files[sorted[i]].second);
+      out += fmt::format(
+          "<tr><th scope=\"row\"><a class=\"path\" href=\"#file-{}\">{}</a></th><td>{}</td></tr>\n",
+          sorted[i] + 1, escapeMarkup(pathOf(files[sorted[i]].first)), files[sorted[i]].second);
     if (sorted.size() > mostFiles)
       out += fmt::format("<tr><th scope=\"row\" class=\"soft\">and {} more</th><td></td></tr>\n",
                          sorted.size() - mostFiles);
@@ -152,17 +156,18 @@ private:
     out += "</select></label>\n";
     for (const char *level : {"definite", "likely", "latent"})
       if (byLevel.count(level))
-        out += fmt::format("<label><input type=\"checkbox\" name=\"level\" value=\"{0}\" checked> {0}</label>\n",
-                           level);
+        out += fmt::format(
+            "<label><input type=\"checkbox\" name=\"level\" value=\"{0}\" checked> {0}</label>\n", level);
     out += "<label>File <input type=\"search\" name=\"path\" placeholder=\"part of the path\"></label>\n"
            "<button type=\"reset\">Reset</button>\n<output id=\"shown\"></output>\n</form>\n";
   }
 
   std::size_t writeFile(std::size_t file, std::size_t next) {
     const std::string path = escapeMarkup(pathOf(files[file].first));
-    out += fmt::format("<section class=\"file\" data-path=\"{}\">\n<h2 id=\"file-{}\"><span class=\"path\">{}</span> "
-                       "<span class=\"soft\">{}</span></h2>\n",
-                       path, file + 1, path, counted(files[file].second, "finding"));
+    out += fmt::format(
+        "<section class=\"file\" data-path=\"{}\">\n<h2 id=\"file-{}\"><span class=\"path\">{}</span> "
+        "<span class=\"soft\">{}</span></h2>\n",
+        path, file + 1, path, counted(files[file].second, "finding"));
     const std::size_t end = next + files[file].second;
     for (; next < end; ++next)
       writeFinding(diagnostics[next], next + 1);
@@ -172,16 +177,16 @@ private:
 
   void writeFinding(const Diagnostic &diagnostic, std::size_t number) {
     const std::string level = levelOf(diagnostic);
-    out += fmt::format("<article class=\"finding\" id=\"f-{}\" data-check=\"{}\" data-level=\"{}\">\n"
-                       "<h3><span class=\"level {}\">{}</span>{}{}{}</h3>\n",
-                       escapeMarkup(diagnostic.fingerprint), escapeMarkup(diagnostic.check), level, level, level,
-                       diagnostic.baseline == BaselineState::Unchanged
-                           ? "<span class=\"level known\">in the baseline</span>"
-                           : "",
-                       diagnostic.isSuppressed ? "<span class=\"level suppressed\">suppressed</span>" : "",
-                       escapeMarkup(diagnostic.message));
-    out += fmt::format("<p class=\"meta\"><a class=\"path\" href=\"#f-{}\">{}</a>", escapeMarkup(diagnostic.fingerprint),
-                       escapeMarkup(placeOf(diagnostic.where)));
+    out += fmt::format(
+        "<article class=\"finding\" id=\"f-{}\" data-check=\"{}\" data-level=\"{}\">\n"
+        "<h3><span class=\"level {}\">{}</span>{}{}{}</h3>\n",
+        escapeMarkup(diagnostic.fingerprint), escapeMarkup(diagnostic.check), level, level, level,
+        diagnostic.baseline == BaselineState::Unchanged ? "<span class=\"level known\">in the baseline</span>"
+                                                        : "",
+        diagnostic.isSuppressed ? "<span class=\"level suppressed\">suppressed</span>" : "",
+        escapeMarkup(diagnostic.message));
+    out += fmt::format("<p class=\"meta\"><a class=\"path\" href=\"#f-{}\">{}</a>",
+                       escapeMarkup(diagnostic.fingerprint), escapeMarkup(placeOf(diagnostic.where)));
     if (!diagnostic.function.empty())
       out += fmt::format(" in <code>{}</code>", escapeMarkup(diagnostic.function));
     out += fmt::format(" &middot; {}</p>\n", escapeMarkup(diagnostic.check));
@@ -229,8 +234,9 @@ private:
     const std::string_view before = sources.text(change.where.file);
     out += fmt::format("<p class=\"fix\">Fix: {}. <code>", escapeMarkup(diagnostic.fix->description));
     if (change.length && change.offset + change.length <= before.size())
-      out += fmt::format("<del>{}</del> ", escapeMarkup(cutText(std::string(before.substr(change.offset, change.length)),
-                                                                LongestChange)));
+      out += fmt::format(
+          "<del>{}</del> ",
+          escapeMarkup(cutText(std::string(before.substr(change.offset, change.length)), LongestChange)));
     out += fmt::format("<ins>{}</ins></code></p>\n", escapeMarkup(cutText(change.text, LongestChange)));
   }
 
@@ -247,7 +253,8 @@ private:
 
 } // namespace
 
-std::string htmlReport(const std::vector<Diagnostic> &diagnostics, const ReportRun &run, SourceCache &sources) {
+std::string htmlReport(const std::vector<Diagnostic> &diagnostics, const ReportRun &run,
+                       SourceCache &sources) {
   return HtmlWriter(diagnostics, run, sources).page();
 }
 

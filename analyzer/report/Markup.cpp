@@ -12,7 +12,8 @@ constexpr std::string_view Ellipsis = "\xE2\x80\xA6";
 
 /// Directional overrides and isolates, and what XML does not allow.
 bool isRefused(std::uint32_t code) {
-  return (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) || (code & 0xFFFE) == 0xFFFE;
+  return (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) ||
+         (code & 0xFFFE) == 0xFFFE;
 }
 
 } // namespace

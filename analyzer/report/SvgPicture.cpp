@@ -24,8 +24,8 @@ public:
     for (const GraphNode &node : graph.nodes) {
       names.push_back(fitColumns(printable(node.name), WidestText));
       captions.push_back(fitColumns(printable(captionOf(node, graph)), WidestText));
-      boxWidths.push_back(std::max(NarrowestBox, BoxPadding + std::max(codePixels(names.back()),
-                                                                       textPixels(captions.back()))));
+      boxWidths.push_back(std::max(
+          NarrowestBox, BoxPadding + std::max(codePixels(names.back()), textPixels(captions.back()))));
     }
     for (const GraphNode &node : graph.nodes) // the label of a way is above or below its box
       if (node.where.valid() && node.kind == NodeKind::Step) {
@@ -38,11 +38,11 @@ public:
   }
 
   std::string write(const std::string &id, bool isStandalone) {
-    out = fmt::format("<svg {}class=\"dt\" role=\"img\" aria-labelledby=\"{}t {}d\" width=\"{}\" height=\"{}\" "
-                      "viewBox=\"0 0 {} {}\"><title id=\"{}t\">{}</title><desc id=\"{}d\">{}</desc>\n",
-                      isStandalone ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", id, id, layout.width,
-                      layout.height, layout.width, layout.height, id, escapeMarkup(graph.title), id,
-                      describe());
+    out = fmt::format(
+        "<svg {}class=\"dt\" role=\"img\" aria-labelledby=\"{}t {}d\" width=\"{}\" height=\"{}\" "
+        "viewBox=\"0 0 {} {}\"><title id=\"{}t\">{}</title><desc id=\"{}d\">{}</desc>\n",
+        isStandalone ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", id, id, layout.width, layout.height,
+        layout.width, layout.height, id, escapeMarkup(graph.title), id, describe());
     if (isStandalone)
       out += "<style>\n" + pictureStyle() +
              ".ground{fill:#fff}@media (prefers-color-scheme:dark){.ground{fill:#16191d}}\n</style>\n"
@@ -62,7 +62,9 @@ private:
   static std::string laneName(const std::string &device) {
     return device.empty() ? "not known" : fitColumns(printable(device), WidestText);
   }
-  static std::string label(const Location &where) { return fitColumns(printable(shortPlace(where)), WidestText); }
+  static std::string label(const Location &where) {
+    return fitColumns(printable(shortPlace(where)), WidestText);
+  }
 
   std::string describe() const {
     std::string text;
@@ -73,10 +75,11 @@ private:
 
   void writeLane(std::size_t lane) {
     const GraphLayout::Lane &place = layout.lanes[lane];
-    out += fmt::format("<g class=\"{}\"><rect class=\"lane\" x=\"{}\" y=\"4\" width=\"{}\" height=\"{}\" rx=\"8\"/>"
-                       "<text class=\"dev\" x=\"{}\" y=\"24\">{}</text></g>\n",
-                       colours.styleOf(graph.devices[lane]), place.x, place.width, layout.laneHeight - 4,
-                       place.x + place.width / 2, escapeMarkup(laneName(graph.devices[lane])));
+    out += fmt::format(
+        "<g class=\"{}\"><rect class=\"lane\" x=\"{}\" y=\"4\" width=\"{}\" height=\"{}\" rx=\"8\"/>"
+        "<text class=\"dev\" x=\"{}\" y=\"24\">{}</text></g>\n",
+        colours.styleOf(graph.devices[lane]), place.x, place.width, layout.laneHeight - 4,
+        place.x + place.width / 2, escapeMarkup(laneName(graph.devices[lane])));
   }
 
   void writeLine(std::size_t i) {
@@ -91,8 +94,8 @@ private:
       else
         path += fmt::format("C{} {} {} {} {} {}", from.x, from.y + bend, to.x, to.y - bend, to.x, to.y);
     }
-    out += fmt::format("<path class=\"way{}{}\" d=\"{}\"/>", isBad ? " bad" : "", line.isUpward ? " back" : "",
-                       path);
+    out += fmt::format("<path class=\"way{}{}\" d=\"{}\"/>", isBad ? " bad" : "",
+                       line.isUpward ? " back" : "", path);
     writeHead(line.isUpward ? line.points.front() : line.points.back(), line.isUpward, isBad);
   }
 
@@ -110,12 +113,12 @@ private:
                ? std::string("<g class=\"bad\">")
                : fmt::format("<g class=\"{}{}\">", colours.styleOf(graph.devices[node.lane]), extra);
     out += fmt::format("<title>{}</title>", escapeMarkup(hint(node)));
-    out += fmt::format("<rect class=\"box\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\"/>", box.x, box.y,
-                       box.width, box.height);
+    out += fmt::format("<rect class=\"box\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\"/>", box.x,
+                       box.y, box.width, box.height);
     const bool hasTwo = !names[i].empty() && !captions[i].empty();
     if (!names[i].empty())
-      out += fmt::format("<text class=\"name\" x=\"{}\" y=\"{}\">{}</text>", middle, box.y + (hasTwo ? 17 : 24),
-                         escapeMarkup(names[i]));
+      out += fmt::format("<text class=\"name\" x=\"{}\" y=\"{}\">{}</text>", middle,
+                         box.y + (hasTwo ? 17 : 24), escapeMarkup(names[i]));
     if (!captions[i].empty())
       out += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", middle, box.y + (hasTwo ? 32 : 24),
                          escapeMarkup(captions[i]));
@@ -165,7 +168,8 @@ private:
   }
 
   void writeLabel(int x, int y, const Location &where) {
-    out += fmt::format("<text class=\"where\" x=\"{}\" y=\"{}\">{}</text>\n", x, y, escapeMarkup(label(where)));
+    out +=
+        fmt::format("<text class=\"where\" x=\"{}\" y=\"{}\">{}</text>\n", x, y, escapeMarkup(label(where)));
   }
 
   const DeviceGraph &graph;
