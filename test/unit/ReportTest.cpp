@@ -17,6 +17,7 @@ const CheckInfo Mixed = {"device-mixed-op",
                          "'{operation}' {gets} {first} on {firstDevice} and {second} on {secondDevice}",
                          "move it first: {fix}",
                          {{"declared", "'{member}' is declared here"}},
+                         {},
                          ""};
 
 Location at(std::uint32_t line, std::uint32_t column = 1) {

@@ -13,7 +13,7 @@ using namespace devicetidy;
 namespace {
 
 const CheckInfo Mixed = {
-    "device-mixed-op", "summary", Level::Definite, "", "", {}, "# title\n\nFirst\nlines.\n\nRest."};
+    "device-mixed-op", "summary", Level::Definite, "", "", {}, {}, "# title\n\nFirst\nlines.\n\nRest."};
 
 /// A file that lives as long as the test.
 class SourceFile {
