@@ -92,8 +92,8 @@ Preambles::choose(const std::vector<const CompileCommand *> &commands) {
     FlagSet &flags = flagSets[{commands[i]->directory, flagsOf(*commands[i])}];
     flags.example = commands[i];
     flags.units.push_back(i);
-    const frontend::IncludeSearch search{commands[i]->directory, flagsOf(*commands[i]),
-                                         options.isProjectFile, unsaved};
+    const frontend::IncludeSearch search{commands[i]->directory, flagsOf(*commands[i]), options.isProjectFile,
+                                         unsaved};
     leading[i] = frontend::leadingIncludes(commands[i]->file, search);
     llvm::erase_if(leading[i], [](const std::string &header) { return !isWorthNaming(header); });
   }

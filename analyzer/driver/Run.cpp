@@ -288,8 +288,8 @@ ExitCode runCommand(const std::vector<std::string> &arguments, Server serve) {
   if (const std::optional<ExitCode> told = runInformation(options))
     return *told;
   if (options.lsp && !serve) {
-    complain("--lsp needs the language server library of LLVM 22, and this device-tidy is built with LLVM "
-             DEVICE_TIDY_LLVM_VERSION);
+    complain("--lsp needs the language server library of LLVM 22, and this device-tidy is built with "
+             "LLVM " DEVICE_TIDY_LLVM_VERSION);
     return ExitCode::Usage;
   }
   return options.lsp ? serve(options) : Analysis(options).run();

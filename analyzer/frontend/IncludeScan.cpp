@@ -191,7 +191,7 @@ private:
     const char close = text.consume_front("<") ? '>' : text.consume_front("\"") ? '"' : '\0';
     const std::size_t end = close ? text.find(close) : StringRef::npos;
     if (!close)
-      macrosDefined = true; // a computed include may be any file
+      macrosDefined = true;          // a computed include may be any file
     else if (end != StringRef::npos) // one that is still being typed includes nothing
       include(text.take_front(end), close == '"', from, isConditional);
   }

@@ -38,8 +38,8 @@ struct LowerExtras {
   /// A unit that has errors with its preamble is not parsed again without: while code is being typed, the
   /// errors are the code's.
   bool keepErrors = false;
-  const UnsavedFiles *unsaved = nullptr;    ///< null: everything is as it is on disk
-  const std::atomic<bool> *stop = nullptr;  ///< once true, the parse ends early and its unit is of no use
+  const UnsavedFiles *unsaved = nullptr;   ///< null: everything is as it is on disk
+  const std::atomic<bool> *stop = nullptr; ///< once true, the parse ends early and its unit is of no use
 };
 
 /// Lowers `file` with the compiler `arguments` of its compile command (argv[0] included, output and

@@ -23,11 +23,11 @@ enum class NodeKind : std::uint8_t {
 
 struct GraphNode {
   NodeKind kind = NodeKind::Step;
-  std::size_t lane = 0;              ///< index of DeviceGraph::devices; no meaning for an Operation
-  std::string name;                  ///< what it is about: a variable, a factory, an operation
-  std::string event;                 ///< what happens: "created", "moved to cuda:0"
-  Location where;                    ///< invalid: nowhere in particular
-  std::vector<std::uint32_t> lines;  ///< Place: the lines of `where.file` that read it, ascending
+  std::size_t lane = 0;             ///< index of DeviceGraph::devices; no meaning for an Operation
+  std::string name;                 ///< what it is about: a variable, a factory, an operation
+  std::string event;                ///< what happens: "created", "moved to cuda:0"
+  Location where;                   ///< invalid: nowhere in particular
+  std::vector<std::uint32_t> lines; ///< Place: the lines of `where.file` that read it, ascending
 };
 
 struct GraphEdge {

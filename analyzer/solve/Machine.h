@@ -163,7 +163,7 @@ public:
   /// The entry being run may be called with any device made current by its caller.
   bool currentDeviceIsOpen = false;
   bool reportLatent = false;
-  DeviceMaps *deviceMaps = nullptr; ///< told of every call when set
+  DeviceMaps *deviceMaps = nullptr;    ///< told of every call when set
   PlacedExpressions *placed = nullptr; ///< told of every fact when set
   /// Told of a static local that was initialised in a program that had been running: whose flag the row held.
   std::function<void(Row &, Name)> initialisedStatic;

@@ -108,10 +108,10 @@ struct PlacedExpression {
   Location where;
   std::string text; ///< as written in the source
   PlacedKind kind = PlacedKind::Tensor;
-  std::string device;        ///< as in Step; a Device: the one it names
-  bool isOpen = false;       ///< decided outside: `device` names who decides
+  std::string device;         ///< as in Step; a Device: the one it names
+  bool isOpen = false;        ///< decided outside: `device` names who decides
   bool isDeclaration = false; ///< `where` is the name in a declaration
-  std::vector<Step> witness; ///< oldest first
+  std::vector<Step> witness;  ///< oldest first
 };
 
 struct SolveStats {

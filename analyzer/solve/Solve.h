@@ -21,11 +21,11 @@ struct SolveOptions {
   /// none).
   int torchMajor = 0;
   int torchMinor = 0;
-  bool reportLatent = false; ///< also record what only a caller can tell
-  DistributedNames names{};  ///< further ones the user knows of
+  bool reportLatent = false;                ///< also record what only a caller can tell
+  DistributedNames names{};                 ///< further ones the user knows of
   const std::set<Name> *placedIn = nullptr; ///< files for Solution::placed; null: none
   const std::atomic<bool> *stop = nullptr;  ///< once true, the solution ends early and is of no use
-  bool isIncomplete = false; ///< functions of the program were left out, for their errors
+  bool isIncomplete = false;                ///< functions of the program were left out, for their errors
 };
 
 /// Solves a linked program. Deterministic: equal programs give equal solutions. Never throws on any facts.

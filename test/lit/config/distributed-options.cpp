@@ -38,8 +38,8 @@ int main(int argc, char **argv) {
 }
 #else
 struct NetImpl : torch::nn::Module {
-  // MEMBER: :[[@LINE+1]]:{{.*}} warning: {{.*}}[device-unregistered-tensor]
   NetImpl() : layer(register_module("layer", torch::nn::Linear(4, 4))) { hostMask = torch::ones({4}); }
+  // MEMBER: :[[@LINE+1]]:{{.*}} warning: {{.*}}[device-unregistered-tensor]
   torch::Tensor forward(torch::Tensor x) { return layer->forward(x) * hostMask; }
   torch::nn::Linear layer;
   torch::Tensor hostMask;
