@@ -24,8 +24,9 @@ STATUS = "docs-test-exit-status"
 
 
 def matches(expected, output):
-    """Is `output` what the page shows? "..." stands for anything, a number of five digits for any number (ports)."""
-    pattern = re.escape(expected.strip()).replace(re.escape("..."), ".*?")
+    """Is `output` what the page shows? "..." stands for anything, as a line for any lines, a number of five digits for any number (ports)."""
+    pattern = re.escape(expected.strip().replace("\n...\n", "\n<lines>"))
+    pattern = pattern.replace("<lines>", "(?:.*?\n)?").replace(re.escape("..."), ".*?")
     pattern = re.sub(r"\d{5}", r"\\d+", pattern)
     return re.fullmatch(pattern, output.strip(), re.DOTALL) is not None
 
