@@ -24,7 +24,8 @@ STATUS = "docs-test-exit-status"
 
 
 def matches(expected, output):
-    """Is `output` what the page shows? "..." stands for anything, as a line for any lines, a number of five digits for any number (ports)."""
+    """Is `output` what the page shows? "..." stands for anything, as a line for any lines, and a number
+    of five digits (a port) for any number."""
     pattern = re.escape(expected.strip().replace("\n...\n", "\n<lines>"))
     pattern = pattern.replace("<lines>", "(?:.*?\n)?").replace(re.escape("..."), ".*?")
     pattern = re.sub(r"\d{5}", r"\\d+", pattern)
