@@ -6,6 +6,10 @@
 #include "clang-tidy/ClangTidyModule.h"
 #include "clang/ASTMatchers/ASTMatchFinder.h"
 #include "clang/ASTMatchers/ASTMatchers.h"
+#include "clang/Basic/Version.h"
+#if CLANG_VERSION_MAJOR < 22 // later ones have it all in ClangTidyModule.h
+#include "clang-tidy/ClangTidyModuleRegistry.h"
+#endif
 
 #include <optional>
 
