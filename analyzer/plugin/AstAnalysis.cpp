@@ -37,10 +37,11 @@ std::vector<Finding> findingsOf(Unit unit, const Settings &settings) {
     const auto found = settings.checkOptions.find(std::string(check) + "." + std::string(option));
     return found == settings.checkOptions.end() ? std::string() : found->second;
   };
-  const Solution solution = solve(program, {settings.torchMajor, settings.torchMinor, settings.reportLatent,
-                                            config::distributedNames([&](const char *option) {
-                                              return optionOf("device-map-distributed", Name(), option);
-                                            })});
+  const Solution solution =
+      solve(program, {settings.torchVersion.major, settings.torchVersion.minor, settings.reportLatent,
+                      config::distributedNames([&](const char *option) {
+                        return optionOf("device-map-distributed", Name(), option);
+                      })});
   std::vector<Finding> findings;
   for (const auto &check : makeChecks())
     check->run(solution, {program, optionOf}, findings);

@@ -1,6 +1,7 @@
 //===- AstAnalysis.h - what all checks know of one tree ---------*- C++ -*-===//
 #pragma once
 
+#include "analyzer/config/Values.h"
 #include "analyzer/report/Diagnostic.h"
 
 #include "clang/AST/ASTContext.h"
@@ -13,15 +14,17 @@
 
 namespace devicetidy::plugin {
 
+/// What clang-tidy was told, as far as the analysis depends on it.
 struct Settings {
-  int torchMajor = 0, torchMinor = 0; ///< 0: the version the code sees
+  config::TorchVersion torchVersion; ///< zeros: the version the code sees
   bool reportLatent = false;
   std::string buildDirectory;                      ///< where the compile command runs
   std::map<std::string, std::string> checkOptions; ///< "check.Option" -> value, of all checks
 
   friend bool operator==(const Settings &a, const Settings &b) {
-    return a.torchMajor == b.torchMajor && a.torchMinor == b.torchMinor && a.reportLatent == b.reportLatent &&
-           a.buildDirectory == b.buildDirectory && a.checkOptions == b.checkOptions;
+    return a.torchVersion.major == b.torchVersion.major && a.torchVersion.minor == b.torchVersion.minor &&
+           a.reportLatent == b.reportLatent && a.buildDirectory == b.buildDirectory &&
+           a.checkOptions == b.checkOptions;
   }
 };
 

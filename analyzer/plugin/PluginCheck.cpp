@@ -11,8 +11,6 @@
 #include "clang-tidy/ClangTidyModuleRegistry.h"
 #endif
 
-#include <optional>
-
 namespace devicetidy::plugin {
 namespace {
 
@@ -30,16 +28,6 @@ SourceLocation placeOf(SourceManager &sources, Name file, unsigned line, unsigne
 CharSourceRange rangeOf(SourceManager &sources, const Location &where) {
   return CharSourceRange::getCharRange(placeOf(sources, where.file, where.line, where.column),
                                        placeOf(sources, where.file, where.endLine, where.endColumn));
-}
-
-std::optional<Level> levelNamed(StringRef name) {
-  if (name == "definite")
-    return Level::Definite;
-  if (name == "likely")
-    return Level::Likely;
-  if (name == "latent")
-    return Level::Latent;
-  return std::nullopt;
 }
 
 /// What CheckOptions say of all checks, or their defaults: whichever check asks first, all share one
@@ -101,10 +89,10 @@ public:
 
 private:
   void readOptions() {
-    if (const std::optional<Level> known = levelNamed(levelName))
-      level = *known;
-    else
-      configurationDiag("'%0' is no level: definite, likely or latent") << levelName;
+    std::string error;
+    level = config::parseLevel(levelName, error).value_or(Level::Likely);
+    if (!error.empty())
+      configurationDiag("Level: %0") << error;
     settings.reportLatent = level == Level::Latent;
     settings.checkOptions = checkOptions(tidy);
     for (const CheckOption &option : findCheckInfo(name)->options)
@@ -112,10 +100,11 @@ private:
               option, settings.checkOptions.at(name + "." + std::string(option.name)));
           !wrong.empty() && option.name != "Level")
         configurationDiag("%0: %1") << StringRef(option.name) << wrong;
-    const auto [major, minor] = StringRef(torchVersion).split('.');
-    if (!torchVersion.empty() &&
-        (major.getAsInteger(10, settings.torchMajor) || minor.getAsInteger(10, settings.torchMinor)))
-      configurationDiag("'%0' is not a version like 2.6") << torchVersion;
+    error.clear();
+    if (!torchVersion.empty())
+      settings.torchVersion = config::parseTorchVersion(torchVersion, error).value_or(config::TorchVersion());
+    if (!error.empty())
+      configurationDiag("TorchVersion: %0") << error;
   }
 
   // The sentences are arguments: a '%' in the source they quote means nothing.
