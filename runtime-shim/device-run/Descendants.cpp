@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <string>
 
@@ -15,20 +14,6 @@
 namespace devicerun {
 namespace {
 
-/// Parent of `pid`, or 0 when it is gone or a zombie.
-pid_t livingParent(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  // "pid (name) state parent ...", where the name may hold anything, parentheses too.
-  std::size_t end = text.rfind(')');
-  if (end == std::string::npos || end + 4 >= text.size())
-    return 0;
-  char state = text[end + 2];
-  if (state == 'Z' || state == 'X')
-    return 0;
-  return static_cast<pid_t>(std::strtol(text.c_str() + end + 4, nullptr, 10));
-}
-
 std::multimap<pid_t, pid_t> childrenByParent() {
   std::multimap<pid_t, pid_t> children;
   std::error_code error;
@@ -39,7 +24,7 @@ std::multimap<pid_t, pid_t> childrenByParent() {
     auto pid = static_cast<pid_t>(std::strtol(name.c_str(), &rest, 10));
     if (pid <= 0 || *rest)
       continue;
-    if (pid_t parent = livingParent(pid))
+    if (pid_t parent = livingParent(entry->path() / "stat"))
       children.emplace(parent, pid);
   }
   return children;
@@ -48,6 +33,21 @@ std::multimap<pid_t, pid_t> childrenByParent() {
 } // namespace
 
 void becomeSubreaper() { prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
+
+pid_t livingParent(const std::string &statFile) {
+  std::ifstream file(statFile);
+  // Reading fails when the process ends in between; getline() keeps that error, a bare iterator throws it.
+  std::string text;
+  std::getline(file, text, '\0');
+  // "pid (name) state parent ...", where the name may hold anything, parentheses too.
+  std::size_t end = text.rfind(')');
+  if (end == std::string::npos || end + 4 >= text.size())
+    return 0;
+  char state = text[end + 2];
+  if (state == 'Z' || state == 'X')
+    return 0;
+  return static_cast<pid_t>(std::strtol(text.c_str() + end + 4, nullptr, 10));
+}
 
 std::vector<pid_t> descendantsOf(pid_t ancestor) {
   std::multimap<pid_t, pid_t> children = childrenByParent();

@@ -1,6 +1,7 @@
 //===- Descendants.h - every process below this one -------------*- C++ -*-===//
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include <sys/types.h>
@@ -10,6 +11,10 @@ namespace devicerun {
 /// Makes this process inherit the orphans among its descendants, so that none of them gets out of sight by
 /// losing its parent, starting a session or changing its process group.
 void becomeSubreaper();
+
+/// Parent of the process whose /proc/PID/stat `statFile` is, or 0 when the process is gone or a zombie. It may
+/// end at any time, so that a file that was opened fails to be read.
+pid_t livingParent(const std::string &statFile);
 
 /// The living processes below `ancestor`, from /proc; zombies are left out.
 std::vector<pid_t> descendantsOf(pid_t ancestor);
