@@ -10,6 +10,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace devicetidy::driver {
 namespace {
@@ -37,11 +38,11 @@ bool contains(const std::vector<std::string> &all, const std::vector<std::string
 }
 
 /// The torch header that most of the units include; empty when none includes any.
-std::string commonest(const std::vector<std::vector<std::string>> &leading,
-                      const std::vector<std::size_t> &units) {
+template <class Leading>
+std::string commonest(const std::vector<Leading> &leading, const std::vector<std::size_t> &units) {
   std::map<std::string, std::size_t> counts;
   for (std::size_t unit : units)
-    for (const std::string &header : leading[unit])
+    for (const std::string &header : leading[unit].headers)
       if (isTorchHeader(header))
         ++counts[header];
   std::string best;
@@ -81,6 +82,10 @@ FileTrace traceOf(const cache::Inputs &inputs, cache::FileStates &states) {
   return trace;
 }
 
+cache::Digest identifiersName(const cache::Digest &binary) {
+  return cache::DigestBuilder().add("identifiers").add(binary).finish();
+}
+
 } // namespace
 
 std::vector<const frontend::Preamble *>
@@ -92,20 +97,35 @@ Preambles::choose(const std::vector<const CompileCommand *> &commands) {
     FlagSet &flags = flagSets[{commands[i]->directory, flagsOf(*commands[i])}];
     flags.example = commands[i];
     flags.units.push_back(i);
-    const frontend::IncludeSearch search{commands[i]->directory, flagsOf(*commands[i]), options.isProjectFile,
-                                         unsaved};
-    leading[i] = frontend::leadingIncludes(commands[i]->file, search);
-    llvm::erase_if(leading[i], [](const std::string &header) { return !isWorthNaming(header); });
+    leading[i] = leadingOf(*commands[i]);
   }
   for (auto &[key, flags] : flagSets)
     chooseFor(flags);
   return chosen;
 }
 
+/// All that stands in front of the macros that are in front of LibTorch: a header further down would bring
+/// more macros that the preamble must not mention.
+Preambles::Leading Preambles::leadingOf(const CompileCommand &command) const {
+  const frontend::IncludeSearch search{command.directory, flagsOf(command), options.isProjectFile, unsaved};
+  frontend::LeadingIncludes found = frontend::leadingIncludes(command.file, search);
+  const auto torch = llvm::find_if(
+      found.headers, [](const frontend::LeadingInclude &each) { return isTorchHeader(each.name); });
+  Leading result;
+  if (torch == found.headers.end())
+    return result;
+  for (const frontend::LeadingInclude &header : found.headers)
+    if (header.macrosBefore <= torch->macrosBefore && isWorthNaming(header.name))
+      result.headers.push_back(header.name);
+  found.macros.resize(torch->macrosBefore);
+  result.macros = std::move(found.macros);
+  return result;
+}
+
 void Preambles::chooseFor(FlagSet &flags) {
   std::vector<std::size_t> open;
   for (std::size_t unit : flags.units)
-    if (llvm::any_of(leading[unit], isTorchHeader))
+    if (!leading[unit].headers.empty())
       open.push_back(unit);
   if (open.empty())
     return;
@@ -120,15 +140,16 @@ void Preambles::chooseFor(FlagSet &flags) {
     const std::string header = commonest(leading, open);
     std::vector<std::size_t> group, rest;
     for (std::size_t unit : open)
-      (llvm::is_contained(leading[unit], header) ? group : rest).push_back(unit);
-    Headers headers = leading[group.front()];
+      (llvm::is_contained(leading[unit].headers, header) ? group : rest).push_back(unit);
+    Headers headers = leading[group.front()].headers;
     for (std::size_t unit : group)
-      llvm::erase_if(headers,
-                     [&](const std::string &each) { return !llvm::is_contained(leading[unit], each); });
+      llvm::erase_if(
+          headers, [&](const std::string &each) { return !llvm::is_contained(leading[unit].headers, each); });
     if (isWorthMaking(group.size()))
       if (const frontend::Preamble *preamble = build(flags, headers))
         for (std::size_t unit : group)
-          chosen[unit] = preamble;
+          if (!contradicts(flags.kept.back(), leading[unit]))
+            chosen[unit] = preamble;
     open = std::move(rest);
   }
 }
@@ -143,8 +164,13 @@ bool Preambles::isWorthMaking(std::size_t units) const {
 void Preambles::takeKept(FlagSet &flags, std::vector<std::size_t> &open) {
   llvm::stable_sort(flags.kept,
                     [](const Kept &a, const Kept &b) { return a.headers.size() > b.headers.size(); });
-  for (const Kept &kept : flags.kept) {
-    const auto serves = [&](std::size_t unit) { return contains(leading[unit], kept.headers); };
+  const auto includes = [this](std::size_t unit, const Kept &kept) {
+    return contains(leading[unit].headers, kept.headers);
+  };
+  for (Kept &kept : flags.kept) {
+    const auto serves = [&](std::size_t unit) {
+      return includes(unit, kept) && !contradicts(kept, leading[unit]);
+    };
     if (llvm::none_of(open, serves))
       continue;
     if (const frontend::Preamble *preamble = this->open(flags, kept)) {
@@ -154,6 +180,26 @@ void Preambles::takeKept(FlagSet &flags, std::vector<std::size_t> &open) {
       llvm::erase_if(open, serves);
     }
   }
+  // To make one more of the same headers would end the same way.
+  llvm::erase_if(open, [&](std::size_t unit) {
+    return llvm::any_of(flags.kept, [&](Kept &kept) {
+      return includes(unit, kept) && contradicts(kept, leading[unit]) && !kept.identifiers.empty();
+    });
+  });
+}
+
+/// Whether a macro of the unit could have changed what the preamble's headers mean.
+bool Preambles::contradicts(Kept &kept, const Leading &unit) {
+  if (unit.macros.empty())
+    return false;
+  if (kept.identifiers.empty())
+    if (const std::optional<std::string> bytes = store.read("preambles", identifiersName(kept.binary))) {
+      kept.identifiers.resize(bytes->size() / sizeof(std::uint32_t));
+      std::memcpy(kept.identifiers.data(), bytes->data(), kept.identifiers.size() * sizeof(std::uint32_t));
+    }
+  return kept.identifiers.empty() || llvm::any_of(unit.macros, [&](const std::string &macro) {
+           return llvm::binary_search(kept.identifiers, frontend::identifierHash(macro));
+         });
 }
 
 std::string Preambles::headerFile(const Headers &headers) const {
@@ -205,7 +251,11 @@ const frontend::Preamble *Preambles::build(FlagSet &flags, const Headers &header
     return nullptr;
   ++builtCount;
   llvm::erase_if(flags.kept, [&](const Kept &each) { return each.headers == headers; });
-  flags.kept.push_back({headers, *binary, std::move(*inputs)});
+  const std::vector<std::uint32_t> &identifiers = preamble.identifiers;
+  store.write(
+      "preambles", identifiersName(*binary),
+      {reinterpret_cast<const char *>(identifiers.data()), identifiers.size() * sizeof(std::uint32_t)});
+  flags.kept.push_back({headers, *binary, std::move(*inputs), identifiers});
   writeKept(flags);
   return &preambles.emplace_back(std::move(preamble));
 }

@@ -47,6 +47,13 @@ private:
     Headers headers;
     cache::Digest binary;
     cache::Inputs inputs;
+    std::vector<std::uint32_t> identifiers; ///< Preamble::identifiers; empty until asked for
+  };
+
+  /// What a unit includes that a preamble may hold.
+  struct Leading {
+    Headers headers;
+    std::vector<std::string> macros; ///< of the unit's own, in front of one of them
   };
 
   /// Units with equal flags.
@@ -59,7 +66,9 @@ private:
 
   void chooseFor(FlagSet &flags);
   bool isWorthMaking(std::size_t units) const;
+  Leading leadingOf(const CompileCommand &command) const;
   void takeKept(FlagSet &flags, std::vector<std::size_t> &open);
+  bool contradicts(Kept &kept, const Leading &unit);
   const frontend::Preamble *open(const FlagSet &flags, const Kept &kept);
   const frontend::Preamble *build(FlagSet &flags, const Headers &headers);
   std::vector<Kept> readKept(const cache::Digest &name);
@@ -72,7 +81,7 @@ private:
   const unsigned jobs;
   const MakePreamble policy;
   const frontend::UnsavedFiles *const unsaved;
-  std::vector<Headers> leading; ///< of each unit
+  std::vector<Leading> leading; ///< of each unit
   std::vector<const frontend::Preamble *> chosen;
   std::deque<frontend::Preamble> preambles;
   std::size_t builtCount = 0;

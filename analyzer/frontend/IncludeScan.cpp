@@ -71,10 +71,11 @@ class Scanner {
 public:
   explicit Scanner(const IncludeSearch &search) : search(search) { readDirectories(); }
 
-  std::vector<std::string> run(const std::string &file) {
+  LeadingIncludes run(const std::string &file) {
     for (const std::string &forced : forcedIncludes)
       include(forced, /*isQuoted=*/true, search.directory, /*isConditional=*/false);
     scan(file, /*isConditional=*/false);
+    found.macros.resize(found.headers.empty() ? 0 : found.headers.back().macrosBefore);
     return std::move(found);
   }
 
@@ -137,14 +138,14 @@ private:
       return scan(file, isConditional);
     if (!isByName && !file.empty())
       name = file; // vendored beside the project's own files
-    if (!isConditional && !macrosDefined && seen.insert(name).second)
-      found.push_back(name.str());
+    if (!isConditional && !isOver && seen.insert(name).second)
+      found.headers.push_back({name.str(), found.macros.size()});
   }
 
   /// Follows the includes of a project file.
   void scan(const std::string &file, bool isConditional) {
     constexpr unsigned deepest = 200;
-    if (macrosDefined || depth >= deepest || !visited.insert(file).second)
+    if (isOver || depth >= deepest || !visited.insert(file).second)
       return;
     const std::unique_ptr<llvm::MemoryBuffer> buffer = read(file);
     if (!buffer)
@@ -154,7 +155,7 @@ private:
     unsigned conditions = 0, guards = 0;
     bool isFirst = true;
     StringRef guard;
-    for (Directive directive; !macrosDefined && reader.next(directive);) {
+    for (Directive directive; !isOver && reader.next(directive);) {
       const StringRef name = directive.name;
       const StringRef word =
           directive.rest.take_until([](char c) { return c == ' ' || c == '\t' || c == '('; });
@@ -168,7 +169,7 @@ private:
         guards = std::min(guards, conditions);
       } else if (name == "define" || name == "undef") {
         if (name == "undef" || guard.empty() || word != guard || directive.rest != guard)
-          macrosDefined = true;
+          found.macros.push_back(word.str());
       } else if (name == "include" || name == "include_next") {
         readInclude(directive.rest, path::parent_path(file), isConditional || conditions > guards);
       }
@@ -191,22 +192,22 @@ private:
     const char close = text.consume_front("<") ? '>' : text.consume_front("\"") ? '"' : '\0';
     const std::size_t end = close ? text.find(close) : StringRef::npos;
     if (!close)
-      macrosDefined = true;          // a computed include may be any file
+      isOver = true;                 // a computed include may be any file
     else if (end != StringRef::npos) // one that is still being typed includes nothing
       include(text.take_front(end), close == '"', from, isConditional);
   }
 
   const IncludeSearch &search;
   std::vector<std::string> quoteDirectories, directories, systemDirectories, forcedIncludes;
-  std::vector<std::string> found;
+  LeadingIncludes found;
   llvm::StringSet<> seen, visited;
-  bool macrosDefined = false;
+  bool isOver = false;
   unsigned depth = 0;
 };
 
 } // namespace
 
-std::vector<std::string> leadingIncludes(const std::string &file, const IncludeSearch &search) {
+LeadingIncludes leadingIncludes(const std::string &file, const IncludeSearch &search) {
   return Scanner(search).run(file);
 }
 

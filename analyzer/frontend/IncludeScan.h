@@ -15,10 +15,20 @@ struct IncludeSearch {
   const UnsavedFiles *unsaved = nullptr; ///< null: everything is as it is on disk
 };
 
-/// The third-party headers that a parse of `file` surely includes, in the order in which it meets them,
-/// directly and through project headers; each as `#include <...>` names it. They may be read before anything
-/// else of the unit: none is under a condition, and the list ends where the project defines a macro that
-/// later headers could see. Only looks at the text of project files.
-std::vector<std::string> leadingIncludes(const std::string &file, const IncludeSearch &search);
+/// A third-party header that a parse surely includes.
+struct LeadingInclude {
+  std::string name;             ///< as `#include <...>` names it
+  std::size_t macrosBefore = 0; ///< how many of LeadingIncludes::macros stand in front of it
+};
+
+struct LeadingIncludes {
+  std::vector<LeadingInclude> headers; ///< in the order in which the parse meets them
+  std::vector<std::string> macros;     ///< what the project defines or undefines in front of one of them
+};
+
+/// The third-party headers that `file` includes under no condition, directly and through project headers.
+/// Each may be read before anything else of the unit when it mentions none of the macros in front of it. The
+/// list ends at an include whose file is computed. Only looks at the text of project files.
+LeadingIncludes leadingIncludes(const std::string &file, const IncludeSearch &search);
 
 } // namespace devicetidy::frontend

@@ -10,6 +10,7 @@
 #include "clang/Tooling/Tooling.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/xxhash.h"
 
 namespace devicetidy::frontend {
 
@@ -48,6 +49,9 @@ protected:
 
   void EndSourceFileAction() override {
     preamble.sources = sourceFiles(getCompilerInstance().getSourceManager());
+    for (const auto &entry : getCompilerInstance().getPreprocessor().getIdentifierTable())
+      preamble.identifiers.push_back(identifierHash(entry.getKey()));
+    llvm::sort(preamble.identifiers);
     GeneratePCHAction::EndSourceFileAction();
   }
 
@@ -84,6 +88,10 @@ private:
 };
 
 } // namespace
+
+std::uint32_t identifierHash(std::string_view word) {
+  return static_cast<std::uint32_t>(llvm::xxh3_64bits(word));
+}
 
 std::vector<std::string> withoutForcedIncludes(const std::vector<std::string> &arguments) {
   std::vector<std::string> result;

@@ -9,17 +9,23 @@
 #include "analyzer/facts/FileTrace.h"
 #include "analyzer/frontend/Lower.h"
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace devicetidy::frontend {
 
 struct Preamble {
-  std::string headerFile;    ///< its text: only #include lines
-  std::string binaryFile;    ///< what clang made of it
-  std::vector<Name> sources; ///< files that are part of it, sorted
-  FileTrace trace;           ///< all that making it looked at
+  std::string headerFile;                 ///< its text: only #include lines
+  std::string binaryFile;                 ///< what clang made of it
+  std::vector<Name> sources;              ///< files that are part of it, sorted
+  FileTrace trace;                        ///< all that making it looked at
+  std::vector<std::uint32_t> identifiers; ///< of each word its text has outside of comments, the hash; sorted
 };
+
+/// The hash of one word.
+std::uint32_t identifierHash(std::string_view word);
 
 /// Parses preamble.headerFile with `arguments` (argv[0] included, no source file), run in `directory`, into
 /// preamble.binaryFile, and fills in what it was made from. False when any of it is in error or belongs to

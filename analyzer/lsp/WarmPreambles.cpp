@@ -9,10 +9,11 @@ const frontend::Preamble *WarmPreambles::preambleFor(const driver::CompileComman
   std::vector<std::string> flags = command.arguments;
   flags.pop_back(); // the source file comes last
   Key key{command.directory, flags};
-  const std::vector<std::string> headers = frontend::leadingIncludes(
+  const frontend::LeadingIncludes leading = frontend::leadingIncludes(
       command.file, {command.directory, std::move(flags), options.isProjectFile, &unsaved});
-  key.second.push_back("--");
-  key.second.insert(key.second.end(), headers.begin(), headers.end());
+  for (const frontend::LeadingInclude &header : leading.headers)
+    key.second.insert(key.second.end(), {"--", header.name, std::to_string(header.macrosBefore)});
+  key.second.insert(key.second.end(), leading.macros.begin(), leading.macros.end());
   const auto [entry, isNew] = kept.try_emplace(std::move(key));
   Kept &found = entry->second;
   if (isNew) {

@@ -50,11 +50,22 @@ protected:
 
   std::vector<std::string> flags() const { return {"clang++", "-std=c++17", "-isystem", root + "/lib"}; }
 
+  /// The headers; the macros in front of each, as "-NAME".
   Headers leading(const std::string &text, std::vector<std::string> more = {}) const {
     write("src/main.cpp", text);
     std::vector<std::string> arguments = flags();
     arguments.insert(arguments.end(), more.begin(), more.end());
-    return leadingIncludes(root + "/src/main.cpp", {root + "/src", arguments, options().isProjectFile});
+    const LeadingIncludes found =
+        leadingIncludes(root + "/src/main.cpp", {root + "/src", arguments, options().isProjectFile});
+    Headers result;
+    std::size_t macros = 0;
+    for (const LeadingInclude &header : found.headers) {
+      for (; macros < header.macrosBefore; ++macros)
+        result.push_back("-" + found.macros[macros]);
+      result.push_back(header.name);
+    }
+    EXPECT_EQ(macros, found.macros.size());
+    return result;
   }
 
   bool build(const std::string &text, Preamble &preamble) const {
@@ -91,13 +102,30 @@ TEST_F(PreambleTest, scanLeavesOutWhatIsConditional) {
   EXPECT_EQ((Headers{"torch/torch.h"}), leading("#include \"guarded.h\"\n"));
 }
 
-TEST_F(PreambleTest, scanEndsWhereAMacroIsDefined) {
-  EXPECT_EQ((Headers{"plain.h"}), leading("#include <plain.h>\n#define SCALED\n#include <torch/torch.h>\n"));
-  EXPECT_EQ((Headers{}), leading("#undef SCALED\n#include <torch/torch.h>\n"));
-  write("src/config.h", "#pragma once\n#if 1\n#define SCALED 1\n#endif\n");
-  EXPECT_EQ((Headers{}), leading("#include \"config.h\"\n#include <torch/torch.h>\n"));
-  EXPECT_EQ((Headers{}), leading("#if X\n#include \"config.h\"\n#endif\n#include <torch/torch.h>\n"));
+TEST_F(PreambleTest, scanSaysWhichMacrosAreInFront) {
+  const Headers scaled{"-SCALED", "torch/torch.h"};
+  EXPECT_EQ((Headers{"plain.h", "-SCALED", "torch/torch.h"}),
+            leading("#include <plain.h>\n#define SCALED\n#include <torch/torch.h>\n#define LATER\n"));
+  EXPECT_EQ(scaled, leading("#undef SCALED\n#include <torch/torch.h>\n"));
+  write("src/config.h", "#pragma once\n#if 1\n#define SCALED(x) 1\n#endif\n");
+  EXPECT_EQ(scaled, leading("#include \"config.h\"\n#include <torch/torch.h>\n"));
+  EXPECT_EQ(scaled, leading("#if X\n#include \"config.h\"\n#endif\n#include <torch/torch.h>\n"));
+}
+
+TEST_F(PreambleTest, scanEndsAtAComputedInclude) {
   EXPECT_EQ((Headers{}), leading("#include CHOSEN\n#include <torch/torch.h>\n"));
+}
+
+TEST_F(PreambleTest, knowsEveryWordOfItsText) {
+  Preamble preamble;
+  ASSERT_TRUE(build("#include <torch/torch.h>\n", preamble));
+  const auto mentions = [&](const char *word) {
+    return std::binary_search(preamble.identifiers.begin(), preamble.identifiers.end(), identifierHash(word));
+  };
+  // A condition, a skipped body, a parameter; not the branch that is not read.
+  for (const char *word : {"SCALED", "dim", "x", "twice"})
+    EXPECT_TRUE(mentions(word)) << word;
+  EXPECT_FALSE(mentions("OWN_MACRO"));
 }
 
 TEST_F(PreambleTest, scanReadsNoCommentsStringsOrLaterText) {
@@ -108,8 +136,9 @@ TEST_F(PreambleTest, scanReadsNoCommentsStringsOrLaterText) {
 
 TEST_F(PreambleTest, scanStartsWithForcedIncludes) {
   write("src/forced.h", "#define SCALED\n");
-  EXPECT_EQ((Headers{}), leading("#include <torch/torch.h>\n",
-                                 {"-Xclang", "-include", "-Xclang", root + "/src/forced.h"}));
+  EXPECT_EQ(
+      (Headers{"-SCALED", "torch/torch.h"}),
+      leading("#include <torch/torch.h>\n", {"-Xclang", "-include", "-Xclang", root + "/src/forced.h"}));
   EXPECT_EQ((Headers{"plain.h", "torch/torch.h"}),
             leading("#include <torch/torch.h>\n", {"-Xclang", "-include", "-Xclang", "plain.h"}));
 }
