@@ -20,6 +20,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 
 ANNOTATION = re.compile(r"\[\[(?:(FN|FP) )?(device-[a-z-]+)(?: if torch(<|>=)([0-9.]+))?\]\]")
@@ -90,7 +91,8 @@ def compileArguments(options):
 
 def runTool(unit, options):
     """Findings of one program, and the reason when the tool did not do its job."""
-    command = [options.tool, "--no-cache", *map(str, unit.sources), "--", *compileArguments(options)]
+    command = [options.tool, f"--cache-dir={options.cache}", *map(str, unit.sources), "--"]
+    command += compileArguments(options)
     try:
         done = subprocess.run(command, capture_output=True, timeout=options.timeout, check=False)
     except subprocess.TimeoutExpired:
@@ -102,6 +104,14 @@ def runTool(unit, options):
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         problem = f"exit status {done.returncode}: {lines[-1] if lines else 'no message'}"
     return parseFindings(done.stdout.decode(errors="replace"), os.getcwd()), problem
+
+
+def lowerOnce(units, options):
+    """Lowers all files in one run, LibTorch's headers parsed once: each program then reads its facts from the cache."""
+    sources = [str(source) for unit in units for source in unit.sources]
+    command = [options.tool, f"--cache-dir={options.cache}", f"-j={options.jobs}", "--quiet"]
+    command += [f"--emit-facts={options.cache}/cases.facts", *sources, "--", *compileArguments(options)]
+    subprocess.run(command, capture_output=True, timeout=20 * options.timeout, check=False)
 
 
 def compare(unit, findings, expected, tally):
@@ -171,20 +181,7 @@ def parseOptions():
     return options
 
 
-def main():
-    options = parseOptions()
-    version = torchVersion(TORCH_INCLUDE)
-    if options.torch_version:
-        version = tuple(int(part) for part in options.torch_version.split(".")[:2])
-    units = [u for u in collectUnits(options.directory.resolve()) if re.search(options.filter, u.name)]
-    if not units:
-        print("no case file matches", file=sys.stderr)
-        return 1
-    if options.list:
-        for unit in units:
-            print(f"{unit.name}: {len(expectations(unit, version))} expected")
-        return 0
-
+def judge(units, options, version):
     tally = collections.defaultdict(collections.Counter)
     passed = failed = 0
     with concurrent.futures.ThreadPoolExecutor(max(1, options.jobs)) as pool:
@@ -199,6 +196,25 @@ def main():
     printTable(tally)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
+
+
+def main():
+    options = parseOptions()
+    version = torchVersion(TORCH_INCLUDE)
+    if options.torch_version:
+        version = tuple(int(part) for part in options.torch_version.split(".")[:2])
+    units = [u for u in collectUnits(options.directory.resolve()) if re.search(options.filter, u.name)]
+    if not units:
+        print("no case file matches", file=sys.stderr)
+        return 1
+    if options.list:
+        for unit in units:
+            print(f"{unit.name}: {len(expectations(unit, version))} expected")
+        return 0
+
+    with tempfile.TemporaryDirectory(prefix="device-tidy-cases-") as options.cache:
+        lowerOnce(units, options)
+        return judge(units, options, version)
 
 
 if __name__ == "__main__":
