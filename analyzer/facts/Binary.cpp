@@ -16,7 +16,7 @@ namespace devicetidy {
 namespace {
 
 constexpr std::string_view magic = "DTFACTS";
-constexpr std::uint64_t formatVersion = 3; ///< raise it with every change of `describe` or of the structs
+constexpr std::uint64_t formatVersion = 4; ///< raise it with every change of `describe` or of the structs
 
 template <typename A> void describe(A &archive, Location &x) {
   archive(x.file, x.line, x.column, x.endLine, x.endColumn);
@@ -33,7 +33,7 @@ template <typename A> void describe(A &archive, Terminator &x) {
   archive(x.kind, x.value, x.successors, x.cases, x.entersLoop, x.where);
 }
 template <typename A> void describe(A &archive, Block &x) {
-  archive(x.facts, x.terminator, x.handler, x.isLoopHead, x.variesInLoop, x.tripCount);
+  archive(x.facts, x.terminator, x.handler, x.isLoopHead, x.variesInLoop);
 }
 template <typename A> void describe(A &archive, Variable &x) {
   archive(x.name, x.type, x.isReference, x.isConst, x.where);

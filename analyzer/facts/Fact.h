@@ -139,8 +139,6 @@ struct Block {
   /// next).
   bool isLoopHead = false;
   std::vector<std::int32_t> variesInLoop;
-  /// Constant number of iterations when the loop is `for (int i = A; i < B; ++i)` over constants, else -1.
-  std::int64_t tripCount = -1;
 };
 
 } // namespace devicetidy

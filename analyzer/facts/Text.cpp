@@ -240,8 +240,6 @@ void Writer::block(const Function &function, std::size_t index) {
     out += " handler=b" + std::to_string(block.handler);
   flag("loop", block.isLoopHead);
   numbers("varies", {block.variesInLoop.begin(), block.variesInLoop.end()});
-  if (block.tripCount >= 0)
-    attribute("trips", block.tripCount);
   out += "\n";
   for (const Fact &item : block.facts)
     fact(item);

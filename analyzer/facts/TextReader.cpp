@@ -308,8 +308,6 @@ void Reader::blockLine(TextLine &line) {
     } else if (word == "varies") {
       for (std::int64_t local : numbers(line))
         block->variesInLoop.push_back(static_cast<std::int32_t>(local));
-    } else if (word == "trips") {
-      block->tripCount = line.number();
     } else {
       line.fail("unknown word '" + word + "'");
     }

@@ -185,7 +185,6 @@ private:
   Reg rangeAddress(const clang::VarDecl *range);
   void lowerRangeElement(const clang::CXXForRangeStmt *statement);
   void finishLoop(BlockId head, BlockId firstBlock);
-  std::int64_t constantTrips(const clang::ForStmt *statement);
   void lowerDeclaration(const clang::Decl *decl);
   void lowerVariableDeclaration(const clang::VarDecl *variable);
   void initialize(const clang::VarDecl *variable, std::int32_t local, const clang::Expr *init);

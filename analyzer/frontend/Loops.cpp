@@ -140,7 +140,6 @@ void FunctionLowering::lowerFor(const ForStmt *statement) {
   lowerLoopTest(statement->getConditionVariable(), statement->getCond(), head, exit, /*entersLoop=*/false);
   jumpTargets.pop_back();
   finishLoop(head, first);
-  function.blocks[head].tripCount = constantTrips(statement);
   continueIn(exit);
   endStatement();
   leaveScope();
@@ -230,60 +229,9 @@ void FunctionLowering::lowerRangeFor(const CXXForRangeStmt *statement) {
   lowerRangeTest(statement, head, exit, /*entersLoop=*/false);
   jumpTargets.pop_back();
   finishLoop(head, first);
-  if (const auto *array = context.getAsConstantArrayType(range->getType().getNonReferenceType()))
-    function.blocks[head].tripCount = static_cast<std::int64_t>(array->getSize().getLimitedValue());
   continueIn(exit);
   endStatement();
   leaveScope();
-}
-
-namespace {
-
-const VarDecl *variableOf(const Expr *expr) {
-  const auto *reference = dyn_cast_or_null<DeclRefExpr>(expr ? expr->IgnoreParenImpCasts() : nullptr);
-  return reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-}
-
-/// Is the variable assigned, incremented or bound to a reference somewhere in a statement?
-struct ChangeFinder : RecursiveASTVisitor<ChangeFinder> {
-  const VarDecl *variable = nullptr;
-  bool found = false;
-
-  bool VisitBinaryOperator(BinaryOperator *expr) {
-    found |= expr->isAssignmentOp() && variableOf(expr->getLHS()) == variable;
-    return !found;
-  }
-  bool VisitUnaryOperator(UnaryOperator *expr) {
-    bool changes = expr->isIncrementDecrementOp() || expr->getOpcode() == UO_AddrOf;
-    found |= changes && variableOf(expr->getSubExpr()) == variable;
-    return !found;
-  }
-};
-
-} // namespace
-
-std::int64_t FunctionLowering::constantTrips(const ForStmt *statement) {
-  const auto *init = dyn_cast_or_null<DeclStmt>(statement->getInit());
-  const auto *variable = init && init->isSingleDecl() ? dyn_cast<VarDecl>(init->getSingleDecl()) : nullptr;
-  const auto *test = dyn_cast_or_null<BinaryOperator>(statement->getCond());
-  const auto *step = dyn_cast_or_null<UnaryOperator>(statement->getInc());
-  if (!variable || !variable->getInit() || !test || !step || !step->isIncrementOp())
-    return -1;
-  if (variableOf(test->getLHS()) != variable || variableOf(step->getSubExpr()) != variable)
-    return -1;
-  if (test->getOpcode() != BO_LT && test->getOpcode() != BO_LE && test->getOpcode() != BO_NE)
-    return -1;
-  Expr::EvalResult from, to;
-  if (variable->getInit()->isValueDependent() || !variable->getType()->isIntegralOrEnumerationType() ||
-      !variable->getInit()->EvaluateAsInt(from, context) || !test->getRHS()->EvaluateAsInt(to, context))
-    return -1;
-  ChangeFinder changes;
-  changes.variable = variable;
-  changes.TraverseStmt(const_cast<Stmt *>(statement->getBody()));
-  if (changes.found)
-    return -1;
-  std::int64_t trips = toInt64(to.Val.getInt()) - toInt64(from.Val.getInt());
-  return std::max<std::int64_t>(0, trips + (test->getOpcode() == BO_LE ? 1 : 0));
 }
 
 } // namespace devicetidy::frontend

@@ -48,7 +48,7 @@ RESULTS = set("common self cpu none unknown".split())
 RANKS = set("yes no unknown keep common reduce loss size".split())
 YES_NO = {"yes", "no"}
 API_ROLES = set("factory like options op is_available device_count manual_seed load_module load_tensor save "
-                "jit_load jit_module jit_register module_to module_parameters register_module register_parameter "
+                "jit_load jit_module jit_register module_to module_parameters module_list register_module register_parameter "
                 "register_buffer module_clone data_loader dataset transform clip_grad_norm "
                 "parameters_to_vector vector_to_parameters pack_sequence pad_packed_sequence synchronize "
                 "no_effect init_inplace optimizer guard set_device current_device device_of".split())

@@ -117,6 +117,18 @@ Value written(const Value &target, const std::vector<Value> &results, bool adds,
                                                     : summaryList(target->type, std::move(all));
 }
 
+// The list at `to` after `runs`, each with what it gave.
+Outcomes writeResults(Call &call, std::vector<Run> runs, const Address &to, bool adds, bool isUnrolled) {
+  Outcomes outcomes;
+  for (Run &run : runs) {
+    const Value target = call.machine.memory.read(run.row, to);
+    if (is(target, ValueKind::List))
+      call.machine.memory.write(run.row, to, written(target, run.results, adds, isUnrolled));
+    outcomes.push_back({std::move(run.row), unknownValue()});
+  }
+  return outcomes;
+}
+
 // transform(begin, end, out, f): `out` is the start of a list, or adds to one.
 Outcomes transform(Call &call, const Value &callable) {
   const Address from = rangeAt(call, 0);
@@ -129,14 +141,20 @@ Outcomes transform(Call &call, const Value &callable) {
   const Apply apply = [&](Call &inRow, Row row, const Argument &element, const Value &) {
     return callValue(inRow, std::move(row), callable, {element});
   };
-  Outcomes outcomes;
-  for (Run &run : runOver(call, elements, unknownValue(), apply)) {
-    const Value target = call.machine.memory.read(run.row, to);
-    if (is(target, ValueKind::List))
-      call.machine.memory.write(run.row, to, written(target, run.results, adds, elements.isUnrolled));
-    outcomes.push_back({std::move(run.row), unknownValue()});
-  }
-  return outcomes;
+  return writeResults(call, runOver(call, elements, unknownValue(), apply), to, adds, elements.isUnrolled);
+}
+
+// generate(begin, end, f): every element becomes what f() gives.
+Outcomes generate(Call &call, const Value &callable) {
+  const Address to = rangeAt(call, 0);
+  if (!to.valid())
+    return call.done(unknownValue());
+  const Elements elements = elementsOf(call, to);
+  const Apply apply = [&](Call &inRow, Row row, const Argument &, const Value &) {
+    return callValue(inRow, std::move(row), callable, {});
+  };
+  return writeResults(call, runOver(call, elements, unknownValue(), apply), to, /*adds=*/false,
+                      elements.isUnrolled);
 }
 
 // accumulate and reduce: the operator is + unless one is given.
@@ -231,6 +249,8 @@ std::optional<Outcomes> modelAlgorithms(Call &call) {
     return forEach(call, callable);
   if (name == "std::transform")
     return transform(call, callable);
+  if (name == "std::generate")
+    return generate(call, callable);
   return std::nullopt;
 }
 

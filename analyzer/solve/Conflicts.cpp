@@ -79,6 +79,24 @@ Verdict comparePlaced(const Placed &a, const Placed &b, bool currentDeviceIsOpen
   return isAgreement ? std::min(verdict, Verdict::Latent) : verdict;
 }
 
+// Has the row asked whether they are equal, and is on the branch where they are?
+bool knowsSame(const Row &row, const Placement &a, const Placement &b) {
+  return constantOf(row.resolve(sameDeviceTerm(a, b))) == 1;
+}
+
+// Is the row on the branch where a tensor from outside was asked for its device and found on the CPU? That
+// branch is there for a program without GPUs; that it meets CUDA by another way is a guess.
+bool foundOnCpu(const Row &row) {
+  return std::any_of(row.known.begin(), row.known.end(), [](const Condition &condition) {
+    return condition.second == 0 && asksForCuda(condition.first);
+  });
+}
+
+bool hasAskedForCuda(const Row &row) {
+  return std::any_of(row.known.begin(), row.known.end(),
+                     [](const Condition &condition) { return asksForCuda(condition.first); });
+}
+
 // The operand to move is the one on the CPU, or the later one.
 bool shouldMoveFirst(const Placed &a, const Placed &b) {
   return a.placement.kind == PlacementKind::Cpu && b.placement.kind != PlacementKind::Cpu;
@@ -142,8 +160,11 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (exempt(i) || exempt(j) || isAssumed(call.row, placed[i].placement) ||
           isAssumed(call.row, placed[j].placement))
         continue;
-      const Verdict verdict = comparePlaced(placed[i], placed[j], currentDeviceIsOpen);
-      if (verdict > worst) {
+      Verdict verdict = comparePlaced(placed[i], placed[j], currentDeviceIsOpen);
+      if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
+          foundOnCpu(call.row))
+        verdict = std::min(verdict, Verdict::Latent);
+      if (verdict > worst && !knowsSame(call.row, placed[i].placement, placed[j].placement)) {
         worst = verdict;
         worstA = i;
         worstB = j;
@@ -173,7 +194,12 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
         !call.fact.inMacro && !device.empty())
       conflict.fix = postfix(conflict.second.text) + ".to(" + device + ")";
     solution.conflicts.push_back(std::move(conflict));
-    conflictPlacements.emplace_back(first.placement, second.placement);
+    conflictContexts.push_back({first.placement, second.placement, hasAskedForCuda(call.row)});
+  }
+  if (worst == Verdict::Same && placed.size() > 1 && !call.row.known.empty() && hasAskedForCuda(call.row)) {
+    auto &[onCpu, onCuda] = agreements[call.fact.where];
+    onCpu |= placed[0].placement.kind == PlacementKind::Cpu;
+    onCuda |= placed[0].placement.kind == PlacementKind::Cuda;
   }
   if (worst == Verdict::Definite) {
     ++definiteConflicts;

@@ -5,6 +5,7 @@
 #include "analyzer/solve/Variants.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace devicetidy {
 
@@ -384,12 +385,28 @@ std::optional<Outcomes> modelContainers(Call &call) {
   return std::nullopt;
 }
 
+namespace {
+
+// std::array<T, N> before anything is put in.
+Value emptyArray(const Types &types, Name type) {
+  const std::string_view name = type.view();
+  const Name inner = types.inner(type);
+  const TypeClass kind = types.classOf(inner);
+  const bool isRecord = kind == TypeClass::Record || kind == TypeClass::Tuple || kind == TypeClass::Pair;
+  const Value element = isRecord ? recordValue(inner) : nullValue();
+  const std::size_t count = std::strtoul(name.data() + name.rfind(' ') + 1, nullptr, 10);
+  return count > 0 && count <= maxKnownElements ? listValue(type, std::vector<Value>(count, element))
+                                                : summaryList(type, {element});
+}
+
+} // namespace
+
 std::optional<Value> constructContainer(Call &call, Name type, const std::vector<Value> &args) {
   const Types &types = call.machine.types;
   switch (types.classOf(type)) {
   case TypeClass::List: {
     if (args.empty())
-      return listValue(type, {});
+      return startsWith(type.view(), "std::array<") ? emptyArray(types, type) : listValue(type, {});
     if (args.size() <= 2 && is(args[0], ValueKind::List))
       return args[0];
     if (args.size() <= 2 && is(args[0], ValueKind::Tensor) && types.inner(type) == Name("at::Tensor"))
@@ -420,13 +437,7 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
       std::map<Name, Value> fields;
       for (const Value &entry : args[0]->elements)
         if (is(entry, ValueKind::Record) && entry->fields.count("first") && entry->fields.count("second")) {
-          const Value &key = entry->fields.at("first");
-          std::optional<Name> text = is(key, ValueKind::Scalar) ? textOf(key->term) : std::nullopt;
-          std::optional<std::int64_t> number =
-              is(key, ValueKind::Scalar) ? constantOf(key->term) : std::nullopt;
-          const Name field = text     ? Name("[" + text->str() + "]")
-                             : number ? Name("[" + std::to_string(*number) + "]")
-                                      : anyKey();
+          const Name field = keyField(call.row, entry->fields.at("first")).value_or(anyKey());
           fields[field] = mapEntry(field, entry->fields.at("second"));
         }
       return recordValue(type, std::move(fields));

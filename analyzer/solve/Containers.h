@@ -14,6 +14,8 @@ Value inAnyOrder(const Value &list);
 /// Number of elements: a constant, or a symbol of the list.
 Term sizeTerm(const Value &list, const Address &where);
 
+/// The field a map keeps the entry of `key` in; nothing when the key is not known.
+std::optional<Name> keyField(const Row &row, const Value &key);
 /// A map's entry as iteration sees it: a pair of key and value.
 Value mapEntry(Name key, Value value);
 /// The field a map keeps entries of unknown keys in.

@@ -22,6 +22,8 @@ Outcomes load(Call &call) {
     if (is(value, ValueKind::Device))
       placement = machine.concrete(call.row, value->placement);
   }
+  if (Machine::isAbsent(call.row, placement))
+    return {};
   History history =
       machine.note(nullptr, StepKind::Loaded, call.fact.where,
                    call.fact.operands.empty() ? "" : call.fact.operands[0].text.str(), placement.describe());
@@ -38,6 +40,50 @@ Outcomes load(Call &call) {
         call.row, target,
         summaryList(call.fact.operands[0].type, {tensorValue(placement, someRank, history)}));
   return call.done(unknownValue());
+}
+
+const Name archiveDevice("@device");
+
+// What load_from and read of an archive and load(archive) of a module give: the device that load_from was
+// given, if any, decides where tensors are.
+Outcomes loadFromArchive(Call &call, bool isArchive) {
+  Machine &machine = call.machine;
+  const Address self = call.objectAddress();
+  if (!self.valid())
+    return call.done(unknownValue());
+  auto deviceOf = [&](const Value &archive) {
+    const bool isGiven = is(archive, ValueKind::Record) && archive->fields.count(archiveDevice);
+    return isGiven ? archive->fields.at(archiveDevice)->placement : Placement::unknown();
+  };
+  if (!isArchive) {
+    const Placement placement = deviceOf(call.arg(0));
+    const History history = machine.note(nullptr, StepKind::Loaded, call.fact.where,
+                                         call.fact.operands[0].text.str(), placement.describe());
+    moveModule(machine, call.row, self, placement, history);
+    return call.done(unknownValue());
+  }
+  if (lastPart(call.fact.name.view()) == "load_from") {
+    Placement placement = Placement::unknown();
+    for (std::size_t i = 0; i < call.argCount(); ++i)
+      if (const Value value = call.arg(i); is(value, ValueKind::Device))
+        placement = machine.concrete(call.row, value->placement);
+    if (Machine::isAbsent(call.row, placement))
+      return {};
+    machine.memory.write(call.row, self.field(archiveDevice), deviceValue(placement));
+    return call.done(unknownValue());
+  }
+  const Address target = call.argCount() > 1 ? call.addressOf(call.first + 1) : Address();
+  const bool isTensor =
+      target.valid() && machine.types.classOf(call.fact.operands[call.first + 1].type) == TypeClass::Tensor;
+  if (isTensor) {
+    const Placement placement = deviceOf(call.object());
+    machine.memory.write(
+        call.row, target,
+        tensorValue(placement, unknownRank,
+                    machine.note(nullptr, StepKind::Loaded, call.fact.where,
+                                 call.fact.operands[call.first + 1].text.str(), placement.describe())));
+  }
+  return call.done(machine.unknownResult(call));
 }
 
 // A PackedSequence stands for its data, which are where the sequences were.
@@ -69,11 +115,8 @@ std::optional<Outcomes> modelData(Call &call) {
   if (std::optional<Outcomes> outcomes = modelDatasets(call))
     return outcomes;
   if (api.role == "load_module" || api.role == "load_tensor") {
-    if (call.fact.hasObject) {
-      if (Address self = call.objectAddress(); self.valid())
-        moveModule(call.machine, call.row, self, Placement::unknown(), nullptr);
-      return call.done(unknownValue());
-    }
+    if (call.fact.hasObject)
+      return loadFromArchive(call, startsWith(name, "torch::serialize::"));
     return load(call);
   }
   if (api.role == "clip_grad_norm" || api.role == "parameters_to_vector")

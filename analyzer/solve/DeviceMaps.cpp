@@ -4,6 +4,7 @@
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Distributed.h"
 #include "analyzer/solve/MapText.h"
+#include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
 
@@ -63,6 +64,7 @@ void DeviceMaps::enter(Call &call) {
   if (std::string name = initialiserOf(call); !name.empty())
     noteInitialisation(call, name);
   noteOrigin(call);
+  noteSetter(call);
   if (models::api(call.fact.name.view()).role == "module_to" && call.fact.hasObject) {
     noteMove(call);
     return;
@@ -112,11 +114,20 @@ void DeviceMaps::noteOrigin(const Call &call) {
   }
 }
 
+// What `set_device_map(x)` is given belongs to its object, whatever the field is called that keeps it.
+void DeviceMaps::noteSetter(Call &call) {
+  if (!call.fact.hasObject || call.argCount() != 1 || !isDeviceMapSetter(lastPart(call.fact.name.view())))
+    return;
+  if (const Address object = call.objectAddress(); object.valid())
+    machine.memory.write(call.row, object.field(entryField("device_map")), call.arg(0));
+}
+
 void DeviceMaps::noteInitialisation(Call &call, const std::string &name) {
   const std::string key = keyOf(name, call.fact.where);
   initialisations.emplace(key, Initialisation{name, call.fact.where});
   initialising.insert(call.frame.function.id);
-  call.row.store.set(initialisedRoot(machine), scalarValue(textTerm(Name(key))));
+  // A record, for rows that differ in scalars only are merged.
+  call.row.store.set(initialisedRoot(machine), recordValue(Name(key)));
   if (Value maps = call.row.store.get(mapsRoot(machine)))
     for (auto &[where, candidate] : candidates)
       if (maps->fields.count(keyOf({}, where)) && candidate.initialiser.empty())
@@ -145,8 +156,8 @@ void DeviceMaps::meet(Call &call, Candidate &candidate) {
   Value initialised = call.row.store.get(initialisedRoot(machine));
   if (!initialised || !candidate.initialiser.empty())
     return;
-  std::optional<Name> key = is(initialised, ValueKind::Scalar) ? textOf(initialised->term) : std::nullopt;
-  candidate.initialiser = key ? key->str() : initialisations.begin()->first;
+  const bool isOne = is(initialised, ValueKind::Record) && initialisations.count(initialised->type.str());
+  candidate.initialiser = isOne ? initialised->type.str() : initialisations.begin()->first;
 }
 
 void DeviceMaps::noteMap(Call &call, const std::string &map, LoaderKind kind) {

@@ -64,6 +64,7 @@ private:
 
   void enter(Call &call);
   void noteOrigin(const Call &call);
+  void noteSetter(Call &call);
   void noteInitialisation(Call &call, const std::string &name);
   void noteMap(Call &call, const std::string &map, LoaderKind kind);
   void noteMove(Call &call);

@@ -226,6 +226,23 @@ std::optional<Placement> deviceOf(const Machine &machine, const Row &row, const 
   }
 }
 
+namespace {
+
+const Name isCudaOp("is_cuda");
+
+// Each thread has terms of its own (Term.cpp).
+Term isCudaOfUnknown() {
+  thread_local const Term term = symbolTerm("is_cuda of an unknown tensor");
+  return term;
+}
+
+} // namespace
+
+bool asksForCuda(Term condition) {
+  return condition == isCudaOfUnknown() ||
+         (condition->kind == TermKind::Apply && condition->name == isCudaOp);
+}
+
 Term isCudaTerm(const Placement &device) {
   switch (device.kind) {
   case PlacementKind::Cuda:
@@ -234,8 +251,7 @@ Term isCudaTerm(const Placement &device) {
   case PlacementKind::Other:
     return intTerm(0);
   default:
-    return device.index ? applyTerm("is_cuda", {deviceTerm(device)})
-                        : symbolTerm("is_cuda of an unknown tensor");
+    return device.index ? applyTerm(isCudaOp, {deviceTerm(device)}) : isCudaOfUnknown();
   }
 }
 
@@ -257,8 +273,8 @@ Term sameDeviceTerm(const Placement &a, const Placement &b) {
   }
   if (a.kind != b.kind)
     return intTerm(0);
-  if (a.kind == PlacementKind::Cuda && constantOf(a.index) && constantOf(b.index))
-    return intTerm(0);
+  if (a.kind == PlacementKind::Cuda) // a row that knows them to be equal knows the index, too
+    return applyTerm("==", {a.index, b.index});
   return applyTerm("==", {deviceTerm(a), deviceTerm(b)});
 }
 

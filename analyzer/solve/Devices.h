@@ -15,6 +15,8 @@ std::optional<Placement> parseDevice(std::string_view text);
 /// "There is more than no device" and its negations, said of the number of devices, as the condition "a
 /// device is available"; any other term as it is.
 Term asAvailability(Term term);
+/// Is `condition` whether a tensor or device from outside is on CUDA?
+bool asksForCuda(Term condition);
 /// Condition "a and b are one device".
 Term sameDeviceTerm(const Placement &a, const Placement &b);
 /// Condition "the device is a CUDA device".

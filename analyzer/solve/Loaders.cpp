@@ -2,6 +2,7 @@
 
 #include "analyzer/solve/Config.h"
 #include "analyzer/solve/Distributed.h"
+#include "analyzer/solve/MapText.h"
 #include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
@@ -101,6 +102,8 @@ LoaderKind Loaders::kindOf(const Call &call) {
     return machine.types.isProject(fact.type) && holdsModules(fact.type, maxDepth) ? LoaderKind::Weak
                                                                                    : LoaderKind::None;
   }
+  if (fact.hasObject && isDeviceMapSetter(lastPart(callee))) // keeps the map for a loader
+    return LoaderKind::None;
   const bool makes = isMaker(callee);
   const bool isProject = !fact.target.empty() && machine.program.function(fact.target);
   const std::string_view last = lastPart(callee);

@@ -15,45 +15,11 @@
 namespace devicetidy {
 namespace {
 
-const Name loopOp("loop"), previousOp("previous"), callOp("call");
-
-// This round's value of a loop variable becomes the previous round's.
-Term renameRound(Term term, Term current, Term previous) {
-  if (term == previous)
-    return term;
-  if (term == current)
-    return previous;
-  if (!marks::include(term->marks, current->marks))
-    return term;
-  std::vector<Term> args;
-  for (Term arg : term->args)
-    args.push_back(renameRound(arg, current, previous));
-  return args == term->args ? term : applyTerm(term->name, std::move(args));
-}
-
 std::string blockName(const Function &function, BlockId id) {
   return function.id.str() + "#" + std::to_string(id);
 }
 
 } // namespace
-
-void startRound(Row &row, Term current) {
-  const Term previous = applyTerm(previousOp, {current});
-  auto rewrite = [&](Term term) { return renameRound(term, current, previous); };
-  std::vector<std::pair<RootId, Value>> changed;
-  row.store.forEach(
-      [&](RootId root, const Value &value) {
-        Value next = rewriteTerms(value, rewrite, current->marks);
-        if (next != value)
-          changed.emplace_back(root, next);
-      },
-      current->marks);
-  for (auto &[root, value] : changed)
-    row.store.set(root, value);
-  row.forgetConditions([&](Term term) { return contains(term, current); });
-  auto mentions = [&](const auto &entry) { return contains(entry.first, current); };
-  row.aliases.erase(std::remove_if(row.aliases.begin(), row.aliases.end(), mentions), row.aliases.end());
-}
 
 struct Machine::BlockState {
   std::vector<Row> pending;
@@ -103,77 +69,6 @@ const std::vector<BlockId> &Machine::order(const Function &function) {
   return position;
 }
 
-// The innermost loop head around each block, -1 for none: the natural loops of the back edges, inner ones
-// last.
-const std::vector<BlockId> &Machine::loopHeads(const Function &function) {
-  std::vector<BlockId> &result = heads[&function];
-  if (!result.empty())
-    return result;
-  const std::size_t count = function.blocks.size();
-  result.assign(count, -1);
-  const std::vector<BlockId> &position = order(function);
-  std::vector<std::vector<BlockId>> predecessors(count);
-  std::vector<std::pair<BlockId, BlockId>> headsByOrder;
-  for (std::size_t id = 0; id < count; ++id) {
-    for (BlockId to : function.blocks[id].terminator.successors)
-      predecessors[static_cast<std::size_t>(to)].push_back(static_cast<BlockId>(id));
-    if (function.blocks[id].isLoopHead)
-      headsByOrder.emplace_back(position[id], static_cast<BlockId>(id));
-  }
-  std::sort(headsByOrder.begin(), headsByOrder.end());
-  for (const auto &[at, head] : headsByOrder) {
-    std::vector<BlockId> work;
-    for (BlockId from : predecessors[static_cast<std::size_t>(head)])
-      if (position[static_cast<std::size_t>(from)] >= at)
-        work.push_back(from);
-    std::set<BlockId> body{head};
-    while (!work.empty()) {
-      const BlockId id = work.back();
-      work.pop_back();
-      if (position[static_cast<std::size_t>(id)] < at || !body.insert(id).second)
-        continue;
-      for (BlockId from : predecessors[static_cast<std::size_t>(id)])
-        work.push_back(from);
-    }
-    for (BlockId id : body)
-      result[static_cast<std::size_t>(id)] = head;
-  }
-  return result;
-}
-
-Term Machine::roundOf(const Frame &frame, const Row &row) {
-  return row.rounds ? row.roundOf(loopHeads(frame.function)[static_cast<std::size_t>(frame.block)]) : nullptr;
-}
-
-namespace {
-
-bool isRangeHead(const Block &block) {
-  static const Name next("__range_next");
-  return std::any_of(block.facts.begin(), block.facts.end(),
-                     [](const Fact &fact) { return fact.name == next; });
-}
-
-} // namespace
-
-void Machine::varyLoop(Frame &frame, BlockId id, Row &row) const {
-  const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
-  const bool isRange = isRangeHead(block);
-  for (std::int32_t local : block.variesInLoop) {
-    const Term symbol = symbolTerm(Name(blockName(frame.function, id) + "#" + std::to_string(local)));
-    const Term current = applyTerm(loopOp, {symbol});
-    startRound(row, current);
-    if (!isRange)
-      row.setRound(id, row.roundOf(id) ? row.roundOf(id) : current);
-    const Variable &variable = frame.function.locals[static_cast<std::size_t>(local)];
-    const RootId root =
-        const_cast<Memory &>(memory).local(frame.depth, static_cast<unsigned>(local), variable);
-    Value old = row.store.get(root);
-    if (!variable.isReference && (!old || is(old, ValueKind::Scalar) || is(old, ValueKind::Unknown)))
-      row.store.set(root, scalarValue(current));
-  }
-  row.forgetConditions([&](Term term) { return applies(term, callOp); });
-}
-
 void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, BlockState &state) {
   const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
   auto phi = [&] { return symbolTerm(Name("join " + blockName(frame.function, id))); };
@@ -181,17 +76,9 @@ void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, Block
   if (rows.size() > 1 || block.isLoopHead)
     for (Row &row : rows)
       memory.collectGarbage(row, frame.entry);
-  const bool unrolled = block.tripCount >= 0 && block.tripCount <= bounds::unrolledTrips;
-  const bool isRange = block.isLoopHead && isRangeHead(block);
-  if (block.isLoopHead && !unrolled &&
-      !isRange) // whether a range-for is unrolled is known at its next element
-    for (Row &row : rows)
-      varyLoop(frame, id, row);
+  const std::size_t patience = block.isLoopHead ? enterLoop(frame, id, rows) : 0;
   if (rows.size() > 1)
     solution.stats.rowsJoined += mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi());
-  const std::size_t patience = unrolled  ? 8 * bounds::visitsBeforeWidening
-                               : isRange ? bounds::visitsBeforeWidening + bounds::unrolledElements
-                                         : bounds::visitsBeforeWidening;
   // Rows that still differ after some rounds are joined: with a row of the same placements where there is one
   // (what counts rounds becomes unknown), with any row otherwise.
   if ((block.isLoopHead && state.visits > patience) || state.visits > bounds::visitsPerBlock)
@@ -371,6 +258,7 @@ void Machine::finishBlock(Frame &frame, const Block &block, Row row, std::vector
   Value value = terminatorValue(row, end.value);
   if (end.value.isAddress && end.kind != TerminatorKind::Return)
     value = memory.read(row, value->address);
+  const KnownRounds rounds = end.entersLoop ? knownRounds(block, row) : KnownRounds();
   if (row.expressionEnded) {
     row.registers.clear();
     row.expressionEnded = false;
@@ -401,11 +289,13 @@ void Machine::finishBlock(Frame &frame, const Block &block, Row row, std::vector
     const auto constant = condition ? constantOf(condition) : std::nullopt;
     if (constant || end.entersLoop) {
       const bool taken = constant ? *constant != 0 : true;
+      countRounds(frame, end, row, rounds, constant.has_value() && taken);
       if (!constant && condition && !row.assume(condition, 1))
         return;
       go(end.successors[taken ? 0 : 1], std::move(row));
       return;
     }
+    countRounds(frame, end, row, {}, false);
     Row otherwise = row;
     if (!condition || row.assume(condition, 1))
       go(end.successors[0], std::move(row));

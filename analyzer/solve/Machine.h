@@ -30,8 +30,9 @@ constexpr unsigned recursionDepth = 3; ///< calls under way, of one function or 
 constexpr unsigned countedRecursionDepth = 8; ///< the same for calls that are given a number that is known
 constexpr unsigned contextsPerFunction = 300; ///< entries one function is run for
 constexpr unsigned contextsWithoutDevices =
-    12;                                   ///< the same for functions that handle no tensor, module or device
-constexpr std::int64_t unrolledTrips = 4; ///< constant loops up to this are run round by round
+    12; ///< the same for functions that handle no tensor, module or device
+constexpr std::int64_t countedRounds =
+    8; ///< loops whose bounds the row knows are run round by round up to this
 constexpr std::size_t visitsBeforeWidening = 5;
 constexpr std::size_t visitsPerBlock = 400;
 constexpr std::size_t forksPerRead = 4;        ///< alternatives of one element that are followed
@@ -168,8 +169,14 @@ public:
   /// Told of a static local that was initialised in a program that had been running: whose flag the row held.
   std::function<void(Row &, Name)> initialisedStatic;
   std::set<const Function *> entered;
-  /// The placements of each of the solution's conflicts, in their order.
-  std::vector<std::pair<Placement, Placement>> conflictPlacements;
+  /// What more is known of each of the solution's conflicts, in their order.
+  struct ConflictContext {
+    Placement first, second;
+    bool wasAsked = false; ///< its row has asked a tensor from outside whether it is on CUDA
+  };
+  std::vector<ConflictContext> conflictContexts;
+  /// Where rows that have asked so found all operands of an operation together: on the CPU, on CUDA.
+  std::map<Location, std::pair<bool, bool>> agreements;
   std::map<Name, Step>
       movedClasses; ///< project module class -> where and to which device one was moved first
   std::size_t factsRun = 0;
@@ -184,6 +191,18 @@ private:
   void finishBlock(Frame &frame, const Block &block, Row row, std::vector<BlockState> &states,
                    Outcomes &outcomes);
   void varyLoop(Frame &frame, BlockId id, Row &row) const;
+  /// Begins a round. Returns after how many visits of the loop head rows that still differ are joined.
+  std::size_t enterLoop(Frame &frame, BlockId head, std::vector<Row> &rows);
+  RootId countedFlag(const Frame &frame, BlockId head);
+  struct KnownRounds {
+    std::int64_t count = 0; ///< 0: not known
+    std::int64_t end = 0;   ///< one past the last number the loop counts to
+  };
+  KnownRounds knownRounds(const Block &block, const Row &row) const;
+  bool closeLists(const Frame &frame, BlockId head, Row &row, std::int64_t length);
+  /// After a loop's test: says in `row` whether its rounds are run one by one. `rounds` as the test before
+  /// the loop knows them; `isKnown`: this test is known to be true.
+  void countRounds(const Frame &frame, const Terminator &test, Row &row, KnownRounds rounds, bool isKnown);
   std::vector<Row> step(Frame &frame, const Fact &fact, Row row);
   void stepStore(const Fact &fact, Row &row);
   std::vector<Row> stepElement(Frame &frame, const Fact &fact, Row row);

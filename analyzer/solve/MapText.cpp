@@ -109,6 +109,15 @@ bool isDeviceMapKey(std::string_view key) {
          (words.size() > 1 && words.back() == "map" && words[words.size() - 2] == "device");
 }
 
+bool isDeviceMapSetter(std::string_view method) {
+  const std::vector<std::string> words = wordsOf(method);
+  if (!isDeviceMapKey(method))
+    return false;
+  const std::size_t ofKey = words.back() == "devicemap" ? 1 : 2;
+  return words.size() == ofKey ||
+         (words.size() == ofKey + 1 && (words.front() == "set" || words.front() == "with"));
+}
+
 bool isSpreadWord(std::string_view word) {
   std::string text;
   std::transform(word.begin(), word.end(), std::back_inserter(text), lower);

@@ -13,6 +13,9 @@ namespace devicetidy {
 
 /// Is `key` a name of a placement map (device_map, deviceMap, --device-map, m_deviceMap, model.device_map)?
 bool isDeviceMapKey(std::string_view key);
+/// Does a method of this name (without its class) store such a map: set_device_map, withDeviceMap,
+/// device_map?
+bool isDeviceMapSetter(std::string_view method);
 /// A word that spreads a model over all devices ("auto", "balanced" ...).
 bool isSpreadWord(std::string_view word);
 /// The spread map that `text` assigns to such a key ("auto", "{3 entries}"); empty when it assigns none.

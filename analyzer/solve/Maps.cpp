@@ -8,6 +8,7 @@
 #include "analyzer/solve/Registers.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace devicetidy {
 
@@ -18,17 +19,7 @@ Name anyKey() {
 
 namespace {
 
-std::optional<Name> keyOf(const Call &call, std::size_t i) {
-  Value key = call.arg(i);
-  if (!is(key, ValueKind::Scalar))
-    return std::nullopt;
-  Term term = call.row.resolve(key->term);
-  if (std::optional<Name> text = textOf(term))
-    return Name("[" + text->str() + "]");
-  if (auto number = constantOf(term))
-    return Name("[" + std::to_string(*number) + "]");
-  return std::nullopt;
-}
+std::optional<Name> keyOf(const Call &call, std::size_t i) { return keyField(call.row, call.arg(i)); }
 
 // An iterator is a record: of one entry (null: the end), or of the entries from one on.
 const Name iteratorType("@iterator"), atField("@at"), fromField("@from");
@@ -38,11 +29,23 @@ Value iteratorFrom(const Value &entry) { return recordValue(iteratorType, {{from
 
 } // namespace
 
+std::optional<Name> keyField(const Row &row, const Value &key) {
+  if (!is(key, ValueKind::Scalar))
+    return std::nullopt;
+  const Term term = row.resolve(key->term);
+  if (std::optional<Name> text = textOf(term))
+    return Name("[" + text->str() + "]");
+  if (auto number = constantOf(term))
+    return Name("[#" + std::to_string(*number) + "]");
+  return std::nullopt;
+}
+
 // Entries are pairs, as iteration sees them.
 Value mapEntry(Name key, Value value) {
-  const std::string_view text = key.view();
-  const Name plain = text.size() > 2 && text.front() == '[' ? Name(text.substr(1, text.size() - 2)) : Name();
-  Value first = plain.empty() ? unknownValue() : scalarValue(textTerm(plain));
+  Value first = unknownValue();
+  if (const std::string_view text = key.view(); text.size() >= 2 && text.front() == '[')
+    first = scalarValue(text[1] == '#' ? intTerm(std::strtoll(text.data() + 2, nullptr, 10))
+                                       : textTerm(text.substr(1, text.size() - 2)));
   return recordValue("std::pair", {{"first", first}, {"key", first}, {"second", value}, {"value", value}});
 }
 
@@ -105,8 +108,10 @@ Outcomes dictElement(Call &call, const Value &list) {
   return outcomes;
 }
 
+enum class Replaces { WhenNew, Always };
+
 // emplace(key, value), insert({key, value}): a pair of an iterator and whether it was new.
-Outcomes insertEntry(Call &call) {
+Outcomes insertEntry(Call &call, Replaces replaces) {
   Value value;
   std::optional<Name> key;
   if (call.argCount() == 2) {
@@ -116,15 +121,17 @@ Outcomes insertEntry(Call &call) {
              is(entry, ValueKind::Record) && entry->fields.count("second")) {
     value = entry->fields.at("second");
     const Value first = entry->fields.count("first") ? entry->fields.at("first") : unknownValue();
-    if (is(first, ValueKind::Scalar) && textOf(first->term))
-      key = Name("[" + textOf(first->term)->str() + "]");
+    key = keyField(call.row, first);
   }
   const Value map = call.object();
   if (!value || !is(map, ValueKind::Record))
     return call.done(unknownValue());
   const Address where = call.objectAddress();
   const Name field = key ? *key : anyKey();
-  if (!key && !map->fields.empty()) { // any entry may have been replaced
+  const bool isThere = key && map->fields.count(field);
+  if (isThere && replaces != Replaces::Always) {
+    // An entry that is there stays as it is.
+  } else if (!key && !map->fields.empty()) { // any entry may have been replaced
     const Address entry = entryOf(call, call.row, where, map, key).field("second");
     value = joinValues(call.machine.memory.read(call.row, entry), value, symbolTerm("map"));
     call.machine.memory.write(call.row, entry, value);
@@ -133,8 +140,10 @@ Outcomes insertEntry(Call &call) {
   }
   if (call.fact.resultIsAddress) // OrderedDict gives the value
     return call.done(addressValue(where.field(field).field("second")));
+  const bool isKnown = isThere || (key && !map->origin && !map->fields.count(anyKey()));
   return call.done(recordValue("std::pair", {{"first", iteratorAt(addressValue(where.field(field)))},
-                                             {"second", call.machine.unknownResult(call)}}));
+                                             {"second", isKnown ? scalarValue(intTerm(!isThere))
+                                                                : call.machine.unknownResult(call)}}));
 }
 
 // find, count and contains: is the key there? A key that is not known may be, when there is any entry.
@@ -181,8 +190,10 @@ std::optional<Outcomes> modelMap(Call &call, std::string_view method) {
   }
   if (isOneOf(method, {"operator[]", "at"}))
     return mapElement(call, keyOf(call, 0));
-  if (isOneOf(method, {"emplace", "try_emplace", "insert_or_assign", "insert"}))
-    return insertEntry(call);
+  if (isOneOf(method, {"emplace", "try_emplace", "insert"}))
+    return insertEntry(call, Replaces::WhenNew);
+  if (method == "insert_or_assign")
+    return insertEntry(call, Replaces::Always);
   if (method == "clear") {
     call.machine.memory.write(call.row, where, recordValue(call.fact.operands[0].type));
     return call.done(unknownValue());

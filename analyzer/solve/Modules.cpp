@@ -205,15 +205,17 @@ std::optional<Outcomes> modelNnOptions(Call &call) {
 }
 
 // torch::jit::load(path[, device]): without a device the parameters are where they were saved.
-Value loadScript(Call &call) {
+Outcomes loadScript(Call &call) {
   Placement placement = Placement::unknown();
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i)
     if (Value value = call.operand(i); is(value, ValueKind::Device))
       placement = call.machine.concrete(call.row, value->placement);
+  if (Machine::isAbsent(call.row, placement))
+    return {};
   History history =
       call.machine.note(nullptr, StepKind::Loaded, call.fact.where, "the script", placement.describe());
-  return recordValue("torch::jit::Module",
-                     {{hidden::parameters(), tensorValue(placement, someRank, history)}});
+  return call.done(
+      recordValue("torch::jit::Module", {{hidden::parameters(), tensorValue(placement, someRank, history)}}));
 }
 
 // forward() of a scripted module: what goes in must be where its parameters are, and what comes out is there
@@ -292,8 +294,10 @@ std::optional<Outcomes> modelModules(Call &call) {
     return moveCall(call);
   if (api.role == "module_parameters" && call.fact.hasObject)
     return parameterList(call, startsWith(lastPart(name), "named_"));
+  if (api.role == "module_list" && call.fact.hasObject)
+    return moduleList(call, lastPart(name));
   if (api.role == "jit_load")
-    return call.done(loadScript(call));
+    return loadScript(call);
   if (api.role == "jit_module")
     return runScript(call);
   if (api.role == "jit_register" && call.fact.hasObject && call.argCount() > 1) {

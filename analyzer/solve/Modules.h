@@ -22,6 +22,8 @@ Outcomes registerTensor(Call &call);
 Outcomes registerModule(Call &call);
 /// parameters(), buffers() and their named forms, as a list of handles.
 Outcomes parameterList(Call &call, bool named);
+/// children() and modules() and what they are with names: the modules registered in the call's object.
+Outcomes moduleList(Call &call, std::string_view method);
 
 /// Adds `child` to the modules that `container` holds, under `name` (empty: its number).
 void appendChild(Call &call, const Address &container, const Address &child, const std::string &name);

@@ -1,5 +1,6 @@
 //===- Registration.cpp - what a module registers: parameters, buffers, submodules ---===//
 #include "analyzer/solve/Modules.h"
+#include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Registers.h"
 
 namespace devicetidy {
@@ -107,6 +108,57 @@ void collectParameters(const Machine &machine, const Row &row, const Address &mo
 }
 
 } // namespace
+
+namespace {
+
+struct NamedModule {
+  std::string name;
+  Value module;
+};
+
+// What is registered in `module`, all the way down when `deep`. False when some of it is not known.
+bool collectModules(const Machine &machine, const Row &row, const Address &module, const std::string &prefix,
+                    bool deep, std::vector<NamedModule> &out) {
+  constexpr std::size_t limit = 16;
+  const Value record = machine.memory.read(row, module);
+  if (!is(record, ValueKind::Record) || record->origin || out.size() > limit)
+    return false;
+  if (const auto held = record->fields.find(hidden::children());
+      held != record->fields.end() && (!is(held->second, ValueKind::List) || isSummary(held->second)))
+    return false;
+  for (const auto &[name, field] : record->fields)
+    if (hidden::isSubmodule(name)) {
+      if (!is(field, ValueKind::Address))
+        return false;
+      const std::string path = prefix + name.str().substr(hidden::submodule({}).size());
+      out.push_back({path, field});
+      if (deep && !collectModules(machine, row, field->address, path + ".", deep, out))
+        return false;
+    }
+  return true;
+}
+
+} // namespace
+
+Outcomes moduleList(Call &call, std::string_view method) {
+  const bool named = startsWith(method, "named_"), deep = method.find("modules") != method.npos;
+  const Value self = call.argCount() ? call.arg(call.argCount() - 1) : unknownValue(); // include_self
+  const Address object = call.objectAddress();
+  std::vector<NamedModule> modules;
+  if (deep && !(is(self, ValueKind::Scalar) && constantOf(call.row.resolve(self->term)) == 0))
+    modules.push_back({"", addressValue(object)});
+  if (!object.valid() || !collectModules(call.machine, call.row, object, "", deep, modules))
+    return call.done(call.machine.unknownResult(call));
+  std::vector<Value> elements;
+  for (const NamedModule &each : modules) {
+    const Value name = scalarValue(textTerm(each.name));
+    elements.push_back(
+        named ? recordValue("std::pair",
+                            {{"first", name}, {"key", name}, {"second", each.module}, {"value", each.module}})
+              : each.module);
+  }
+  return call.done(listValue(call.resultType(), std::move(elements)));
+}
 
 Outcomes parameterList(Call &call, bool named) {
   std::vector<Value> handles;

@@ -70,14 +70,25 @@ Placement withSettled(const Machine &machine, bool isIncomplete, const Placement
   return choices.settled(placement.index).value_or(placement);
 }
 
+// Operands that meet on the CPU in one row and on CUDA in another, where a tensor from outside was asked for
+// its device: two questions that go together in the program, and only their wrong pairs are in conflict.
+bool isWrongPair(const Machine &machine, std::size_t i, const Conflict &conflict) {
+  const auto agreement = machine.agreements.find(conflict.where);
+  return machine.conflictContexts[i].wasAsked && agreement != machine.agreements.end() &&
+         agreement->second == std::pair(true, true);
+}
+
 void dropSettled(const Machine &machine, bool isIncomplete, std::vector<Conflict> &conflicts) {
   std::vector<Conflict> kept;
   for (std::size_t i = 0; i < conflicts.size(); ++i) {
-    const auto &[a, b] = machine.conflictPlacements[i];
+    const Placement &a = machine.conflictContexts[i].first, &b = machine.conflictContexts[i].second;
     const Placement first = withSettled(machine, isIncomplete, a),
                     second = withSettled(machine, isIncomplete, b);
     const bool isSettled = (first != a || second != b) && compare(first, second, true) <= Verdict::Silent;
-    if (!isSettled)
+    const bool isGuess = isWrongPair(machine, i, conflicts[i]);
+    if (isGuess)
+      conflicts[i].level = Level::Latent;
+    if (!isSettled && (!isGuess || machine.reportLatent))
       kept.push_back(std::move(conflicts[i]));
   }
   conflicts = std::move(kept);

@@ -69,8 +69,21 @@ Outcomes move(Call &call, const std::optional<Placement> &target) {
   return call.done(tensorValue(placement, rank, extend(nullptr, std::move(step)), count));
 }
 
+// c10/core/Backend.h: CPU and CUDA come first; the others name a layout too, or no device of ours.
+Outcomes moveToBackend(Call &call) {
+  const Value backend = call.arg(0);
+  const auto number =
+      is(backend, ValueKind::Scalar) ? constantOf(call.row.resolve(backend->term)) : std::nullopt;
+  return move(call, number == 0   ? Placement::cpu()
+                    : number == 1 ? Placement::cuda(currentCudaIndex())
+                                  : Placement::unknown());
+}
+
 // Tensor::to: a device, options, another tensor, or only a type.
 Outcomes moveTo(Call &call) {
+  static const Name backendType("c10::Backend");
+  if (call.argCount() == 1 && call.fact.operands[call.first].type == backendType)
+    return moveToBackend(call);
   const std::size_t first = call.fact.hasObject ? 0 : 1; // at::to(self, ...) does not exist, methods only
   for (std::size_t i = 0; i < call.argCount(); ++i) {
     const std::size_t operand = call.first + i + first;

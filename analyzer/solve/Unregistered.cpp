@@ -30,13 +30,31 @@ template <typename Visitor> void forEachFactOfMethods(const Program &program, Na
   }
 }
 
-// Is `where` in a constructor or reset(), or, for a module that takes the place of another, in any method?
-bool isInConstruction(const Program &program, Name className, Location where, bool isModule) {
-  bool result = false;
+// Does `function`, or one that it calls, have a fact at `where`?
+bool leadsTo(const Program &program, Name function, Location where, std::set<Name> &asked) {
+  const Function *body = program.function(function);
+  if (!body || !asked.insert(function).second)
+    return false;
+  for (const Block &block : body->blocks)
+    for (const Fact &fact : block.facts)
+      if (fact.where == where || (!fact.target.empty() && leadsTo(program, fact.target, where, asked)))
+        return true;
+  return false;
+}
+
+// Where a constructor or reset() makes what is made at `where`, itself or by a function it calls; for a
+// module that takes the place of another, any method may. Not valid when none does.
+Location inConstruction(const Program &program, Name className, Location where, bool isModule) {
+  Location result, helper;
+  std::set<Name> asked;
   forEachFactOfMethods(program, className, [&](const Function &function, const Fact &fact) {
-    result |= fact.where == where && (isModule || constructs(function));
+    if (fact.where == where && (isModule || constructs(function)))
+      result = where;
+    else if (!isModule && constructs(function) && !fact.target.empty() && !helper.valid() &&
+             leadsTo(program, fact.target, where, asked))
+      helper = fact.where;
   });
-  return result;
+  return result.valid() ? result : helper;
 }
 
 // Where a method of `className` makes the object of `site`, itself or by a function it calls.
@@ -83,11 +101,11 @@ bool isTensor(const Types &types, Name className, Name member) {
 // Where a tensor member is made: the last step of its story in the construction, for one that is made from
 // another (ones_like of a weight).
 Location lastInConstruction(const Program &program, Name className, const PlacedOperand &operand,
-                            const Step &created) {
-  Location result = created.where;
+                            Location made) {
+  Location result = made;
   for (const Step &step : operand.witness)
     if ((step.kind == StepKind::Created || step.kind == StepKind::Inherited) &&
-        isInConstruction(program, className, step.where, /*isModule=*/false))
+        inConstruction(program, className, step.where, /*isModule=*/false) == step.where)
       result = step.where;
   return result;
 }
@@ -152,11 +170,12 @@ void findUnregistered(const Machine &machine, Solution &solution) {
     const std::string className =
         member ? member->subject.substr(0, member->subject.rfind("::")) : std::string();
     auto moved = machine.movedClasses.find(Name(className));
-    const bool madeHere = created &&
-                          (created->kind == StepKind::Created || created->kind == StepKind::ModuleMade) &&
-                          isInConstruction(machine.program, Name(className), created->where,
-                                           created->kind == StepKind::ModuleMade);
-    if (!member || moved == machine.movedClasses.end() || !madeHere) {
+    const bool isMade =
+        member && created && (created->kind == StepKind::Created || created->kind == StepKind::ModuleMade);
+    const Location made = isMade ? inConstruction(machine.program, Name(className), created->where,
+                                                  created->kind == StepKind::ModuleMade)
+                                 : Location();
+    if (!made.valid() || moved == machine.movedClasses.end()) {
       others.push_back(std::move(conflict));
       continue;
     }
@@ -167,9 +186,8 @@ void findUnregistered(const Machine &machine, Solution &solution) {
     finding.member = member->subject.substr(member->subject.rfind("::") + 2);
     finding.isModule = !isTensor(machine.types, Name(className), Name(finding.member));
     finding.declared = member->where;
-    finding.created = finding.isModule
-                          ? created->where
-                          : lastInConstruction(machine.program, Name(className), *left, *created);
+    finding.created =
+        finding.isModule ? made : lastInConstruction(machine.program, Name(className), *left, made);
     finding.moved = moved->second.where;
     finding.conflict = std::move(conflict);
     solution.unregisteredMembers.push_back(std::move(finding));

@@ -251,7 +251,6 @@ private:
       block.terminator = terminator(blocks);
       block.handler = flip() ? number(0, blocks - 1) : -1;
       block.isLoopHead = flip();
-      block.tripCount = flip() ? number(0, 9) : -1;
       if (flip())
         block.variesInLoop = {0, 3};
       function.blocks.push_back(std::move(block));

@@ -1,0 +1,94 @@
+// Modules reached through their parent's lists, and members that a helper of the constructor makes.
+#include "../cases.h"
+
+#include <map>
+#include <torch/torch.h>
+
+namespace {
+
+struct TaggerImpl : torch::nn::Module {
+  TaggerImpl() {
+    embed = register_module("embed", torch::nn::Embedding(8, 4));
+    head = register_module("head", torch::nn::Linear(4, 8));
+  }
+  torch::Tensor forward(const torch::Tensor &ids) {
+    return head(embed(ids));
+  }
+  torch::nn::Embedding embed{nullptr};
+  torch::nn::Linear head{nullptr};
+};
+TORCH_MODULE(Tagger);
+
+torch::Tensor ids(torch::Device device) {
+  return torch::zeros({2, 3}, torch::dtype(torch::kLong).device(device));
+}
+
+void by_name_ok() {
+  Tagger tagger;
+  const std::map<std::string, int> placement{{"embed", 1}, {"head", 1}};
+  for (const auto &[name, device] : placement)
+    for (auto &child : tagger->named_children())
+      if (child.key() == name)
+        child.value()->to(torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(device)));
+  tagger(ids(torch::Device("cuda:1")));
+}
+void every_module_ok() {
+  Tagger tagger;
+  for (auto &module : tagger->modules(/*include_self=*/false))
+    module->to(torch::kCUDA);
+  tagger(ids(torch::kCUDA));
+}
+
+struct HalfMovedImpl : torch::nn::Module {
+  HalfMovedImpl() {
+    embed = register_module("embed", torch::nn::Embedding(8, 4));
+    head = register_module("head", torch::nn::Linear(4, 8));
+  }
+  torch::Tensor forward(const torch::Tensor &ids) {
+    return head(embed(ids)); // [[device-mixed-op]]
+  }
+  torch::nn::Embedding embed{nullptr};
+  torch::nn::Linear head{nullptr};
+};
+TORCH_MODULE(HalfMoved);
+void one_child_bad() {
+  HalfMoved tagger;
+  for (auto &child : tagger->named_children())
+    if (child.key() == "embed")
+      child.value()->to(torch::kCUDA);
+  tagger(ids(torch::kCUDA));
+}
+
+torch::Tensor sinusoid(std::int64_t length, std::int64_t width) {
+  auto table = torch::zeros({length, width});
+  table.select(1, 0).copy_(torch::arange(length));
+  return table;
+}
+struct PositionsImpl : torch::nn::Module {
+  PositionsImpl() { table = sinusoid(16, 4); }
+  torch::Tensor forward(const torch::Tensor &x) {
+    return x + table.narrow(0, 0, x.size(0)); // [[device-unregistered-tensor]]
+  }
+  torch::Tensor table;
+};
+TORCH_MODULE(Positions);
+void helper_made_bad() {
+  torch::nn::Sequential stem(torch::nn::Linear(4, 4), Positions());
+  stem->to(torch::kCUDA);
+  stem->forward(torch::rand({3, 4}, torch::kCUDA));
+}
+struct KeptPositionsImpl : torch::nn::Module {
+  KeptPositionsImpl() { table = register_buffer("table", sinusoid(16, 4)); }
+  torch::Tensor forward(const torch::Tensor &x) { return x + table.narrow(0, 0, x.size(0)); }
+  torch::Tensor table;
+};
+TORCH_MODULE(KeptPositions);
+void helper_made_ok() {
+  torch::nn::Sequential stem(torch::nn::Linear(4, 4), KeptPositions());
+  stem->to(torch::kCUDA);
+  stem->forward(torch::rand({3, 4}, torch::kCUDA));
+}
+
+} // namespace
+
+DT_MAIN(by_name_ok, every_module_ok, one_child_bad, helper_made_bad, helper_made_ok)
