@@ -88,8 +88,8 @@ if [[ $lint -eq 1 ]]; then
   packages+=("clang-format-$llvm" shellcheck)
 fi
 if [[ $all -eq 1 ]]; then
-  packages+=("libclang-rt-$llvm-dev" "clangd-$llvm" clang-19 llvm-19-dev libclang-19-dev llvm-19-tools debootstrap
-    libbenchmark-dev valgrind)
+  packages+=("libclang-rt-$llvm-dev" "clangd-$llvm" clang-19 clang-tidy-19 llvm-19-dev libclang-19-dev
+    llvm-19-tools debootstrap libbenchmark-dev valgrind)
 fi
 
 mapfile -t missing < <(missingOf "${packages[@]}")

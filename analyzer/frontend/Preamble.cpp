@@ -7,9 +7,11 @@
 #include "clang/Frontend/CompilerInstance.h"
 #include "clang/Frontend/FrontendActions.h"
 #include "clang/Frontend/MultiplexConsumer.h"
+#include "clang/Serialization/PCHContainerOperations.h"
 #include "clang/Tooling/Tooling.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 
 namespace devicetidy::frontend {
@@ -31,6 +33,34 @@ public:
 private:
   SourceFiles source;
 };
+
+/// Keeps what clang would write: its own writer ends the process when the disk is full.
+class KeepingWriter : public PCHContainerWriter {
+public:
+  explicit KeepingWriter(std::shared_ptr<PCHBuffer> &kept) : kept(kept) {}
+
+  llvm::StringRef getFormat() const override { return "raw"; }
+  std::unique_ptr<ASTConsumer>
+  CreatePCHContainerGenerator(CompilerInstance &, const std::string &, const std::string &,
+                              std::unique_ptr<llvm::raw_pwrite_stream>,
+                              std::shared_ptr<PCHBuffer> buffer) const override {
+    kept = std::move(buffer);
+    return std::make_unique<ASTConsumer>();
+  }
+
+private:
+  std::shared_ptr<PCHBuffer> &kept;
+};
+
+bool write(const PCHBuffer &buffer, const std::string &file) {
+  std::error_code code;
+  llvm::raw_fd_ostream stream(file, code);
+  stream.write(buffer.Data.data(), buffer.Data.size());
+  stream.close();
+  const bool isFine = buffer.IsComplete && !code && !stream.has_error();
+  stream.clear_error();
+  return isFine;
+}
 
 class PreambleAction : public GeneratePCHAction {
 public:
@@ -115,10 +145,12 @@ bool buildPreamble(const std::string &directory, const std::vector<std::string> 
   own.insert(own.end(), {"-x", "c++-header", preamble.headerFile});
   PreambleActionFactory factory(options, preamble);
   DiagnosticConsumer silent; // only counts
-  tooling::ToolInvocation invocation(toolArguments(own), &factory, files.get(),
-                                     std::make_shared<PCHContainerOperations>());
+  std::shared_ptr<PCHBuffer> binary;
+  auto containers = std::make_shared<PCHContainerOperations>();
+  containers->registerWriter(std::make_unique<KeepingWriter>(binary));
+  tooling::ToolInvocation invocation(toolArguments(own), &factory, files.get(), containers);
   invocation.setDiagnosticConsumer(&silent);
-  bool isFine = invocation.run() && silent.getNumErrors() == 0;
+  bool isFine = invocation.run() && silent.getNumErrors() == 0 && binary && write(*binary, preamble.binaryFile);
   preamble.trace = system->trace(*files);
   llvm::erase_if(preamble.trace.reads,
                  [&](const auto &read) { return read.path.str() == preamble.headerFile; });

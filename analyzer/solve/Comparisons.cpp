@@ -56,8 +56,9 @@ struct Interval {
       return holds ? above(comparison.bound, true) : below(comparison.bound, false);
     case Comparison::Equal:
       if (!holds)
-        holes.push_back(comparison.bound);
-      return;
+        return holes.push_back(comparison.bound);
+      above(comparison.bound, false);
+      return below(comparison.bound, false);
     }
   }
 

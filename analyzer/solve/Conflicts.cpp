@@ -79,6 +79,12 @@ Verdict comparePlaced(const Placed &a, const Placed &b, bool currentDeviceIsOpen
   return isAgreement ? std::min(verdict, Verdict::Latent) : verdict;
 }
 
+Placement pinned(const Row &row, Placement placement) {
+  if (placement.kind == PlacementKind::Cuda)
+    placement.index = row.pinned(placement.index);
+  return placement;
+}
+
 // Has the row asked whether they are equal, and is on the branch where they are?
 bool knowsSame(const Row &row, const Placement &a, const Placement &b) {
   return constantOf(row.resolve(sameDeviceTerm(a, b))) == 1;
@@ -144,7 +150,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
                                const Requirement &requirement) {
   std::vector<Placed> placed;
   for (const TensorUse &use : uses)
-    placed.push_back({&use, memory.placementOf(call.row, use.tensor), memory.rankOf(call.row, use.tensor),
+    placed.push_back({&use, pinned(call.row, memory.placementOf(call.row, use.tensor)), memory.rankOf(call.row, use.tensor),
                       memory.isFromOutside(call.row, use.tensor)});
   const bool areAllScalars = std::all_of(placed.begin(), placed.end(), [](const Placed &each) {
     return each.rank == 0 || each.rank == unknownRank;

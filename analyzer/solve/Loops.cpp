@@ -12,7 +12,7 @@
 namespace devicetidy {
 namespace {
 
-const Name loopOp("loop"), previousOp("previous"), callOp("call");
+const Name loopOp("loop"), previousOp("previous"), callOp("call"), boolType("bool");
 
 // This round's value of a loop variable becomes the previous round's.
 Term renameRound(Term term, Term current, Term previous) {
@@ -112,21 +112,107 @@ std::optional<std::int64_t> numberIn(const Row &row, const Operand &operand) {
 
 } // namespace
 
-void Machine::varyLoop(Frame &frame, BlockId id, Row &row) const {
+namespace {
+
+// The locals a condition asks about; its facts are in one block, where later ones use registers again.
+void markTested(const Block &block, std::size_t end, Reg reg, std::vector<bool> &tested) {
+  while (reg != NoReg && end-- > 0) {
+    const Fact &fact = block.facts[end];
+    if (fact.result != reg)
+      continue;
+    if (fact.kind == FactKind::Local)
+      tested[static_cast<std::size_t>(fact.number)] = true;
+    else if (fact.kind == FactKind::Operator || fact.kind == FactKind::Load)
+      for (const Operand &operand : fact.operands)
+        markTested(block, end, operand.reg, tested);
+    return;
+  }
+}
+
+// The conditions that compare `subject` with a number.
+std::vector<Condition> knownOf(const Row &row, Term subject) {
+  std::vector<Condition> found;
+  for (const Condition &condition : row.known) {
+    const Term term = condition.first;
+    if (term->kind == TermKind::Apply && term->args.size() == 2 &&
+        ((term->args[0] == subject && constantOf(term->args[1])) ||
+         (term->args[1] == subject && constantOf(term->args[0]))))
+      found.push_back(condition);
+  }
+  return found;
+}
+
+// `value` is what `subject` was in the round before and a positive number more.
+bool isGrown(Term value, Term subject) {
+  static const Name plus("+");
+  if (value->kind != TermKind::Apply || value->name != plus || value->args.size() != 2)
+    return false;
+  const auto left = constantOf(value->args[0]), right = constantOf(value->args[1]);
+  return (value->args[0] == subject && right && *right > 0) || (value->args[1] == subject && left && *left > 0);
+}
+
+// What is known of a loop variable in the next round, where it is `value`: its number in the first round, which
+// later rounds have left behind when it only grows, and what it is as long as no round changes it.
+std::vector<Condition> knownInNextRound(const Row &row, Term subject, Term value) {
+  static const Name lessOp("<"), equalOp("==");
+  const std::vector<Condition> known = knownOf(row, subject);
+  if (value == subject)
+    return known;
+  std::optional<std::int64_t> first, passed;
+  for (const auto &[term, holds] : known)
+    if (term->name == equalOp && holds == 1)
+      first = constantOf(term->args[constantOf(term->args[0]) ? 0 : 1]);
+    else if (term->name == lessOp && term->args[1] == subject && holds == 1)
+      passed = constantOf(term->args[0]);
+  if (constantOf(value)) // the loop is entered
+    return {{applyTerm(equalOp, {subject, value}), 1}};
+  if (!isGrown(value, subject) || (!first && !passed))
+    return {};
+  return {{applyTerm(lessOp, {intTerm(first ? *first : *passed), subject}), 1}};
+}
+
+} // namespace
+
+// The locals a condition in the body of a loop, or after it, asks about.
+const std::vector<bool> &Machine::testedLocals(const Function &function) {
+  std::vector<bool> &result = tested[&function];
+  if (!result.empty() || function.locals.empty())
+    return result;
+  result.assign(function.locals.size(), false);
+  for (const Block &block : function.blocks) {
+    const Terminator &end = block.terminator;
+    const bool isLoopTest =
+        end.kind == TerminatorKind::Branch &&
+        function.blocks[static_cast<std::size_t>(end.successors[0])].isLoopHead;
+    if ((end.kind == TerminatorKind::Branch || end.kind == TerminatorKind::Switch) && !isLoopTest)
+      markTested(block, block.facts.size(), end.value.reg, result);
+  }
+  return result;
+}
+
+void Machine::varyLoop(Frame &frame, BlockId id, Row &row) {
   const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
   const bool isRange = isRangeHead(block);
   for (std::int32_t local : block.variesInLoop) {
     const Term symbol = symbolTerm(Name(blockName(frame.function, id) + "#" + std::to_string(local)));
     const Term current = applyTerm(loopOp, {symbol});
+    const Variable &variable = frame.function.locals[static_cast<std::size_t>(local)];
+    const RootId root = memory.local(frame.depth, static_cast<unsigned>(local), variable);
+    const Value old = row.store.get(root);
+    const bool isScalar = old && is(old, ValueKind::Scalar);
+    const bool isFlag = variable.type == boolType && isScalar && constantOf(old->term);
+    std::vector<Condition> next;
+    if (isScalar && !isFlag && testedLocals(frame.function)[static_cast<std::size_t>(local)])
+      next = knownInNextRound(row, current, old->term);
     startRound(row, current);
     if (!isRange)
       row.setRound(id, row.roundOf(id) ? row.roundOf(id) : current);
-    const Variable &variable = frame.function.locals[static_cast<std::size_t>(local)];
-    const RootId root =
-        const_cast<Memory &>(memory).local(frame.depth, static_cast<unsigned>(local), variable);
-    Value old = row.store.get(root);
-    if (!variable.isReference && (!old || is(old, ValueKind::Scalar) || is(old, ValueKind::Unknown)))
+    // A flag has two values: its rounds repeat by themselves.
+    if (!variable.isReference && !isFlag && (!old || isScalar || is(old, ValueKind::Unknown)))
       row.store.set(root, scalarValue(current));
+    // Conditions only: the variable keeps its name, so that what is made of it stands for any round.
+    for (const Condition &condition : next)
+      row.learn(condition);
   }
   row.forgetConditions([&](Term term) { return applies(term, callOp); });
 }

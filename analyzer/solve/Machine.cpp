@@ -286,7 +286,7 @@ void Machine::finishBlock(Frame &frame, const Block &block, Row row, std::vector
       condition = asAvailability(applyTerm("!=", {condition, intTerm(0)}));
     if (condition)
       condition = row.resolve(condition);
-    const auto constant = condition ? constantOf(condition) : std::nullopt;
+    const auto constant = condition ? constantOf(row.resolve(row.pinned(condition))) : std::nullopt;
     if (constant || end.entersLoop) {
       const bool taken = constant ? *constant != 0 : true;
       countRounds(frame, end, row, rounds, constant.has_value() && taken);

@@ -190,7 +190,8 @@ private:
                 Outcomes &outcomes);
   void finishBlock(Frame &frame, const Block &block, Row row, std::vector<BlockState> &states,
                    Outcomes &outcomes);
-  void varyLoop(Frame &frame, BlockId id, Row &row) const;
+  void varyLoop(Frame &frame, BlockId id, Row &row);
+  const std::vector<bool> &testedLocals(const Function &function);
   /// Begins a round. Returns after how many visits of the loop head rows that still differ are joined.
   std::size_t enterLoop(Frame &frame, BlockId head, std::vector<Row> &rows);
   RootId countedFlag(const Frame &frame, BlockId head);
@@ -229,6 +230,7 @@ private:
   std::unordered_map<const Function *, unsigned> active, contextsOf;
   unsigned reactivations = 0; ///< calls under way of functions that were under way already
   std::unordered_map<const Function *, std::vector<BlockId>> orders, heads;
+  std::unordered_map<const Function *, std::vector<bool>> tested;
   const std::vector<BlockId> &order(const Function &function);
 };
 

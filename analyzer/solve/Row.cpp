@@ -170,6 +170,23 @@ void Row::forgetConditions(const std::function<bool(Term)> &changed) {
                  excluded.end());
 }
 
+Term Row::pinned(Term term) const {
+  for (const auto &[comparison, holds] : known) {
+    if (holds != 1 || comparison->kind != TermKind::Apply || comparison->name != equalOp)
+      continue;
+    const Term left = comparison->args[0], right = comparison->args[1];
+    if (constantOf(left) || constantOf(right))
+      term = constantOf(left) ? substitute(term, right, left) : substitute(term, left, right);
+  }
+  return term;
+}
+
+void Row::learn(const Condition &condition) {
+  if (known.size() >= maxKnown)
+    known.erase(known.begin());
+  known.push_back(condition);
+}
+
 bool Row::assume(Term term, std::int64_t number) {
   term = resolve(term);
   if (auto constant = constantOf(term))
@@ -182,9 +199,7 @@ bool Row::assume(Term term, std::int64_t number) {
     if ((isOne || isTwo) && constantOf(resolve(other.first)) == other.second)
       return false;
   }
-  if (known.size() >= maxKnown)
-    known.erase(known.begin());
-  known.emplace_back(term, number);
+  learn({term, number});
   if (term->kind != TermKind::Apply)
     return true;
   if (term->name == equalOp && number == 1) {

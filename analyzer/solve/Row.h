@@ -51,10 +51,15 @@ struct Row {
   /// `term` with what this row knows put in.
   Term resolve(Term term) const;
   Placement resolve(Placement placement) const;
+  /// `term` with the number of each loop variable whose round this row knows. For questions only: what is kept
+  /// stands for any round.
+  Term pinned(Term term) const;
   /// Forgets the conditions that say something of what `changed` is true for.
   void forgetConditions(const std::function<bool(Term)> &changed);
   /// Adds `term == number`; false when the row knows otherwise.
   bool assume(Term term, std::int64_t number);
+  /// Adds a condition that is so, and nothing that follows from it.
+  void learn(const Condition &condition);
 
   std::uint64_t digest() const;
   std::uint64_t placeDigest() const;

@@ -36,6 +36,11 @@ def sorted_lines(text):
     return "\n".join(sorted(text.strip().splitlines()))
 
 
+def of_this_llvm(text, options):
+    """The plugin is for the clang-tidy of the LLVM it was built with; the pages name that of the default build."""
+    return re.sub(r"\bclang-tidy-\d+\b", f"clang-tidy-{options.llvm}", text)
+
+
 def run_command(command, sandbox, folder, cache, timeout):
     """Runs one command where the last one left off; returns exit code, output and the folder it ended in."""
     command = command.replace("/tmp/", f"{sandbox.temporary}/")
@@ -68,17 +73,18 @@ def prepare(block, entry, page, sandbox, cache):
             raise RuntimeError(f"what {page.name}:{block.line} needs first failed:\n{output}")
 
 
-def run_block(block, entry, page, sandbox, cache, timeout):
+def run_block(block, entry, page, sandbox, cache, options):
     """Yields what is wrong."""
     prepare(block, entry, page, sandbox, cache)
     commands = block.commands()
     codes = entry["exit"] if isinstance(entry["exit"], list) else [entry["exit"]] * len(commands)
     folder = sandbox.root
+    timeout = 3600 if options.slow else 900
     for (command, expected), wanted in zip(commands, codes):
         if isinstance(wanted, str):
             print(f"  not run ({wanted}): {command}")
             continue
-        code, output, folder = run_command(command, sandbox, folder, cache, timeout)
+        code, output, folder = run_command(of_this_llvm(command, options), sandbox, folder, cache, timeout)
         where = f"{page.name}:{block.line}: {command}"
         if code != wanted:
             yield f"{where}\n  exit code {code}, should be {wanted}\n{output}"
@@ -96,7 +102,8 @@ def run_page(page, work, cache, options):
         entry = TABLE[page.name].get(block.text.splitlines()[0], {})
         if "in" not in entry or bool(entry.get("slow")) != options.slow:
             continue
-        missing = [name for name in entry.get("needs", []) if not shutil.which(name)]
+        needs = [of_this_llvm(name, options) for name in entry.get("needs", [])]
+        missing = [name for name in needs if not shutil.which(name)]
         if missing:
             print(f"{page.name}:{block.line}: left out, {', '.join(missing)} not installed", flush=True)
             continue
@@ -104,12 +111,13 @@ def run_page(page, work, cache, options):
         kind = entry["in"]
         if kind not in sandboxes:
             sandboxes[kind] = Sandbox(kind, work / page.name.replace("/", "-"), options.build)
-        yield from run_block(block, entry, page, sandboxes[kind], cache, 3600 if options.slow else 900)
+        yield from run_block(block, entry, page, sandboxes[kind], cache, options)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=lambda path: pathlib.Path(path).resolve(), required=True)
+    parser.add_argument("--llvm", type=int, default=22, metavar="MAJOR", help="the LLVM of the build")
     parser.add_argument("--slow", action="store_true")
     parser.add_argument("--page", action="append", help="only this page, as README.md or docs/fixes.md")
     options = parser.parse_args()
