@@ -40,10 +40,10 @@ public:
   explicit KeepingWriter(std::shared_ptr<PCHBuffer> &kept) : kept(kept) {}
 
   llvm::StringRef getFormat() const override { return "raw"; }
-  std::unique_ptr<ASTConsumer>
-  CreatePCHContainerGenerator(CompilerInstance &, const std::string &, const std::string &,
-                              std::unique_ptr<llvm::raw_pwrite_stream>,
-                              std::shared_ptr<PCHBuffer> buffer) const override {
+  std::unique_ptr<ASTConsumer> CreatePCHContainerGenerator(CompilerInstance &, const std::string &,
+                                                           const std::string &,
+                                                           std::unique_ptr<llvm::raw_pwrite_stream>,
+                                                           std::shared_ptr<PCHBuffer> buffer) const override {
     kept = std::move(buffer);
     return std::make_unique<ASTConsumer>();
   }
@@ -150,7 +150,8 @@ bool buildPreamble(const std::string &directory, const std::vector<std::string> 
   containers->registerWriter(std::make_unique<KeepingWriter>(binary));
   tooling::ToolInvocation invocation(toolArguments(own), &factory, files.get(), containers);
   invocation.setDiagnosticConsumer(&silent);
-  bool isFine = invocation.run() && silent.getNumErrors() == 0 && binary && write(*binary, preamble.binaryFile);
+  bool isFine =
+      invocation.run() && silent.getNumErrors() == 0 && binary && write(*binary, preamble.binaryFile);
   preamble.trace = system->trace(*files);
   llvm::erase_if(preamble.trace.reads,
                  [&](const auto &read) { return read.path.str() == preamble.headerFile; });

@@ -150,8 +150,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
                                const Requirement &requirement) {
   std::vector<Placed> placed;
   for (const TensorUse &use : uses)
-    placed.push_back({&use, pinned(call.row, memory.placementOf(call.row, use.tensor)), memory.rankOf(call.row, use.tensor),
-                      memory.isFromOutside(call.row, use.tensor)});
+    placed.push_back({&use, pinned(call.row, memory.placementOf(call.row, use.tensor)),
+                      memory.rankOf(call.row, use.tensor), memory.isFromOutside(call.row, use.tensor)});
   const bool areAllScalars = std::all_of(placed.begin(), placed.end(), [](const Placed &each) {
     return each.rank == 0 || each.rank == unknownRank;
   });

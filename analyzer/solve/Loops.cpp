@@ -148,11 +148,12 @@ bool isGrown(Term value, Term subject) {
   if (value->kind != TermKind::Apply || value->name != plus || value->args.size() != 2)
     return false;
   const auto left = constantOf(value->args[0]), right = constantOf(value->args[1]);
-  return (value->args[0] == subject && right && *right > 0) || (value->args[1] == subject && left && *left > 0);
+  return (value->args[0] == subject && right && *right > 0) ||
+         (value->args[1] == subject && left && *left > 0);
 }
 
-// What is known of a loop variable in the next round, where it is `value`: its number in the first round, which
-// later rounds have left behind when it only grows, and what it is as long as no round changes it.
+// What is known of a loop variable in the next round, where it is `value`: its number in the first round,
+// which later rounds have left behind when it only grows, and what it is as long as no round changes it.
 std::vector<Condition> knownInNextRound(const Row &row, Term subject, Term value) {
   static const Name lessOp("<"), equalOp("==");
   const std::vector<Condition> known = knownOf(row, subject);
@@ -181,9 +182,8 @@ const std::vector<bool> &Machine::testedLocals(const Function &function) {
   result.assign(function.locals.size(), false);
   for (const Block &block : function.blocks) {
     const Terminator &end = block.terminator;
-    const bool isLoopTest =
-        end.kind == TerminatorKind::Branch &&
-        function.blocks[static_cast<std::size_t>(end.successors[0])].isLoopHead;
+    const bool isLoopTest = end.kind == TerminatorKind::Branch &&
+                            function.blocks[static_cast<std::size_t>(end.successors[0])].isLoopHead;
     if ((end.kind == TerminatorKind::Branch || end.kind == TerminatorKind::Switch) && !isLoopTest)
       markTested(block, block.facts.size(), end.value.reg, result);
   }

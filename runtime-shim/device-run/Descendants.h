@@ -12,8 +12,8 @@ namespace devicerun {
 /// losing its parent, starting a session or changing its process group.
 void becomeSubreaper();
 
-/// Parent of the process whose /proc/PID/stat `statFile` is, or 0 when the process is gone or a zombie. It may
-/// end at any time, so that a file that was opened fails to be read.
+/// Parent of the process whose /proc/PID/stat `statFile` is, or 0 when the process is gone or a zombie. It
+/// may end at any time, so that a file that was opened fails to be read.
 pid_t livingParent(const std::string &statFile);
 
 /// The living processes below `ancestor`, from /proc; zombies are left out.
