@@ -112,7 +112,9 @@ private:
     while (!line.empty() && !line.ltrim(' ').starts_with(":"))
       if (std::string word = takeWord(line, variables, /*endsAtColon=*/true); word != "|")
         link.outputs.push_back(std::move(word));
-    line = line.ltrim(' ').drop_front();
+    line = line.ltrim(' ');
+    if (!line.consume_front(":"))
+      return;
     const std::string rule = takeWord(line, variables, /*endsAtColon=*/false);
     if (!StringRef(rule).contains_insensitive("link"))
       return;

@@ -151,6 +151,17 @@ std::optional<Outcomes> modelContainerModule(Call &call, const Address &self, st
     appendChild(call, self, childModule(call, call.forwarded(last)), name);
     return call.done(unknownValue());
   }
+  if (isOneOf(method, {"extend", "update"}) && call.argCount() == 1) {
+    const Argument added = call.forwarded(0);
+    if (Address other = moduleOf(call, added.value, added.address); other.valid()) {
+      const Value modules = call.machine.memory.read(call.row, other.field(hidden::children()));
+      if (is(modules, ValueKind::List) && !isSummary(modules))
+        appendChildren(call, self, {modules, {}});
+    } else {
+      appendChildren(call, self, added);
+    }
+    return call.done(unknownValue());
+  }
   Value children = call.machine.memory.read(call.row, self.field(hidden::children()));
   if (method == "operator[]" || method == "ptr" || method == "at") {
     const Value index = call.argCount() ? call.arg(0) : unknownValue();

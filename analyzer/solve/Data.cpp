@@ -1,4 +1,5 @@
-//===- Data.cpp - torch::load, packed sequences, optimizers ------===//
+//===- Data.cpp - packed sequences, optimizers, calls without an effect ---===//
+#include "analyzer/solve/Archives.h"
 #include "analyzer/solve/Config.h"
 #include "analyzer/solve/Datasets.h"
 #include "analyzer/solve/Devices.h"
@@ -12,79 +13,6 @@ namespace devicetidy {
 namespace {
 
 const Name parametersField("@parameters");
-
-// torch::load(x, path[, device]): modules and tensors go to the archive's device unless one is given.
-Outcomes load(Call &call) {
-  Machine &machine = call.machine;
-  Placement placement = Placement::unknown();
-  for (std::size_t i = 1; i < call.fact.operands.size(); ++i) {
-    Value value = call.operand(i);
-    if (is(value, ValueKind::Device))
-      placement = machine.concrete(call.row, value->placement);
-  }
-  if (Machine::isAbsent(call.row, placement))
-    return {};
-  History history =
-      machine.note(nullptr, StepKind::Loaded, call.fact.where,
-                   call.fact.operands.empty() ? "" : call.fact.operands[0].text.str(), placement.describe());
-  const Address target = call.addressOf(0);
-  Value held = call.operand(0);
-  if (is(held, ValueKind::Address))
-    moveModule(machine, call.row, held->address, placement, history);
-  else if (is(held, ValueKind::Record) && machine.types.isModule(held->type))
-    moveModule(machine, call.row, target, placement, history);
-  else if (target.valid() && machine.types.classOf(call.fact.operands[0].type) == TypeClass::Tensor)
-    machine.memory.write(call.row, target, tensorValue(placement, someRank, history));
-  else if (target.valid() && machine.types.classOf(call.fact.operands[0].type) == TypeClass::List)
-    machine.memory.write(
-        call.row, target,
-        summaryList(call.fact.operands[0].type, {tensorValue(placement, someRank, history)}));
-  return call.done(unknownValue());
-}
-
-const Name archiveDevice("@device");
-
-// What load_from and read of an archive and load(archive) of a module give: the device that load_from was
-// given, if any, decides where tensors are.
-Outcomes loadFromArchive(Call &call, bool isArchive) {
-  Machine &machine = call.machine;
-  const Address self = call.objectAddress();
-  if (!self.valid())
-    return call.done(unknownValue());
-  auto deviceOf = [&](const Value &archive) {
-    const bool isGiven = is(archive, ValueKind::Record) && archive->fields.count(archiveDevice);
-    return isGiven ? archive->fields.at(archiveDevice)->placement : Placement::unknown();
-  };
-  if (!isArchive) {
-    const Placement placement = deviceOf(call.arg(0));
-    const History history = machine.note(nullptr, StepKind::Loaded, call.fact.where,
-                                         call.fact.operands[0].text.str(), placement.describe());
-    moveModule(machine, call.row, self, placement, history);
-    return call.done(unknownValue());
-  }
-  if (lastPart(call.fact.name.view()) == "load_from") {
-    Placement placement = Placement::unknown();
-    for (std::size_t i = 0; i < call.argCount(); ++i)
-      if (const Value value = call.arg(i); is(value, ValueKind::Device))
-        placement = machine.concrete(call.row, value->placement);
-    if (Machine::isAbsent(call.row, placement))
-      return {};
-    machine.memory.write(call.row, self.field(archiveDevice), deviceValue(placement));
-    return call.done(unknownValue());
-  }
-  const Address target = call.argCount() > 1 ? call.addressOf(call.first + 1) : Address();
-  const bool isTensor =
-      target.valid() && machine.types.classOf(call.fact.operands[call.first + 1].type) == TypeClass::Tensor;
-  if (isTensor) {
-    const Placement placement = deviceOf(call.object());
-    machine.memory.write(
-        call.row, target,
-        tensorValue(placement, unknownRank,
-                    machine.note(nullptr, StepKind::Loaded, call.fact.where,
-                                 call.fact.operands[call.first + 1].text.str(), placement.describe())));
-  }
-  return call.done(machine.unknownResult(call));
-}
 
 // A PackedSequence stands for its data, which are where the sequences were.
 Value packed(Call &call) {
@@ -114,11 +42,8 @@ std::optional<Outcomes> modelData(Call &call) {
   const models::Api api = models::api(name);
   if (std::optional<Outcomes> outcomes = modelDatasets(call))
     return outcomes;
-  if (api.role == "load_module" || api.role == "load_tensor") {
-    if (call.fact.hasObject)
-      return loadFromArchive(call, startsWith(name, "torch::serialize::"));
-    return load(call);
-  }
+  if (std::optional<Outcomes> outcomes = modelArchives(call, api.role))
+    return outcomes;
   if (api.role == "clip_grad_norm" || api.role == "parameters_to_vector")
     return requireList(call, lastPart(name));
   if (api.role == "pack_sequence") {
@@ -136,8 +61,8 @@ std::optional<Outcomes> modelData(Call &call) {
   if (api.role == "pad_packed_sequence") // the sequence, and its lengths on the CPU
     return call.done(recordValue(call.resultType(),
                                  {{"0", call.arg(0)}, {"1", tensorValue(Placement::cpu(), 1, nullptr)}}));
-  if (api.role == "no_effect" || api.role == "save" || api.role == "manual_seed" ||
-      api.role == "synchronize" || api.role == "init_inplace") {
+  if (api.role == "no_effect" || api.role == "manual_seed" || api.role == "synchronize" ||
+      api.role == "init_inplace") {
     if (call.fact.resultIsAddress && !call.fact.operands.empty())
       return call.done(registerOf(call.row, call.fact.operands[0].reg));
     if (api.role == "init_inplace" && call.argCount())

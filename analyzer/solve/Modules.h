@@ -22,6 +22,9 @@ Outcomes registerTensor(Call &call);
 Outcomes registerModule(Call &call);
 /// parameters(), buffers() and their named forms, as a list of handles.
 Outcomes parameterList(Call &call, bool named);
+/// The device all parameters of the module at `where` and below it are on; unknown when they are not all
+/// known, or on several.
+Placement modulePlacement(const Machine &machine, const Row &row, const Address &where);
 /// children() and modules() and what they are with names: the modules registered in the call's object.
 Outcomes moduleList(Call &call, std::string_view method);
 

@@ -3,6 +3,8 @@
 #include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Registers.h"
 
+#include <algorithm>
+
 namespace devicetidy {
 
 Address moduleOf(const Call &call, const Value &value, const Address &where) {
@@ -158,6 +160,21 @@ Outcomes moduleList(Call &call, std::string_view method) {
               : each.module);
   }
   return call.done(listValue(call.resultType(), std::move(elements)));
+}
+
+Placement modulePlacement(const Machine &machine, const Row &row, const Address &where) {
+  std::vector<Value> handles;
+  std::vector<NamedModule> below;
+  std::set<Address> seen;
+  if (!collectModules(machine, row, where, "", /*deep=*/true, below))
+    return Placement::unknown();
+  collectParameters(machine, row, where, handles, seen);
+  const Placement common =
+      handles.empty() ? Placement::unknown() : machine.memory.placementOf(row, handles.front());
+  const bool isOne = std::all_of(handles.begin(), handles.end(), [&](const Value &handle) {
+    return machine.memory.placementOf(row, handle) == common;
+  });
+  return isOne ? common : Placement::unknown();
 }
 
 Outcomes parameterList(Call &call, bool named) {

@@ -167,9 +167,11 @@ Outcomes like(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
 
 History inherited(Call &call, const std::vector<TensorUse> &uses) {
   // The result's story is that of the tensor that decided the device.
-  for (const TensorUse &use : uses)
-    if (call.machine.memory.placementOf(call.row, use.tensor).kind != PlacementKind::Cpu)
+  for (const TensorUse &use : uses) {
+    const Placement placement = call.machine.memory.placementOf(call.row, use.tensor);
+    if (placement.isKnown() && placement.kind != PlacementKind::Cpu)
       return call.machine.memory.historyOf(call.row, use.tensor);
+  }
   return uses.empty() ? nullptr : call.machine.memory.historyOf(call.row, uses[0].tensor);
 }
 

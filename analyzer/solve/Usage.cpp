@@ -5,6 +5,7 @@
 #include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -39,9 +40,46 @@ bool mayChange(const Program &program, const Fact &fact, std::size_t i) {
          !callee->locals[parameter].isConst;
 }
 
-// Fields and globals a full expression assigns, or names while it moves a module.
+bool movesModule(const Fact &fact) {
+  return fact.kind == FactKind::Call && fact.hasObject && lastPart(fact.name.view()) == "to" &&
+         !startsWith(fact.name.view(), "at::");
+}
+
+/// Fields and globals that lead to a place: `net.encoder->` is reached through both.
+struct Way {
+  std::set<Name> fields, globals;
+};
+
+// What the modules that a full expression moves are reached through.
+Way waysToMoved(const std::vector<const Fact *> &expression) {
+  std::map<Reg, Way> ways;
+  Way moved;
+  for (const Fact *fact : expression) {
+    if (fact->kind == FactKind::Global)
+      ways[fact->result].globals.insert(fact->name);
+    if (fact->kind == FactKind::Field)
+      ways[fact->result].fields.insert(fact->name);
+    if (fact->operands.empty())
+      continue;
+    const auto base = ways.find(fact->operands[0].reg);
+    if (base == ways.end())
+      continue;
+    if (movesModule(*fact)) {
+      moved.fields.insert(base->second.fields.begin(), base->second.fields.end());
+      moved.globals.insert(base->second.globals.begin(), base->second.globals.end());
+    } else if (fact->kind == FactKind::Field || fact->kind == FactKind::Load || fact->hasObject) {
+      const Way before = base->second;
+      Way &way = ways[fact->result];
+      way.fields.insert(before.fields.begin(), before.fields.end());
+      way.globals.insert(before.globals.begin(), before.globals.end());
+    }
+  }
+  return moved;
+}
+
+// Fields and globals a full expression assigns, or whose modules it moves.
 void scanExpression(const Program &program, const std::vector<const Fact *> &expression, bool writesFields,
-                    Usage &usage) {
+                    std::set<Name> &writtenFields, std::set<Name> &writtenGlobals) {
   std::map<Reg, Name> fields, globals;
   bool moves = false;
   for (const Fact *fact : expression) {
@@ -52,27 +90,24 @@ void scanExpression(const Program &program, const std::vector<const Fact *> &exp
     if (fact->kind == FactKind::Field && !fact->operands.empty())
       if (auto base = globals.find(fact->operands[0].reg); base != globals.end())
         globals[fact->result] = base->second;
-    if (fact->kind == FactKind::Call && fact->hasObject && lastPart(fact->name.view()) == "to" &&
-        fact->name.view().substr(0, 4) != "at::")
-      moves = true;
+    moves |= movesModule(*fact);
   }
   for (const Fact *fact : expression)
     for (std::size_t i = 0; i < fact->operands.size(); ++i) {
       const Reg reg = fact->operands[i].reg;
       const bool assigned = i == 0 && assigns(*fact);
       if (auto field = fields.find(reg); assigned && writesFields && field != fields.end())
-        usage.writtenFields.insert(field->second);
+        writtenFields.insert(field->second);
       if (auto global = globals.find(reg);
           global != globals.end() && (assigned || mayChange(program, *fact, i)))
-        usage.writtenGlobals.insert(global->second);
+        writtenGlobals.insert(global->second);
     }
   if (!moves)
     return;
+  const Way moved = waysToMoved(expression);
   if (writesFields)
-    for (const auto &[reg, field] : fields)
-      usage.writtenFields.insert(field);
-  for (const auto &[reg, global] : globals)
-    usage.writtenGlobals.insert(global);
+    writtenFields.insert(moved.fields.begin(), moved.fields.end());
+  writtenGlobals.insert(moved.globals.begin(), moved.globals.end());
 }
 
 // The initialiser of a static local stands between the test of its flag and the setting of it.
@@ -176,13 +211,36 @@ std::set<Name> findDevicesMatter(const Program &program, const Types &types, con
 
 } // namespace
 
+namespace {
+
+/// Globals that the constructors and the destructor of a class change.
+struct ScopeWrites {
+  std::set<Name> made, unmade;
+};
+
+// What both the constructor and the destructor of a class change is changed for a scope only: after it, it is
+// what it was before.
+void addUnscoped(const std::map<Name, ScopeWrites> &classes, std::set<Name> &written) {
+  for (const auto &[name, writes] : classes) {
+    std::set_symmetric_difference(writes.made.begin(), writes.made.end(), writes.unmade.begin(),
+                                  writes.unmade.end(), std::inserter(written, written.end()));
+  }
+}
+
+} // namespace
+
 Usage scanUsage(const Program &program, const Types &types, const DistributedNames &names) {
   Usage usage;
+  std::map<Name, ScopeWrites> classes;
   usage.devicesMatter = findDevicesMatter(program, types, names);
   for (Name id : program.order) {
     const Function &function = *program.function(id);
     const bool isGlobalInit =
         std::find(program.globalInits.begin(), program.globalInits.end(), id) != program.globalInits.end();
+    std::set<Name> *written = &usage.writtenGlobals;
+    if (function.isConstructor || function.isDestructor)
+      written =
+          function.isConstructor ? &classes[function.className].made : &classes[function.className].unmade;
     std::vector<const Fact *> expression;
     for (const Block &block : function.blocks) {
       const bool initialises = isGlobalInit || initialisesStatic(block);
@@ -204,7 +262,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
           usage.setsDevice = true;
         if (fact.kind == FactKind::EndStatement) {
           if (!initialises)
-            scanExpression(program, expression, !function.isConstructor, usage);
+            scanExpression(program, expression, !function.isConstructor, usage.writtenFields, *written);
           expression.clear();
         } else {
           expression.push_back(&fact);
@@ -212,6 +270,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
       }
     }
   }
+  addUnscoped(classes, usage.writtenGlobals);
   return usage;
 }
 

@@ -89,6 +89,48 @@ void helper_made_ok() {
   stem->forward(torch::rand({3, 4}, torch::kCUDA));
 }
 
+// Modules that come from another container, or under a new name.
+void extended_bad() {
+  torch::nn::ModuleList layers(torch::nn::Linear(2, 2)), more(torch::nn::Linear(2, 2), torch::nn::Linear(2, 2));
+  layers->to(torch::kCUDA);
+  layers->extend(*more);
+  auto x = torch::rand({2, 2}, torch::kCUDA);
+  for (const auto &layer : *layers)
+    x = layer->as<torch::nn::Linear>()->forward(x); // [[device-mixed-op]]
+}
+void extended_ok() {
+  torch::nn::ModuleList layers(torch::nn::Linear(2, 2)), more(torch::nn::Linear(2, 2), torch::nn::Linear(2, 2));
+  layers->extend(*more);
+  layers->to(torch::kCUDA);
+  auto x = torch::rand({2, 2}, torch::kCUDA);
+  for (const auto &layer : *layers)
+    x = layer->as<torch::nn::Linear>()->forward(x);
+  for (const auto &layer : *more)
+    x = layer->as<torch::nn::Linear>()->forward(x);
+}
+
+torch::OrderedDict<std::string, std::shared_ptr<torch::nn::Module>> head(const std::string &name, int outputs) {
+  torch::OrderedDict<std::string, std::shared_ptr<torch::nn::Module>> heads;
+  heads.insert(name, torch::nn::Linear(4, outputs).ptr());
+  return heads;
+}
+void updated_bad() {
+  torch::nn::ModuleDict heads(head("policy", 3));
+  heads->to(torch::kCUDA);
+  heads->update(head("value", 1));
+  auto x = torch::rand({2, 4}, torch::kCUDA);
+  heads["policy"]->as<torch::nn::Linear>()->forward(x);
+  heads["value"]->as<torch::nn::Linear>()->forward(x); // [[device-mixed-op]]
+}
+void updated_ok() {
+  torch::nn::ModuleDict heads(head("policy", 3));
+  heads->update(head("value", 1));
+  heads->to(torch::kCUDA);
+  auto x = torch::rand({2, 4}, torch::kCUDA);
+  heads["policy"]->as<torch::nn::Linear>()->forward(x);
+  heads["value"]->as<torch::nn::Linear>()->forward(x);
+}
+
 } // namespace
 
-DT_MAIN(by_name_ok, every_module_ok, one_child_bad, helper_made_bad, helper_made_ok)
+DT_MAIN(extended_bad, extended_ok, updated_bad, updated_ok, by_name_ok, every_module_ok, one_child_bad, helper_made_bad, helper_made_ok)

@@ -1,0 +1,12 @@
+//===- Archives.h - what is saved and loaded --------------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/solve/Machine.h"
+
+namespace devicetidy {
+
+/// torch::save and torch::load, modules' save and load, InputArchive and OutputArchive; `role` as the table
+/// of LibTorch's functions has it. Source: torch/serialize.h and serialize/input-archive.h.
+std::optional<Outcomes> modelArchives(Call &call, std::string_view role);
+
+} // namespace devicetidy

@@ -1,0 +1,68 @@
+// Devices in globals: constants that modules are moved to, and one that a scope changes and changes back.
+#include "../cases.h"
+
+#include <torch/torch.h>
+
+namespace {
+
+const torch::Device kGpu(torch::kCUDA, 0);
+torch::Device placement = torch::kCPU;
+
+struct LooseImpl : torch::nn::Module {
+  LooseImpl() : codes(torch::rand({4, 3})) { project = register_module("project", torch::nn::Linear(3, 3)); }
+  torch::Tensor forward(const torch::Tensor &x) {
+    auto z = project(x);
+    auto nearest = torch::cdist(z, codes).argmin(1); // [[device-unregistered-tensor]]
+    auto q = codes.index_select(0, nearest);
+    return z + (q - z).detach();
+  }
+  torch::nn::Linear project{nullptr};
+  torch::Tensor codes;
+};
+TORCH_MODULE(Loose);
+void one_cause_bad() {
+  Loose net;
+  net->to(kGpu);
+  net->forward(torch::rand({2, 3}, kGpu));
+}
+
+void constant_ok() {
+  torch::nn::Linear net(3, 3);
+  net->to(kGpu);
+  net(torch::rand({2, 3}, torch::Device("cuda:0")));
+}
+
+class Placed {
+public:
+  explicit Placed(torch::Device device) : before(placement) { placement = device; }
+  ~Placed() { placement = before; }
+  Placed(const Placed &) = delete;
+  Placed &operator=(const Placed &) = delete;
+
+private:
+  torch::Device before;
+};
+torch::Tensor made() { return torch::rand(3, placement); }
+
+void scope_ok() {
+  torch::Tensor a, b;
+  {
+    Placed scope(torch::kCUDA);
+    a = made();
+    b = made();
+  }
+  auto sum = a + b;
+  auto host = made() + torch::rand(3);
+}
+void scope_bad() {
+  torch::Tensor a;
+  {
+    Placed scope(torch::kCUDA);
+    a = made();
+  }
+  auto sum = a + made(); // [[device-mixed-op]]
+}
+
+} // namespace
+
+DT_MAIN(one_cause_bad, constant_ok, scope_ok, scope_bad)
