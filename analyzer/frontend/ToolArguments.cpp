@@ -43,6 +43,8 @@ std::vector<std::string> toolArguments(const std::vector<std::string> &arguments
     added.push_back("-fsyntax-only");
   added.push_back("-w");
   result.insert(result.empty() ? result.end() : result.begin() + 1, added.begin(), added.end());
+  // Last, for it undoes -Werror=X of the command, and warnings that clang alone takes for errors.
+  result.insert(std::find(result.begin(), result.end(), "--"), "-Wno-everything");
   return result;
 }
 

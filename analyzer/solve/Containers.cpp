@@ -129,6 +129,16 @@ Value inAnyOrder(const Value &list) {
 
 namespace {
 
+// What emplace_back returns: the element it has put at the end of `list`, which is at `where`.
+Value lastElement(const Call &call, const Address &where, const Value &list) {
+  if (!call.fact.resultIsAddress || !is(list, ValueKind::List))
+    return unknownValue();
+  if (!isSummary(list))
+    return addressValue(where.element(intTerm(static_cast<std::int64_t>(list->elements.size()) - 1)));
+  const Term round = call.machine.roundOf(call.frame, call.row);
+  return round && list->term == round ? addressValue(where.element(round)) : unknownValue();
+}
+
 // push_back and its kin; emplace_back constructs in place.
 Outcomes append(Call &call, std::string_view method) {
   Machine &machine = call.machine;
@@ -150,8 +160,10 @@ Outcomes append(Call &call, std::string_view method) {
     for (Row &row : rows) {
       Value value = machine.memory.read(row, made);
       Call inRow{machine, call.frame, row, call.fact, call.first};
-      machine.memory.write(row, where, appended(inRow, machine.memory.read(row, where), type, value));
-      outcomes.push_back({std::move(row), unknownValue()});
+      const Value next = appended(inRow, machine.memory.read(row, where), type, value);
+      machine.memory.write(row, where, next);
+      Value result = method == "emplace_back" ? lastElement(inRow, where, next) : unknownValue();
+      outcomes.push_back({std::move(row), std::move(result)});
     }
     return outcomes;
   }
@@ -163,10 +175,7 @@ Outcomes append(Call &call, std::string_view method) {
     next = listValue(type, std::move(rotated));
   }
   machine.memory.write(call.row, where, next);
-  if (method == "emplace_back" && call.fact.resultIsAddress && !isSummary(next))
-    return call.done(
-        addressValue(where.element(intTerm(static_cast<std::int64_t>(next->elements.size()) - 1))));
-  return call.done(unknownValue());
+  return call.done(method == "emplace_back" ? lastElement(call, where, next) : unknownValue());
 }
 
 Outcomes resize(Call &call) {

@@ -65,7 +65,8 @@ private:
       const RootId root = machine.memory.global(id, global.type, global.name);
       const Name flag(id.str() + std::string(initialisedSuffix));
       const bool isStaticLocal = usage.staticFlags.count(flag) != 0;
-      if (isReplaced || (!isStaticLocal && !is(row.store.get(root), ValueKind::Record)))
+      const Value held = row.store.get(root);
+      if (isReplaced || (!isStaticLocal && !(held && is(held, ValueKind::Record))))
         row.store.erase(root);
       else if (!isStaticLocal)
         forgetWritten(row, root, machine.memory.info(root).origin);

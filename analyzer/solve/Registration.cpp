@@ -21,11 +21,18 @@ Address moduleOf(const Call &call, const Value &value, const Address &where) {
   return {};
 }
 
+namespace {
+
+std::optional<Name> textArgument(const Call &call, std::size_t i) {
+  const Value value = call.arg(i);
+  return is(value, ValueKind::Scalar) ? textOf(call.row.resolve(value->term)) : std::nullopt;
+}
+
+} // namespace
+
 std::string stringArgument(const Call &call, std::size_t i) {
-  Value value = call.arg(i);
-  if (is(value, ValueKind::Scalar))
-    if (std::optional<Name> text = textOf(call.row.resolve(value->term)))
-      return text->str();
+  if (std::optional<Name> text = textArgument(call, i))
+    return text->str();
   // A name made at run time: the place of the call stands for it.
   return "at line " + std::to_string(call.fact.where.line);
 }
@@ -86,8 +93,12 @@ Outcomes registerModule(Call &call) {
   const Address self = call.objectAddress();
   Value module = call.arg(1);
   const Address where = moduleOf(call, module, call.addressOf(call.first + 1));
-  if (self.valid() && where.valid())
-    setField(call, self, hidden::submodule(stringArgument(call, 0)), addressValue(where));
+  if (self.valid() && where.valid()) {
+    std::string name = stringArgument(call, 0);
+    if (!textArgument(call, 0)) // in a loop the place alone would stand for several modules
+      name += "#" + std::to_string(where.root);
+    setField(call, self, hidden::submodule(name), addressValue(where));
+  }
   return call.done(where.valid() ? addressValue(where) : module);
 }
 
@@ -162,6 +173,20 @@ Outcomes moduleList(Call &call, std::string_view method) {
   return call.done(listValue(call.resultType(), std::move(elements)));
 }
 
+namespace {
+
+// The device all tensors are on; unknown when there is none, or several.
+Placement commonPlacement(const Machine &machine, const Row &row, const std::vector<Value> &tensors) {
+  const Placement common =
+      tensors.empty() ? Placement::unknown() : machine.memory.placementOf(row, tensors.front());
+  const bool isOne = std::all_of(tensors.begin(), tensors.end(), [&](const Value &tensor) {
+    return machine.memory.placementOf(row, tensor) == common;
+  });
+  return isOne ? common : Placement::unknown();
+}
+
+} // namespace
+
 Placement modulePlacement(const Machine &machine, const Row &row, const Address &where) {
   std::vector<Value> handles;
   std::vector<NamedModule> below;
@@ -169,12 +194,7 @@ Placement modulePlacement(const Machine &machine, const Row &row, const Address 
   if (!collectModules(machine, row, where, "", /*deep=*/true, below))
     return Placement::unknown();
   collectParameters(machine, row, where, handles, seen);
-  const Placement common =
-      handles.empty() ? Placement::unknown() : machine.memory.placementOf(row, handles.front());
-  const bool isOne = std::all_of(handles.begin(), handles.end(), [&](const Value &handle) {
-    return machine.memory.placementOf(row, handle) == common;
-  });
-  return isOne ? common : Placement::unknown();
+  return commonPlacement(machine, row, handles);
 }
 
 Outcomes parameterList(Call &call, bool named) {
@@ -190,16 +210,19 @@ Outcomes parameterList(Call &call, bool named) {
                                      object->function, SymbolRole::Module);
     handles = {each};
   }
+  constexpr std::size_t keptApart = 4;
+  const bool areKept = handles.size() <= keptApart && !object->origin;
+  if (handles.size() > keptApart) // one stands for all when they are on one device
+    if (const Placement common = commonPlacement(call.machine, call.row, handles); common.isKnown())
+      handles = {tensorValue(common, unknownRank, call.machine.memory.historyOf(call.row, handles.front()))};
   if (named) {
     for (Value &handle : handles)
       handle = recordValue(
           "std::pair",
           {{"first", scalarValue(symbolTerm("a parameter's name"))}, {"second", handle}, {"value", handle}});
   }
-  constexpr std::size_t keptApart = 4;
-  return call.done(handles.size() <= keptApart && !object->origin
-                       ? listValue(call.resultType(), std::move(handles))
-                       : summaryList(call.resultType(), std::move(handles)));
+  return call.done(areKept ? listValue(call.resultType(), std::move(handles))
+                           : summaryList(call.resultType(), std::move(handles)));
 }
 
 } // namespace devicetidy

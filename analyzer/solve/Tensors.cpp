@@ -204,13 +204,41 @@ Outcomes indexed(Call &call, const Op &op, const std::vector<TensorUse> &uses,
 
 } // namespace
 
+namespace {
+
+// The elements of a braced list as the user wrote them: "{a, f(b, c)}" is a and f(b, c). None for other text.
+std::vector<std::string> elementsOf(std::string_view text) {
+  std::vector<std::string> elements;
+  if (text.size() < 2 || text.front() != '{' || text.back() != '}')
+    return elements;
+  text = text.substr(1, text.size() - 2);
+  int depth = 0;
+  std::size_t start = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ',';
+    depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+    if (c != ',' || (depth > 0 && i < text.size()))
+      continue;
+    while (start < i && text[start] == ' ')
+      ++start;
+    elements.emplace_back(text.substr(start, i - start));
+    start = i + 1;
+  }
+  return elements;
+}
+
+} // namespace
+
 std::vector<TensorUse> tensorUses(Call &call, std::size_t from) {
   std::vector<TensorUse> uses;
   for (std::size_t i = from; i < call.fact.operands.size(); ++i) {
     std::vector<Value> tensors;
+    const Operand &operand = call.fact.operands[i];
     call.machine.collectTensors(call.row, call.operand(i), tensors);
-    for (Value &tensor : tensors)
-      uses.push_back({std::move(tensor), &call.fact.operands[i], {}});
+    std::vector<std::string> names = elementsOf(operand.text.view());
+    names.resize(names.size() == tensors.size() ? tensors.size() : 0);
+    for (std::size_t j = 0; j < tensors.size(); ++j)
+      uses.push_back({std::move(tensors[j]), &operand, names.empty() ? std::string() : std::move(names[j])});
   }
   return uses;
 }

@@ -18,6 +18,18 @@ def git(*arguments, cwd):
     return done.stdout
 
 
+def source_files():
+    """The files of the repository; sources without one, from an archive, are all files outside of build folders."""
+    if (SOURCES / ".git").exists():
+        listed = git("ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=SOURCES)
+        return [name for name in listed.split("\0") if name]
+    names = []
+    for folder, folders, files in os.walk(SOURCES):
+        folders[:] = [each for each in folders if not each.startswith("build") and each != "__pycache__"]
+        names += [os.path.relpath(os.path.join(folder, name), SOURCES) for name in files]
+    return names
+
+
 class Sandbox:
     """One folder of a `kind`, for the blocks of one page: what one of them makes, the next one finds."""
 
@@ -44,8 +56,7 @@ class Sandbox:
         git("update-ref", "refs/remotes/origin/main", "HEAD", cwd=self.root)
 
     def copy_sources(self):
-        listed = git("ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=SOURCES)
-        for name in filter(None, listed.split("\0")):
+        for name in source_files():
             source = SOURCES / name
             if source.is_symlink() or not source.is_file():
                 continue  # a link to the build folder, or deleted and not yet committed

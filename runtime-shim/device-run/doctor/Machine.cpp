@@ -2,8 +2,9 @@
 
 #include "Text.h"
 
-#include <filesystem>
+#include <memory>
 
+#include <net/if.h>
 #include <sys/statvfs.h>
 
 namespace devicerun::doctor {
@@ -32,6 +33,20 @@ const Package *Machine::package(const std::string &name) const {
   return nullptr;
 }
 
+namespace {
+
+// Asked of the kernel: containers and chroots may have no /sys.
+std::vector<std::string> networkInterfaces() {
+  std::vector<std::string> names;
+  const std::unique_ptr<struct if_nameindex, decltype(&if_freenameindex)> all(if_nameindex(),
+                                                                              if_freenameindex);
+  for (const struct if_nameindex *each = all.get(); each && each->if_index != 0; ++each)
+    names.emplace_back(each->if_name);
+  return names;
+}
+
+} // namespace
+
 Machine inspect(const std::string &program, const std::vector<std::string> &sitePackages) {
   Machine machine;
   machine.environment = currentEnvironment();
@@ -45,9 +60,7 @@ Machine inspect(const std::string &program, const std::vector<std::string> &site
   machine.packages = findPackages(folders);
   machine.torches = findLibTorch(machine.environment, program, folders);
   machine.nccl = findNccl();
-  std::error_code error;
-  for (const auto &entry : std::filesystem::directory_iterator("/sys/class/net", error))
-    machine.interfaces.push_back(entry.path().filename());
+  machine.interfaces = networkInterfaces();
   struct statvfs shared{};
   if (statvfs("/dev/shm", &shared) == 0)
     machine.sharedMemory = static_cast<std::uint64_t>(shared.f_blocks) * shared.f_frsize;
