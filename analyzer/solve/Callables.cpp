@@ -94,13 +94,11 @@ Value bind(const Call &call, bool isFront) {
   return functionValue({}, {{calleeField, call.arg(0)}, {boundField, listValue({}, std::move(args))}});
 }
 
-// The call operator of a generic lambda for an argument like `value`: its instantiations share their class.
-const Function *instanceFor(const Machine &machine, const Function &any, const Value &value) {
+// The one of `candidates` that takes an argument like `value`; null when that cannot be told.
+const Function *fitting(const Machine &machine, const std::vector<const Function *> &candidates,
+                        const Value &value) {
   const Function *found = nullptr;
-  for (Name id : machine.program.order) {
-    const Function *candidate = machine.program.function(id);
-    if (candidate->className != any.className || !candidate->isLambda || candidate->paramCount != 1)
-      continue;
+  for (const Function *candidate : candidates) {
     const std::optional<bool> fits = isOf(machine.types, candidate->locals[0].type, value);
     if (!fits)
       return nullptr;
@@ -110,9 +108,36 @@ const Function *instanceFor(const Machine &machine, const Function &any, const V
   return found;
 }
 
+// The call operator of a generic lambda for an argument like `value`: its instantiations share their class.
+const Function *instanceFor(const Machine &machine, const Function &any, const Value &value) {
+  std::vector<const Function *> instances;
+  for (Name id : machine.program.order)
+    if (const Function *each = machine.program.function(id);
+        each->className == any.className && each->isLambda && each->paramCount == 1)
+      instances.push_back(each);
+  return fitting(machine, instances, value);
+}
+
+// The call operator of a class that has one for each alternative.
+const Function *overloadFor(const Machine &machine, Name type, const Value &value) {
+  std::vector<const Function *> overloads;
+  if (const Type *record = machine.program.type(type))
+    for (Name id : record->methods)
+      if (const Function *each = machine.program.function(id);
+          each && each->hasBody && each->paramCount == 1 && lastPart(each->name.view()) == "operator()")
+        overloads.push_back(each);
+  return fitting(machine, overloads, value);
+}
+
 Outcomes visit(Call &call) {
   const Value visitor = call.arg(0);
   const Argument held = call.argCount() == 2 ? call.forwarded(1) : Argument{unknownValue(), {}};
+  if (is(visitor, ValueKind::Record))
+    if (const Function *overload = overloadFor(call.machine, visitor->type, held.value)) {
+      Row row = call.row;
+      const Address self = addressOfObject(call, row, {visitor, call.addressOf(0)});
+      return invokeForwarded(call, std::move(row), *overload, self, {held});
+    }
   std::vector<Value> closures{visitor};
   if (is(visitor, ValueKind::Record)) // a class made of lambdas holds each under the name of its type
     for (const auto &[name, part] : visitor->fields)

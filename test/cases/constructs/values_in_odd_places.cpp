@@ -104,7 +104,37 @@ void tied_weights_ok() {
   auto y = out(table(torch::zeros({2}, torch::dtype(torch::kLong).device(torch::kCUDA))));
 }
 
+// A visitor with a call operator for each alternative.
+using Views = std::variant<torch::Tensor, std::vector<torch::Tensor>>;
+struct MoveOne {
+  torch::Device device;
+  Views operator()(const torch::Tensor &t) const { return t.to(device); }
+  Views operator()(const std::vector<torch::Tensor> &views) const { return views; }
+};
+struct MoveAll {
+  torch::Device device;
+  Views operator()(const torch::Tensor &t) const { return t.to(device); }
+  Views operator()(const std::vector<torch::Tensor> &views) const {
+    std::vector<torch::Tensor> moved;
+    for (const auto &view : views)
+      moved.push_back(view.to(device));
+    return moved;
+  }
+};
+void visitor_class_bad() {
+  Views input = std::vector<torch::Tensor>{torch::rand(3), torch::rand(3)};
+  input = std::visit(MoveOne{torch::kCUDA}, input);
+  const auto &views = std::get<std::vector<torch::Tensor>>(input);
+  auto sum = views[0] + torch::rand(3, torch::kCUDA); // [[device-mixed-op]]
+}
+void visitor_class_ok() {
+  Views input = std::vector<torch::Tensor>{torch::rand(3), torch::rand(3)};
+  input = std::visit(MoveAll{torch::kCUDA}, input);
+  const auto &views = std::get<std::vector<torch::Tensor>>(input);
+  auto sum = views[0] + torch::rand(3, torch::kCUDA);
+}
+
 } // namespace
 
-DT_MAIN(visitor_bad, visitor_ok, dtype_options_bad, dtype_options_ok, array_ref_bad, array_ref_ok, expanded_target_bad,
+DT_MAIN(visitor_class_bad, visitor_class_ok, visitor_bad, visitor_ok, dtype_options_bad, dtype_options_ok, array_ref_bad, array_ref_ok, expanded_target_bad,
         expanded_target_ok, assigned_parameter_bad, assigned_parameter_ok, tied_weights_ok)
