@@ -55,9 +55,11 @@ private:
 bool write(const PCHBuffer &buffer, const std::string &file) {
   std::error_code code;
   llvm::raw_fd_ostream stream(file, code);
+  if (code)
+    return false;
   stream.write(buffer.Data.data(), buffer.Data.size());
   stream.close();
-  const bool isFine = buffer.IsComplete && !code && !stream.has_error();
+  const bool isFine = buffer.IsComplete && !stream.has_error();
   stream.clear_error();
   return isFine;
 }

@@ -41,6 +41,15 @@ void keep(Call &call, const Address &slot, const Placement &placement) {
     call.machine.memory.write(call.row, slot, deviceValue(placement));
 }
 
+// Streams and archives hold what was written before as well; a file is written anew.
+void add(Call &call, std::size_t archive, const Placement &placement) {
+  const Address slot = deviceSlot(call, archive);
+  const Value before = slot.valid() ? call.machine.memory.read(call.row, slot) : unknownValue();
+  const bool isFile = is(call.operand(archive), ValueKind::Scalar);
+  const bool isOther = !isFile && is(before, ValueKind::Device) && before->placement != placement;
+  keep(call, slot, isOther ? Placement::unknown() : placement);
+}
+
 // The device operand `i` is on, a module or a tensor; unknown when it is on several.
 Placement savedDevice(const Call &call, std::size_t i) {
   const Machine &machine = call.machine;
@@ -50,19 +59,18 @@ Placement savedDevice(const Call &call, std::size_t i) {
     return modulePlacement(machine, call.row, module);
   std::vector<Value> tensors;
   machine.collectTensors(call.row, value, tensors);
-  Placement common =
-      tensors.empty() ? Placement::unknown() : machine.memory.placementOf(call.row, tensors[0]);
-  for (const Value &tensor : tensors)
-    if (machine.memory.placementOf(call.row, tensor) != common)
-      return Placement::unknown();
-  return common;
+  return commonPlacement(machine, call.row, tensors);
 }
 
 // The device a load is given, else the one that was saved.
 Placement loadedDevice(Call &call, std::size_t archive) {
-  for (std::size_t i = archive; i < call.fact.operands.size(); ++i)
-    if (const Value value = call.operand(i); is(value, ValueKind::Device))
+  for (std::size_t i = archive + 1; i < call.fact.operands.size(); ++i) {
+    const Value value = call.operand(i);
+    if (is(value, ValueKind::Device))
       return call.machine.concrete(call.row, value->placement);
+    if (!is(value, ValueKind::Null)) // an optional that may hold one
+      return Placement::unknown();
+  }
   return kept(call, deviceSlot(call, archive));
 }
 
@@ -124,15 +132,26 @@ Outcomes readArchive(Call &call) {
 // torch::save(x, archive), save(archive) of a module, write and save_to of an OutputArchive.
 void save(Call &call) {
   const std::string_view method = lastPart(call.fact.name.view());
-  if (method == "save_to")
-    return keep(call, deviceSlot(call, call.first), kept(call, deviceSlot(call, 0)));
+  if (method == "save_to" && call.argCount())
+    return add(call, call.first, kept(call, deviceSlot(call, 0)));
   if (method == "write" && call.argCount() > 1)
-    return keep(call, deviceSlot(call, 0), savedDevice(call, call.first + 1));
+    return add(call, 0, savedDevice(call, call.first + 1));
   if (method == "save" && call.fact.operands.size() > 1)
-    keep(call, deviceSlot(call, 1), savedDevice(call, 0));
+    add(call, 1, savedDevice(call, 0));
 }
 
 } // namespace
+
+void forgetSaved(Call &call, std::size_t i) {
+  const std::string_view method = lastPart(call.fact.name.view());
+  if (call.fact.operands.size() == 1 ||
+      isOneOf(method, {"seekg", "seekp", "clear", "setstate", "exceptions"}))
+    return;
+  const Address where = call.addressOf(i);
+  const Value stream = call.machine.memory.read(call.row, where);
+  if (is(stream, ValueKind::Record) && stream->fields.count(archiveDevice))
+    keep(call, where.field(archiveDevice), Placement::unknown());
+}
 
 std::optional<Outcomes> modelArchives(Call &call, std::string_view role) {
   if (role == "save") {

@@ -9,4 +9,7 @@ namespace devicetidy {
 /// of LibTorch's functions has it. Source: torch/serialize.h and serialize/input-archive.h.
 std::optional<Outcomes> modelArchives(Call &call, std::string_view role);
 
+/// A call nobody models gets the stream at operand `i`: what it holds may be something else afterwards.
+void forgetSaved(Call &call, std::size_t i);
+
 } // namespace devicetidy

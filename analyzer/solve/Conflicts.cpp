@@ -10,7 +10,8 @@ namespace {
 
 struct Placed {
   const TensorUse *use;
-  Placement placement;
+  Placement kept;      ///< as values hold it: for any round
+  Placement placement; ///< in the round this row is in
   int rank;
   bool isFromOutside;
 };
@@ -149,9 +150,11 @@ void Machine::collectTensors(const Row &row, const Value &value, std::vector<Val
 Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
                                const Requirement &requirement) {
   std::vector<Placed> placed;
-  for (const TensorUse &use : uses)
-    placed.push_back({&use, pinned(call.row, memory.placementOf(call.row, use.tensor)),
-                      memory.rankOf(call.row, use.tensor), memory.isFromOutside(call.row, use.tensor)});
+  for (const TensorUse &use : uses) {
+    const Placement kept = memory.placementOf(call.row, use.tensor);
+    placed.push_back({&use, kept, pinned(call.row, kept), memory.rankOf(call.row, use.tensor),
+                      memory.isFromOutside(call.row, use.tensor)});
+  }
   const bool areAllScalars = std::all_of(placed.begin(), placed.end(), [](const Placed &each) {
     return each.rank == 0 || each.rank == unknownRank;
   });
@@ -212,15 +215,15 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     call.row.failed = true;
   }
   if (worst >= Verdict::Latent)
-    return worst == Verdict::Latent && !placed.empty() ? placed[0].placement : Placement::unknown();
+    return worst == Verdict::Latent && !placed.empty() ? placed[0].kept : Placement::unknown();
   // One device: that of the first tensor that is known and is no CPU scalar among CUDA tensors.
-  Placement common = placed.empty() ? Placement::unknown() : placed[0].placement;
+  Placement common = placed.empty() ? Placement::unknown() : placed[0].kept;
   for (std::size_t i = 0; i < placed.size(); ++i) {
     if (!placed[i].placement.isKnown())
       return Placement::unknown();
     if (exempt(i) && placed[i].placement.kind == PlacementKind::Cpu)
       continue;
-    return placed[i].placement;
+    return placed[i].kept;
   }
   return common;
 }

@@ -62,8 +62,9 @@ void appendChildren(Call &call, const Address &container, const Argument &arg) {
   };
   const bool isMap =
       is(arg.value, ValueKind::Record) && call.machine.types.classOf(arg.value->type) == TypeClass::Map;
-  if (is(arg.value, ValueKind::List))
-    std::for_each(arg.value->elements.begin(), arg.value->elements.end(), append);
+  if (is(arg.value, ValueKind::List)) // filled in a loop: one of each kind stands for all
+    for (const auto *known : {&arg.value->elements, &arg.value->summary})
+      std::for_each(known->begin(), known->end(), append);
   else if (isMap)
     for (const auto &[key, entry] : arg.value->fields)
       append(entry);
@@ -144,6 +145,29 @@ Value childAt(Call &call, const Address &container, const Value &children, const
 
 } // namespace
 
+namespace {
+
+// The modules of another container, in their order, with the names they have there unless those are numbers.
+void appendModulesOf(Call &call, const Address &self, const Address &other) {
+  const Value record = call.machine.memory.read(call.row, other);
+  const Value modules = call.machine.memory.read(call.row, other.field(hidden::children()));
+  if (!is(modules, ValueKind::List) || !is(record, ValueKind::Record))
+    return;
+  std::map<Address, std::string> names;
+  for (const auto &[field, module] : record->fields)
+    if (hidden::isSubmodule(field) && is(module, ValueKind::Address)) {
+      const std::string name = field.str().substr(hidden::submodule({}).size());
+      if (name.find_first_not_of("0123456789") != std::string::npos)
+        names[module->address] = name;
+    }
+  for (const auto *known : {&modules->elements, &modules->summary})
+    for (const Value &module : *known)
+      appendChild(call, self, module->address,
+                  names.count(module->address) ? names.at(module->address) : std::string());
+}
+
+} // namespace
+
 std::optional<Outcomes> modelContainerModule(Call &call, const Address &self, std::string_view method) {
   if (method == "push_back" || method == "append" || method == "insert") {
     const std::size_t last = call.argCount() - 1;
@@ -153,13 +177,10 @@ std::optional<Outcomes> modelContainerModule(Call &call, const Address &self, st
   }
   if (isOneOf(method, {"extend", "update"}) && call.argCount() == 1) {
     const Argument added = call.forwarded(0);
-    if (Address other = moduleOf(call, added.value, added.address); other.valid()) {
-      const Value modules = call.machine.memory.read(call.row, other.field(hidden::children()));
-      if (is(modules, ValueKind::List) && !isSummary(modules))
-        appendChildren(call, self, {modules, {}});
-    } else {
+    if (Address other = moduleOf(call, added.value, added.address); other.valid())
+      appendModulesOf(call, self, other);
+    else
       appendChildren(call, self, added);
-    }
     return call.done(unknownValue());
   }
   Value children = call.machine.memory.read(call.row, self.field(hidden::children()));

@@ -1,4 +1,5 @@
 //===- Invoke.cpp - calls: dispatch and summaries ---===//
+#include "analyzer/solve/Archives.h"
 #include "analyzer/solve/Callables.h"
 #include "analyzer/solve/Config.h"
 #include "analyzer/solve/Containers.h"
@@ -385,6 +386,7 @@ void Machine::forgetScalars(Call &call) {
     const Address where = call.addressOf(i);
     if (!where.valid())
       continue;
+    forgetSaved(call, i);
     const Value value = memory.read(call.row, where);
     const bool isNumbers = is(value, ValueKind::List) && !isSummary(value) &&
                            std::all_of(value->elements.begin(), value->elements.end(),

@@ -129,7 +129,7 @@ void markTested(const Block &block, std::size_t end, Reg reg, std::vector<bool> 
   }
 }
 
-// The conditions that compare `subject` with a number.
+// The conditions that say something of `subject` and a number.
 std::vector<Condition> knownOf(const Row &row, Term subject) {
   std::vector<Condition> found;
   for (const Condition &condition : row.known) {
@@ -174,7 +174,7 @@ std::vector<Condition> knownInNextRound(const Row &row, Term subject, Term value
 
 } // namespace
 
-// The locals a condition in the body of a loop, or after it, asks about.
+// The locals that some condition asks about, tests of loops aside.
 const std::vector<bool> &Machine::testedLocals(const Function &function) {
   std::vector<bool> &result = tested[&function];
   if (!result.empty() || function.locals.empty())
@@ -194,7 +194,8 @@ void Machine::varyLoop(Frame &frame, BlockId id, Row &row) {
   const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
   const bool isRange = isRangeHead(block);
   for (std::int32_t local : block.variesInLoop) {
-    const Term symbol = symbolTerm(Name(blockName(frame.function, id) + "#" + std::to_string(local)));
+    const Term symbol = symbolTerm(Name(blockName(frame.function, id) + "#" + std::to_string(local) + "@" +
+                                        std::to_string(frame.depth)));
     const Term current = applyTerm(loopOp, {symbol});
     const Variable &variable = frame.function.locals[static_cast<std::size_t>(local)];
     const RootId root = memory.local(frame.depth, static_cast<unsigned>(local), variable);

@@ -22,6 +22,8 @@ Outcomes registerTensor(Call &call);
 Outcomes registerModule(Call &call);
 /// parameters(), buffers() and their named forms, as a list of handles.
 Outcomes parameterList(Call &call, bool named);
+/// The device all tensors are on; unknown when there is none, or several.
+Placement commonPlacement(const Machine &machine, const Row &row, const std::vector<Value> &tensors);
 /// The device all parameters of the module at `where` and below it are on; unknown when they are not all
 /// known, or on several.
 Placement modulePlacement(const Machine &machine, const Row &row, const Address &where);

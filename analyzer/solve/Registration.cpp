@@ -173,9 +173,6 @@ Outcomes moduleList(Call &call, std::string_view method) {
   return call.done(listValue(call.resultType(), std::move(elements)));
 }
 
-namespace {
-
-// The device all tensors are on; unknown when there is none, or several.
 Placement commonPlacement(const Machine &machine, const Row &row, const std::vector<Value> &tensors) {
   const Placement common =
       tensors.empty() ? Placement::unknown() : machine.memory.placementOf(row, tensors.front());
@@ -184,8 +181,6 @@ Placement commonPlacement(const Machine &machine, const Row &row, const std::vec
   });
   return isOne ? common : Placement::unknown();
 }
-
-} // namespace
 
 Placement modulePlacement(const Machine &machine, const Row &row, const Address &where) {
   std::vector<Value> handles;
@@ -212,9 +207,8 @@ Outcomes parameterList(Call &call, bool named) {
   }
   constexpr std::size_t keptApart = 4;
   const bool areKept = handles.size() <= keptApart && !object->origin;
-  if (handles.size() > keptApart) // one stands for all when they are on one device
-    if (const Placement common = commonPlacement(call.machine, call.row, handles); common.isKnown())
-      handles = {tensorValue(common, unknownRank, call.machine.memory.historyOf(call.row, handles.front()))};
+  if (handles.size() > keptApart && commonPlacement(call.machine, call.row, handles).isKnown())
+    handles.resize(1); // one stands for all when they are on one device
   if (named) {
     for (Value &handle : handles)
       handle = recordValue(

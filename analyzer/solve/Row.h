@@ -51,8 +51,8 @@ struct Row {
   /// `term` with what this row knows put in.
   Term resolve(Term term) const;
   Placement resolve(Placement placement) const;
-  /// `term` with the number of each loop variable whose round this row knows. For questions only: what is
-  /// kept stands for any round.
+  /// `term` with what is known to equal a number put in for it, which resolve() leaves alone: loop variables
+  /// in their first round above all. For questions only: what is kept stands for any round.
   Term pinned(Term term) const;
   /// Forgets the conditions that say something of what `changed` is true for.
   void forgetConditions(const std::function<bool(Term)> &changed);

@@ -5,7 +5,6 @@
 #include "analyzer/solve/NameParts.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -48,30 +47,33 @@ bool movesModule(const Fact &fact) {
 /// Fields and globals that lead to a place: `net.encoder->` is reached through both.
 struct Way {
   std::set<Name> fields, globals;
+
+  void add(const Way &other) {
+    fields.insert(other.fields.begin(), other.fields.end());
+    globals.insert(other.globals.begin(), other.globals.end());
+  }
 };
 
 // What the modules that a full expression moves are reached through.
 Way waysToMoved(const std::vector<const Fact *> &expression) {
   std::map<Reg, Way> ways;
   Way moved;
+  Way all; // what a conditional or another detour leads to is not told apart
   for (const Fact *fact : expression) {
+    Way way;
     if (fact->kind == FactKind::Global)
-      ways[fact->result].globals.insert(fact->name);
+      way.globals.insert(fact->name);
     if (fact->kind == FactKind::Field)
-      ways[fact->result].fields.insert(fact->name);
-    if (fact->operands.empty())
-      continue;
-    const auto base = ways.find(fact->operands[0].reg);
-    if (base == ways.end())
-      continue;
+      way.fields.insert(fact->name);
+    all.add(way);
+    for (const Operand &operand : fact->operands)
+      if (auto known = ways.find(operand.reg); known != ways.end())
+        way.add(known->second);
     if (movesModule(*fact)) {
-      moved.fields.insert(base->second.fields.begin(), base->second.fields.end());
-      moved.globals.insert(base->second.globals.begin(), base->second.globals.end());
-    } else if (fact->kind == FactKind::Field || fact->kind == FactKind::Load || fact->hasObject) {
-      const Way before = base->second;
-      Way &way = ways[fact->result];
-      way.fields.insert(before.fields.begin(), before.fields.end());
-      way.globals.insert(before.globals.begin(), before.globals.end());
+      const Way &object = ways[fact->operands[0].reg];
+      moved.add(object.fields.empty() && object.globals.empty() ? all : object);
+    } else if (fact->result != NoReg) {
+      ways[fact->result] = std::move(way);
     }
   }
   return moved;
@@ -213,18 +215,43 @@ std::set<Name> findDevicesMatter(const Program &program, const Types &types, con
 
 namespace {
 
-/// Globals that the constructors and the destructor of a class change.
+/// What the constructors and the destructor of a class do to globals. Pairs of a global and a field.
 struct ScopeWrites {
-  std::set<Name> made, unmade;
+  std::set<Name> written;
+  std::set<std::pair<Name, Name>> saved, restored;
 };
 
-// What both the constructor and the destructor of a class change is changed for a scope only: after it, it is
-// what it was before.
-void addUnscoped(const std::map<Name, ScopeWrites> &classes, std::set<Name> &written) {
-  for (const auto &[name, writes] : classes) {
-    std::set_symmetric_difference(writes.made.begin(), writes.made.end(), writes.unmade.begin(),
-                                  writes.unmade.end(), std::inserter(written, written.end()));
+// Which field a constructor keeps the value of a global in, and which the destructor gives back.
+void notePairs(const std::vector<const Fact *> &expression, bool isConstructor, ScopeWrites &writes) {
+  std::map<Reg, Name> globals, fields;
+  for (const Fact *fact : expression) {
+    const Reg first = fact->operands.empty() ? NoReg : fact->operands[0].reg;
+    if (fact->kind == FactKind::Global)
+      globals[fact->result] = fact->name;
+    else if (fact->kind == FactKind::Field)
+      fields[fact->result] = fact->name;
+    else if (fact->kind == FactKind::Load && globals.count(first))
+      globals[fact->result] = globals[first];
+    else if (fact->kind == FactKind::Load && fields.count(first))
+      fields[fact->result] = fields[first];
+    if (!assigns(*fact) || fact->operands.size() != 2)
+      continue;
+    const Reg second = fact->operands[1].reg;
+    if (isConstructor && fields.count(first) && globals.count(second))
+      writes.saved.emplace(globals[second], fields[first]);
+    if (!isConstructor && globals.count(first) && fields.count(second))
+      writes.restored.emplace(globals[first], fields[second]);
   }
+}
+
+// What a destructor gives back as a constructor found it is changed for a scope only.
+void addUnscoped(const std::map<Name, ScopeWrites> &classes, std::set<Name> &written) {
+  for (const auto &[name, writes] : classes)
+    for (Name global : writes.written)
+      if (std::none_of(writes.saved.begin(), writes.saved.end(), [&, &of = writes](const auto &pair) {
+            return pair.first == global && of.restored.count(pair);
+          }))
+        written.insert(global);
 }
 
 } // namespace
@@ -237,10 +264,8 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
     const Function &function = *program.function(id);
     const bool isGlobalInit =
         std::find(program.globalInits.begin(), program.globalInits.end(), id) != program.globalInits.end();
-    std::set<Name> *written = &usage.writtenGlobals;
-    if (function.isConstructor || function.isDestructor)
-      written =
-          function.isConstructor ? &classes[function.className].made : &classes[function.className].unmade;
+    ScopeWrites *scope =
+        function.isConstructor || function.isDestructor ? &classes[function.className] : nullptr;
     std::vector<const Fact *> expression;
     for (const Block &block : function.blocks) {
       const bool initialises = isGlobalInit || initialisesStatic(block);
@@ -262,7 +287,10 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
           usage.setsDevice = true;
         if (fact.kind == FactKind::EndStatement) {
           if (!initialises)
-            scanExpression(program, expression, !function.isConstructor, usage.writtenFields, *written);
+            scanExpression(program, expression, !function.isConstructor, usage.writtenFields,
+                           scope ? scope->written : usage.writtenGlobals);
+          if (scope)
+            notePairs(expression, function.isConstructor, *scope);
           expression.clear();
         } else {
           expression.push_back(&fact);

@@ -2,6 +2,7 @@
 #include "../cases.h"
 
 #include <torch/torch.h>
+#include <tuple>
 
 namespace {
 
@@ -63,6 +64,49 @@ void scope_bad() {
   auto sum = a + made(); // [[device-mixed-op]]
 }
 
+// No scope: what the destructor leaves is a device of its own choice, and the pointer is gone.
+torch::Device current = torch::kCPU;
+struct Session {
+  explicit Session(torch::Device device) { current = device; }
+  ~Session() { current = torch::kCPU; }
+};
+struct Engine {
+  Engine();
+  ~Engine();
+};
+Engine *engine = nullptr;
+Engine::Engine() { engine = this; }
+Engine::~Engine() { engine = nullptr; }
+torch::Tensor run_in_engine(const torch::Tensor &x) {
+  if (!engine)
+    return x;
+  return torch::rand(3, torch::kCUDA) + torch::rand(3); // [[device-mixed-op]]
+}
+void engine_bad() {
+  Engine made;
+  run_in_engine(torch::rand(3));
+}
+
+// Globals that are moved by way of a conditional, a tuple and a cast.
+torch::nn::Linear left(3, 3), right(3, 3);
+std::tuple<torch::nn::Linear, torch::nn::Linear> both{torch::nn::Linear(3, 3), torch::nn::Linear(3, 3)};
+void place(bool first, torch::Device device) { (first ? left : right)->to(device); }
+void placeBoth(torch::Device device) {
+  std::get<0>(both)->to(device);
+  std::get<1>(both)->to(device);
+}
+torch::Tensor with_left(const torch::Tensor &) { return torch::mm(left->weight, torch::rand({3, 3}, kGpu)); }
+torch::Tensor with_first(const torch::Tensor &) {
+  return torch::mm(std::get<0>(both)->weight, torch::rand({3, 3}, kGpu));
+}
+void placed_ok() {
+  Session session(kGpu);
+  place(true, current);
+  placeBoth(current);
+  with_left({});
+  with_first({});
+}
+
 } // namespace
 
-DT_MAIN(one_cause_bad, constant_ok, scope_ok, scope_bad)
+DT_MAIN(one_cause_bad, constant_ok, scope_ok, scope_bad, engine_bad, placed_ok)

@@ -96,7 +96,43 @@ void archives_bad() {
   target(torch::rand({3, 2}, torch::kCUDA)); // [[device-mixed-op]]
 }
 
+// A model and a number beside it: two devices in one archive.
+void checkpoint_ok() {
+  auto model = placed(torch::kCUDA);
+  torch::serialize::OutputArchive out;
+  model->save(out);
+  out.write("epoch", torch::tensor(3));
+  std::stringstream stream;
+  out.save_to(stream);
+  torch::serialize::InputArchive in;
+  in.load_from(stream);
+  torch::nn::Linear restored(2, 2);
+  restored->load(in);
+  restored(torch::rand({3, 2}, torch::kCUDA));
+}
+
+// The stream holds something else by now.
+void replaced_ok() {
+  std::stringstream stream, other;
+  torch::save(torch::rand(3), stream);
+  torch::save(torch::rand(3, torch::kCUDA), other);
+  stream.str(other.str());
+  torch::Tensor read;
+  torch::load(read, stream);
+  auto sum = read + torch::rand(3, torch::kCUDA);
+}
+
+void read_optionally(c10::optional<torch::Device> device) {
+  std::stringstream stream;
+  torch::save(torch::rand(3), stream);
+  torch::Tensor read;
+  torch::load(read, stream, device);
+  auto sum = read + torch::rand(3, torch::kCUDA);
+}
+void optional_device_ok() { read_optionally(torch::Device(torch::kCUDA)); }
+
 } // namespace
 
 DT_MAIN(target_network_ok, target_network_bad, given_device_ok, tensor_ok, tensor_bad, best_model_ok, best_model_bad,
-        archives_ok, archives_bad)
+        archives_ok, archives_bad,
+        checkpoint_ok, replaced_ok, optional_device_ok)

@@ -169,7 +169,42 @@ void run_ping_ping(int steps) {
 }
 void ping_pong_bad() { run_ping_ping(3); }
 
+// What is made of the elements in a round that is asked for is kept for all rounds.
+void run_products(int count) {
+  std::vector<torch::Tensor> weights, products;
+  for (int i = 0; i < count; ++i)
+    weights.push_back(torch::rand({2, 2}, gpu(i)));
+  for (int i = 0; i < count; ++i) {
+    auto product = torch::mm(weights[i], weights[i]);
+    if (i == 0)
+      std::puts("first");
+    products.push_back(product);
+  }
+  for (int i = 0; i < count; ++i)
+    products[i] = products[i] + weights[i];
+}
+void products_ok() { run_products(4); }
+
+// The loop of the call below is another one.
+torch::Tensor nested(int depth, int count) {
+  torch::Tensor sum = torch::zeros(2, torch::kCUDA);
+  for (int i = 0; i < count; ++i) {
+    auto part = torch::rand(2);
+    if (i == 0) {
+      part = part.cuda();
+      if (depth > 0)
+        sum = sum + nested(depth - 1, count);
+    }
+    if (i != 0)
+      part = part + torch::rand(2);
+    sum = sum + part.cuda();
+  }
+  return sum;
+}
+void nested_ok() { nested(2, 2); }
+
 } // namespace
 
 DT_MAIN(lazily_ok, lazily_bad, first_of_many_ok, first_of_many_bad, chain_ok, chain_bad, found_ok, best_ok, best_bad,
-        ping_pong_ok, ping_pong_bad)
+        ping_pong_ok, ping_pong_bad, products_ok,
+        nested_ok)

@@ -131,6 +131,19 @@ void updated_ok() {
   heads["value"]->as<torch::nn::Linear>()->forward(x);
 }
 
+void extended_by_a_loop_ok() {
+  torch::nn::ModuleList layers, more;
+  const int count = torch::cuda::device_count();
+  for (int i = 0; i < count; ++i)
+    more->push_back(torch::nn::Linear(2, 2));
+  layers->extend(*more);
+  layers->to(torch::kCUDA);
+  auto x = torch::rand({2, 2}, torch::kCUDA);
+  for (const auto &layer : *more)
+    x = layer->as<torch::nn::Linear>()->forward(x);
+}
+
 } // namespace
 
-DT_MAIN(extended_bad, extended_ok, updated_bad, updated_ok, by_name_ok, every_module_ok, one_child_bad, helper_made_bad, helper_made_ok)
+DT_MAIN(extended_bad, extended_ok, updated_bad, updated_ok, by_name_ok, every_module_ok, one_child_bad,
+        helper_made_bad, helper_made_ok, extended_by_a_loop_ok)

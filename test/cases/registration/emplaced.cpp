@@ -101,6 +101,14 @@ void device_of_parameters_bad() {
   model(torch::rand({2, 3}).to(before));
 }
 
+void parameters_before_ok() {
+  Five model;
+  auto parameters = model->parameters();
+  model->to(torch::Device(torch::kCUDA, 0));
+  auto all = torch::cat({torch::zeros({1, 3}, torch::kCUDA), parameters[0]});
+}
+
 } // namespace
 
-DT_MAIN(emplaced_in_a_loop_ok, emplaced_one_ok, emplaced_one_bad, device_of_parameters_ok, device_of_parameters_bad)
+DT_MAIN(emplaced_in_a_loop_ok, emplaced_one_ok, emplaced_one_bad, device_of_parameters_ok, device_of_parameters_bad,
+        parameters_before_ok)
