@@ -3,6 +3,7 @@
 #include "analyzer/solve/Config.h"
 #include "analyzer/solve/Datasets.h"
 #include "analyzer/solve/Devices.h"
+#include "analyzer/solve/Gradients.h"
 #include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Registers.h"
 #include "analyzer/solve/Tensors.h"
@@ -43,6 +44,8 @@ std::optional<Outcomes> modelData(Call &call) {
   if (std::optional<Outcomes> outcomes = modelDatasets(call))
     return outcomes;
   if (std::optional<Outcomes> outcomes = modelArchives(call, api.role))
+    return outcomes;
+  if (std::optional<Outcomes> outcomes = modelGradients(call))
     return outcomes;
   if (api.role == "clip_grad_norm" || api.role == "parameters_to_vector")
     return requireList(call, lastPart(name));

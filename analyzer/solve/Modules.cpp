@@ -1,5 +1,6 @@
 //===- Modules.cpp - torch::nn modules: made, moved, run, held ---------===//
 #include "analyzer/solve/Modules.h"
+#include "analyzer/solve/Gradients.h"
 
 #include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Registers.h"
@@ -119,6 +120,7 @@ void moveModule(Machine &machine, Row &row, const Address &where, const Placemen
       machine.movedClasses.emplace(record->type, history->step);
     if (record->origin)
       row.moves.push_back({record->origin, placement, history});
+    noteMoved(machine, row, module, record, placement);
     Value moved = record;
     for (const auto &[name, field] : record->fields) {
       if (hidden::isParameter(name) && is(field, ValueKind::Tensor))

@@ -1,5 +1,6 @@
 //===- Tensors.cpp - at::Tensor methods, ATen operators, factories ----===//
 #include "analyzer/solve/Tensors.h"
+#include "analyzer/solve/Gradients.h"
 
 #include "analyzer/solve/Callables.h"
 #include "analyzer/solve/Devices.h"
@@ -427,6 +428,8 @@ std::optional<Outcomes> modelTensors(Call &call) {
       std::string_view method = name.substr(prefix.size());
       if (std::optional<Outcomes> outcomes = modelAccessor(call, method))
         return outcomes;
+      if (method == "backward")
+        noteBackward(call.machine, call.row);
       return applyNamed(call, method);
     }
   constexpr std::string_view functionalPrefix = "torch::nn::functional::";

@@ -1,0 +1,72 @@
+#include "analyzer/solve/Gradients.h"
+
+#include "analyzer/solve/NameParts.h"
+
+namespace devicetidy {
+namespace {
+
+// What was moved since the last backward(): parameter -> what it was. There once a backward() has run.
+RootId movedSince(Machine &machine) {
+  static const Name id("moved since backward()");
+  return machine.memory.global(id, {}, {});
+}
+
+// Parameters are cells of modules, which are objects of their own.
+Name keyOf(const Address &cell) {
+  return Name(std::to_string(cell.root) + ":" + std::to_string(cell.path ? cell.path->hash : 0));
+}
+
+Outcomes step(Call &call) {
+  static const Name parametersField("@parameters");
+  Machine &machine = call.machine;
+  const Value moved = call.row.store.get(movedSince(machine)), optimizer = call.object();
+  if (!moved || moved->fields.empty() || !is(optimizer, ValueKind::Record) ||
+      !optimizer->fields.count(parametersField))
+    return call.done(machine.unknownResult(call));
+  std::vector<Value> parameters;
+  machine.collectTensors(call.row, optimizer->fields.at(parametersField), parameters);
+  for (const Value &parameter : parameters) {
+    const auto left =
+        parameter->address.valid() ? moved->fields.find(keyOf(parameter->address)) : moved->fields.end();
+    if (left == moved->fields.end())
+      continue;
+    Machine::Requirement requirement;
+    requirement.operation = std::string(lastPart(call.fact.name.view()));
+    machine.requireSame(call, {{parameter, nullptr, "a parameter"}, {left->second, nullptr, "its gradient"}},
+                        requirement);
+    break;
+  }
+  return call.done(machine.unknownResult(call));
+}
+
+} // namespace
+
+void noteBackward(Machine &machine, Row &row) { row.store.set(movedSince(machine), recordValue({})); }
+
+void noteMoved(Machine &machine, Row &row, const Address &where, const Value &record,
+               const Placement &placement) {
+  Value moved = row.store.get(movedSince(machine));
+  if (!moved || !placement.isKnown())
+    return;
+  for (const auto &[name, field] : record->fields) {
+    const Name key = keyOf(where.field(name));
+    if (hidden::isParameter(name) && is(field, ValueKind::Tensor) && field->placement.isKnown() &&
+        field->placement != placement && !moved->fields.count(key))
+      moved = withField(moved, key, field);
+  }
+  row.store.set(movedSince(machine), moved);
+}
+
+std::optional<Outcomes> modelGradients(Call &call) {
+  const std::string_view name = call.fact.name.view(), method = lastPart(name);
+  const bool isOptimizer = startsWith(name, "torch::optim::");
+  if (!call.fact.hasObject || (!isOptimizer && name != "torch::nn::Module::zero_grad"))
+    return std::nullopt;
+  if (method == "zero_grad") {
+    call.row.store.erase(movedSince(call.machine));
+    return call.done(call.machine.unknownResult(call));
+  }
+  return method == "step" ? std::optional(step(call)) : std::nullopt;
+}
+
+} // namespace devicetidy
