@@ -66,7 +66,9 @@ std::optional<Outcomes> modelGradients(Call &call) {
     call.row.store.erase(movedSince(call.machine));
     return call.done(call.machine.unknownResult(call));
   }
-  return method == "step" ? std::optional(step(call)) : std::nullopt;
+  // A closure runs backward() itself, within the step.
+  const bool hasClosure = call.argCount() > 0 && !is(call.arg(0), ValueKind::Null);
+  return method == "step" && !hasClosure ? std::optional(step(call)) : std::nullopt;
 }
 
 } // namespace devicetidy
