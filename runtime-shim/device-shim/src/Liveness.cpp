@@ -14,7 +14,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kBeat = std::chrono::milliseconds(300);
-const char *const kFailureKey = "failure";
+constexpr int kBeatsUntilTold = 10; // a rank on a busy machine misses some
+const char *const kFailureKey = "failure", *const kToldKey = "told";
 
 std::string keyOf(const char *what, int rank) { return std::string(what) + "/" + std::to_string(rank); }
 
@@ -115,6 +116,7 @@ void Liveness::report(const std::string &what) {
   const std::vector<uint8_t> bytes(what.begin(), what.end());
   try {
     store->set(kFailureKey, bytes);
+    store->add(kToldKey, 1);
   } catch (const std::exception &) {
     // The store went with the rank that held it; the others notice as this one did.
   }
@@ -145,20 +147,19 @@ void Liveness::run() {
       break;
   }
   std::unique_lock<std::mutex> lock(mutex);
-  if (!failure.empty()) {
-    lock.unlock();
+  const bool knowsOfFailure = !failure.empty(), failed = stoppingAsFailed;
+  lock.unlock();
+  if (knowsOfFailure) {
+    waitUntilTold();
     endProcessAfterGrace();
     return;
   }
-  const bool failed = stoppingAsFailed;
-  lock.unlock();
   try {
     if (failed) {
       const std::string what = "rank " + std::to_string(settings.rank) + " ended with an error (" +
                                ProcessIdentity::own().readable() + ")";
       store->set(kFailureKey, std::vector<uint8_t>(what.begin(), what.end()));
-      if (settings.holdsStore) // the others shall read it before the store ends
-        std::this_thread::sleep_for(3 * kBeat);
+      waitUntilTold();
       return;
     }
     store->add("left", 1);
@@ -178,6 +179,7 @@ bool Liveness::beat() {
     if (store->check({kFailureKey})) {
       const auto bytes = store->get(kFailureKey);
       fail(std::string(bytes.begin(), bytes.end()));
+      store->add(kToldKey, 1);
       return false;
     }
     if (nextRank != settings.rank)
@@ -226,6 +228,20 @@ bool Liveness::allLeft() {
     return true;
   // A rank that died now never leaves; beat() finds that out.
   return !beat();
+}
+
+// The store ends with the rank that holds it: the others shall read first what has failed. One is dead and
+// never does, or it is this rank itself.
+void Liveness::waitUntilTold() {
+  if (!settings.holdsStore)
+    return;
+  const auto end = Clock::now() + kBeatsUntilTold * kBeat;
+  try {
+    while (store->check({kFailureKey}) && store->add(kToldKey, 0) < settings.size - 1 && Clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  } catch (const std::exception &) {
+    // There is no store to wait for.
+  }
 }
 
 void Liveness::leave(bool failed) {

@@ -67,6 +67,7 @@ private:
   void report(const std::string &what);
   [[noreturn]] void throwFailure(const std::string &operation);
   bool allLeft();
+  void waitUntilTold();
   void endProcessAfterGrace();
 
   c10::intrusive_ptr<c10d::Store> store;
