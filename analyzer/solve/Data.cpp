@@ -13,8 +13,6 @@
 namespace devicetidy {
 namespace {
 
-const Name parametersField("@parameters");
-
 // A PackedSequence stands for its data, which are where the sequences were.
 Value packed(Call &call) {
   std::vector<Value> tensors;
@@ -81,7 +79,7 @@ std::optional<Value> constructData(Call &call, Name type, const std::vector<Valu
   if (std::optional<Value> made = constructDataset(call, type, args))
     return made;
   if (startsWith(name, "torch::optim::"))
-    return recordValue(type, {{parametersField, args.empty() ? unknownValue() : args[0]}});
+    return recordValue(type, {{optimizedField, args.empty() ? unknownValue() : args[0]}});
   return std::nullopt;
 }
 

@@ -17,14 +17,13 @@ Name keyOf(const Address &cell) {
 }
 
 Outcomes step(Call &call) {
-  static const Name parametersField("@parameters");
   Machine &machine = call.machine;
   const Value moved = call.row.store.get(movedSince(machine)), optimizer = call.object();
   if (!moved || moved->fields.empty() || !is(optimizer, ValueKind::Record) ||
-      !optimizer->fields.count(parametersField))
+      !optimizer->fields.count(optimizedField))
     return call.done(machine.unknownResult(call));
   std::vector<Value> parameters;
-  machine.collectTensors(call.row, optimizer->fields.at(parametersField), parameters);
+  machine.collectTensors(call.row, optimizer->fields.at(optimizedField), parameters);
   for (const Value &parameter : parameters) {
     const auto left =
         parameter->address.valid() ? moved->fields.find(keyOf(parameter->address)) : moved->fields.end();

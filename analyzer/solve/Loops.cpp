@@ -110,10 +110,6 @@ std::optional<std::int64_t> numberIn(const Row &row, const Operand &operand) {
   return constantOf(row.resolve(row.registers[reg]->term));
 }
 
-} // namespace
-
-namespace {
-
 // The locals a condition asks about; its facts are in one block, where later ones use registers again.
 void markTested(const Block &block, std::size_t end, Reg reg, std::vector<bool> &tested) {
   while (reg != NoReg && end-- > 0) {

@@ -203,10 +203,6 @@ Outcomes indexed(Call &call, const Op &op, const std::vector<TensorUse> &uses,
                 call.machine.memory.historyOf(call.row, self));
 }
 
-} // namespace
-
-namespace {
-
 // The elements of a braced list as the user wrote them: "{a, f(b, c)}" is a and f(b, c). None for other text.
 std::vector<std::string> elementsOf(std::string_view text) {
   std::vector<std::string> elements;

@@ -211,10 +211,6 @@ std::set<Name> findDevicesMatter(const Program &program, const Types &types, con
   return matter;
 }
 
-} // namespace
-
-namespace {
-
 /// What the constructors and the destructor of a class do to globals. Pairs of a global and a field.
 struct ScopeWrites {
   std::set<Name> written;

@@ -115,8 +115,8 @@ TEST(Loop, WideningEndsWhatNeverRepeats) {
   EXPECT_LT(analysis.machine.factsRun, 2000u);
 }
 
-// i = 0; while (...) { if (i == 0) x = cuda:1; ++i; }
-std::string movedInRound(const std::string &first, const std::string &comparison) {
+// i = FIRST; do { if (i COMPARISON NUMBER) x = cuda:1; ++i; } while (i < n);  return x. `n` is a parameter.
+std::string movedInRound(const std::string &first, const std::string &comparison, const std::string &number) {
   return R"(
 function f params=1
   local 0 n int
@@ -124,7 +124,8 @@ function f params=1
   local 2 i int
   block 0
     %0 = local 2
-    %1 = literal int )" +
+    %4 = local 0
+    %1 = )" +
          first + R"( : int
     store (%0&, %1)
     %2 = local 1
@@ -134,7 +135,8 @@ function f params=1
   block 1 loop varies=(2)
     %0 = local 2
     %1 = load (%0&) : int
-    %2 = literal int 0 : int
+    %2 = literal int )" +
+         number + R"( : int
     %3 = operator ")" +
          comparison + R"(" (%1 int, %2 int) : bool
     branch (%3 bool) b2, b3
@@ -161,54 +163,14 @@ function f params=1
 }
 
 TEST(Loop, TheFirstRoundIsKnownWhereItIsAskedFor) {
-  EXPECT_EQ(returned(movedInRound("0", "==")), (Strings{"cuda:1"}));
-  EXPECT_EQ(returned(movedInRound("1", "==")), (Strings{"cpu"})); // past it from the start
-  EXPECT_EQ(returned(movedInRound("0", ">")), (Strings{"cpu", "cuda:1"}));
+  EXPECT_EQ(returned(movedInRound("literal int 0", "==", "0")), (Strings{"cuda:1"}));
+  EXPECT_EQ(returned(movedInRound("literal int 1", "==", "0")), (Strings{"cpu"})); // past it from the start
+  EXPECT_EQ(returned(movedInRound("literal int 0", ">", "0")), (Strings{"cpu", "cuda:1"}));
 }
 
+// The second round does not know what the first found.
 TEST(Loop, AConditionOfOneRoundIsNotThatOfTheNext) {
-  // i = n; if (i < 5) x = cuda:1; the second round does not know what the first found.
-  std::string facts = R"(
-function f params=1
-  local 0 n int
-  local 1 x at::Tensor
-  local 2 i int
-  block 0
-    %0 = local 2
-    %4 = local 0
-    %1 = load (%4&) : int
-    store (%0&, %1)
-    %2 = local 1
-    %3 = tensor cpu
-    store (%2&, %3)
-    jump b1
-  block 1 loop varies=(2)
-    %0 = local 2
-    %1 = load (%0&) : int
-    %2 = literal int 5 : int
-    %3 = operator < (%1 int, %2 int) : bool
-    branch (%3 bool) b2, b3
-  block 2
-    %0 = local 1
-    %1 = tensor cuda:1
-    store (%0&, %1)
-    jump b3
-  block 3
-    endstatement
-    %0 = local 2
-    %1 = load (%0&) : int
-    %2 = literal int 1 : int
-    %3 = operator + (%1 int, %2 int) : int
-    store (%0&, %3)
-    %4 = local 0
-    %5 = load (%4&) : int
-    %6 = operator < (%3 int, %5 int) : bool
-    branch (%6 bool) b1, b4
-  block 4
-    %0 = local 1
-    return (%0& at::Tensor)
-)";
-  EXPECT_EQ(returned(facts), (Strings{"cpu", "cuda:1"}));
+  EXPECT_EQ(returned(movedInRound("load (%4&)", "<", "5")), (Strings{"cpu", "cuda:1"}));
 }
 
 TEST(Loop, NestedLoopsEnd) {
