@@ -223,6 +223,17 @@ const frontend::Preamble *Preambles::open(const FlagSet &, const Kept &kept) {
   return &preambles.emplace_back(std::move(preamble));
 }
 
+/// False when it cannot be made.
+bool Preambles::parse(const FlagSet &flags, frontend::Preamble &preamble) {
+  making(true);
+  bool isBuilt = false;
+  const bool survived = runGuarded([&] {
+    isBuilt = frontend::buildPreamble(flags.example->directory, flagsOf(*flags.example), options, preamble);
+  });
+  making(false);
+  return survived && isBuilt;
+}
+
 const frontend::Preamble *Preambles::build(FlagSet &flags, const Headers &headers) {
   frontend::Preamble preamble;
   preamble.headerFile = headerFile(headers);
@@ -232,13 +243,9 @@ const frontend::Preamble *Preambles::build(FlagSet &flags, const Headers &header
   if (temporary.empty())
     return nullptr;
   preamble.binaryFile = temporary;
-  bool isBuilt = false;
-  const bool survived = runGuarded([&] {
-    isBuilt = frontend::buildPreamble(flags.example->directory, flagsOf(*flags.example), options, preamble);
-  });
   std::optional<cache::Inputs> inputs;
   std::optional<cache::Digest> binary;
-  if (survived && isBuilt) {
+  if (parse(flags, preamble)) {
     inputs = cache::makeInputs(preamble.trace, preamble.sources, states, options.isProjectFile);
     binary = digestOfFile(temporary);
   }

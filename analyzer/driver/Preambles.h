@@ -12,6 +12,7 @@
 #include "analyzer/frontend/Preamble.h"
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,6 +33,9 @@ public:
             unsigned jobs, MakePreamble policy = MakePreamble::WhenQuicker,
             const frontend::UnsavedFiles *unsaved = nullptr)
       : store(store), states(states), options(options), jobs(jobs), policy(policy), unsaved(unsaved) {}
+
+  /// `notice` is called with true before a preamble is made, which takes seconds, and with false after.
+  void onMaking(std::function<void(bool)> notice) { making = std::move(notice); }
 
   /// The preamble each unit should be parsed with, or null: taken from the cache, or made where the policy
   /// says so. They live as long as this object.
@@ -71,6 +75,7 @@ private:
   bool contradicts(Kept &kept, const Leading &unit);
   const frontend::Preamble *open(const FlagSet &flags, const Kept &kept);
   const frontend::Preamble *build(FlagSet &flags, const Headers &headers);
+  bool parse(const FlagSet &flags, frontend::Preamble &preamble);
   std::vector<Kept> readKept(const cache::Digest &name);
   void writeKept(const FlagSet &flags);
   std::string headerFile(const Headers &headers) const;
@@ -85,6 +90,7 @@ private:
   std::vector<const frontend::Preamble *> chosen;
   std::deque<frontend::Preamble> preambles;
   std::size_t builtCount = 0;
+  std::function<void(bool)> making = [](bool) {};
 };
 
 } // namespace devicetidy::driver

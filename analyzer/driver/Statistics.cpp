@@ -51,6 +51,8 @@ void Statistics::addUnits(const std::vector<Unit> &read) {
     brokenUnits += unit.parseErrors.empty() ? 0 : 1;
     for (const auto &[id, function] : unit.functions) {
       functions += function.hasBody ? 1 : 0;
+      if (function.hasBody)
+        lowered.insert(function.name.str());
       for (const Block &block : function.blocks)
         facts += block.facts.size();
     }
@@ -58,6 +60,8 @@ void Statistics::addUnits(const std::vector<Unit> &read) {
       opaque[expression.str()] += count;
     for (Name function : unit.skippedFunctions)
       ++skippedFunctions[function.str()];
+    for (Name pattern : unit.uninstantiated)
+      ++uninstantiated[pattern.str()];
   }
 }
 
@@ -108,6 +112,11 @@ std::string Statistics::table() const {
   for (const std::string &function : solved.unreachedFunctions)
     ++unreached[function];
   text += ranking("functions no analysis entered", unreached, 20);
+  Counts templates;
+  for (const auto &[name, count] : uninstantiated)
+    if (!lowered.count(name))
+      templates[name] = count;
+  text += ranking("templates without an instance, not analysed", templates, 20);
   text += ranking("expressions not understood", opaque, 20);
   return text;
 }

@@ -7,6 +7,8 @@
 #include "analyzer/solve/Solution.h"
 
 #include <chrono>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,7 +35,8 @@ private:
   std::size_t units = 0, brokenUnits = 0, functions = 0, facts = 0, programs = 0, skippedFiles = 0;
   std::size_t linkedPrograms = 0, linkedUnits = 0, keptApart = 0;
   std::vector<std::string> linkProblems;
-  std::map<std::string, std::size_t> opaque, skippedFunctions;
+  std::map<std::string, std::size_t> opaque, skippedFunctions, uninstantiated;
+  std::set<std::string> lowered;
   ReadCounts reading;
   SolveStats solved;
 };

@@ -16,7 +16,7 @@ namespace devicetidy {
 namespace {
 
 constexpr std::string_view magic = "DTFACTS";
-constexpr std::uint64_t formatVersion = 4; ///< raise it with every change of `describe` or of the structs
+constexpr std::uint64_t formatVersion = 5; ///< raise it with every change of `describe` or of the structs
 
 template <typename A> void describe(A &archive, Location &x) {
   archive(x.file, x.line, x.column, x.endLine, x.endColumn);
@@ -53,7 +53,7 @@ template <typename A> void describe(A &archive, Global &x) {
 }
 template <typename A> void describe(A &archive, Unit &x) {
   archive(x.mainFile, x.objects, x.torchMajor, x.torchMinor, x.functions, x.types, x.globals, x.globalInit,
-          x.parseErrors, x.hasFatalError, x.opaqueExpressions, x.skippedFunctions, x.files);
+          x.parseErrors, x.hasFatalError, x.opaqueExpressions, x.skippedFunctions, x.uninstantiated, x.files);
 }
 
 template <typename A> void describe(A &archive, SourceState &x) {

@@ -109,6 +109,8 @@ struct Unit {
   bool hasFatalError = false;
   std::map<Name, std::uint32_t> opaqueExpressions; ///< expression class -> how often it was not understood
   std::vector<Name> skippedFunctions; ///< project functions with errors or coroutines, not lowered
+  /// Templates of the project with a body, and methods of such classes, that this unit makes no instance of.
+  std::vector<Name> uninstantiated;
   /// Every file the unit read (for "no project code" and the cache).
   std::vector<Name> files;
 };

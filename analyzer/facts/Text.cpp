@@ -314,6 +314,11 @@ std::string Writer::write() {
     name(skipped);
     out += "\n";
   }
+  for (Name pattern : unit.uninstantiated) {
+    out += "uninstantiated ";
+    name(pattern);
+    out += "\n";
+  }
   for (const auto &[id, entry] : unit.types)
     type(entry);
   for (const auto &[id, entry] : unit.globals) {

@@ -467,6 +467,8 @@ void Reader::line(TextLine &line) {
     unit.files.push_back(Name(line.name()));
   else if (word == "skipped")
     unit.skippedFunctions.push_back(Name(line.name()));
+  else if (word == "uninstantiated")
+    unit.uninstantiated.push_back(Name(line.name()));
   else if (word == "opaque" && !block) {
     Name kind(line.name());
     unit.opaqueExpressions[kind] = static_cast<std::uint32_t>(line.number());

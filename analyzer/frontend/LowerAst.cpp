@@ -6,6 +6,8 @@
 #include "clang/Lex/MacroInfo.h"
 #include "llvm/Support/TimeProfiler.h"
 
+#include <set>
+
 namespace devicetidy::frontend {
 
 using namespace clang;
@@ -20,6 +22,19 @@ int macroNumber(Preprocessor &preprocessor, llvm::StringRef name) {
   int number = 0;
   const std::string text = preprocessor.getSpelling(macro->getReplacementToken(0));
   return llvm::StringRef(text).getAsInteger(10, number) ? 0 : number;
+}
+
+/// Names of the templates that the unit has no instance of, each once, in the order of the source.
+std::vector<Name> withoutInstance(const std::vector<FunctionDecl *> &patterns, UnitBuilder &builder) {
+  std::set<Name> known;
+  for (const auto &[id, function] : builder.unit.functions)
+    if (function.hasBody)
+      known.insert(function.name);
+  std::vector<Name> names;
+  for (const FunctionDecl *pattern : patterns)
+    if (const Name name = builder.naming.qualified(pattern); known.insert(name).second)
+      names.push_back(name);
+  return names;
 }
 
 } // namespace
@@ -37,6 +52,7 @@ void lowerDeclarations(const std::vector<Decl *> &topLevel, Preprocessor &prepro
   for (const FunctionDecl *function : decls.functions)
     builder.request(function);
   builder.lowerRequested();
+  builder.unit.uninstantiated = withoutInstance(decls.patterns, builder);
   builder.unit.files = sourceFiles(preprocessor.getSourceManager());
 }
 

@@ -25,6 +25,7 @@ void ProjectDeclCollector::visit(Decl *decl) {
   } else if (auto *function = dyn_cast<FunctionDecl>(decl)) {
     visitFunction(function);
   } else if (auto *functions = dyn_cast<FunctionTemplateDecl>(decl)) {
+    visitPattern(functions->getTemplatedDecl());
     for (FunctionDecl *instance : functions->specializations())
       visitFunction(instance);
   } else if (auto *classes = dyn_cast<ClassTemplateDecl>(decl)) {
@@ -43,10 +44,17 @@ void ProjectDeclCollector::visit(Decl *decl) {
 }
 
 void ProjectDeclCollector::visitFunction(FunctionDecl *function) {
-  if (function->isDependentContext() || !seen.insert(function).second)
+  if (function->isDependentContext())
+    return visitPattern(function);
+  if (!seen.insert(function).second)
     return;
   result.functions.push_back(function);
   visitLocals(function);
+}
+
+void ProjectDeclCollector::visitPattern(FunctionDecl *function) {
+  if (function->isThisDeclarationADefinition() && !function->isDefaulted() && !function->isDeleted())
+    result.patterns.push_back(function);
 }
 
 void ProjectDeclCollector::visitLocals(FunctionDecl *function) {
@@ -68,6 +76,9 @@ void ProjectDeclCollector::visitRecord(CXXRecordDecl *record) {
 void ProjectDeclCollector::visitClassTemplate(ClassTemplateDecl *pattern) {
   if (!seen.insert(pattern->getCanonicalDecl()).second)
     return;
+  for (Decl *member : pattern->getTemplatedDecl()->decls())
+    if (isa<FunctionDecl, FunctionTemplateDecl>(member))
+      visit(member);
   for (ClassTemplateSpecializationDecl *instance : pattern->specializations()) {
     if (CXXRecordDecl *definition = instance->getDefinition())
       visitRecord(definition);

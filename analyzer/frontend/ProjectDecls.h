@@ -18,6 +18,7 @@ struct ProjectDecls {
   std::vector<clang::ClassTemplateSpecializationDecl *>
       incomplete; ///< specialisations nobody needed complete yet
   std::vector<clang::VarDecl *> variables;
+  std::vector<clang::FunctionDecl *> patterns; ///< bodies that only instances of a template have
 };
 
 /// Walks declarations, skipping everything outside the project.
@@ -33,6 +34,7 @@ private:
   void visitFunction(clang::FunctionDecl *function);
   void visitRecord(clang::CXXRecordDecl *record);
   void visitClassTemplate(clang::ClassTemplateDecl *pattern);
+  void visitPattern(clang::FunctionDecl *function);
   void visitLocals(clang::FunctionDecl *function);
 
   SourceFiles &source;

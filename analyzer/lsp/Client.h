@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analyzer/lsp/Present.h"
+#include "analyzer/lsp/RawJson.h"
 
 #include "llvm/Support/LSP/Transport.h"
 
@@ -9,16 +10,6 @@
 #include <string>
 
 namespace devicetidy::lsp {
-
-/// JSON that is passed on as it is.
-struct RawJson {
-  llvm::json::Value value = nullptr;
-};
-inline bool fromJSON(const llvm::json::Value &json, RawJson &result, llvm::json::Path) {
-  result.value = json;
-  return true;
-}
-inline llvm::json::Value toJSON(const RawJson &raw) { return raw.value; }
 
 /// The notifications and requests of the server. Not for several threads at once.
 class Client {

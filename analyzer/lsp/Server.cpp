@@ -55,8 +55,10 @@ std::string fileOf(const llvm::lsp::URIForFile &uri) { return driver::absolutePa
 } // namespace
 
 Server::Server(const driver::Options &options, const Input &input, llvm::lsp::MessageHandler &handler)
-    : input(input), client(handler),
-      worker(options, [this](Workspace::Result result) { take(std::move(result)); }) {
+    : input(input), client(handler), progress(handler),
+      worker(
+          options, [this](Workspace::Result result) { take(std::move(result)); },
+          [this](bool begins) { begins ? progress.begin("device-tidy: reading headers") : progress.end(); }) {
   settings.options = options;
   handler.method("initialize", this, &Server::onInitialize);
   handler.notification("initialized", this, &Server::onInitialized);
@@ -88,6 +90,8 @@ void Server::onInitialize(const RawJson &params, Reply reply) {
             find(params.value, {"capabilities", "textDocument", "hover", "contentFormat"}))
       settings.markdownHover = listsMarkdown(*formats);
   }
+  if (isTrue(params.value, {"capabilities", "window", "workDoneProgress"}))
+    progress.enable();
   canWatchFiles =
       isTrue(params.value, {"capabilities", "workspace", "didChangeWatchedFiles", "dynamicRegistration"});
   reply(

@@ -10,6 +10,7 @@
 #include "analyzer/driver/Run.h"
 #include "analyzer/lsp/Client.h"
 #include "analyzer/lsp/Input.h"
+#include "analyzer/lsp/Progress.h"
 #include "analyzer/lsp/Worker.h"
 
 #include <functional>
@@ -72,6 +73,7 @@ private:
   Reports reports;
   std::map<std::string, Waiting> waiting; ///< by request id
 
+  Progress progress;
   Worker worker; ///< last: its thread uses the rest
 };
 

@@ -34,10 +34,10 @@ std::ptrdiff_t nearness(const std::string &a, const std::string &b) {
 
 } // namespace
 
-Units::Units(Database &database, Stores &stores)
+Units::Units(Database &database, Stores &stores, std::function<void(bool)> making)
     : database(database), stores(stores),
       lowerOptions{[&database](const std::string &path) { return database.project().isProject(path); }},
-      preambles(*stores.preambles(), lowerOptions) {}
+      preambles(*stores.preambles(), lowerOptions, std::move(making)) {}
 
 bool Units::update(const DocumentMap &documents, const std::atomic<bool> &stop) {
   if (!isLoaded) {

@@ -15,6 +15,7 @@
 #include "analyzer/lsp/WarmPreambles.h"
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -24,7 +25,8 @@ namespace devicetidy::lsp {
 
 class Units {
 public:
-  Units(Database &database, Stores &stores);
+  /// `making` is told when LibTorch's headers are read, which takes seconds: true before, false after.
+  Units(Database &database, Stores &stores, std::function<void(bool)> making);
 
   /// Brings the units up to date with `documents`, all of which belong to the database. False when `stop`
   /// came in between; then the next call goes on.

@@ -20,6 +20,7 @@ const frontend::Preamble *WarmPreambles::preambleFor(const driver::CompileComman
     found.states = std::make_unique<cache::FileStates>();
     found.owner = std::make_unique<driver::Preambles>(store, *found.states, options, 1,
                                                       driver::MakePreamble::Always, &unsaved);
+    found.owner->onMaking(making);
     found.preamble = found.owner->choose({&command}).front();
   }
   return found.preamble;

@@ -8,6 +8,7 @@
 
 #include "analyzer/driver/Preambles.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,8 +18,9 @@ namespace devicetidy::lsp {
 
 class WarmPreambles {
 public:
-  WarmPreambles(cache::BlobStore &store, frontend::LowerOptions options)
-      : store(store), options(std::move(options)) {}
+  /// `making`: see driver::Preambles::onMaking.
+  WarmPreambles(cache::BlobStore &store, frontend::LowerOptions options, std::function<void(bool)> making)
+      : store(store), options(std::move(options)), making(std::move(making)) {}
 
   /// The preamble for a unit, made if need be, or null when its headers allow none. It lives until the next
   /// call of refresh().
@@ -39,6 +41,7 @@ private:
 
   cache::BlobStore &store;
   const frontend::LowerOptions options;
+  const std::function<void(bool)> making;
   std::map<Key, Kept> kept;
 };
 

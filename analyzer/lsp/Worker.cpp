@@ -10,8 +10,9 @@ constexpr std::chrono::seconds DiskInterval{2};
 
 } // namespace
 
-Worker::Worker(const driver::Options &options, std::function<void(Workspace::Result)> publish)
-    : workspace(options), publish(std::move(publish)), thread([this] {
+Worker::Worker(const driver::Options &options, std::function<void(Workspace::Result)> publish,
+               std::function<void(bool)> making)
+    : workspace(options, std::move(making)), publish(std::move(publish)), thread([this] {
         // For its deep stack.
         driver::inParallel(driver::Task::Solve, 1, 1, [this](std::size_t) { loop(); });
         const std::lock_guard<std::mutex> lock(mutex);

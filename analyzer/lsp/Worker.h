@@ -20,8 +20,10 @@ namespace devicetidy::lsp {
 
 class Worker {
 public:
-  /// `publish` is called from the worker's thread with every result that was not stopped.
-  Worker(const driver::Options &options, std::function<void(Workspace::Result)> publish);
+  /// From the worker's thread, `publish` is called with every result that was not stopped, and `making` as
+  /// Units says.
+  Worker(const driver::Options &options, std::function<void(Workspace::Result)> publish,
+         std::function<void(bool)> making);
   ~Worker();
 
   enum class When { Now, AfterTyping };

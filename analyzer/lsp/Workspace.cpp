@@ -54,7 +54,7 @@ void Workspace::load(Project &project, Result &result) {
   std::string error;
   if (!project.database.load(error))
     return tell(result, error); // the units of an older state of it stay
-  project.units = stores.preambles() ? std::make_unique<Units>(project.database, stores) : nullptr;
+  project.units = stores.preambles() ? std::make_unique<Units>(project.database, stores, making) : nullptr;
   if (!project.units)
     tell(result, "device-tidy finds no place for precompiled headers; set --cache-dir");
 }

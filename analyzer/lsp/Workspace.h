@@ -9,6 +9,7 @@
 #include "analyzer/lsp/Present.h"
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -19,7 +20,9 @@ namespace devicetidy::lsp {
 
 class Workspace {
 public:
-  explicit Workspace(const driver::Options &options) : stores(options) {}
+  /// `making`: see Units.
+  Workspace(const driver::Options &options, std::function<void(bool)> making)
+      : stores(options), making(std::move(making)) {}
 
   struct Result {
     Reports reports;                   ///< one for each open document, and for headers with findings
@@ -47,6 +50,7 @@ private:
   void tell(Result &result, const std::string &problem);
 
   Stores stores;
+  const std::function<void(bool)> making;
   std::string settingsKey;
   std::map<std::string, std::unique_ptr<Project>> projects; ///< by the path of the database
   std::set<std::string> withoutDatabase;                    ///< directories of documents

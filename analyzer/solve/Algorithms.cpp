@@ -66,10 +66,8 @@ std::vector<Run> runOver(Call &call, const Elements &elements, const Value &star
         next.push_back(std::move(extended));
       }
     }
-    if (next.size() > bounds::rowsPerOutcome) {
-      ++call.machine.solution.stats.capsHit["rows of one algorithm"];
+    if (!isWithin(next.size(), bounds::rowsPerOutcome, Bound::RowsOfAlgorithm))
       next.resize(bounds::rowsPerOutcome);
-    }
     current = std::move(next);
   }
   return current;

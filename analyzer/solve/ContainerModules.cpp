@@ -103,10 +103,8 @@ Outcomes runLayers(Call &call, const std::vector<Value> &children, std::vector<A
         next.push_back(std::move(after));
     }
     first = false;
-    if (next.size() > bounds::rowsPerOutcome) {
-      ++call.machine.solution.stats.capsHit["rows of one Sequential"];
+    if (!isWithin(next.size(), bounds::rowsPerOutcome, Bound::RowsOfSequential))
       next.resize(bounds::rowsPerOutcome);
-    }
     current = std::move(next);
   }
   return current;

@@ -9,11 +9,7 @@
 
 namespace devicetidy {
 
-namespace {
-
-constexpr std::size_t maxKnownElements = 16;
-
-} // namespace
+namespace {} // namespace
 
 // The address of element `index` of the list at `list`; one row per alternative when the index is not known.
 Outcomes elementAt(Call &call, const Address &where, const Value &list, Term index) {
@@ -59,9 +55,9 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
     // Which alternative an index has is decided once per row.
     Outcomes outcomes;
     const Term choice = applyTerm("alternative", {intTerm(where.root), index});
-    if (list->summary.size() > bounds::forksPerRead)
-      ++call.machine.solution.stats.capsHit["alternatives of one element"];
-    for (std::size_t i = 0; i < list->summary.size() && i < bounds::forksPerRead; ++i) {
+    for (std::size_t i = 0; i < list->summary.size(); ++i) {
+      if (!isWithin(i + 1, bounds::forksPerRead, Bound::AlternativesOfElement))
+        break;
       Row row = call.row;
       if (!row.assume(applyTerm("==", {choice, intTerm(static_cast<std::int64_t>(i))}), 1))
         continue;
@@ -108,7 +104,7 @@ Value appended(Call &call, const Value &list, Name type, Value element) {
   }
   std::vector<Value> elements = is(list, ValueKind::List) ? list->elements : std::vector<Value>();
   elements.push_back(std::move(element));
-  if (elements.size() > maxKnownElements)
+  if (!canListElements(elements.size()))
     return summaryList(type, std::move(elements));
   return listValue(type, std::move(elements));
 }
@@ -184,8 +180,8 @@ Outcomes resize(Call &call) {
   const Name type = call.fact.operands[0].type;
   const auto number = is(count, ValueKind::Scalar) ? constantOf(call.row.resolve(count->term)) : std::nullopt;
   Value fill = call.argCount() > 1 ? call.arg(1) : nullValue();
-  if (number && *number >= 0 && *number <= static_cast<std::int64_t>(maxKnownElements) &&
-      is(list, ValueKind::List) && !isSummary(list)) {
+  if (number && *number >= 0 && is(list, ValueKind::List) && !isSummary(list) &&
+      canListElements(static_cast<std::size_t>(*number))) {
     std::vector<Value> elements = list->elements;
     elements.resize(static_cast<std::size_t>(*number), fill);
     call.machine.memory.write(call.row, where, listValue(type, std::move(elements)));
@@ -404,8 +400,8 @@ Value emptyArray(const Types &types, Name type) {
   const bool isRecord = kind == TypeClass::Record || kind == TypeClass::Tuple || kind == TypeClass::Pair;
   const Value element = isRecord ? recordValue(inner) : nullValue();
   const std::size_t count = std::strtoul(name.data() + name.rfind(' ') + 1, nullptr, 10);
-  return count > 0 && count <= maxKnownElements ? listValue(type, std::vector<Value>(count, element))
-                                                : summaryList(type, {element});
+  return count > 0 && canListElements(count) ? listValue(type, std::vector<Value>(count, element))
+                                             : summaryList(type, {element});
 }
 
 } // namespace
@@ -433,7 +429,7 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
       if (name.find("ArrayRef") != std::string::npos) // one number, or a pointer and a length
         return args.size() == 1 ? listValue(type, {args[0]}) : summaryList(type, {unknownValue()});
       Value fill = args.size() > 1 ? args[1] : nullValue();
-      if (count && *count >= 0 && *count <= static_cast<std::int64_t>(maxKnownElements))
+      if (count && *count >= 0 && canListElements(static_cast<std::size_t>(*count)))
         return listValue(type, std::vector<Value>(static_cast<std::size_t>(*count), fill));
       return summaryList(type, {fill});
     }

@@ -12,7 +12,6 @@ namespace devicetidy {
 namespace {
 
 const Name rankOp("rank"), loopOp("loop"), previousOp("previous"), anyEntry("@any");
-constexpr int maxDepth = 4;
 
 Term deviceCount() { return symbolTerm("number of CUDA devices"); }
 
@@ -101,7 +100,7 @@ void DeviceMaps::noteOrigin(const Call &call) {
     step.subject = call.fact.operands[0].text.str();
     const bool isKey = (where.path && isDeviceMapKey(keyOfField(where.path->field.view()))) ||
                        !mapInText(step.subject + "=auto").empty();
-    std::optional<std::string> map = isKey ? spreadOf(call, call.arg(0), maxDepth) : std::nullopt;
+    std::optional<std::string> map = isKey ? spreadOf(call, call.arg(0), bounds::mapNesting) : std::nullopt;
     if (!map)
       return;
     step.device = *map;
@@ -140,8 +139,7 @@ DeviceMaps::Candidate &DeviceMaps::candidateAt(Call &call) {
   std::set<Name> stack;
   for (const Frame *frame = &call.frame; frame; frame = frame->caller)
     stack.insert(frame->function.id);
-  constexpr std::size_t maxStacks = 16;
-  if (candidate.stacks.size() < maxStacks)
+  if (isWithin(candidate.stacks.size() + 1, bounds::stacksOfMap, Bound::StacksOfMap))
     candidate.stacks.push_back(std::move(stack));
   return candidate;
 }
@@ -230,13 +228,13 @@ std::optional<std::string> DeviceMaps::carriedBy(const Call &call, LoaderKind ki
     const bool isParameter =
         callee && i < callee->paramCount && isDeviceMapKey(callee->locals[i].name.view());
     if (isParameter || isDeviceMapKey(call.fact.operands[call.first + i].text.view()))
-      if (std::optional<std::string> map = spreadOf(call, value, maxDepth))
+      if (std::optional<std::string> map = spreadOf(call, value, bounds::mapNesting))
         return map;
-    if (std::optional<std::string> map = mapIn(call, value, maxDepth))
+    if (std::optional<std::string> map = mapIn(call, value, bounds::mapNesting))
       return map;
   }
   if (call.fact.hasObject && kind != LoaderKind::None && pythonCallee(call).empty())
-    if (std::optional<std::string> map = mapIn(call, call.object(), maxDepth))
+    if (std::optional<std::string> map = mapIn(call, call.object(), bounds::mapNesting))
       return map;
   return std::nullopt;
 }
@@ -244,7 +242,7 @@ std::optional<std::string> DeviceMaps::carriedBy(const Call &call, LoaderKind ki
 // The spread map in a value that carries options: a field or entry with such a name, or text that assigns
 // one.
 std::optional<std::string> DeviceMaps::mapIn(const Call &call, const Value &value, int depth) const {
-  if (depth == 0)
+  if (!canDescend(depth, Bound::MapNesting))
     return std::nullopt;
   switch (value->kind) {
   case ValueKind::Address:
@@ -297,7 +295,7 @@ bool DeviceMaps::differsByEntry(const Call &call, const Value &value) const {
 
 // What a value under a device_map key spreads the model over; nothing for no map and for a map of one entry.
 std::optional<std::string> DeviceMaps::spreadOf(const Call &call, const Value &value, int depth) const {
-  if (depth == 0)
+  if (!canDescend(depth, Bound::MapNesting))
     return std::nullopt;
   auto entries = [](std::size_t count) { return "{" + std::to_string(count) + " entries}"; };
   auto isOfRank = [&](const Value &entry) {

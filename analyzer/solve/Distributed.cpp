@@ -45,12 +45,12 @@ void appendText(const Call &call, const Value &value, std::string &out, int dept
     out += ' ' + textOfTerm(call.row.resolve(value->term));
     break;
   case ValueKind::List:
-    if (depth > 0)
+    if (canDescend(depth, Bound::TextNesting))
       for (const Value &element : value->elements)
         appendText(call, element, out, depth - 1);
     break;
   case ValueKind::Address:
-    if (depth > 0)
+    if (canDescend(depth, Bound::TextNesting))
       appendText(call, call.machine.memory.read(call.row, value->address), out, depth - 1);
     break;
   default:
@@ -111,10 +111,9 @@ std::string textOfTerm(Term term) {
 }
 
 std::string textOfArguments(const Call &call) {
-  constexpr int maxDepth = 3;
   std::string text;
   for (std::size_t i = 0; i < call.argCount(); ++i)
-    appendText(call, call.arg(i), text, maxDepth);
+    appendText(call, call.arg(i), text, bounds::textNesting);
   return text;
 }
 

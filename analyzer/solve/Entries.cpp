@@ -141,9 +141,8 @@ private:
       }
     if (result.empty())
       result.emplace_back(open, Address{root, nullptr});
-    constexpr std::size_t maxObjects = 2;
-    if (result.size() > maxObjects)
-      result.resize(maxObjects);
+    if (!isWithin(result.size(), bounds::objectsOfClass, Bound::ObjectsOfClass))
+      result.resize(bounds::objectsOfClass);
     return result;
   }
 

@@ -132,28 +132,28 @@ void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outc
 
 Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const Function &callee, Address self,
                          std::vector<Value> args) {
-  auto giveUp = [&](const char *bound) {
-    ++solution.stats.capsHit[bound];
+  auto giveUp = [&](Bound bound) {
+    countHit(bound);
     havoc(row, callee, self, args);
     Outcomes outcomes;
     outcomes.push_back({std::move(row), unknownValue()});
     return outcomes;
   };
   if (caller.depth + 1 >= bounds::callDepth)
-    return giveUp("call depth");
+    return giveUp(Bound::CallDepth);
   if (factsRun > bounds::factsPerEntry)
-    return giveUp("facts run from one entry");
+    return giveUp(Bound::FactsOfEntry);
   const bool matters = usage.devicesMatter.count(callee.id) != 0;
   const unsigned activations = active[&callee];
   // Deeper recursion adds nothing: what it returns is what the rounds above return.
   if (activations > 0 && !matters)
-    return giveUp("recursion without devices");
+    return giveUp(Bound::RecursionWithoutDevices);
   const bool isCounted = std::any_of(args.begin(), args.end(), [](const Value &arg) {
     return is(arg, ValueKind::Scalar) && constantOf(arg->term);
   });
   const unsigned deepest = isCounted ? bounds::countedRecursionDepth : bounds::recursionDepth;
   if (activations > 0 && (activations >= deepest || reactivations >= deepest)) {
-    ++solution.stats.capsHit["recursion depth"];
+    countHit(Bound::RecursionDepth);
     return {};
   }
   Frame frame{callee, &caller, &fact, caller.depth + 1, self, 0, nullptr};
@@ -172,7 +172,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     outcomes = known->second;
   } else {
     if (++contextsOf[&callee] > (matters ? bounds::contextsPerFunction : bounds::contextsWithoutDevices)) {
-      return giveUp(matters ? "contexts of one function" : "contexts of one function without devices");
+      return giveUp(matters ? Bound::Contexts : Bound::ContextsWithoutDevices);
     }
     Row start = entry;
     for (std::uint32_t i = 0; i < callee.paramCount && i < callee.locals.size(); ++i) {
@@ -270,11 +270,8 @@ void Machine::havoc(Row &row, const Function &callee, const Address &self, const
 Outcomes Machine::callOverriders(Frame &frame, const Fact &fact, const Row &row,
                                  const std::vector<const Function *> &candidates,
                                  const std::vector<Value> &args) {
-  constexpr std::size_t maxCandidates = 4;
   Outcomes outcomes;
-  if (candidates.size() > maxCandidates)
-    ++solution.stats.capsHit["overriders of one call"];
-  if (candidates.empty() || candidates.size() > maxCandidates)
+  if (candidates.empty() || !isWithin(candidates.size(), bounds::overridersPerCall, Bound::Overriders))
     return outcomes;
   Value receiver = registerOf(row, fact.operands[0].reg);
   for (const Function *candidate : candidates)

@@ -51,8 +51,8 @@ LoaderKind pythonKind(const std::string &path) {
 
 } // namespace
 
-bool Loaders::holdsModules(Name id, int depth) {
-  if (id.empty() || depth == 0)
+bool Loaders::holdsModules(Name id) {
+  if (id.empty())
     return false;
   if (auto found = known.find(id); found != known.end())
     return found->second;
@@ -68,7 +68,7 @@ bool Loaders::holdsModules(Name id, int depth) {
     if (type->isProject)
       for (const Field &field : type->fields)
         parts.push_back(field.type);
-    holds = std::any_of(parts.begin(), parts.end(), [&](Name part) { return holdsModules(part, depth - 1); });
+    holds = std::any_of(parts.begin(), parts.end(), [&](Name part) { return holdsModules(part); });
   }
   return known[id] = holds;
 }
@@ -89,7 +89,6 @@ std::string Loaders::nameOf(const Call &call) {
 }
 
 LoaderKind Loaders::kindOf(const Call &call) {
-  constexpr int maxDepth = 5;
   const Fact &fact = call.fact;
   const std::string_view callee = fact.name.view();
   if (runsPython(callee) || startsProgram(callee, machine.names))
@@ -99,8 +98,8 @@ LoaderKind Loaders::kindOf(const Call &call) {
   if (fact.kind == FactKind::Construct) {
     if (machine.types.isModule(fact.type) || machine.types.classOf(fact.type) == TypeClass::Holder)
       return LoaderKind::Strong;
-    return machine.types.isProject(fact.type) && holdsModules(fact.type, maxDepth) ? LoaderKind::Weak
-                                                                                   : LoaderKind::None;
+    return machine.types.isProject(fact.type) && holdsModules(fact.type) ? LoaderKind::Weak
+                                                                         : LoaderKind::None;
   }
   if (fact.hasObject && isDeviceMapSetter(lastPart(callee))) // keeps the map for a loader
     return LoaderKind::None;
@@ -113,8 +112,7 @@ LoaderKind Loaders::kindOf(const Call &call) {
   if (!makes && !isProject)
     return LoaderKind::None;
   const std::string name = lowered(last);
-  const bool modules =
-      holdsModules(fact.type, maxDepth) || hasWord(lowered(fact.type.view()), {"model", "network"});
+  const bool modules = holdsModules(fact.type) || hasWord(lowered(fact.type.view()), {"model", "network"});
   if (makes)
     return modules ? (machine.types.isModule(fact.templateTypes.empty() ? Name() : fact.templateTypes[0])
                           ? LoaderKind::Strong
@@ -126,7 +124,7 @@ LoaderKind Loaders::kindOf(const Call &call) {
     if (modules || namesModel(name))
       return LoaderKind::Strong;
     if (fact.hasObject &&
-        (holdsModules(fact.operands[0].type, maxDepth) || namesModel(lowered(fact.operands[0].type.view()))))
+        (holdsModules(fact.operands[0].type) || namesModel(lowered(fact.operands[0].type.view()))))
       return LoaderKind::Strong;
   }
   return modules && !isPlan ? LoaderKind::Weak : LoaderKind::None;

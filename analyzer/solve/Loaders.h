@@ -21,7 +21,7 @@ public:
   static std::string nameOf(const Call &call);
 
 private:
-  bool holdsModules(Name type, int depth);
+  bool holdsModules(Name type);
   const Machine &machine;
   std::unordered_map<Name, bool> known;
 };

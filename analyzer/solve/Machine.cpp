@@ -97,10 +97,8 @@ void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, Block
   rows.erase(std::remove_if(rows.begin(), rows.end(),
                             [&](const Row &row) { return !state.seen.insert(row.digest()).second; }),
              rows.end());
-  if (state.visits > 4 * bounds::visitsPerBlock) {
-    ++solution.stats.capsHit["visits of one block"];
+  if (!isWithin(state.visits, 4 * bounds::visitsPerBlock, Bound::VisitsOfBlock))
     rows.clear();
-  }
 }
 
 Outcomes Machine::run(Frame &frame, Row row) {
@@ -135,10 +133,8 @@ Outcomes Machine::run(Frame &frame, Row row) {
     for (BlockId to : block.terminator.successors)
       enqueue(to);
     enqueue(block.handler);
-    if (factsRun > bounds::factsPerEntry) {
-      ++solution.stats.capsHit["facts run from one entry"];
+    if (!isWithin(factsRun, bounds::factsPerEntry, Bound::FactsOfEntry))
       break;
-    }
     if (stop && *stop)
       break;
   }

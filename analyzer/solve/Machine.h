@@ -9,6 +9,7 @@
 #pragma once
 
 #include "analyzer/models/Models.h"
+#include "analyzer/solve/Bounds.h"
 #include "analyzer/solve/Memory.h"
 #include "analyzer/solve/Solve.h"
 #include "analyzer/solve/Usage.h"
@@ -19,26 +20,6 @@
 #include <unordered_map>
 
 namespace devicetidy {
-
-/// Bounds of the analysis, each counted in SolveStats::capsHit when it is hit.
-namespace bounds {
-constexpr std::size_t rowsPerBlock = 12; ///< rows kept apart at one point
-constexpr std::size_t rowsBeforeScalarsMerge = 4;
-constexpr std::size_t rowsPerOutcome = 6; ///< rows a call may return
-constexpr unsigned callDepth = 24;
-constexpr unsigned recursionDepth = 3; ///< calls under way, of one function or in all, that are recursive
-constexpr unsigned countedRecursionDepth = 8; ///< the same for calls that are given a number that is known
-constexpr unsigned contextsPerFunction = 300; ///< entries one function is run for
-constexpr unsigned contextsWithoutDevices =
-    12; ///< the same for functions that handle no tensor, module or device
-constexpr std::int64_t countedRounds =
-    8; ///< loops whose bounds the row knows are run round by round up to this
-constexpr std::size_t visitsBeforeWidening = 5;
-constexpr std::size_t visitsPerBlock = 400;
-constexpr std::size_t forksPerRead = 4;        ///< alternatives of one element that are followed
-constexpr std::size_t unrolledElements = 8;    ///< lists up to this are run element by element by range-for
-constexpr std::size_t factsPerEntry = 1000000; ///< facts run from one entry point
-} // namespace bounds
 
 /// Copy number of the heap object that stands for all objects a loop makes at one site.
 constexpr unsigned arrayCopy = 1000;

@@ -106,16 +106,17 @@ namespace {
 
 void collectParameters(const Machine &machine, const Row &row, const Address &module, std::vector<Value> &out,
                        std::set<Address> &seen) {
-  constexpr std::size_t limit = 32;
-  if (!module.valid() || out.size() >= limit || !seen.insert(module).second)
+  if (!module.valid() || !seen.insert(module).second)
     return;
   Value record = machine.memory.read(row, module);
   if (!is(record, ValueKind::Record))
     return;
   for (const auto &[name, field] : record->fields) {
-    if (hidden::isParameter(name) && is(field, ValueKind::Tensor))
+    if (hidden::isParameter(name) && is(field, ValueKind::Tensor)) {
+      if (!isWithin(out.size() + 1, bounds::parametersOfModule, Bound::ParametersOfModule))
+        return;
       out.push_back(parameterHandle(module.field(name)));
-    else if (hidden::isSubmodule(name) && is(field, ValueKind::Address))
+    } else if (hidden::isSubmodule(name) && is(field, ValueKind::Address))
       collectParameters(machine, row, field->address, out, seen);
   }
 }
@@ -132,9 +133,9 @@ struct NamedModule {
 // What is registered in `module`, all the way down when `deep`. False when some of it is not known.
 bool collectModules(const Machine &machine, const Row &row, const Address &module, const std::string &prefix,
                     bool deep, std::vector<NamedModule> &out) {
-  constexpr std::size_t limit = 16;
   const Value record = machine.memory.read(row, module);
-  if (!is(record, ValueKind::Record) || record->origin || out.size() > limit)
+  if (!is(record, ValueKind::Record) || record->origin ||
+      !isWithin(out.size(), bounds::modulesOfModule, Bound::ModulesOfModule))
     return false;
   if (const auto held = record->fields.find(hidden::children());
       held != record->fields.end() && (!is(held->second, ValueKind::List) || isSummary(held->second)))

@@ -1,5 +1,6 @@
 #include "analyzer/solve/Row.h"
 
+#include "analyzer/solve/Bounds.h"
 #include "analyzer/solve/Comparisons.h"
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 namespace devicetidy {
 namespace {
 
-constexpr std::size_t maxKnown = 64, maxExcluded = 16;
 const Name deviceOp("device"), equalOp("=="), isCudaOp("is_cuda"), isCpuOp("is_cpu"), negation("!"),
     indexOfOp("index of");
 
@@ -74,7 +74,8 @@ bool rulesOut(const Row &row, const std::pair<Condition, Condition> &pair) {
 // What is excluded in both rows; and where they differ in a condition, what the second knows besides it.
 void excludeAfterJoin(const Row &a, const Row &b, std::vector<std::pair<Condition, Condition>> &result) {
   auto add = [&](const std::pair<Condition, Condition> &pair) {
-    if (result.size() < maxExcluded && std::find(result.begin(), result.end(), pair) == result.end())
+    if (std::find(result.begin(), result.end(), pair) == result.end() &&
+        isWithin(result.size() + 1, bounds::excludedPairs, Bound::ExcludedPairs))
       result.push_back(pair);
   };
   for (const auto &pair : a.excluded)
@@ -182,7 +183,7 @@ Term Row::pinned(Term term) const {
 }
 
 void Row::learn(const Condition &condition) {
-  if (known.size() >= maxKnown)
+  if (!isWithin(known.size() + 1, bounds::knownConditions, Bound::Conditions))
     known.erase(known.begin());
   known.push_back(condition);
 }

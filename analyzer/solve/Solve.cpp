@@ -98,6 +98,7 @@ void dropSettled(const Machine &machine, bool isIncomplete, std::vector<Conflict
 
 Solution solve(const Program &program, const SolveOptions &options) {
   Solution solution;
+  takeHits(); // of whoever used this thread before
   const Usage usage = scanUsage(program, Types(program), options.names);
   Machine machine(program, options, solution, usage);
   machine.reportLatent = options.reportLatent;
@@ -122,6 +123,7 @@ Solution solve(const Program &program, const SolveOptions &options) {
     if (!machine.entered.count(function))
       solution.stats.unreachedFunctions.push_back(function->name.str());
   }
+  solution.stats.capsHit = takeHits();
   return solution;
 }
 

@@ -159,10 +159,9 @@ Value Machine::defaultObject(Name type) const {
 }
 
 Value Machine::defaultArray(const Row &row, Name type, const Value &count) const {
-  constexpr std::int64_t maxKnownElements = 16;
   const Value element = defaultObject(types.inner(type));
   const auto number = is(count, ValueKind::Scalar) ? constantOf(row.resolve(count->term)) : std::nullopt;
-  if (number && *number >= 0 && *number <= maxKnownElements)
+  if (number && *number >= 0 && canListElements(static_cast<std::size_t>(*number)))
     return listValue(type, std::vector<Value>(static_cast<std::size_t>(*number), element));
   return summaryList(type, {element});
 }
@@ -177,9 +176,9 @@ Address Machine::allocate(Row &row, const Frame &frame, const Fact &fact, Name t
     row.store.set(root, summaryList({}, {fresh}));
     return Address{root, nullptr}.element(round);
   }
-  constexpr unsigned maxCopies = 64;
   unsigned copy = 0;
-  while (copy < maxCopies && row.store.get(memory.heap(site, copy, type)))
+  while (isWithin(copy + 1, bounds::copiesPerSite, Bound::CopiesOfSite) &&
+         row.store.get(memory.heap(site, copy, type)))
     ++copy;
   const RootId root = memory.heap(site, copy, type);
   row.store.set(root, fresh);

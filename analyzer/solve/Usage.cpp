@@ -124,42 +124,60 @@ bool initialisesStatic(const Block &block) {
 
 namespace {
 
-// Can a value of this type hold a tensor, module or device, at any depth?
-bool holdsDevices(const Types &types, Name type, int depth = 0) {
-  constexpr int maxDepth = 4;
-  auto inside = [&](Name part) { return depth < maxDepth && holdsDevices(types, part, depth + 1); };
-  switch (types.classOf(type)) {
-  case TypeClass::Tensor:
-  case TypeClass::Device:
-  case TypeClass::Options:
-  case TypeClass::Holder:
-  case TypeClass::AnyModule:
-  case TypeClass::Example:
-    return true;
-  case TypeClass::List:
-  case TypeClass::Map:
-  case TypeClass::Optional:
-  case TypeClass::Pointer:
-    return inside(types.inner(type));
-  case TypeClass::Pair:
-  case TypeClass::Tuple:
-  case TypeClass::Variant: {
-    const std::vector<Name> parts = types.parts(type);
-    return std::any_of(parts.begin(), parts.end(), inside);
+// Can a value of a type hold a tensor, module or device, at any depth?
+class DeviceTypes {
+public:
+  explicit DeviceTypes(const Types &types) : types(types) {}
+
+  bool holds(Name type) {
+    auto [entry, isNew] = known.emplace(type, false);
+    if (isNew) {
+      // Of this question only: what a type in a cycle is found to hold depends on where one began.
+      std::set<Name> seen{type};
+      entry->second = search(type, seen);
+    }
+    return entry->second;
   }
-  case TypeClass::Record: {
-    if (types.isModule(type))
+
+private:
+  bool search(Name type, std::set<Name> &seen) const {
+    auto inside = [&](Name part) { return seen.insert(part).second && search(part, seen); };
+    switch (types.classOf(type)) {
+    case TypeClass::Tensor:
+    case TypeClass::Device:
+    case TypeClass::Options:
+    case TypeClass::Holder:
+    case TypeClass::AnyModule:
+    case TypeClass::Example:
       return true;
-    const Type *record = types.program.type(type);
-    return record && std::any_of(record->fields.begin(), record->fields.end(),
-                                 [&](const Field &field) { return inside(field.type); });
+    case TypeClass::List:
+    case TypeClass::Map:
+    case TypeClass::Optional:
+    case TypeClass::Pointer:
+      return inside(types.inner(type));
+    case TypeClass::Pair:
+    case TypeClass::Tuple:
+    case TypeClass::Variant: {
+      const std::vector<Name> parts = types.parts(type);
+      return std::any_of(parts.begin(), parts.end(), inside);
+    }
+    case TypeClass::Record: {
+      if (types.isModule(type))
+        return true;
+      const Type *record = types.program.type(type);
+      return record && std::any_of(record->fields.begin(), record->fields.end(),
+                                   [&](const Field &field) { return inside(field.type); });
+    }
+    case TypeClass::Function: // a callable over tensors
+      return type.view().find("at::Tensor") != std::string_view::npos;
+    default:
+      return false;
+    }
   }
-  case TypeClass::Function: // a callable over tensors
-    return type.view().find("at::Tensor") != std::string_view::npos;
-  default:
-    return false;
-  }
-}
+
+  const Types &types;
+  std::map<Name, bool> known;
+};
 
 bool isOfTorch(std::string_view name, const DistributedNames &names) {
   return startsWith(name, "torch::") || startsWith(name, "at::") || startsWith(name, "c10d:") ||
@@ -181,19 +199,20 @@ std::set<Name> findDevicesMatter(const Program &program, const Types &types, con
   std::set<Name> matter;
   std::map<Name, std::vector<Name>> callers;
   std::vector<Name> work;
+  DeviceTypes deviceTypes(types);
   auto add = [&](Name id) {
     if (matter.insert(id).second)
       work.push_back(id);
   };
   for (Name id : program.order) {
     const Function &function = *program.function(id);
-    auto touches = [&](const Variable &variable) { return holdsDevices(types, variable.type); };
+    auto touches = [&](const Variable &variable) { return deviceTypes.holds(variable.type); };
     if (std::any_of(function.locals.begin(), function.locals.end(), touches))
       add(id);
     for (const Block &block : function.blocks)
       for (const Fact &fact : block.facts) {
         const std::string_view name = fact.name.view();
-        if (holdsDevices(types, fact.type) || isOfTorch(name, names) || speaksOfDeviceMap(fact))
+        if (deviceTypes.holds(fact.type) || isOfTorch(name, names) || speaksOfDeviceMap(fact))
           add(id);
         if (!fact.target.empty())
           callers[fact.target].push_back(id);

@@ -1,5 +1,7 @@
 #include "analyzer/solve/Value.h"
 
+#include "analyzer/solve/Bounds.h"
+
 #include <algorithm>
 #include <deque>
 #include <unordered_set>
@@ -216,13 +218,12 @@ Value listValue(Name type, std::vector<Value> elements) {
 }
 
 Value summaryList(Name type, std::vector<Value> alternatives) {
-  constexpr std::size_t maxAlternatives = 4;
   std::vector<Value> distinct;
   for (Value &value : alternatives)
     if (std::none_of(distinct.begin(), distinct.end(),
                      [&](const Value &other) { return same(value, other); }))
       distinct.push_back(std::move(value));
-  if (distinct.empty() || distinct.size() > maxAlternatives)
+  if (distinct.empty() || !isWithin(distinct.size(), bounds::listAlternatives, Bound::AlternativesOfList))
     distinct = {unknownValue()};
   ValueData data;
   data.kind = ValueKind::List;

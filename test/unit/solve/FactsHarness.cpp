@@ -81,6 +81,7 @@ Analysis::Analysis(std::string_view facts)
     : program(programOf(facts)), usage(scanUsage(program, Types(program))),
       machine(program, SolveOptions(), solution, usage) {
   machine.reportLatent = true;
+  takeHits(); // of the analysis before
 }
 
 Outcomes Analysis::run(std::string_view name) {
@@ -135,7 +136,9 @@ Strings Analysis::returned(std::string_view function) {
 
 std::size_t Analysis::rowsReturned(std::string_view function) { return run(function).size(); }
 
-std::size_t Analysis::capsHit(const std::string &name) const {
+std::size_t Analysis::capsHit(const std::string &name) {
+  for (const auto &[bound, hits] : takeHits())
+    solution.stats.capsHit[bound] += hits;
   auto found = solution.stats.capsHit.find(name);
   return found == solution.stats.capsHit.end() ? 0 : found->second;
 }

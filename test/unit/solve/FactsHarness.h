@@ -44,7 +44,7 @@ public:
   std::size_t rowsReturned(std::string_view function = "f");
 
   /// How often the bound called `name` was hit since the start.
-  std::size_t capsHit(const std::string &name) const;
+  std::size_t capsHit(const std::string &name);
 
   /// How often the body of any function was run.
   std::size_t contexts() const { return solution.stats.contexts; }

@@ -35,6 +35,8 @@ public:
       unit.objects.push_back(name());
     for (int i = number(0, 2); i > 0; --i)
       unit.skippedFunctions.push_back(name());
+    for (int i = number(0, 2); i > 0; --i)
+      unit.uninstantiated.push_back(name());
     if (flip())
       unit.opaqueExpressions["CoyieldExpr"] = 3;
     for (int i = number(0, 4); i > 0; --i)

@@ -37,6 +37,7 @@ class Client:
         self.diagnostics = {}  # path -> (version, list) as published last
         self.published = []  # (path, version, list, time) in order
         self.shown = []  # messages for the user
+        self.progress = []  # what $/progress says: (token, value)
         self.requests = []  # what the server asks: (method, params)
         self.versions = {}
         self.texts = {}
@@ -97,6 +98,8 @@ class Client:
                 self.published.append((path, params.get("version"), params["diagnostics"], at))
             elif message["method"] == "window/showMessage":
                 self.shown.append(params)
+            elif message["method"] == "$/progress":
+                self.progress.append((params["token"], params["value"]))
         else:
             self.replies[message["id"]] = message
 

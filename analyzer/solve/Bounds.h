@@ -1,0 +1,103 @@
+//===- Bounds.h - where the analysis stops, and how often -------*- C++ -*-===//
+//
+// Every number beyond which the solver gives something up, and the count of the times it did. What is given
+// up is always a device that could have been known: a bound leads to silence, never to a finding.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace devicetidy {
+
+namespace bounds {
+constexpr std::size_t rowsPerBlock = 12; ///< rows kept apart at one point
+constexpr std::size_t rowsBeforeScalarsMerge = 4;
+constexpr std::size_t rowsPerOutcome = 6; ///< rows a call may return
+constexpr unsigned callDepth = 24;
+constexpr unsigned recursionDepth = 3; ///< calls under way, of one function or in all, that are recursive
+constexpr unsigned countedRecursionDepth = 8; ///< the same for calls that are given a number that is known
+constexpr unsigned contextsPerFunction = 300; ///< entries one function is run for
+constexpr unsigned contextsWithoutDevices =
+    12; ///< the same for functions that handle no tensor, module or device
+constexpr std::size_t overridersPerCall = 4;
+constexpr std::int64_t countedRounds =
+    8; ///< loops whose bounds the row knows are run round by round up to this
+constexpr std::size_t visitsBeforeWidening = 5;
+constexpr std::size_t visitsPerBlock = 400;
+constexpr std::size_t factsPerEntry = 1000000; ///< facts run from one entry point
+constexpr std::size_t forksPerRead = 4;        ///< alternatives of one element that are followed
+constexpr std::size_t unrolledElements = 8;    ///< lists up to this are run element by element by range-for
+constexpr std::size_t knownElements = 16;      ///< elements of a list that are told apart
+constexpr std::size_t listAlternatives = 4;    ///< what an element of a list without places can be
+constexpr unsigned copiesPerSite = 64;         ///< objects made at one `new` that are told apart
+constexpr std::size_t knownConditions = 64;    ///< conditions a row remembers
+constexpr std::size_t excludedPairs = 16;      ///< pairs of conditions a row knows not to hold together
+constexpr std::size_t parametersOfModule = 32; ///< parameters of one module that are told apart
+constexpr std::size_t modulesOfModule = 16;    ///< the same for the modules registered in it
+constexpr std::size_t objectsOfClass = 2; ///< ways in which the constructors of a class leave its objects
+constexpr int mapNesting = 4;             ///< containers and objects around a device_map
+constexpr std::size_t stacksOfMap = 16;   ///< call stacks that lead to one device_map
+constexpr int textNesting = 3;            ///< containers around the text of a command
+} // namespace bounds
+
+enum class Bound : std::uint8_t {
+  CallDepth,
+  RecursionDepth,
+  RecursionWithoutDevices,
+  Contexts,
+  ContextsWithoutDevices,
+  Overriders,
+  VisitsOfBlock,
+  FactsOfEntry,
+  RowsOfAlgorithm,
+  RowsOfSequential,
+  AlternativesOfElement,
+  ElementsOfList,
+  AlternativesOfList,
+  CopiesOfSite,
+  Conditions,
+  ExcludedPairs,
+  ParametersOfModule,
+  ModulesOfModule,
+  ObjectsOfClass,
+  MapNesting,
+  StacksOfMap,
+  TextNesting,
+  Count_, ///< how many there are
+};
+
+/// The name under which `--stats` prints it.
+const char *nameOf(Bound bound);
+
+/// Counts that `bound` was hit, for the solution this thread is making.
+void countHit(Bound bound);
+
+/// May something be followed `depth` levels further down? Counts that `bound` was hit when it may not.
+inline bool canDescend(int depth, Bound bound) {
+  if (depth > 0)
+    return true;
+  countHit(bound);
+  return false;
+}
+
+/// Is `count` within `most`? Counts that `bound` was hit when it is not.
+inline bool isWithin(std::size_t count, std::size_t most, Bound bound) {
+  if (count <= most)
+    return true;
+  countHit(bound);
+  return false;
+}
+
+/// Can a list of `count` elements keep them apart?
+inline bool canListElements(std::size_t count) {
+  return isWithin(count, bounds::knownElements, Bound::ElementsOfList);
+}
+
+/// What was counted on this thread since the last call: name of the bound -> how often.
+std::map<std::string, std::size_t> takeHits();
+
+} // namespace devicetidy
