@@ -119,7 +119,8 @@ const Module *module(std::string_view name) {
   static const std::unordered_map<std::string_view, Module> table = [] {
     std::unordered_map<std::string_view, Module> modules;
     for (const auto &row : tables::kNnModules)
-      modules[row.module] = {opOf(row.module, row), row.params == "yes", row.params == "weight"};
+      modules[row.module] = {opOf(row.module, row), row.params == "yes" || row.params == "one",
+                             row.params == "one", row.params == "weight"};
     return modules;
   }();
   auto found = table.find(name);

@@ -56,6 +56,7 @@ struct Op {
 struct Module {
   Op forward;
   bool hasParameters = false;
+  bool hasOneParameter = false;
   bool hasOptionalWeight = false; ///< a loss whose options may hold tensors
 };
 

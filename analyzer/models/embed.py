@@ -36,7 +36,7 @@ What the words mean
   loss     yes for losses
   kind     what a library class holds; explained at the top of library_types.csv
   role     torch_api.csv and distributed.csv: what a name is for; `detail` narrows it
-  params   yes: owns parameters or buffers; no; weight: a loss with optional tensors given by its options
+  params   yes: owns parameters or buffers; one: a single parameter; no; weight: a loss with optional tensors given by its options
 """
 import csv
 import os
@@ -74,7 +74,7 @@ TABLES = {
                           ["op"]),
     "nn_modules.csv": Table("kNnModules", "NnModuleRow",
                             "module params rule result rank0 loss buffers source",
-                            dict(OP_WORDS, params=YES_NO | {"weight"}), ["module"]),
+                            dict(OP_WORDS, params=YES_NO | {"one", "weight"}), ["module"]),
     "nn_functional.csv": Table("kNnFunctional", "NnFunctionalRow",
                                "op rule result rank0 loss option_tensors since until source", OP_WORDS,
                                ["op"]),

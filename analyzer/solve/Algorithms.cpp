@@ -127,17 +127,28 @@ Outcomes writeResults(Call &call, std::vector<Run> runs, const Address &to, bool
   return outcomes;
 }
 
-// transform(begin, end, out, f): `out` is the start of a list, or adds to one.
+// transform(begin, end, [begin of a second range,] out, f): `out` is the start of a list, or adds to one.
 Outcomes transform(Call &call, const Value &callable) {
   const Address from = rangeAt(call, 0);
-  if (!from.valid() || call.argCount() != 4)
+  const bool isOfTwo = call.argCount() == 5;
+  const Address second = isOfTwo ? rangeAt(call, 2) : Address();
+  if (!from.valid() || (call.argCount() != 4 && !second.valid()))
     return call.done(unknownValue());
-  const Value out = call.operand(2);
+  const std::size_t last = call.argCount() - 2;
+  const Value out = call.operand(last);
   const bool adds = is(out, ValueKind::Record) && out->fields.count(insertedField);
-  const Address to = adds ? out->fields.at(insertedField)->address : rangeAt(call, 2);
-  const Elements elements = elementsOf(call, from);
+  const Address to = adds ? out->fields.at(insertedField)->address : rangeAt(call, last);
+  Elements elements = elementsOf(call, from);
+  if (isOfTwo && !elements.isUnrolled) // as many as there are in the range of which it is known
+    if (Elements others = elementsOf(call, second); others.isUnrolled)
+      elements = {from, true, std::move(others.indices)};
   const Apply apply = [&](Call &inRow, Row row, const Argument &element, const Value &) {
-    return callValue(inRow, std::move(row), callable, {element});
+    std::vector<Argument> args{element};
+    if (isOfTwo) {
+      const Address other = second.element(element.address.path->index);
+      args.push_back({call.machine.memory.read(row, other), other, Name("an element of the second range")});
+    }
+    return callValue(inRow, std::move(row), callable, args);
   };
   return writeResults(call, runOver(call, elements, unknownValue(), apply), to, adds, elements.isUnrolled);
 }

@@ -5,6 +5,7 @@
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Gradients.h"
 #include "analyzer/solve/NameParts.h"
+#include "analyzer/solve/OptimizerState.h"
 #include "analyzer/solve/Registers.h"
 #include "analyzer/solve/Tensors.h"
 
@@ -43,6 +44,8 @@ std::optional<Outcomes> modelData(Call &call) {
     return outcomes;
   if (std::optional<Outcomes> outcomes = modelArchives(call, api.role))
     return outcomes;
+  if (std::optional<Outcomes> outcomes = modelOptimizerState(call))
+    return outcomes;
   if (std::optional<Outcomes> outcomes = modelGradients(call))
     return outcomes;
   if (api.role == "clip_grad_norm" || api.role == "parameters_to_vector")
@@ -79,7 +82,7 @@ std::optional<Value> constructData(Call &call, Name type, const std::vector<Valu
   if (std::optional<Value> made = constructDataset(call, type, args))
     return made;
   if (startsWith(name, "torch::optim::"))
-    return recordValue(type, {{optimizedField, args.empty() ? unknownValue() : args[0]}});
+    return constructOptimizer(call, type, args);
   return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 #include "analyzer/solve/Gradients.h"
 
 #include "analyzer/solve/NameParts.h"
+#include "analyzer/solve/OptimizerState.h"
 
 namespace devicetidy {
 namespace {
@@ -11,31 +12,30 @@ RootId movedSince(Machine &machine) {
   return machine.memory.global(id, {}, {});
 }
 
-// Parameters are cells of modules, which are objects of their own.
-Name keyOf(const Address &cell) {
-  return Name(std::to_string(cell.root) + ":" + std::to_string(cell.path ? cell.path->hash : 0));
-}
-
-Outcomes step(Call &call) {
+// False when a gradient was left behind.
+bool meetGradients(Call &call, const Value &optimizer) {
   Machine &machine = call.machine;
-  const Value moved = call.row.store.get(movedSince(machine)), optimizer = call.object();
-  if (!moved || moved->fields.empty() || !is(optimizer, ValueKind::Record) ||
-      !optimizer->fields.count(optimizedField))
-    return call.done(machine.unknownResult(call));
-  std::vector<Value> parameters;
-  machine.collectTensors(call.row, optimizer->fields.at(optimizedField), parameters);
-  for (const Value &parameter : parameters) {
-    const auto left =
-        parameter->address.valid() ? moved->fields.find(keyOf(parameter->address)) : moved->fields.end();
+  const Value moved = call.row.store.get(movedSince(machine));
+  if (!moved || moved->fields.empty())
+    return true;
+  for (const Value &parameter : optimizedBy(call, optimizer)) {
+    const auto left = moved->fields.find(keyOfParameter(parameter->address));
     if (left == moved->fields.end())
       continue;
     Machine::Requirement requirement;
     requirement.operation = std::string(lastPart(call.fact.name.view()));
     machine.requireSame(call, {{parameter, nullptr, "a parameter"}, {left->second, nullptr, "its gradient"}},
                         requirement);
-    break;
+    return false;
   }
-  return call.done(machine.unknownResult(call));
+  return true;
+}
+
+Outcomes step(Call &call) {
+  if (const Value optimizer = call.object();
+      is(optimizer, ValueKind::Record) && meetGradients(call, optimizer))
+    stepState(call, optimizer);
+  return call.done(call.machine.unknownResult(call));
 }
 
 } // namespace
@@ -48,7 +48,7 @@ void noteMoved(Machine &machine, Row &row, const Address &where, const Value &re
   if (!moved || !placement.isKnown())
     return;
   for (const auto &[name, field] : record->fields) {
-    const Name key = keyOf(where.field(name));
+    const Name key = keyOfParameter(where.field(name));
     if (hidden::isParameter(name) && is(field, ValueKind::Tensor) && field->placement.isKnown() &&
         field->placement != placement && !moved->fields.count(key))
       moved = withField(moved, key, field);

@@ -11,9 +11,6 @@
 
 namespace devicetidy {
 
-/// The field of an optimizer's record that holds what it was given to optimise.
-inline const Name optimizedField("@parameters");
-
 /// backward() has run: gradients are where their parameters are.
 void noteBackward(Machine &machine, Row &row);
 /// The parameters in `record`, the module at `where`, are being moved to `placement`.

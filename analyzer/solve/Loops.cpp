@@ -98,10 +98,6 @@ bool isRangeHead(const Block &block) {
                      [](const Fact &fact) { return fact.name == next; });
 }
 
-std::string blockName(const Function &function, BlockId id) {
-  return function.id.str() + "#" + std::to_string(id);
-}
-
 std::optional<std::int64_t> numberIn(const Row &row, const Operand &operand) {
   const auto reg = static_cast<std::size_t>(operand.reg);
   if (operand.reg == NoReg || operand.isAddress || reg >= row.registers.size() || !row.registers[reg] ||

@@ -13,13 +13,10 @@
 #include <iterator>
 
 namespace devicetidy {
-namespace {
 
 std::string blockName(const Function &function, BlockId id) {
   return function.id.str() + "#" + std::to_string(id);
 }
-
-} // namespace
 
 struct Machine::BlockState {
   std::vector<Row> pending;

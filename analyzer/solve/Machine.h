@@ -24,6 +24,9 @@ namespace devicetidy {
 /// Copy number of the heap object that stands for all objects a loop makes at one site.
 constexpr unsigned arrayCopy = 1000;
 
+/// The name of a block in terms: the same for every run of the function.
+std::string blockName(const Function &function, BlockId id);
+
 struct Frame {
   const Function &function;
   const Frame *caller = nullptr;
@@ -100,6 +103,8 @@ public:
                              const std::vector<Argument> &args);
   /// An array of `type` with `count` elements as their default constructor leaves them.
   Value defaultArray(const Row &row, Name type, const Value &count) const;
+  /// A value of `type` ends: device guards in it restore the device that was current before them.
+  void endGuards(Row &row, const Value &value, Name type) const;
   /// A fresh heap object of `type`.
   Address allocate(Row &row, const Frame &frame, const Fact &fact, Name type);
 

@@ -27,6 +27,7 @@ std::optional<Outcomes> modelPointer(Call &call, std::string_view method) {
     return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : value);
   }
   if (method == "reset") {
+    call.machine.endGuards(call.row, held, call.fact.operands[0].type);
     call.machine.memory.write(call.row, call.objectAddress(), call.argCount() ? call.arg(0) : nullValue());
     return call.done(unknownValue());
   }

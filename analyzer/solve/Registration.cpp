@@ -104,6 +104,11 @@ Outcomes registerModule(Call &call) {
 
 namespace {
 
+bool hasOneParameter(const Machine &machine, Name type) {
+  const models::Module *model = models::module(machine.types.builtinModuleBase(type));
+  return model && model->hasOneParameter;
+}
+
 void collectParameters(const Machine &machine, const Row &row, const Address &module, std::vector<Value> &out,
                        std::set<Address> &seen) {
   if (!module.valid() || !seen.insert(module).second)
@@ -113,9 +118,12 @@ void collectParameters(const Machine &machine, const Row &row, const Address &mo
     return;
   for (const auto &[name, field] : record->fields) {
     if (hidden::isParameter(name) && is(field, ValueKind::Tensor)) {
-      if (!isWithin(out.size() + 1, bounds::parametersOfModule, Bound::ParametersOfModule))
+      // A torch::nn module keeps a weight and more in one cell: two handles say that there are several.
+      const std::size_t count =
+          name == hidden::parameters() && !hasOneParameter(machine, record->type) ? 2 : 1;
+      if (!isWithin(out.size() + count, bounds::parametersOfModule, Bound::ParametersOfModule))
         return;
-      out.push_back(parameterHandle(module.field(name)));
+      out.insert(out.end(), count, parameterHandle(module.field(name)));
     } else if (hidden::isSubmodule(name) && is(field, ValueKind::Address))
       collectParameters(machine, row, field->address, out, seen);
   }
@@ -206,9 +214,8 @@ Outcomes parameterList(Call &call, bool named) {
                                      object->function, SymbolRole::Module);
     handles = {each};
   }
-  constexpr std::size_t keptApart = 4;
-  const bool areKept = handles.size() <= keptApart && !object->origin;
-  if (handles.size() > keptApart && commonPlacement(call.machine, call.row, handles).isKnown())
+  const bool areKept = handles.size() <= bounds::unrolledElements && !object->origin;
+  if (handles.size() > bounds::unrolledElements && commonPlacement(call.machine, call.row, handles).isKnown())
     handles.resize(1); // one stands for all when they are on one device
   if (named) {
     for (Value &handle : handles)

@@ -382,15 +382,33 @@ std::vector<Row> Machine::endScope(Frame &frame, const Fact &fact, Row row) {
     rows.push_back(std::move(row));
   if (!value)
     return rows;
-  // A device guard that goes out of scope restores the device that was current before it.
-  static const Name before("@device before");
-  const auto guarded = value->fields.find(before);
   for (Row &ended : rows) {
-    if (guarded != value->fields.end())
-      ended.currentDevice = guarded->second->term;
+    if (!local.isReference)
+      endGuards(ended, value, local.type);
     ended.store.erase(root);
   }
   return rows;
+}
+
+// Members end in the reverse order of their declaration.
+void Machine::endGuards(Row &row, const Value &value, Name type) const {
+  static const Name before("@device before"), uniquePointer("std::unique_ptr");
+  const Type *known = program.type(type);
+  if (is(value, ValueKind::Address) && known && known->templateName == uniquePointer)
+    return endGuards(row, memory.read(row, value->address), types.inner(type));
+  if (!is(value, ValueKind::Record))
+    return;
+  if (const auto guarded = value->fields.find(before); guarded != value->fields.end()) {
+    row.currentDevice = guarded->second->term;
+    return;
+  }
+  const Type *record = program.type(value->type);
+  if (!record || !record->isProject)
+    return;
+  for (auto field = record->fields.rbegin(); field != record->fields.rend(); ++field)
+    if (const auto member = value->fields.find(field->name);
+        member != value->fields.end() && !field->isReference)
+      endGuards(row, member->second, field->type);
 }
 
 } // namespace devicetidy

@@ -8,6 +8,26 @@
 
 namespace devicetidy {
 
+namespace {
+
+// optional<T>::emplace(args...) makes a T in place; nothing when that is to store the argument.
+std::optional<Outcomes> emplace(Call &call) {
+  const Types &types = call.machine.types;
+  const Name inner = types.inner(call.fact.operands[0].type);
+  const Address where = call.objectAddress();
+  const bool isMade = types.classOf(inner) == TypeClass::Record || types.classOf(inner) == TypeClass::Other;
+  if (!isMade || !where.valid())
+    return std::nullopt;
+  call.machine.endGuards(call.row, call.object(), inner);
+  Outcomes outcomes;
+  for (Row &row :
+       call.machine.construct(call.frame, call.fact, call.row, inner, where, call.forwardedFrom(0)))
+    outcomes.push_back({std::move(row), call.fact.resultIsAddress ? addressValue(where) : unknownValue()});
+  return outcomes;
+}
+
+} // namespace
+
 std::optional<Outcomes> modelOptional(Call &call, std::string_view method) {
   Value held = call.object();
   if (isOneOf(method, {"value", "operator*", "get", "toTensor", "toTensorRef", "operator->", "data"}))
@@ -28,11 +48,15 @@ std::optional<Outcomes> modelOptional(Call &call, std::string_view method) {
       return call.done(scalarValue(intTerm(method != "isNone")));
     return call.done(call.machine.unknownResult(call));
   }
+  if (method == "emplace")
+    if (std::optional<Outcomes> made = emplace(call))
+      return made;
   if (isOneOf(method, {"operator=", "emplace"})) {
     call.machine.memory.write(call.row, call.objectAddress(), call.argCount() ? call.arg(0) : nullValue());
     return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : held);
   }
   if (method == "reset") {
+    call.machine.endGuards(call.row, held, call.machine.types.inner(call.fact.operands[0].type));
     call.machine.memory.write(call.row, call.objectAddress(), nullValue());
     return call.done(unknownValue());
   }

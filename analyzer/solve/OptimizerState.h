@@ -1,0 +1,32 @@
+//===- OptimizerState.h - what an optimizer keeps ---------------*- C++ -*-===//
+//
+// Momentum, moments and sums are made where each parameter is on the first step() (Adagrad makes its sums
+// when it is constructed) and stay there: Module::to moves parameters only. Source:
+// torch/csrc/api/src/optim/*.cpp, step().
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/solve/Machine.h"
+
+namespace devicetidy {
+
+/// The field of an optimizer's record that holds what it was given to optimise.
+inline const Name optimizedField("@parameters");
+
+/// An optimizer, or the options of one. `args` are what its constructor is given.
+Value constructOptimizer(Call &call, Name type, const std::vector<Value> &args);
+
+/// Methods of optimizers and of their options that say what is kept; nothing for other calls.
+std::optional<Outcomes> modelOptimizerState(Call &call);
+
+/// A parameter of an optimizer that has one, with the cell it lives in.
+std::vector<Value> optimizedBy(Call &call, const Value &optimizer);
+
+/// step(): what was kept of each parameter must be where the parameter is; what is not kept yet is made.
+void stepState(Call &call, const Value &optimizer);
+
+/// Parameters are cells of modules, which are objects of their own.
+Name keyOfParameter(const Address &cell);
+
+} // namespace devicetidy
