@@ -19,8 +19,8 @@ constexpr std::size_t rowsBeforeScalarsMerge = 4;
 constexpr std::size_t rowsPerOutcome = 6; ///< rows a call may return
 constexpr unsigned callDepth = 24;
 constexpr unsigned recursionDepth = 3; ///< calls under way, of one function or in all, that are recursive
-constexpr unsigned countedRecursionDepth = 8; ///< the same for calls that are given a number that is known
-constexpr unsigned contextsPerFunction = 300; ///< entries one function is run for
+constexpr unsigned countedRecursionDepth = 8;  ///< the same for calls that are given a number that is known
+constexpr unsigned contextsPerFunction = 1000; ///< entries one function is run for
 constexpr unsigned contextsWithoutDevices =
     12; ///< the same for functions that handle no tensor, module or device
 constexpr std::size_t overridersPerCall = 4;

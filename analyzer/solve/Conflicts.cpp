@@ -1,5 +1,6 @@
 //===- Conflicts.cpp - operations whose tensors must share a device ---===//
 #include "analyzer/solve/Devices.h"
+#include "analyzer/solve/Gradients.h"
 #include "analyzer/solve/Registers.h"
 #include "analyzer/solve/Unregistered.h"
 
@@ -213,6 +214,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
   if (worst == Verdict::Definite) {
     ++definiteConflicts;
     call.row.failed = true;
+  } else {
+    noteUsed(*this, call.row, uses);
   }
   if (worst >= Verdict::Latent)
     return worst == Verdict::Latent && !placed.empty() ? placed[0].kept : Placement::unknown();

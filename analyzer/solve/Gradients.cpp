@@ -12,11 +12,42 @@ RootId movedSince(Machine &machine) {
   return machine.memory.global(id, {}, {});
 }
 
+// Where the gradients are that a step() has used: parameter -> what it was then.
+RootId gradients(Machine &machine) {
+  static const Name id("gradients");
+  return machine.memory.global(id, {}, {});
+}
+
+// Parameters that were used where their gradients are not: parameter -> what it is now.
+RootId usedElsewhere(Machine &machine) {
+  static const Name id("used where its gradient is not");
+  return machine.memory.global(id, {}, {});
+}
+
+bool isSet(const Value &record) { return record && is(record, ValueKind::Record) && !record->fields.empty(); }
+
+Value snapshot(const Machine &machine, const Row &row, const Value &parameter) {
+  return tensorValue(machine.memory.placementOf(row, parameter), parameter->rank,
+                     machine.memory.historyOf(row, parameter));
+}
+
+// step() has used the gradients of what it optimises.
+void noteGradients(Call &call, const Value &optimizer) {
+  const RootId root = gradients(call.machine);
+  const Value known = call.row.store.get(root);
+  Value now = known ? known : recordValue({});
+  for (const Value &parameter : optimizedBy(call, optimizer))
+    if (const Value kept = snapshot(call.machine, call.row, parameter); kept->placement.isKnown())
+      now = withField(now, keyOfParameter(parameter->address), kept);
+  if (isSet(now))
+    call.row.store.set(root, now);
+}
+
 // False when a gradient was left behind.
 bool meetGradients(Call &call, const Value &optimizer) {
   Machine &machine = call.machine;
   const Value moved = call.row.store.get(movedSince(machine));
-  if (!moved || moved->fields.empty())
+  if (!isSet(moved))
     return true;
   for (const Value &parameter : optimizedBy(call, optimizer)) {
     const auto left = moved->fields.find(keyOfParameter(parameter->address));
@@ -32,15 +63,58 @@ bool meetGradients(Call &call, const Value &optimizer) {
 }
 
 Outcomes step(Call &call) {
-  if (const Value optimizer = call.object();
-      is(optimizer, ValueKind::Record) && meetGradients(call, optimizer))
+  const Value optimizer = call.object();
+  if (is(optimizer, ValueKind::Record) && meetGradients(call, optimizer)) {
     stepState(call, optimizer);
+    noteGradients(call, optimizer);
+  }
   return call.done(call.machine.unknownResult(call));
 }
 
 } // namespace
 
-void noteBackward(Machine &machine, Row &row) { row.store.set(movedSince(machine), recordValue({})); }
+void meetBackward(Call &call) {
+  Machine &machine = call.machine;
+  const Value known = call.row.store.get(gradients(machine)),
+              used = call.row.store.get(usedElsewhere(machine));
+  if (isSet(known) && isSet(used)) {
+    const auto &[key, parameter] = *used->fields.begin();
+    Machine::Requirement requirement;
+    requirement.operation = "backward";
+    if (const auto gradient = known->fields.find(key); gradient != known->fields.end())
+      machine.requireSame(call,
+                          {{parameter, nullptr, "the new gradient of a parameter"},
+                           {gradient->second, nullptr, "the gradient it has"}},
+                          requirement);
+  }
+  call.row.store.erase(usedElsewhere(machine));
+  call.row.store.set(movedSince(machine), recordValue({}));
+}
+
+void forgetGradients(Machine &machine, Row &row) {
+  for (const RootId root : {movedSince(machine), gradients(machine), usedElsewhere(machine)})
+    row.store.erase(root);
+}
+
+void noteUsed(Machine &machine, Row &row, const std::vector<TensorUse> &uses) {
+  const Value known = row.store.get(gradients(machine));
+  if (!isSet(known))
+    return;
+  for (const TensorUse &use : uses) {
+    if (!is(use.tensor, ValueKind::Tensor) || !use.tensor->address.valid())
+      continue;
+    const auto gradient = known->fields.find(keyOfParameter(use.tensor->address));
+    if (gradient == known->fields.end())
+      continue;
+    const Value before = row.store.get(usedElsewhere(machine)), now = snapshot(machine, row, use.tensor);
+    ValueData used = before && is(before, ValueKind::Record) ? *before : *recordValue({});
+    if (now->placement.isKnown() && now->placement != gradient->second->placement)
+      used.fields[gradient->first] = now;
+    else if (used.fields.erase(gradient->first) == 0)
+      continue;
+    row.store.set(usedElsewhere(machine), makeValue(std::move(used)));
+  }
+}
 
 void noteMoved(Machine &machine, Row &row, const Address &where, const Value &record,
                const Placement &placement) {
@@ -62,7 +136,11 @@ std::optional<Outcomes> modelGradients(Call &call) {
   if (!call.fact.hasObject || (!isOptimizer && name != "torch::nn::Module::zero_grad"))
     return std::nullopt;
   if (method == "zero_grad") {
-    call.row.store.erase(movedSince(call.machine));
+    const auto drops = call.argCount() > 0 && is(call.arg(0), ValueKind::Scalar)
+                           ? constantOf(call.row.resolve(call.arg(0)->term))
+                           : std::nullopt;
+    if (drops.value_or(call.machine.version.major >= 2) != 0)
+      forgetGradients(call.machine, call.row);
     return call.done(call.machine.unknownResult(call));
   }
   // A closure runs backward() itself, within the step.

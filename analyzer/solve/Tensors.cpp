@@ -422,10 +422,12 @@ std::optional<Outcomes> modelTensors(Call &call) {
   for (std::string_view prefix : {"at::Tensor::", "at::TensorBase::"})
     if (startsWith(name, prefix)) {
       std::string_view method = name.substr(prefix.size());
+      if (method == "mutable_grad")
+        forgetGradients(call.machine, call.row);
       if (std::optional<Outcomes> outcomes = modelAccessor(call, method))
         return outcomes;
       if (method == "backward")
-        noteBackward(call.machine, call.row);
+        meetBackward(call);
       return applyNamed(call, method);
     }
   constexpr std::string_view functionalPrefix = "torch::nn::functional::";

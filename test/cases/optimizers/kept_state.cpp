@@ -1,4 +1,5 @@
 // What optimizers keep from step to step is where the parameters were when it was made; Module::to does not move it.
+// Neither does it move gradients: before LibTorch 2.0 zero_grad() keeps them, and the next backward() adds to them.
 #include "../cases.h"
 
 #include <memory>
@@ -8,7 +9,13 @@ namespace {
 
 torch::nn::Sequential regressor() { return torch::nn::Sequential(torch::nn::Linear(4, 3), torch::nn::Linear(3, 1)); }
 
-// One step of training wherever the model is.
+// As zero_grad(true) does: the next backward() makes gradients where the parameters are then.
+void drop_gradients(torch::nn::Sequential &model) {
+  for (auto &parameter : model->parameters())
+    parameter.mutable_grad().reset();
+}
+
+// One step of training on the CPU.
 void warm_up(torch::nn::Sequential &model, torch::optim::Optimizer &optimizer) {
   optimizer.zero_grad();
   model->forward(torch::rand({2, 4})).mean().backward();
@@ -20,7 +27,7 @@ void momentum_bad() {
   torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
   warm_up(model, optimizer);
   model->to(torch::kCUDA);
-  optimizer.zero_grad();
+  drop_gradients(model);
   model->forward(torch::rand({2, 4}, torch::kCUDA)).mean().backward();
   optimizer.step(); // [[device-mixed-op]]
 }
@@ -30,7 +37,7 @@ void plain_sgd_ok() {
   torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.1).momentum(0.0));
   warm_up(model, optimizer);
   model->to(torch::kCUDA);
-  optimizer.zero_grad();
+  drop_gradients(model);
   model->forward(torch::rand({2, 4}, torch::kCUDA)).mean().backward();
   optimizer.step();
 }
@@ -41,7 +48,7 @@ void adam_bad() {
   torch::optim::Adam optimizer(model->parameters(), torch::optim::AdamOptions(1e-2));
   torch::Device device(torch::kCPU);
   for (int epoch = 0; epoch < 4; ++epoch) {
-    optimizer.zero_grad();
+    drop_gradients(model);
     model->forward(torch::rand({2, 4}, device)).mean().backward();
     optimizer.step(); // [[device-mixed-op]]
     if (epoch == 1) {
@@ -56,7 +63,7 @@ void adam_made_anew_ok() {
   auto optimizer = std::make_unique<torch::optim::Adam>(model->parameters(), torch::optim::AdamOptions(1e-2));
   torch::Device device(torch::kCPU);
   for (int epoch = 0; epoch < 4; ++epoch) {
-    optimizer->zero_grad();
+    drop_gradients(model);
     model->forward(torch::rand({2, 4}, device)).mean().backward();
     optimizer->step();
     if (epoch == 1) {
@@ -84,6 +91,46 @@ void rmsprop_before_the_move_ok() {
   optimizer.step();
 }
 
+// zero_grad() fills the gradients with zeros where they are; since LibTorch 2.0 it drops them.
+void kept_gradients_bad() {
+  auto model = regressor();
+  torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.1));
+  warm_up(model, optimizer);
+  model->to(torch::kCUDA);
+  optimizer.zero_grad();
+  auto loss = model->forward(torch::rand({2, 4}, torch::kCUDA)).mean();
+  loss.backward(); // [[device-mixed-op if torch<2]]
+  optimizer.step();
+}
+// The model that is moved has no gradients yet.
+void another_model_ok() {
+  auto critic = regressor(), actor = regressor();
+  torch::optim::SGD criticOptimizer(critic->parameters(), torch::optim::SGDOptions(0.1));
+  torch::optim::SGD actorOptimizer(actor->parameters(), torch::optim::SGDOptions(0.1));
+  warm_up(critic, criticOptimizer);
+  critic->to(torch::kCUDA);
+  actor->to(torch::kCUDA);
+  actor->forward(torch::rand({2, 4}, torch::kCUDA)).mean().backward();
+  actorOptimizer.step();
+}
+// Away for an evaluation and back.
+void evaluated_elsewhere_ok() {
+  auto model = regressor();
+  model->to(torch::kCUDA);
+  torch::optim::Adam optimizer(model->parameters(), torch::optim::AdamOptions(1e-2));
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    optimizer.zero_grad();
+    model->forward(torch::rand({2, 4}, torch::kCUDA)).mean().backward();
+    optimizer.step();
+    model->to(torch::kCPU);
+    {
+      torch::NoGradGuard guard;
+      model->forward(torch::rand({2, 4}));
+    }
+    model->to(torch::kCUDA);
+  }
+}
+
 // The state is moved by hand.
 void state_moved_ok() {
   auto model = regressor();
@@ -94,7 +141,7 @@ void state_moved_ok() {
     auto &kept = static_cast<torch::optim::SGDParamState &>(*entry.second);
     kept.momentum_buffer(kept.momentum_buffer().to(torch::kCUDA));
   }
-  optimizer.zero_grad();
+  drop_gradients(model);
   model->forward(torch::rand({2, 4}, torch::kCUDA)).mean().backward();
   optimizer.step();
 }
@@ -102,4 +149,4 @@ void state_moved_ok() {
 } // namespace
 
 DT_MAIN(momentum_bad, plain_sgd_ok, adam_bad, adam_made_anew_ok, adagrad_before_the_move_bad,
-        rmsprop_before_the_move_ok, state_moved_ok)
+        rmsprop_before_the_move_ok, kept_gradients_bad, another_model_ok, evaluated_elsewhere_ok, state_moved_ok)
