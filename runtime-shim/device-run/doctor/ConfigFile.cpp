@@ -34,17 +34,49 @@ ConfigFile::ConfigFile(std::string path, std::string text)
 
 bool ConfigFile::parse(Diagnosis &diagnosis) {
   try {
-    root = nlohmann::json::parse(content);
-    return true;
+    parsed = parseJson(content);
   } catch (const nlohmann::json::parse_error &error) {
     const std::size_t offset = std::min(content.size(), error.byte > 0 ? error.byte - 1 : 0);
     const std::size_t lineStart = offset == 0 ? 0 : content.rfind('\n', offset - 1) + 1;
     diagnosis.setPlace(fmt::format("{}:{}", placeAt(offset), offset - lineStart + 1));
-    diagnosis.problem("config", "not-json", "this is no valid JSON",
-                      "look for a missing or surplus comma, quotes or a comment there; JSON has no comments");
+    const bool readable = parseAsDeepSpeed();
+    if (readable)
+      diagnosis.warn("config", "not-strict-json",
+                     "this has comments or surplus commas: DeepSpeed reads it, Hugging Face's Trainer and "
+                     "accelerate refuse it",
+                     "remove them, unless the program gives the file to DeepSpeed itself");
+    else
+      diagnosis.problem(
+          "config", "not-json", "this is no valid JSON",
+          "look for a missing or surplus comma, quotes or a comment there; JSON has no comments");
     diagnosis.setPlace("");
+    if (!readable)
+      return false;
+  }
+  return usable(diagnosis);
+}
+
+bool ConfigFile::parseAsDeepSpeed() {
+  try {
+    parsed = parseJson(asStrictJson(content));
+  } catch (const nlohmann::json::parse_error &) {
     return false;
   }
+  return isDeepSpeedConfig(parsed.root);
+}
+
+bool ConfigFile::usable(Diagnosis &diagnosis) const {
+  diagnosis.setPlace(name);
+  if (parsed.tooDeep)
+    diagnosis.problem("config", "too-deep", fmt::format("this is nested deeper than {} levels", kDeepestJson),
+                      "name the configuration file of a training program");
+  else if (!parsed.root.is_object())
+    diagnosis.warn("config", "no-object",
+                   fmt::format("this is {}, not a JSON object: it configures nothing",
+                               parsed.root.is_array() ? "a list" : parsed.root.dump().substr(0, 40)),
+                   "name the configuration file of a training program");
+  diagnosis.setPlace("");
+  return !parsed.tooDeep && parsed.root.is_object();
 }
 
 std::string ConfigFile::placeAt(std::size_t offset) const {

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "doctor/Checks.h"
-
-#include <nlohmann/json.hpp>
+#include "doctor/JsonText.h"
 
 #include <string>
 
@@ -17,9 +16,12 @@ public:
   const std::string &path() const { return name; }
   const std::string &text() const { return content; }
 
-  /// Parses the file as JSON; a problem line, and false, when it is none.
+  /// Parses the file as JSON; a line, and false, when it is no object. DeepSpeed reads more than JSON, and
+  /// its configurations may have comments and surplus commas.
   bool parse(Diagnosis &diagnosis);
-  const nlohmann::json &json() const { return root; }
+  const nlohmann::json &json() const { return parsed.root; }
+  /// A name that an object has twice; empty: none has.
+  const std::string &repeatedName() const { return parsed.repeated; }
 
   /// "FILE:LINE" of the first member with this name, from the first member named `after` on; "FILE" when
   /// there is none.
@@ -28,8 +30,11 @@ public:
   std::string placeAt(std::size_t offset) const;
 
 private:
+  bool parseAsDeepSpeed();
+  bool usable(Diagnosis &diagnosis) const;
+
   std::string name, content;
-  nlohmann::json root;
+  JsonText parsed;
 };
 
 /// Whether this is a configuration of DeepSpeed.

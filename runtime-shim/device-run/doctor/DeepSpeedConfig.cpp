@@ -4,7 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 namespace devicerun::doctor {
@@ -12,6 +13,57 @@ namespace {
 
 using nlohmann::json;
 constexpr const char *kTopic = "deepspeed";
+
+/// For a name that is none of DeepSpeed's: the one it is written nearly like.
+std::optional<std::string> nearestSetting(const std::string &name) {
+  // deepspeed.ai/docs/config-json and runtime/constants.py
+  static const std::vector<std::string> shortNames = {"aio",      "amp",        "bf16",   "comet",
+                                                      "fp16",     "pipeline",   "wandb",  "data_types",
+                                                      "bfloat16", "eigenvalue", "nebula", "elasticity"};
+  static const std::vector<std::string> names = {"activation_checkpointing",
+                                                 "autotuning",
+                                                 "checkpoint",
+                                                 "comms_logger",
+                                                 "communication_data_type",
+                                                 "compression_training",
+                                                 "csv_monitor",
+                                                 "curriculum_learning",
+                                                 "data_efficiency",
+                                                 "dataloader_drop_last",
+                                                 "disable_allgather",
+                                                 "dump_state",
+                                                 "flops_profiler",
+                                                 "gradient_accumulation_steps",
+                                                 "gradient_clipping",
+                                                 "gradient_predivide_factor",
+                                                 "hybrid_engine",
+                                                 "memory_breakdown",
+                                                 "optimizer",
+                                                 "prescale_gradients",
+                                                 "progressive_layer_drop",
+                                                 "quantize_training",
+                                                 "scheduler",
+                                                 "seq_parallel_communication_data_type",
+                                                 "sparse_attention",
+                                                 "sparse_gradients",
+                                                 "steps_per_print",
+                                                 "tensorboard",
+                                                 "tensor_parallel",
+                                                 "train_batch_size",
+                                                 "train_micro_batch_size_per_gpu",
+                                                 "use_data_before_expert_parallelism",
+                                                 "use_node_local_storage",
+                                                 "vocabulary_size",
+                                                 "wall_clock_breakdown",
+                                                 "weight_quantization",
+                                                 "zero_allow_untested_optimizer",
+                                                 "zero_force_ds_cpu_optimizer",
+                                                 "zero_optimization"};
+  const auto has = [&](const std::vector<std::string> &list) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  return has(shortNames) || has(names) ? std::nullopt : nearestTo(name, names);
+}
 
 /// One configuration on its way through the checks.
 class DeepSpeedCheck {
@@ -22,6 +74,7 @@ public:
 
   void run() {
     const int before = trouble();
+    checkNames();
     if (const json *zero = object(file.json(), "zero_optimization"))
       checkZero(*zero);
     checkNumberFormats();
@@ -52,6 +105,18 @@ private:
     const json *found = member(parent, name);
     return found && found->is_number_integer() ? std::optional(found->get<std::int64_t>()) : std::nullopt;
   }
+  /// ZeroStageEnum of DeepSpeed's runtime/zero/config.py takes texts and decimals that are whole numbers,
+  /// too.
+  static std::optional<std::int64_t> stageOf(const json &zero) {
+    const json *stage = member(zero, "stage");
+    if (!stage)
+      return 0;
+    if (stage->is_string())
+      return parseInteger(stage->get<std::string>());
+    if (stage->is_number_float() && stage->get<double>() == std::floor(stage->get<double>()))
+      return static_cast<std::int64_t>(stage->get<double>());
+    return number(zero, "stage");
+  }
   void at(const std::string &name, const std::string &after = "") {
     diagnosis.setPlace(file.placeOf(name, after));
   }
@@ -61,7 +126,7 @@ private:
     if (!zero)
       return "without ZeRO";
     return fmt::format("ZeRO stage {}, optimizer offloaded to {}, parameters to {}",
-                       number(*zero, "stage").value_or(0), deviceOf(*zero, "offload_optimizer"),
+                       stageOf(*zero).value_or(0), deviceOf(*zero, "offload_optimizer"),
                        deviceOf(*zero, "offload_param"));
   }
 
@@ -71,13 +136,40 @@ private:
     return device && device->is_string() ? device->get<std::string>() : offload ? "cpu" : "none";
   }
 
-  void checkZero(const json &zero) {
-    const std::int64_t stage = number(zero, "stage").value_or(0);
-    if (stage < 0 || stage > 3) {
-      at("stage", "zero_optimization");
-      diagnosis.problem(kTopic, "zero-stage", fmt::format("there is no ZeRO stage {}", stage),
-                        "2 shards gradients and optimizer state, 3 parameters too");
+  void checkNames() {
+    // runtime/config.py, _do_config_sanity_check() and dict_raise_error_on_duplicate_keys()
+    if (!file.repeatedName().empty()) {
+      at(file.repeatedName());
+      diagnosis.problem(
+          kTopic, "repeated-setting",
+          fmt::format("'{}' is there twice in one object; DeepSpeed refuses the file", file.repeatedName()),
+          "remove one of them");
     }
+    for (const auto &[name, value] : file.json().items())
+      if (std::optional<std::string> near = nearestSetting(name))
+        warnUnknown(name, "", *near);
+  }
+
+  void warnUnknown(const std::string &name, const std::string &after, const std::string &near) {
+    at(name, after);
+    diagnosis.warn(kTopic, "unknown-setting", fmt::format("DeepSpeed has no setting '{}'", name),
+                   fmt::format("did you mean {}?", near));
+  }
+
+  void checkZero(const json &zero) {
+    const std::optional<std::int64_t> found = stageOf(zero);
+    const json *written = member(zero, "stage");
+    if (!found || *found < 0 || *found > 3) {
+      at("stage", "zero_optimization");
+      diagnosis.problem(kTopic, "zero-stage", fmt::format("there is no ZeRO stage {}", written->dump()),
+                        "2 shards gradients and optimizer state, 3 parameters too");
+    } else if (written && !written->is_number_integer()) {
+      at("stage", "zero_optimization");
+      diagnosis.warn(kTopic, "zero-stage-kind",
+                     fmt::format("stage is {}, not a whole number", written->dump()),
+                     fmt::format("write {}", *found));
+    }
+    const std::int64_t stage = found.value_or(0);
     checkSpelling(zero);
     for (const char *part : {"offload_optimizer", "offload_param"})
       checkOffload(zero, part);
@@ -97,11 +189,8 @@ private:
         continue;
       if (name == "stage3_gather_fp16_weights_on_model_save")
         continue;
-      if (std::optional<std::string> near = nearestTo(name, names)) {
-        at(name, "zero_optimization");
-        diagnosis.warn(kTopic, "unknown-setting", fmt::format("DeepSpeed has no setting '{}'", name),
-                       fmt::format("did you mean {}?", *near));
-      }
+      if (std::optional<std::string> near = nearestTo(name, names))
+        warnUnknown(name, "zero_optimization", *near);
     }
     if (member(zero, "cpu_offload")) {
       at("cpu_offload", "zero_optimization");
@@ -111,9 +200,19 @@ private:
   }
 
   void checkOffload(const json &zero, const char *part) {
-    const json *offload = object(zero, part);
+    const json *offload = member(zero, part);
     if (!offload)
       return;
+    const json *named = offload->is_object() ? member(*offload, "device") : nullptr;
+    if (!offload->is_object() || (named && !named->is_string())) {
+      at(part);
+      diagnosis.problem(
+          kTopic, "offload-kind",
+          named ? fmt::format("{}.device is {}, which is no name", part, named->dump())
+                : fmt::format("{} is {}, not an object; DeepSpeed refuses it", part, offload->dump()),
+          fmt::format(R"(write "{}": {{"device": "cpu", "pin_memory": true}})", part));
+      return;
+    }
     const std::string device = deviceOf(zero, part);
     at("device", part);
     static const std::vector<std::string> devices = {"none", "cpu", "nvme"};

@@ -42,17 +42,18 @@ void checkList(const Machine &machine, const VisibleDevices &visible, Diagnosis 
         "longer one");
     return;
   }
-  if (!visible.wrong.empty()) {
+  if (visible.wrong) {
     std::string lost = visible.gpus.empty() ? "CUDA shows no GPU at all"
                                             : fmt::format("CUDA shows the {} before it", visible.gpus.size());
     diagnosis.problem(kTopic, "visible-wrong",
-                      fmt::format("{}: '{}' {}, and {}{}", listOf(machine), visible.wrong, visible.why, lost,
+                      fmt::format("{}: '{}' {}, and {}{}", listOf(machine), *visible.wrong, visible.why, lost,
                                   visible.ignoredAfter ? ", nothing after it" : ""),
                       "list GPUs as nvidia-smi -L numbers or names them, with commas between");
     return;
   }
-  if (visible.gpus.empty()) {
-    diagnosis.warn(kTopic, "visible-empty", "CUDA_VISIBLE_DEVICES is empty: programs see no GPU",
+  if (visible.hidden) {
+    diagnosis.warn(kTopic, "visible-empty",
+                   fmt::format("{} hides all GPUs: programs see none", listOf(machine)),
                    "unset it, unless the GPUs are hidden on purpose");
     return;
   }

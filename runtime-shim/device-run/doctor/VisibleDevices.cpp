@@ -21,7 +21,15 @@ struct Found {
   std::string why; ///< not empty: no such device
 };
 
+/// A list that is written to hide all GPUs.
+bool hidesAll(std::string_view list) {
+  const std::string_view text = trimmed(list);
+  return text.empty() || text == "-1" || text == "NoDevFiles";
+}
+
 Found findByNumber(const std::string &entry, const Machine &machine) {
+  if (entry.empty())
+    return {-1, "is an empty entry"};
   char *end = nullptr;
   const long number = std::strtol(entry.c_str(), &end, 10);
   if (end == entry.c_str())
@@ -75,8 +83,11 @@ VisibleDevices readVisibleDevices(const Machine &machine) {
     visible.count = static_cast<int>(visible.gpus.size());
     return visible;
   }
-  const std::vector<std::string> entries =
-      set->second.empty() ? std::vector<std::string>() : split(set->second, ',');
+  visible.hidden = hidesAll(set->second);
+  std::vector<std::string> entries = visible.hidden ? std::vector<std::string>() : split(set->second, ',');
+  // A comma at the end loses nothing.
+  if (entries.size() > 1 && trimmed(entries.back()).empty())
+    entries.pop_back();
   for (const std::string &raw : entries) {
     std::string entry(trimmed(raw));
     Found found = find(entry, machine);

@@ -18,7 +18,8 @@ struct VisibleDevices {
   std::optional<int> count;         ///< devices a program sees; nothing when the number of GPUs is not known
   std::vector<int> gpus;            ///< driver's index of cuda:0, cuda:1...; -1 where it is not known
   std::vector<std::string> entries; ///< as they were written
-  std::string wrong;                ///< the entry that ends the list, empty when all count
+  bool hidden = false; ///< the list is one of the usual ways to show no GPU: "", "-1", "NoDevFiles"
+  std::optional<std::string> wrong; ///< the entry that ends the list, nothing when all count
   std::string why;                  ///< what is wrong with it
   std::string repeated;             ///< an entry that is there twice
   bool ignoredAfter = false;        ///< entries after the wrong one are lost

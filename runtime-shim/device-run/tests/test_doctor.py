@@ -164,7 +164,10 @@ class Driver(DoctorTest):
         verdict("0,-1,2", "visible-wrong", "problem", "negative")
         verdict("gpu0", "visible-wrong", "problem", "neither a number nor a UUID")
         verdict("1gpu, 2nd", "visible-renumbered", "ok", "cuda:0 is GPU 1, cuda:1 is GPU 2")
-        verdict("", "visible-empty", "warning", "no GPU")
+        verdict("0,,1", "visible-wrong", "problem", "'' is an empty entry", "shows the 1 before it, nothing after")
+        verdict("1,0,", "visible-renumbered", "ok", "cuda:0 is GPU 1, cuda:1 is GPU 0")
+        for hidden in ("", "-1", "NoDevFiles"):
+            verdict(hidden, "visible-empty", "warning", "hides all GPUs")
 
     def test_ranks_and_devices(self):
         lines = self.examine(**self.GPUS, **RANKS)
@@ -332,8 +335,8 @@ class ZeroConfiguration(DoctorTest):
         self.expect(self.check(self.zero(stage3_gather_fp16_weights_on_model_save=True)), "gather-renamed", "warning")
         self.expect(self.check({**self.GOOD, "fp16": {"enabled": True}, "bf16": {"enabled": True}}), "two-formats",
                     "problem")
-        lines = self.examine(self.file("broken.json", '{\n  "zero_optimization": {\n    "stage": 3,\n  }\n}\n'))
-        self.expect(lines, "not-json", "problem", "broken.json:4:3")
+        lines = self.examine(self.file("broken.json", '{\n  "zero_optimization": {\n    "stage": 3;\n  }\n}\n'))
+        self.expect(lines, "not-json", "problem", "broken.json:3:15")
 
     def test_batch_size(self):
         sizes = {"train_batch_size": 32, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}
@@ -370,6 +373,44 @@ class ZeroConfiguration(DoctorTest):
             shutil.rmtree(site)
 
 
+    def test_kinds_of_values(self):
+        stage = {"stage3_gather_16bit_weights_on_model_save": True}
+        for text in ("3", 3.0):
+            lines = self.check({"zero_optimization": {"stage": text, **stage}})
+            self.expect(lines, "zero-stage-kind", "warning", json.dumps(text), "write 3")
+            self.assertNotIn("zero-stage", lines)
+        self.expect(self.check({"zero_optimization": {"stage": "three"}}), "zero-stage", "problem", '"three"')
+        self.expect(self.check(self.zero(offload_optimizer="cpu")), "offload-kind", "problem",
+                    'offload_optimizer is "cpu", not an object', '{"device": "cpu", "pin_memory": true}', "zero.json:4")
+        self.expect(self.check(self.zero(offload_param={"device": 5})), "offload-kind", "problem", "device is 5")
+
+    def test_names(self):
+        lines = self.check({"zero_optimisation": {"stage": 3}, "train_batch_size": 8})
+        self.expect(lines, "unknown-setting", "warning", "'zero_optimisation'", "did you mean zero_optimization?",
+                    "zero.json:2")
+        for name in ("fp16", "amp", "wandb", "zero_force_ds_cpu_optimizer", "my_own"):
+            self.assertNotIn("unknown-setting", self.check({**self.GOOD, name: {}}))
+        lines = self.check('{"train_batch_size": 1, "zero_optimization": {"stage": 2, "stage": 3}}')
+        self.expect(lines, "repeated-setting", "problem", "'stage' is there twice", "refuses")
+        self.assertNotIn("repeated-setting", self.check('{"zero_optimization": {"stage": 2}, "aio": [{"a": 1}, {"a": 2}]}'))
+
+    def test_comments_and_commas(self):
+        text = ('{ // one\n "train_batch_size": 8, # two\n "x": "/* no # comment */", /* three */\n'
+                ' "zero_optimization": {"stage": 5,},\n}')
+        lines = self.check(text)
+        self.expect(lines, "not-strict-json", "warning", "Hugging Face", "remove", "zero.json:1:3")
+        self.expect(lines, "zero-stage", "problem", "zero.json:4")
+        self.assertNotIn("not-json", lines)
+        self.expect(self.check('{"device_map": "auto",}'), "not-json", "problem")
+        self.expect(self.check('{"train_batch_size": 8,,}'), "not-json", "problem")
+
+    def test_no_configuration(self):
+        for text, shown in (('"text"', '"text"'), ("null", "null"), ("[1]", "a list")):
+            self.expect(self.check(text), "no-object", "warning", shown)
+        for deep in ("[" * 20000 + "]" * 20000, '{"device_map": ' * 20000 + "1" + "}" * 20000):
+            self.expect(self.check(deep), "too-deep", "problem", "100 levels")
+
+
 class DeviceMap(DoctorTest):
     def test_json(self):
         config = self.file("model.json", {"model": {"loader": {"device_map": "auto"}}})
@@ -385,6 +426,13 @@ class DeviceMap(DoctorTest):
         self.expect(self.examine(config, **RANKS), "device-map", "ok")
         config = self.file("zero.json", {"device_map": {"": 0}})
         self.expect(self.examine(config, **RANKS), "device-map-one-gpu", "warning", "every rank on GPU 0")
+        for first in (0, "cuda:0"):
+            config = self.file("first.json", {"device_map": first})
+            self.expect(self.examine(config, **RANKS), "device-map-one-gpu", "warning", "every rank on GPU 0")
+        config = self.file("other.json", {"device_map": 1})
+        self.expect(self.examine(config, **RANKS), "device-map", "ok", "device_map 1")
+        config = self.file("list.json", {"device_map": ["a"]})
+        self.expect(self.examine(config, **RANKS), "device-map-kind", "problem", "a list")
         config = self.file("null.json", {"device_map": None})
         self.expect(self.examine(config, **RANKS), "device-map", "ok", "null")
 
@@ -395,6 +443,14 @@ class DeviceMap(DoctorTest):
         self.expect(self.examine(config, **RANKS), "device-map-distributed", "problem", "of 2 entries")
         config = self.file("none.yaml", "device_map:\nother: 1\n")
         self.expect(self.examine(config, **RANKS), "device-map", "ok")
+        config = self.file("flow.yaml", "train: 1\nmodel: {name: qwen, device_map: auto, x: {y: 1}}\n")
+        self.expect(self.examine(config, **RANKS), "device-map-distributed", "problem", '"auto"', "flow.yaml:2")
+        config = self.file("flow.yaml", "model: {'device_map': {a: 0, b: 1}}  # {device_map: 1}\n")
+        self.expect(self.examine(config, **RANKS), "device-map-distributed", "problem", "{a: 0, b: 1}")
+        config = self.file("first.yaml", 'model: {device_map: {"": 0}}\n')
+        self.expect(self.examine(config, **RANKS), "device-map-one-gpu", "warning")
+        config = self.file("list.yaml", "device_map:\n- a\n- b\n")
+        self.expect(self.examine(config, **RANKS), "device-map-kind", "problem", "a list")
         config = self.file("accelerate.yaml", "distributed_type: MULTI_GPU\ndevice_map: 'auto'\n")
         self.expect(self.examine(config), "device-map-distributed", "problem")
         config = self.file("alone.yaml", "distributed_type: 'NO'\ndevice_map: auto\n")
