@@ -1,6 +1,7 @@
 #include "doctor/JsonText.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 #include <vector>
 
