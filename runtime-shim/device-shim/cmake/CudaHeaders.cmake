@@ -1,0 +1,145 @@
+# Finds the headers of CUDA and NCCL that c10d's NCCL process group includes: in CUDA_HOME, CUDA_PATH or
+# /usr/local/cuda, in NVIDIA's wheels beside PyTorch's, or in the system's folders. PyTorch brings wheels that lack
+# some of the headers (crt/ and nv/), so a place counts only when it has all of them.
+
+# A header, and the wheel that has it for CUDA 13 and for CUDA 12.
+set(DEVICE_SHIM_CUDA_HEADERS
+  cuda_runtime_api.h:nvidia-cuda-runtime:nvidia-cuda-runtime-cu12
+  crt/host_defines.h:nvidia-cuda-crt:nvidia-cuda-nvcc-cu12
+  nv/target:nvidia-cuda-cccl:nvidia-cuda-cccl-cu12
+  cublas_v2.h:nvidia-cublas:nvidia-cublas-cu12
+  cusparse.h:nvidia-cusparse:nvidia-cusparse-cu12
+  cusolverDn.h:nvidia-cusolver:nvidia-cusolver-cu12)
+
+# Sets `folders` to what must be on the include path, or `problem` to what is missing and where to get it.
+function(device_shim_find_nccl_headers torch_lib_dir folders problem)
+  get_filename_component(packages "${torch_lib_dir}/../.." ABSOLUTE)
+  file(GLOB wheels "${packages}/nvidia/*/include")
+  device_shim_find_cuda_headers("${torch_lib_dir}" "${wheels}" cuda why)
+  if(why)
+    set(${problem} "${why}" PARENT_SCOPE)
+    return()
+  endif()
+  set(nccl "${DEVICE_SHIM_NCCL_INCLUDE}")
+  if(NOT nccl)
+    find_path(found_nccl nccl.h HINTS ${wheels} $ENV{NCCL_HOME}/include PATHS ${cuda})
+    set(nccl "${found_nccl}")
+    unset(found_nccl CACHE)
+  endif()
+  if(NOT EXISTS "${nccl}/nccl.h")
+    set(${problem} "nccl.h was not found. Install NCCL's headers (libnccl-dev, or the wheel nvidia-nccl-cu13 or \
+-cu12), or name their folder: -DDEVICE_SHIM_NCCL_INCLUDE=DIR." PARENT_SCOPE)
+    return()
+  endif()
+  # NCCL's first: a CUDA toolkit may have an nccl.h of another version, and c10d's classes differ with it.
+  set(${folders} "${nccl}" ${cuda} PARENT_SCOPE)
+  set(${problem} "" PARENT_SCOPE)
+endfunction()
+
+function(device_shim_find_cuda_headers torch_lib_dir wheels folders problem)
+  set(places "${DEVICE_SHIM_CUDA_INCLUDE}")
+  if(NOT places)
+    set(places $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include /usr/local/cuda/include wheels /usr/include)
+  endif()
+  device_shim_cuda_of_torch("${torch_lib_dir}" wanted)
+  set(incomplete "")
+  set(other "")
+  foreach(place ${places})
+    set(candidate "${place}")
+    if(place STREQUAL "wheels")
+      set(candidate "${wheels}")
+    endif()
+    device_shim_with_cccl(candidate)
+    device_shim_cuda_version("${candidate}" version)
+    device_shim_missing_cuda_headers("${candidate}" "${version}" missing)
+    if(missing AND version)
+      list(GET candidate 0 first)
+      string(APPEND incomplete " In ${first} there is no ${missing}.")
+    elseif(NOT missing AND wanted AND NOT version STREQUAL wanted AND NOT other)
+      set(other "${candidate}")
+      set(other_version "${version}")
+    elseif(NOT missing AND (NOT wanted OR version STREQUAL wanted))
+      set(${folders} "${candidate}" PARENT_SCOPE)
+      set(${problem} "" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  if(other)
+    message(WARNING "This LibTorch is for CUDA ${wanted}, but the only complete headers are those of CUDA "
+                    "${other_version}, in ${other}. Name better ones with -DDEVICE_SHIM_CUDA_INCLUDE=DIR if the "
+                    "build fails.")
+    set(${folders} "${other}" PARENT_SCOPE)
+    set(${problem} "" PARENT_SCOPE)
+    return()
+  endif()
+  set(${problem} "CUDA's headers were not found, or not all of them.${incomplete} Install what is missing with pip, \
+set CUDA_HOME to a CUDA toolkit, or name the folder: -DDEVICE_SHIM_CUDA_INCLUDE=DIR." PARENT_SCOPE)
+endfunction()
+
+# From CUDA 13 on nv/ is in a folder of its own.
+function(device_shim_with_cccl folders)
+  set(all "")
+  foreach(folder ${${folders}})
+    list(APPEND all "${folder}")
+    if(EXISTS "${folder}/cccl/nv/target")
+      list(APPEND all "${folder}/cccl")
+    endif()
+  endforeach()
+  set(${folders} "${all}" PARENT_SCOPE)
+endfunction()
+
+# The missing headers with their packages, "" when none is.
+function(device_shim_missing_cuda_headers folders version missing)
+  set(found_missing "")
+  foreach(entry ${DEVICE_SHIM_CUDA_HEADERS})
+    string(REPLACE ":" ";" entry "${entry}")
+    list(GET entry 0 header)
+    set(there OFF)
+    foreach(folder ${folders})
+      if(EXISTS "${folder}/${header}")
+        set(there ON)
+      endif()
+    endforeach()
+    if(NOT there)
+      if("${version}" STREQUAL "12")
+        list(GET entry 2 package)
+      else()
+        list(GET entry 1 package)
+      endif()
+      list(APPEND found_missing "${header} (package ${package})")
+    endif()
+  endforeach()
+  list(JOIN found_missing ", " found_missing)
+  set(${missing} "${found_missing}" PARENT_SCOPE)
+endfunction()
+
+# The major version of the CUDA in these folders, "" without cuda_runtime_api.h.
+function(device_shim_cuda_version folders version)
+  set(${version} "" PARENT_SCOPE)
+  foreach(folder ${folders})
+    if(EXISTS "${folder}/cuda_runtime_api.h")
+      file(STRINGS "${folder}/cuda_runtime_api.h" line REGEX "define +CUDART_VERSION +[0-9]+" LIMIT_COUNT 1)
+      if(line MATCHES "CUDART_VERSION +([0-9]+)[0-9][0-9][0-9]")
+        set(${version} "${CMAKE_MATCH_1}" PARENT_SCOPE)
+      endif()
+      return()
+    endif()
+  endforeach()
+endfunction()
+
+# The major version of the CUDA that LibTorch was built for, "" where nothing says so: a wheel does in version.py,
+# an archive in build-version.
+function(device_shim_cuda_of_torch torch_lib_dir version)
+  set(text "")
+  foreach(file version.py build-version)
+    if(EXISTS "${torch_lib_dir}/../${file}")
+      file(READ "${torch_lib_dir}/../${file}" part)
+      string(APPEND text "${part}")
+    endif()
+  endforeach()
+  if(text MATCHES "(cuda[^=\n]*= *'|\\+cu)([0-9]+)\\.?[0-9]")
+    set(${version} "${CMAKE_MATCH_2}" PARENT_SCOPE)
+  else()
+    set(${version} "" PARENT_SCOPE)
+  endif()
+endfunction()
