@@ -5,7 +5,7 @@
 # Needs CMake, a C++17 compiler, Python 3.9 and a driver; no LLVM, no network. Writes gpu-validation.json and
 # gpu-validation.md. Exit code: 0 all as expected, 1 something was not, 2 it could not run.
 #   --torch PREFIX  LibTorch's folder, the one with include/ and lib/ (default: that of python3's torch)
-#   --out DIR       where to build and to write the reports (default: gpu-validation/ in the build folder)
+#   --out DIR       where to build and to write the reports (default: build-gpu-validation/ in the repository)
 #   --virtual N     on N virtual GPUs and a CPU LibTorch: tests this script, and says nothing about real GPUs
 #   --quick         small sizes and few steps, for trying it out
 #   --jobs N        compile jobs (default: one per processor)
@@ -78,13 +78,15 @@ if command -v ninja >/dev/null; then generator=(-G Ninja); fi
 say "configuring in $out/build"
 begin=$SECONDS
 configure=(cmake -S "$repoRoot/runtime-shim" -B "$out/build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release
-  -DRUNTIME_SHIM_TESTS=OFF -DDEVICE_TIDY_WERROR=OFF -DSYSTEMS_DEVICE_LIST=ON)
-if [[ $torch != /usr ]]; then configure+=("-DTORCH_ROOT=$torch"); fi
+  -DRUNTIME_SHIM_TESTS=OFF -DDEVICE_TIDY_WERROR=OFF -DSYSTEMS_DEVICE_LIST=ON "-DTORCH_ROOT=$torch")
 "${configure[@]}" >"$out/configure.log" 2>&1 ||
-  die "CMake could not configure; its output is $out/configure.log" "$(grep -m1 -A3 'CMake Error' "$out/configure.log" | tr '\n' ' ')"
+  die "CMake could not configure; its output is $out/configure.log" "$(grep -m1 -A9 'CMake Error' "$out/configure.log" | tr -s ' \n' ' ')"
+# Over Gloo the ranks would train as well, and nothing be said about NCCL.
+withoutNccl=$(sed -n 's/^DEVICE_SHIM_WITHOUT_NCCL:INTERNAL=//p' "$out/build/CMakeCache.txt")
+[[ $virtual -gt 0 || -z $withoutNccl ]] || die "NCCL cannot be compiled in: $withoutNccl"
 targets=(device_shim gpu_validation systems)
 if [[ $virtual -gt 0 ]]; then targets+=(virtual_cuda); fi
-if grep -q '^fmt_DIR:PATH=/' "$out/build/CMakeCache.txt"; then targets+=(device-run); fi
+if grep -q '^RUNTIME_SHIM_HAS_DEVICE_RUN:INTERNAL=ON$' "$out/build/CMakeCache.txt"; then targets+=(device-run); fi
 say "building ${targets[*]} with $jobCount jobs"
 for target in "${targets[@]}"; do
   cmake --build "$out/build" --parallel "$jobCount" --target "$target" >"$out/build.log" 2>&1 ||

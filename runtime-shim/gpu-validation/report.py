@@ -1,5 +1,8 @@
 """The readable report of a validation."""
 
+MOST_STEP_RATIO = 1.05  # of a training step of the library and one of PyTorch
+MOST_BUILD_SECONDS = 8 * 60  # for device_shim, CMake's part included
+
 
 def failures(result):
     """What was not as expected, one sentence each."""
@@ -16,6 +19,40 @@ def failures(result):
         found.append("no training check ran")
     found += [f"measuring {row['by']} with {row['ranks']} ranks failed" for row in result["measurements"]
               if row["metric"] == "failed"]
+    return found + left_out(result) + too_slow(result)
+
+
+def left_out(result):
+    """What was not validated because the machine lacks something."""
+    systems = dict.fromkeys(row["system"] for row in result["systems"] if row["ok"] is None)
+    found = [f"the system {system} was left out: its programs were not built (qwen-lora needs nlohmann-json)"
+             for system in systems]
+    if result["machine"]["kind"] == "real" and not result["quick"] and not result["python_torch"]:
+        found.append("the step was not compared with PyTorch's: python3 has no PyTorch")
+    return found
+
+
+def step_times(result):
+    """By number of ranks, the milliseconds of a step of the library and of PyTorch, where both were measured."""
+    times = {}
+    for row in result["measurements"]:
+        if row["metric"] == "ddp_step_ms":
+            times.setdefault(row["ranks"], {})[row["by"]] = row["value"]
+    return {ranks: (by["device_shim"], by["pytorch"]) for ranks, by in times.items() if len(by) == 2}
+
+
+def too_slow(result):
+    """The bars for speed. Virtual GPUs and small sizes say nothing about them."""
+    if result["machine"]["kind"] != "real":
+        return []
+    found = []
+    if result["device_shim_build_seconds"] >= MOST_BUILD_SECONDS:
+        found.append(f"device_shim was built in {result['device_shim_build_seconds']} s, "
+                     f"not in less than {MOST_BUILD_SECONDS} s")
+    for ranks, (ours, theirs) in sorted(step_times(result).items()):
+        if ours > MOST_STEP_RATIO * theirs and not result["quick"]:
+            found.append(f"a step with {ranks} ranks takes {ours:.3g} ms, {ours / theirs:.3f} times PyTorch's "
+                         f"{theirs:.3g} ms; at most {MOST_STEP_RATIO} times is expected")
     return found
 
 

@@ -38,10 +38,10 @@ def system_runs(gpus):
         # With two or three GPUs layer 8 of 32 is on the first one, and the program runs, as in its report.
         ("easyedit-memit", "broken", 1, four, MIXED if one or gpus > 3 else None),
         ("easyedit-memit", "fixed", 1, four, None),
-        ("easyedit-memit", "shim", 1, "", None),
+        ("easyedit-memit", "shim", 1, four, None),
         ("glm4-loss", "broken", 1, pair, MIXED),
         ("glm4-loss", "fixed", 1, pair, None),
-        ("glm4-loss", "shim", 1, "", None),
+        ("glm4-loss", "shim", 1, pair, None),
         ("qwen-lora", "broken", ranks, "", MAP),
         ("qwen-lora", "fixed", ranks, "", None),
         ("qwen-lora", "shim", ranks, "", None),

@@ -6,7 +6,9 @@
 
 #include "DeviceErrors.h"
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -390,10 +392,27 @@ inline Tensors movedTo(Tensors tensors, size_t operand, torch::Device device) {
   return tensors;
 }
 
-/// Whether a text is about devices, in any of the forms that operators have for it.
+/// Whether a text is that of a check of devices, in any of the forms that operators have for it. Errors of
+/// CUDA itself speak of devices, too: "CUDA error: device-side assert triggered".
 inline bool isDeviceError(const std::string &text) {
-  return text.find("device") != std::string::npos || text.find("too many CPU scalars") != std::string::npos ||
-         text.find("should be the same") != std::string::npos;
+  static const char *const forms[] = {
+      "same device",                  // "Expected all tensors to be on the ..." and what single operators say
+      "different device",             // equal(), parameters_to_vector()
+      "too many CPU scalars",         // TensorIterator
+      "expected device ",             // index_put_(), gradients
+      "of device type ",              // "Expected object of device type cuda but got device type cpu"
+      "device type for generator",    // random numbers
+      "does not match device of",     // from_blob()
+      "but expected it to be on GPU", // operators from before the rules
+      "to be on cpu",                 // tensor_split()
+      "1D CPU int64 tensor",          // pack_padded_sequence()
+  };
+  const auto has = [&](const char *part) { return text.find(part) != std::string::npos; };
+  if (has("CUDA error"))
+    return false;
+  // Convolutions compare types, which name the kind of device.
+  return std::any_of(std::begin(forms), std::end(forms), has) ||
+         (has("Input type") && has("should be the same"));
 }
 
 /// A 0-dim tensor of another GPU never joins; where() of 2.x moves all but the first.

@@ -21,6 +21,21 @@ void expect(Expect expected, const Case &op, Tensors tensors, const std::string 
   EXPECT_EQ(text.empty(), expected == y) << op.name << " with " << what << ": " << text;
 }
 
+TEST(OpsTable, KnowsTextsAboutDevices) {
+  for (const char *text :
+       {"Expected all tensors to be on the same device, but got index is on cpu",
+        "Input type (CUDAFloatType) and weight type (CPUFloatType) should be the same",
+        "expected device cuda:0 but got device cpu for value tensor",
+        "Input and hidden tensors are not at the same device, found input tensor at cuda:0",
+        "'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor",
+        "Expected a 'cuda' device type for generator but found 'cpu'"})
+    EXPECT_TRUE(isDeviceError(text)) << text;
+  for (const char *text : {"CUDA error: device-side assert triggered", "The size of tensor a (3) must match",
+                           "CUDA error: no kernel image is available for execution on the device",
+                           "invalid device ordinal", "the dtypes should be the same"})
+    EXPECT_FALSE(isDeviceError(text)) << text;
+}
+
 TEST(OpsTable, RunsWithAllOperandsOnOneDevice) {
   for (const Case &op : cases()) {
     expect(y, op, op.make(), "all operands on the CPU");

@@ -4,6 +4,7 @@
 //   edit [--layers N] [--edit-layer N] [--width N] [--vocabulary N] [--steps N]
 
 #include "../../common/Decoder.h"
+#include "../../common/DeviceList.h"
 #include "../../common/Program.h"
 
 #include <device_shim/DispatchModel.h>
@@ -161,7 +162,11 @@ void edit(const Arguments &arguments) {
 
   torch::manual_seed(7);
   LlamaModel model(arguments.number("--layers", 32), width, vocabulary);
-  auto dispatched = device_shim::dispatch_model(model, "auto");
+  device_shim::DispatchOptions options;
+#ifdef SYSTEMS_DEVICE_LIST
+  options.devices = listedDevices();
+#endif
+  auto dispatched = device_shim::dispatch_model(model, "auto", options);
 
   // The same subject at the end of three prompts; the new answer is token 5.
   EditRequest request;

@@ -4,6 +4,7 @@
 //   finetune [--layers N] [--width N] [--vocabulary N] [--steps N] [--batch N]
 
 #include "../../common/Decoder.h"
+#include "../../common/DeviceList.h"
 #include "../../common/Program.h"
 
 #include <device_shim/CheckSameDevice.h>
@@ -80,7 +81,11 @@ void train(const Arguments &arguments) {
 
   torch::manual_seed(7);
   GlmForCausalLm net(config);
-  auto model = device_shim::dispatch_model(net, "auto");
+  device_shim::DispatchOptions options;
+#ifdef SYSTEMS_DEVICE_LIST
+  options.devices = listedDevices();
+#endif
+  auto model = device_shim::dispatch_model(net, "auto", options);
   torch::optim::AdamW optimizer(net->parameters(), torch::optim::AdamWOptions(5e-3));
   for (int64_t step = 0; step < steps; ++step) {
     auto inputIds = countingTokens(batch, 24, config.vocabulary);
