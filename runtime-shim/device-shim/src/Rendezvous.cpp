@@ -1,5 +1,7 @@
 #include "Rendezvous.h"
 
+#include "StoreConnection.h"
+
 #include <device_shim/Error.h>
 
 #include <algorithm>
@@ -8,12 +10,8 @@
 namespace device_shim::detail {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-std::string seconds(std::chrono::milliseconds time) {
-  auto text = std::to_string(static_cast<double>(time.count()) / 1000);
-  return text.substr(0, text.find('.') + 2) + " s";
-}
+// Why a rank does not join, for the others: they would wait for it.
+const char *const kRefusalKey = "refusal";
 
 std::string firstLine(const std::string &text) { return text.substr(0, text.find('\n')); }
 
@@ -22,31 +20,6 @@ std::vector<uint8_t> bytesOf(const std::string &text) { return {text.begin(), te
 std::string textAt(c10d::Store &store, const std::string &key) {
   const auto bytes = store.get(key);
   return {bytes.begin(), bytes.end()};
-}
-
-struct Endpoint {
-  std::string address;
-  int port;
-  std::string text() const { return address + ":" + std::to_string(port); }
-};
-
-c10::intrusive_ptr<c10d::TCPStore> openStore(const Endpoint &endpoint, bool server, int rank,
-                                             std::chrono::milliseconds timeout) {
-  try {
-    return c10::make_intrusive<c10d::TCPStore>(
-        endpoint.address, compat::storeOptions(static_cast<uint16_t>(endpoint.port), server, timeout));
-  } catch (const std::exception &error) {
-    const std::string cause = firstLine(error.what());
-    if (server)
-      throw InitError(
-          "rank 0 cannot listen on port " + std::to_string(endpoint.port) + " (" + cause +
-          "); another program uses it, perhaps an earlier run: set MASTER_PORT to a free port, or let "
-          "device-run or torchrun choose one");
-    throw InitError("rank " + std::to_string(rank) + " could not reach rank 0 at " + endpoint.text() +
-                    " within " + seconds(timeout) + " (" + cause +
-                    "); check that rank 0 was started, that MASTER_ADDR and "
-                    "MASTER_PORT are the same on all ranks, and that no firewall is between them");
-  }
 }
 
 // What must be the same everywhere: a NCCL rank and a Gloo rank would wait for each other for ever.
@@ -62,9 +35,13 @@ void compareWithRankZero(c10d::Store &store, const Job &job) {
     return;
   }
   const auto theirs = textAt(store, "agreement");
-  if (own != theirs)
-    throw InitError("rank " + std::to_string(job.rank) + " was started for " + own + ", but rank 0 for " +
-                    theirs + "; start all ranks with the same WORLD_SIZE, program and kind of device");
+  if (own == theirs)
+    return;
+  const std::string refusal = "rank " + std::to_string(job.rank) + " was started for " + own +
+                              ", but rank 0 for " + theirs +
+                              "; start all ranks with the same WORLD_SIZE, program and kind of device";
+  store.set(kRefusalKey, bytesOf(refusal));
+  throw InitError(refusal);
 }
 
 std::vector<int> missingRanks(c10d::Store &store, int size) {
@@ -85,19 +62,20 @@ std::string listOf(const std::vector<int> &ranks) {
 
 void waitForAll(c10d::Store &store, const Job &job, const Endpoint &endpoint,
                 std::chrono::milliseconds timeout) {
-  const auto end = Clock::now() + timeout;
-  while (store.add("came", 0) < job.size) {
-    if (Clock::now() > end) {
-      const auto missing = missingRanks(store, job.size);
-      if (job.rank == 0) // the store ends with it, and the others shall see who is missing, too
-        std::this_thread::sleep_for(std::chrono::seconds(1));
-      throw InitError("rank " + std::to_string(job.rank) + " waited " + seconds(timeout) + " at " +
-                      endpoint.text() + " for all " + std::to_string(job.size) +
-                      " ranks; missing: " + listOf(missing) +
-                      ". Start them with the same MASTER_ADDR and MASTER_PORT, or look why they ended");
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+  bool refused = false;
+  const auto isRefused = [&] { return refused = store.check({kRefusalKey}); };
+  if (waitForCount(store, "came", job.size, timeout, isRefused))
+    return;
+  const auto missing = missingRanks(store, job.size);
+  const auto refusal = refused ? textAt(store, kRefusalKey) : "";
+  if (job.rank == 0) // the store ends with it, and the others shall see what is wrong, too
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  if (refused)
+    throw InitError(refusal);
+  throw InitError("rank " + std::to_string(job.rank) + " waited " + secondsText(timeout) + " at " +
+                  endpoint.text() + " for all " + std::to_string(job.size) +
+                  " ranks; missing: " + listOf(missing) +
+                  ". Start them with the same MASTER_ADDR and MASTER_PORT, or look why they ended");
 }
 
 } // namespace
@@ -106,11 +84,11 @@ void meet(Job &job, const LaunchEnvironment &place, const DistributedOptions &op
   const Endpoint endpoint{place.master_address, place.master_port};
   const bool server = job.rank == 0 && !place.agent_holds_store;
   const std::string prefix = "device_shim/" + std::to_string(place.attempt);
-  auto store = openStore(endpoint, server, job.rank, options.init_timeout);
-  job.store = c10::make_intrusive<c10d::PrefixStore>(prefix, store);
   try {
-    const auto starts = job.store->add("starts/" + std::to_string(job.rank), 1);
-    if (starts > 1)
+    const auto first = openAndCount(endpoint, server, job.rank, options.init_timeout,
+                                    prefix + "/starts/" + std::to_string(job.rank));
+    job.store = c10::make_intrusive<c10d::PrefixStore>(prefix, first.store);
+    if (first.count > 1)
       throw InitError("rank " + std::to_string(job.rank) + " was started twice for the store at " +
                       endpoint.text() + "; give each process its own RANK, and each job its own MASTER_PORT");
     compareWithRankZero(*job.store, job);

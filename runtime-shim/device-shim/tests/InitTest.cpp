@@ -1,5 +1,6 @@
 // Joining a job, everything that can go wrong with it, the collectives, and the death of a rank.
 #include "Ranks.h"
+#include "StoreConnection.h"
 
 #include <device_shim/Distributed.h>
 #include <device_shim/Error.h>
@@ -7,11 +8,13 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <unistd.h>
 
 #include <csignal>
 
 using namespace device_shim;
+using device_shim::detail::waitForCount;
 using ranks::Launch;
 
 namespace {
@@ -22,15 +25,33 @@ DistributedOptions quick() {
   return options;
 }
 
-// One rank that cannot join must say so with `part`.
-void expectInitError(Launch launch, const std::string &part) {
-  launch.worker = "join";
-  for (const auto &ended : ranks::run(launch)) {
+// Ranks that cannot join must say so with `part`.
+std::vector<ranks::Ended> expectInitError(const Launch &launch, const std::string &part) {
+  auto all = ranks::run(launch);
+  for (const auto &ended : all) {
     EXPECT_EQ(ended.exitCode, 1) << ended.output;
     EXPECT_NE(ended.output.find(part), std::string::npos) << ended.output;
     EXPECT_LT(ended.seconds, 60);
   }
+  return all;
 }
+
+// A program that has a port, accepts connections and never says a word.
+struct Listener {
+  Listener() : handle(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    socklen_t length = sizeof address;
+    EXPECT_EQ(bind(handle, reinterpret_cast<sockaddr *>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(handle, 8), 0);
+    getsockname(handle, reinterpret_cast<sockaddr *>(&address), &length);
+    port = ntohs(address.sin_port);
+  }
+  ~Listener() { close(handle); }
+
+  int handle;
+  int port = 0;
+};
 
 } // namespace
 
@@ -82,18 +103,32 @@ TEST(Init, EnvironmentIsChecked) {
 }
 
 TEST(Init, PortInUse) {
-  const int handle = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  socklen_t length = sizeof address;
-  ASSERT_EQ(bind(handle, reinterpret_cast<sockaddr *>(&address), sizeof address), 0);
-  ASSERT_EQ(listen(handle, 1), 0);
-  getsockname(handle, reinterpret_cast<sockaddr *>(&address), &length);
+  const Listener other;
   Launch launch{"join", 1};
   launch.worldSize = 2;
-  launch.port = ntohs(address.sin_port);
-  expectInitError(launch, "rank 0 cannot listen on port " + std::to_string(launch.port));
-  close(handle);
+  launch.port = other.port;
+  expectInitError(launch, "rank 0 cannot listen on port " + std::to_string(launch.port) +
+                              " (Address already in use); another program uses it");
+}
+
+TEST(Init, ListenerThatDoesNotAnswer) {
+  const Listener other;
+  Launch launch{"join", 1};
+  launch.worldSize = 2;
+  launch.firstRank = 1;
+  launch.port = other.port;
+  const auto ended = expectInitError(launch, "within 6.0 s: another program listens there");
+  EXPECT_LT(ended.front().seconds, 20);
+}
+
+TEST(Init, AddressThatIsNotRankZeros) {
+  Launch launch{"join", 1};
+  launch.worldSize = 2;
+  launch.environment = {{"MASTER_ADDR", "no.such.host.invalid"}};
+  expectInitError(launch, "MASTER_ADDR='no.such.host.invalid' has no address");
+  // A block of addresses that is reserved for documentation.
+  launch.environment = {{"MASTER_ADDR", "192.0.2.1"}};
+  expectInitError(launch, "MASTER_ADDR='192.0.2.1' does not lead to it");
 }
 
 TEST(Init, MissingPeersAreListed) {
@@ -141,6 +176,31 @@ TEST(Init, DeviceOutOfRange) {
   launch.firstRank = 3;
   launch.environment = {{"CUDA_VISIBLE_DEVICES", "4,5"}};
   expectInitError(launch, "wants cuda:3, but this process sees 2 GPUs (CUDA_VISIBLE_DEVICES=4,5)");
+}
+
+// All learn at once who disagrees, also rank 0, which could only wait for the rank that does not come.
+RANK_WORKER(join_as_part_of_three) {
+  auto options = quick();
+  options.rank = std::stoi(std::getenv("RANK"));
+  options.world_size = *options.rank == 1 ? 3 : 2;
+  options.master_address = std::getenv("MASTER_ADDR");
+  options.master_port = std::stoi(std::getenv("MASTER_PORT"));
+  init_distributed(options);
+}
+
+TEST(Init, DifferentWorldSizes) {
+  const auto all = expectInitError({"join_as_part_of_three", 2}, "rank 1 was started for 3 ranks");
+  EXPECT_LT(all[0].seconds, 6) << all[0].output;
+}
+
+TEST(Init, RanksAreCounted) {
+  c10d::HashStore store;
+  const auto never = [] { return false; };
+  store.add("came", 1);
+  EXPECT_FALSE(waitForCount(store, "came", 2, std::chrono::milliseconds(50), never));
+  EXPECT_FALSE(waitForCount(store, "came", 2, std::chrono::hours(1), [] { return true; }));
+  store.add("came", 1);
+  EXPECT_TRUE(waitForCount(store, "came", 2, std::chrono::milliseconds(0), [] { return true; }));
 }
 
 RANK_WORKER(disagree) {

@@ -36,6 +36,9 @@ private:
   std::shared_ptr<detail::Operation> operation;
 };
 
+/// What takes tensors or waits throws PeerError when another rank died or collective_timeout passed; the
+/// _async forms throw it from wait(), and themselves when it is known already. Errors of LibTorch about the
+/// tensors (c10::Error) are passed on.
 class Communicator {
 public:
   /// Not for programs: init_distributed() and duplicate() make communicators.
@@ -68,9 +71,10 @@ public:
   void all_gather(const at::Tensor &output, const at::Tensor &input);
 
   /// Adds `input`, contiguous [size() * n], over all ranks and returns this rank's part of the sum in
-  /// `output` [n]. Gloo has no such operation in LibTorch 1.13: there the parts are exchanged (all-to-all,
-  /// the same number of bytes) and added on this rank in the order of the ranks, in float for half types, so
-  /// results do not depend on the timing. `output` may be of a wider type than `input`.
+  /// `output` [n]. \throws UsageError for other shapes, as all_gather does. Gloo has no such operation in
+  /// LibTorch 1.13: there the parts are exchanged (all-to-all, the same number of bytes) and added on this
+  /// rank in the order of the ranks, in float for half types, so results do not depend on the timing.
+  /// `output` may be of a wider type than `input`.
   Pending reduce_scatter_async(const at::Tensor &output, const at::Tensor &input);
   void reduce_scatter(const at::Tensor &output, const at::Tensor &input);
 

@@ -49,10 +49,11 @@ struct DistributedOptions {
 /// With several ranks SIGPIPE is ignored from here on, as Python does it, unless the program handles it:
 /// writing to a rank that died is an error then, and does not end the process.
 ///
-/// \throws InitError within init_timeout: a variable is missing or garbled, the port is in use, rank 0 cannot
-/// be
-///   reached, ranks are missing (they are listed), a rank was started twice, the ranks disagree about the
-///   world size or the backend, the device does not exist, or this process has joined a job already.
+/// \throws InitError within init_timeout and two seconds: a variable is missing or garbled, the port is in
+/// use,
+///   MASTER_ADDR is not that of rank 0, rank 0 cannot be reached, something else listens there, ranks are
+///   missing (they are listed), a rank was started twice, the ranks disagree about the world size or the
+///   backend, the device does not exist, or this process has joined a job already.
 std::shared_ptr<Communicator> init_distributed(const DistributedOptions &options = {});
 
 /// Whether this process is now one of several ranks.
