@@ -1,9 +1,11 @@
 #include "Backing.h"
 
 #include "NetworkInterface.h"
+#include "StoreConnection.h"
 
 #include <device_shim/Error.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 
@@ -58,19 +60,56 @@ c10::intrusive_ptr<compat::Collectives> makeCollectives(const Job &job, const st
 }
 
 Job::~Job() {
+  if (!ended.empty())
+    endGroups();
   if (liveness)
     liveness->leave(/*failed=*/std::uncaught_exceptions() > 0);
 }
 
-Backing::Backing(std::shared_ptr<Job> ofJob) : common(std::move(ofJob)) {
+// Whether all ranks have come to the end of the job and none has failed.
+bool Job::allLeaveWell() {
+  const auto failed = [this] { return liveness && liveness->hasFailed(); };
+  if (std::uncaught_exceptions() > 0 || failed())
+    return false;
+  try {
+    store->add("leaving", 1);
+    return waitForCount(*store, "leaving", size, collectiveTimeout, failed);
+  } catch (const std::exception &) {
+    return false; // the rank with the store is gone
+  }
+}
+
+// Without shutdown() a group's destructor aborts what NCCL still does. After a failure its threads may wait
+// for a dead rank: they end with the process instead.
+void Job::endGroups() {
+  const bool well = allLeaveWell();
+  for (auto &[number, group] : ended) {
+    try {
+      if (well)
+        compat::shutDown(*group);
+      else
+        group.release();
+    } catch (const std::exception &error) {
+      std::fprintf(stderr, "device_shim: rank %d: a group of NCCL could not be shut down: %s\n", rank,
+                   error.what());
+      group.release();
+    }
+  }
+  ended.clear();
+}
+
+Backing::Backing(std::shared_ptr<Job> ofJob) : common(std::move(ofJob)), number(common->groups) {
   if (common->size > 1)
     group = makeCollectives(*common, "group" + std::to_string(common->groups++));
 }
 
 Backing::~Backing() {
-  // Its threads may wait for a dead rank until the timeout: they end with the process instead.
-  if (group && common->liveness && (common->liveness->hasFailed() || std::uncaught_exceptions() > 0))
-    group.release();
+  if (!group)
+    return;
+  if (common->nccl)
+    common->ended.emplace(number, std::move(group));
+  else if (common->liveness && (common->liveness->hasFailed() || std::uncaught_exceptions() > 0))
+    group.release(); // its threads may wait for a dead rank until the timeout: they end with the process
 }
 
 Pending Backing::start(const char *name, c10::intrusive_ptr<c10d::Work> work, std::vector<at::Tensor> tensors,

@@ -8,6 +8,7 @@
 #include <device_shim/Communicator.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,8 +27,15 @@ struct Job {
   c10::intrusive_ptr<c10d::Store> store; ///< null with one rank
   std::shared_ptr<Liveness> liveness;    ///< null with one rank, or when not wanted
   int groups = 0;                        ///< how many communicators were made of it
+  /// NCCL's groups whose communicator is gone, by their number. They end together with the job: NCCL wants
+  /// all ranks to end a group at the same time and several groups in the same order.
+  std::map<int, c10::intrusive_ptr<compat::Collectives>> ended;
 
   ~Job();
+
+private:
+  bool allLeaveWell();
+  void endGroups();
 };
 
 class Backing {
@@ -50,6 +58,7 @@ public:
 
 private:
   std::shared_ptr<Job> common;
+  int number = 0; ///< of its group, the same on all ranks
   c10::intrusive_ptr<compat::Collectives> group;
 };
 

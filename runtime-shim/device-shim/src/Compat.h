@@ -60,6 +60,16 @@ inline c10::intrusive_ptr<Collectives> makeNccl(const c10::intrusive_ptr<c10d::S
 }
 #endif
 
+// Ends a group of NCCL when all ranks do; Gloo's need nothing. Before 2.6 shutdown() aborted, or was not
+// there.
+inline void shutDown(Collectives &group) {
+#if defined(USE_C10D_NCCL) && DEVICE_SHIM_TORCH_AT_LEAST(2, 6)
+  static_cast<c10d::ProcessGroupNCCL &>(group).shutdown();
+#else
+  (void)group;
+#endif
+}
+
 // The key under which an optimizer keeps the state of a parameter: its address, as text before 2.1.
 template <typename Map> typename Map::key_type stateKey(const at::Tensor &parameter) {
   void *address = parameter.unsafeGetTensorImpl();
