@@ -46,18 +46,20 @@ GradientBuckets::~GradientBuckets() {
     slot.accumulator->del_post_hook(slot.hook);
 }
 
-// Backward makes gradients roughly from the last parameter to the first. A bucket has one device and one
-// type.
+// Backward makes gradients roughly from the last parameter to the first; a tied parameter has its when
+// autograd comes to its first use. A bucket has one device and one type.
 void GradientBuckets::assign() {
   using Kind = std::pair<std::string, at::ScalarType>;
   std::map<Kind, std::pair<size_t, int64_t>> open; // bucket and the bytes in it
-  auto named = module.named_parameters().items();
-  for (auto entry = named.rbegin(); entry != named.rend(); ++entry) {
-    const auto &parameter = entry->value();
-    if (!parameter.requires_grad())
+  const auto distinct = distinctParameters(module);
+  for (auto entry = distinct.rbegin(); entry != distinct.rend(); ++entry) {
+    const auto &parameter = entry->value;
+    if (!parameter.requires_grad()) {
+      frozen.push_back(*entry);
       continue;
+    }
     if (parameter.layout() != at::kStrided)
-      throw UsageError("parameter " + entry->key() +
+      throw UsageError("parameter " + entry->name +
                        " is sparse; DistributedDataParallel averages dense "
                        "parameters only");
     const Kind kind{parameter.device().str(), parameter.scalar_type()};
@@ -71,7 +73,7 @@ void GradientBuckets::assign() {
     }
     found->second.second += bytes;
     Slot slot;
-    slot.name = entry->key();
+    slot.name = entry->name;
     slot.parameter = parameter;
     slot.bucket = found->second.first;
     buckets[slot.bucket].slots.push_back(slots.size());
@@ -114,6 +116,7 @@ void GradientBuckets::addHooks() {
 }
 
 void GradientBuckets::beforeForward() {
+  requireStillFrozen(frozen, "DistributedDataParallel");
   {
     std::lock_guard<std::mutex> lock(mutex);
     if (passActive) // an exception ended the last backward pass, and with it the call of finish()

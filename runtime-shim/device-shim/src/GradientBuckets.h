@@ -3,6 +3,8 @@
 // LibTorch's own c10d::Reducer is not used: its header includes one that LibTorch 1.13 does not ship.
 #pragma once
 
+#include "DistinctParameters.h"
+
 #include <device_shim/DistributedDataParallel.h>
 
 #include <ATen/core/Tensor.h>
@@ -64,6 +66,7 @@ private:
   std::shared_ptr<Communicator> ranks;
   DataParallelOptions options;
   std::vector<Slot> slots;
+  std::vector<DistinctParameter> frozen; ///< when the model was wrapped
   std::vector<Bucket> buckets;
   std::mutex mutex; // the autograd engine has a thread per device
   bool averaging = true;

@@ -11,9 +11,13 @@ namespace {
 
 std::string describe(const torch::nn::Module &module) {
   std::ostringstream text;
-  for (const auto &entry : module.named_parameters())
-    text << "parameter " << entry.key() << " " << entry.value().sizes() << " " << entry.value().scalar_type()
-         << (entry.value().requires_grad() ? "" : ", frozen") << "\n";
+  for (const auto &entry : distinctParameters(module)) {
+    text << "parameter " << entry.name << " " << entry.value.sizes() << " " << entry.value.scalar_type()
+         << (entry.value.requires_grad() ? "" : ", frozen");
+    for (const auto &alias : entry.aliases)
+      text << ", also " << alias;
+    text << "\n";
+  }
   for (const auto &entry : module.named_buffers())
     text << "buffer " << entry.key() << " " << entry.value().sizes() << " " << entry.value().scalar_type()
          << "\n";
@@ -64,11 +68,19 @@ void requireOnDevice(const torch::nn::Module &module, const Communicator &ranks,
                       device.str() + move);
 }
 
+void requireStillFrozen(const std::vector<DistinctParameter> &frozen, const char *wrapper) {
+  for (const auto &parameter : frozen)
+    if (parameter.value.requires_grad())
+      throw UsageError("parameter " + parameter.name + " was frozen when " + wrapper +
+                       " was made and requires a gradient now, which the ranks would not average; make the "
+                       "wrapper, and the optimizer, again after unfreezing parameters");
+}
+
 void broadcastModel(const torch::nn::Module &module, Communicator &ranks) {
   at::NoGradGuard noGrad;
   std::vector<at::Tensor> all;
-  for (const auto &parameter : module.parameters())
-    all.push_back(parameter.detach());
+  for (const auto &parameter : distinctParameters(module))
+    all.push_back(parameter.value.detach());
   for (const auto &buffer : module.buffers())
     all.push_back(buffer.detach());
   ranks.broadcast(all);

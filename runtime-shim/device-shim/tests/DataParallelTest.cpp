@@ -254,3 +254,69 @@ RANK_WORKER(ddp_recovers_from_a_failed_pass) {
 }
 
 TEST(DataParallel, ErrorsOfBackwardArrive) { ranks::runAll({"ddp_recovers_from_a_failed_pass", 2}); }
+
+namespace {
+
+// As in language models: the head is the embedding's weight.
+struct TiedNetImpl : torch::nn::Module {
+  TiedNetImpl() {
+    torch::manual_seed(3);
+    embedding = register_module("embedding", torch::nn::Embedding(kClasses, kWidth));
+    middle = register_module("middle", torch::nn::Linear(kWidth, kWidth));
+    head = register_module("head", Projection(embedding->weight));
+  }
+  torch::Tensor forward(const torch::Tensor &ids) {
+    return head->forward(torch::tanh(middle->forward(embedding->forward(ids))));
+  }
+  torch::nn::Embedding embedding{nullptr};
+  torch::nn::Linear middle{nullptr};
+  Projection head{nullptr};
+};
+TORCH_MODULE(TiedNet);
+
+} // namespace
+
+RANK_WORKER(ddp_tied_parameters) {
+  auto all = init_distributed();
+  TiedNet net, reference;
+  DataParallelOptions options;
+  options.bucket_bytes = options.first_bucket_bytes = 64; // the two uses would be in different buckets
+  DistributedDataParallel<TiedNet> model(net, all, options);
+  MUST(model.bucket_count() >= 3);
+  for (int step = 0; step < 3; ++step) {
+    const auto ids = batchOf(step, kSamples).target, targets = batchOf(step + 7, kSamples).target;
+    const auto own = ids.chunk(all->size())[all->rank()];
+    const Batch mine{own, targets.chunk(all->size())[all->rank()]};
+    reference->zero_grad();
+    loss(reference->forward(ids), Batch{ids, targets}).backward();
+    net->zero_grad();
+    loss(model.forward(own), mine).backward();
+    for (const char *name : {"embedding.weight", "middle.weight", "middle.bias"})
+      MUST(distance({net->named_parameters()[name].grad()}, {reference->named_parameters()[name].grad()}) <
+           1e-6);
+  }
+}
+
+TEST(DataParallel, TiedParametersHaveOnePlace) {
+  ranks::runAll({"ddp_tied_parameters", 2});
+  ranks::runAll({"ddp_tied_parameters", 4});
+}
+
+RANK_WORKER(ddp_unfrozen) {
+  auto all = init_distributed();
+  auto net = referenceNet();
+  net->first->weight.set_requires_grad(false);
+  DistributedDataParallel<Net> model(net, all);
+  const auto batch = batchOf(0, 8);
+  // Freezing for a while, as the discriminator of a GAN, is fine.
+  for (auto &parameter : net->second->parameters())
+    parameter.set_requires_grad(false);
+  model.forward(batch.input);
+  for (auto &parameter : net->second->parameters())
+    parameter.set_requires_grad(true);
+  loss(model.forward(batch.input), batch).backward();
+  net->first->weight.set_requires_grad(true);
+  MUST_THROW(model.forward(batch.input), UsageError, "parameter first.weight was frozen when");
+}
+
+TEST(DataParallel, UnfreezingIsRefused) { ranks::runAll({"ddp_unfrozen", 2}); }

@@ -25,6 +25,14 @@ struct NetImpl : torch::nn::Module {
 };
 TORCH_MODULE(Net);
 
+/// A linear layer without bias on a weight that another layer may have too.
+struct ProjectionImpl : torch::nn::Module {
+  explicit ProjectionImpl(const torch::Tensor &shared) { weight = register_parameter("weight", shared); }
+  torch::Tensor forward(const torch::Tensor &x) { return torch::matmul(x, weight.t()); }
+  torch::Tensor weight;
+};
+TORCH_MODULE(Projection);
+
 struct Batch {
   torch::Tensor input, target;
   /// The samples of one of `parts` ranks.
