@@ -93,13 +93,32 @@ void Liveness::throwIfFailed(const std::string &operation) {
 }
 
 void Liveness::throwAfterBrokenConnection(const std::string &operation, const std::string &cause) {
-  {
-    std::unique_lock<std::mutex> lock(mutex);
-    changed.wait_for(lock, settings.timeout + 3 * kBeat, [this] { return !failure.empty(); });
-    if (failure.empty())
-      failure = "a connection to another rank broke (" + cause + ")";
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait_for(lock, settings.timeout + 3 * kBeat, [this] { return !failure.empty(); });
+  if (!failure.empty()) {
+    lock.unlock();
+    throwFailure(operation);
   }
-  throwFailure(operation);
+  // No rank has failed. One that is done closes its connections, too.
+  std::string finished;
+  try {
+    for (int rank = 0; rank < settings.size; ++rank)
+      if (rank != settings.rank && store->check({keyOf("left", rank)}))
+        finished += (finished.empty() ? "rank " : ", rank ") + std::to_string(rank);
+  } catch (const std::exception &) {
+    // The store is gone, and with it what it knew.
+  }
+  failure =
+      finished.empty() ? "a connection to another rank broke (" + cause + ")" : finished + " has finished";
+  acknowledged = true;
+  lock.unlock();
+  changed.notify_all();
+  if (finished.empty())
+    throwFailure(operation);
+  throw PeerError("rank " + std::to_string(settings.rank) + ": " + finished +
+                  " has finished and left the job, " + "but this rank is in '" + operation +
+                  "' and needs all ranks. Give every rank equally many " +
+                  "batches, and let all call the same collective operations.");
 }
 
 void Liveness::throwTimeout(const std::string &operation, std::chrono::milliseconds after) {

@@ -381,3 +381,19 @@ TEST(Peers, CollectiveTimeout) {
   const auto ended = ranks::run({"one_does_not_take_part", 2});
   EXPECT_EQ(ended[0].exitCode, 0) << ended[0].output;
 }
+
+// The second rank has fewer batches than the others.
+RANK_WORKER(one_has_fewer_batches) {
+  auto communicator = init_distributed();
+  auto value = torch::ones({1000});
+  for (int step = 0; step < (communicator->rank() == 1 ? 3 : 5); ++step)
+    communicator->all_reduce(value.clone());
+}
+
+TEST(Peers, RankThatFinishedEarlyIsNamed) {
+  const auto ended = ranks::run({"one_has_fewer_batches", 2});
+  EXPECT_EQ(ended[1].exitCode, 0) << ended[1].output;
+  EXPECT_EQ(ended[0].exitCode, 1);
+  EXPECT_NE(ended[0].output.find("rank 1 has finished"), std::string::npos) << ended[0].output;
+  EXPECT_EQ(ended[0].output.find("failed first"), std::string::npos) << ended[0].output;
+}
