@@ -9,7 +9,9 @@
 #include <ATen/ATen.h>
 #include <torch/cuda.h>
 
+#include <algorithm>
 #include <limits>
+#include <numeric>
 #include <set>
 
 namespace device_shim {
@@ -81,26 +83,38 @@ std::vector<at::Device> listedPlaces(const StageChain &chain, const DeviceMap &m
   return places;
 }
 
-// For each stage, the first one with which it shares a parameter; itself otherwise.
-std::vector<size_t> sharedWith(const StageChain &chain) {
-  std::map<const void *, size_t> owners;
-  std::vector<size_t> result;
-  for (size_t i = 0; i < chain.links().size(); ++i) {
-    size_t owner = i;
-    for (const auto &parameter : chain.links()[i].module->parameters())
-      owner = std::min(owner, owners.emplace(parameter.unsafeGetTensorImpl(), i).first->second);
-    result.push_back(owner);
-  }
-  return result;
+std::vector<at::Tensor> tensorsOf(const torch::nn::Module &module) {
+  auto tensors = module.parameters();
+  for (const auto &buffer : module.buffers())
+    tensors.push_back(buffer);
+  return tensors;
 }
 
-int64_t bytesOf(const torch::nn::Module &module) {
-  int64_t bytes = 0;
-  for (const auto &parameter : module.parameters())
-    bytes += parameter.numel() * static_cast<int64_t>(parameter.element_size());
-  for (const auto &buffer : module.buffers())
-    bytes += buffer.numel() * static_cast<int64_t>(buffer.element_size());
-  return bytes;
+// For each stage the first of those that must be on one device with it, because they share parameters with it
+// or with one another; itself where there is none.
+std::vector<size_t> sharedWith(const StageChain &chain) {
+  std::map<const void *, size_t> owners;
+  std::vector<size_t> first;
+  for (size_t i = 0; i < chain.links().size(); ++i) {
+    first.push_back(i);
+    for (const auto &parameter : chain.links()[i].module->parameters()) {
+      const auto other = first[owners.emplace(parameter.unsafeGetTensorImpl(), i).first->second];
+      const auto [low, high] = std::minmax(other, first[i]);
+      std::replace(first.begin(), first.end(), size_t(high), size_t(low));
+    }
+  }
+  return first;
+}
+
+// Bytes by stage; those of stages that share parameters are put down to the first of them.
+std::vector<int64_t> weightsOf(const StageChain &chain, const std::vector<size_t> &shared) {
+  std::vector<int64_t> weights(shared.size(), 0);
+  std::set<const void *> counted;
+  for (size_t i = 0; i < shared.size(); ++i)
+    for (const auto &tensor : tensorsOf(*chain.links()[i].module))
+      if (counted.insert(tensor.unsafeGetTensorImpl()).second)
+        weights[shared[i]] += tensor.numel() * static_cast<int64_t>(tensor.element_size());
+  return weights;
 }
 
 std::vector<at::Device> balancedPlaces(const StageChain &chain, const DispatchOptions &options) {
@@ -112,12 +126,8 @@ std::vector<at::Device> balancedPlaces(const StageChain &chain, const DispatchOp
     throw UsageError("DispatchOptions::max_bytes has " + std::to_string(limits.size()) + " numbers for " +
                      std::to_string(devices.size()) + " devices");
   const auto shared = sharedWith(chain);
-  std::vector<int64_t> weights;
-  int64_t total = 0;
-  for (size_t i = 0; i < shared.size(); ++i) {
-    weights.push_back(shared[i] == i ? bytesOf(*chain.links()[i].module) : 0);
-    total += weights.back();
-  }
+  const auto weights = weightsOf(chain, shared);
+  const auto total = std::accumulate(weights.begin(), weights.end(), int64_t(0));
   const auto parts = detail::balancedSplit(weights, limits);
   if (parts.empty())
     throw UsageError("the model, " + std::to_string(total) +

@@ -2,7 +2,10 @@
 
 #include <device_shim/Error.h>
 
+#include <c10/util/Type.h>
+
 #include <set>
+#include <typeinfo>
 
 namespace device_shim {
 namespace {
@@ -21,10 +24,37 @@ void findStages(const std::shared_ptr<torch::nn::Module> &module, const std::str
     findStages(child.value(), joined(path, child.key()), found);
 }
 
+template <typename T> bool collectFrom(std::vector<at::Tensor *> &found, torch::nn::AnyValue &value) {
+  auto *content = value.try_get<T>();
+  if (content)
+    detail::collect(found, *content);
+  return content != nullptr;
+}
+
+template <typename... T> bool collectFromOneOf(std::vector<at::Tensor *> &found, torch::nn::AnyValue &value) {
+  return (collectFrom<T>(found, value) || ...);
+}
+
+// The results of LibTorch's own modules, and what others may well return.
+std::vector<at::Tensor *> tensorsIn(torch::nn::AnyValue &value, const std::string &child) {
+  using at::Tensor;
+  using Pair = std::tuple<Tensor, Tensor>;
+  std::vector<Tensor *> found;
+  if (!collectFromOneOf<Tensor, Pair, std::tuple<Tensor, Pair>, std::tuple<Tensor, Tensor, Tensor>,
+                        std::tuple<Tensor, Tensor, Tensor, Tensor>, std::pair<Tensor, Tensor>,
+                        std::vector<Tensor>, double, float, int, int64_t, bool>(found, value))
+    throw UsageError(
+        "child '" + child + "' of the Sequential returns " + c10::demangle(value.type_info().name()) +
+        ", in which its tensors cannot be found; return a tensor, a std::vector or std::tuple of "
+        "tensors, or write a model whose layers are held as device_shim::Stage<Layer>");
+  return found;
+}
+
 } // namespace
 
-StageChain::StageChain(std::shared_ptr<torch::nn::Module> ofRoot)
-    : root(std::move(ofRoot)), sequential(std::dynamic_pointer_cast<torch::nn::SequentialImpl>(root)) {
+StageChain::StageChain(std::shared_ptr<torch::nn::Module> ofRoot) : root(std::move(ofRoot)) {
+  if (const auto &module = *root; typeid(module) == typeid(torch::nn::SequentialImpl))
+    sequential = std::dynamic_pointer_cast<torch::nn::SequentialImpl>(root);
   if (sequential)
     for (const auto &child : sequential->named_children())
       all.push_back({child.key(), child.value(), nullptr, nullptr});
@@ -62,10 +92,12 @@ void StageChain::require_complete(const std::string &purpose, bool buffers) cons
     names += (i ? ", " : "") + homeless[i];
   if (homeless.size() > 6)
     names += ", ...";
+  const bool isDerived = !sequential && std::dynamic_pointer_cast<torch::nn::SequentialImpl>(root);
   throw UsageError(
       purpose +
       " works on a torch::nn::Sequential, or on a model whose layers are held as "
       "device_shim::Stage<Layer>, because LibTorch's modules have no forward hooks. " +
+      (isDerived ? "A class derived from torch::nn::Sequential may have a forward() of its own. " : "") +
       (all.empty() ? "This model has no stage" : "These belong to no stage: " + names) +
       ". Declare the members that hold them as, for example, device_shim::Stage<torch::nn::Linear>, and "
       "give parameters of the model itself a module of their own");
@@ -78,17 +110,20 @@ void StageChain::install(size_t link, std::shared_ptr<StageHooks> hooks) {
   chosen.hooks = std::move(hooks);
 }
 
-at::Tensor StageChain::run(at::Tensor input) {
+at::Tensor StageChain::runFrom(std::vector<at::Tensor *> tensors,
+                               const std::function<torch::nn::AnyValue(torch::nn::AnyModule &)> &first) {
+  torch::nn::AnyValue value{at::Tensor()};
   size_t index = 0;
   for (auto child = sequential->begin(); child != sequential->end(); ++child, ++index) {
-    auto &hooks = all[index].hooks;
-    if (hooks)
-      hooks->before_forward({&input});
-    input = child->forward<at::Tensor>(input);
-    if (hooks)
-      hooks->after_forward({&input});
+    const auto &link = all[index];
+    if (link.hooks)
+      link.hooks->before_forward(tensors);
+    value = index == 0 ? first(*child) : child->any_forward(std::move(value));
+    tensors = tensorsIn(value, link.name);
+    if (link.hooks)
+      link.hooks->after_forward(tensors);
   }
-  return input;
+  return value.get<at::Tensor>();
 }
 
 } // namespace device_shim

@@ -120,6 +120,88 @@ RANK_WORKER(dispatch_refuses) {
 TEST(Dispatch, Automatic) { onVirtualGpus("dispatch_automatic", 4); }
 TEST(Dispatch, Refuses) { onVirtualGpus("dispatch_refuses", 4); }
 
+namespace {
+
+// Adds the sums of its parameters, which others may hold too.
+struct HolderImpl : torch::nn::Module {
+  explicit HolderImpl(const std::vector<torch::Tensor> &held) {
+    for (const auto &parameter : held)
+      register_parameter("p" + std::to_string(parameters().size()), parameter);
+  }
+  torch::Tensor forward(torch::Tensor x) {
+    for (const auto &parameter : parameters(false))
+      x = x + parameter.sum();
+    return x;
+  }
+};
+TORCH_MODULE(Holder);
+
+torch::Tensor floats(int64_t count) { return torch::ones({count}, torch::requires_grad()); }
+
+// The optional state that a recurrent layer takes, in this LibTorch.
+template <typename Impl, typename Result, typename Input, typename State>
+State stateOf(Result (Impl::*)(Input, State));
+using LstmState = decltype(stateOf(&torch::nn::LSTMImpl::forward));
+
+// A state made on another device, as an optional argument.
+struct TwoRecurrentImpl : torch::nn::Module {
+  TwoRecurrentImpl() {
+    for (const auto *name : {"a", "b"})
+      stages.push_back(register_module(name, Stage<torch::nn::LSTM>(torch::nn::LSTMOptions(4, 4))));
+  }
+  torch::Tensor forward(const torch::Tensor &x) {
+    const auto [output, state] = stages[0]->forward(x);
+    return std::get<0>(stages[1]->forward(output, LstmState(state)));
+  }
+  std::vector<Stage<torch::nn::LSTM>> stages;
+};
+TORCH_MODULE(TwoRecurrent);
+
+struct TenfoldImpl : torch::nn::SequentialImpl {
+  using torch::nn::SequentialImpl::SequentialImpl;
+  torch::Tensor forward(const torch::Tensor &x) { return 10 * torch::nn::SequentialImpl::forward(x); }
+};
+TORCH_MODULE(Tenfold);
+
+} // namespace
+
+RANK_WORKER(dispatch_shared) {
+  const auto p = floats(100), q = floats(100);
+  using Held = std::vector<torch::Tensor>;
+  // The last stage shares with the third, and that with the first.
+  torch::nn::Sequential chained(Holder(Held{p, floats(10)}), Holder(Held{floats(4000)}), Holder(Held{p, q}),
+                                Holder(Held{q, floats(10)}));
+  auto model = dispatch_model(chained, "auto");
+  MUST(model.device_map().at("1") == kSecond && model.device_map().at("3") == kFirst);
+  model.forward(torch::ones({1}));
+  // What the third has besides weighs, too.
+  torch::nn::Sequential heavy(Holder(Held{p, floats(10)}), Holder(Held{floats(3000)}),
+                              Holder(Held{p, floats(5000)}));
+  DispatchOptions options;
+  options.max_bytes = {4 * 4000, 4 * 8200};
+  auto limited = dispatch_model(heavy, "auto", options);
+  MUST(limited.device_map().at("0") == kSecond && limited.device_map().at("2") == kSecond);
+  // Twice the same bytes are counted once.
+  options.max_bytes = {4 * 120, 4 * 5000};
+  torch::nn::Sequential light(Holder(Held{q, floats(10)}), Holder(Held{q, floats(10)}),
+                              Holder(Held{floats(5000)}));
+  MUST(dispatch_model(light, "auto", options).device_map().at("1") == kFirst);
+}
+
+RANK_WORKER(dispatch_arguments) {
+  TwoRecurrent net;
+  auto model = dispatch_model(net, DeviceMap({{"a", kFirst}, {"b", kSecond}}));
+  MUST(model.forward(torch::ones({2, 3, 4})).device() == kSecond);
+  const auto tenfold = [] {
+    torch::manual_seed(1);
+    return Tenfold(torch::nn::Linear(4, 4));
+  };
+  MUST_THROW(dispatch_model(tenfold(), "auto"), UsageError, "A class derived from torch::nn::Sequential");
+}
+
+TEST(Dispatch, SharedParametersWeighOnce) { onVirtualGpus("dispatch_shared", 2); }
+TEST(Dispatch, OptionalArgumentsMove) { onVirtualGpus("dispatch_arguments", 2); }
+
 RANK_WORKER(dispatch_with_ranks) {
   {
     auto model = dispatch_model(chainOf(4), "auto");

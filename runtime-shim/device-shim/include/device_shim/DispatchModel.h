@@ -59,7 +59,11 @@ public:
   at::Device input_device() const { return first; }
   /// Where the last stage leaves its result, and where the targets of the loss belong.
   at::Device output_device() const { return last; }
-  at::Tensor run(at::Tensor input) { return chain.run(std::move(input)); }
+  /// Whether the model is a Sequential, and running it; see StageChain.
+  bool runs_children() const { return chain.runs_children(); }
+  template <typename... Inputs> at::Tensor run(Inputs &&...inputs) {
+    return chain.run(std::forward<Inputs>(inputs)...);
+  }
 
 private:
   StageChain chain;
@@ -78,8 +82,9 @@ public:
   /// The arguments may be on any device.
   template <typename... Arguments> auto forward(Arguments &&...arguments) {
     using Impl = std::remove_reference_t<decltype(*inner)>;
-    if constexpr (std::is_base_of_v<torch::nn::SequentialImpl, Impl>)
-      return run(std::forward<Arguments>(arguments)...);
+    if constexpr (std::is_same_v<torch::nn::SequentialImpl, Impl>)
+      return runs_children() ? run(std::forward<Arguments>(arguments)...)
+                             : inner->forward(std::forward<Arguments>(arguments)...);
     else
       return inner->forward(std::forward<Arguments>(arguments)...);
   }

@@ -124,8 +124,8 @@ public:
   template <typename... Arguments> auto forward(Arguments &&...arguments) {
     begin_forward();
     using Impl = std::remove_reference_t<decltype(*inner)>;
-    if constexpr (std::is_base_of_v<torch::nn::SequentialImpl, Impl>) {
-      return runChain(convert(std::forward<Arguments>(arguments))...);
+    if constexpr (std::is_same_v<torch::nn::SequentialImpl, Impl>) {
+      return runSequential(convert(std::forward<Arguments>(arguments))...);
     } else {
       return inner->forward(convert(std::forward<Arguments>(arguments))...);
     }
@@ -148,10 +148,10 @@ private:
     else
       return std::forward<T>(value);
   }
-  at::Tensor runChain(at::Tensor input) {
-    if (auto *stages = chain())
-      return stages->run(std::move(input));
-    return inner->forward(std::move(input));
+  template <typename... Inputs> at::Tensor runSequential(Inputs &&...inputs) {
+    auto *stages = chain();
+    return stages && stages->runs_children() ? stages->run(std::forward<Inputs>(inputs)...)
+                                             : inner->forward(std::forward<Inputs>(inputs)...);
   }
 
   ModuleType inner;

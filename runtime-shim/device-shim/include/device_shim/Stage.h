@@ -18,10 +18,14 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include <array>
+#include <cstddef>
+#include <map>
 #include <memory>
-#include <optional>
+#include <string>
 #include <tuple>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -50,31 +54,67 @@ private:
 
 namespace detail {
 
-// The tensors in arguments and results, also within tuples, pairs, vectors and optionals; others are left
-// alone.
-inline void collect(std::vector<at::Tensor *> &found, at::Tensor &tensor) { found.push_back(&tensor); }
-template <typename T> void collect(std::vector<at::Tensor *> &found, std::vector<T> &list);
-template <typename T> void collect(std::vector<at::Tensor *> &found, std::optional<T> &value);
-template <typename... T> void collect(std::vector<at::Tensor *> &found, std::tuple<T...> &values);
-template <typename A, typename B> void collect(std::vector<at::Tensor *> &found, std::pair<A, B> &values);
-template <typename T> void collect(std::vector<at::Tensor *> &, T &) {}
+// How a type holds tensors. What is `other` is taken to hold none.
+enum class Form { tensor, list, map, tuple, optional, other };
 
-template <typename T> void collect(std::vector<at::Tensor *> &found, std::vector<T> &list) {
-  if constexpr (!std::is_same_v<T, bool>)
-    for (auto &value : list)
-      collect(found, value);
+// c10::optional was a class of its own before it became std::optional.
+template <typename T, typename = void> struct OptionalLike : std::false_type {};
+template <typename T>
+struct OptionalLike<T, std::void_t<decltype(std::declval<T &>().has_value()), decltype(*std::declval<T &>())>>
+    : std::true_type {};
+
+template <typename T> inline constexpr Form formOf = OptionalLike<T>::value ? Form::optional : Form::other;
+template <> inline constexpr Form formOf<at::Tensor> = Form::tensor;
+template <typename T, typename... More> inline constexpr Form formOf<std::vector<T, More...>> = Form::list;
+template <typename T, size_t n> inline constexpr Form formOf<std::array<T, n>> = Form::list;
+template <typename K, typename T, typename... More>
+inline constexpr Form formOf<std::map<K, T, More...>> = Form::map;
+template <typename K, typename T, typename... More>
+inline constexpr Form formOf<std::unordered_map<K, T, More...>> = Form::map;
+template <typename... T> inline constexpr Form formOf<std::tuple<T...>> = Form::tuple;
+template <typename A, typename B> inline constexpr Form formOf<std::pair<A, B>> = Form::tuple;
+
+// The tensors in arguments and results, also within containers.
+template <typename T> void collect(std::vector<at::Tensor *> &found, T &value) {
+  constexpr Form form = formOf<T>;
+  if constexpr (form == Form::tensor) {
+    found.push_back(&value);
+  } else if constexpr (form == Form::list) {
+    if constexpr (!std::is_same_v<typename T::value_type, bool>)
+      for (auto &element : value)
+        collect(found, element);
+  } else if constexpr (form == Form::map) {
+    for (auto &entry : value)
+      collect(found, entry.second);
+  } else if constexpr (form == Form::tuple) {
+    std::apply([&](auto &...each) { (collect(found, each), ...); }, value);
+  } else if constexpr (form == Form::optional) {
+    if (value)
+      collect(found, *value);
+  }
 }
-template <typename T> void collect(std::vector<at::Tensor *> &found, std::optional<T> &value) {
-  if (value)
-    collect(found, *value);
-}
-template <typename... T> void collect(std::vector<at::Tensor *> &found, std::tuple<T...> &values) {
-  std::apply([&](auto &...each) { (collect(found, each), ...); }, values);
-}
-template <typename A, typename B> void collect(std::vector<at::Tensor *> &found, std::pair<A, B> &values) {
-  collect(found, values.first);
-  collect(found, values.second);
-}
+
+// Whether collect() finds all tensors in a T.
+template <typename T> struct Transparent {
+  static constexpr bool check() {
+    constexpr Form form = formOf<T>;
+    if constexpr (form == Form::list)
+      return Transparent<typename T::value_type>::check();
+    else if constexpr (form == Form::map)
+      return Transparent<typename T::mapped_type>::check();
+    else if constexpr (form == Form::optional)
+      return Transparent<std::decay_t<decltype(*std::declval<T &>())>>::check();
+    else
+      return form == Form::tensor || std::is_arithmetic_v<T> || std::is_enum_v<T> ||
+             std::is_convertible_v<T, std::string>;
+  }
+};
+template <typename... T> struct Transparent<std::tuple<T...>> {
+  static constexpr bool check() { return (Transparent<T>::check() && ...); }
+};
+template <typename A, typename B> struct Transparent<std::pair<A, B>> {
+  static constexpr bool check() { return Transparent<A>::check() && Transparent<B>::check(); }
+};
 
 } // namespace detail
 
@@ -86,14 +126,21 @@ public:
   explicit StageImpl(Arguments &&...arguments)
       : module(register_module("module", ModuleType(std::forward<Arguments>(arguments)...))) {}
 
+  /// What the module's forward() takes and returns. Tensors are found in vectors, arrays, maps, tuples, pairs
+  /// and optionals, nested too; a result may hold nothing but these, numbers and text, because a tensor that
+  /// the wrapper does not find would be one of which it does not know that autograd comes to it.
   template <typename... Arguments> auto forward(Arguments &&...arguments) {
+    using Output = std::decay_t<decltype(module->forward(std::declval<std::decay_t<Arguments> &>()...))>;
+    static_assert(detail::Transparent<Output>::check(),
+                  "a stage returns tensors, or vectors, arrays, maps, tuples, pairs or optionals of them: in "
+                  "other types, such as a struct, its wrapper does not find the tensors");
     if (!hooks())
-      return module->forward(std::forward<Arguments>(arguments)...);
+      return Output(module->forward(std::forward<Arguments>(arguments)...));
     std::tuple<std::decay_t<Arguments>...> inputs(std::forward<Arguments>(arguments)...);
     std::vector<at::Tensor *> tensors;
     detail::collect(tensors, inputs);
     hooks()->before_forward(tensors);
-    auto output = std::apply([this](auto &...each) { return module->forward(each...); }, inputs);
+    Output output = std::apply([this](auto &...each) { return module->forward(each...); }, inputs);
     tensors.clear();
     detail::collect(tensors, output);
     hooks()->after_forward(tensors);

@@ -8,6 +8,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace device_shim {
@@ -21,8 +24,9 @@ public:
     std::shared_ptr<StageHooks> hooks;
   };
 
-  /// The children of a Sequential, or else the outermost Stage<> modules below `root`. A parameter that two
-  /// of them share belongs to the first.
+  /// The children of a Sequential, but not of a class derived from it, which may have a forward() of its own;
+  /// or else the outermost Stage<> modules below `root`. A parameter that two of them share belongs to the
+  /// first.
   explicit StageChain(std::shared_ptr<torch::nn::Module> root);
   ~StageChain();
   StageChain(StageChain &&) noexcept = default;
@@ -34,10 +38,24 @@ public:
   void require_complete(const std::string &purpose, bool buffers) const;
 
   void install(size_t link, std::shared_ptr<StageHooks> hooks);
-  /// Runs the children of the Sequential, with their hooks.
-  at::Tensor run(at::Tensor input);
+  /// Whether the stages are the children of a Sequential, which run() runs.
+  bool runs_children() const { return sequential != nullptr; }
+  /// Runs the children of the Sequential with their hooks: `inputs` go to the first, and what each returns to
+  /// the next. \throws UsageError for a child whose result is of a type in which tensors cannot be found;
+  /// c10::Error, as Sequential::forward() does, for one that the next child does not take.
+  template <typename... Inputs> at::Tensor run(Inputs &&...inputs) {
+    std::tuple<std::decay_t<Inputs>...> arguments(std::forward<Inputs>(inputs)...);
+    std::vector<at::Tensor *> tensors;
+    detail::collect(tensors, arguments);
+    return runFrom(std::move(tensors), [&arguments](torch::nn::AnyModule &first) {
+      return std::apply([&first](auto &...each) { return first.any_forward(each...); }, arguments);
+    });
+  }
 
 private:
+  at::Tensor runFrom(std::vector<at::Tensor *> tensors,
+                     const std::function<torch::nn::AnyValue(torch::nn::AnyModule &)> &first);
+
   std::shared_ptr<torch::nn::Module> root;
   std::shared_ptr<torch::nn::SequentialImpl> sequential;
   std::vector<Link> all;
