@@ -18,10 +18,10 @@ c10::StorageImpl &storageOf(const at::Tensor &tensor) { return *tensor.storage()
 
 } // namespace
 
-FlatPartition::FlatPartition(std::vector<Member> members, const Placement &wanted, Communicator &ranks,
-                             MemoryCount &count)
-    : parts(std::move(members)), placement(wanted), memory(count), rank(ranks.rank()),
-      rankCount(ranks.size()) {
+FlatPartition::FlatPartition(std::vector<Member> members, const Placement &wanted,
+                             const std::shared_ptr<Communicator> &ranks, MemoryCount &count)
+    : parts(std::move(members)), placement(wanted), memory(count), rank(ranks->rank()),
+      rankCount(ranks->size()) {
   at::NoGradGuard noGrad;
   int64_t total = 0;
   std::vector<at::Tensor> values;
@@ -63,6 +63,7 @@ FlatPartition::FlatPartition(std::vector<Member> members, const Placement &wante
     if (!shared)
       memory.add(bytesOf(ownMaster));
     ownMaster.set_requires_grad(true);
+    knownMaster.emplace(ownMaster, ranks);
     seenVersion = ownMaster._version();
   }
   pointMembers(/*atWhole=*/true);

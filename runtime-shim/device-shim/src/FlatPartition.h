@@ -1,11 +1,15 @@
 // A few parameters of one type as one vector, of which every rank owns an equal part.
 #pragma once
 
+#include "ShardedParts.h"
+
 #include <device_shim/Communicator.h>
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,8 +47,8 @@ public:
   };
 
   /// Takes the parameters over: they become views of the whole vector.
-  FlatPartition(std::vector<Member> members, const Placement &placement, Communicator &ranks,
-                MemoryCount &memory);
+  FlatPartition(std::vector<Member> members, const Placement &placement,
+                const std::shared_ptr<Communicator> &ranks, MemoryCount &memory);
 
   const std::vector<Member> &members() const { return parts; }
   int group() const { return placement.group; }
@@ -100,6 +104,7 @@ private:
   bool hasWhole = false;
   at::Tensor resting;   ///< this rank's part, of the compute type; undefined when kept whole
   at::Tensor ownMaster; ///< may share memory with `resting` or `whole`
+  std::optional<ShardedPart> knownMaster;
   int64_t seenVersion = 0;
   at::Tensor gradient;    ///< [paddedSize()], during backward
   at::Tensor ownGradient; ///< [partSize()], of the master type, while it is reduced

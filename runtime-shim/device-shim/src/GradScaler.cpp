@@ -1,14 +1,50 @@
 #include <device_shim/GradScaler.h>
 
+#include "ShardedParts.h"
+
 #include <device_shim/Error.h>
 
 #include <ATen/ATen.h>
 #include <torch/optim/optimizer.h>
 
 #include <cmath>
-#include <map>
+#include <string>
 
 namespace device_shim {
+namespace {
+
+const void *identity(const at::Tensor &parameter) { return parameter.unsafeGetTensorImpl(); }
+
+std::vector<at::Tensor> parametersOf(torch::optim::Optimizer &optimizer) {
+  std::vector<at::Tensor> parameters;
+  for (auto &group : optimizer.param_groups())
+    parameters.insert(parameters.end(), group.params().begin(), group.params().end());
+  return parameters;
+}
+
+// Multiplies the gradients by `factor`. Returns whether all are finite.
+bool scaleGradients(const std::vector<at::Tensor> &parameters, double factor) {
+  at::NoGradGuard noGrad;
+  // One number per device, read after all were started.
+  std::map<std::string, at::Tensor> finite;
+  std::set<const void *> seen; // named_parameters() lists tied parameters several times
+  for (const auto &parameter : parameters) {
+    auto gradient = parameter.grad();
+    if (!gradient.defined() || !seen.insert(identity(parameter)).second)
+      continue;
+    gradient.detach().mul_(factor);
+    auto &sum = finite[gradient.device().str()];
+    // A sum of zeros is a NaN as soon as one element is infinite or a NaN.
+    auto zero = (gradient.detach() * 0).sum().to(at::kFloat);
+    sum = sum.defined() ? sum + zero : zero;
+  }
+  bool all = true;
+  for (const auto &entry : finite)
+    all = all && std::isfinite(entry.second.item<float>());
+  return all;
+}
+
+} // namespace
 
 GradScaler::GradScaler(const GradScalerOptions &wanted) : options(wanted), current(wanted.initial_scale) {
   if (!(options.initial_scale > 0) || options.growth_factor < 1 || !(options.backoff_factor > 0) ||
@@ -21,51 +57,59 @@ GradScaler::GradScaler(const GradScalerOptions &wanted) : options(wanted), curre
 at::Tensor GradScaler::scale(const at::Tensor &loss) const { return loss * scale(); }
 
 void GradScaler::unscale_(const std::vector<at::Tensor> &parameters) {
-  at::NoGradGuard noGrad;
-  const double factor = 1 / scale();
-  // One number per device, read after all were started.
-  std::map<std::string, at::Tensor> finite;
-  for (const auto &parameter : parameters) {
-    auto gradient = parameter.grad();
-    if (!gradient.defined())
-      continue;
-    gradient.detach().mul_(factor);
-    auto &sum = finite[gradient.device().str()];
-    // A sum of zeros is a NaN as soon as one element is infinite or a NaN.
-    auto zero = (gradient.detach() * 0).sum().to(at::kFloat);
-    sum = sum.defined() ? sum + zero : zero;
-  }
-  bool all = true;
-  for (const auto &entry : finite)
-    all = all && std::isfinite(entry.second.item<float>());
-  note_unscaled(all);
+  if (!options.enabled)
+    return;
+  requireScaled(parameters);
+  bool finite = scaleGradients(parameters, 1 / scale());
+  // A rank sees its own partitions only, and all must take the step or none.
+  for (const auto &ranks : detail::spreadOver(parameters))
+    finite = ranks->reduce_number(finite ? 1 : 0, Reduction::minimum) == 1;
+  note_unscaled(parameters, finite);
 }
 
-void GradScaler::unscale_(torch::optim::Optimizer &optimizer) {
-  std::vector<at::Tensor> parameters;
-  for (auto &group : optimizer.param_groups())
-    parameters.insert(parameters.end(), group.params().begin(), group.params().end());
-  unscale_(parameters);
+void GradScaler::unscale_(torch::optim::Optimizer &optimizer) { unscale_(parametersOf(optimizer)); }
+
+void GradScaler::requireScaled(const std::vector<at::Tensor> &parameters) const {
+  for (const auto &parameter : parameters)
+    if (unscaled.count(identity(parameter)))
+      throw UsageError("the gradients were unscaled already; call update() once, after the steps of all "
+                       "optimizers");
 }
 
-void GradScaler::note_unscaled(bool finite) {
-  if (unscaled)
-    throw UsageError("the gradients were unscaled already; call update() once after each step");
-  unscaled = true;
-  infinite = !finite;
+void GradScaler::note_unscaled(const std::vector<at::Tensor> &parameters, bool finite) {
+  if (!options.enabled)
+    return;
+  requireScaled(parameters);
+  for (const auto &parameter : parameters)
+    unscaled[identity(parameter)] = finite;
+  infinite = infinite || !finite;
 }
 
 bool GradScaler::step(torch::optim::Optimizer &optimizer) {
-  if (!unscaled)
-    unscale_(optimizer);
-  if (infinite && options.enabled)
+  if (!options.enabled) {
+    optimizer.step();
+    return true;
+  }
+  if (!stepped.insert(&optimizer).second)
+    throw UsageError("this optimizer had its step already; call update() before the next one");
+  const auto parameters = parametersOf(optimizer);
+  std::vector<at::Tensor> scaled;
+  for (const auto &parameter : parameters)
+    if (!unscaled.count(identity(parameter)))
+      scaled.push_back(parameter);
+  if (!scaled.empty())
+    unscale_(scaled);
+  bool finite = true;
+  for (const auto &parameter : parameters)
+    finite = finite && unscaled.at(identity(parameter));
+  if (!finite)
     return false;
   optimizer.step();
   return true;
 }
 
 void GradScaler::update() {
-  if (options.enabled && unscaled) {
+  if (options.enabled && !unscaled.empty()) {
     if (infinite) {
       current *= options.backoff_factor;
       goodSteps = 0;
@@ -74,13 +118,19 @@ void GradScaler::update() {
       goodSteps = 0;
     }
   }
-  unscaled = infinite = false;
+  forget();
 }
 
 void GradScaler::load_state(const State &state) {
   current = state.scale;
   goodSteps = state.good_steps;
-  unscaled = infinite = false;
+  forget();
+}
+
+void GradScaler::forget() {
+  unscaled.clear();
+  stepped.clear();
+  infinite = false;
 }
 
 } // namespace device_shim

@@ -12,19 +12,11 @@ ShardedCore::~ShardedCore() = default;
 ShardedCore::ShardedCore(ShardedCore &&) noexcept = default;
 
 std::vector<at::Tensor> ShardedCore::optimizer_parameters() const {
-  std::vector<at::Tensor> all;
-  for (auto *partition : model->partitions())
-    if (partition->trainable())
-      all.push_back(partition->master());
-  return all;
+  return model->masters();
 }
 
 std::vector<at::Tensor> ShardedCore::optimizer_parameters(int group) const {
-  std::vector<at::Tensor> all;
-  for (auto *partition : model->partitions())
-    if (partition->trainable() && partition->group() == group)
-      all.push_back(partition->master());
-  return all;
+  return model->masters(group);
 }
 
 double ShardedCore::unscale_and_clip_grads(double max_norm, GradScaler *scaler) {

@@ -165,7 +165,7 @@ void ShardedModel::addUnit(const std::string &name, std::vector<FlatPartition::M
     unit->hasFrozen = unit->hasFrozen || !std::get<1>(kind);
     if (std::get<1>(kind))
       unit->trainable += list.size();
-    unit->partitions.push_back(std::make_unique<FlatPartition>(std::move(list), placement, *ranks, memory));
+    unit->partitions.push_back(std::make_unique<FlatPartition>(std::move(list), placement, ranks, memory));
   }
   units.push_back(std::move(unit));
   addHooks(units.size() - 1);
@@ -201,6 +201,14 @@ std::vector<FlatPartition *> ShardedModel::partitions() const {
   for (const auto &unit : units)
     for (const auto &partition : unit->partitions)
       all.push_back(partition.get());
+  return all;
+}
+
+std::vector<at::Tensor> ShardedModel::masters(std::optional<int> group) const {
+  std::vector<at::Tensor> all;
+  for (auto *partition : partitions())
+    if (partition->trainable() && (!group || partition->group() == *group))
+      all.push_back(partition->master());
   return all;
 }
 
@@ -404,7 +412,7 @@ double ShardedModel::unscaleAndClip(double maxNorm, GradScaler *scaler) {
   const double norm = gradNorm() / scale;
   const bool finite = std::isfinite(norm);
   if (scaler)
-    scaler->note_unscaled(finite);
+    scaler->note_unscaled(masters(), finite);
   if (!finite)
     return norm;
   // As torch.nn.utils.clip_grad_norm_ does it.

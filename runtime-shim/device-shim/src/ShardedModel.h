@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ public:
 
   /// Every partition, in the same order on every rank.
   std::vector<FlatPartition *> partitions() const;
+  /// What an optimizer works on, with `group` that of one group.
+  std::vector<at::Tensor> masters(std::optional<int> group = std::nullopt) const;
   /// Parameters follow what an optimizer did.
   void synchronize();
   double gradNorm();

@@ -5,6 +5,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <vector>
 
 namespace torch::optim {
@@ -32,8 +34,10 @@ struct GradScalerOptions {
 ///   scaler.step(optimizer);
 ///   scaler.update();
 /// \endcode
-/// With DistributedDataParallel all ranks see the same averaged gradients and decide alike. The scale is a
-/// number of the host, so gradients may be on any devices.
+/// With several optimizers each is unscaled, stepped or skipped for itself, and update() comes once, after
+/// all of them. With DistributedDataParallel all ranks see the same averaged gradients and decide alike; for
+/// the partitions of ShardedDataParallel unscale_() and step() ask the other ranks, so every rank must call
+/// them. The scale is a number of the host, so gradients may be on any devices.
 class GradScaler {
 public:
   explicit GradScaler(const GradScalerOptions &options = {});
@@ -42,20 +46,25 @@ public:
   /// `loss` times the scale, on its own device.
   at::Tensor scale(const at::Tensor &loss) const;
 
-  /// Divides the gradients by the scale, on each one's own device, and notes whether all are finite.
-  /// \throws UsageError when called twice before update().
+  /// Divides the gradients by the scale, on each one's own device, and notes whether all of them are finite,
+  /// on all ranks where the parameters are partitions of ShardedDataParallel.
+  /// \throws UsageError when one of them was unscaled already since update().
   void unscale_(const std::vector<at::Tensor> &parameters);
   void unscale_(torch::optim::Optimizer &optimizer);
 
-  /// For wrappers that unscale themselves.
-  void note_unscaled(bool finite);
+  /// For wrappers that unscale the gradients of `parameters` themselves; `finite`: whether all of them were.
+  /// \throws UsageError as unscale_().
+  void note_unscaled(const std::vector<at::Tensor> &parameters, bool finite);
 
-  /// Calls optimizer.step() when all gradients were finite; unscales first when nobody did. Returns whether
-  /// it did.
+  /// Calls optimizer.step() when all gradients of its parameters were finite; unscales first those that
+  /// nobody did. Returns whether it did. \throws UsageError when called twice for one optimizer before
+  /// update().
   bool step(torch::optim::Optimizer &optimizer);
-  /// Shrinks the scale after a skipped step, grows it after growth_interval good ones.
+  /// Shrinks the scale when any gradient since the last update() was infinite or not a number, grows it after
+  /// growth_interval times without.
   void update();
 
+  /// Whether any gradient since the last update() was infinite or not a number.
   bool found_infinite() const { return infinite; }
 
   struct State {
@@ -66,11 +75,17 @@ public:
   void load_state(const State &state);
 
 private:
+  void requireScaled(const std::vector<at::Tensor> &parameters) const;
+  void forget();
+
   GradScalerOptions options;
   double current;
   int64_t goodSteps = 0;
-  bool unscaled = false;
   bool infinite = false;
+  /// Since the last update(): parameters whose gradients were unscaled, and whether these were finite; and
+  /// optimizers that had their step.
+  std::map<const void *, bool> unscaled;
+  std::set<const void *> stepped;
 };
 
 } // namespace device_shim
