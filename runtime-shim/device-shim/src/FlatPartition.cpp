@@ -33,7 +33,7 @@ FlatPartition::FlatPartition(std::vector<Member> members, const Placement &wante
   needsGradient = parts.front().parameter.requires_grad();
   ownSize = (total + rankCount - 1) / rankCount;
   const auto original = parts.front().parameter.scalar_type();
-  const auto masterType = isHalf(original) ? at::kFloat : original;
+  masterType = isHalf(original) ? at::kFloat : original;
   // Made where the parameters are now, which may be a host whose device could not hold the model.
   auto all =
       at::zeros({paddedSize()}, parts.front().parameter.options().requires_grad(false).dtype(masterType));
@@ -174,6 +174,7 @@ void FlatPartition::finishReduce() {
   auto part = ownGradient;
   ownGradient = at::Tensor();
   memory.add(-bytesOf(part));
+  countGradient();
   auto &total = ownMaster.mutable_grad();
   if (total.defined()) {
     total.add_(part.to(placement.optimizer));
@@ -186,19 +187,29 @@ void FlatPartition::finishReduce() {
     part = host.copy_(part);
   }
   total = part;
-  memory.add(bytesOf(total));
+  countGradient();
 }
 
-void FlatPartition::synchronize(Communicator &ranks, bool afterBackward) {
-  if (!needsGradient || (!afterBackward && seenVersion == ownMaster._version()))
+void FlatPartition::countGradient() {
+  const bool defined = needsGradient && ownMaster.grad().defined();
+  const int64_t bytes = defined ? bytesOf(ownMaster.grad()) : 0;
+  memory.add(bytes - countedGradient);
+  countedGradient = bytes;
+}
+
+void FlatPartition::synchronize(Communicator &ranks, bool stepsTaken) {
+  const bool stepped = needsGradient && (stepsTaken || seenVersion != ownMaster._version());
+  if (!stepped && !overwritten)
     return;
   at::NoGradGuard noGrad;
   release();
-  if (ownMaster.data_ptr() != resting.data_ptr())
+  if (needsGradient && ownMaster.data_ptr() != resting.data_ptr())
     resting.copy_(ownMaster.detach());
   if (placement.keepWhole)
     ranks.all_gather(whole, resting);
-  seenVersion = ownMaster._version();
+  if (needsGradient)
+    seenVersion = ownMaster._version();
+  overwritten = false;
 }
 
 at::Tensor FlatPartition::assemble(const at::Tensor &part, Communicator &ranks) const {
@@ -213,7 +224,9 @@ at::Tensor FlatPartition::ownPart(const at::Tensor &all) const {
   return all.narrow(0, rank * ownSize, ownSize);
 }
 
-at::Tensor FlatPartition::ownValues() const { return needsGradient ? ownMaster.detach() : resting.detach(); }
+at::Tensor FlatPartition::ownValues() const {
+  return needsGradient ? ownMaster.detach() : resting.detach().to(masterType);
+}
 
 void FlatPartition::setOwnValues(const at::Tensor &values) {
   at::NoGradGuard noGrad;
@@ -221,7 +234,7 @@ void FlatPartition::setOwnValues(const at::Tensor &values) {
     ownMaster.copy_(values);
   else
     resting.copy_(values);
-  markChanged();
+  overwritten = true;
 }
 
 } // namespace device_shim::detail

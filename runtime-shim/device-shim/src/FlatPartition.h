@@ -29,6 +29,7 @@ class FlatPartition {
 public:
   struct Member {
     std::string name;
+    std::vector<std::string> aliases; ///< further names of a tied parameter
     at::Tensor parameter;
     std::vector<int64_t> sizes;
     int64_t elements = 0;
@@ -71,19 +72,21 @@ public:
   /// Adds this rank's part of the average to master().grad().
   void finishReduce();
 
-  /// Lets the parameters follow the master part, where that may have changed. Collective when they are kept
-  /// whole. An optimizer may have changed it after any backward pass: some work on data(), which no version
-  /// counter shows.
-  void synchronize(Communicator &ranks, bool afterBackward);
-  /// The same after master() was overwritten.
-  void markChanged() { seenVersion = -1; }
+  /// Lets the parameters follow the values of this rank's part, where these may have changed. Collective when
+  /// the parameters are kept whole. `stepsTaken`: an optimizer may have changed master() at any time: some
+  /// work on data(), which no version counter shows.
+  void synchronize(Communicator &ranks, bool stepsTaken);
+
+  /// Optimizers make gradients undefined without telling anyone: lets the count of bytes follow.
+  void countGradient();
 
   /// All ranks' parts of a vector like master(), in one vector on the compute device. Collective.
   at::Tensor assemble(const at::Tensor &part, Communicator &ranks) const;
   /// This rank's part of a vector with all members.
   at::Tensor ownPart(const at::Tensor &whole) const;
   int64_t paddedSize() const { return ownSize * rankCount; }
-  /// The parameters of this rank, float, also frozen ones.
+  /// This rank's part of the parameters, also of frozen ones, in the type of master parts: what an optimizer
+  /// works in, float for half types. Frozen parameters have the precision of the compute type.
   at::Tensor ownValues() const;
   void setOwnValues(const at::Tensor &values);
 
@@ -99,6 +102,7 @@ private:
   int rank;
   int rankCount;
   int64_t ownSize = 0;
+  at::ScalarType masterType = at::kFloat;
   bool needsGradient = false;
   at::Tensor whole; ///< [paddedSize()], of the compute type
   bool hasWhole = false;
@@ -106,8 +110,10 @@ private:
   at::Tensor ownMaster; ///< may share memory with `resting` or `whole`
   std::optional<ShardedPart> knownMaster;
   int64_t seenVersion = 0;
-  at::Tensor gradient;    ///< [paddedSize()], during backward
-  at::Tensor ownGradient; ///< [partSize()], of the master type, while it is reduced
+  bool overwritten = false;    ///< by setOwnValues()
+  int64_t countedGradient = 0; ///< bytes of master().grad() in `memory`
+  at::Tensor gradient;         ///< [paddedSize()], during backward
+  at::Tensor ownGradient;      ///< [partSize()], of the master type, while it is reduced
   at::Tensor gatherInput;
   Pending gathering;
   Pending reducing;

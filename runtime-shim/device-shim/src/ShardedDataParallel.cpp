@@ -11,13 +11,9 @@ ShardedCore::ShardedCore(std::shared_ptr<torch::nn::Module> module, std::shared_
 ShardedCore::~ShardedCore() = default;
 ShardedCore::ShardedCore(ShardedCore &&) noexcept = default;
 
-std::vector<at::Tensor> ShardedCore::optimizer_parameters() const {
-  return model->masters();
-}
+std::vector<at::Tensor> ShardedCore::optimizer_parameters() const { return model->masters(); }
 
-std::vector<at::Tensor> ShardedCore::optimizer_parameters(int group) const {
-  return model->masters(group);
-}
+std::vector<at::Tensor> ShardedCore::optimizer_parameters(int group) const { return model->masters(group); }
 
 double ShardedCore::unscale_and_clip_grads(double max_norm, GradScaler *scaler) {
   return model->unscaleAndClip(max_norm, scaler);
@@ -35,6 +31,7 @@ void ShardedCore::load(const std::string &path, torch::optim::Optimizer *optimiz
 int64_t ShardedCore::bytes_held() const { return model->memoryCount().now; }
 int64_t ShardedCore::peak_bytes_held() const { return model->memoryCount().peak; }
 
+void ShardedCore::synchronize() { model->synchronize(); }
 void ShardedCore::begin_forward() { model->beginForward(); }
 
 at::Tensor ShardedCore::converted(const at::Tensor &input) const {

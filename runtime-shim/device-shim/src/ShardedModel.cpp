@@ -9,9 +9,10 @@
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
 #include <cmath>
+#include <exception>
 #include <map>
-#include <set>
 #include <tuple>
 
 namespace device_shim::detail {
@@ -20,7 +21,7 @@ namespace {
 class GatheringHooks final : public StageHooks {
 public:
   GatheringHooks(ShardedModel &ofModel, size_t ofUnit) : model(ofModel), unit(ofUnit) {}
-  void before_forward(const std::vector<at::Tensor *> &inputs) override { model.beforeStage(unit, inputs); }
+  void before_forward(const std::vector<at::Tensor *> &) override { model.beforeStage(unit); }
   void after_forward(const std::vector<at::Tensor *> &outputs) override { model.afterStage(unit, outputs); }
 
 private:
@@ -40,6 +41,11 @@ void checkOptions(const ShardedOptions &options) {
     throw UsageError("ShardedOptions::offload_ratio must be between 0 and 1");
 }
 
+FlatPartition::Member memberOf(const DistinctParameter &parameter) {
+  const auto &value = parameter.value;
+  return {parameter.name, parameter.aliases, value, value.sizes().vec(), value.numel(), 0, {}};
+}
+
 } // namespace
 
 ShardedModel::ShardedModel(std::shared_ptr<torch::nn::Module> ofModule, std::shared_ptr<Communicator> all,
@@ -56,18 +62,39 @@ ShardedModel::ShardedModel(std::shared_ptr<torch::nn::Module> ofModule, std::sha
     makeBucketUnits();
   for (auto &unit : units)
     unit->missing = unit->trainable;
+  for (const auto &parameter : distinctParameters(*module))
+    if (!parameter.value.requires_grad())
+      frozen.push_back(parameter);
 }
 
 ShardedModel::~ShardedModel() {
   for (auto &unit : units)
     for (size_t i = 0; i < unit->hooks.size(); ++i)
       unit->accumulators[i]->del_post_hook(unit->hooks[i]);
+  // The module lives on with what the last step made of it, unless the ranks go separate ways.
+  if (options.stage != 2 || std::uncaught_exceptions() > 0)
+    return;
+  try {
+    synchronize();
+  } catch (const std::exception &) {
+    // Another rank has failed, which the next collective says.
+  }
 }
 
+// Floating buffers get the type of the parameters, as with Module::to().
 void ShardedModel::moveBuffers() {
   at::NoGradGuard noGrad;
-  for (auto &buffer : module->buffers())
-    buffer.set_data(buffer.detach().to(ranks->device()));
+  for (auto &entry : module->named_buffers()) {
+    auto &buffer = entry.value();
+    if (!buffer.defined())
+      continue;
+    auto type = buffer.scalar_type();
+    if (options.parameter_type && buffer.is_floating_point() && type != *options.parameter_type) {
+      convertedBuffers.emplace(entry.key(), type);
+      type = *options.parameter_type;
+    }
+    buffer.set_data(buffer.detach().to(ranks->device(), type));
+  }
 }
 
 void ShardedModel::makeStageUnits() {
@@ -82,17 +109,13 @@ void ShardedModel::makeStageUnits() {
                        "' belongs to a wrapper already; a model is either sharded or "
                        "dispatched, and once");
     std::vector<FlatPartition::Member> members;
-    std::set<const void *> seen;
-    for (const auto &entry : link.module->named_parameters()) {
-      const auto *identity = entry.value().unsafeGetTensorImpl();
-      if (!seen.insert(identity).second)
-        continue;
-      const auto name = link.name.empty() ? entry.key() : link.name + "." + entry.key();
-      if (!owners.emplace(identity, name).second)
-        throw UsageError("parameter " + name + " is the same as " + owners.at(identity) +
+    for (const auto &parameter : distinctParameters(*link.module, link.name.empty() ? "" : link.name + ".")) {
+      const auto *identity = parameter.value.unsafeGetTensorImpl();
+      if (!owners.emplace(identity, parameter.name).second)
+        throw UsageError("parameter " + parameter.name + " is the same as " + owners.at(identity) +
                          " of another stage; a "
                          "parameter that two stages use must be gathered for both: put them into one stage");
-      members.push_back({name, entry.value(), entry.value().sizes().vec(), entry.value().numel(), 0, {}});
+      members.push_back(memberOf(parameter));
     }
     lists.emplace_back(link.name, std::move(members));
   }
@@ -105,13 +128,9 @@ void ShardedModel::makeBucketUnits() {
   std::vector<std::pair<std::string, std::vector<FlatPartition::Member>>> lists;
   std::vector<FlatPartition::Member> open;
   int64_t bytes = 0;
-  std::set<const void *> seen;
-  auto named = module->named_parameters().items();
-  for (const auto &entry : named) {
-    if (!seen.insert(entry.value().unsafeGetTensorImpl()).second)
-      continue;
-    open.push_back({entry.key(), entry.value(), entry.value().sizes().vec(), entry.value().numel(), 0, {}});
-    bytes += entry.value().numel() * static_cast<int64_t>(entry.value().element_size());
+  for (const auto &parameter : distinctParameters(*module)) {
+    open.push_back(memberOf(parameter));
+    bytes += parameter.value.numel() * static_cast<int64_t>(parameter.value.element_size());
     if (bytes >= options.bucket_bytes) {
       lists.emplace_back("bucket " + std::to_string(lists.size()), std::move(open));
       open.clear();
@@ -162,7 +181,6 @@ void ShardedModel::addUnit(const std::string &name, std::vector<FlatPartition::M
   for (auto &[kind, list] : kinds) {
     auto placement = placementOf(offloaded, list.front().parameter);
     placement.group = std::get<2>(kind);
-    unit->hasFrozen = unit->hasFrozen || !std::get<1>(kind);
     if (std::get<1>(kind))
       unit->trainable += list.size();
     unit->partitions.push_back(std::make_unique<FlatPartition>(std::move(list), placement, ranks, memory));
@@ -215,8 +233,14 @@ std::vector<at::Tensor> ShardedModel::masters(std::optional<int> group) const {
 void ShardedModel::synchronize() {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   for (auto *partition : partitions())
-    partition->synchronize(*gathers, ranBackward);
-  ranBackward = false;
+    partition->synchronize(*gathers, stepsTaken);
+}
+
+const MemoryCount &ShardedModel::memoryCount() {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  for (auto *partition : partitions())
+    partition->countGradient();
+  return memory;
 }
 
 // ---------------------------------------------------------------------------------------------- forward
@@ -225,6 +249,8 @@ void ShardedModel::beginForward() {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   if (backwardActive) // an exception ended the last backward pass
     resetBackward();
+  requireStillFrozen(frozen, "ShardedDataParallel");
+  memoryCount();
   synchronize();
   if (!order.empty())
     lastOrder = std::move(order);
@@ -256,29 +282,25 @@ void ShardedModel::prefetchAfter(size_t unit) {
     startGather(*units[lastOrder[position + 1]]);
 }
 
-void ShardedModel::beforeStage(size_t index, const std::vector<at::Tensor *> &inputs) {
+void ShardedModel::beforeStage(size_t index) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
-  auto &unit = *units[index];
   order.push_back(index);
-  gather(unit);
+  gather(*units[index]);
   prefetchAfter(index);
-  if (!unit.hasFrozen || !at::GradMode::is_enabled())
-    return;
-  // Frozen parameters have no gradient whose arrival says that they are not needed any more.
-  for (auto *input : inputs) {
-    if (!input->defined() || !input->requires_grad())
-      continue;
-    ++unit.openInputs;
-    input->register_hook([this, index](const at::Tensor &) { inputGradientReady(index); });
-  }
 }
 
 void ShardedModel::afterStage(size_t index, const std::vector<at::Tensor *> &outputs) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
-  release(*units[index]);
-  for (auto *output : outputs)
-    if (output->defined() && output->requires_grad())
-      output->register_hook([this, index](const at::Tensor &) { beforeStageBackward(index); });
+  auto &unit = *units[index];
+  release(unit);
+  std::shared_ptr<StageUse> use;
+  for (auto *output : outputs) {
+    if (!output->defined() || !output->requires_grad())
+      continue;
+    if (!use)
+      use = unit.uses.add(++stageUses, order.size() - 1);
+    output->register_hook([this, index, use](const at::Tensor &) { beforeStageBackward(index, *use); });
+  }
 }
 
 // ---------------------------------------------------------------------------------------------- backward
@@ -287,32 +309,62 @@ void ShardedModel::beginBackward() {
   if (backwardActive)
     return;
   backwardActive = true;
+  memoryCount();
+  orderReductions();
   torch::autograd::Engine::get_default_engine().queue_callback([this] { finishBackward(); });
 }
 
-void ShardedModel::beforeStageBackward(size_t index) {
-  std::lock_guard<std::recursive_mutex> lock(mutex);
-  beginBackward();
-  auto &unit = *units[index];
-  unit.inBackward = true;
-  gather(unit);
-  if (!options.prefetch)
-    return;
-  for (size_t i = order.size(); i-- > 1;)
-    if (order[i] == index) {
-      auto &next = *units[order[i - 1]];
-      if (!next.inBackward)
-        startGather(next);
-      return;
-    }
+// Gradients come in the reverse of the order in which the stages ran; a stage that ran twice has its when
+// autograd is through with its first run. All ranks run the stages in one order. What did not run comes last,
+// and with ZeRO 2, where nothing runs in stages, the buckets from the last to the first.
+void ShardedModel::orderReductions() {
+  reduceOrder.clear();
+  std::vector<bool> listed(units.size());
+  const auto list = [&](size_t unit) {
+    if (!listed[unit])
+      reduceOrder.push_back(unit);
+    listed[unit] = true;
+  };
+  for (const auto unit : order)
+    list(unit);
+  std::reverse(reduceOrder.begin(), reduceOrder.end());
+  for (size_t i = units.size(); i-- > 0;)
+    list(i);
 }
 
-void ShardedModel::inputGradientReady(size_t index) {
+void ShardedModel::beforeStageBackward(size_t index, StageUse &use) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   auto &unit = *units[index];
-  --unit.openInputs;
-  if (backwardActive)
-    releaseWhenDone(unit);
+  if (at::GradMode::is_enabled())
+    throw UsageError("a backward pass with create_graph=true came to stage '" + unit.name +
+                     "': ShardedDataParallel with stage 3 has no gradients of gradients, because they need "
+                     "parameters that it has freed; use stage 2 or DistributedDataParallel");
+  beginBackward();
+  leaveBehind(use.number);
+  unit.uses.reach(use);
+  unit.inBackward = true;
+  gather(unit);
+  prefetchBefore(use);
+}
+
+// Autograd comes to an earlier use, and is through with the stages that were used after it: their parameters
+// are not needed any more, and those that have no gradient get none.
+void ShardedModel::leaveBehind(uint64_t use) {
+  for (auto &unit : units) {
+    if (!unit->inBackward || !unit->uses.leftBehind(use))
+      continue;
+    if (unit->uses.allLeftBehind(use))
+      unit->missing = 0;
+    // Another use gathers them again. That must not depend on which gradients came: ranks may differ in it.
+    release(*unit);
+    unit->inBackward = false;
+  }
+  reduceReady();
+}
+
+void ShardedModel::prefetchBefore(const StageUse &use) {
+  if (options.prefetch && use.position > 0 && use.position < order.size())
+    startGather(*units[order[use.position - 1]]);
 }
 
 void ShardedModel::gradientReady(size_t index, size_t partition, size_t member) {
@@ -321,23 +373,22 @@ void ShardedModel::gradientReady(size_t index, size_t partition, size_t member) 
   auto &unit = *units[index];
   if (unit.missing == 0)
     throw UsageError("parameters of stage '" + unit.name +
-                     "' got gradients twice in one backward pass, as with "
-                     "nested backward passes, which ShardedDataParallel does not support");
+                     "' got gradients twice in one backward pass, or after it had gone on to stages that ran "
+                     "earlier, as with nested backward passes, which ShardedDataParallel does not support");
+  if (options.stage == 3 && !unit.inBackward)
+    throw UsageError(
+        "a parameter of stage '" + unit.name +
+        "' got a gradient that did not come through the results of the stage, so that it was not "
+        "gathered; use parameters inside their stage only, and return all tensors from it");
   unit.partitions[partition]->takeGradient(member);
   --unit.missing;
-  releaseWhenDone(unit);
   reduceReady();
 }
 
-void ShardedModel::releaseWhenDone(Unit &unit) {
-  if (unit.missing == 0 && (!unit.hasFrozen || unit.openInputs <= 0))
-    release(unit);
-}
-
-// From the last unit to the first on every rank, whatever the order in which gradients came.
+// In one order on every rank, whatever the order in which gradients came.
 void ShardedModel::reduceReady() {
-  while (nextToReduce < units.size() && units[units.size() - 1 - nextToReduce]->missing == 0)
-    reduce(*units[units.size() - 1 - nextToReduce++]);
+  while (nextToReduce < reduceOrder.size() && units[reduceOrder[nextToReduce]]->missing == 0)
+    reduce(*units[reduceOrder[nextToReduce++]]);
 }
 
 // One reduction is under way while the gradients of the next unit are computed.
@@ -370,7 +421,7 @@ void ShardedModel::finishBackward() {
     resetBackward();
     throw;
   }
-  ranBackward = true;
+  stepsTaken = true;
   resetBackward();
 }
 
@@ -378,7 +429,7 @@ void ShardedModel::resetBackward() {
   for (auto &unit : units) {
     release(*unit);
     unit->missing = unit->trainable;
-    unit->openInputs = 0;
+    unit->uses.endPass();
     unit->inBackward = false;
   }
   reducing = nullptr;

@@ -1,12 +1,15 @@
 // The partitions of a model, and when they are gathered, reduced and freed.
 #pragma once
 
+#include "DistinctParameters.h"
 #include "FlatPartition.h"
+#include "StageUses.h"
 
 #include <device_shim/ShardedDataParallel.h>
 
 #include <torch/csrc/autograd/function.h>
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,22 +27,24 @@ public:
   ShardedModel &operator=(const ShardedModel &) = delete;
 
   void beginForward();
-  void beforeStage(size_t unit, const std::vector<at::Tensor *> &inputs);
+  void beforeStage(size_t unit);
   void afterStage(size_t unit, const std::vector<at::Tensor *> &outputs);
 
   /// Every partition, in the same order on every rank.
   std::vector<FlatPartition *> partitions() const;
   /// What an optimizer works on, with `group` that of one group.
   std::vector<at::Tensor> masters(std::optional<int> group = std::nullopt) const;
-  /// Parameters follow what an optimizer did.
+  /// Parameters follow what an optimizer did. Collective.
   void synchronize();
+  /// Types of buffers that were converted, by name.
+  const std::map<std::string, at::ScalarType> &bufferTypes() const { return convertedBuffers; }
   double gradNorm();
   double unscaleAndClip(double maxNorm, GradScaler *scaler);
 
   torch::nn::Module &root() { return *module; }
   Communicator &communicator() { return *ranks; }
   const ShardedOptions &wanted() const { return options; }
-  const MemoryCount &memoryCount() const { return memory; }
+  const MemoryCount &memoryCount();
   StageChain *stageChain() { return chain.get(); }
 
 private:
@@ -50,11 +55,9 @@ private:
     std::vector<std::shared_ptr<torch::autograd::Node>> accumulators;
     std::vector<uintptr_t> hooks;
     size_t trainable = 0; ///< parameters
-    bool hasFrozen = false;
-    size_t missing = 0; ///< gradients, in this backward pass
-    int64_t openInputs =
-        0; ///< gradients of inputs that are still to come; counted where there are frozen parameters
-    bool inBackward = false;
+    size_t missing = 0;   ///< gradients, in this backward pass
+    StageUses uses;
+    bool inBackward = false; ///< gathered for it
   };
 
   void makeStageUnits();
@@ -69,11 +72,12 @@ private:
   void startGather(Unit &unit);
   void release(Unit &unit);
   void prefetchAfter(size_t unit);
-  void beforeStageBackward(size_t unit);
-  void inputGradientReady(size_t unit);
+  void beforeStageBackward(size_t unit, StageUse &use);
+  void leaveBehind(uint64_t use);
+  void prefetchBefore(const StageUse &use);
   void beginBackward();
+  void orderReductions();
   void gradientReady(size_t unit, size_t partition, size_t member);
-  void releaseWhenDone(Unit &unit);
   void reduceReady();
   void reduce(Unit &unit);
   void finishReduce();
@@ -89,10 +93,14 @@ private:
   std::vector<std::unique_ptr<Unit>> units;
   std::vector<size_t> order; ///< of the stages in the last forward pass
   std::vector<size_t> lastOrder;
+  std::vector<size_t> reduceOrder; ///< of the units in this backward pass
+  uint64_t stageUses = 0;
+  std::vector<DistinctParameter> frozen; ///< when the model was wrapped
+  std::map<std::string, at::ScalarType> convertedBuffers;
   std::recursive_mutex mutex; // the autograd engine has threads of its own
   bool backwardActive = false;
-  bool ranBackward = false; ///< since the last synchronize()
-  size_t nextToReduce = 0;  ///< counted from the end
+  bool stepsTaken = false; ///< by an optimizer, perhaps; so after the first backward pass
+  size_t nextToReduce = 0; ///< in reduceOrder
   Unit *reducing = nullptr;
 };
 

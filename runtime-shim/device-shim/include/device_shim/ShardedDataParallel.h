@@ -36,7 +36,7 @@ struct ShardedOptions {
   /// stages, see Stage, and each is gathered before use and freed after it.
   int stage = 3;
   /// What the model computes in, kHalf or kBFloat16; the optimizer works on float copies. Unset: as it is.
-  /// Floating inputs of forward() are converted.
+  /// Floating inputs of forward() and floating buffers are converted.
   std::optional<at::ScalarType> parameter_type;
   /// Keep the optimizer's partitions (float parameters, gradients, state) in host memory, and with it the
   /// work of the optimizer. Below 1, `offload_ratio` is the share of the stages, counted from the first, that
@@ -83,14 +83,21 @@ public:
   /// The norm alone.
   double grad_norm();
 
-  /// Writes the whole model, float, and the state of the optimizer to one file, on rank 0. torch::load()
-  /// reads it into an unsharded model of the same class; load() reads it with any number of ranks.
+  /// Lets the parameters follow what optimizers did, as forward() does by itself. With stage 2 the module
+  /// then is the trained one on every rank and may be used without the wrapper, until the next step().
   /// Collective.
+  void synchronize();
+
+  /// Writes the whole model, float, and the state of the optimizer to one file, on rank 0. torch::load()
+  /// reads it into an unsharded model of the same class; load() reads it with any number of ranks. Frozen
+  /// parameters have the precision of parameter_type. Collective. torch::save() of the module cannot take its
+  /// place: with stage 3 the module's parameters are empty.
   /// \throws UsageError for an optimizer with a state that cannot be taken apart (LBFGS).
   void save(const std::string &path, torch::optim::Optimizer *optimizer = nullptr,
             const GradScaler *scaler = nullptr);
   /// Reads what save() wrote, or, without optimizer, what torch::save() wrote for the unsharded model. Every
-  /// rank reads the file. \throws Error naming what is missing in it.
+  /// rank reads the file. Each parameter gets the state that the file has for it, or none. \throws Error
+  /// naming what is missing in it, or has another shape.
   void load(const std::string &path, torch::optim::Optimizer *optimizer = nullptr,
             GradScaler *scaler = nullptr);
 
@@ -112,8 +119,12 @@ private:
 /// module's own parameters() are empty tensors (stage 3) between forward and backward passes: use
 /// optimizer_parameters().
 ///
-/// Every rank must execute the same stages in the same order. A parameter without gradient in a pass counts
-/// as one with a gradient of zeros.
+/// Every rank must execute the same stages in the same order, and call forward() equally often, also for
+/// evaluation. A parameter without gradient in a pass counts as one with a gradient of zeros. Unfreezing a
+/// parameter after wrapping is refused by the next forward().
+///
+/// With stage 2 the destructor lets the module follow the last step(), so all ranks must destroy the wrapper;
+/// not while an exception is on its way. With stage 3 the module is left without parameters: save() it first.
 template <typename ModuleType> class ShardedDataParallel : public ShardedCore {
 public:
   /// \throws UsageError for a model that cannot be sharded, naming what has to change.
