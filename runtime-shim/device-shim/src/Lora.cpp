@@ -1,20 +1,48 @@
 #include <device_shim/Lora.h>
 
+#include "AdapterFile.h"
+
 #include <device_shim/Error.h>
 
 #include <torch/nn/init.h>
 #include <torch/serialize/archive.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <cmath>
-#include <functional>
 
 namespace device_shim {
-namespace {
+namespace detail {
 
 bool isAdapter(const std::string &name) {
   const auto last = name.substr(name.rfind('.') + 1);
   return last == "lora_A" || last == "lora_B";
+}
+
+void writeAdapters(const std::map<std::string, at::Tensor> &adapters, const std::string &path) {
+  torch::serialize::OutputArchive archive;
+  for (const auto &[name, value] : adapters) {
+    auto key = name;
+    std::replace(key.begin(), key.end(), '.', '/'); // archives take a dot for nesting
+    archive.write(key, value.detach().cpu());
+  }
+  archive.save_to(path);
+}
+
+} // namespace detail
+
+namespace {
+
+using detail::isAdapter;
+
+// With stage 3, ShardedDataParallel empties the parameters between passes, and arithmetic with empty tensors
+// is no error.
+void requireHeld(const torch::Tensor &adapter, const std::string &name) {
+  if (adapter.dim() != 2)
+    throw UsageError("adapter '" + name +
+                     "' has no values: ShardedDataParallel with stage 3 keeps them in its "
+                     "partitions. Use ShardedDataParallel::save_adapters(), and load or merge adapters in a "
+                     "model that is not sharded");
 }
 
 } // namespace
@@ -49,7 +77,11 @@ torch::Tensor LoraLinearImpl::forward(const torch::Tensor &input) {
   return output + torch::matmul(torch::matmul(input, lora_A.t()), lora_B.t()) * scaling;
 }
 
-torch::Tensor LoraLinearImpl::correction() const { return torch::matmul(lora_B, lora_A) * scaling; }
+torch::Tensor LoraLinearImpl::correction() const {
+  requireHeld(lora_A, "lora_A");
+  requireHeld(lora_B, "lora_B");
+  return torch::matmul(lora_B, lora_A) * scaling;
+}
 
 void LoraLinearImpl::merge() {
   torch::NoGradGuard noGrad;
@@ -83,14 +115,13 @@ std::vector<torch::Tensor> trainable_parameters(const torch::nn::Module &module)
 }
 
 void save_adapters(const torch::nn::Module &module, const std::string &path) {
-  torch::serialize::OutputArchive archive;
+  std::map<std::string, at::Tensor> adapters;
   for (const auto &entry : module.named_parameters())
     if (isAdapter(entry.key())) {
-      auto key = entry.key();
-      std::replace(key.begin(), key.end(), '.', '/'); // archives take a dot for nesting
-      archive.write(key, entry.value().detach().cpu());
+      requireHeld(entry.value(), entry.key());
+      adapters[entry.key()] = entry.value();
     }
-  archive.save_to(path);
+  detail::writeAdapters(adapters, path);
 }
 
 void load_adapters(torch::nn::Module &module, const std::string &path) {
@@ -100,6 +131,7 @@ void load_adapters(torch::nn::Module &module, const std::string &path) {
   for (auto &entry : module.named_parameters()) {
     if (!isAdapter(entry.key()))
       continue;
+    requireHeld(entry.value(), entry.key());
     auto key = entry.key();
     std::replace(key.begin(), key.end(), '.', '/');
     torch::Tensor value;

@@ -105,6 +105,11 @@ std::optional<ParameterState> stateOf(Optimizer &optimizer, const at::Tensor &pa
   return take(*found->second);
 }
 
+void forgetState(Optimizer &optimizer, const at::Tensor &parameter) {
+  auto &all = optimizer.state();
+  all.erase(compat::stateKey<std::decay_t<decltype(all)>>(parameter));
+}
+
 void setState(Optimizer &optimizer, const at::Tensor &parameter, const ParameterState &state) {
   auto &all = optimizer.state();
   all[compat::stateKey<std::decay_t<decltype(all)>>(parameter)] = make(state);

@@ -1,5 +1,6 @@
 #include "ShardedCheckpoint.h"
 
+#include "AdapterFile.h"
 #include "OptimizerState.h"
 
 #include <device_shim/Error.h>
@@ -8,9 +9,11 @@
 #include <torch/optim/optimizer.h>
 #include <torch/serialize/archive.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <sstream>
 #include <unistd.h>
 
 namespace device_shim::detail {
@@ -30,6 +33,16 @@ void addMembers(Named &named, const FlatPartition &partition, const at::Tensor &
     named[prefix + member.name] = host.narrow(0, member.offset, member.elements).view(member.sizes).clone();
 }
 
+void requireSizes(const FlatPartition::Member &member, const at::Tensor &found, const std::string &name,
+                  const std::string &path) {
+  if (found.sizes() == at::IntArrayRef(member.sizes))
+    return;
+  std::ostringstream text;
+  text << "'" << path << "' has '" << name << "' with the shape " << found.sizes() << " instead of "
+       << at::IntArrayRef(member.sizes);
+  throw Error(text.str());
+}
+
 at::Tensor joinMembers(const Named &named, const FlatPartition &partition, const std::string &prefix,
                        at::ScalarType type, const std::string &path) {
   auto whole = at::zeros({partition.paddedSize()}, at::TensorOptions().dtype(type));
@@ -39,13 +52,29 @@ at::Tensor joinMembers(const Named &named, const FlatPartition &partition, const
       throw Error("'" + path + "' has no '" + prefix + member.name +
                   "'; it was saved from another model, or with "
                   "other frozen parameters");
-    if (found->second.numel() != member.elements)
-      throw Error("'" + path + "' has '" + prefix + member.name + "' with " +
-                  std::to_string(found->second.numel()) + " elements instead of " +
-                  std::to_string(member.elements));
+    requireSizes(member, found->second, found->first, path);
     whole.narrow(0, member.offset, member.elements).copy_(found->second.reshape({-1}));
   }
   return whole;
+}
+
+// The values of all parameters under all their names, on rank 0. Collective.
+Named collectValues(ShardedModel &model, const std::function<bool(const FlatPartition::Member &)> &wanted) {
+  Named values;
+  auto &ranks = model.communicator();
+  for (auto *partition : model.partitions()) {
+    const auto &members = partition->members();
+    if (std::none_of(members.begin(), members.end(), wanted))
+      continue;
+    const auto whole = partition->assemble(partition->ownValues(), ranks);
+    if (ranks.rank() == 0)
+      addMembers(values, *partition, whole, "");
+    if (ranks.rank() == 0)
+      for (const auto &member : members)
+        for (const auto &alias : member.aliases)
+          values[alias] = values.at(member.name);
+  }
+  return values;
 }
 
 // What Module::save() does, with values that are not in the module.
@@ -55,8 +84,11 @@ void writeModule(const torch::nn::Module &module, const std::string &path, const
     const auto found = values.find(path + entry.key());
     archive.write(entry.key(), found == values.end() ? entry.value() : found->second);
   }
-  for (const auto &entry : module.named_buffers(/*recurse=*/false))
-    archive.write(entry.key(), entry.value().cpu(), /*is_buffer=*/true);
+  for (const auto &entry : module.named_buffers(/*recurse=*/false)) {
+    const auto found = values.find(path + entry.key());
+    archive.write(entry.key(), found == values.end() ? entry.value().cpu() : found->second,
+                  /*is_buffer=*/true);
+  }
   for (const auto &child : module.named_children()) {
     if (!child.value()->is_serializable())
       continue;
@@ -86,15 +118,12 @@ void readModule(const torch::nn::Module &module, const std::string &path, InputA
   }
 }
 
-struct OptimizerPart {
-  Named tensors; ///< "state name/parameter name"
-  std::string kind;
-  int64_t step = 0;
-};
+// What the optimizer keeps, by parameter; tensors have the parameter's shape.
+using OptimizerStates = std::map<std::string, ParameterState>;
 
 // Collective: the ranks' parts of each state tensor are put together, one after the other.
-OptimizerPart collectState(ShardedModel &model, torch::optim::Optimizer &optimizer) {
-  OptimizerPart all;
+OptimizerStates collectStates(ShardedModel &model, torch::optim::Optimizer &optimizer) {
+  OptimizerStates all;
   auto &ranks = model.communicator();
   for (auto *partition : model.partitions()) {
     if (!partition->trainable())
@@ -102,28 +131,41 @@ OptimizerPart collectState(ShardedModel &model, torch::optim::Optimizer &optimiz
     const auto state = stateOf(optimizer, partition->master());
     if (!state)
       continue;
-    all.kind = state->kind;
-    all.step = state->step;
+    for (const auto &member : partition->members())
+      all[member.name] = {state->kind, state->step, {}};
     for (const auto &[name, tensor] : state->tensors) {
       const auto whole = partition->assemble(tensor, ranks);
+      Named members;
       if (ranks.rank() == 0)
-        addMembers(all.tensors, *partition, whole, name + "/");
+        addMembers(members, *partition, whole, "");
+      for (const auto &[member, value] : members)
+        all[member].tensors[name] = value;
     }
   }
   return all;
 }
 
-void writeOwn(OutputArchive &archive, const OptimizerPart &state, torch::optim::Optimizer *optimizer,
-              const GradScaler *scaler) {
-  archive.write("kind", c10::IValue(state.kind));
-  archive.write("step", c10::IValue(state.step));
-  std::string names;
+// Entry by entry: "parameter", its "kind" and "step", and the "names" of its tensors, a line each.
+void writeStates(OutputArchive &archive, const OptimizerStates &states) {
   size_t index = 0;
-  for (const auto &[name, tensor] : state.tensors) {
-    archive.write("tensor" + std::to_string(index++), tensor);
-    names += name + "\n";
+  for (const auto &[parameter, state] : states) {
+    OutputArchive entry(archive.compilation_unit());
+    entry.write("parameter", c10::IValue(parameter));
+    entry.write("kind", c10::IValue(state.kind));
+    entry.write("step", c10::IValue(state.step));
+    std::string names;
+    for (const auto &[name, tensor] : state.tensors) {
+      entry.write(name, tensor);
+      names += name + "\n";
+    }
+    entry.write("names", c10::IValue(names));
+    archive.write("state" + std::to_string(index++), entry);
   }
-  archive.write("names", c10::IValue(names));
+}
+
+void writeOwn(OutputArchive &archive, const OptimizerStates &states, torch::optim::Optimizer *optimizer,
+              const GradScaler *scaler) {
+  writeStates(archive, states);
   std::vector<double> rates;
   if (optimizer)
     for (auto &group : optimizer->param_groups())
@@ -165,38 +207,66 @@ at::Tensor ownPartAs(const FlatPartition &partition, const at::Tensor &whole) {
   return partition.ownPart(whole).to(partition.ownValues().options()).clone();
 }
 
-OptimizerPart readOwn(InputArchive &archive) {
-  OptimizerPart state;
+OptimizerStates readOwn(InputArchive &archive) {
+  OptimizerStates states;
+  InputArchive entry;
   c10::IValue value;
-  archive.read("kind", value);
-  state.kind = value.toStringRef();
-  archive.read("step", value);
-  state.step = value.toInt();
-  archive.read("names", value);
-  const std::string names = value.toStringRef();
-  size_t index = 0;
-  for (size_t begin = 0; begin < names.size();) {
-    const auto end = names.find('\n', begin);
-    archive.read("tensor" + std::to_string(index++), state.tensors[names.substr(begin, end - begin)]);
-    begin = end + 1;
+  for (size_t index = 0; archive.try_read("state" + std::to_string(index), entry); ++index) {
+    entry.read("parameter", value);
+    auto &state = states[value.toStringRef()];
+    entry.read("kind", value);
+    state.kind = value.toStringRef();
+    entry.read("step", value);
+    state.step = value.toInt();
+    entry.read("names", value);
+    std::istringstream names(value.toStringRef());
+    for (std::string name; std::getline(names, name);)
+      entry.read(name, state.tensors[name]);
   }
-  return state;
+  return states;
 }
 
-void restoreState(ShardedModel &model, const OptimizerPart &state, torch::optim::Optimizer &optimizer,
-                  const std::string &path) {
-  std::map<std::string, bool> kinds;
-  for (const auto &entry : state.tensors)
-    kinds[entry.first.substr(0, entry.first.find('/'))] = true;
-  if (state.kind.empty())
-    return; // saved before the first step
+bool alike(const ParameterState *a, const ParameterState *b) {
+  if (!a || !b)
+    return a == b;
+  const auto sameName = [](const auto &left, const auto &right) { return left.first == right.first; };
+  return a->kind == b->kind && a->step == b->step && a->tensors.size() == b->tensors.size() &&
+         std::equal(a->tensors.begin(), a->tensors.end(), b->tensors.begin(), sameName);
+}
+
+// What the file has for the members of a partition, which have one state in the optimizer; null: nothing.
+const ParameterState *commonState(const OptimizerStates &states, const FlatPartition &partition,
+                                  const std::string &path) {
+  const auto find = [&](const FlatPartition::Member &member) {
+    const auto found = states.find(member.name);
+    return found == states.end() ? nullptr : &found->second;
+  };
+  const auto &first = partition.members().front();
+  for (const auto &member : partition.members())
+    if (!alike(find(first), find(member)))
+      throw Error("'" + path + "' has other optimizer state for " + member.name + " than for " + first.name +
+                  "; keep them apart with ShardedOptions::group, as when it was saved");
+  return find(first);
+}
+
+void restoreStates(ShardedModel &model, const OptimizerStates &states, torch::optim::Optimizer &optimizer,
+                   const std::string &path) {
   for (auto *partition : model.partitions()) {
     if (!partition->trainable())
       continue;
-    ParameterState own{state.kind, state.step, {}};
-    for (const auto &kind : kinds)
-      own.tensors[kind.first] = ownPartAs(*partition, joinMembers(state.tensors, *partition, kind.first + "/",
-                                                                  partition->master().scalar_type(), path));
+    const auto *common = commonState(states, *partition, path);
+    if (!common) {
+      forgetState(optimizer, partition->master());
+      continue;
+    }
+    ParameterState own{common->kind, common->step, {}};
+    for (const auto &kind : common->tensors) {
+      Named members;
+      for (const auto &member : partition->members())
+        members[member.name] = states.at(member.name).tensors.at(kind.first);
+      own.tensors[kind.first] = ownPartAs(
+          *partition, joinMembers(members, *partition, "", partition->master().scalar_type(), path));
+    }
     setState(optimizer, partition->master(), own);
   }
 }
@@ -215,22 +285,30 @@ void saveCheckpoint(ShardedModel &model, const std::string &path, torch::optim::
                     const GradScaler *scaler) {
   at::NoGradGuard noGrad;
   auto &ranks = model.communicator();
-  Named values;
-  for (auto *partition : model.partitions()) {
-    const auto whole = partition->assemble(partition->ownValues(), ranks);
-    if (ranks.rank() == 0)
-      addMembers(values, *partition, whole, "");
+  auto values = collectValues(model, [](const auto &) { return true; });
+  for (const auto &entry : model.root().named_buffers()) {
+    const auto converted = model.bufferTypes().find(entry.key());
+    if (converted != model.bufferTypes().end())
+      values[entry.key()] = entry.value().cpu().to(converted->second);
   }
-  OptimizerPart state;
+  OptimizerStates states;
   if (optimizer)
-    state = collectState(model, *optimizer);
+    states = collectStates(model, *optimizer);
   onRankZero(ranks, [&] {
     OutputArchive archive, own(archive.compilation_unit());
     writeModule(model.root(), "", values, archive);
-    writeOwn(own, state, optimizer, scaler);
+    writeOwn(own, states, optimizer, scaler);
     archive.write(kOwnArchive, own);
     writeFile(archive, path);
   });
+}
+
+void saveAdapters(ShardedModel &model, const std::string &path) {
+  const auto adapters = [](const FlatPartition::Member &member) { return isAdapter(member.name); };
+  auto values = collectValues(model, adapters);
+  for (auto entry = values.begin(); entry != values.end();)
+    entry = isAdapter(entry->first) ? std::next(entry) : values.erase(entry);
+  onRankZero(model.communicator(), [&] { writeAdapters(values, path); });
 }
 
 void loadCheckpoint(ShardedModel &model, const std::string &path, torch::optim::Optimizer *optimizer,
@@ -251,7 +329,7 @@ void loadCheckpoint(ShardedModel &model, const std::string &path, torch::optim::
       throw Error("'" + path +
                   "' holds a model without optimizer; it was not written by ShardedDataParallel");
     if (optimizer) {
-      restoreState(model, readOwn(own), *optimizer, path);
+      restoreStates(model, readOwn(own), *optimizer, path);
       restoreRates(own, *optimizer);
     }
     c10::IValue scale, steps;

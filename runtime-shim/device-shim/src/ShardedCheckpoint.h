@@ -14,4 +14,7 @@ void saveCheckpoint(ShardedModel &model, const std::string &path, torch::optim::
 void loadCheckpoint(ShardedModel &model, const std::string &path, torch::optim::Optimizer *optimizer,
                     GradScaler *scaler);
 
+/// Adapters alone, in the format of device_shim::save_adapters().
+void saveAdapters(ShardedModel &model, const std::string &path);
+
 } // namespace device_shim::detail

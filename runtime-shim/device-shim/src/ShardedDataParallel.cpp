@@ -24,6 +24,7 @@ void ShardedCore::save(const std::string &path, torch::optim::Optimizer *optimiz
                        const GradScaler *scaler) {
   detail::saveCheckpoint(*model, path, optimizer, scaler);
 }
+void ShardedCore::save_adapters(const std::string &path) { detail::saveAdapters(*model, path); }
 void ShardedCore::load(const std::string &path, torch::optim::Optimizer *optimizer, GradScaler *scaler) {
   detail::loadCheckpoint(*model, path, optimizer, scaler);
 }

@@ -29,6 +29,7 @@ public:
   torch::Tensor forward(const torch::Tensor &input);
 
   /// Adds the correction to the base's weight, for use without training, or takes it out again.
+  /// \throws UsageError between passes of ShardedDataParallel with stage 3, which holds the parameters then.
   void merge();
   void unmerge();
   bool merged() const { return isMerged; }
@@ -51,7 +52,9 @@ int64_t train_only_adapters(torch::nn::Module &module);
 /// The parameters that require gradients, for an optimizer.
 std::vector<torch::Tensor> trainable_parameters(const torch::nn::Module &module);
 
-/// Writes or reads the adapters alone, by name. \throws Error when the file lacks one or has another shape.
+/// Writes or reads the adapters alone, by name. \throws Error when the file lacks one or has another shape;
+/// UsageError for a model that ShardedDataParallel shards with stage 3, which has a save_adapters() of its
+/// own.
 void save_adapters(const torch::nn::Module &module, const std::string &path);
 void load_adapters(torch::nn::Module &module, const std::string &path);
 

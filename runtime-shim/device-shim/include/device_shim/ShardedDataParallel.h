@@ -95,6 +95,9 @@ public:
   /// \throws UsageError for an optimizer with a state that cannot be taken apart (LBFGS).
   void save(const std::string &path, torch::optim::Optimizer *optimizer = nullptr,
             const GradScaler *scaler = nullptr);
+  /// Writes the parameters of low-rank adapters alone, float, on rank 0, for load_adapters() of an unsharded
+  /// model; see Lora.h. Collective.
+  void save_adapters(const std::string &path);
   /// Reads what save() wrote, or, without optimizer, what torch::save() wrote for the unsharded model. Every
   /// rank reads the file. Each parameter gets the state that the file has for it, or none. \throws Error
   /// naming what is missing in it, or has another shape.
