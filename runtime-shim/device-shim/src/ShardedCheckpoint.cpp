@@ -67,12 +67,12 @@ Named collectValues(ShardedModel &model, const std::function<bool(const FlatPart
     if (std::none_of(members.begin(), members.end(), wanted))
       continue;
     const auto whole = partition->assemble(partition->ownValues(), ranks);
-    if (ranks.rank() == 0)
-      addMembers(values, *partition, whole, "");
-    if (ranks.rank() == 0)
-      for (const auto &member : members)
-        for (const auto &alias : member.aliases)
-          values[alias] = values.at(member.name);
+    if (ranks.rank() != 0)
+      continue;
+    addMembers(values, *partition, whole, "");
+    for (const auto &member : members)
+      for (const auto &alias : member.aliases)
+        values[alias] = values.at(member.name);
   }
   return values;
 }

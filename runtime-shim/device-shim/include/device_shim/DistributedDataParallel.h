@@ -74,6 +74,8 @@ private:
 /// parameters are views of the buckets. The result is that of one process with the concatenated batch when
 /// all ranks have equally many samples and the loss is a mean.
 ///
+/// A tied parameter, which the module has under several names, is averaged once.
+///
 /// Every rank must run backward() equally often. Optimizers may be made before or after.
 template <typename ModuleType> class DistributedDataParallel {
 public:
@@ -86,6 +88,7 @@ public:
 
   /// The module's forward(). Errors of the averaging come from backward(): PeerError; UsageError for a
   /// parameter without gradient, see find_unused_parameters.
+  /// \throws UsageError for a parameter that was frozen when the wrapper was made and is no longer.
   template <typename... Arguments> auto forward(Arguments &&...arguments) {
     core.before_forward();
     return inner->forward(std::forward<Arguments>(arguments)...);
