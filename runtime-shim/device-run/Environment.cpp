@@ -42,4 +42,12 @@ void setRankVariables(Environment &environment, const RankIdentity &who, const R
   environment["TORCHELASTIC_USE_AGENT_STORE"] = "False";
 }
 
+void completeRankVariables(Environment &environment, const RankIdentity &who, const Rendezvous &where) {
+  Environment all;
+  setRankVariables(all, who, where);
+  for (const auto &[name, value] : all)
+    if (std::string &there = environment[name]; there.empty())
+      there = value;
+}
+
 } // namespace devicerun

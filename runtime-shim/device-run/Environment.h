@@ -39,4 +39,7 @@ struct Rendezvous {
 /// rank 0, not by the launcher, so TORCHELASTIC_USE_AGENT_STORE is False.
 void setRankVariables(Environment &environment, const RankIdentity &who, const Rendezvous &where);
 
+/// The same, but what is set stays as it is: a torchrun around us knows its job, its roles and its store.
+void completeRankVariables(Environment &environment, const RankIdentity &who, const Rendezvous &where);
+
 } // namespace devicerun

@@ -151,7 +151,10 @@ Rendezvous Job::rendezvous(int attempt, std::optional<PortReservation> &reservat
 RankPlan Job::rankPlan(const RankIdentity &who, const Rendezvous &where, int attempt) const {
   bool single = plan.localRanks == 1;
   Environment environment = plan.environment;
-  setRankVariables(environment, who, where);
+  if (plan.outer && plan.outer->launcher == kTorchrun)
+    completeRankVariables(environment, who, where);
+  else
+    setRankVariables(environment, who, where);
   if (options().virtualGpus)
     setVirtualGpuVariables(environment, options(), plan.virtualCuda, recordsOf(attempt));
   RankPlan rank;

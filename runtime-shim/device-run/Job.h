@@ -25,9 +25,9 @@ struct JobPlan {
   std::shared_ptr<FindingsReport> findings;
 };
 
-/// Checks the options against the system. `executable` is device-run itself, `parentPid` the process that
+/// Checks the options against the system. `executable` is device-run itself, `launcherPid` the process that
 /// started it. Throws RunError.
-JobPlan prepareJob(const Options &options, const std::string &executable, int parentPid);
+JobPlan prepareJob(const Options &options, const std::string &executable, int launcherPid);
 
 /// Runs the attempts, prints the summary and writes the reports. Returns the exit code.
 int runJob(JobPlan &plan, const SignalBlock &signals);

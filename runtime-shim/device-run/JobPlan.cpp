@@ -81,7 +81,7 @@ std::string makeScratch(const Environment &environment) {
 
 } // namespace
 
-JobPlan prepareJob(const Options &options, const std::string &executable, int parentPid) {
+JobPlan prepareJob(const Options &options, const std::string &executable, int launcherPid) {
   JobPlan plan;
   plan.options = options;
   plan.environment = currentEnvironment();
@@ -89,7 +89,7 @@ JobPlan prepareJob(const Options &options, const std::string &executable, int pa
   plan.program =
       findProgram(options.command.front(), path == plan.environment.end() ? "/usr/bin:/bin" : path->second);
   if (options.rankCount == RankCount::Default && !options.nodesGiven)
-    plan.outer = findOuterRank(plan.environment, parentPid);
+    plan.outer = findOuterRank(plan.environment, launcherPid);
   plan.localRanks = localRanksOf(options);
   if (plan.outer)
     separateRanks(plan.options, plan.outer->who);

@@ -69,10 +69,10 @@ void checkConsistent(const OuterRank &outer) {
 }
 
 OuterRank fromTorchrun(const Environment &environment) {
-  OuterRank outer{"torchrun", {}, {}};
+  OuterRank outer{kTorchrun, {}, {}};
   RankIdentity &who = outer.who;
-  who.rank = number(environment, "torchrun", {"RANK"});
-  who.worldSize = number(environment, "torchrun", {"WORLD_SIZE"});
+  who.rank = number(environment, kTorchrun, {"RANK"});
+  who.worldSize = number(environment, kTorchrun, {"WORLD_SIZE"});
   who.localRank = optionalNumber(environment, {"LOCAL_RANK"}).value_or(who.rank);
   who.localWorldSize = optionalNumber(environment, {"LOCAL_WORLD_SIZE"}).value_or(who.worldSize);
   who.nodeRank = optionalNumber(environment, {"GROUP_RANK", "NODE_RANK"}).value_or(0);
@@ -83,13 +83,14 @@ OuterRank fromTorchrun(const Environment &environment) {
     throw RunError(ExitUsage,
                    "RANK is set but MASTER_ADDR is not; set MASTER_ADDR and MASTER_PORT, unset RANK, "
                    "or give -n RANKS to start ranks of your own");
-  outer.where = {*address, number(environment, "torchrun", {"MASTER_PORT"}), runId ? *runId : "none",
+  outer.where = {*address, number(environment, kTorchrun, {"MASTER_PORT"}), runId ? *runId : "none",
                  optionalNumber(environment, {"TORCHELASTIC_RESTART_COUNT"}).value_or(0),
                  optionalNumber(environment, {"TORCHELASTIC_MAX_RESTARTS"}).value_or(0)};
   return outer;
 }
 
-OuterRank fromMpi(const Environment &environment, const std::string &job, RankIdentity who,
+/// `id` names the job on all its machines; where there is none, the launcher's process does on one machine.
+OuterRank fromMpi(const Environment &environment, const std::string *id, int launcherPid, RankIdentity who,
                   const char *launcher) {
   bool oneNode = who.localWorldSize == who.worldSize;
   if (!oneNode && !lookUp(environment, {"MASTER_ADDR"}))
@@ -97,29 +98,37 @@ OuterRank fromMpi(const Environment &environment, const std::string &job, RankId
                    fmt::format("{} started ranks on several machines and does not say where rank 0 "
                                "is; pass MASTER_ADDR and MASTER_PORT to all ranks",
                                launcher));
+  if (!oneNode && !id && !lookUp(environment, {"MASTER_PORT"}))
+    throw RunError(ExitUsage,
+                   fmt::format("{} started ranks on several machines and gives the job no name from "
+                               "which a port could follow; pass MASTER_PORT to all ranks",
+                               launcher));
+  std::string job = fmt::format("{}-{}", launcher, id ? *id : std::to_string(launcherPid));
   // Ranks are laid out machine by machine unless mpirun was told otherwise.
   who.nodeRank = who.localWorldSize > 0 ? who.rank / who.localWorldSize : 0;
   who.nodes = who.localWorldSize > 0 ? (who.worldSize + who.localWorldSize - 1) / who.localWorldSize : 1;
   return {launcher, who, rendezvous(environment, job, "127.0.0.1")};
 }
 
-OuterRank fromOpenMpi(const Environment &environment, int parentPid) {
+OuterRank fromOpenMpi(const Environment &environment, int launcherPid) {
   RankIdentity who;
   who.rank = number(environment, "mpirun", {"OMPI_COMM_WORLD_RANK"});
   who.worldSize = number(environment, "mpirun", {"OMPI_COMM_WORLD_SIZE"});
   who.localRank = number(environment, "mpirun", {"OMPI_COMM_WORLD_LOCAL_RANK"});
   who.localWorldSize = optionalNumber(environment, {"OMPI_COMM_WORLD_LOCAL_SIZE"}).value_or(who.worldSize);
   const std::string *id = lookUp(environment, {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"});
-  return fromMpi(environment, "mpirun-" + (id ? *id : std::to_string(parentPid)), who, "mpirun");
+  return fromMpi(environment, id, launcherPid, who, "mpirun");
 }
 
-OuterRank fromPmi(const Environment &environment, int parentPid) {
+OuterRank fromPmi(const Environment &environment, int launcherPid) {
   RankIdentity who;
   who.rank = number(environment, "mpiexec", {"PMI_RANK"});
   who.worldSize = number(environment, "mpiexec", {"PMI_SIZE"});
   who.localRank = optionalNumber(environment, {"MPI_LOCALRANKID"}).value_or(who.rank);
   who.localWorldSize = optionalNumber(environment, {"MPI_LOCALNRANKS"}).value_or(who.worldSize);
-  return fromMpi(environment, fmt::format("mpiexec-{}", parentPid), who, "mpiexec");
+  // Of Slurm's PMI-2, Cray's PALS and ALPS; Hydra gives its job no name.
+  const std::string *id = lookUp(environment, {"PMI_JOBID", "PALS_APID", "ALPS_APP_ID"});
+  return fromMpi(environment, id, launcherPid, who, "mpiexec");
 }
 
 OuterRank fromSlurm(const Environment &environment) {
@@ -141,16 +150,16 @@ OuterRank fromSlurm(const Environment &environment) {
   return outer;
 }
 
-std::optional<OuterRank> detect(const Environment &environment, int parentPid) {
+std::optional<OuterRank> detect(const Environment &environment, int launcherPid) {
   if (lookUp(environment, {"RANK"}) && lookUp(environment, {"WORLD_SIZE"}))
     return fromTorchrun(environment);
   if (lookUp(environment, {"OMPI_COMM_WORLD_RANK"}))
-    return fromOpenMpi(environment, parentPid);
+    return fromOpenMpi(environment, launcherPid);
   // srun may speak PMI too; its own variables say more.
   if (lookUp(environment, {"SLURM_PROCID"}) && lookUp(environment, {"SLURM_STEP_NODELIST"}))
     return fromSlurm(environment);
   if (lookUp(environment, {"PMI_RANK"}))
-    return fromPmi(environment, parentPid);
+    return fromPmi(environment, launcherPid);
   return std::nullopt;
 }
 
@@ -186,8 +195,8 @@ int tasksOnNode(const std::string &tasksPerNode, int node) {
   return 0;
 }
 
-std::optional<OuterRank> findOuterRank(const Environment &environment, int parentPid) {
-  std::optional<OuterRank> outer = detect(environment, parentPid);
+std::optional<OuterRank> findOuterRank(const Environment &environment, int launcherPid) {
+  std::optional<OuterRank> outer = detect(environment, launcherPid);
   if (outer)
     checkConsistent(*outer);
   return outer;

@@ -8,6 +8,8 @@
 
 namespace devicerun {
 
+inline constexpr const char *kTorchrun = "torchrun";
+
 /// The rank that an outer launcher gave this process.
 struct OuterRank {
   std::string launcher; ///< "torchrun", "srun", "mpirun" or "mpiexec"
@@ -18,9 +20,10 @@ struct OuterRank {
 /// Reads the variables of torchrun (RANK, WORLD_SIZE), Open MPI (OMPI_COMM_WORLD_*), MPICH and Intel MPI
 /// (PMI_*, MPI_LOCALRANKID), and of a SLURM step (SLURM_PROCID within srun; a batch script is not a rank).
 /// MASTER_ADDR and MASTER_PORT win where they are set; otherwise all ranks derive the same ones from the
-/// job's id, or from `parentPid` where the launcher gives none. Nothing when no outer launcher is found.
-/// Throws RunError(ExitUsage) when the variables are incomplete or contradict each other.
-std::optional<OuterRank> findOuterRank(const Environment &environment, int parentPid);
+/// job's id, or from `launcherPid` where the launcher gives none and all ranks are on one machine. Nothing
+/// when no outer launcher is found. Throws RunError(ExitUsage) when the variables are incomplete or
+/// contradict each other.
+std::optional<OuterRank> findOuterRank(const Environment &environment, int launcherPid);
 
 /// The first host of a SLURM node list: "gpu[03-07,9],login" gives "gpu03".
 std::string firstHost(const std::string &nodeList);

@@ -1,6 +1,7 @@
 //===- main.cpp - device-run -------------------------------------------------===//
 #include "Guardian.h"
 #include "Job.h"
+#include "LauncherProcess.h"
 #include "RunError.h"
 #include "doctor/Doctor.h"
 
@@ -47,7 +48,7 @@ int runDevice(const std::vector<std::string> &arguments) {
     fmt::print("device-run {}\n", DEVICE_RUN_VERSION);
     return 0;
   }
-  JobPlan plan = prepareJob(options, ownPath(), getppid());
+  JobPlan plan = prepareJob(options, ownPath(), launcherProcess());
   SignalBlock signals;
   return runGuarded(signals, plan.scratch, [&] { return guarded([&] { return runJob(plan, signals); }); });
 }

@@ -42,11 +42,16 @@ TEST(OuterLauncher, OpenMpiOnSeveralMachinesNeedsAnAddress) {
                              {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}};
   EXPECT_THROW(findOuterRank(environment, 1), RunError);
   environment["MASTER_ADDR"] = "head";
+  EXPECT_THROW(findOuterRank(environment, 1), RunError) << "nothing gives all machines the same port";
+  environment["MASTER_PORT"] = "4711";
   std::optional<OuterRank> outer = findOuterRank(environment, 1);
   ASSERT_TRUE(outer);
   EXPECT_EQ(outer->who.nodeRank, 1);
   EXPECT_EQ(outer->who.nodes, 2);
   EXPECT_EQ(outer->where.address, "head");
+  environment.erase("MASTER_PORT");
+  environment["PMIX_NAMESPACE"] = "123";
+  EXPECT_EQ(findOuterRank(environment, 1)->where.port, findOuterRank(environment, 2)->where.port);
 }
 
 TEST(OuterLauncher, PortsFollowFromTheJob) {

@@ -15,7 +15,8 @@ from launching import LaunchTest, marked_processes, python, wait_until
 SHOW = python("import os; print(' '.join(f'{n}={os.environ.get(n)}' for n in "
               "'RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE NODE_RANK ROLE_RANK "
               "ROLE_WORLD_SIZE ROLE_NAME MASTER_ADDR MASTER_PORT TORCHELASTIC_RESTART_COUNT "
-              "TORCHELASTIC_MAX_RESTARTS TORCHELASTIC_RUN_ID OMP_NUM_THREADS'.split()))")
+              "TORCHELASTIC_MAX_RESTARTS TORCHELASTIC_RUN_ID TORCHELASTIC_USE_AGENT_STORE "
+              "OMP_NUM_THREADS'.split()))")
 
 # A rank that ignores SIGTERM and has a child that left its session and ignores SIGTERM too.
 STUBBORN = python(textwrap.dedent("""
@@ -78,6 +79,13 @@ class Starting(LaunchTest):
                                             "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT")],
                          ["5", "8", "1", "4", "1", "head", "1234", "3"])
 
+    def test_torchrun_around_knows_its_job(self):
+        given = dict(ROLE_NAME="trainer", ROLE_RANK="0", ROLE_WORLD_SIZE="4", TORCHELASTIC_USE_AGENT_STORE="True")
+        rank, = self.shown(RANK="5", WORLD_SIZE="8", MASTER_ADDR="head", MASTER_PORT="1234", **given)
+        self.assertEqual({name: rank[name] for name in given}, given)
+        rank, = self.shown(RANK="5", WORLD_SIZE="8", MASTER_ADDR="head", MASTER_PORT="1234")
+        self.assertEqual((rank["ROLE_RANK"], rank["TORCHELASTIC_USE_AGENT_STORE"]), ("5", "False"))
+
     def test_under_srun(self):
         step = dict(SLURM_NTASKS="6", SLURM_STEP_NODELIST="gpu[03-04,9]", SLURM_STEP_ID="2", SLURM_JOB_ID="77",
                     SLURM_STEP_NUM_NODES="3", SLURM_STEP_TASKS_PER_NODE="2(x3)")
@@ -98,6 +106,16 @@ class Starting(LaunchTest):
         self.assertEqual(ranks[0]["MASTER_PORT"], ranks[1]["MASTER_PORT"])
         rank, = self.shown(PMI_RANK="1", PMI_SIZE="4", MPI_LOCALRANKID="1", MPI_LOCALNRANKS="4")
         self.assertEqual((rank["RANK"], rank["WORLD_SIZE"], rank["LOCAL_WORLD_SIZE"]), ("1", "4", "4"))
+
+    def test_wrappers_of_mpi_ranks_do_not_change_the_port(self):
+        ports = set()
+        for rank in ("0", "1"):
+            env = dict(PMI_RANK=rank, PMI_SIZE="2", MPI_LOCALRANKID=rank, MPI_LOCALNRANKS="2")
+            run = subprocess.run(["sh", "-c", '"$@"; true', "wrapper", launching.tool, "--", *SHOW],
+                                 env=self.environment(**env), capture_output=True, text=True, timeout=60,
+                                 check=False)
+            ports.add(variables(run.stdout)["MASTER_PORT"])
+        self.assertEqual(len(ports), 1)
 
     def test_ranks_given_win_over_an_outer_launcher(self):
         self.assertEqual(len(self.shown("-n2", RANK="5", WORLD_SIZE="8")), 2)

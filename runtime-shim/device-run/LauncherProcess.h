@@ -1,0 +1,12 @@
+//===- LauncherProcess.h - who started the ranks ----------------*- C++ -*-===//
+#pragma once
+
+#include <sys/types.h>
+
+namespace devicerun {
+
+/// The process that started the ranks of this machine, the same one for all of them: our nearest ancestor
+/// that is no rank itself. Between it and us may be a wrapper script per rank.
+pid_t launcherProcess();
+
+} // namespace devicerun
