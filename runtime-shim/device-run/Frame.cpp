@@ -70,6 +70,21 @@ std::optional<Address> parseAddress(std::string_view text) {
   return Address{std::string(text.substr(0, plus)), offset};
 }
 
+namespace {
+
+// A project's libraries may have names that start like LibTorch's.
+bool isLibTorch(std::string_view name) {
+  std::string_view stem = name.substr(0, name.find(".so"));
+  for (std::string_view known :
+       {"libtorch", "libtorch_cpu", "libtorch_cuda", "libtorch_cuda_cpp", "libtorch_cuda_cu",
+        "libtorch_cuda_linalg", "libtorch_python", "libtorch_global_deps", "libc10", "libc10_cuda"})
+    if (stem == known)
+      return true;
+  return false;
+}
+
+} // namespace
+
 bool isProjectFile(std::string_view file) {
   if (file.empty() || file == "??")
     return false;
@@ -89,10 +104,10 @@ bool isProjectModule(std::string_view module) {
     if (startsWith(module, start))
       return false;
   std::string_view name = module.substr(module.rfind('/') + 1);
-  for (std::string_view start : {"libtorch", "libc10", "libvirtual_cuda", "libstdc++", "libc.so", "libgomp"})
+  for (std::string_view start : {"libvirtual_cuda.so", "libstdc++", "libc.so", "libgomp"})
     if (startsWith(name, start))
       return false;
-  return true;
+  return !isLibTorch(name);
 }
 
 std::string displayPlace(const Frame &frame) {

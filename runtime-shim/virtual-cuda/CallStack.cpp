@@ -24,11 +24,23 @@ struct Module {
   bool project;
 };
 
-// Code that is certainly not the project's.
-const char *const kForeign[] = {"libtorch",    "libc10",     "libc.so",         "libstdc++", "libc++",
-                                "libgcc_s",    "libm.so",    "libpthread",      "libgomp",   "libdl.so",
-                                "ld-linux",    "linux-vdso", "libvirtual_cuda", "libasan",   "libubsan",
-                                "libclang_rt", "libgtest"};
+// Code that is certainly not the project's, by how the name of its library starts.
+const char *const kForeign[] = {
+    "libc.so",    "libstdc++", "libc++",      "libgcc_s",    "libm.so",
+    "libpthread", "libgomp",   "libdl.so",    "ld-linux",    "linux-vdso",
+    "libasan",    "libubsan",  "libclang_rt", "libgtest.so", "libvirtual_cuda.so"};
+
+// LibTorch's own libraries. The names of a project's libraries may well start like these.
+const char *const kLibTorch[] = {"libtorch",          "libtorch_cpu",         "libtorch_cuda",
+                                 "libtorch_cuda_cpp", "libtorch_cuda_cu",     "libtorch_cuda_linalg",
+                                 "libtorch_python",   "libtorch_global_deps", "libc10",
+                                 "libc10_cuda"};
+
+bool isLibTorch(const std::string &name) {
+  // What follows the name is a version: libtorch_cpu.so.2.6
+  const std::string stem = name.substr(0, name.find(".so"));
+  return std::find(std::begin(kLibTorch), std::end(kLibTorch), stem) != std::end(kLibTorch);
+}
 
 std::string absolutePath(const char *path) {
   const char *known = path && *path ? path : "/proc/self/exe";
@@ -39,7 +51,8 @@ std::string absolutePath(const char *path) {
 bool isProject(const std::string &path, uintptr_t ownBase, uintptr_t base) {
   const char *slash = std::strrchr(path.c_str(), '/');
   const char *name = slash ? slash + 1 : path.c_str();
-  return base != ownBase && std::none_of(std::begin(kForeign), std::end(kForeign), [&](const char *foreign) {
+  return base != ownBase && !isLibTorch(name) &&
+         std::none_of(std::begin(kForeign), std::end(kForeign), [&](const char *foreign) {
            return std::strncmp(name, foreign, std::strlen(foreign)) == 0;
          });
 }

@@ -39,6 +39,11 @@ TEST(Frame, ProjectCode) {
   EXPECT_FALSE(isProjectFile("??"));
   EXPECT_TRUE(isProjectModule("/home/me/build/train"));
   EXPECT_FALSE(isProjectModule("/opt/libtorch/lib/libtorch_cpu.so"));
+  EXPECT_FALSE(isProjectModule("/opt/libtorch/lib/libtorch_cpu.so.2.6"));
+  EXPECT_FALSE(isProjectModule("/opt/libtorch/lib/libc10.so"));
+  for (const char *own :
+       {"/home/me/libtorchnet.so", "/home/me/libtorch_ext.so.1", "/home/me/libc10d_plugin.so"})
+    EXPECT_TRUE(isProjectModule(own)) << own;
   EXPECT_FALSE(isProjectModule("/usr/lib/x86_64-linux-gnu/libfoo.so"));
 }
 
