@@ -13,6 +13,16 @@
 namespace vcuda {
 namespace {
 
+// A foreach kernel that lacks half precision fails in the middle of its list, with the tensors before it
+// changed: running it again in float would change them twice.
+bool holdsHalf(const OpInfo &info, const c10::IValue *values) {
+  bool found = false;
+  forEachTensor(info, values, [&](const Arg &, const at::Tensor &tensor) {
+    found |= tensor.is_cuda() && isHalf(tensor.scalar_type());
+  });
+  return found;
+}
+
 class CpuBackedKernel final : public c10::OperatorKernel {
 public:
   CpuBackedKernel(OpInfo info, bool sparse)
@@ -24,9 +34,9 @@ public:
     if (copies_ && values[0].toTensor().device() != values[1].toTensor().device())
       noteCopy(values[0].toTensor());
     TracedOp traced(op, values, placement.device);
-    if (placement.mixed)
+    if (placement.mixed || (info_.rule == Rule::Foreach && holdsHalf(info_, values)))
       // The CPU kernels of foreach operators call one operator per tensor, and that is what CUDA does
-      // with lists it cannot fuse. Each of those calls checks its own devices.
+      // with lists it cannot fuse. Each of those calls checks its own devices, and has its own type.
       op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
     else
       KernelCall(info_, placement.device, sparse_, *stack).run(op);

@@ -53,7 +53,9 @@ const at::Generator &defaultGenerator(int device) {
   return generators[static_cast<size_t>(index)];
 }
 
-at::Generator hostGenerator(const at::Generator &generator) {
+at::Generator hostGenerator(const at::Generator &generator, bool onCpu) {
+  TORCH_CHECK(!onCpu || !generator.device().is_cuda(),
+              "Expected a 'cpu' device type for generator but found 'cuda'");
   TORCH_CHECK(generator.device().is_cuda(), "Expected a 'cuda' device type for generator but found '",
               generator.device().type(), "'");
   return static_cast<GeneratorImpl *>(generator.unsafeGetGeneratorImpl())->engine();

@@ -8,7 +8,8 @@ namespace vcuda {
 const at::Generator &defaultGenerator(int device);
 at::Generator createGenerator(int device);
 
-// The CPU generator behind a virtual one; throws CUDA's text for a generator of another device type.
-at::Generator hostGenerator(const at::Generator &generator);
+// The CPU generator behind a virtual one. Throws CUDA's text for a generator of another device type, and for
+// a virtual one when all tensors of the call are `onCpu`.
+at::Generator hostGenerator(const at::Generator &generator, bool onCpu);
 
 } // namespace vcuda

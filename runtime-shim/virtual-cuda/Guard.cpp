@@ -56,8 +56,11 @@ public:
     return static_cast<c10::DeviceIndex>(vcuda::deviceCount());
   }
 
-  void record(void **event, const c10::Stream &, const c10::DeviceIndex,
+  void record(void **event, const c10::Stream &stream, const c10::DeviceIndex device,
               const c10::EventFlag) const override {
+    TORCH_CHECK(device == -1 || device == stream.device_index(), "Event device index ",
+                static_cast<int>(device), " does not match recording stream's device index ",
+                static_cast<int>(stream.device_index()), ".");
     if (!event)
       return;
     if (!*event)

@@ -30,14 +30,24 @@ at::Tensor tensorOn(c10::Storage storage, c10::DispatchKeySet keys, const at::Te
   return tensor;
 }
 
-bool isHalf(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16; }
+// "to have one of the following scalar types: Float, Double; but got CPUBFloat16Type instead": of an argument
+// that may be float, as opposed to an index.
+bool wantsFloat(const std::string &error) {
+  size_t types = error.find("to have one of the following scalar types:");
+  return types != std::string::npos &&
+         error.substr(types, error.find(';', types) - types).find("Float") != std::string::npos;
+}
 
 // Some CPU kernels take float for granted and fail while reading. `uniform` says that no operand has
 // another floating point type, which would be an error on a GPU too.
 bool isMissingHalfKernel(const std::string &error, bool uniform) {
-  return error.find("not implemented for '") != std::string::npos ||
-         error.find("half to float conversion is not supported on CPU") != std::string::npos ||
-         (uniform && error.find("expected scalar type ") != std::string::npos);
+  for (const char *text :
+       {"not implemented for '", "not implemented for Half", "not implemented for BFloat16",
+        "not implemented for half on CPU", "bf16 path needs the cpu support",
+        "half to float conversion is not supported on CPU"})
+    if (error.find(text) != std::string::npos)
+      return true;
+  return uniform && (error.find("expected scalar type ") != std::string::npos || wantsFloat(error));
 }
 
 // Normalization takes half inputs with float weights and statistics.
@@ -84,21 +94,30 @@ void KernelCall::runHalf(const c10::OperatorHandle &op) {
   torch::jit::Stack saved(stack_.end() - static_cast<std::ptrdiff_t>(info_.argCount), stack_.end());
   size_t below = stack_.size() - info_.argCount;
   bool uniform = mayMixWithFloat(op.schema().name()) || hasOneFloatingType(info_, saved.data());
-  try {
-    runOnce(op);
-  } catch (const c10::Error &error) {
-    if (!isMissingHalfKernel(error.what_without_backtrace(), uniform))
-      throw;
-    TORCH_CHECK(uniform || info_.rule != Rule::Strict, "expected scalar type ", *narrowType_,
-                " but found another floating point type in ", op.schema().name());
+  if (!takesTransposedForPlain(op.schema())) {
+    try {
+      return runOnce(op);
+    } catch (const c10::Error &error) {
+      if (!isMissingHalfKernel(error.what_without_backtrace(), uniform))
+        throw;
+      TORCH_CHECK(uniform || info_.rule != Rule::Strict, "expected scalar type ", *narrowType_,
+                  " but found another floating point type in ", op.schema().name());
+    }
     stack_.resize(below);
     for (const c10::IValue &value : saved)
       stack_.push_back(value);
     aliases_.clear();
-    inFloat_ = true;
-    widenTypeArguments(op.schema());
-    runOnce(op);
   }
+  inFloat_ = true;
+  widenTypeArguments(op.schema());
+  runOnce(op);
+}
+
+// The CPU's kernel for bfloat16 convolutions ignores that they are transposed.
+bool KernelCall::takesTransposedForPlain(const c10::FunctionSchema &schema) {
+  c10::optional<int> index = schema.argumentIndexWithName("transposed");
+  return narrowType_ == at::kBFloat16 && index && arguments()[*index].isBool() &&
+         arguments()[*index].toBool();
 }
 
 // Arguments that say which type comes out, for a call that computes in float.
@@ -150,8 +169,8 @@ void KernelCall::enter() {
         enterList(arg, value);
       break;
     case ArgKind::Generator:
-      value = value.isGenerator() ? hostGenerator(value.toGenerator())
-                                  : hostGenerator(defaultGenerator(device_.index()));
+      value = value.isGenerator() ? hostGenerator(value.toGenerator(), onlyOnCpu())
+                                  : hostGenerator(defaultGenerator(device_.index()), false);
       break;
     case ArgKind::Device:
       if (value.isDevice())
@@ -159,6 +178,14 @@ void KernelCall::enter() {
       break;
     }
   }
+}
+
+// A CUDA generator brings a call here whose tensors are all on the CPU.
+bool KernelCall::onlyOnCpu() const {
+  for (const Alias &alias : aliases_)
+    if (alias.original.is_cuda())
+      return false;
+  return !aliases_.empty();
 }
 
 void KernelCall::enterList(const Arg &arg, c10::IValue &value) {
@@ -200,7 +227,8 @@ const at::Tensor &KernelCall::aliasOf(const at::Tensor &tensor, bool written) {
 
 at::Tensor KernelCall::makeAlias(const at::Tensor &tensor) {
   if (isSparse(tensor)) {
-    at::Tensor indices = aliasOf(sparseIndices(tensor), /*written=*/false);
+    // Kernels grow both: also the indices of a tensor that had no element get memory.
+    at::Tensor indices = aliasOf(sparseIndices(tensor), /*written=*/true);
     at::Tensor values = aliasOf(sparseValues(tensor), /*written=*/true);
     return sparseLike(tensor, indices, values);
   }

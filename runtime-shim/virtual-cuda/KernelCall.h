@@ -9,6 +9,8 @@
 
 namespace vcuda {
 
+inline bool isHalf(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16; }
+
 class KernelCall {
 public:
   // sparse: the operator was called for a sparse tensor, so the sparse CPU kernel runs.
@@ -28,9 +30,11 @@ private:
   void runOnce(const c10::OperatorHandle &op);
   void runHalf(const c10::OperatorHandle &op);
   bool hasHalfArgument(const c10::FunctionSchema &schema);
+  bool takesTransposedForPlain(const c10::FunctionSchema &schema);
   void widenTypeArguments(const c10::FunctionSchema &schema);
   c10::IValue *arguments() { return &stack_[stack_.size() - info_.argCount]; }
   void enter();
+  bool onlyOnCpu() const;
   void enterList(const Arg &arg, c10::IValue &value);
   const at::Tensor &aliasOf(const at::Tensor &tensor, bool written);
   at::Tensor makeAlias(const at::Tensor &tensor);

@@ -2,6 +2,7 @@
 
 #include "Compat.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace vcuda {
@@ -16,7 +17,19 @@ const OpRule kRules[] = {
 const OpRule kComposed[] = {
     {kRulesVersion, "convolution", Rule::Convolution, "_cudnn_convolution"},
     {kRulesVersion, "copy_", Rule::Any, kCopyMethod},
+    {kRulesVersion, "kaiser_window", Rule::Any, "_kaiser_window"},
+    {kRulesVersion, "kaiser_window.periodic", Rule::Any, "_kaiser_window"},
+    {kRulesVersion, "kaiser_window.beta", Rule::Any, "_kaiser_window"},
 };
+
+// Operators that update running_mean and running_var although their schemas do not say so.
+const char *const kStatisticsUpdates[] = {"aten::native_batch_norm", "aten::batch_norm_update_stats"};
+
+bool updatesStatistics(const std::string &op, const std::string &argument) {
+  return (argument == "running_mean" || argument == "running_var") &&
+         std::find(std::begin(kStatisticsUpdates), std::end(kStatisticsUpdates), op) !=
+             std::end(kStatisticsUpdates);
+}
 
 bool isTensorType(const c10::Type &type) {
   if (type.kind() == c10::TypeKind::OptionalType)
@@ -69,7 +82,8 @@ OpInfo describe(const c10::FunctionSchema &schema, Rule rule, std::string method
       ArgKind kind;
       if (argument.is_out() != outputs || !kindOf(argument, kind))
         continue;
-      bool written = argument.alias_info() && argument.alias_info()->isWrite();
+      bool written = (argument.alias_info() && argument.alias_info()->isWrite()) ||
+                     updatesStatistics(schema.name(), argument.name());
       info.args.push_back({i, kind, written, argument.is_out(), argument.name()});
     }
   }

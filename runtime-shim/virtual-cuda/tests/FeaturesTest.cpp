@@ -200,6 +200,53 @@ TEST(Features, SeedsReachEveryDevice) {
   EXPECT_TRUE(torch::rand({3}, on(gpu1)).equal(value));
 }
 
+TEST(Features, GeneratorsOfGpusAreNotForCpuTensors) {
+  auto generator = at::globalContext().defaultGenerator(gpu1);
+  const std::string text = "Expected a 'cpu' device type for generator but found 'cuda'";
+  EXPECT_EQ(thrown([&] { torch::empty({2}).uniform_(0, 1, generator); }), text);
+  EXPECT_EQ(thrown([&] { torch::bernoulli(torch::ones({3}), generator); }), text);
+  EXPECT_EQ(torch::empty({2}, on(gpu1)).uniform_(0, 1, generator).device(), gpu1);
+  EXPECT_EQ(torch::randperm(3, generator, on(gpu1)).device(), gpu1);
+}
+
+TEST(Features, WindowsAreMadeOnTheDevice) {
+  auto window = torch::kaiser_window(8, on(gpu1));
+  EXPECT_EQ(window.device(), gpu1);
+  EXPECT_TRUE(torch::allclose(window.cpu(), torch::kaiser_window(8)));
+  EXPECT_EQ(torch::kaiser_window(8, false, 2.5, on(gpu1)).device(), gpu1);
+}
+
+TEST(Features, SparseGradientsTrain) {
+  auto train = [](torch::Device device, auto module, auto makeOptimizer) {
+    torch::NoGradGuard guard;
+    module->weight.fill_(1);
+    torch::AutoGradMode gradients(true);
+    module->to(device);
+    auto optimizer = makeOptimizer(module->parameters());
+    for (int step = 0; step < 3; ++step) {
+      module(torch::tensor({{1, 2}, {2, 5}}, on(device))).square().sum().backward();
+      optimizer->step();
+      optimizer->zero_grad();
+    }
+    return module->weight.detach().cpu();
+  };
+  auto compare = [&](auto makeModule, auto makeOptimizer) {
+    auto expected = train(cpu, makeModule(), makeOptimizer);
+    EXPECT_TRUE(torch::allclose(train(gpu1, makeModule(), makeOptimizer), expected, 1e-4, 1e-5));
+  };
+  auto embedding = [] { return nn::Embedding(nn::EmbeddingOptions(10, 3).sparse(true)); };
+  auto bag = [] { return nn::EmbeddingBag(nn::EmbeddingBagOptions(10, 3).sparse(true).mode(torch::kSum)); };
+  auto sgd = [](auto p) { return std::make_unique<torch::optim::SGD>(p, torch::optim::SGDOptions(0.1)); };
+  auto adagrad = [](auto p) { return std::make_unique<torch::optim::Adagrad>(p); };
+  compare(embedding, sgd);
+  compare(embedding, adagrad);
+  compare(bag, sgd);
+  auto sparse = torch::eye(3, on(gpu0)).to_sparse();
+  sparse.zero_();
+  sparse.add_(torch::eye(3, on(gpu0)).to_sparse());
+  EXPECT_EQ(sparse.to_dense().sum().item<float>(), 3);
+}
+
 TEST(Features, PinnedBatchesFromTheLoaderMove) {
   auto data = torch::data::datasets::TensorDataset(torch::arange(12).view({12, 1}))
                   .map(torch::data::transforms::Stack<torch::data::TensorExample>());
@@ -255,6 +302,8 @@ TEST(Features, EventsOrderAndMeasure) {
   impl.record(&end, stream, 0, c10::EventFlag::PYTORCH_DEFAULT);
   EXPECT_TRUE(impl.queryEvent(end));
   impl.block(start, impl.getStreamFromGlobalPool(gpu1));
+  EXPECT_EQ(thrown([&] { impl.record(&end, stream, 1, c10::EventFlag::PYTORCH_DEFAULT); }),
+            "Event device index 1 does not match recording stream's device index 0.");
   impl.destroyEvent(start, 0);
   impl.destroyEvent(end, 0);
 }
