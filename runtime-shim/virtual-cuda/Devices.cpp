@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <string>
 
 namespace vcuda {
@@ -25,6 +26,12 @@ c10::Stream makeStream(int device, c10::StreamId id) {
   return c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device)), id);
 }
 
+// CUDA_VISIBLE_DEVICES, which may have been set long ago and for real GPUs.
+std::string visibleList() {
+  const char *list = std::getenv("CUDA_VISIBLE_DEVICES");
+  return list ? c10::str("with CUDA_VISIBLE_DEVICES='", list, "'; ") : "";
+}
+
 void checkOrdinal(int index) {
   if (index < deviceCount())
     return;
@@ -34,7 +41,7 @@ void checkOrdinal(int index) {
                           ? "there is one virtual device, cuda:0"
                           : c10::str("there are ", count, " virtual devices, cuda:0 to cuda:", count - 1);
   std::string text = c10::str("CUDA error: invalid device ordinal\nthe program asked for cuda:", index,
-                              ", but ", there, " (VIRTUAL_GPUS sets the number)");
+                              ", but ", there, " (", visibleList(), "VIRTUAL_GPUS sets the number)");
   recordError("invalid-ordinal", text);
   TORCH_CHECK(false, text);
 }

@@ -1,8 +1,11 @@
 #include "Settings.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
+#include <set>
+#include <sstream>
 #include <string>
 
 namespace vcuda {
@@ -38,6 +41,24 @@ int readDeviceCount() {
   return static_cast<int>(count);
 }
 
+// CUDA shows the devices of the list up to the first entry that names none, and no device at all when one is
+// there twice. Virtual devices have no UUIDs, so each UUID stands for one of them.
+int visibleDevices(const std::string &list, int there) {
+  std::set<std::string> seen;
+  std::istringstream entries(list);
+  for (std::string entry; std::getline(entries, entry, ',');) {
+    char *end = nullptr;
+    long index = std::strtol(entry.c_str(), &end, 10);
+    bool number = end != entry.c_str() && *end == '\0' && index >= 0 && index < there;
+    bool uuid = entry.rfind("GPU-", 0) == 0 || entry.rfind("MIG-", 0) == 0;
+    if (!number && !uuid)
+      break;
+    if (!seen.insert(number ? std::to_string(index) : entry).second)
+      return 0;
+  }
+  return std::min(there, static_cast<int>(seen.size()));
+}
+
 // 0 when it is no unit.
 double scaleOf(std::string unit) {
   if (!unit.empty() && (unit.back() == 'B' || unit.back() == 'b'))
@@ -68,7 +89,11 @@ size_t readMemoryLimit() {
 } // namespace
 
 int deviceCount() {
-  static const int count = readDeviceCount();
+  static const int count = [] {
+    const int there = readDeviceCount();
+    const char *list = std::getenv("CUDA_VISIBLE_DEVICES"); // empty: none
+    return list ? visibleDevices(list, there) : there;
+  }();
   return count;
 }
 

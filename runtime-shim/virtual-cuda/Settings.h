@@ -7,7 +7,7 @@ namespace vcuda {
 
 inline constexpr int kMaxDevices = 64;
 
-// VIRTUAL_GPUS; 2 when unset.
+// VIRTUAL_GPUS, 2 when unset; of these, what CUDA_VISIBLE_DEVICES leaves.
 int deviceCount();
 
 // VIRTUAL_GPU_MEMORY per device in bytes, or 0 when memory is not limited.

@@ -1,6 +1,8 @@
 // Behaviour that depends on the settings the process starts with; each runs in a process of its own.
 #include "TestSupport.h"
 
+#include <cstdlib>
+
 using namespace support;
 
 namespace {
@@ -35,6 +37,11 @@ TEST(Loading, Ordinal) {
       text,
       "CUDA error: invalid device ordinal\nthe program asked for cuda:4, but there are 4 virtual devices, "
       "cuda:0 to cuda:3 (VIRTUAL_GPUS sets the number)");
+}
+
+TEST(Loading, VisibleDevices) {
+  const char *expected = std::getenv("EXPECTED_DEVICES");
+  EXPECT_EQ(std::to_string(torch::cuda::device_count()), expected ? expected : "4");
 }
 
 TEST(Loading, NoDevices) {
