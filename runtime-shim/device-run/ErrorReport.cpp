@@ -5,13 +5,38 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <map>
+
+#include <sys/wait.h>
 
 namespace devicerun {
 namespace {
 
 std::string firstLine(const std::string &text) { return text.substr(0, text.find('\n')); }
+
+/// What the error says: one line, except that an invalid ordinal has a second one with the devices there are.
+std::string describeText(const ErrorRecord &error) {
+  std::string text;
+  for (const std::string &line : split(error.text, '\n')) {
+    text += fmt::format("  {}\n", line);
+    if (error.errorClass != "invalid-ordinal")
+      break;
+  }
+  return text;
+}
+
+/// Where a gradient that the engine refused should be: "... invalid gradient at index 0 - expected device
+/// cuda:0 but got cpu". Empty for other errors.
+std::string deviceOfGradient(const ErrorRecord &error) {
+  constexpr std::string_view before = "expected device ";
+  std::size_t begin = error.text.find(before);
+  if (begin == std::string::npos || error.text.find("invalid gradient") == std::string::npos)
+    return "";
+  begin += before.size();
+  return error.text.substr(begin, error.text.find(' ', begin) - begin);
+}
 
 std::string sourceLine(const Frame &frame) {
   std::ifstream file(frame.file);
@@ -65,16 +90,41 @@ std::string describeArguments(const ErrorRecord &error, FrameResolver &resolver)
   return text;
 }
 
+std::string nodeName(const ErrorRecord &error) {
+  // "torch::autograd::MulBackward0", and for custom functions "torch::autograd::CppNode<net::Square>".
+  constexpr std::string_view custom = "CppNode<";
+  std::string name = error.backwardNode;
+  if (std::size_t begin = name.find(custom); begin != std::string::npos && name.back() == '>')
+    return name.substr(begin + custom.size(), name.size() - begin - custom.size() - 1);
+  return name.substr(name.rfind(':') + 1);
+}
+
+/// For errors that name no argument on another device.
+std::string describeOtherFix(const ErrorRecord &error, const std::optional<Frame> &failing) {
+  if (failing && error.text.find("resides on host memory") != std::string::npos)
+    return fmt::format("  change {}: make the tensor without a device and move it with .to()\n",
+                       displayPlace(*failing));
+  std::string device = deviceOfGradient(error);
+  if (device.empty())
+    return "";
+  if (!error.backwardNode.empty())
+    return fmt::format("  change backward() of {}: return gradients on {}\n", nodeName(error), device);
+  return fmt::format("  change {}: give backward() a gradient on {}\n",
+                     failing ? displayPlace(*failing) : "the call of backward()", device);
+}
+
 std::string describeFix(const ErrorRecord &error, const std::optional<Frame> &failing,
                         FrameResolver &resolver) {
   std::optional<OddArgument> odd = findOddArgument(error);
   if (!odd)
-    return "";
+    return describeOtherFix(error, failing);
   const ErrorArgument &argument = error.arguments[odd->index];
   std::optional<Frame> made = innermost(argument.made.stack, resolver);
   std::string move = fmt::format("move '{}' to {} ('.to({}.device())')", nameOf(argument), odd->expected,
                                  nameOf(error.arguments[odd->reference]));
-  std::string verb = argument.made.how == "moved" ? "move it to" : "create it on";
+  // Memory of the program is where it is.
+  bool moves = argument.made.how == "moved" || argument.made.op == "torch::from_blob";
+  std::string verb = moves ? "move it to" : "create it on";
   if (made && failing)
     return fmt::format("  change {}: {} {}; or {}: {}\n", displayPlace(*made), verb, odd->expected,
                        displayPlace(*failing), move);
@@ -96,8 +146,8 @@ std::string describeCallers(const std::vector<Frame> &stack, std::size_t first) 
 std::string describeBackward(const ErrorRecord &error, FrameResolver &resolver) {
   if (error.backwardNode.empty())
     return "";
-  // torch::autograd::AccumulateGrad belongs to a parameter, not to a call.
-  std::string name = error.backwardNode.substr(error.backwardNode.rfind(':') + 1);
+  // AccumulateGrad belongs to a parameter, not to a call.
+  std::string name = nodeName(error);
   if (name == "AccumulateGrad")
     return "    in the backward pass, adding to the gradient that a parameter has already\n";
   std::vector<Frame> forward = resolver.places(error.forwardStack);
@@ -148,6 +198,18 @@ std::optional<OddArgument> findOddArgument(const ErrorRecord &error) {
   return OddArgument{odd, arguments[reference].device, reference};
 }
 
+std::string otherEnd(const ErrorRecord &error, const std::vector<UncaughtException> &uncaught, int status) {
+  for (const UncaughtException &exception : uncaught) {
+    if (exception.source.rank != error.source.rank || exception.source.pid != error.source.pid)
+      continue;
+    // Whoever throws it again in another exception keeps its text.
+    bool same = exception.text.find(firstLine(error.text)) != std::string::npos;
+    return same ? "" : firstLine(exception.text);
+  }
+  bool fault = WIFSIGNALED(status) && WTERMSIG(status) != SIGABRT;
+  return fault && error.errorClass != "host-access" ? describeSignal(WTERMSIG(status)) : "";
+}
+
 std::string explainError(const ErrorRecord &error, FrameResolver &resolver) {
   for (const std::vector<std::string> *frames : {&error.stack, &error.forwardStack})
     for (const std::string &frame : *frames)
@@ -159,7 +221,7 @@ std::string explainError(const ErrorRecord &error, FrameResolver &resolver) {
   std::optional<Frame> failing;
   if (!stack.empty())
     failing = stack.front();
-  std::string text = fmt::format("  {}\n", firstLine(error.text));
+  std::string text = describeText(error);
   std::string operation = error.op.empty() ? "a call" : error.op;
   text += failing ? fmt::format("  in {} at {}\n", operation, displayPlace(*failing))
                   : fmt::format("  in {}\n", operation);

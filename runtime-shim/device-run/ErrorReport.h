@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace devicerun {
 
@@ -20,6 +21,10 @@ struct OddArgument {
 /// The argument to move: one on the CPU among those on GPUs, else one that differs from most others, else
 /// the later of two. Nothing when all arguments are on one device.
 std::optional<OddArgument> findOddArgument(const ErrorRecord &error);
+
+/// What ended the process of `error` instead of that error, which the program caught: another exception, or a
+/// signal (from `status`, as waitpid gives it) that no exception ends in. Empty where nothing says so.
+std::string otherEnd(const ErrorRecord &error, const std::vector<UncaughtException> &uncaught, int status);
 
 /// The failing operation, every argument with its device and the line that made it, and the line to change.
 /// Several lines, each with a line end.

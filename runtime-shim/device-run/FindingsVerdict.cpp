@@ -11,9 +11,11 @@
 namespace devicerun {
 namespace {
 
+constexpr const char *kDiscardedMove = "device-discarded-move";
+
 /// Checks whose findings stand where a tensor was left behind; the error comes later and elsewhere.
 bool isAboutOrigin(const std::string &rule) {
-  return rule == "device-discarded-move" || rule == "device-unregistered-tensor";
+  return rule == kDiscardedMove || rule == "device-unregistered-tensor";
 }
 
 bool sameFile(const std::string &ofFinding, const std::string &ofFrame) {
@@ -57,9 +59,28 @@ void confirmByStack(std::vector<Finding> &findings, const ErrorRecord &error,
   }
 }
 
+/// Confirms discarded moves of the tensors that were on the wrong device: each was copied at such a place,
+/// and the copy was not what the failing call got.
+void confirmByCopies(std::vector<Finding> &findings, const ErrorRecord &error, const std::string &where,
+                     FrameResolver &resolver) {
+  std::optional<OddArgument> odd = findOddArgument(error);
+  if (!odd)
+    return;
+  for (const ErrorArgument &argument : error.arguments) {
+    if (argument.device == odd->expected)
+      continue;
+    for (const std::vector<std::string> &stack : argument.made.copied) {
+      std::vector<Frame> places = resolver.places(stack);
+      for (Finding &finding : findings)
+        if (finding.rule == kDiscardedMove && !places.empty() && finding.place.holds(places.front()))
+          confirm(finding, error, where);
+    }
+  }
+}
+
 /// Confirms findings about the tensor that was on the wrong device.
-void confirmByOrigin(std::vector<Finding> &findings, const ErrorRecord &error,
-                     const std::vector<Frame> &stack, FrameResolver &resolver) {
+void confirmByOrigin(std::vector<Finding> &findings, const ErrorRecord &error, const std::string &where,
+                     FrameResolver &resolver) {
   std::optional<OddArgument> odd = findOddArgument(error);
   if (!odd)
     return;
@@ -67,7 +88,6 @@ void confirmByOrigin(std::vector<Finding> &findings, const ErrorRecord &error,
   if (made.empty())
     return;
   const Frame &origin = made.front();
-  std::string where = stack.empty() ? "" : fmt::format(" (at {})", displayPlace(stack.front()));
   for (Finding &finding : findings) {
     if (!isAboutOrigin(finding.rule))
       continue;
@@ -91,14 +111,20 @@ void judgeFindings(std::vector<Finding> &findings, const std::vector<ErrorRecord
   for (const ErrorRecord &error : errors) {
     for (const std::string &frame : error.stack)
       resolver.want(frame);
-    for (const ErrorArgument &argument : error.arguments)
+    for (const ErrorArgument &argument : error.arguments) {
       for (const std::string &frame : argument.made.stack)
         resolver.want(frame);
+      for (const std::vector<std::string> &place : argument.made.copied)
+        for (const std::string &frame : place)
+          resolver.want(frame);
+    }
   }
   for (const ErrorRecord &error : errors) {
     std::vector<Frame> stack = resolver.places(error.stack);
     confirmByStack(findings, error, stack);
-    confirmByOrigin(findings, error, stack, resolver);
+    std::string where = stack.empty() ? "" : fmt::format(" (at {})", displayPlace(stack.front()));
+    confirmByCopies(findings, error, where, resolver);
+    confirmByOrigin(findings, error, where, resolver);
   }
   for (const std::string &text : reached)
     for (const Frame &frame : resolver.places(text))

@@ -2,6 +2,7 @@
 
 #include "ErrorReport.h"
 #include "FreePort.h"
+#include "MemoryReport.h"
 #include "Records.h"
 #include "RunError.h"
 #include "Supervisor.h"
@@ -48,7 +49,8 @@ private:
   std::string logFolder(int attempt, int rank) const;
   std::optional<RankFailure> firstFailure(const AttemptResult &result, int attempt) const;
   void printFailure(const AttemptResult &result, const std::optional<RankFailure> &first, int attempt);
-  void explainDeviceError(int rank, int attempt);
+  void explainDeviceError(const RankFailure &failure, int attempt);
+  void printMemory(int attempt);
   bool writeReports(int lastAttempt);
   int exitCode(const AttemptResult &result, const std::optional<RankFailure> &first) const;
 
@@ -222,7 +224,7 @@ void Job::printFailure(const AttemptResult &result, const std::optional<RankFail
       err.buffer() += "    " + line + "\n";
   }
   if (!plan.scratch.empty())
-    explainDeviceError(first->rank, attempt);
+    explainDeviceError(*first, attempt);
   std::string ended;
   for (int rank : result.endedRanks)
     ended += (ended.empty() ? "" : ", ") + std::to_string(rank);
@@ -231,18 +233,34 @@ void Job::printFailure(const AttemptResult &result, const std::optional<RankFail
   err.flush();
 }
 
-void Job::explainDeviceError(int rank, int attempt) {
+void Job::explainDeviceError(const RankFailure &failure, int attempt) {
   std::optional<ErrorRecord> last;
   for (ErrorRecord &error : readErrors(recordsOf(attempt)))
-    if (error.source.rank == rank)
+    if (error.source.rank == failure.rank)
       last = std::move(error);
   if (!last)
     return;
-  say(fmt::format("the last device error of rank {}:", rank));
+  std::string other = otherEnd(*last, readUncaught(recordsOf(attempt)), failure.status);
+  if (other.empty())
+    say(fmt::format("the last device error of rank {}:", failure.rank));
+  else
+    say(fmt::format("rank {} ended for another reason: {}\ndevice-run: before, it caught a device error and "
+                    "went on:",
+                    failure.rank, other));
   err.buffer() += explainError(*last, resolver);
 }
 
+void Job::printMemory(int attempt) {
+  MemoryPeaks peaks = readMemoryPeaks(recordsOf(attempt));
+  if (peaks.empty())
+    return;
+  say("memory of the virtual GPUs:");
+  err.buffer() += describeMemory(peaks, *options().gpuMemory);
+}
+
 bool Job::writeReports(int lastAttempt) {
+  if (options().gpuMemory)
+    printMemory(lastAttempt);
   try {
     if (plan.findings) {
       std::vector<ErrorRecord> errors;
@@ -268,6 +286,8 @@ bool Job::writeReports(int lastAttempt) {
     }
     if (!options().traceFile.empty()) {
       TraceSummary summary = mergeTrace(recordsOf(lastAttempt), options().traceFile, resolver);
+      if (options().gpuMemory)
+        summary.peaks.clear(); // printed already
       say(fmt::format("{} operators; moved between devices:", summary.operators));
       err.buffer() += describeTraffic(summary);
       say(fmt::format("trace written to {}; open it in https://ui.perfetto.dev or chrome://tracing",

@@ -68,7 +68,13 @@ Made madeOf(const json &argument) {
     return {"created", "", {made->get<std::string>()}};
   if (!made->is_object())
     return {};
-  return {textOf(*made, "how"), textOf(*made, "op"), textsOf(*made, "stack")};
+  Made result = {textOf(*made, "how"), textOf(*made, "op"), textsOf(*made, "stack")};
+  auto copied = made->find("copied");
+  if (copied != made->end() && copied->is_array())
+    for (const json &place : *copied)
+      if (place.is_object())
+        result.copied.push_back(textsOf(place, "stack"));
+  return result;
 }
 
 ErrorArgument argumentOf(const json &argument) {
@@ -159,6 +165,15 @@ std::vector<ErrorRecord> readErrors(const std::string &folder) {
   for (auto &[time, error] : byTime)
     errors.push_back(std::move(error));
   return errors;
+}
+
+std::vector<UncaughtException> readUncaught(const std::string &folder) {
+  std::vector<UncaughtException> exceptions;
+  readRecords(folder, "errors", [&](const RecordSource &source, const json &record) {
+    if (textOf(record, "kind") == "uncaught")
+      exceptions.push_back({source, textOf(record, "error"), numberOf(record, "ts_us")});
+  });
+  return exceptions;
 }
 
 std::vector<std::string> readReached(const std::string &folder) {

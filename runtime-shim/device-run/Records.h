@@ -27,6 +27,7 @@ struct Made {
   std::string how; ///< "created", "moved", or empty when unknown
   std::string op;
   std::vector<std::string> stack;
+  std::vector<std::vector<std::string>> copied{}; ///< where it was copied to other devices, and stayed
 };
 
 struct ErrorArgument {
@@ -53,6 +54,14 @@ struct ErrorRecord {
 
 /// All error records of `folder`, oldest first.
 std::vector<ErrorRecord> readErrors(const std::string &folder);
+
+/// The exception that ended a process.
+struct UncaughtException {
+  RecordSource source;
+  std::string text;
+  double time = 0; ///< as in ErrorRecord
+};
+std::vector<UncaughtException> readUncaught(const std::string &folder);
 
 /// The frames seen on call stacks of operators.
 std::vector<std::string> readReached(const std::string &folder);

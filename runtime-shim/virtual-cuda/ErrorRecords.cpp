@@ -35,6 +35,13 @@ const char *const kDeviceTexts[] = {
     "requires tensor_indices_or_sections to be on cpu",
     "only dense CPU tensors can be pinned",
     "Tensors must be CUDA and dense",
+    "resides on host memory",
+    "must all be on the same device",
+    "should be on the same device",
+    "to be in the same device",
+    "must have the same device type",
+    "expected 'other' to be a CPU tensor",
+    "does not match recording stream's device index",
 };
 
 bool isMixedDevices(const std::string &text) {
@@ -51,6 +58,12 @@ std::string madeOf(const Origin &origin) {
   made.text("how", origin.moved ? "moved" : "created");
   if (!origin.op.empty())
     made.text("op", origin.op);
+  if (!origin.copied.empty()) {
+    std::string places;
+    for (const CallStack &place : origin.copied)
+      places += (places.empty() ? "" : ", ") + JsonLine().stack("stack", place).take();
+    made.json("copied", "[" + places + "]");
+  }
   return made.stack("stack", origin.stack).take();
 }
 
@@ -92,13 +105,32 @@ std::string describeArguments(const RunningOp &op) {
   return "[" + list + "]";
 }
 
+struct Node {
+  std::string name;
+  uint64_t forwardThread;
+  int64_t sequenceNumber;
+};
+
+// The node that is running or, when the engine does not accept what a node returned, the one that has run.
+c10::optional<Node> nodeToBlame(const std::string &text) {
+  const std::string before = "Function ", after = " returned an invalid gradient";
+  size_t begin = text.rfind(before, 0), end = text.find(after);
+  if (begin == 0 && end != std::string::npos) {
+    FinishedNode node = lastFinishedNode();
+    return Node{text.substr(before.size(), end - before.size()), node.forwardThread, node.sequenceNumber};
+  }
+  if (const RunningOp *node = runningNode())
+    return Node{node->name, node->forwardThread, node->sequenceNumber};
+  return c10::nullopt;
+}
+
 void write(const char *errorClass, const std::string &text, const std::string &op, const std::string &args) {
   JsonLine line;
   line.text("kind", "error").text("error", text).text("class", errorClass);
   line.text("op", op).json("args", args);
   line.number("ts_us", nowInMicroseconds()).integer("tid", threadNumber());
   line.stack("stack", CallStack::ofCaller());
-  if (const RunningOp *node = runningNode()) {
+  if (const auto node = nodeToBlame(text)) {
     JsonLine backward;
     backward.text("node", node->name);
     if (const auto call = forwardCall(node->forwardThread, node->sequenceNumber))

@@ -32,8 +32,10 @@ public:
     const c10::IValue *values = stack->data() + stack->size() - info_.argCount;
     Placement placement = checkDevices(info_, values);
     if (copies_ && values[0].toTensor().device() != values[1].toTensor().device())
-      noteCopy(values[0].toTensor());
+      noteCopy(values[0].toTensor(), values[1].toTensor());
     TracedOp traced(op, values, placement.device);
+    if (info_.rule == Rule::Index || info_.rule == Rule::IndexPut)
+      traceIndexCopies(op, info_, values, placement.device);
     if (placement.mixed || (info_.rule == Rule::Foreach && holdsHalf(info_, values)))
       // The CPU kernels of foreach operators call one operator per tensor, and that is what CUDA does
       // with lists it cannot fuse. Each of those calls checks its own devices, and has its own type.

@@ -10,9 +10,13 @@
 
 namespace vcuda {
 
-// An operator is called on `thread` that makes the node with this number, if it makes one. LibTorch numbers
-// the nodes of each thread; its profiler ties forward to backward by the same two numbers.
-void noteForwardCall(uint64_t thread, int64_t sequenceNumber, const CallStack &stack);
+// LibTorch numbers the nodes of each thread; its profiler ties forward to backward by thread and number.
+// Whether this thread made nodes since it last noted or skipped some.
+bool newNodes();
+
+// The call that is being made has made them; they belong to no call that is known.
+void noteNewNodes(uint64_t thread, const CallStack &stack);
+void skipNewNodes();
 
 // The call that made this node; none when it is too long ago.
 c10::optional<CallStack> forwardCall(uint64_t thread, int64_t sequenceNumber);

@@ -8,6 +8,7 @@
 #include <c10/util/Optional.h>
 
 #include <string>
+#include <vector>
 
 namespace vcuda {
 
@@ -15,6 +16,8 @@ struct Origin {
   bool moved; // made by a copy from another device
   std::string op;
   CallStack stack;
+  // Where the program made copies of it on other devices with Tensor::to, which leaves it where it is.
+  std::vector<CallStack> copied;
 };
 
 bool originsAreKept();
@@ -23,8 +26,12 @@ bool originsAreKept();
 void noteOrigin(void *data);
 void forgetOrigin(void *data);
 
-// `target` received what is on another device: when Tensor::to made it for that, it counts as moved.
-void noteCopy(const at::Tensor &target);
+// The program gave memory of its own to torch::from_blob.
+void noteForeignMemory(void *data);
+
+// `target` received what `source` holds on another device: when Tensor::to made it for that, it counts as
+// moved, and the place as one where `source` was copied.
+void noteCopy(const at::Tensor &target, const at::Tensor &source);
 
 c10::optional<Origin> originOf(const void *data);
 

@@ -6,6 +6,7 @@
 #include "RunningOps.h"
 #include "Settings.h"
 #include "Trace.h"
+#include "UncaughtExceptions.h"
 
 #include <link.h>
 #include <unistd.h>
@@ -41,7 +42,7 @@ __attribute__((constructor(101))) void refuseRealCuda() {
 }
 
 void reportPeakMemory() {
-  traceMemory();
+  recordMemory();
   if (!reportsAtExit())
     return;
   for (int device = 0; device < deviceCount(); ++device)
@@ -66,6 +67,7 @@ struct Registered {
     registerSparseKernels(*sparse);
     startRecords();
     watchOperators();
+    watchUncaughtExceptions();
     std::atexit(&reportPeakMemory);
   }
 } const registered;

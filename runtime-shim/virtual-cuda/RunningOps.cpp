@@ -5,11 +5,14 @@
 #include "Reached.h"
 #include "Records.h"
 
+#include <c10/core/GradMode.h>
+
 namespace vcuda {
 namespace {
 
 // A plain pointer: operators also run while thread-local objects are destroyed.
 thread_local RunningOp *innermost = nullptr;
+thread_local FinishedNode finishedNode;
 
 std::unique_ptr<at::ObserverContext> enterOp(const at::RecordFunction &function) {
   auto op = std::make_unique<RunningOp>();
@@ -23,18 +26,30 @@ std::unique_ptr<at::ObserverContext> enterOp(const at::RecordFunction &function)
     op->forwardThread = function.forwardThreadId();
     op->sequenceNumber = function.seqNr();
   }
+  const bool calledByOperator = innermost && innermost->operatorName;
   op->outer = innermost;
   innermost = op.get();
   if (reachedFile() && op->operatorName)
     noteReached(op->name, callStackOfOp());
-  if (errorFile() && op->operatorName && function.seqNr() >= 0)
-    noteForwardCall(function.threadId(), function.seqNr(), callStackOfOp());
+  if (errorFile() && op->operatorName && newNodes()) {
+    // Custom functions make their node before they run forward() without gradients.
+    if (calledByOperator || !c10::GradMode::is_enabled())
+      noteNewNodes(function.threadId(), callStackOfOp());
+    else
+      skipNewNodes();
+  }
   return op;
 }
 
-void leaveOp(const at::RecordFunction &, at::ObserverContext *context) {
-  if (auto *op = static_cast<RunningOp *>(context))
-    innermost = op->outer;
+void leaveOp(const at::RecordFunction &function, at::ObserverContext *context) {
+  auto *op = static_cast<RunningOp *>(context);
+  if (!op)
+    return;
+  if (!op->operatorName)
+    finishedNode = {op->forwardThread, op->sequenceNumber};
+  else if (errorFile() && newNodes())
+    noteNewNodes(function.threadId(), callStackOfOp());
+  innermost = op->outer;
 }
 
 } // namespace
@@ -47,6 +62,8 @@ void watchOperators() {
                             .needsInputs(true)
                             .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
 }
+
+FinishedNode lastFinishedNode() { return finishedNode; }
 
 RunningOp *innermostOp() { return innermost; }
 

@@ -36,6 +36,13 @@ RunningOp *outermostOp();
 // The autograd node this thread is in, or nullptr.
 RunningOp *runningNode();
 
+// The autograd node that this thread left last: who made it, as in RunningOp.
+struct FinishedNode {
+  uint64_t forwardThread = 0;
+  int64_t sequenceNumber = -1;
+};
+FinishedNode lastFinishedNode();
+
 // The call stack of this thread, taken once per operator that the program calls.
 CallStack callStackOfOp();
 

@@ -72,20 +72,46 @@ TracedOp::~TracedOp() {
   traceFile()->add(line.stack("stack", callStackOfOp()).take());
 }
 
-void traceMemory() {
+void traceIndexCopies(const c10::OperatorHandle &op, const OpInfo &info, const c10::IValue *values,
+                      c10::Device device) {
   if (!traceFile())
+    return;
+  forEachTensor(info, values, [&](const Arg &arg, const at::Tensor &tensor) {
+    if (arg.name != "indices" || !tensor.is_cpu())
+      return;
+    nameThread();
+    JsonLine line;
+    line.text("kind", "copy").text("op", nameOf(op));
+    line.number("ts_us", nowInMicroseconds()).number("dur_us", 0).integer("tid", threadNumber());
+    line.text("from", "cpu").text("to", device.str());
+    line.integer("bytes", static_cast<long long>(bytesOf(tensor)));
+    traceFile()->add(line.stack("stack", callStackOfOp()).take());
+  });
+}
+
+void recordMemory() {
+  // Where memory is limited the launcher says how much was used, with a trace or without.
+  bool limited = memoryLimit() != 0 && errorFile();
+  if (!traceFile() && !limited)
     return;
   for (int device = 0; device < deviceCount(); ++device) {
     MemoryUse use = memoryUse(device);
+    if (use.allocations == 0)
+      continue;
     JsonLine line;
     line.text("kind", "memory").text("device", "cuda:" + std::to_string(device));
     line.number("ts_us", nowInMicroseconds()).integer("peak", static_cast<long long>(use.peak));
     line.integer("now", static_cast<long long>(use.current));
     if (memoryLimit())
       line.integer("limit", static_cast<long long>(memoryLimit()));
-    traceFile()->add(line.take());
+    std::string record = line.take();
+    if (traceFile())
+      traceFile()->add(record);
+    if (limited)
+      errorFile()->write(record);
   }
-  traceFile()->flush();
+  if (traceFile())
+    traceFile()->flush();
 }
 
 } // namespace vcuda

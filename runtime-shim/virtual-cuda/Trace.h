@@ -1,6 +1,8 @@
 // What runs when on which device, for a timeline. Does nothing when no trace is asked for.
 #pragma once
 
+#include "OpTable.h"
+
 #include <ATen/core/dispatch/Dispatcher.h>
 
 namespace vcuda {
@@ -22,7 +24,11 @@ private:
   size_t bytes_ = 0;
 };
 
-// Writes the peak memory of every device.
-void traceMemory();
+// Indices may be on the CPU; CUDA copies them to the indexed tensor at every call.
+void traceIndexCopies(const c10::OperatorHandle &op, const OpInfo &info, const c10::IValue *values,
+                      c10::Device device);
+
+// Writes the peak memory of every device that was used.
+void recordMemory();
 
 } // namespace vcuda

@@ -68,6 +68,17 @@ TEST(Findings, OriginsConfirmOnlyChecksAboutOrigins) {
             (Verdicts{Verdict::Confirmed, Verdict::Reached, Verdict::Confirmed}));
 }
 
+TEST(Findings, DiscardedMovesAreFoundByTheirCopies) {
+  std::vector<Finding> findings = {findingAt("device-discarded-move", "/p/a.cpp", 5),
+                                   findingAt("device-discarded-move", "/p/a.cpp", 6),
+                                   findingAt("device-mixed-op", "/p/a.cpp", 5)};
+  ErrorRecord error = errorAt({"/p/a.cpp:30 main"});
+  error.arguments[0].made.copied = {{"/p/a.cpp:6 main"}}; // of the argument that is where it should be
+  error.arguments[1].made.copied = {{"/p/b.cpp:1 f"}, {"/usr/include/torch/x.h:1 to", "/p/a.cpp:5 main"}};
+  EXPECT_EQ(judge(findings, {error}, {"/p/a.cpp:5 main", "/p/a.cpp:6 main"}),
+            (Verdicts{Verdict::Confirmed, Verdict::Reached, Verdict::Reached}));
+}
+
 TEST(Findings, Places) {
   Region region{"src/a.cpp", 4, 6};
   EXPECT_TRUE(region.holds({"/home/me/src/a.cpp", 4, ""}));

@@ -1,5 +1,6 @@
 // Records, the explanation of an error, and the merged trace.
 #include "ErrorReport.h"
+#include "MemoryReport.h"
 #include "Records.h"
 #include "RunError.h"
 #include "TraceMerge.h"
@@ -7,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -93,6 +95,70 @@ TEST(ErrorReport, SaysWhatItKnows) {
   error.stack.clear();
   error.arguments[1].made = {};
   EXPECT_NE(explainError(error, resolver).find("move 'mat2' to cuda:0"), std::string::npos);
+}
+
+std::string explained(const ErrorRecord &error) {
+  FrameResolver resolver;
+  return explainError(error, resolver);
+}
+
+TEST(ErrorReport, OrdinalsSayWhichDevicesThereAre) {
+  ErrorRecord error;
+  error.errorClass = "invalid-ordinal";
+  error.text = "CUDA error: invalid device ordinal\nthe program asked for cuda:2, but there are 2";
+  EXPECT_NE(explained(error).find("\n  the program asked for cuda:2"), std::string::npos);
+}
+
+TEST(ErrorReport, MemoryOfTheProgramIsMoved) {
+  ErrorRecord error = errorOn({"cuda:0", "cpu"});
+  error.arguments[1].made = {"created", "torch::from_blob", {"/no/such/net.cpp:9 main"}};
+  error.stack = {"/no/such/net.cpp:12 main"};
+  EXPECT_NE(explained(error).find("change /no/such/net.cpp:9: move it to cuda:0"), std::string::npos);
+  error.arguments.clear();
+  error.text = "The specified pointer resides on host memory and is not registered";
+  EXPECT_NE(explained(error).find("change /no/such/net.cpp:12: make the tensor without a device"),
+            std::string::npos);
+}
+
+TEST(ErrorReport, GradientsOnTheWrongDevice) {
+  ErrorRecord error;
+  error.text = "invalid gradient at index 0 - expected device cuda:0 but got cpu";
+  error.stack = {"/no/such/net.cpp:12 main"};
+  EXPECT_NE(explained(error).find("change /no/such/net.cpp:12: give backward() a gradient on cuda:0"),
+            std::string::npos);
+  error.text = "Function net::Square returned an " + error.text;
+  error.backwardNode = "torch::autograd::CppNode<net::Square>";
+  error.forwardStack = {"/no/such/net.cpp:7 forward"};
+  std::string text = explained(error);
+  EXPECT_NE(text.find("in net::Square: the gradient of the call at /no/such/net.cpp:7"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("change backward() of net::Square: return gradients on cuda:0"), std::string::npos);
+}
+
+TEST(ErrorReport, ErrorsThatWereCaught) {
+  ErrorRecord error = errorOn({"cuda:0", "cpu"});
+  error.text = "Expected all tensors";
+  error.source = {1, 10};
+  auto uncaught = [](const char *text) { return std::vector<UncaughtException>{{{1, 10}, text, 0}}; };
+  EXPECT_EQ(otherEnd(error, {}, SIGABRT), "");
+  EXPECT_EQ(otherEnd(error, uncaught("worker: Expected all tensors\nmore"), SIGABRT), "");
+  EXPECT_EQ(otherEnd(error, uncaught("no such file\nmore"), SIGABRT), "no such file");
+  EXPECT_NE(otherEnd(error, {}, SIGSEGV).find("SIGSEGV"), std::string::npos);
+  error.errorClass = "host-access";
+  EXPECT_EQ(otherEnd(error, {}, SIGSEGV), "");
+}
+
+TEST_F(RecordFolder, MemoryOfRanksThatMeet) {
+  write("errors-0-10.jsonl", "{\"kind\":\"memory\",\"device\":\"cuda:0\",\"peak\":2048}\n");
+  write("errors-1-11.jsonl", "{\"kind\":\"memory\",\"device\":\"cuda:0\",\"peak\":1024}\n"
+                             "{\"kind\":\"memory\",\"device\":\"cuda:1\",\"peak\":512}\n");
+  EXPECT_EQ(
+      describeMemory(readMemoryPeaks(folder), 2560),
+      "  rank 0: at most 2.0 KiB of 2.5 KiB on cuda:0\n"
+      "  rank 1: at most 1.0 KiB of 2.5 KiB on cuda:0\n"
+      "  rank 1: at most 512 B of 2.5 KiB on cuda:1\n"
+      "  2 ranks shared cuda:0: together up to 3.0 KiB, more than the GPU has; the limit is per rank\n");
+  EXPECT_EQ(describeMemory({}, 1), "");
 }
 
 TEST_F(RecordFolder, MergesAnEmptyTrace) {

@@ -22,7 +22,8 @@ def line_of(comment):
 
 
 def run(*arguments, mode=""):
-    env = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "LD_PRELOAD")}
+    env = {name: value for name, value in os.environ.items()
+           if name not in ("RANK", "WORLD_SIZE", "LD_PRELOAD", "CUDA_VISIBLE_DEVICES")}
     env["DEVICE_TIDY_VIRTUAL_CUDA"] = options.virtual_cuda
     return subprocess.run([options.device_run, "--virtual-gpus=2", *arguments, "--", options.program, mode],
                           env=env, capture_output=True, text=True, timeout=120, check=False, cwd="/")
@@ -66,11 +67,37 @@ class Training(unittest.TestCase):
         done = run(mode="ordinal")
         self.assertEqual(done.returncode, 3)
         self.assertIn("invalid device ordinal", done.stderr)
+        report = done.stderr.split("device-run:")[-1]
+        self.assertIn("the program asked for cuda:2, but there are 2 virtual devices", report)
+
+    def test_error_that_was_caught(self):
+        done = run(mode="caught")
+        self.assertEqual(done.returncode, 134, done.stderr)
+        self.assertIn("ended for another reason: no such file: data.bin", done.stderr)
+        self.assertIn("it caught a device error and went on", done.stderr)
+        self.assertIn(f"at {SOURCE}:{line_of('the caught error')}", done.stderr)
 
     def test_too_little_memory(self):
         done = run("--gpu-memory=1K")
         self.assertEqual(done.returncode, 3)
         self.assertIn("CUDA out of memory", done.stderr)
+
+    def test_memory_is_reported(self):
+        done = run("-n", "2", "--gpu-memory=1G")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for words in ("rank 0: at most ", "rank 1: at most ", " of 1.0 GiB on cuda:0",
+                      "2 ranks shared cuda:0: together"):
+            self.assertIn(words, done.stderr)
+        self.assertNotIn("at most", run().stderr)
+
+    def test_discarded_move_is_confirmed(self):
+        file = self.folder / "report.sarif"
+        for mode, expected in (("discarded", "confirmed"), ("forgotten", "notReached")):
+            file.write_text(json.dumps({"version": "2.1.0", "runs": [
+                {"results": [result("device-discarded-move", "the move without effect")]}]}))
+            done = run("--findings", str(file), mode=mode)
+            judged = json.loads(file.read_text())["runs"][0]["results"][0]["properties"]["deviceRun"]["status"]
+            self.assertEqual(judged, expected, done.stderr)
 
     def test_findings(self):
         report = {"version": "2.1.0", "runs": [{"results": [

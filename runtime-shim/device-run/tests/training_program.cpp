@@ -2,6 +2,7 @@
 #include <torch/torch.h>
 
 #include <iostream>
+#include <stdexcept>
 #include <string>
 
 namespace {
@@ -19,7 +20,9 @@ int train(const std::string &mode) {
   model->to(device);
   torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.5));
   torch::Tensor target = torch::randint(3, {32}, torch::kLong); // the labels
-  if (mode != "forgotten")
+  if (mode == "discarded")
+    target.to(device); // the move without effect
+  else if (mode != "forgotten")
     target = target.to(device); // the move of the labels
   torch::Tensor input = torch::randn({32, 4}, device), factor = torch::ones({3}, device);
   double first = 0, last = 0;
@@ -37,6 +40,16 @@ int train(const std::string &mode) {
   return last < first ? 0 : 1;
 }
 
+// Does without the device, and fails for another reason.
+[[noreturn]] void carryOn() {
+  try {
+    std::cout << torch::ones({2}, torch::kCUDA) + torch::ones({2}) << std::endl; // the caught error
+  } catch (const c10::Error &) {
+    std::cout << "going on" << std::endl;
+  }
+  throw std::runtime_error("no such file: data.bin");
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -44,6 +57,8 @@ int main(int argc, char **argv) {
   try {
     if (mode == "ordinal")
       std::cout << torch::ones({2}, torch::Device(torch::kCUDA, 2)) << std::endl;
+    if (mode == "caught")
+      carryOn();
     return train(mode);
   } catch (const c10::Error &error) {
     std::cerr << error.what_without_backtrace() << std::endl;

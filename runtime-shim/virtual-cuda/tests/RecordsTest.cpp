@@ -88,6 +88,64 @@ TEST(Records, ErrorsOutsideOfOperatorsNameTheirCheck) {
   EXPECT_TRUE(has(record, "\"op\": \"_check_param_device\", \"args\": []")) << record;
 }
 
+TEST(Records, TextsOfOtherChecksAreKnown) {
+  float data[3] = {};
+  if (isTorch1) // later releases take the pointer
+    EXPECT_NE(thrown([&] { torch::from_blob(data, {3}, on(gpu0)); }), "");
+  EXPECT_EQ(find(linesOf("errors"), {"mixed-devices", "resides on host memory"}) == "", !isTorch1);
+  EXPECT_NE(thrown([] { torch::block_diag({torch::ones({2, 2}, on(gpu0)), torch::ones({2, 2})}); }), "");
+  EXPECT_NE(find(linesOf("errors"), {"mixed-devices", "must all be on the same device"}), "");
+}
+
+struct CpuGradient : torch::autograd::Function<CpuGradient> {
+  static torch::Tensor forward(torch::autograd::AutogradContext *, torch::Tensor x) { return x * 2; }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *,
+                                                 torch::autograd::variable_list gradients) {
+    return {gradients[0].cpu()};
+  }
+};
+
+TEST(Records, GradientsOnAnotherDeviceNameTheForwardCall) {
+  auto x = torch::ones({3}, leafOn(gpu0));
+  auto y = CpuGradient::apply(x);
+  EXPECT_NE(thrown([&] { y.sum().backward(); }), "");
+  std::string record = find(linesOf("errors"), {"mixed-devices", "returned an invalid gradient"});
+  size_t backward = record.find("\"backward\": {\"node\": ");
+  ASSERT_NE(backward, std::string::npos) << record;
+  EXPECT_TRUE(has(record.substr(backward), "CpuGradient")) << record;
+  EXPECT_TRUE(has(record.substr(backward), kOwnFrame)) << record;
+}
+
+TEST(Records, ForwardCallsOutliveTheirThread) {
+  torch::Tensor loss, factor = torch::ones({3}, on(gpu0));
+  std::thread([&] { loss = (torch::ones({3}, leafOn(gpu0)) * factor).sum(); }).join();
+  factor.set_data(factor.cpu());
+  EXPECT_NE(thrown([&] { loss.backward(); }), "");
+  std::string record = find(linesOf("errors"), {"mixed-devices", "MulBackward0"});
+  size_t backward = record.find("\"backward\": ");
+  ASSERT_NE(backward, std::string::npos) << record;
+  EXPECT_TRUE(has(record.substr(backward), kOwnFrame)) << record;
+}
+
+TEST(Records, MemoryOfTheProgramHasAPlace) {
+  static float data[9] = {};
+  auto host = torch::from_blob(data, {3, 3});
+  EXPECT_NE(thrown([&] { host.mm(torch::ones({3, 3}, on(gpu0))); }), "");
+  EXPECT_NE(find(linesOf("errors"),
+                 {"\"how\": \"created\", \"op\": \"torch::from_blob\", \"stack\": [\"/", kOwnFrame}),
+            "");
+}
+
+TEST(Records, CopiesThatAreNotUsedLeaveTheirPlace) {
+  auto ids = torch::ones({4, 4});
+  for (volatile int i = 0; i < 3; ++i) // not unrolled: that would be three places
+    ids.to(gpu0);
+  EXPECT_NE(thrown([&] { torch::ones({4, 4}, on(gpu0)).mm(ids.t()); }), "");
+  std::string record = find(linesOf("errors"), {"\"copied\": "});
+  EXPECT_TRUE(has(record, "\"copied\": [{\"stack\": [\"")) << record;
+  EXPECT_FALSE(has(record, "]}, {\"stack\"")) << "one place, once: " << record;
+}
+
 TEST(Records, OtherErrorsAreNot) {
   size_t before = linesOf("errors").size();
   auto a = torch::ones({2, 3}, on(gpu0));
@@ -117,6 +175,29 @@ TEST(Records, TraceHasOperatorsAndCopies) {
             "");
   EXPECT_EQ(find(lines, {"\"kind\": \"op\"", "aten::copy_", "\"from\""}), "");
   EXPECT_NE(find(lines, {"\"kind\": \"thread\""}), "");
+}
+
+TEST(Records, TraceHasTheCopiesOfIndices) {
+  auto a = torch::ones({4, 4}, on(gpu1)), index = torch::tensor({0, 2, 3});
+  a.index({index});
+  a.index_put_({index.slice(0, 0, 2)}, 7.0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  auto lines = linesOf("trace");
+  EXPECT_NE(find(lines, {"\"kind\": \"copy\"", "\"op\": \"aten::index\"",
+                         "\"from\": \"cpu\", \"to\": \"cuda:1\", \"bytes\": 24", kOwnFrame}),
+            "");
+  EXPECT_NE(find(lines, {"\"kind\": \"copy\"", "index_put_impl_\"", "\"bytes\": 16"}), "");
+}
+
+TEST(Records, UncaughtExceptionsAreKnown) {
+  torch::ones({1}, on(gpu0));
+  pid_t child = fork();
+  if (child == 0)
+    std::thread([] { throw std::runtime_error("something else"); }).join();
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_NE(find(linesOf("errors", child), {"\"kind\": \"uncaught\"", "something else"}), "");
 }
 
 TEST(Records, ReachedFramesAreWrittenOnce) {

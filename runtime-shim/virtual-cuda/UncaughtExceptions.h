@@ -1,0 +1,9 @@
+// The exception that ends the program, for the launcher: a device error before it may have been caught.
+#pragma once
+
+namespace vcuda {
+
+// To be called once. Does nothing when no records are asked for.
+void watchUncaughtExceptions();
+
+} // namespace vcuda
