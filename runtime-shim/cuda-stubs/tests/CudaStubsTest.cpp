@@ -2,6 +2,8 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
+#include <ATen/cuda/CUDAGraph.h>
+#include <ATen/cuda/CUDAUtils.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -46,6 +48,35 @@ TEST(CudaStubs, TheCurrentDeviceIsTheVirtualOne) {
     c10::cuda::set_device(2);
   }).join();
   EXPECT_EQ(c10::cuda::current_device(), 0);
+}
+
+TEST(CudaStubs, GeneratorsAreMade) {
+  auto first = at::cuda::detail::createCUDAGenerator(1), second = at::cuda::detail::createCUDAGenerator(1);
+  EXPECT_EQ(first.device(), gpu1);
+  EXPECT_EQ(at::check_generator<at::CUDAGeneratorImpl>(first)->device(), gpu1);
+  auto numbers = [](const at::Generator &generator) {
+    return torch::empty({4}, gpu1).uniform_(0, 1, generator);
+  };
+  EXPECT_TRUE(numbers(first).equal(numbers(second)));
+  EXPECT_FALSE(numbers(first).equal(numbers(at::cuda::detail::getDefaultCUDAGenerator(1))));
+}
+
+TEST(CudaStubs, SmallerFunctionsAreThere) {
+  c10::DeviceIndex index = -1;
+  int number = -1;
+  EXPECT_EQ(c10::cuda::SetDevice(1), cudaSuccess);
+  EXPECT_EQ(c10::cuda::GetDevice(&index), cudaSuccess);
+  EXPECT_EQ(c10::cuda::GetDevice(&number), cudaSuccess);
+  EXPECT_EQ(index, 1);
+  EXPECT_EQ(number, 1);
+  EXPECT_TRUE(at::cuda::check_device({torch::ones({1}, gpu1), torch::ones({2}, torch::kCUDA)}));
+  EXPECT_FALSE(at::cuda::check_device({torch::ones({1}, gpu1), torch::ones({1})}));
+  EXPECT_EQ(c10::cuda::SetDevice(0), cudaSuccess);
+  EXPECT_LE(std::get<1>(c10::cuda::CUDAStream::priority_range()), 0);
+  c10::cuda::CUDACachingAllocator::setMemoryFraction(0.5, 0);
+  EXPECT_NE(firstLine([] { c10::cuda::CUDACachingAllocator::setMemoryFraction(2, 0); }), "");
+  at::cuda::CUDAGraph graph;
+  EXPECT_EQ(firstLine([&] { graph.capture_begin(); }).rfind("virtual GPUs cannot capture", 0), 0u);
 }
 
 TEST(CudaStubs, DevicesAreCounted) {

@@ -3,9 +3,18 @@
 
 #include <ATen/Context.h>
 #include <ATen/core/Generator.h>
+#include <c10/core/GeneratorImpl.h>
 #include <c10/cuda/CUDAFunctions.h>
 
 namespace at {
+
+/// What check_generator() and Generator::get() need to name a generator of a GPU. Its random numbers are made
+/// by the virtual GPUs; the Philox state, which only kernels read, is not there.
+struct CUDAGeneratorImpl : public c10::GeneratorImpl {
+  using c10::GeneratorImpl::GeneratorImpl;
+  static c10::DeviceType device_type() { return c10::kCUDA; }
+};
+
 namespace cuda {
 namespace detail {
 
@@ -13,6 +22,13 @@ namespace detail {
 inline const Generator &getDefaultCUDAGenerator(c10::DeviceIndex device = -1) {
   c10::DeviceIndex index = device < 0 ? c10::cuda::current_device() : device;
   return globalContext().defaultGenerator(c10::Device(c10::kCUDA, index));
+}
+
+/// A generator of its own, with the seed that every new generator has.
+inline Generator createCUDAGenerator(c10::DeviceIndex device = -1) {
+  Generator generator = getDefaultCUDAGenerator(device).clone();
+  generator.set_current_seed(c10::default_rng_seed_val);
+  return generator;
 }
 
 } // namespace detail

@@ -47,6 +47,10 @@ C10_CUDA_API DeviceStats getDeviceStats(DeviceIndex device);
 C10_CUDA_API void resetPeakStats(DeviceIndex device);
 inline void resetAccumulatedStats(DeviceIndex) {}
 
+/// The memory of virtual GPUs is set from outside the program; the fraction is only checked.
+inline void setMemoryFraction(double fraction, DeviceIndex) {
+  TORCH_CHECK(fraction >= 0 && fraction <= 1, "invalid fraction:", fraction, ". Please set within [0, 1].");
+}
 inline void emptyCache() {}
 inline void recordStream(const DataPtr &, CUDAStream) {}
 inline void init(int /*deviceCount*/) {}

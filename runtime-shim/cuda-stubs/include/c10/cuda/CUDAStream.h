@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <ostream>
+#include <tuple>
 
 namespace c10 {
 namespace cuda {
@@ -35,6 +36,8 @@ public:
   bool query() const { return true; }
   void synchronize() const {}
   int priority() const { return 0; }
+  /// The least and the greatest priority; streams with one are not served differently.
+  static std::tuple<int, int> priority_range() { return {0, -1}; }
 
   /// Null for the default stream, as in CUDA.
   cudaStream_t stream() const { return reinterpret_cast<cudaStream_t>(stream_.id()); }
