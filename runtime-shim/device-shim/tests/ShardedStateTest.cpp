@@ -316,6 +316,9 @@ RANK_WORKER(state_of_buffers) {
   MUST(loaded->buffers()[0].scalar_type() == torch::kFloat);
   loaded->forward(torch::ones({2, kWidth}));
   all->barrier();
+  // Running statistics, too.
+  Sharded normalized(Sequential(Linear(kWidth, 8), torch::nn::BatchNorm1d(8)), all, options);
+  normalized.forward(torch::randn({4, kWidth})).sum().backward();
 }
 
 TEST(ShardedState, BuffersHaveTheTypeOfTheParameters) { run("state_of_buffers"); }
