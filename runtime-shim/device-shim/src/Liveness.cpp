@@ -99,7 +99,8 @@ void Liveness::throwAfterBrokenConnection(const std::string &operation, const st
     lock.unlock();
     throwFailure(operation);
   }
-  // No rank has failed. One that is done closes its connections, too.
+  // No rank has failed. One that is done closes its connections, too. The store takes requests from any
+  // thread, one at a time.
   std::string finished;
   try {
     for (int rank = 0; rank < settings.size; ++rank)
