@@ -246,6 +246,9 @@ private:
       return ExitCode::Usage;
     for (const std::string &line : result.summary)
       remark(options, line);
+    if (const std::size_t hits = statistics.omissions())
+      remark(options, fmt::format("some calls were not followed (bounds were hit {} time{}): see --stats",
+                                  hits, hits == 1 ? "" : "s"));
     if (options.stats)
       llvm::errs() << statistics.table();
     if (!outcome.failures.empty())

@@ -1,8 +1,11 @@
 #include "analyzer/driver/Statistics.h"
 
+#include "analyzer/solve/Bounds.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace devicetidy::driver {
 namespace {
@@ -80,6 +83,17 @@ void Statistics::addSolution(const SolveStats &stats) {
   addCounts(solved.capsHit, stats.capsHit);
   const auto &unreached = stats.unreachedFunctions;
   solved.unreachedFunctions.insert(solved.unreachedFunctions.end(), unreached.begin(), unreached.end());
+}
+
+std::size_t Statistics::omissions() const {
+  // The other bounds make a value unknown. A recursion has shown what it does by the time it is cut off.
+  static constexpr std::array<Bound, 5> leavingOut = {Bound::CallDepth, Bound::Contexts, Bound::Overriders,
+                                                      Bound::VisitsOfBlock, Bound::FactsOfEntry};
+  std::size_t hits = 0;
+  for (const Bound bound : leavingOut)
+    if (const auto found = solved.capsHit.find(nameOf(bound)); found != solved.capsHit.end())
+      hits += found->second;
+  return hits;
 }
 
 std::string Statistics::table() const {

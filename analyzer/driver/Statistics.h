@@ -28,6 +28,9 @@ public:
 
   std::string table() const;
 
+  /// How often code was left out that could have had findings.
+  std::size_t omissions() const;
+
 private:
   using Clock = std::chrono::steady_clock;
   Clock::time_point phaseStart = Clock::now();
