@@ -136,6 +136,10 @@ Operand FunctionLowering::use(Reg reg, bool isAddress, const Expr *expr) {
     written = cast->getSubExpr();
   }
   operand.type = unit.types.id(written->getType());
+  // The body of a macro wears parentheses around its arguments: what stands in them is the user's.
+  const auto *parens = dyn_cast<ParenExpr>(expr->IgnoreImplicit());
+  for (; parens && unit.source.inMacroBody(parens->getLParen()); parens = dyn_cast<ParenExpr>(expr))
+    expr = parens->getSubExpr();
   operand.where = locate(expr->getSourceRange());
   if (!calledFrom)
     operand.text = unit.source.text(expr->getSourceRange());
