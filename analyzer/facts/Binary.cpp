@@ -26,8 +26,8 @@ template <typename A> void describe(A &archive, Operand &x) {
 }
 template <typename A> void describe(A &archive, Fact &x) {
   archive(x.kind, x.literal, x.hasObject, x.isVirtual, x.isIndirect, x.resultIsAddress, x.isDiscarded,
-          x.inMacro, x.result, x.number, x.name, x.target, x.type, x.operands, x.captures, x.templateTypes,
-          x.templateNumbers, x.where);
+          x.inMacro, x.inMacroArgument, x.isObjectAssignable, x.isObjectPointee, x.result, x.number, x.name,
+          x.target, x.type, x.operands, x.captures, x.templateTypes, x.templateNumbers, x.where);
 }
 template <typename A> void describe(A &archive, Terminator &x) {
   archive(x.kind, x.value, x.successors, x.cases, x.entersLoop, x.where);

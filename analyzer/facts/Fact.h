@@ -102,6 +102,10 @@ struct Fact {
   bool resultIsAddress = false; ///< Call: returns a reference
   bool isDiscarded = false; ///< Call: the result is an expression statement of its own (not `(void)call()`)
   bool inMacro = false;     ///< Call, Construct: the text comes from a macro body
+  bool inMacroArgument = false; ///< Call, Construct: the text is, or is part of, an argument of a macro
+  /// Call with hasObject: the object is written as an lvalue that is not const, whatever the method wants.
+  bool isObjectAssignable = false;
+  bool isObjectPointee = false; ///< Call with hasObject: `p->f()`; operand 0 has the text of `p`
   Reg result = NoReg;
   std::int64_t number = 0;
   Name name;   ///< Call: qualified callee name without template arguments ("at::Tensor::to", "torch::zeros")

@@ -207,6 +207,9 @@ void Writer::fact(const Fact &fact) {
   flag("address", fact.resultIsAddress);
   flag("discarded", fact.isDiscarded);
   flag("macro", fact.inMacro);
+  flag("macroargument", fact.inMacroArgument);
+  flag("assignable", fact.isObjectAssignable);
+  flag("pointee", fact.isObjectPointee);
   attribute("target", fact.target);
   names("captures", fact.captures);
   names("templates", fact.templateTypes);

@@ -358,9 +358,16 @@ void Reader::fact(TextLine &line, FactKind kind, Reg result) {
   fact.result = result;
   subject(line, fact);
   fact.operands = operands(line);
-  static const std::pair<const char *, bool Fact::*> flags[] = {
-      {"object", &Fact::hasObject},        {"virtual", &Fact::isVirtual},     {"indirect", &Fact::isIndirect},
-      {"address", &Fact::resultIsAddress}, {"discarded", &Fact::isDiscarded}, {"macro", &Fact::inMacro}};
+  using Flag = std::pair<const char *, bool Fact::*>;
+  static const Flag flags[] = {{"object", &Fact::hasObject},
+                               {"virtual", &Fact::isVirtual},
+                               {"indirect", &Fact::isIndirect},
+                               {"address", &Fact::resultIsAddress},
+                               {"discarded", &Fact::isDiscarded},
+                               {"macro", &Fact::inMacro},
+                               {"macroargument", &Fact::inMacroArgument},
+                               {"assignable", &Fact::isObjectAssignable},
+                               {"pointee", &Fact::isObjectPointee}};
   while (!line.atEnd()) {
     if (line.peek() == '@') {
       fact.where = line.location(file);

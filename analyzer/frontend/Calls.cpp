@@ -25,6 +25,18 @@ bool isIdentity(const FunctionDecl *callee) {
          name == "addressof" || name == "__addressof";
 }
 
+/// Whether `x` of `x.f()`, or `*p` of `p->f()`, could be assigned to as it is written.
+void describeObject(Fact &fact, const CallExpr *call) {
+  const auto *callee = dyn_cast<MemberExpr>(call->getCallee()->IgnoreParens());
+  if (!callee || !isa<CXXMemberCallExpr>(call))
+    return;
+  const Expr *object = callee->getBase()->IgnoreParenImpCasts(); // a const method makes its object const
+  const QualType type = callee->isArrow() ? object->getType()->getPointeeType() : object->getType();
+  fact.isObjectPointee = callee->isArrow();
+  fact.isObjectAssignable =
+      !type.isNull() && !type.isConstQualified() && (callee->isArrow() || object->isLValue());
+}
+
 } // namespace
 
 Operand FunctionLowering::argument(const Expr *expr, const Expr *call) {
@@ -44,7 +56,7 @@ Operand FunctionLowering::objectOperand(const Expr *object, bool isArrow) {
     return use(lowerAddress(object), true, object); // a prvalue object gets a temporary
   Reg address = lowerPointerTarget(object);
   const Expr *written = object->IgnoreParens();
-  const auto *arrow = dyn_cast<CXXOperatorCallExpr>(written);
+  const auto *arrow = dyn_cast<CXXOperatorCallExpr>(object->IgnoreParenImpCasts());
   bool isSmartPointer = arrow && arrow->getOperator() == OO_Arrow;
   // Users know the object of `p->f()` as `p`.
   Operand result = use(address, true, isSmartPointer ? arrow->getArg(0) : object);
@@ -88,7 +100,11 @@ Reg FunctionLowering::finishCall(const CallExpr *call, const FunctionDecl *calle
   fact.isVirtual = isVirtual;
   fact.resultIsAddress = call->isGLValue();
   fact.isDiscarded = llvm::is_contained(discardedCalls, call);
-  fact.inMacro = unit.source.inMacroBody(caret.isValid() ? caret : call->getBeginLoc());
+  const SourceLocation place = caret.isValid() ? caret : call->getBeginLoc();
+  fact.inMacro = unit.source.inMacroBody(place);
+  fact.inMacroArgument = unit.source.inMacroArgument(place);
+  if (hasObject)
+    describeObject(fact, call);
   fact.type = unit.types.id(call->getType());
   fact.where = locateCall(caret, call);
   fact.operands = std::move(operands);

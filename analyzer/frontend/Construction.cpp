@@ -55,6 +55,7 @@ void FunctionLowering::construct(const CXXConstructExpr *expr, Reg address) {
   fact.type = unit.types.id(expr->getType());
   fact.where = locate(expr->getSourceRange());
   fact.inMacro = unit.source.inMacroBody(expr->getBeginLoc());
+  fact.inMacroArgument = unit.source.inMacroArgument(expr->getBeginLoc());
   fact.operands = std::move(operands);
   describeConstructor(fact, constructor);
   append(FactKind::Construct) = std::move(fact);

@@ -67,6 +67,10 @@ bool SourceFiles::inMacroBody(SourceLocation location) const {
   return sources.isMacroBodyExpansion(location);
 }
 
+bool SourceFiles::inMacroArgument(SourceLocation location) const {
+  return sources.isMacroArgExpansion(location);
+}
+
 SourceRange SourceFiles::fileRange(SourceRange range) const {
   if (range.isInvalid())
     return {};

@@ -43,6 +43,8 @@ public:
 
   /// Does the text at `location` come from the body of a macro (not from an argument)?
   bool inMacroBody(clang::SourceLocation location) const;
+  /// Is the text at `location` (part of) an argument of a macro?
+  bool inMacroArgument(clang::SourceLocation location) const;
 
 private:
   struct File {

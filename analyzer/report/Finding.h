@@ -23,16 +23,23 @@ struct RelatedPlace {
 
 /// The code around a finding, as far as naming and repairing it needs it. Filled in by locate().
 struct Site {
-  std::string function;    ///< qualified name of the function that holds the finding; may be empty
-  bool inMacro = false;    ///< the code comes from the body of a macro
-  bool isTemplate = false; ///< the function has several instantiations
-  bool isLambda = false, isConst = false;
+  std::string function;       ///< qualified name of the function that holds the finding; may be empty
+  bool inMacro = false;       ///< the code comes from the body or an argument of a macro
+  bool isMadeInMacro = false; ///< the same for the place where an operand is made
+  bool isTemplate = false;    ///< the function has several instantiations
+  bool isLambda = false;
   std::vector<Variable> locals;  ///< of the function, parameters first
   std::vector<Location> tensors; ///< expressions that are tensors in every instantiation
   Location receiver;             ///< object of the member call at the finding; invalid for other code
   bool receiverIsTensor = false;
+  bool isAssignable = false;     ///< what the receiver names could be assigned to
+  bool isPointee = false;        ///< the call is written with `->`, and the receiver is what stands before it
+  bool isForgotten = false;      ///< the receiver is in a variable that nothing mentions afterwards
   std::set<std::string> members; ///< fields of the class whose method the function is
-  bool memberIsTensor = false;   ///< the member `fields["member"]` of `fields["class"]` is a tensor
+  /// The member `fields["member"]` of `fields["class"]`: whether it is a tensor, and the expression that
+  /// gives it its value at `fixAt`, once for each object; invalid where there is none, or another beside it.
+  bool memberIsTensor = false;
+  Location memberValue;
 
   /// Is exactly this range an expression known to be a tensor?
   bool isTensor(const Location &where) const;
@@ -48,9 +55,8 @@ struct Finding {
   std::vector<RelatedPlace> related;   ///< in the order in which they are told
   std::vector<CallSite> callers;       ///< innermost first
   std::map<std::string, std::string> fields; ///< further fields of the check's templates
-  std::string
-      fix; ///< expression that repairs the code, may be empty; "{arguments}": those of the call at `where`
-  Location fixAt; ///< what `fix` replaces
+  std::string fix;                           ///< expression that repairs the code, may be empty
+  Location fixAt;                            ///< what `fix` replaces
   Site site;
 };
 

@@ -26,14 +26,6 @@ bool saysTheSame(std::string_view source, std::string_view text) {
   return isCut ? plain.substr(0, text.size()) == text : plain == text;
 }
 
-/// EXPECT_TRUE, TORCH_CHECK: names like this are macros as a rule, and those of third-party headers are known
-/// by nothing else.
-bool looksLikeMacro(std::string_view name) {
-  return name.size() >= 3 &&
-         std::none_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; }) &&
-         std::any_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-}
-
 } // namespace
 
 void collectMacros(std::string_view source, std::set<std::string, std::less<>> &names) {
@@ -105,8 +97,6 @@ std::optional<FixPlanner::Piece> FixPlanner::readPart(Name file, std::size_t beg
   for (const Token &token : piece.tokens)
     if (token.text == "#" || isMacro(token.text))
       return std::nullopt;
-  if (isInMacroCall(piece.file, piece.tokens.first))
-    return std::nullopt;
   return piece;
 }
 
@@ -117,22 +107,6 @@ std::optional<FixPlanner::Piece> FixPlanner::partOf(const Piece &piece, TokenRan
 }
 
 bool FixPlanner::isMacro(std::string_view name) const { return macros.find(name) != macros.end(); }
-
-bool FixPlanner::isInMacroCall(TokenRange file, const Token *token) const {
-  int depth = 0;
-  while (token != file.first) {
-    --token;
-    if (token->text == ")" || token->text == "]" || token->text == "}")
-      ++depth;
-    else if ((token->text == "(" || token->text == "[" || token->text == "{") && --depth < 0) {
-      depth = 0;
-      if (token->text == "(" && token != file.first && token[-1].kind == TokenKind::Identifier &&
-          (isMacro(token[-1].text) || looksLikeMacro(token[-1].text)))
-        return true;
-    }
-  }
-  return false;
-}
 
 Fix FixPlanner::makeFix(const Piece &piece, std::string text, std::string description) {
   return {std::move(description), {piece.where, piece.begin, piece.end - piece.begin, std::move(text)}};

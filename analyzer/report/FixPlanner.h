@@ -50,7 +50,6 @@ private:
   std::optional<Piece> partOf(const Piece &piece, TokenRange tokens);
   TokenRange tokensOf(Name file);
   bool isMacro(std::string_view name) const;
-  bool isInMacroCall(TokenRange file, const Token *token) const;
   /// Does `->` follow? Facts know the object behind it, the text names a pointer or a holder.
   static bool isPointer(const Piece &piece) {
     return piece.tokens.last != piece.file.last && piece.tokens.last->text == "->";
@@ -58,18 +57,23 @@ private:
   Fix makeFix(const Piece &piece, std::string text, std::string description);
 
   // FixOperand.cpp: the tensor that has to move.
+  /// What to write for the place of the tensor that stays.
+  struct Target {
+    std::string device;      ///< empty when nothing is certain
+    bool asksTensor = false; ///< the tensor is asked: right wherever it is as it will be at the operation
+    std::string options;     ///< all its options, where only the device can differ from the defaults
+  };
   std::optional<Fix> planMove(const Finding &finding);
-  std::string deviceSource(const Finding &finding, const Piece &keep, std::string &options);
-  std::optional<Fix> planFactory(const Finding &finding, const Piece &moved, const std::string &device,
-                                 const std::string &options);
+  Target targetOf(const Finding &finding, const Piece &keep, const Piece &moved);
+  bool hasDefaultOptions(const Finding &finding, const Piece &tensor, const Token *operation);
+  std::optional<Fix> planFactory(const Finding &finding, const Piece &moved, const Target &target);
   std::optional<Piece> soleFactoryOf(const Finding &finding, const Piece &moved);
-  std::optional<Fix> changeFactory(const Piece &factory, const std::string &device,
-                                   const std::string &options);
+  std::optional<Piece> initialiserOf(const Variable &variable);
+  std::optional<Fix> changeFactory(const Piece &factory, const Target &target);
 
   // FixStatement.cpp: a move whose result is lost, a member that is not registered.
   std::optional<Fix> planKeep(const Finding &finding);
   std::optional<Fix> planRegister(const Finding &finding);
-  std::optional<Piece> initialiserOf(const Finding &finding, const std::string &member);
 
   SourceCache &sources;
   std::function<bool(const std::string &)> mayChange;

@@ -63,10 +63,17 @@ TEST(Describe, RepeatsTheArgumentsOfTheCall) {
   std::ofstream(path) << "\n  x.to(device, true);\n";
   Finding finding = mixed("cuda", "cpu");
   finding.where = {path, 2, 5, 2, 21};
-  finding.fix = "x = x.to{arguments}";
+  finding.fields = {{"tensor", "x"}, {"method", "to"}};
+  finding.site.isAssignable = true;
   EXPECT_EQ(described(finding).notes.back().text, "move it first: x = x.to(device, true)");
-  finding.where.endLine = 3;
-  EXPECT_EQ(described(finding).notes.back().text, "move it first: x = x.to(...)");
+  finding.site.isPointee = true;
+  EXPECT_EQ(described(finding).notes.back().text, "move it first: *x = x->to(device, true)");
+  finding.site.isPointee = finding.site.isAssignable = false;
+  EXPECT_EQ(described(finding).notes.back().text, "move it first: auto moved = x.to(device, true)");
+  finding.where.column = 3; // not the call, as where a macro makes it
+  EXPECT_EQ(described(finding).notes.back().text, "move it first: auto moved = x.to(...)");
+  finding.where = {path, 2, 5, 3, 21};
+  EXPECT_EQ(described(finding).notes.back().text, "move it first: auto moved = x.to(...)");
   std::remove(path.c_str());
 }
 

@@ -191,6 +191,9 @@ private:
       fact.resultIsAddress = flip();
       fact.isDiscarded = flip();
       fact.inMacro = flip();
+      fact.inMacroArgument = flip();
+      fact.isObjectAssignable = flip();
+      fact.isObjectPointee = flip();
       fact.templateTypes = names();
       fact.templateNumbers = numbers();
     }

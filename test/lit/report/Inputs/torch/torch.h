@@ -2,8 +2,11 @@
 // LibTorch. Nothing here is ever run.
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace c10 {
 enum class DeviceType : signed char { CPU = 0, CUDA = 1 };
@@ -22,6 +25,7 @@ struct TensorOptions {
   TensorOptions device(Device device) const;
   TensorOptions requires_grad(bool value = true) const;
 };
+TensorOptions requires_grad(bool value = true);
 } // namespace c10
 
 namespace at {
@@ -52,7 +56,9 @@ Tensor operator*(const Tensor &a, double b);
 namespace torch {
 using namespace at;
 using c10::Device;
+using c10::requires_grad;
 using c10::TensorOptions;
+bool allclose(const at::Tensor &a, const at::Tensor &b);
 at::Tensor zeros(c10::IntArrayRef size, TensorOptions options = {});
 at::Tensor ones(c10::IntArrayRef size, TensorOptions options = {});
 at::Tensor randn(c10::IntArrayRef size, TensorOptions options = {});
@@ -66,6 +72,14 @@ public:
   virtual void to(c10::Device device, bool nonBlocking = false);
   at::Tensor &register_parameter(std::string name, at::Tensor tensor, bool requiresGrad = true);
   at::Tensor &register_buffer(std::string name, at::Tensor tensor);
+  template <typename M> std::shared_ptr<M> register_module(std::string name, std::shared_ptr<M> module) {
+    return module;
+  }
+  std::vector<at::Tensor> parameters(bool recurse = true) const;
+};
+template <typename Derived> class Cloneable : public Module {
+public:
+  virtual void reset() = 0;
 };
 } // namespace nn
 } // namespace torch
