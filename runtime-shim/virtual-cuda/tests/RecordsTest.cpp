@@ -127,6 +127,22 @@ TEST(Records, ForwardCallsOutliveTheirThread) {
   EXPECT_TRUE(has(record.substr(backward), kOwnFrame)) << record;
 }
 
+long residentMegabytes() {
+  std::ifstream file("/proc/self/statm");
+  long total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE) >> 20;
+}
+
+TEST(Records, EndedThreadsLeaveLittleBehind) {
+  auto train = [] { (torch::ones({3}, leafOn(gpu0)) * 2).sum(); };
+  std::thread(train).join();
+  long before = residentMegabytes();
+  for (int i = 0; i < 60; ++i)
+    std::thread(train).join();
+  EXPECT_LT(residentMegabytes() - before, 60);
+}
+
 TEST(Records, MemoryOfTheProgramHasAPlace) {
   static float data[9] = {};
   auto host = torch::from_blob(data, {3, 3});
