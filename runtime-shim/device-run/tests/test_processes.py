@@ -149,9 +149,11 @@ class Output(LaunchTest):
 
     def test_log_files(self):
         with tempfile.TemporaryDirectory() as folder:
+            said = f"{folder}/said-$TORCHELASTIC_RESTART_COUNT"  # rank 1 must not fail before rank 0 has written
             run = self.run_tool("-n", "2", "--log-dir", f"{folder}/logs", "--rdzv-id", "run", "--max-restarts=1",
-                                "--", "sh", "-c", "echo out $RANK; echo err $RANK >&2; test $RANK = 0 || exit 4; "
-                                "sleep 600")
+                                "--", "sh", "-c", "echo out $RANK; echo err $RANK >&2; "
+                                f"test $RANK = 1 || {{ touch {said}; sleep 600; }}; "
+                                f"until test -e {said}; do sleep 0.02; done; exit 4")
             self.assertEqual(run.returncode, 4)
             directory, = os.listdir(f"{folder}/logs")
             self.assertTrue(directory.startswith("run_"))
