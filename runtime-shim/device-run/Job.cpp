@@ -94,6 +94,11 @@ void Job::printNotes() {
   if (gpus > 0 && ranks > gpus)
     say(fmt::format("{} ranks share {} virtual GPU{}: local ranks from {} on have none of their own", ranks,
                     gpus, gpus == 1 ? "" : "s", gpus));
+  // It may have been set for real GPUs, by a batch system for one.
+  auto visible = plan.environment.find("CUDA_VISIBLE_DEVICES");
+  if (gpus > 0 && visible != plan.environment.end())
+    say(fmt::format("CUDA_VISIBLE_DEVICES='{}' hides virtual GPUs too; unset it to have all {}",
+                    visible->second, gpus));
 }
 
 void Job::makeLogDirectory() {

@@ -69,6 +69,12 @@ class Environment(RecordsTest):
         run = self.run_virtual("--", *self.SHOW, env={"LD_PRELOAD": str(other)})
         self.assertEqual(json.loads(run.stdout)["LD_PRELOAD"], f"{self.library}:{other}")
 
+    def test_hidden_gpus_are_named(self):
+        for ids in ("", "1"):
+            run = self.run_virtual("--", "true", env={"CUDA_VISIBLE_DEVICES": ids})
+            self.assertIn(f"CUDA_VISIBLE_DEVICES='{ids}' hides virtual GPUs too; unset it to have all 2", run.stderr)
+        self.assertNotIn("CUDA_VISIBLE_DEVICES", self.run_virtual("--", "true").stderr)
+
     def test_ranks_without_a_gpu_of_their_own(self):
         run = self.run_virtual("-n", "3", "--", "true")
         self.assertEqual(run.returncode, 0)
