@@ -115,11 +115,21 @@ bool encloses(const Location &range, const Location &part) {
          std::tie(part.endLine, part.endColumn) <= std::tie(range.endLine, range.endColumn);
 }
 
+/// Does the function say the name of `member` as a string, as code does that registers it?
+bool saysName(const Function &function, Name member) {
+  for (const Block &block : function.blocks)
+    for (const Fact &fact : block.facts)
+      if (fact.kind == FactKind::Literal && fact.literal == LiteralKind::String && fact.name == member)
+        return true;
+  return false;
+}
+
 /// The expression at `made` that gives `member` its value, as Site::memberValue wants it.
 Location valueAt(const FactPlace &made, const Location &where, Name className, const Field &member,
                  const Program &program) {
   const Function &function = *made.function;
-  if (function.className != className || !runsOnce(program, function) || isInLoop(made))
+  if (function.className != className || !runsOnce(program, function) || isInLoop(made) ||
+      saysName(function, member.name))
     return {};
   const std::vector<const Operand *> values = valuesOf(program, function, member.name.view());
   const bool isOnly = values.size() == 1 && values[0]->type == member.type;
