@@ -42,23 +42,28 @@ std::unique_ptr<at::ObserverContext> beforeOperator(const at::RecordFunction &fu
   for (const auto &input : function.inputs())
     collect(input, tensors);
   const at::Tensor *first = nullptr;
-  bool mixed = false;
+  bool mixed = false, differ = false;
   for (const auto &tensor : tensors) {
+    differ = differ || tensor.device() != tensors.front().device();
     if (tensor.dim() == 0 && tensor.is_cpu())
       continue;
     mixed = mixed || (first && first->device() != tensor.device());
     first = first ? first : &tensor;
   }
   const std::string op = function.name();
-  if (!mixed || allowsSeveral(op))
+  if (!differ || allowsSeveral(op))
     return nullptr;
   std::ostringstream operands;
   for (size_t i = 0; i < tensors.size(); ++i)
     operands << (i ? ", " : "") << tensors[i].device() << " " << tensors[i].sizes();
   std::lock_guard<std::mutex> lock(activeMutex);
   for (auto *mode : active)
-    mode->note({op, operands.str(), copies(op)});
+    mode->note({op, operands.str(), copies(op)}, mixed);
   return nullptr;
+}
+
+std::string sentence(const CheckedMode::Call &call) {
+  return call.op.empty() ? "" : call.op + " got " + call.operands;
 }
 
 } // namespace
@@ -78,8 +83,12 @@ CheckedMode::~CheckedMode() {
   active.erase(std::remove(active.begin(), active.end(), this), active.end());
 }
 
-void CheckedMode::note(Call call) {
+void CheckedMode::note(Call call, bool mixed) {
   std::lock_guard<std::mutex> lock(mutex);
+  if (!call.copies)
+    lastOverDevices = call;
+  if (!mixed)
+    return;
   if (!call.copies)
     last = call;
   if (calls.size() < most)
@@ -93,11 +102,16 @@ std::vector<CheckedMode::Call> CheckedMode::mixed_calls() const {
 
 std::string CheckedMode::last_mixed_call() const {
   std::lock_guard<std::mutex> lock(mutex);
-  return last.op.empty() ? "" : last.op + " got " + last.operands;
+  return sentence(last);
+}
+
+std::string CheckedMode::last_call_over_devices() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return sentence(lastOverDevices);
 }
 
 void detail::rethrowExplained(const CheckedMode &mode, const std::string &where) {
-  const auto call = mode.last_mixed_call();
+  const auto call = mode.last_call_over_devices();
   try {
     throw;
   } catch (const c10::Error &error) {

@@ -29,14 +29,18 @@ public:
   std::vector<Call> mixed_calls() const;
   /// The last one that is no copy, as a sentence; empty when there is none.
   std::string last_mixed_call() const;
+  /// The same, where tensors of no dimensions on the CPU count, too: most operators accept them beside
+  /// others, and those that do not, such as addcmul, say that devices differ.
+  std::string last_call_over_devices() const;
 
-  void note(Call call); ///< for the library itself
+  /// For the library itself; `mixed`: not only tensors of no dimensions on the CPU are elsewhere.
+  void note(Call call, bool mixed);
 
 private:
   static constexpr size_t most = 1000;
   mutable std::mutex mutex;
   std::vector<Call> calls;
-  Call last;
+  Call last, lastOverDevices;
   unsigned long handle = 0;
 };
 
