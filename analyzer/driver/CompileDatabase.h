@@ -15,6 +15,7 @@ struct CompileCommand {
   std::vector<std::string> arguments;
   std::vector<std::string> objects{}; ///< what the build makes of it, absolute; one for each such command
   bool standsIn = false;              ///< asked for only because it includes a header that is
+  bool isGuess = false;               ///< not in the database; the arguments are those of another file
 
   friend bool operator==(const CompileCommand &a, const CompileCommand &b) {
     return a.directory == b.directory && a.file == b.file && a.arguments == b.arguments;

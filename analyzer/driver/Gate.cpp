@@ -64,17 +64,21 @@ bool Gate::findChanges(const std::string &directory, std::string &error) {
   return false;
 }
 
-bool Gate::apply(std::vector<Diagnostic> &diagnostics, ReportRun &run,
-                 const std::function<bool(const std::string &)> &tookPart) {
+bool Gate::apply(std::vector<Diagnostic> &diagnostics, ReportRun &run, const LooksAt &looksAt) {
   if (baseline) {
-    run.baseline = baseline->compare(diagnostics, run, tookPart);
+    run.baseline = baseline->compare(diagnostics, run, looksAt);
     told.push_back(fmt::format("against {}: {} new, {} fixed, {} unchanged{}", options.baseline,
                                run.baseline->added, run.baseline->fixed, run.baseline->unchanged,
                                run.baseline->notLookedAt
                                    ? fmt::format(", {} not looked at", run.baseline->notLookedAt)
                                    : std::string()));
   }
-  const bool isWritten = options.writeBaseline.empty() || write(diagnostics, run, tookPart);
+  bool isWritten = true;
+  if (!options.writeBaseline.empty() && !run.failures.empty() && !options.writeBaselineErrors)
+    told.push_back("no baseline is written, because the code has errors that may hide findings; "
+                   "--write-baseline-errors writes it all the same");
+  else if (!options.writeBaseline.empty())
+    isWritten = write(diagnostics, run, looksAt);
   const auto before = llvm::count_if(diagnostics, [](const Diagnostic &each) { return each.isActive(); });
   for (std::optional<LineFilter> *filter : {&lines, &changes})
     if (*filter)
@@ -87,13 +91,12 @@ bool Gate::apply(std::vector<Diagnostic> &diagnostics, ReportRun &run,
   return isWritten;
 }
 
-bool Gate::write(std::vector<Diagnostic> &diagnostics, const ReportRun &run,
-                 const std::function<bool(const std::string &)> &tookPart) {
+bool Gate::write(std::vector<Diagnostic> &diagnostics, const ReportRun &run, const LooksAt &looksAt) {
   Baseline old = replaced.value_or(Baseline());
   std::vector<Diagnostic> marked = diagnostics; // the new baseline goes with the old one of the same file
-  old.compare(marked, run, tookPart);
+  old.compare(marked, run, looksAt);
   if (const std::string problem =
-          writeWholeFile(options.writeBaseline, old.updated(diagnostics, run, tookPart));
+          writeWholeFile(options.writeBaseline, old.updated(diagnostics, run, looksAt));
       !problem.empty()) {
     complain("--write-baseline: " + problem);
     return false;

@@ -28,17 +28,15 @@ public:
   bool findChanges(const std::string &directory, std::string &error);
 
   /// Marks the findings that the baseline knows, writes the new one, and takes out those that touch no line
-  /// that is asked for. `tookPart` says whether the run looked at a file (below the source root). False when
-  /// the baseline could not be written.
-  bool apply(std::vector<Diagnostic> &diagnostics, ReportRun &run,
-             const std::function<bool(const std::string &file)> &tookPart);
+  /// that is asked for. `looksAt`: see Baseline. When the run has failures, no baseline is written unless the
+  /// options insist. False when the baseline could not be written.
+  bool apply(std::vector<Diagnostic> &diagnostics, ReportRun &run, const LooksAt &looksAt);
 
   /// What was done, in a line for each of it.
   const std::vector<std::string> &remarks() const { return told; }
 
 private:
-  bool write(std::vector<Diagnostic> &diagnostics, const ReportRun &run,
-             const std::function<bool(const std::string &)> &tookPart);
+  bool write(std::vector<Diagnostic> &diagnostics, const ReportRun &run, const LooksAt &looksAt);
 
   const Options &options;
   std::optional<Baseline> baseline, replaced; ///< what is compared with; what is written anew

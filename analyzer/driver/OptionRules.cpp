@@ -99,6 +99,8 @@ std::string conflictingOptions(const Options &options) {
         options.shard.index, options.shard.count);
   if (!options.depfile.empty() && !writesFile)
     return "--depfile says what a facts file was made from; it needs --emit-facts=FILE";
+  if (options.writeBaselineErrors && options.writeBaseline.empty())
+    return "--write-baseline-errors needs --write-baseline=FILE";
   if (std::string conflict = graphConflict(options); !conflict.empty())
     return conflict;
   if (options.link)

@@ -148,6 +148,8 @@ const OptionSpec Specs[] = {
      setText<&Options::baseline>},
     {"--write-baseline", "FILE", Checks, "write what is found to FILE, for --baseline",
      setText<&Options::writeBaseline>},
+    {"--write-baseline-errors", "", Checks, "write the baseline even if the code has errors",
+     setFlag<&Options::writeBaselineErrors>, Rare},
     {"--changed-since", "REF", Checks, "show only findings that touch lines changed since the commit REF",
      setText<&Options::changedSince>},
     {"--line-filter", "JSON", Checks, "show only findings that touch these lines, named as for clang-tidy",

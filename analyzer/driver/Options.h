@@ -35,6 +35,7 @@ struct Options {
   Shard shard;
   std::string explain;
   std::string baseline, writeBaseline; ///< files; empty: no
+  bool writeBaselineErrors = false;    ///< also when the code has errors
   std::string changedSince;            ///< a commit, as git names it; empty: no
   std::string lineFilter;              ///< JSON in the form of clang-tidy; empty: no
   Colour colour = Colour::Auto;

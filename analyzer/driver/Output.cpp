@@ -41,11 +41,19 @@ bool usesColour(const Options &options) {
   return options.output.empty() && llvm::sys::Process::StandardOutIsDisplayed();
 }
 
+bool flushOutput() {
+  llvm::outs().flush();
+  const std::error_code code = llvm::outs().error();
+  llvm::outs().clear_error(); // LLVM ends the program over one that nobody has seen to
+  if (code)
+    complain("cannot write to standard output: " + code.message());
+  return !code;
+}
+
 bool writeOutput(const std::string &file, const std::string &text) {
   if (file == "-") {
     llvm::outs() << text;
-    llvm::outs().flush();
-    return true;
+    return flushOutput();
   }
   std::error_code code;
   llvm::raw_fd_ostream stream(file, code, llvm::sys::fs::OF_None);

@@ -24,6 +24,9 @@ void remark(const Options &options, const std::string &sentence);
 bool showsProgress(const Options &options);
 bool usesColour(const Options &options);
 
+/// Has everything that was written to standard output arrive. Complains and returns false when that fails.
+bool flushOutput();
+
 /// Writes `text` to `file`, or to standard output for "-". Complains and returns false when that fails.
 bool writeOutput(const std::string &file, const std::string &text);
 

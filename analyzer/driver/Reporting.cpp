@@ -85,10 +85,8 @@ public:
     addUnusedSuppressions();
     addFingerprints(diagnostics, context, sources);
     ReportResult result;
-    result.isWritten = gate.apply(diagnostics, context, [this](const std::string &file) {
-      const std::string path = absolutePath(file, context.sourceRoot);
-      return outcome.files.count(path) || !llvm::sys::fs::exists(path);
-    });
+    result.isWritten =
+        gate.apply(diagnostics, context, [this](const BaselineEntry &entry) { return looksAt(entry); });
     result.shown = static_cast<std::size_t>(
         llvm::count_if(diagnostics, [](const Diagnostic &each) { return each.isActive(); }));
     const ExitCode exitCode = !outcome.failures.empty() ? ExitCode::ParseFailed
@@ -112,6 +110,16 @@ private:
     return outcome.changedFiles.empty() &&
            (options.fix || options.fixErrors || !options.exportFixes.empty() || options.format == "sarif" ||
             options.format == "json" || options.format == "html");
+  }
+
+  /// What a broken unit would say is not known, neither of its own file nor of its headers.
+  bool looksAt(const BaselineEntry &entry) const {
+    const std::string path = absolutePath(entry.file, context.sourceRoot);
+    if (!llvm::sys::fs::exists(path))
+      return true;
+    const Name file(path);
+    return outcome.files.count(file) && !outcome.brokenFiles.count(file) &&
+           (!findCheckInfo(entry.check) || outcome.isShown(file, entry.check, entry.level));
   }
 
   std::set<std::string, std::less<>> projectMacros() {

@@ -27,6 +27,9 @@ struct Outcome {
   std::set<Name> files;        ///< project files that the translation units read
   std::set<Name> contextFiles; ///< those that only sources read which stand in for headers
   std::set<Name> changedFiles; ///< those that are not any more what was read
+  std::set<Name> brokenFiles;  ///< read by translation units that have errors
+  /// Is a finding of this check and level, in this file, one that the user wants to see?
+  std::function<bool(Name file, const std::string &check, Level level)> isShown;
   std::size_t unitCount = 0;
 };
 

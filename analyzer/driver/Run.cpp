@@ -89,6 +89,9 @@ private:
       complain(error);
       return ExitCode::Usage;
     }
+    for (const CompileCommand &command : commands.commands)
+      if (command.isGuess)
+        guessed.insert(Name(command.file));
     UnitSet read = source.read(commands, project);
     statistics.addReading(read.counts);
     noteUnits(read.units, read.asked, commands, project);
@@ -166,10 +169,18 @@ private:
   void noteFailures(const std::vector<Unit> &units, std::size_t asked) {
     for (std::size_t i = 0; i < asked; ++i) {
       const Unit &unit = units[i];
-      if (!unit.parseErrors.empty())
-        outcome.failures.push_back({unit.mainFile.str(), unit.parseErrors.front(), unit.hasFatalError});
-      else if (unit.hasFatalError)
-        outcome.failures.push_back({unit.mainFile.str(), "no reason given", true});
+      if (unit.parseErrors.empty() && !unit.hasFatalError)
+        continue;
+      const std::string reason = unit.parseErrors.empty() ? "no reason given" : unit.parseErrors.front();
+      outcome.brokenFiles.insert(unit.files.begin(), unit.files.end());
+      outcome.brokenFiles.insert(unit.mainFile);
+      // Nobody has said how it is compiled, so that it does not parse is no error of the code.
+      if (guessed.count(unit.mainFile))
+        remark(options, fmt::format("{} is not in the compile database, and with the compiler arguments of "
+                                    "another file it could not be parsed: {}",
+                                    unit.mainFile.str(), printable(reason)));
+      else
+        outcome.failures.push_back({unit.mainFile.str(), reason, unit.hasFatalError});
     }
     llvm::stable_sort(outcome.failures, [](const Failure &a, const Failure &b) {
       return std::tie(a.file, a.reason) < std::tie(b.file, b.reason);
@@ -221,6 +232,11 @@ private:
       const config::Settings *found = settings.of(file);
       return found && found->isEnabled(check);
     };
+    outcome.isShown = [this](Name file, const std::string &check, Level level) {
+      const config::Settings *found = settings.of(file);
+      return found && found->isEnabled(check) && level <= found->levelOf(check) &&
+             (mainFiles.count(file) || settings.showsHeader(file));
+    };
     outcome.isError = [this](const Finding &finding) { return settings.isError(finding); };
     return true;
   }
@@ -268,12 +284,11 @@ private:
   Outcome outcome;
   Statistics statistics;
   std::set<Name> headers;   ///< asked for, and read with sources that stand in for them
+  std::set<Name> guessed;   ///< parsed with the compiler arguments of another file
   std::set<Name> mainFiles; ///< findings in them are shown whatever the header filter says
 };
 
-} // namespace
-
-ExitCode runCommand(const std::vector<std::string> &arguments, Server serve) {
+ExitCode dispatch(const std::vector<std::string> &arguments, Server serve) {
   Options options;
   std::string error;
   if (!parseOptions(arguments, options, error)) {
@@ -296,6 +311,13 @@ ExitCode runCommand(const std::vector<std::string> &arguments, Server serve) {
     return ExitCode::Usage;
   }
   return options.lsp ? serve(options) : Analysis(options).run();
+}
+
+} // namespace
+
+ExitCode runCommand(const std::vector<std::string> &arguments, Server serve) {
+  const ExitCode code = dispatch(arguments, serve);
+  return flushOutput() ? code : ExitCode::Usage;
 }
 
 } // namespace devicetidy::driver

@@ -65,6 +65,16 @@ std::string plainMessage(const std::string &text) {
   return plain;
 }
 
+/// The level a finding has, as reports write it. SARIF has it among the properties.
+Level levelOf(const Json &finding) {
+  const std::string direct = textOf(finding, "level");
+  const std::string inSarif = textOf(member(finding, "properties"), "certainty");
+  for (const Level level : {Level::Likely, Level::Latent})
+    if (direct == certainty(level) || inSarif == certainty(level))
+      return level;
+  return Level::Definite;
+}
+
 /// A fingerprint without the number that tells equal ones apart: which of them is gone makes no difference.
 std::string withoutNumber(const std::string &fingerprint) {
   return fingerprint.substr(0, fingerprint.find(':'));
@@ -84,7 +94,7 @@ bool Baseline::read(std::string_view text, std::string &error) {
   for (const Json &finding : member(report, "findings"))
     if (!member(finding, "suppressed").is_boolean() || !finding["suppressed"].get<bool>())
       isFine &= add(finding, {textOf(finding, "check"), textOf(finding, "file"), textOf(finding, "function"),
-                              textOf(finding, "message"), textOf(finding, "fingerprint")});
+                              textOf(finding, "message"), textOf(finding, "fingerprint"), levelOf(finding)});
   for (const Json &run : member(report, "runs"))
     for (const Json &result : member(run, "results")) {
       if (!first(member(result, "suppressions")).is_null() || textOf(result, "baselineState") == "absent")
@@ -95,7 +105,7 @@ bool Baseline::read(std::string_view text, std::string &error) {
                      decodedUri(textOf(member(member(place, "physicalLocation"), "artifactLocation"), "uri")),
                      textOf(first(member(place, "logicalLocations")), "fullyQualifiedName"),
                      plainMessage(textOf(member(result, "message"), "text")),
-                     textOf(member(result, "partialFingerprints"), "deviceTidy/v1")});
+                     textOf(member(result, "partialFingerprints"), "deviceTidy/v1"), levelOf(result)});
     }
   if (!isFine)
     error = report.is_discarded() ? "is no JSON"
@@ -104,12 +114,16 @@ bool Baseline::read(std::string_view text, std::string &error) {
 }
 
 Baseline::Entry Baseline::entryOf(const Diagnostic &diagnostic, const ReportRun &run) {
-  return {diagnostic.check, relativePath(diagnostic.where.file.str(), run), printable(diagnostic.function),
-          printable(diagnostic.message), diagnostic.fingerprint};
+  return {diagnostic.check,
+          relativePath(diagnostic.where.file.str(), run),
+          printable(diagnostic.function),
+          printable(diagnostic.message),
+          diagnostic.fingerprint,
+          diagnostic.level};
 }
 
 BaselineSummary Baseline::compare(std::vector<Diagnostic> &diagnostics, const ReportRun &run,
-                                  const std::function<bool(const std::string &)> &tookPart) {
+                                  const LooksAt &looksAt) {
   for (Entry &entry : entries)
     entry.isMatched = false;
   std::multimap<std::string, Entry *> byFingerprint;
@@ -151,12 +165,12 @@ BaselineSummary Baseline::compare(std::vector<Diagnostic> &diagnostics, const Re
       ++(diagnostic.baseline == BaselineState::New ? summary.added : summary.unchanged);
   for (const Entry &entry : entries)
     if (!entry.isMatched)
-      ++(tookPart(entry.file) ? summary.fixed : summary.notLookedAt);
+      ++(looksAt(entry) ? summary.fixed : summary.notLookedAt);
   return summary;
 }
 
 std::string Baseline::updated(const std::vector<Diagnostic> &diagnostics, const ReportRun &run,
-                              const std::function<bool(const std::string &)> &tookPart) const {
+                              const LooksAt &looksAt) const {
   std::map<std::string, std::vector<Entry>> byFile;
   for (const Diagnostic &diagnostic : diagnostics)
     if (!diagnostic.isSuppressed) {
@@ -164,7 +178,7 @@ std::string Baseline::updated(const std::vector<Diagnostic> &diagnostics, const 
       byFile[entry.file].push_back(std::move(entry));
     }
   for (const Entry &entry : entries)
-    if (!entry.isMatched && !tookPart(entry.file))
+    if (!entry.isMatched && !looksAt(entry))
       byFile[entry.file].push_back(entry);
   Json findings = Json::array();
   for (const auto &[file, written] : byFile)
@@ -173,6 +187,7 @@ std::string Baseline::updated(const std::vector<Diagnostic> &diagnostics, const 
                           {"file", file},
                           {"function", entry.function},
                           {"message", entry.message},
+                          {"level", certainty(entry.level)},
                           {"fingerprint", entry.fingerprint}});
   const Json baseline = {
       {"version", 1}, {"tool", {{"name", "device-tidy"}}}, {"findings", std::move(findings)}};

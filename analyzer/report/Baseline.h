@@ -16,6 +16,16 @@
 
 namespace devicetidy {
 
+/// A finding as a baseline has it.
+struct BaselineEntry {
+  std::string check, file, function, message, fingerprint;
+  Level level = Level::Definite; ///< one that is not written down is taken to be shown always
+  bool isMatched = false;
+};
+
+/// Would the run show a finding like this one, if it were there still?
+using LooksAt = std::function<bool(const BaselineEntry &entry)>;
+
 class Baseline {
 public:
   /// Reads a report; the findings that were suppressed in it are not taken. False, with a sentence in
@@ -27,21 +37,17 @@ public:
   /// then a line was reformatted, a function renamed, or a file moved. The summary counts those that are not
   /// suppressed.
   ///
-  /// `tookPart` is asked about the files (below the source root) of entries that nothing matches: what is in
-  /// a file that the run did not look at is not fixed.
-  BaselineSummary compare(std::vector<Diagnostic> &diagnostics, const ReportRun &run,
-                          const std::function<bool(const std::string &file)> &tookPart);
+  /// `looksAt` is asked about entries that nothing matches (their files are below the source root): what the
+  /// run did not look at is not fixed.
+  BaselineSummary compare(std::vector<Diagnostic> &diagnostics, const ReportRun &run, const LooksAt &looksAt);
 
-  /// The text of a baseline with the diagnostics that are not suppressed, and with the entries of this one in
-  /// files that the run did not look at. Equal findings make equal text.
+  /// The text of a baseline with the diagnostics that are not suppressed, and with the entries of this one
+  /// that the run did not look at. Equal findings make equal text.
   std::string updated(const std::vector<Diagnostic> &diagnostics, const ReportRun &run,
-                      const std::function<bool(const std::string &file)> &tookPart) const;
+                      const LooksAt &looksAt) const;
 
 private:
-  struct Entry {
-    std::string check, file, function, message, fingerprint;
-    bool isMatched = false;
-  };
+  using Entry = BaselineEntry;
   static Entry entryOf(const Diagnostic &diagnostic, const ReportRun &run);
 
   std::vector<Entry> entries;

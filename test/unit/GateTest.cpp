@@ -78,7 +78,7 @@ Diagnostic finding(const std::string &file, const std::string &function, const s
 TEST(Baseline, MatchesEachEntryOnce) {
   ReportRun run;
   run.sourceRoot = "/root";
-  const auto everywhere = [](const std::string &) { return true; };
+  const auto everywhere = [](const BaselineEntry &) { return true; };
   std::vector<Diagnostic> old = {finding("/root/a.cpp", "f", "1:1"), finding("/root/a.cpp", "f", "1:2"),
                                  finding("/root/a.cpp", "g", "2:1")};
   Baseline baseline;
