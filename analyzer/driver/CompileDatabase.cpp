@@ -50,7 +50,8 @@ Language languageOf(StringRef file) {
 }
 
 bool isHeader(StringRef file) {
-  static constexpr StringRef headers[] = {".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp", ".tpp"};
+  static constexpr StringRef headers[] = {".h",   ".hh",  ".hpp", ".hxx", ".h++",
+                                          ".inl", ".ipp", ".tpp", ".txx"};
   return llvm::is_contained(headers, path::extension(file).lower());
 }
 
@@ -63,6 +64,28 @@ std::string joinPath(StringRef directory, StringRef name) {
 /// Where builds put the database: beside the sources, or in one of the folders that people and tools make.
 constexpr StringRef buildFolders[] = {
     "", "build", "Build", "out", "_build", "builddir", "cmake-build-debug", "cmake-build-release"};
+
+/// Folders with one build for each preset or configuration: build/release, out/build/debug.
+constexpr StringRef presetFolders[] = {"build", "out", "out/build"};
+
+/// Of the builds in the folders of `directory`, the database that was written last; empty when there is none.
+std::string newestBelow(const std::string &directory) {
+  std::string best;
+  llvm::sys::TimePoint<> bestTime;
+  std::error_code code;
+  for (fs::directory_iterator each(directory, code), end; each != end && !code; each.increment(code)) {
+    const std::string file = joinPath(each->path(), "compile_commands.json");
+    fs::file_status status;
+    if (fs::status(file, status))
+      continue;
+    const llvm::sys::TimePoint<> time = status.getLastModificationTime();
+    if (best.empty() || std::tie(bestTime, file) < std::tie(time, best)) {
+      best = file;
+      bestTime = time;
+    }
+  }
+  return best;
+}
 
 /// A database whose CUDA and assembler sources are no example for other files.
 class CxxExamples : public CompilationDatabase {
@@ -158,7 +181,10 @@ private:
     }
     const std::string given = absolutePath(options.buildPath);
     if (!fs::exists(given))
-      return fail("-p " + options.buildPath + ": no such directory");
+      return fail("-p " + options.buildPath +
+                  ": no such file or directory; it is where compile_commands.json lies, "
+                  "which says how each file is compiled" +
+                  HowToGetOne);
     if (!fs::is_directory(given)) {
       file = given;
       return true;
@@ -241,10 +267,11 @@ private:
       includers.emplace(std::move(sources),
                         [this](const std::string &file) { return project->isOwnPlace(file); });
     }
-    const IncludingSource *source = includers->find(header);
+    std::string found; // as the source names it, which findings do too
+    const IncludingSource *source = includers->find(header, found);
     if (!source)
       return false;
-    result.headers.push_back(header);
+    result.headers.push_back(std::move(found));
     result.notices.push_back(name + " is analysed as a part of " + source->file);
     standIns.insert(source->file);
     return true;
@@ -316,7 +343,7 @@ private:
       result.notices.push_back(file + " is skipped: it is not C++");
     if (language != Language::Cxx)
       return;
-    addOnce({directory, file, adjusted.arguments, {}}, objectOf(command));
+    addOnce({directory, file, adjusted.arguments, {}, false, !command.Heuristic.empty()}, objectOf(command));
   }
 
   /// Several targets may compile one file; where they do so alike, it is one unit with several objects.
@@ -380,12 +407,16 @@ private:
 } // namespace
 
 std::string findDatabase(const std::string &start) {
-  for (StringRef directory = start; !directory.empty(); directory = path::parent_path(directory))
+  for (StringRef directory = start; !directory.empty(); directory = path::parent_path(directory)) {
     for (StringRef folder : buildFolders) {
       const std::string file = joinPath(joinPath(directory, folder), "compile_commands.json");
       if (fs::exists(file))
         return file;
     }
+    for (StringRef folder : presetFolders)
+      if (std::string file = newestBelow(joinPath(directory, folder)); !file.empty())
+        return file;
+  }
   return {};
 }
 

@@ -27,16 +27,22 @@ auto distance(const IncludingSource &source, const std::string &header) {
 
 } // namespace
 
-const IncludingSource *Includers::find(const std::string &header) {
+const IncludingSource *Includers::find(const std::string &header, std::string &spelled) {
+  llvm::sys::fs::UniqueID wanted;
+  if (llvm::sys::fs::getUniqueID(header, wanted))
+    return nullptr;
   std::vector<const IncludingSource *> candidates;
   for (const IncludingSource &source : sources)
     candidates.push_back(&source);
   llvm::sort(candidates, [&header](const IncludingSource *a, const IncludingSource *b) {
     return std::make_pair(distance(*a, header), a) < std::make_pair(distance(*b, header), b);
   });
-  const auto found =
-      llvm::find_if(candidates, [&](const IncludingSource *source) { return reaches(*source, header); });
-  return found == candidates.end() ? nullptr : *found;
+  for (const IncludingSource *source : candidates) {
+    spelled = pathFrom(*source, wanted);
+    if (!spelled.empty())
+      return source;
+  }
+  return nullptr;
 }
 
 const std::vector<Includers::Include> &Includers::includesOf(const std::string &file) {
@@ -62,51 +68,71 @@ const std::vector<Includers::Include> &Includers::includesOf(const std::string &
   return entry->second;
 }
 
-Includers::Folders Includers::foldersOf(const IncludingSource &source) {
-  Folders folders;
-  for (std::size_t i = 0; i < source.arguments.size(); ++i) {
-    StringRef argument = source.arguments[i];
-    for (StringRef flag : {"-iquote", "-isystem", "-I"}) {
-      if (!argument.consume_front(flag))
+Includers::Flags Includers::flagsOf(const IncludingSource &source) {
+  Flags flags;
+  std::vector<StringRef> arguments;
+  for (const std::string &argument : source.arguments)
+    if (argument != "-Xclang") // CMake has clang's own reader include a precompiled header
+      arguments.push_back(argument);
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    for (StringRef flag : {"-iquote", "-isystem", "-I", "--include=", "-include"}) {
+      StringRef value = arguments[i];
+      // Not -include-pch: what is made of a header is none.
+      if (!value.consume_front(flag) || (flag == "-include" && value.starts_with("-")))
         continue;
-      if (argument.empty() && i + 1 < source.arguments.size())
-        argument = source.arguments[++i];
-      (flag == "-iquote" ? folders.quoted : folders.all).push_back(absolutePath(argument, source.directory));
+      if (value.empty() && i + 1 < arguments.size())
+        value = arguments[++i];
+      if (flag.contains("include"))
+        flags.forced.push_back(value.str());
+      else
+        (flag == "-iquote" ? flags.quoted : flags.all).push_back(absolutePath(value, source.directory));
       break;
     }
-  }
-  return folders;
+  return flags;
 }
 
-bool Includers::reaches(const IncludingSource &source, const std::string &header) {
-  const Folders folders = foldersOf(source);
+std::string Includers::pathFrom(const IncludingSource &source, const llvm::sys::fs::UniqueID &header) {
+  const Flags flags = flagsOf(source);
   llvm::StringSet<> seen;
-  std::vector<std::string> open{source.file};
+  std::vector<std::string> open;
+  // The first place where the file is; a project file, or one that is included anyway, is looked into later.
+  const auto look = [&](const std::string &name, std::vector<std::string> places, bool isFollowed) {
+    llvm::append_range(places, flags.all);
+    for (const std::string &place : places) {
+      std::string found = absolutePath(name, place);
+      llvm::sys::fs::file_status status;
+      if (llvm::sys::fs::status(found, status) || !llvm::sys::fs::is_regular_file(status))
+        continue;
+      if (status.getUniqueID() == header)
+        return found;
+      if ((isFollowed || isProjectFile(found)) && seen.insert(found).second)
+        open.push_back(std::move(found));
+      break;
+    }
+    return std::string();
+  };
+  std::vector<std::string> places{source.directory};
+  llvm::append_range(places, flags.quoted);
+  for (const std::string &name : flags.forced)
+    if (std::string found = look(name, places, /*isFollowed=*/true); !found.empty())
+      return found;
+  open.push_back(source.file);
   seen.insert(source.file);
   while (!open.empty()) {
     const std::string file = std::move(open.back());
     open.pop_back();
     const std::vector<Include> includes = includesOf(file); // the map grows below
     for (const Include &include : includes) {
-      std::vector<std::string> places;
+      places.clear();
       if (include.isQuoted) {
         places.push_back(path::parent_path(file).str());
-        llvm::append_range(places, folders.quoted);
+        llvm::append_range(places, flags.quoted);
       }
-      llvm::append_range(places, folders.all);
-      for (const std::string &place : places) {
-        std::string found = absolutePath(include.name, place);
-        if (found == header)
-          return true;
-        if (!llvm::sys::fs::is_regular_file(found))
-          continue;
-        if (isProjectFile(found) && seen.insert(found).second)
-          open.push_back(std::move(found));
-        break;
-      }
+      if (std::string found = look(include.name, places, /*isFollowed=*/false); !found.empty())
+        return found;
     }
   }
-  return false;
+  return {};
 }
 
 } // namespace devicetidy::driver

@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FileSystem.h"
 
 #include <functional>
 #include <string>
@@ -30,20 +31,24 @@ public:
       : sources(std::move(sources)), isProjectFile(std::move(isProjectFile)) {}
 
   /// The source that stands in for `header` (absolute) best: of those that include it, directly or not, the
-  /// one of the same name, else the nearest by folder. Null when none does.
-  const IncludingSource *find(const std::string &header);
+  /// one of the same name, else the nearest by folder. Null when none does. `spelled` receives the path by
+  /// which that source reads the header: another one when a symbolic link leads to it.
+  const IncludingSource *find(const std::string &header, std::string &spelled);
 
 private:
   struct Include {
     std::string name;
     bool isQuoted;
   };
-  struct Folders {
-    std::vector<std::string> quoted, all;
+  /// What the command line says.
+  struct Flags {
+    std::vector<std::string> quoted, all; ///< folders
+    std::vector<std::string> forced;      ///< headers of -include, as written
   };
   const std::vector<Include> &includesOf(const std::string &file);
-  static Folders foldersOf(const IncludingSource &source);
-  bool reaches(const IncludingSource &source, const std::string &header);
+  static Flags flagsOf(const IncludingSource &source);
+  /// The path by which the source reads the file that `header` is; empty when it does not.
+  std::string pathFrom(const IncludingSource &source, const llvm::sys::fs::UniqueID &header);
 
   std::vector<IncludingSource> sources;
   std::function<bool(const std::string &)> isProjectFile;
