@@ -27,8 +27,13 @@ std::optional<Level> parseLevel(StringRef text, std::string &error) {
 
 std::optional<TorchVersion> parseTorchVersion(StringRef text, std::string &error) {
   TorchVersion version;
-  const auto [major, minor] = text.split('.');
-  if (!major.getAsInteger(10, version.major) && !minor.getAsInteger(10, version.minor) &&
+  const auto [major, rest] = text.split('.');
+  auto [minor, patch] = rest.split('.');
+  // Device rules do not change within a minor version; "1.13.1+cpu" is how LibTorch writes its own.
+  int ignored = 0;
+  const bool isPatch = (patch.empty() && rest == minor) ||
+                       (!patch.consumeInteger(10, ignored) && (patch.empty() || patch.starts_with("+")));
+  if (!major.getAsInteger(10, version.major) && !minor.getAsInteger(10, version.minor) && isPatch &&
       version.major >= 1 && version.minor >= 0)
     return version;
   error = "'" + text.str() + "' is not a version like 2.6";

@@ -4,6 +4,7 @@
 #include "analyzer/config/Suggest.h"
 #include "analyzer/driver/Output.h"
 #include "analyzer/driver/Paths.h"
+#include "analyzer/report/NoLint.h"
 #include "checks/CheckRegistry.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -60,7 +61,18 @@ ExitCode verifyConfig(const Options &options) {
   return ExitCode::Clean;
 }
 
+constexpr llvm::StringRef noLintPage =
+    "# device-tidy-nolint\n\n"
+    "This is no check that can be switched on or off, but what is said of NOLINT comments themselves:\n\n"
+    "- in a file with findings, a NOLINTBEGIN without a NOLINTEND, or the other way around, is reported;\n"
+    "- a comment that suppresses nothing is reported with --report-unused-suppressions.\n\n"
+    "Remove the comment, or correct the name of the check in it.\n";
+
 ExitCode explain(const std::string &check) {
+  if (check == noLintCheck) {
+    llvm::outs() << noLintPage;
+    return ExitCode::Clean;
+  }
   if (const CheckInfo *info = findCheckInfo(check)) {
     llvm::outs() << llvm::StringRef(info->page);
     return ExitCode::Clean;

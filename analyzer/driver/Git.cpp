@@ -140,14 +140,17 @@ bool addChangedLines(const std::string &directory, const std::string &ref, LineF
   }
   const std::string root = StringRef(top.output).rtrim('\n').str();
   const Git git(root);
-  if (const GitResult commit =
-          git.run({"rev-parse", "--quiet", "--verify", "--end-of-options", ref + "^{commit}"});
-      commit.status != 0) {
+  const auto isCommit = [&git](const std::string &name) {
+    return git.run({"rev-parse", "--quiet", "--verify", "--end-of-options", name + "^{commit}"}).status == 0;
+  };
+  const bool isUnborn = ref == "HEAD" && !isCommit(ref); // before the first commit all is new
+  if (!isUnborn && !isCommit(ref)) {
     error = "git knows no commit '" + ref + "' in " + root +
             "; a clone of a CI job may have to fetch it first: git fetch origin " + ref;
     return false;
   }
-  const GitResult base = git.run({"merge-base", ref, "HEAD"});
+  const GitResult base = isUnborn ? git.run({"hash-object", "-t", "tree", "/dev/null"}) // the empty one
+                                  : git.run({"merge-base", ref, "HEAD"});
   if (base.status != 0) {
     error = "'" + ref + "' and HEAD have no commit in common in " + root +
             (base.errors.empty() ? std::string() : ": " + base.errors) +

@@ -2,9 +2,7 @@
 
 #include "analyzer/driver/Output.h"
 #include "analyzer/driver/Paths.h"
-
-#include "llvm/ADT/SmallString.h"
-#include "llvm/Support/FileSystem.h"
+#include "analyzer/driver/TemporaryDirectory.h"
 
 namespace devicetidy::driver {
 
@@ -17,14 +15,13 @@ UnitSource::UnitSource(const Options &options, std::string &error) : options(opt
     error = "--clear-cache: " + error;
   if (options.noCache)
     store.reset();
-  llvm::SmallString<128> place;
-  if (!store && !llvm::sys::fs::createUniqueDirectory("device-tidy", place))
-    temporary = std::make_unique<cache::BlobStore>(place.str().str());
+  if (const std::string place = store ? std::string() : makeTemporaryDirectory(); !place.empty())
+    temporary = std::make_unique<cache::BlobStore>(place);
 }
 
 UnitSource::~UnitSource() {
   if (temporary)
-    llvm::sys::fs::remove_directories(temporary->root());
+    removeTemporaryDirectory(temporary->root());
 }
 
 UnitSet UnitSource::read(const CommandSet &commands, const ProjectFiles &project) {

@@ -1,9 +1,7 @@
 #include "analyzer/lsp/Stores.h"
 
 #include "analyzer/driver/Paths.h"
-
-#include "llvm/ADT/SmallString.h"
-#include "llvm/Support/FileSystem.h"
+#include "analyzer/driver/TemporaryDirectory.h"
 
 namespace devicetidy::lsp {
 
@@ -12,16 +10,15 @@ Stores::Stores(const driver::Options &options) {
                                                                : driver::absolutePath(options.cacheDirectory);
   if (!options.noCache && !directory.empty())
     kept = std::make_unique<cache::BlobStore>(directory);
-  llvm::SmallString<128> place;
-  if (!kept && !llvm::sys::fs::createUniqueDirectory("device-tidy", place))
-    temporary = std::make_unique<cache::BlobStore>(place.str().str());
+  if (const std::string place = kept ? std::string() : driver::makeTemporaryDirectory(); !place.empty())
+    temporary = std::make_unique<cache::BlobStore>(place);
 }
 
 Stores::~Stores() {
   if (kept)
     kept->trim();
   if (temporary)
-    llvm::sys::fs::remove_directories(temporary->root());
+    driver::removeTemporaryDirectory(temporary->root());
 }
 
 } // namespace devicetidy::lsp
