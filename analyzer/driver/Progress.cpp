@@ -12,6 +12,11 @@ Progress::~Progress() {
     llvm::errs() << "\r\033[K";
 }
 
+void Progress::prepare(const std::string &what) {
+  if (isShown)
+    llvm::errs() << "\r\033[K" << what;
+}
+
 void Progress::start(const std::string &name) {
   if (!isShown)
     return;

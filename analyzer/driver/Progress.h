@@ -16,6 +16,8 @@ public:
   Progress(bool isShown, std::size_t total) : isShown(isShown), total(total) {}
   ~Progress();
 
+  /// Says what is done before the first piece begins.
+  void prepare(const std::string &what);
   /// Work on `name`, a file, begins; any thread may say so.
   void start(const std::string &name);
   void finish();

@@ -80,14 +80,18 @@ void parseMissing(const std::vector<CompileCommand> &commands, const std::vector
   std::vector<const CompileCommand *> wanted;
   for (std::size_t i : missing)
     wanted.push_back(&commands[i]);
+  Progress progress(options.showProgress, missing.size());
   std::optional<Preambles> preambles;
   std::vector<const frontend::Preamble *> chosen(missing.size());
   if (options.store && options.states) {
     preambles.emplace(*options.store, *options.states, lowerOptions, jobs);
+    preambles->onMaking([&progress](bool begins) {
+      if (begins)
+        progress.prepare("reading the headers that several files include");
+    });
     chosen = preambles->choose(wanted);
     result.counts.preamblesMade = preambles->made();
   }
-  Progress progress(options.showProgress, missing.size());
   std::atomic<std::size_t> withPreamble{0}, fallbacks{0};
   inParallel(Task::Parse, missing.size(), jobs, [&](std::size_t which) {
     const std::size_t i = missing[which];
