@@ -52,6 +52,9 @@ public:
       : ClangTidyCheck(name, context), name(name.str()), tidy(*context),
         levelName(Options.getLocalOrGlobal("Level", "likely").str()),
         torchVersion(Options.getLocalOrGlobal("TorchVersion", "").str()) {
+    // Asking for them is what makes them known to clang-tidy --verify-config.
+    for (const CheckOption &option : findCheckInfo(this->name)->options)
+      Options.get(StringRef(option.name), StringRef(option.value));
     readOptions();
   }
 
