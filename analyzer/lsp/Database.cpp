@@ -36,6 +36,7 @@ bool Database::load(std::string &error) {
     listed.insert(command.file);
     known.emplace(command.file, command); // of several targets that compile a file, the first
   }
+  spellings = std::make_unique<Spellings>(listed);
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include "analyzer/cache/FileStates.h"
 #include "analyzer/driver/CompileDatabase.h"
 #include "analyzer/driver/ProjectFiles.h"
+#include "analyzer/lsp/Spellings.h"
 
 #include <map>
 #include <memory>
@@ -30,6 +31,9 @@ public:
   /// includes it. Nothing for what is no C++.
   std::optional<driver::CompileCommand> commandFor(const std::string &file);
 
+  /// The name that the build has for `file`, see Spellings. The other functions take these.
+  std::string spellingOf(const std::string &file) { return spellings ? spellings->of(file) : file; }
+
   /// Is `file` a unit of its own?
   bool isListed(const std::string &file) const { return listed.count(file) != 0; }
 
@@ -43,6 +47,7 @@ private:
   driver::CommandSet set;
   std::unique_ptr<driver::ProjectFiles> files;
   std::set<std::string> listed;
+  std::unique_ptr<Spellings> spellings;                               ///< null: nothing was read yet
   std::map<std::string, std::optional<driver::CompileCommand>> known; ///< listed and guessed
   std::optional<cache::Stamp> stamp;
 };

@@ -2,9 +2,14 @@
 
 #include "analyzer/driver/Paths.h"
 
+#include "analyzer/report/Source.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+
+#include <algorithm>
+#include <utility>
 
 namespace devicetidy::lsp {
 namespace {
@@ -25,13 +30,52 @@ std::string howToGetOne(const driver::Options &options, const std::string &file)
   return error;
 }
 
-/// What the configuration files above the documents are.
-cache::Digest configurationOf(const DocumentMap &documents) {
+/// The database for files in `directory`: the one that is found by that name, or where the directory is in
+/// truth. One database has one name, whichever links lead to its folder.
+std::string databaseFor(const std::string &directory) {
+  std::string file = driver::findDatabase(directory);
+  if (file.empty())
+    file = driver::findDatabase(realPath(directory));
+  const std::string place = realPath(directoryOf(file));
+  return place.empty() ? file : place + "/" + llvm::sys::path::filename(file).str();
+}
+
+/// What is wrong with a configuration file, shown where it is: "name:line:column: error: ...".
+void addProblem(const std::string &problem, Reports &reports) {
+  const auto [place, text] = llvm::StringRef(problem).split(": error: ");
+  const auto [before, column] = place.rsplit(':');
+  const auto [file, line] = before.rsplit(':');
+  int lineNumber = 0, columnNumber = 0;
+  if (text.empty() || line.getAsInteger(10, lineNumber) || column.getAsInteger(10, columnNumber))
+    return;
+  const llvm::lsp::Position where(std::max(lineNumber, 1) - 1, std::max(columnNumber, 1) - 1);
+  const auto report = std::make_shared<FileReport>();
+  report->uri = uriOf(file.str(), {});
+  ShownFinding finding;
+  finding.range = {where, where};
+  finding.diagnostic = llvm::json::Object{{"range", toJSON(finding.range)},
+                                          {"severity", 1},
+                                          {"source", "device-tidy"},
+                                          {"code", "device-tidy-config"},
+                                          {"message", printable(text.str())}};
+  report->findings.push_back(std::move(finding));
+  reports.emplace(file.str(), report);
+}
+
+} // namespace
+
+/// What the configuration files above the documents are, by either of their names.
+cache::Digest Workspace::configurationOf(const DocumentMap &documents) const {
   std::set<std::string> directories;
-  for (const auto &[file, document] : documents)
-    for (llvm::StringRef directory = llvm::sys::path::parent_path(file); !directory.empty();
-         directory = llvm::sys::path::parent_path(directory))
-      directories.insert(directory.str());
+  const auto addAbove = [&directories](const DocumentMap &files) {
+    for (const auto &[file, document] : files)
+      for (llvm::StringRef directory = llvm::sys::path::parent_path(file); !directory.empty();
+           directory = llvm::sys::path::parent_path(directory))
+        directories.insert(directory.str());
+  };
+  addAbove(documents);
+  for (const auto &[path, project] : projects)
+    addAbove(project->documents);
   cache::FileStates states;
   cache::DigestBuilder digest;
   for (const std::string &directory : directories)
@@ -43,8 +87,6 @@ cache::Digest configurationOf(const DocumentMap &documents) {
   return digest.finish();
 }
 
-} // namespace
-
 void Workspace::tell(Result &result, const std::string &problem) {
   if (!problem.empty() && told.insert(problem).second)
     result.problems.push_back(problem);
@@ -52,8 +94,10 @@ void Workspace::tell(Result &result, const std::string &problem) {
 
 void Workspace::load(Project &project, Result &result) {
   std::string error;
-  if (!project.database.load(error))
+  if (!project.database.load(error)) {
+    project.told = error;
     return tell(result, error); // the units of an older state of it stay
+  }
   project.units = stores.preambles() ? std::make_unique<Units>(project.database, stores, making) : nullptr;
   if (!project.units)
     tell(result, "device-tidy finds no place for precompiled headers; set --cache-dir");
@@ -62,13 +106,15 @@ void Workspace::load(Project &project, Result &result) {
 /// Gives each document to the project of its database.
 void Workspace::assign(const DocumentMap &documents, const Settings &settings, Result &result) {
   const driver::Options &options = settings.options;
-  for (auto &[path, project] : projects)
+  for (auto &[path, project] : projects) {
     project->documents.clear();
+    project->opened.clear();
+  }
   withoutDatabase.clear();
   for (const auto &[file, document] : documents) {
     std::string path = options.buildPath;
     if (path.empty() && !options.hasFixedArguments) {
-      path = driver::findDatabase(directoryOf(file));
+      path = databaseFor(directoryOf(file));
       if (path.empty()) {
         if (withoutDatabase.insert(directoryOf(file)).second)
           tell(result, howToGetOne(options, file));
@@ -82,7 +128,11 @@ void Workspace::assign(const DocumentMap &documents, const Settings &settings, R
       project = std::make_unique<Project>(std::move(own));
       load(*project, result);
     }
-    project->documents.emplace(file, document);
+    const std::string name = project->database.spellingOf(file);
+    project->opened[name].push_back(file);
+    const auto [entry, isNew] = project->documents.emplace(name, document);
+    if (!isNew && entry->second.isSaved) // open by two names: what was typed into one of them counts
+      entry->second = document;
   }
 }
 
@@ -102,15 +152,35 @@ bool Workspace::analyse(Project &project, const Settings &settings, const std::a
   driver::FileSettings fileSettings(configuration);
   if (std::string error; !configuration.open(error) || !fileSettings.read(files, error)) {
     tell(result, error);
-    return true;
+    project.told = error;
+    addProblem(error, result.reports);
+    return true; // what was found last stays
   }
+  told.erase(std::exchange(project.told, {}));
   const Analysis analysis = lsp::analyse(units, fileSettings, open, stop);
   if (analysis.isStopped)
     return false;
-  for (auto &[file, report] :
-       present(analysis, units, project.documents, fileSettings, settings, project.database.project()))
-    result.reports[file] = report;
+  project.reports =
+      present(analysis, units, project.documents, fileSettings, settings, project.database.project());
   return true;
+}
+
+/// Hands out the reports of a project under the names that the editor has for the files.
+void Workspace::give(const Project &project, const DocumentMap &documents, Result &result) const {
+  for (const auto &[file, report] : project.reports) {
+    const auto names = project.opened.find(file);
+    if (names == project.opened.end() && !report->version)
+      result.reports[file] = report;
+    if (names == project.opened.end())
+      continue;
+    for (const std::string &name : names->second) {
+      const Document &document = documents.find(name)->second;
+      const auto own = std::make_shared<FileReport>(*report);
+      own->uri = document.uri;
+      own->version = document.version;
+      result.reports[name] = own;
+    }
+  }
 }
 
 Workspace::Result Workspace::analyse(const DocumentMap &documents, const Settings &settings,
@@ -120,22 +190,27 @@ Workspace::Result Workspace::analyse(const DocumentMap &documents, const Setting
     settingsKey = settings.options.buildPath;
     projects.clear();
   }
+  assign(documents, settings, result);
   const cache::Digest configured = configurationOf(documents);
   const bool isReconfigured = configured != configuration;
   configuration = configured;
-  assign(documents, settings, result);
-  for (auto &[path, project] : projects) {
-    if (project->documents.empty())
-      continue;
-    if (isReconfigured || project->database.isChanged())
+  bool isReloaded = false;
+  for (auto &[path, project] : projects)
+    if (!project->documents.empty() && (isReconfigured || project->database.isChanged())) {
       load(*project, result);
-    if (!project->units)
+      isReloaded = true;
+    }
+  if (isReloaded) // the build may have other names now
+    assign(documents, settings, result);
+  for (auto &[path, project] : projects) {
+    if (project->documents.empty() || !project->units)
       continue;
     if (!analyse(*project, settings, stop, result)) {
       result.isStopped = true;
       result.reports.clear();
       return result;
     }
+    give(*project, documents, result);
   }
   for (const auto &[file, document] : documents)
     if (!result.reports.count(file)) { // nothing is known of it, and whoever asks shall hear that
@@ -155,13 +230,13 @@ void Workspace::refresh() {
 
 bool Workspace::isChangedOnDisk(const DocumentMap &documents) const {
   const bool hasNewDatabase = llvm::any_of(
-      withoutDatabase, [](const std::string &directory) { return !driver::findDatabase(directory).empty(); });
+      withoutDatabase, [](const std::string &directory) { return !databaseFor(directory).empty(); });
   return hasNewDatabase || configurationOf(documents) != configuration ||
          llvm::any_of(projects, [&](const auto &entry) {
            const Project &project = *entry.second;
            return !project.documents.empty() &&
                   (project.database.isChanged() ||
-                   (project.units && project.units->isChangedOnDisk(documents)));
+                   (project.units && project.units->isChangedOnDisk(project.documents)));
          });
 }
 

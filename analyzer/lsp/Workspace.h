@@ -40,12 +40,17 @@ private:
   struct Project {
     explicit Project(driver::Options options) : database(std::move(options)) {}
     Database database;
-    std::unique_ptr<Units> units; ///< null: the database could not be read
-    DocumentMap documents;
+    std::unique_ptr<Units> units;                           ///< null: the database could not be read
+    DocumentMap documents;                                  ///< by the build's names
+    std::map<std::string, std::vector<std::string>> opened; ///< the editor's names of them
+    Reports reports;                                        ///< of the last analysis, by the build's names
+    std::string told; ///< what is wrong with it; said again when it is wrong again
   };
 
   bool analyse(Project &project, const Settings &settings, const std::atomic<bool> &stop, Result &result);
+  cache::Digest configurationOf(const DocumentMap &documents) const;
   void assign(const DocumentMap &documents, const Settings &settings, Result &result);
+  void give(const Project &project, const DocumentMap &documents, Result &result) const;
   void load(Project &project, Result &result);
   void tell(Result &result, const std::string &problem);
 
