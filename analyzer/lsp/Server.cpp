@@ -8,7 +8,10 @@
 
 #include "DeviceTidyConfig.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <limits>
 
 namespace devicetidy::lsp {
 namespace {
@@ -55,11 +58,10 @@ std::string fileOf(const llvm::lsp::URIForFile &uri) { return driver::absolutePa
 } // namespace
 
 Server::Server(const driver::Options &options, const Input &input, llvm::lsp::MessageHandler &handler)
-    : input(input), client(handler), progress(handler),
+    : input(input), settings(options), client(handler), progress(handler),
       worker(
           options, [this](Workspace::Result result) { take(std::move(result)); },
           [this](bool begins) { begins ? progress.begin("device-tidy: reading headers") : progress.end(); }) {
-  settings.options = options;
   handler.method("initialize", this, &Server::onInitialize);
   handler.notification("initialized", this, &Server::onInitialized);
   handler.method("shutdown", this, &Server::onShutdown);
@@ -98,7 +100,7 @@ void Server::onInitialize(const RawJson &params, Reply reply) {
       json::Object{{"capabilities", capabilities()},
                    {"serverInfo", json::Object{{"name", "device-tidy"}, {"version", DEVICE_TIDY_VERSION}}}});
   if (const json::Value *chosen = find(params.value, {"initializationOptions"}))
-    configure(*chosen);
+    configure(*chosen, /*isSection=*/true);
 }
 
 void Server::onInitialized(const RawJson &) {
@@ -197,20 +199,21 @@ void Server::onClose(const llvm::lsp::DidCloseTextDocumentParams &params) {
   analyse(Worker::When::Now, /*onDisk=*/true);
 }
 
-/// What editors send is {"device-tidy": {...}} (VS Code: the section's name) or the settings themselves.
+/// What editors send is {"device-tidy": {...}} (VS Code: the section's name) or the settings themselves, or
+/// all that the user has ever set, for whichever server.
 void Server::onConfiguration(const RawJson &params) {
   const json::Value *given = find(params.value, {"settings"});
   if (!given || !isServing())
     return;
   const json::Value *section = find(*given, {"device-tidy"});
-  configure(section ? *section : *given);
+  configure(section ? *section : *given, section != nullptr);
   analyse(Worker::When::Now, /*onDisk=*/false);
 }
 
-void Server::configure(const json::Value &chosen) {
+void Server::configure(const json::Value &chosen, bool isSection) {
   const std::lock_guard<std::mutex> lock(mutex);
   const bool hadHints = settings.inlayHints;
-  for (const std::string &problem : applySettings(chosen, settings))
+  for (const std::string &problem : applySettings(chosen, isSection, settings))
     client.showWarning(problem);
   if (settings.inlayHints != hadHints && settings.inlayRefresh)
     client.refreshInlayHints();
@@ -229,6 +232,19 @@ void Server::analyse(Worker::When when, bool onDisk) {
   worker.analyse(documents.all(), std::move(now), when, onDisk);
 }
 
+/// Does an unchanged document get other hints? Then an edit elsewhere has moved something, and the editor has
+/// no reason to ask.
+bool Server::changesHints(const Reports &now) const {
+  constexpr int end = std::numeric_limits<int>::max();
+  const llvm::lsp::Range all({0, 0}, {end, end});
+  return llvm::any_of(now, [&](const auto &entry) {
+    const auto before = reports.find(entry.first);
+    return before != reports.end() && entry.second->version &&
+           before->second->version == entry.second->version &&
+           inlayHintsIn(*before->second, all) != inlayHintsIn(*entry.second, all);
+  });
+}
+
 /// Called by the worker's thread.
 void Server::take(Workspace::Result result) {
   std::vector<std::pair<Waiting, ReportPointer>> ready;
@@ -236,6 +252,8 @@ void Server::take(Workspace::Result result) {
     const std::lock_guard<std::mutex> lock(mutex);
     for (const std::string &problem : result.problems)
       client.showWarning(problem);
+    if (settings.inlayHints && settings.inlayRefresh && changesHints(result.reports))
+      client.refreshInlayHints();
     reports = std::move(result.reports);
     client.publish(reports);
     for (auto each = waiting.begin(); each != waiting.end();) {

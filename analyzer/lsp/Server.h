@@ -54,10 +54,11 @@ private:
   void onInlayHint(const llvm::lsp::InlayHintsParams &params, Reply reply);
 
   bool isServing() const { return state == State::Running; }
-  void configure(const llvm::json::Value &settings);
+  void configure(const llvm::json::Value &settings, bool isSection);
   void answerWith(const llvm::lsp::URIForFile &uri, Reply reply, Answer answer);
   void refuse(Reply reply) const;
   void analyse(Worker::When when, bool onDisk);
+  bool changesHints(const Reports &now) const;
   void take(Workspace::Result result);
 
   enum class State { New, Running, ShutDown };

@@ -14,51 +14,72 @@ using driver::Options;
 struct OptionSetting {
   llvm::StringRef name, option;
 };
+constexpr llvm::StringRef inlayHints = "inlayHints";
 constexpr OptionSetting OptionSettings[] = {{"checks", "--checks"},
                                             {"level", "--level"},
                                             {"warningsAsErrors", "--warnings-as-errors"},
                                             {"headerFilter", "--header-filter"},
                                             {"compilationDatabasePath", "-p"}};
 
-/// Sets the option as the command line would; a sentence when the value is wrong.
-std::string setOption(const OptionSetting &setting, llvm::StringRef value, Options &options) {
-  Options changed = options;
+/// Sets the option as the command line would, or as it was there; a sentence when the value is wrong.
+std::string setOption(const OptionSetting &setting, std::optional<llvm::StringRef> value,
+                      Settings &settings) {
+  std::map<std::string, std::string> chosen = settings.chosen;
+  if (value)
+    chosen[setting.name.str()] = value->str();
+  else
+    chosen.erase(setting.name.str());
+  Options changed = settings.commandLine;
   std::string error;
-  if (!driver::parseOptions({setting.option.str(), value.str()}, changed, error))
-    return error;
+  for (const OptionSetting &each : OptionSettings)
+    if (const auto found = chosen.find(each.name.str());
+        found != chosen.end() && !driver::parseOptions({each.option.str(), found->second}, changed, error))
+      return error;
   if (!config::Configuration(changed.config).open(error))
     return error;
-  options = std::move(changed);
+  settings.chosen = std::move(chosen);
+  settings.options = std::move(changed);
   return {};
 }
 
-std::string apply(llvm::StringRef name, const llvm::json::Value &value, Settings &settings) {
-  if (name == "inlayHints") {
-    const std::optional<bool> on = value.getAsBoolean();
+/// Nothing when no setting is called `name`.
+std::optional<std::string> apply(llvm::StringRef name, const llvm::json::Value &value, Settings &settings) {
+  const bool isReset = value.kind() == llvm::json::Value::Null;
+  if (name == inlayHints) {
+    const std::optional<bool> on = isReset ? std::optional(false) : value.getAsBoolean();
     settings.inlayHints = on.value_or(settings.inlayHints);
     return on ? "" : "it is true or false";
   }
-  std::vector<std::string> known = {"inlayHints"};
   for (const OptionSetting &setting : OptionSettings) {
-    known.push_back(setting.name.str());
     if (setting.name != name)
       continue;
     const std::optional<llvm::StringRef> text = value.getAsString();
-    return text ? setOption(setting, *text, settings.options) : "it is a string";
+    return text || isReset ? setOption(setting, text, settings) : "it is a string";
   }
+  return std::nullopt;
+}
+
+std::string unknown(llvm::StringRef name) {
+  std::vector<std::string> known = {inlayHints.str()};
+  for (const OptionSetting &setting : OptionSettings)
+    known.push_back(setting.name.str());
   return "there is no such setting" + config::suggestion(name, known);
 }
 
 } // namespace
 
-std::vector<std::string> applySettings(const llvm::json::Value &json, Settings &settings) {
+std::vector<std::string> applySettings(const llvm::json::Value &json, bool isSection, Settings &settings) {
   std::vector<std::string> problems;
   const llvm::json::Object *object = json.getAsObject();
   if (!object)
     return problems;
-  for (const auto &[name, value] : *object)
-    if (std::string problem = apply(name, value, settings); !problem.empty())
-      problems.push_back("device-tidy setting '" + llvm::StringRef(name).str() + "': " + problem);
+  for (const auto &[name, value] : *object) {
+    std::optional<std::string> problem = apply(name, value, settings);
+    if (!problem)
+      problem = isSection ? unknown(name) : std::string();
+    if (!problem->empty())
+      problems.push_back("device-tidy setting '" + llvm::StringRef(name).str() + "': " + *problem);
+  }
   return problems;
 }
 

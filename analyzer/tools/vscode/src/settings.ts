@@ -13,12 +13,12 @@ export function commandLine(read: Read): { command: string; args: string[] } {
   };
 }
 
-/** Settings the server knows by name; an empty text is no setting. */
+/** Settings the server knows by name; null for what is not set, so that `.device-tidy` files hold there. */
 export function serverSettings(read: Read): Record<string, unknown> {
   const settings: Record<string, unknown> = {};
   for (const name of ["inlayHints", "checks", "level", "compilationDatabasePath"]) {
     const value = read(name);
-    if (value !== undefined && value !== "") settings[name] = value;
+    settings[name] = value === undefined || value === "" ? null : value;
   }
   return settings;
 }

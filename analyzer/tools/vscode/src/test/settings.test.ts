@@ -1,4 +1,6 @@
 import * as assert from "node:assert";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { commandLine, serverSettings } from "../settings";
@@ -14,11 +16,26 @@ test("the command line", () => {
 });
 
 test("settings the server knows", () => {
+  const unset = { inlayHints: null, checks: null, level: null, compilationDatabasePath: null };
+  assert.deepStrictEqual(serverSettings(reading({})), unset);
   assert.deepStrictEqual(serverSettings(reading({ compilationDatabasePath: "", level: "latent", path: "x" })), {
+    ...unset,
     level: "latent",
   });
   assert.deepStrictEqual(serverSettings(reading({ inlayHints: false, checks: "-*" })), {
+    ...unset,
     inlayHints: false,
     checks: "-*",
   });
+});
+
+test("what nobody has set has no value that would speak against configuration files", () => {
+  const { contributes } = JSON.parse(readFileSync(join(__dirname, "../../package.json"), "utf8"));
+  const defaults = Object.fromEntries(
+    Object.entries(contributes.configuration.properties).map(([name, property]) => [
+      name.replace("device-tidy.", ""),
+      (property as { default: unknown }).default,
+    ]),
+  );
+  for (const [name, value] of Object.entries(serverSettings(reading(defaults)))) assert.strictEqual(value, null, name);
 });
