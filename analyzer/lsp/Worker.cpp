@@ -2,10 +2,13 @@
 
 #include "analyzer/driver/Parallel.h"
 
+#include <algorithm>
+
 namespace devicetidy::lsp {
 namespace {
 
 constexpr std::chrono::milliseconds TypingPause{40};
+constexpr std::chrono::milliseconds Patience{300}; ///< of somebody who types and sees nothing
 constexpr std::chrono::seconds DiskInterval{2};
 
 } // namespace
@@ -41,10 +44,16 @@ void Worker::analyse(DocumentMap documents, Settings settings, When when, bool o
   job.settings = std::move(settings);
   job.onDisk |= onDisk;
   const Clock::time_point now = Clock::now();
+  if (!hasWork)
+    jobSince = now;
+  if (!behindSince)
+    behindSince = now;
   if (!hasWork || when == When::AfterTyping)
-    due = when == When::AfterTyping ? now + TypingPause : now;
+    due =
+        when == When::AfterTyping ? std::min(now + TypingPause, std::max(now, *behindSince + Patience)) : now;
   hasWork = true;
-  stop = true;
+  if (when == When::Now || now < *behindSince + Patience)
+    stop = true;
   wake.notify_all();
 }
 
@@ -59,7 +68,7 @@ void Worker::lookAtDisk(std::unique_lock<std::mutex> &lock) {
   if (!isChanged || hasWork)
     return;
   hasWork = job.onDisk = true;
-  due = Clock::now();
+  due = jobSince = Clock::now();
 }
 
 void Worker::loop() {
@@ -82,9 +91,12 @@ void Worker::loop() {
     if (now.onDisk)
       workspace.refresh();
     Workspace::Result result = workspace.analyse(now.documents, now.settings, stop);
-    if (!result.isStopped)
+    const bool isPublished = !result.isStopped;
+    if (isPublished)
       publish(std::move(result));
     lock.lock();
+    if (isPublished)
+      behindSince = hasWork ? std::optional(jobSince) : std::nullopt;
   }
 }
 

@@ -1,8 +1,10 @@
 //===- Worker.h - the thread that analyses ----------------------*- C++ -*-===//
 //
-// One analysis runs at a time, always of the newest state: a change stops the one under way. A change waits a
-// moment for the next one; what is not a keystroke is looked at immediately. While nothing happens the disk
-// is looked at now and then, because not every editor tells of changes that others make.
+// One analysis runs at a time, of the newest state: a change stops the one under way. A change waits a moment
+// for the next one; what is not a keystroke is looked at immediately. When somebody types so steadily that
+// nothing would ever be shown, an analysis is let run to its end, although it is not of the newest state.
+// While nothing happens the disk is looked at now and then, because not every editor tells of changes that
+// others make.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -14,6 +16,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace devicetidy::lsp {
@@ -50,6 +53,8 @@ private:
   std::condition_variable wake, ended;
   Job job;
   Clock::time_point due;
+  Clock::time_point jobSince; ///< when the first change came that no analysis has begun with
+  std::optional<Clock::time_point> behindSince; ///< and the first that nothing was published of
   bool hasWork = false, isEnding = false, hasEnded = false;
   std::atomic<bool> stop{false};
   std::thread thread;
