@@ -70,8 +70,20 @@ void Units::refresh() {
 
 bool Units::isChangedOnDisk(const DocumentMap &documents) const {
   return llvm::any_of(members, [&](const Member &member) {
-    return member.isRoot && member.isKnown && stateOf(member, documents) != member.state;
+    return member.isRoot ? member.isKnown && stateOf(member, documents) != member.state : hasNewEntry(member);
   });
+}
+
+/// A run of the command puts what it has read into the cache.
+bool Units::hasNewEntry(const Member &member) const {
+  const bool isWanted = !member.isKnown || member.isPartial;
+  return isWanted && !member.entry.empty() &&
+         numberOf(cache::FileStates().stamp(Name(member.entry))) != member.entryState;
+}
+
+void Units::noteEntry(Member &member) {
+  if (!member.entry.empty())
+    member.entryState = numberOf(cache::FileStates().stamp(Name(member.entry)));
 }
 
 std::vector<std::size_t> Units::roots() const {
@@ -102,7 +114,7 @@ std::size_t Units::memberFor(const CompileCommand &command) {
       return static_cast<std::size_t>(same - members.begin());
   hasLinks = false;
   const auto index = place - members.begin();
-  members.insert(place, Member{command, false, false, {command.file}, {}});
+  members.insert(place, Member{command, false, false, {command.file}, {}, false, {}, 0});
   units.insert(units.begin() + index, Unit());
   clearUnit(static_cast<std::size_t>(index));
   return static_cast<std::size_t>(index);
@@ -113,12 +125,13 @@ void Units::clearUnit(std::size_t index) {
   Unit &unit = units[index] = Unit();
   unit.mainFile = command.file;
   unit.objects.assign(command.objects.begin(), command.objects.end());
-  members[index].isKnown = false;
+  members[index].isKnown = members[index].isPartial = false;
 }
 
 void Units::setUnit(std::size_t index, Unit unit) {
   Member &member = members[index];
   member.isKnown = true;
+  member.isPartial = false;
   member.files = {member.command.file};
   for (Name file : unit.files)
     if (database.project().isProject(file.str()))
@@ -128,19 +141,27 @@ void Units::setUnit(std::size_t index, Unit unit) {
 }
 
 /// Takes from the cache what is true of files on disk.
-void Units::loadContext(const std::vector<std::size_t> &which) {
+std::vector<std::size_t> Units::loadContext(const std::vector<std::size_t> &which) {
   if (!stores.facts() || which.empty())
-    return;
+    return which;
   cache::FileStates states;
   cache::UnitCache cache(*stores.facts(), states, lowerOptions.isProjectFile);
   std::vector<std::optional<cache::CachedUnit>> found(which.size());
   driver::inParallel(driver::Task::LookUpInCache, which.size(), std::thread::hardware_concurrency(),
                      [&](std::size_t i) { found[i] = cache.find(keyOf(members[which[i]].command)); });
-  for (std::size_t i = 0; i < which.size(); ++i)
+  std::vector<std::size_t> missing;
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    Member &member = members[which[i]];
+    member.entry = stores.facts()->path("units", keyOf(member.command));
+    noteEntry(member);
     if (found[i]) {
       setUnit(which[i], std::move(found[i]->unit));
-      members[which[i]].state = stateOf(members[which[i]], {});
+      member.state = stateOf(member, {});
+    } else {
+      missing.push_back(which[i]);
     }
+  }
+  return missing;
 }
 
 /// The unit to look at a header through: the nearest that includes it, or none.
@@ -178,9 +199,9 @@ void Units::chooseRoots(const DocumentMap &documents) {
   }
 }
 
-/// Units that are not open are true as long as what they read is as on disk.
+/// Units that are not open are true as long as what they read is as on disk, and in part after that.
 void Units::settleContext(const DocumentMap &documents) {
-  std::vector<std::size_t> reload;
+  std::vector<std::size_t> outdated;
   for (std::size_t i = 0; i < members.size(); ++i) {
     Member &member = members[i];
     if (member.isRoot)
@@ -189,14 +210,45 @@ void Units::settleContext(const DocumentMap &documents) {
       const auto found = documents.find(file);
       return found != documents.end() && !found->second.isSaved;
     });
-    if (readsUnsaved && member.isKnown)
-      clearUnit(i);
-    else if (!readsUnsaved && mayHaveChanged && (!member.isKnown || stateOf(member, {}) != member.state)) {
-      clearUnit(i);
-      reload.push_back(i);
+    if (readsUnsaved) { // the cache has nothing for this; what it gets meanwhile is looked up later
+      keepIntact(i, documents);
+      if (mayHaveChanged)
+        noteEntry(member);
+    } else if (mayHaveChanged &&
+               (!member.isKnown || member.isPartial || stateOf(member, {}) != member.state)) {
+      outdated.push_back(i);
     }
   }
-  loadContext(reload);
+  for (std::size_t each : loadContext(outdated))
+    keepIntact(each, {});
+}
+
+/// After an edit of a header, what a unit says of other files still tells most of what its code does: until
+/// it is read again only what comes from the changed files is taken out. The open units have that anew.
+void Units::keepIntact(std::size_t index, const DocumentMap &documents) {
+  Member &member = members[index];
+  if (!member.isKnown)
+    return;
+  State now = stateOf(member, documents);
+  std::set<Name> changed;
+  for (const auto &[file, number] : now)
+    if (const auto before = member.state.find(file); before == member.state.end() || before->second != number)
+      changed.insert(Name(file));
+  if (changed.empty())
+    return;
+  if (changed.count(Name(member.command.file)))
+    return clearUnit(index);
+  Unit &unit = units[index];
+  const auto dropIn = [&changed](auto &things) {
+    for (auto each = things.begin(); each != things.end();)
+      each = changed.count(each->second.where.file) ? things.erase(each) : std::next(each);
+  };
+  dropIn(unit.functions);
+  dropIn(unit.types);
+  dropIn(unit.globals);
+  member.state = std::move(now);
+  member.isPartial = true;
+  hasLinks = false;
 }
 
 Units::State Units::stateOf(const Member &member, const DocumentMap &documents) const {
@@ -213,7 +265,8 @@ Units::State Units::stateOf(const Member &member, const DocumentMap &documents) 
 
 bool Units::parseRoot(std::size_t index, const DocumentMap &documents, const std::atomic<bool> &stop) {
   State state = stateOf(members[index], documents);
-  const bool mayNowBeWhole = mayHaveChanged && !units[index].parseErrors.empty();
+  const bool mayNowBeWhole =
+      members[index].isPartial || (mayHaveChanged && !units[index].parseErrors.empty());
   if (members[index].isKnown && state == members[index].state && !mayNowBeWhole)
     return true;
   const CompileCommand command = members[index].command;

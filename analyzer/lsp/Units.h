@@ -34,7 +34,8 @@ public:
 
   /// Files may have changed on disk: everything is compared with it at the next update.
   void refresh();
-  /// Has a file that an open document depends on changed on disk since?
+  /// Has a file that an open document depends on changed on disk since, or has somebody else read a unit anew
+  /// that is missing here?
   bool isChangedOnDisk(const DocumentMap &documents) const;
 
   /// All units, in the order in which they are linked. A unit nobody knows anything true of is empty.
@@ -56,13 +57,20 @@ private:
     bool isKnown = false;        ///< the unit was made from `state`
     std::set<std::string> files; ///< project files of the unit, the main file among them
     State state;
+    bool isPartial = false; ///< what the unit took from files that have changed since is missing from it
+    std::string entry;      ///< where the cache keeps it, once it was looked for
+    std::uint64_t entryState = 0;
   };
 
-  void loadContext(const std::vector<std::size_t> &which);
+  /// Gives back those the cache knows nothing of.
+  std::vector<std::size_t> loadContext(const std::vector<std::size_t> &which);
   void chooseRoots(const DocumentMap &documents);
   std::size_t memberFor(const driver::CompileCommand &command);
   std::size_t includerOf(const std::string &header) const;
   void settleContext(const DocumentMap &documents);
+  void keepIntact(std::size_t index, const DocumentMap &documents);
+  bool hasNewEntry(const Member &member) const;
+  void noteEntry(Member &member);
   bool parseRoot(std::size_t index, const DocumentMap &documents, const std::atomic<bool> &stop);
   State stateOf(const Member &member, const DocumentMap &documents) const;
   void setUnit(std::size_t index, Unit unit);
