@@ -16,7 +16,13 @@ import sys
 import yaml
 
 STEP_KEYS = {"name", "uses", "with", "run", "if"}
-ACTIONS = {"actions/checkout@v4", "actions/cache@v4", "github/codeql-action/upload-sarif@v3"}
+# Not actions/cache, which saves nothing when a step has failed.
+ACTIONS = {
+    "actions/checkout@v4",
+    "actions/cache/restore@v4",
+    "actions/cache/save@v4",
+    "github/codeql-action/upload-sarif@v3",
+}
 JOB_KEYS = {"runs-on", "container", "defaults", "env", "steps"}
 GITLAB_KEYS = {"stage", "image", "variables", "cache", "rules", "before_script", "script", "artifacts"}
 
@@ -35,7 +41,7 @@ def run(script, environment):
 
 
 def holds(condition, event):
-    condition = condition.replace("!cancelled()", "True").replace("&&", " and ")
+    condition = condition.replace("!cancelled()", "True").replace("always()", "True").replace("&&", " and ")
     condition = condition.replace("github.event_name", repr(event))
     if not re.fullmatch(r"('\w+' == '\w+'|True| and |\s)+", condition):
         sys.exit(f"no condition this test knows: {condition}")
@@ -60,6 +66,8 @@ def github(path, event, environment):
             known(step, STEP_KEYS, title)
             if "uses" in step and step["uses"] not in ACTIONS:
                 sys.exit(f"{title}: unknown action")
+            if "cache/save" in title and step.get("if") != "always()":
+                sys.exit(f"{title}: findings would lose the cache")
             if "uses" in step or title.startswith("Install") or not holds(step.get("if", "True"), event):
                 print(f"== {title}: left out", flush=True)
                 continue
@@ -75,6 +83,8 @@ def gitlab(path, environment):
     status = 0
     for name, job in template.items():
         known(job, GITLAB_KEYS, name)
+        if job["cache"].get("when") != "always":
+            sys.exit(f"{name}: findings would lose the cache")
         variables = {"CI_PROJECT_DIR": os.getcwd()}
         for key, value in job["variables"].items():
             environment.setdefault(key, value.replace("$CI_PROJECT_DIR", variables["CI_PROJECT_DIR"]))
