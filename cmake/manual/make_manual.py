@@ -101,6 +101,8 @@ def man_page(name, version, summary, before, groups, after):
 
 # ---- completions
 
+LISTS = ("GLOBS",)  # values that are several words with commas between them
+
 
 def kind_of(option):
     """What a shell should offer for the value: "file", "directory" or "nothing"."""
@@ -117,16 +119,21 @@ def bash_completion(name, groups, words):
         if not option.value:
             continue
         choices = words.get(option.value, option.choices)
-        if choices:
-            reply = f'COMPREPLY=($(compgen -W "{" ".join(choices)}" -- "$word"))'
+        if choices and option.value in LISTS:
+            reply = f'{function}_offer -P "$before" -W "{" ".join(choices)}" -- "$part"'
+        elif choices:
+            reply = f'{function}_offer -W "{" ".join(choices)}" -- "$word"'
         elif kind_of(option) == "directory":
-            reply = 'COMPREPLY=($(compgen -d -- "$word"))'
+            reply = f'{function}_offer -d -- "$word"'
         elif kind_of(option) == "file":
-            reply = 'COMPREPLY=($(compgen -f -- "$word"))'
+            reply = f'{function}_offer -f -- "$word"'
         else:
             reply = "COMPREPLY=()"
         cases.append(f"    {'|'.join(option.names)}) {reply}; return ;;")
     return f"""# bash completion of {name}
+{function}_offer() {{ # one word a line: names of files have blanks
+  mapfile -t COMPREPLY < <(compgen "$@")
+}}
 {function}() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} option=${{COMP_WORDS[COMP_CWORD-1]}}
   if [[ $word == = ]]; then
@@ -134,13 +141,16 @@ def bash_completion(name, groups, words):
   elif [[ $option == = ]]; then
     option=${{COMP_WORDS[COMP_CWORD-2]}}
   fi
+  local part=${{word##*,}} # the last of a list; "-" takes it out
+  part=${{part#-}}
+  local before=${{word%"$part"}}
   case $option in
 {chr(10).join(cases)}
   esac
   if [[ $word == -* ]]; then
-    COMPREPLY=($(compgen -W "{names}" -- "$word"))
+    {function}_offer -W "{names}" -- "$word"
   else
-    COMPREPLY=($(compgen -f -- "$word"))
+    {function}_offer -f -- "$word"
   fi
 }}
 complete -o filenames -F {function} {name}
@@ -157,7 +167,9 @@ def zsh_completion(name, groups, words):
         action = ""
         if option.value:
             choices = words.get(option.value, option.choices)
-            offered = f"({' '.join(choices)})" if choices else {"file": "_files", "directory": "_directories"}.get(
+            joined = " ".join(choices)
+            several = f"_sequence compadd - {joined}" if option.value in LISTS else f"({joined})"
+            offered = several if choices else {"file": "_files", "directory": "_directories"}.get(
                 kind_of(option), " "
             )
             action = f":{option.value.replace(':', ' ')}:{offered}"
@@ -177,7 +189,9 @@ def fish_completion(name, groups, words):
             line += f" -l {each[2:]}" if each.startswith("--") else f" -s {each[1:]}"
         if option.value:
             choices = words.get(option.value, option.choices)
-            if choices:
+            if choices and option.value in LISTS:
+                line += f" -x -a '(__fish_complete_list , \"string split , {','.join(choices)}\")'"
+            elif choices:
                 line += f" -x -a {quoted(' '.join(choices))}"
             elif kind_of(option) == "nothing":
                 line += " -x"

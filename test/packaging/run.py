@@ -50,7 +50,7 @@ def check_manual(prefix, name):
     return names
 
 
-def completed(prefix, name, *words):
+def completed(prefix, name, *words, lines=False):
     """What bash offers for the last of `words`, split as readline splits them."""
     script = prefix / "share/bash-completion/completions" / name
     function = "_" + name.replace("-", "_")
@@ -61,7 +61,7 @@ def completed(prefix, name, *words):
     )
     result = run("bash", "-c", code)
     expect(not result.stderr, f"completing {words}", result.stderr)
-    return result.stdout.split()
+    return result.stdout.splitlines() if lines else result.stdout.split()
 
 
 def check_completions(prefix):
@@ -72,6 +72,12 @@ def check_completions(prefix):
     expect(completed(prefix, "device-tidy", "--level", "=") == ["definite", "likely", "latent"], "bash lists the levels")
     expect("sarif" in completed(prefix, "device-tidy", "--format", "sa"), "bash completes formats")
     expect(completed(prefix, "device-tidy", "--explain", "device-l") == ["device-loss-input"], "bash completes checks")
+    expect(completed(prefix, "device-tidy", "--checks", "=", "device-mixed-op,-device-l")
+           == ["device-mixed-op,-device-loss-input"], "bash completes the second check of a list")  # fmt: skip
+    with tempfile.TemporaryDirectory() as place:
+        (pathlib.Path(place) / "two words.cpp").touch()
+        expect(completed(prefix, "device-tidy", f"{place}/two", lines=True) == [f"{place}/two words.cpp"],
+               "bash completes a name with a blank")  # fmt: skip
     expect("--virtual-gpus" in completed(prefix, "device-run", "--vir"), "bash completes device-run")
     for shell, place in (("zsh", "zsh/vendor-completions/_{}"), ("fish", "fish/vendor_completions.d/{}.fish")):
         for name in ("device-tidy", "device-run"):
