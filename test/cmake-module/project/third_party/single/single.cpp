@@ -1,0 +1,1 @@
+int single() { return 1; }
