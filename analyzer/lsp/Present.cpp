@@ -1,5 +1,6 @@
 #include "analyzer/lsp/Present.h"
 
+#include "analyzer/driver/Paths.h"
 #include "analyzer/lsp/Positions.h"
 #include "analyzer/report/Describe.h"
 #include "analyzer/report/DescribePlaced.h"
@@ -10,6 +11,7 @@
 
 #include "llvm/Support/Path.h"
 
+#include <iterator>
 #include <tuple>
 
 namespace devicetidy::lsp {
@@ -206,12 +208,36 @@ private:
   std::map<std::string, std::shared_ptr<FileReport>> reports;
 };
 
+/// `file` by the way that the editor went to an open file near it, through a link or not.
+std::string asOpened(const std::string &file, const DocumentMap &documents) {
+  const auto next = documents.lower_bound(file);
+  if (documents.empty())
+    return file;
+  const auto &[name, document] = next == documents.begin() ? *next : *std::prev(next);
+  llvm::Expected<llvm::lsp::URIForFile> uri = llvm::lsp::URIForFile::fromURI(document.uri);
+  if (!uri) {
+    llvm::consumeError(uri.takeError());
+    return file;
+  }
+  namespace path = llvm::sys::path;
+  llvm::StringRef built = name, opened = uri->file();
+  if (built == opened)
+    return file;
+  while (!built.empty() && path::filename(built) == path::filename(opened)) {
+    built = path::parent_path(built);
+    opened = path::parent_path(opened);
+  }
+  if (!driver::isUnder(file, built))
+    return file;
+  return (opened + llvm::StringRef(file).drop_front(built == "/" ? 0 : built.size())).str();
+}
+
 } // namespace
 
 std::string uriOf(const std::string &file, const DocumentMap &documents) {
   if (const auto found = documents.find(file); found != documents.end())
     return found->second.uri;
-  llvm::Expected<llvm::lsp::URIForFile> uri = llvm::lsp::URIForFile::fromFile(file);
+  llvm::Expected<llvm::lsp::URIForFile> uri = llvm::lsp::URIForFile::fromFile(asOpened(file, documents));
   if (uri)
     return uri->uri().str();
   llvm::consumeError(uri.takeError());
