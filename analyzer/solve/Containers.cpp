@@ -9,8 +9,6 @@
 
 namespace devicetidy {
 
-namespace {} // namespace
-
 // The address of element `index` of the list at `list`; one row per alternative when the index is not known.
 Outcomes elementAt(Call &call, const Address &where, const Value &list, Term index) {
   index = call.row.resolve(index);

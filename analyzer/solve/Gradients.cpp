@@ -35,7 +35,7 @@ Value snapshot(const Machine &machine, const Row &row, const Value &parameter) {
 void noteGradients(Call &call, const Value &optimizer) {
   const RootId root = gradients(call.machine);
   const Value known = call.row.store.get(root);
-  Value now = known ? known : recordValue({});
+  Value now = isSet(known) ? known : recordValue({});
   for (const Value &parameter : optimizedBy(call, optimizer))
     if (const Value kept = snapshot(call.machine, call.row, parameter); kept->placement.isKnown())
       now = withField(now, keyOfParameter(parameter->address), kept);
