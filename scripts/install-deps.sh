@@ -89,7 +89,8 @@ if [[ $lint -eq 1 ]]; then
 fi
 if [[ $all -eq 1 ]]; then
   packages+=("libclang-rt-$llvm-dev" "clangd-$llvm" clang-19 clang-tidy-19 llvm-19-dev libclang-19-dev
-    llvm-19-tools debootstrap libbenchmark-dev valgrind)
+    llvm-19-tools debootstrap libbenchmark-dev valgrind chromium)
+  command -v npm >/dev/null || packages+=(nodejs npm) # the VS Code extension and its host
 fi
 
 mapfile -t missing < <(missingOf "${packages[@]}")

@@ -2,19 +2,13 @@
 #pragma once
 
 #include "Compat.h"
+#include "EndpointProbe.h"
 
 #include <chrono>
 #include <functional>
 #include <string>
 
 namespace device_shim::detail {
-
-/// Where the store listens: MASTER_ADDR and MASTER_PORT.
-struct Endpoint {
-  std::string address;
-  int port = 0;
-  std::string text() const { return address + ":" + std::to_string(port); }
-};
 
 /// "4.0 s"
 std::string secondsText(std::chrono::milliseconds time);

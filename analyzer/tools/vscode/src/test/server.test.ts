@@ -34,16 +34,21 @@ void train() {
 }
 `;
 
-test("a conversation with the server", { skip: !tool && "DEVICE_TIDY is not set" }, async () => {
+test("a conversation with the server", { skip: !tool && "DEVICE_TIDY is not set" }, async (context) => {
   const place = mkdtempSync(join(tmpdir(), "device-tidy-"));
   const file = join(place, "train.cpp");
-  const include = join(__dirname, "../../../../../test/lit/lsp/Inputs/tiny-torch");
+  const include = process.env.TINY_TORCH ?? join(__dirname, "../../../../../test/lit/lsp/Inputs/tiny-torch");
   writeFileSync(file, source);
   const args = ["clang++", "-std=c++17", "-isystem", include, "-c", file];
   writeFileSync(join(place, "compile_commands.json"), JSON.stringify([{ directory: place, file, arguments: args }]));
 
   const server = spawn(tool!, ["--lsp", `--cache-dir=${join(place, "cache")}`]);
   const ended = new Promise((resolve) => server.on("exit", resolve));
+  // Also when an assertion fails: a server that runs on would keep the test from ending.
+  context.after(() => {
+    server.kill();
+    rmSync(place, { recursive: true });
+  });
   const connection = createProtocolConnection(
     new StreamMessageReader(server.stdout),
     new StreamMessageWriter(server.stdin),
@@ -85,5 +90,4 @@ test("a conversation with the server", { skip: !tool && "DEVICE_TIDY is not set"
   await connection.sendNotification(ExitNotification.type);
   assert.strictEqual(await ended, 0);
   connection.dispose();
-  rmSync(place, { recursive: true });
 });
