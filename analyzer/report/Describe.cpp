@@ -108,6 +108,10 @@ std::map<std::string, std::string> templateFields(const Finding &finding, Source
   fields.emplace("fix", fields.count("method") ? keptResult(finding, sources) : finding.fix);
   if (fields.count("class"))
     fields["class"] = withoutFiles(fields["class"]);
+  if (finding.operands.size() == 1) {
+    fields.emplace("first", operandText(finding.operands[0].text));
+    fields.emplace("firstDevice", finding.operands[0].device);
+  }
   if (finding.operands.size() == 2) {
     const PlacedOperand &first = finding.operands[0], &second = finding.operands[1];
     fields.emplace("first", operandText(first.text));

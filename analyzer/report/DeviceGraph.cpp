@@ -165,8 +165,12 @@ DeviceGraph graphOf(const Finding &finding) {
     return {};
   GraphBuilder builder;
   const std::string operation = finding.operation.empty() ? finding.check : finding.operation;
-  const std::size_t end =
-      builder.addOperation(operation, finding.operands.empty() ? "" : "gets both", finding.where);
+  const std::size_t count = finding.operands.size();
+  const std::size_t end = builder.addOperation(operation,
+                                               count == 0   ? ""
+                                               : count == 1 ? "gets"
+                                                            : "gets both",
+                                               finding.where);
   std::string story;
   const auto tell = [&](const std::vector<Step> &steps) {
     for (const Step &step : steps)

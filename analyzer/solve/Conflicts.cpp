@@ -182,7 +182,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     }
   if (worst >= Verdict::Likely || (worst == Verdict::Latent && reportLatent)) {
     // A loss is fixed by moving the target, an in-place operation by moving the other operand.
-    const bool fixed = requirement.isLoss || (requirement.firstIsOutput && worstA == 0);
+    const bool fixed =
+        requirement.isLoss || requirement.isHostAccess || (requirement.firstIsOutput && worstA == 0);
     const bool swap = !fixed && shouldMoveFirst(placed[worstA], placed[worstB]);
     const Placed &first = placed[swap ? worstB : worstA], &second = placed[swap ? worstA : worstB];
     Conflict conflict;
@@ -190,6 +191,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     conflict.where = call.fact.where;
     conflict.operation = requirement.operation;
     conflict.isLoss = requirement.isLoss;
+    conflict.isHostAccess = requirement.isHostAccess;
     conflict.first = describe(*this, call.row, call, first);
     conflict.second = describe(*this, call.row, call, second);
     conflict.functionId = call.frame.function.id.str();

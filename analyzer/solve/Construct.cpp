@@ -1,6 +1,7 @@
 //===- Construct.cpp - objects made by constructors, and by the library on the program's behalf ---===//
 #include "analyzer/solve/Callables.h"
 #include "analyzer/solve/DeviceMaps.h"
+#include "analyzer/solve/HostAccess.h"
 #include "analyzer/solve/Machine.h"
 #include "analyzer/solve/Registers.h"
 
@@ -145,6 +146,7 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
       rows.push_back(std::move(outcome.row));
     return rows;
   }
+  meetHostFunction(call);
   const bool isBase = frame.function.isConstructor && where == frame.self && where.valid();
   if (!isBase)
     if (std::optional<Outcomes> outcomes = constructHolder(call, fact.type, call.forwardedFrom(0))) {

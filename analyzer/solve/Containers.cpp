@@ -1,5 +1,6 @@
 //===- Containers.cpp - lists, maps, pairs, tuples, optionals, range-for ---===//
 #include "analyzer/solve/Containers.h"
+#include "analyzer/solve/HostAccess.h"
 #include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Registers.h"
 #include "analyzer/solve/Variants.h"
@@ -412,6 +413,8 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
       return startsWith(type.view(), "std::array<") ? emptyArray(types, type) : listValue(type, {});
     if (args.size() <= 2 && is(args[0], ValueKind::List))
       return args[0];
+    if (isTensorMemory(args[0]))
+      return summaryList(type, {unknownValue()});
     if (args.size() <= 2 && is(args[0], ValueKind::Tensor) && types.inner(type) == Name("at::Tensor"))
       return listValue(type, {args[0]});
     if (is(args[0], ValueKind::Address)) { // a pair of iterators, or a pointer to an element

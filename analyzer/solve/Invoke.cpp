@@ -4,6 +4,7 @@
 #include "analyzer/solve/Config.h"
 #include "analyzer/solve/Containers.h"
 #include "analyzer/solve/DeviceMaps.h"
+#include "analyzer/solve/HostAccess.h"
 #include "analyzer/solve/Machine.h"
 #include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Registers.h"
@@ -363,6 +364,7 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
   }
   if (callee)
     havoc(row, *callee, self, args);
+  meetHostFunction(call);
   return callLibrary(call);
 }
 

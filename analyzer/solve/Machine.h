@@ -113,6 +113,7 @@ public:
   struct Requirement {
     std::string operation;
     bool isLoss = false;
+    bool isHostAccess = false;   ///< memory, and who works on it (HostAccess.h)
     bool cpuScalars = false;     ///< 0-dim CPU inputs are accepted
     bool expandsScalars = false; ///< but only beside 0-dim ones: they are expanded to the others' shape
     bool firstIsOutput = false;  ///< the first tensor is written, so it is never such a scalar
@@ -192,6 +193,7 @@ private:
   void countRounds(const Frame &frame, const Terminator &test, Row &row, KnownRounds rounds, bool isKnown);
   std::vector<Row> step(Frame &frame, const Fact &fact, Row row);
   void stepStore(const Fact &fact, Row &row);
+  std::vector<Row> stepHostAccess(Frame &frame, const Fact &fact, Row row);
   std::vector<Row> stepElement(Frame &frame, const Fact &fact, Row row);
   std::vector<Row> stepCall(Frame &frame, const Fact &fact, Row row);
   std::vector<Row> stepConstruct(Frame &frame, const Fact &fact, Row row);

@@ -61,6 +61,7 @@ struct Conflict {
   Location where;        ///< the operation
   std::string operation; ///< as users know it: "add", "matmul", "nll_loss", "Linear::forward"
   bool isLoss = false;
+  bool isHostAccess = false;     ///< `first` is memory, and `second` who works on it: host code, or a blob
   PlacedOperand first;           ///< the operand that fixes the device
   PlacedOperand second;          ///< the operand that should be moved
   std::string functionId;        ///< function that holds the operation

@@ -1,6 +1,7 @@
 //===- Step.cpp - what one fact does to a row ----------------------===//
 #include "analyzer/solve/Comparisons.h"
 #include "analyzer/solve/Devices.h"
+#include "analyzer/solve/HostAccess.h"
 #include "analyzer/solve/Registers.h"
 
 #include <algorithm>
@@ -37,8 +38,21 @@ bool areIntegers(const Fact &fact, const Program &program) {
   });
 }
 
-Value operatorValue(const Row &row, const Fact &fact, const Program &program) {
+// A pointer into a tensor's memory with a number added or taken away: the same memory. Null for other facts.
+Value movedPointer(const Row &row, const Fact &fact, const Types &types) {
+  static const Name plus("+"), minus("-");
+  if ((fact.name != plus && fact.name != minus) || types.classOf(fact.type) != TypeClass::Pointer)
+    return nullptr;
+  for (const Operand &operand : fact.operands)
+    if (Value value = registerOf(row, operand.reg); isTensorMemory(value))
+      return value;
+  return nullptr;
+}
+
+Value operatorValue(const Row &row, const Fact &fact, const Program &program, const Types &types) {
   static const Name equalOp("=="), unequalOp("!="), negationOp("!"), pointerOp("pointer");
+  if (Value pointer = movedPointer(row, fact, types))
+    return pointer;
   std::vector<Term> terms;
   for (const Operand &operand : fact.operands) {
     Value value = registerOf(row, operand.reg);
@@ -246,6 +260,8 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
   case FactKind::Element:
     return stepElement(frame, fact, std::move(row));
   case FactKind::Load: {
+    if (isTensorMemory(registerOf(row, fact.operands[0].reg)))
+      return stepHostAccess(frame, fact, std::move(row));
     Address address = addressIn(0);
     Value value = readMarked(row, address);
     if (is(value, ValueKind::Scalar))
@@ -254,6 +270,8 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     return one(std::move(row));
   }
   case FactKind::Store:
+    if (isTensorMemory(registerOf(row, fact.operands[0].reg)))
+      return stepHostAccess(frame, fact, std::move(row));
     stepStore(fact, row);
     return one(std::move(row));
   case FactKind::Call:
@@ -278,7 +296,7 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     return one(std::move(row));
   }
   case FactKind::Operator:
-    setRegister(row, fact.result, operatorValue(row, fact, program));
+    setRegister(row, fact.result, operatorValue(row, fact, program, types));
     return one(std::move(row));
   case FactKind::Aggregate: {
     std::vector<Value> values;
@@ -331,11 +349,30 @@ void Machine::stepStore(const Fact &fact, Row &row) {
   }
 }
 
+// What lies in a tensor's memory is not known, only where the memory is.
+std::vector<Row> Machine::stepHostAccess(Frame &frame, const Fact &fact, Row row) {
+  Call call{*this, frame, row, fact, 0};
+  meetHostAccess(call);
+  std::vector<Row> rows;
+  if (row.failed && frame.depth > 0)
+    return rows;
+  row.failed = false;
+  if (fact.kind == FactKind::Load)
+    setRegister(row, fact.result, unknownValue());
+  rows.push_back(std::move(row));
+  return rows;
+}
+
 std::vector<Row> Machine::stepElement(Frame &frame, const Fact &fact, Row row) {
   Call call{*this, frame, row, fact, 1};
   Address base = call.addressOf(0);
   Value index = call.operand(1);
   std::vector<Row> rows;
+  if (Value pointer = registerOf(row, fact.operands[0].reg); isTensorMemory(pointer)) {
+    setRegister(row, fact.result, std::move(pointer));
+    rows.push_back(std::move(row));
+    return rows;
+  }
   if (!base.valid() || !is(index, ValueKind::Scalar)) {
     setRegister(row, fact.result, unknownValue());
     rows.push_back(std::move(row));

@@ -4,6 +4,7 @@
 
 #include "analyzer/solve/Callables.h"
 #include "analyzer/solve/Devices.h"
+#include "analyzer/solve/HostAccess.h"
 #include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Ranks.h"
 #include "analyzer/solve/Registers.h"
@@ -143,6 +144,8 @@ Outcomes factory(Call &call, const Op &op) {
   }
   if (Machine::isAbsent(call.row, placement))
     return {};
+  if (op.name == "from_blob")
+    meetBlob(call, placement);
   history = machine.note(nullptr, StepKind::Created, call.fact.where, call.fact.name.str(), device);
   if (machine.types.classOf(call.resultType()) == TypeClass::Tensor)
     return call.done(
@@ -343,6 +346,8 @@ std::optional<Outcomes> modelAccessor(Call &call, std::string_view method) {
   Value self = call.object();
   const bool known = is(self, ValueKind::Tensor);
   Placement placement = known ? machine.memory.placementOf(call.row, self) : Placement::unknown();
+  if (std::optional<Value> memory = tensorMemory(call, method, self))
+    return call.done(std::move(*memory));
   if (method == "device")
     return call.done(known ? deviceValue(placement, machine.memory.historyOf(call.row, self))
                            : deviceValue(Placement::unknown()));

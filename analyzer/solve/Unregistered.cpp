@@ -158,6 +158,10 @@ void findUnregistered(const Machine &machine, Solution &solution) {
   std::vector<Conflict> others;
   std::set<std::string> seen;
   for (Conflict &conflict : solution.conflicts) {
+    if (conflict.isHostAccess) {
+      others.push_back(std::move(conflict));
+      continue;
+    }
     const Step *member = nullptr, *created = nullptr;
     const PlacedOperand *left = nullptr; // behind
     for (const PlacedOperand *operand : {&conflict.second, &conflict.first})

@@ -2,7 +2,8 @@
 """Checks the labels of the case corpus by running every case on virtual GPUs.
 
 A case whose name ends in _ok must run.  One that ends in _bad must stop with a device error, unless all it
-shows is a move thrown away or a placement map, which no run confirms: then it may do either.
+shows is a move thrown away or a placement map, which no run confirms: then it may do either. Programs with host access
+run with memory that the host cannot read.
 """
 
 import argparse
@@ -16,8 +17,10 @@ from pathlib import Path
 
 from run_cases import ANNOTATION, TORCH_INCLUDE, collectUnits
 
-DEVICE_ERROR = re.compile(r"same device|different devices|weight type .* should be the same")
-CONFIRMED_BY_A_RUN = ("device-mixed-op", "device-loss-input", "device-unregistered-tensor")
+DEVICE_ERROR = re.compile(r"same device|different devices|weight type .* should be the same|host code used memory|"
+                          r"resides on host memory")
+CONFIRMED_BY_A_RUN = ("device-mixed-op", "device-loss-input", "device-unregistered-tensor", "device-host-access")
+FAULT = re.compile(r"^virtual-cuda: (host code used .*)", re.M)
 BODY = r"^(?:static )?void {name}\(.*?^}}"
 
 
@@ -55,6 +58,8 @@ def execute(unit, program, options):
     environment = dict(os.environ, VIRTUAL_GPUS=str(options.gpus), OMP_NUM_THREADS="1")
     if options.preload:
         environment["LD_PRELOAD"] = os.path.abspath(options.preload)
+    if any("device-host-access" in path.read_text(errors="replace") for path in unit.texts):
+        environment["VIRTUAL_GPU_ISOLATE"] = "1"
     listing = subprocess.run([program, "--list"], capture_output=True, text=True, check=False)
     wrong = []
     for name in listing.stdout.split():
@@ -63,6 +68,8 @@ def execute(unit, program, options):
         output = lines[-1] if lines else f"exit status {done.returncode}"
         if output.startswith("THROWS") and "TorchScript" in output:
             output = "THROWS: " + (done.stderr.decode(errors="replace").strip().splitlines() or [output])[-1]
+        if fault := done.returncode < 0 and FAULT.search(done.stderr.decode(errors="replace")):
+            output = "THROWS: " + fault.group(1)
         problem = verdict(unit, name, output)
         if options.verbose or problem:
             print(f"{unit.name}: {name}: {problem or 'as labelled'}: {output[:160]}", flush=True)

@@ -1,0 +1,114 @@
+//===- HostAccess.cpp - host code and the memory of tensors --------===//
+#include "analyzer/solve/HostAccess.h"
+
+#include "analyzer/models/Models.h"
+#include "analyzer/solve/Registers.h"
+
+#include <set>
+
+namespace devicetidy {
+namespace {
+
+const Name &memoryType() {
+  static const Name type("@tensor memory");
+  return type;
+}
+const Name &tensorField() {
+  static const Name field("@tensor");
+  return field;
+}
+const Name &textField() {
+  static const Name field("@text");
+  return field;
+}
+
+std::string textOf(const Value &pointer) {
+  const Value &text = pointer->fields.at(textField());
+  const auto known = is(text, ValueKind::Scalar) ? devicetidy::textOf(text->term) : std::nullopt;
+  return known ? known->str() : std::string();
+}
+
+// `memory` must be where `user` works; both are placed values.
+void requireMemory(Call &call, const TensorUse &memory, const TensorUse &user, std::string operation) {
+  if (!is(memory.tensor, ValueKind::Tensor))
+    return;
+  Machine::Requirement requirement;
+  requirement.operation = std::move(operation);
+  requirement.isHostAccess = true;
+  call.machine.requireSame(call, {memory, user}, requirement);
+}
+
+void requireHost(Call &call, const Value &tensor, const Operand *operand, std::string text,
+                 std::string operation) {
+  const TensorUse host{tensorValue(Placement::cpu(), someRank, nullptr), operand, "the host"};
+  requireMemory(call, {tensor, operand, std::move(text)}, host, std::move(operation));
+}
+
+// Is it the address of something that lies in the host's memory: a local variable or array, what `new` made,
+// or the elements of a library container?
+bool isHostMemory(const Call &call, const Value &pointer) {
+  if (!is(pointer, ValueKind::Address))
+    return false;
+  const Address &address = pointer->address;
+  const RootKind root = kindOf(address.root);
+  if (root == RootKind::Local || root == RootKind::Heap)
+    return true;
+  return is(call.machine.memory.read(call.row, address), ValueKind::List);
+}
+
+} // namespace
+
+bool isTensorMemory(const Value &value) {
+  return value && is(value, ValueKind::Record) && value->type == memoryType();
+}
+
+std::optional<Value> tensorMemory(Call &call, std::string_view method, const Value &tensor) {
+  static const std::set<std::string_view> pointers = {"data_ptr", "const_data_ptr", "mutable_data_ptr",
+                                                      "data"};
+  if (!is(tensor, ValueKind::Tensor) || call.fact.operands.empty())
+    return std::nullopt;
+  const Operand &object = call.fact.operands[0];
+  if (method == "accessor") {
+    requireHost(call, tensor, &object, {}, "accessor");
+    return std::nullopt;
+  }
+  if (!pointers.count(method) || call.machine.types.classOf(call.resultType()) != TypeClass::Pointer)
+    return std::nullopt;
+  const Name text = call.fact.isObjectPointee ? Name("(*" + object.text.str() + ")") : object.text;
+  return recordValue(memoryType(), {{tensorField(), tensor}, {textField(), scalarValue(textTerm(text))}});
+}
+
+void meetHostAccess(Call &call) {
+  const Operand &place = call.fact.operands[0];
+  const Value pointer = registerOf(call.row, place.reg);
+  // A store has the text of what is stored.
+  requireHost(call, pointer->fields.at(tensorField()), &place, textOf(pointer),
+              call.fact.kind == FactKind::Store ? "=" : place.text.str());
+}
+
+void meetHostFunction(Call &call) {
+  if (models::api(call.fact.name.view()).role != "host_memory")
+    return;
+  for (std::size_t i = call.first; i < call.fact.operands.size(); ++i) {
+    const Value pointer = registerOf(call.row, call.fact.operands[i].reg);
+    if (isTensorMemory(pointer))
+      requireHost(call, pointer->fields.at(tensorField()), &call.fact.operands[i], textOf(pointer),
+                  call.fact.name.str());
+  }
+}
+
+void meetBlob(Call &call, const Placement &placement) {
+  if (call.fact.operands.size() <= call.first)
+    return;
+  const Operand &operand = call.fact.operands[call.first];
+  const Value pointer = registerOf(call.row, operand.reg);
+  const TensorUse blob{tensorValue(placement, someRank, nullptr), &operand, "the result"};
+  // Which of several GPUs is meant is up to the memory when the options name no index.
+  if (isTensorMemory(pointer) && placement.kind == PlacementKind::Cpu)
+    requireMemory(call, {pointer->fields.at(tensorField()), &operand, textOf(pointer)}, blob, "from_blob");
+  else if (isHostMemory(call, pointer) && placement.kind != PlacementKind::Cpu)
+    requireMemory(call, {tensorValue(Placement::cpu(), someRank, nullptr), &operand, operand.text.str()},
+                  blob, "from_blob");
+}
+
+} // namespace devicetidy
