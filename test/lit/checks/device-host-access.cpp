@@ -8,7 +8,7 @@
 void kernel(float *values, int64_t count);
 
 // CHECK: [[@LINE+5]]:{{[0-9]+}}: warning: 'y[1]' works on memory of cpu and gets that of '(*p)' on cuda [device-host-access]
-// CHECK: note: '(*p)' is created on cuda here
+// CHECK: note: created on cuda by 'torch::rand' here
 // CHECK: note: copy the tensor to the host first, and keep the copy while its memory is used: 'auto host = (*p).cpu();'
 float read() {
   auto x = torch::rand({4}, torch::kCUDA), *p = &x; float *y = p->data_ptr<float>();
