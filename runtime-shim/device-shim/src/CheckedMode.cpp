@@ -4,18 +4,63 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 
-#include <algorithm>
-#include <memory>
+#include <mutex>
 #include <set>
 #include <sstream>
 
 namespace device_shim {
 namespace {
 
-// A callback is a plain function, and backward passes call it on threads of their own.
-std::mutex activeMutex;
-std::vector<CheckedMode *> active; // NOLINT(cert-err58-cpp)
+// A callback is a plain function, so it finds the log of its thread here. Autograd hands this information to
+// the threads of a backward pass, together with the callback.
+constexpr auto kLogKind = c10::DebugInfoKind::TEST_INFO;
+
+/// What the modes of a thread write down; nested ones are a chain.
+class CallLog : public c10::DebugInfoBase, public std::enable_shared_from_this<CallLog> {
+public:
+  using Call = CheckedMode::Call;
+
+  /// That of the innermost mode of this thread; null without one.
+  static std::shared_ptr<CallLog> current() {
+    auto *log = dynamic_cast<CallLog *>(c10::ThreadLocalDebugInfo::get(kLogKind));
+    return log ? log->shared_from_this() : nullptr;
+  }
+
+  explicit CallLog(std::shared_ptr<CallLog> outerLog) : outer(std::move(outerLog)) {}
+  bool isOutermost() const { return !outer; }
+
+  /// `mixed`: not only tensors of no dimensions on the CPU are elsewhere.
+  void note(const Call &call, bool mixed) {
+    if (outer)
+      outer->note(call, mixed);
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!call.copies)
+      lastOverDevices = call;
+    if (!mixed)
+      return;
+    if (!call.copies)
+      last = call;
+    if (calls.size() < CheckedMode::most)
+      calls.push_back(call);
+  }
+
+  std::vector<Call> all() const { return read(calls); }
+  Call lastMixed() const { return read(last); }
+  Call lastOver() const { return read(lastOverDevices); }
+
+private:
+  template <typename Value> Value read(const Value &value) const {
+    std::lock_guard<std::mutex> lock(mutex);
+    return value;
+  }
+
+  std::shared_ptr<CallLog> outer;
+  mutable std::mutex mutex; // a backward pass has a thread per device
+  std::vector<Call> calls;
+  Call last, lastOverDevices;
+};
 
 void collect(const c10::IValue &value, std::vector<at::Tensor> &tensors) {
   if (value.isTensor() && value.toTensor().defined())
@@ -56,9 +101,8 @@ std::unique_ptr<at::ObserverContext> beforeOperator(const at::RecordFunction &fu
   std::ostringstream operands;
   for (size_t i = 0; i < tensors.size(); ++i)
     operands << (i ? ", " : "") << tensors[i].device() << " " << tensors[i].sizes();
-  std::lock_guard<std::mutex> lock(activeMutex);
-  for (auto *mode : active)
-    mode->note({op, operands.str(), copies(op)}, mixed);
+  if (const auto log = CallLog::current())
+    log->note({op, operands.str(), copies(op)}, mixed);
   return nullptr;
 }
 
@@ -68,47 +112,31 @@ std::string sentence(const CheckedMode::Call &call) {
 
 } // namespace
 
-CheckedMode::CheckedMode() {
-  {
-    std::lock_guard<std::mutex> lock(activeMutex);
-    active.push_back(this);
+struct CheckedMode::State {
+  State() : log(std::make_shared<CallLog>(CallLog::current())), guard(kLogKind, log) {
+    // One callback serves all modes of a thread.
+    if (log->isOutermost())
+      handle = at::addThreadLocalCallback(
+          at::RecordFunctionCallback(beforeOperator).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
   }
-  handle = at::addThreadLocalCallback(
-      at::RecordFunctionCallback(beforeOperator).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
-}
+  ~State() {
+    if (log->isOutermost())
+      at::removeCallback(handle);
+  }
+  State(const State &) = delete;
+  State &operator=(const State &) = delete;
 
-CheckedMode::~CheckedMode() {
-  at::removeCallback(handle);
-  std::lock_guard<std::mutex> lock(activeMutex);
-  active.erase(std::remove(active.begin(), active.end(), this), active.end());
-}
+  std::shared_ptr<CallLog> log;
+  c10::DebugInfoGuard guard;
+  at::CallbackHandle handle = 0;
+};
 
-void CheckedMode::note(Call call, bool mixed) {
-  std::lock_guard<std::mutex> lock(mutex);
-  if (!call.copies)
-    lastOverDevices = call;
-  if (!mixed)
-    return;
-  if (!call.copies)
-    last = call;
-  if (calls.size() < most)
-    calls.push_back(std::move(call));
-}
+CheckedMode::CheckedMode() : state(std::make_unique<State>()) {}
+CheckedMode::~CheckedMode() = default;
 
-std::vector<CheckedMode::Call> CheckedMode::mixed_calls() const {
-  std::lock_guard<std::mutex> lock(mutex);
-  return calls;
-}
-
-std::string CheckedMode::last_mixed_call() const {
-  std::lock_guard<std::mutex> lock(mutex);
-  return sentence(last);
-}
-
-std::string CheckedMode::last_call_over_devices() const {
-  std::lock_guard<std::mutex> lock(mutex);
-  return sentence(lastOverDevices);
-}
+std::vector<CheckedMode::Call> CheckedMode::mixed_calls() const { return state->log->all(); }
+std::string CheckedMode::last_mixed_call() const { return sentence(state->log->lastMixed()); }
+std::string CheckedMode::last_call_over_devices() const { return sentence(state->log->lastOver()); }
 
 void detail::rethrowExplained(const CheckedMode &mode, const std::string &where) {
   const auto call = mode.last_call_over_devices();

@@ -4,6 +4,8 @@
 #include <device_shim/CheckedMode.h>
 #include <device_shim/Error.h>
 
+#include <atomic>
+
 using namespace device_shim;
 
 RANK_WORKER(scalars_are_explained) {
@@ -17,8 +19,50 @@ RANK_WORKER(scalars_are_explained) {
   MUST(mode.last_mixed_call().empty() && mode.mixed_calls().empty());
 }
 
-TEST(CheckedMode, ExplainsScalars) {
+// Each mode has its own thread's calls, and each of two within one another has a call once.
+RANK_WORKER(modes_are_apart) {
+  const auto a = torch::ones({2}, torch::Device("cuda:0")), b = torch::ones({2}, torch::Device("cuda:1"));
+  const auto mix = [&] { MUST_THROW(a + b, c10::Error, "same device"); };
+  CheckedMode outer;
+  {
+    CheckedMode inner;
+    mix();
+    MUST(inner.mixed_calls().size() == 1 && outer.mixed_calls().size() == 1);
+  }
+  mix();
+  MUST(outer.mixed_calls().size() == 2);
+  std::atomic<size_t> others{0};
+  std::thread other([&] {
+    try {
+      CheckedMode theirs;
+      mix();
+      others = theirs.mixed_calls().size();
+    } catch (const std::exception &) {
+    }
+  });
+  other.join();
+  MUST(others == 1 && outer.mixed_calls().size() == 2);
+}
+
+// Backward passes run on threads of their own, which belong to the thread that called backward().
+RANK_WORKER(backward_is_watched) {
+  auto x = torch::ones({2}, torch::TensorOptions(torch::Device("cuda:0")).requires_grad(true));
+  auto y = x * 2;
+  y.register_hook([](const torch::Tensor &gradient) { return gradient + torch::ones({2}); });
+  const auto text = "the pass: aten::add got cuda:0 [2], cpu [2]";
+  MUST_THROW(checked("the pass", [&] { y.sum().backward(); }), DeviceError, text);
+}
+
+namespace {
+
+void onVirtualGpus(const char *worker, int gpus) {
   if (!ranks::haveVirtualGpus())
     GTEST_SKIP() << "no library of virtual GPUs";
-  ranks::runAll({"scalars_are_explained", 1, 1});
+  ranks::runAll({worker, 1, gpus});
 }
+
+} // namespace
+
+TEST(CheckedMode, ExplainsScalars) { onVirtualGpus("scalars_are_explained", 1); }
+TEST(CheckedMode, ModesAreApart) { onVirtualGpus("modes_are_apart", 2); }
+TEST(CheckedMode, BackwardPasses) { onVirtualGpus("backward_is_watched", 1); }

@@ -1,8 +1,9 @@
 // Finding the operator in which devices meet.
 #pragma once
 
+#include <cstddef>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -11,10 +12,13 @@
 namespace device_shim {
 
 /// While it lives, operators of this thread, and of backward passes started from it, whose tensors are on
-/// different devices are written down, with the devices and shapes of their operands. It is meant for
-/// debugging: every operator call becomes slower.
+/// different devices are written down, with the devices and shapes of their operands. Modes of other threads
+/// are apart; of modes within one another each has what happens while it lives. It is meant for debugging:
+/// every operator call becomes slower. Source: LibTorch's at::RecordFunction, ATen/record_function.h.
 class CheckedMode {
 public:
+  /// Begins with this thread's next operator. A mode ends on the thread that made it, before the modes that
+  /// were there when it was made.
   CheckedMode();
   ~CheckedMode();
   CheckedMode(const CheckedMode &) = delete;
@@ -25,6 +29,7 @@ public:
     std::string operands; ///< such as "cuda:0 [8, 4], cpu [4, 3]"
     bool copies = false;  ///< moving data between devices is its purpose
   };
+  static constexpr std::size_t most = 1000;
   /// In the order of the calls; the first `most` are kept.
   std::vector<Call> mixed_calls() const;
   /// The last one that is no copy, as a sentence; empty when there is none.
@@ -33,23 +38,18 @@ public:
   /// others, and those that do not, such as addcmul, say that devices differ.
   std::string last_call_over_devices() const;
 
-  /// For the library itself; `mixed`: not only tensors of no dimensions on the CPU are elsewhere.
-  void note(Call call, bool mixed);
-
 private:
-  static constexpr size_t most = 1000;
-  mutable std::mutex mutex;
-  std::vector<Call> calls;
-  Call last, lastOverDevices;
-  unsigned long handle = 0;
+  struct State;
+  std::unique_ptr<State> state;
 };
 
 namespace detail {
 [[noreturn]] void rethrowExplained(const CheckedMode &mode, const std::string &where);
 }
 
-/// Runs `body` in checked mode and returns what it returns. An error of LibTorch about devices becomes a
-/// DeviceError that names `where`, the operator and its operands.
+/// Runs `body` in checked mode and returns what it returns; what it throws passes through.
+/// \throws DeviceError in place of a c10::Error about devices: it names `where`, the operator and its
+/// operands.
 template <typename Body> auto checked(const std::string &where, Body &&body) -> std::invoke_result_t<Body> {
   CheckedMode mode;
   try {
