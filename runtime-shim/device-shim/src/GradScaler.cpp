@@ -22,6 +22,8 @@ std::vector<at::Tensor> parametersOf(torch::optim::Optimizer &optimizer) {
   return parameters;
 }
 
+bool isScale(double value) { return value > 0 && std::isfinite(value); }
+
 // Multiplies the gradients by `factor`. Returns whether all are finite.
 bool scaleGradients(const std::vector<at::Tensor> &parameters, double factor) {
   at::NoGradGuard noGrad;
@@ -47,11 +49,11 @@ bool scaleGradients(const std::vector<at::Tensor> &parameters, double factor) {
 } // namespace
 
 GradScaler::GradScaler(const GradScalerOptions &wanted) : options(wanted), current(wanted.initial_scale) {
-  if (!(options.initial_scale > 0) || options.growth_factor < 1 || !(options.backoff_factor > 0) ||
-      options.backoff_factor > 1 || options.growth_interval < 1)
+  if (!isScale(options.initial_scale) || !(options.growth_factor >= 1) || std::isinf(options.growth_factor) ||
+      !(options.backoff_factor > 0) || !(options.backoff_factor <= 1) || options.growth_interval < 1)
     throw UsageError(
         "GradScalerOptions need initial_scale > 0, growth_factor >= 1, 0 < backoff_factor <= 1 and "
-        "growth_interval >= 1");
+        "growth_interval >= 1, all of them finite");
 }
 
 at::Tensor GradScaler::scale(const at::Tensor &loss) const { return loss * scale(); }
@@ -122,6 +124,10 @@ void GradScaler::update() {
 }
 
 void GradScaler::load_state(const State &state) {
+  if (!isScale(state.scale) || state.good_steps < 0)
+    throw UsageError("a GradScaler cannot go on with scale " + std::to_string(state.scale) + " and " +
+                     std::to_string(state.good_steps) +
+                     " good steps; load what state() returned, or make a new GradScaler");
   current = state.scale;
   goodSteps = state.good_steps;
   forget();

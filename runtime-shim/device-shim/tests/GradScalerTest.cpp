@@ -70,6 +70,30 @@ TEST(GradScaler, ListsOfParameters) {
     EXPECT_TRUE(disabled.step(two.a));
 }
 
+TEST(GradScaler, OptionsAndStatesAreChecked) {
+  const double no = NAN, endless = INFINITY;
+  const auto refused = [](double scale, double growth, double backoff) {
+    GradScalerOptions options;
+    options.initial_scale = scale;
+    options.growth_factor = growth;
+    options.backoff_factor = backoff;
+    EXPECT_THROW(GradScaler{options}, UsageError) << scale << " " << growth << " " << backoff;
+  };
+  for (const double bad : {no, endless, -1.0, 0.0})
+    refused(bad, 2, 0.5);
+  for (const double bad : {no, endless, 0.5})
+    refused(8, bad, 0.5);
+  for (const double bad : {no, 2.0, 0.0})
+    refused(8, 2, bad);
+  GradScaler scaler;
+  EXPECT_THROW(scaler.load_state({}), UsageError);
+  EXPECT_THROW(scaler.load_state({no, 0}), UsageError);
+  EXPECT_THROW(scaler.load_state({8, -1}), UsageError);
+  EXPECT_EQ(scaler.scale(), 65536);
+  scaler.load_state({8, 1});
+  EXPECT_EQ(scaler.scale(), 8);
+}
+
 // The gradient overflows in the part of the last rank only.
 RANK_WORKER(scaler_with_partitions) {
   auto all = init_distributed();
