@@ -39,8 +39,12 @@ void check_same_device(const std::vector<NamedTensor> &tensors) {
 }
 
 void check_on_device(const std::string &where, at::Device device, const std::vector<NamedTensor> &tensors) {
+  // "cuda" without a number is any of them; a tensor always knows its number.
+  const auto fits = [&](at::Device place) {
+    return device.has_index() ? place == device : place.type() == device.type();
+  };
   for (const auto &named : tensors)
-    if (named.tensor.defined() && named.tensor.device() != device)
+    if (named.tensor.defined() && !fits(named.tensor.device()))
       throw DeviceError(where + ": " + device.str() + " is needed, but found " + listed(tensors) +
                         "; move '" + named.name + "' there");
 }

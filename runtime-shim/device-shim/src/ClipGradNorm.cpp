@@ -11,6 +11,9 @@ namespace device_shim {
 
 double clip_grad_norm_(const std::vector<at::Tensor> &parameters, double max_norm, double norm_type,
                        bool error_if_nonfinite) {
+  if (!(norm_type > 0))
+    throw UsageError("clip_grad_norm_ needs a norm_type above 0, not " + std::to_string(norm_type) +
+                     "; 2 is usual, infinity takes the largest element");
   at::NoGradGuard noGrad;
   std::map<std::string, std::vector<at::Tensor>> norms; // by device: one transfer each
   for (const auto &parameter : parameters)
@@ -34,7 +37,8 @@ double clip_grad_norm_(const std::vector<at::Tensor> &parameters, double max_nor
         "the norm of the gradients is infinite or not a number, so they cannot be clipped; look for an "
         "overflow, or pass error_if_nonfinite = false");
   const double factor = max_norm / (total + 1e-6);
-  if (factor < 1)
+  // Not '< 1': a norm that is no number makes the gradients that, too, as in LibTorch.
+  if (!(factor >= 1))
     for (const auto &parameter : parameters)
       if (parameter.grad().defined())
         parameter.grad().detach().mul_(factor);

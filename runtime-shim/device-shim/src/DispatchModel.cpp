@@ -40,15 +40,27 @@ std::vector<at::Device> visibleDevices() {
   return devices;
 }
 
-void requireVisible(at::Device device, const std::string &name) {
+// CUDA's own error names neither the stage nor the device.
+void requireVisible(const StageChain &chain, const std::vector<at::Device> &places, const char *chooser) {
   const auto count = torch::cuda::device_count();
-  if (!device.is_cuda())
-    return;
-  if (!device.has_index())
-    throw UsageError("the device_map puts '" + name + "' on cuda without a number; name one, such as cuda:0");
-  if (static_cast<size_t>(device.index()) >= count)
-    throw UsageError("the device_map puts '" + name + "' on " + device.str() + ", but this process sees " +
-                     std::to_string(count) + " GPUs");
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (!places[i].is_cuda())
+      continue;
+    const std::string puts = std::string(chooser) + " put stage '" + chain.links()[i].name + "' on ";
+    if (!places[i].has_index())
+      throw UsageError(puts + "cuda without a number; name one, such as cuda:0");
+    if (static_cast<size_t>(places[i].index()) >= count)
+      throw UsageError(puts + places[i].str() + ", but this process sees " +
+                       (count == 1 ? "1 GPU" : std::to_string(count) + " GPUs") +
+                       "; name devices that are there, or make more visible");
+  }
+}
+
+// They say where "auto" puts stages; entries say it themselves.
+void requireNoOptions(const DispatchOptions &options) {
+  if (!options.devices.empty() || !options.max_bytes.empty())
+    throw UsageError("DispatchOptions::devices and max_bytes are for device_map \"auto\"; a map that lists "
+                     "stages says itself where they go. Leave one of the two out");
 }
 
 bool covers(const std::string &entry, const std::string &stage) {
@@ -70,7 +82,6 @@ std::vector<at::Device> listedPlaces(const StageChain &chain, const DeviceMap &m
       throw UsageError("the device_map has no entry for stage '" + link.name +
                        "'; add one, or one named \"\" for all "
                        "others");
-    requireVisible(best->second, link.name);
     used.insert(best->first);
     places.push_back(best->second);
   }
@@ -162,7 +173,11 @@ DispatchCore::DispatchCore(std::shared_ptr<torch::nn::Module> module, const Devi
                            const DispatchOptions &options)
     : chain(std::move(module)) {
   chain.require_complete("dispatch_model", /*buffers=*/true);
+  if (!map.automatic())
+    requireNoOptions(options);
   const auto devices = map.automatic() ? balancedPlaces(chain, options) : listedPlaces(chain, map);
+  requireVisible(chain, devices,
+                 map.automatic() ? "DispatchOptions::devices" : "the entries of the device_map");
   requireSharedTogether(chain, devices);
   std::set<std::string> distinct;
   std::string names;

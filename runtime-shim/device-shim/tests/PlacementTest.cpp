@@ -105,8 +105,15 @@ RANK_WORKER(dispatch_refuses) {
   MUST_THROW(dispatch_model(chainOf(2), DeviceMap({{"", kFirst}, {"7", kFirst}})), UsageError,
              "no such stage");
   MUST_THROW(dispatch_model(chainOf(2), DeviceMap({{"", torch::Device(torch::kCUDA, 9)}})), UsageError,
-             "this process sees 4 GPUs");
+             "put stage '0' on cuda:9, but this process sees 4 GPUs");
   DispatchOptions options;
+  options.devices = {kFirst, torch::Device(torch::kCUDA, 9)};
+  MUST_THROW(dispatch_model(chainOf(2), "auto", options), UsageError,
+             "DispatchOptions::devices put stage '1' on cuda:9, but this process sees 4 GPUs");
+  options.devices = {kFirst};
+  MUST_THROW(dispatch_model(chainOf(2), DeviceMap({{"", kFirst}}), options), UsageError,
+             "are for device_map \"auto\"");
+  options.devices = {};
   options.max_bytes = {10, 10, 10, 10};
   MUST_THROW(dispatch_model(chainOf(2), "auto", options), UsageError, "does not fit");
   torch::nn::Linear twice(kWidth, kWidth);
@@ -226,6 +233,9 @@ RANK_WORKER(devices_are_checked) {
              "the loss: the tensors are on different devices: logits on cuda:0 [2, 3], labels on cuda:1 [3]");
   check_on_device("forward", kFirst, {{"a", here}});
   MUST_THROW(check_on_device("forward", kFirst, {{"a", here}, {"b", there}}), DeviceError, "move 'b' there");
+  check_on_device("forward", torch::kCUDA, {{"a", here}, {"b", there}});
+  MUST_THROW(check_on_device("forward", torch::kCUDA, {{"c", torch::ones({1})}}), DeviceError,
+             "cuda is needed, but found c on cpu [1]");
 
   auto weight = torch::ones({3, 4}, torch::requires_grad());
   MUST_THROW(checked("the projection", [&] { return torch::mm(here, weight); }), DeviceError,
@@ -267,7 +277,12 @@ RANK_WORKER(gradients_are_clipped) {
       MUST(distance({one[i].grad()}, {many[i].grad()}) < 1e-5);
     many[1].mutable_grad().fill_(NAN);
     MUST_THROW(clip_grad_norm_(many, 0.7, norm, true), Error, "infinite or not a number");
+    MUST(std::isnan(clip_grad_norm_(many, 0.7, norm)));
+    for (size_t i = 0; i < 3; ++i) // as LibTorch's
+      MUST(many[i].grad().isnan().all().item<bool>());
   }
+  for (const double norm : {0.0, -1.0, double(NAN)})
+    MUST_THROW(clip_grad_norm_({}, 0.7, norm), UsageError, "a norm_type above 0");
 }
 
 TEST(ClipGradNorm, AcrossDevices) { onVirtualGpus("gradients_are_clipped", 2); }

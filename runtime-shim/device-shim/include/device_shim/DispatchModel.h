@@ -19,7 +19,8 @@
 
 namespace device_shim {
 
-/// Which stage goes where: the word "auto", or names with devices.
+/// Which stage goes where: the word "auto", or names with devices. The names and rules are those of
+/// https://huggingface.co/docs/accelerate/usage_guides/big_modeling
 class DeviceMap {
 public:
   /// "auto" (also "balanced"): consecutive stages on each device, so that the device with the most bytes of
@@ -37,6 +38,7 @@ private:
   std::map<std::string, at::Device> listed;
 };
 
+/// For "auto" alone; a map that lists stages refuses them.
 struct DispatchOptions {
   /// Devices for "auto", in the order of the stages. Empty: all visible CUDA devices, or the CPU when there
   /// is none.
@@ -48,18 +50,21 @@ struct DispatchOptions {
 /// The part of DispatchedModel that does not depend on the type of the model.
 class DispatchCore {
 public:
+  /// \throws what dispatch_model() throws.
   DispatchCore(std::shared_ptr<torch::nn::Module> module, const DeviceMap &map,
                const DispatchOptions &options);
+  /// The stages stay on their devices; inputs are not moved any more.
   ~DispatchCore();
   DispatchCore(DispatchCore &&) noexcept;
   DispatchCore &operator=(DispatchCore &&) = delete;
 
   /// Device of each stage, by its name.
   const std::map<std::string, at::Device> &device_map() const { return places; }
+  /// Of the first stage; forward() moves its arguments there itself.
   at::Device input_device() const { return first; }
   /// Where the last stage leaves its result, and where the targets of the loss belong.
   at::Device output_device() const { return last; }
-  /// Whether the model is a Sequential, and running it; see StageChain.
+  /// Whether the model is a Sequential, and running it; see StageChain. Programs call forward().
   bool runs_children() const { return chain.runs_children(); }
   template <typename... Inputs> at::Tensor run(Inputs &&...inputs) {
     return chain.run(std::forward<Inputs>(inputs)...);
@@ -73,13 +78,17 @@ private:
   bool counted = false;
 };
 
+/// A module, given as its holder (`Net`) or as a std::shared_ptr, with its stages on their devices. It holds
+/// the module, whose stages must not be used by another wrapper meanwhile.
 template <typename ModuleType> class DispatchedModel : public DispatchCore {
 public:
+  /// \throws what dispatch_model() throws.
   explicit DispatchedModel(ModuleType wrapped, const DeviceMap &map = "auto",
                            const DispatchOptions &options = {})
       : DispatchCore(pointerTo(wrapped), map, options), inner(std::move(wrapped)) {}
 
-  /// The arguments may be on any device.
+  /// The module's forward(), of any shapes. The arguments may be on any device; the result is on
+  /// output_device(), where the last stage makes it. \throws what the module throws.
   template <typename... Arguments> auto forward(Arguments &&...arguments) {
     using Impl = std::remove_reference_t<decltype(*inner)>;
     if constexpr (std::is_same_v<torch::nn::SequentialImpl, Impl>)
@@ -107,10 +116,11 @@ private:
 /// Moves the stages of `module` to their devices, and inputs to each stage's device when it runs. Optimizers
 /// may be made before or after: parameters keep their identity. A stage that shares a parameter with an
 /// earlier one goes to that one's device.
-/// \throws UsageError when the map names several devices and this process is a rank of a distributed job,
-/// when a stage
-///   has no entry, an entry fits no stage, a device does not exist, the model does not fit into max_bytes, or
-///   it has parameters outside stages.
+/// \throws UsageError when the map names several devices and this process is a rank of a distributed job, a
+///   stage has no entry, an entry fits no stage, a device does not exist (the message names it and its
+///   stage), stages that share a parameter are listed on different devices, the model does not fit into
+///   max_bytes, options come with a list of stages, or the model has parameters or buffers outside stages. No
+///   stage has moved then.
 template <typename ModuleType>
 DispatchedModel<ModuleType> dispatch_model(ModuleType module, const DeviceMap &map = "auto",
                                            const DispatchOptions &options = {}) {
