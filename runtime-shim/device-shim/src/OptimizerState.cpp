@@ -95,6 +95,19 @@ std::unique_ptr<OptimizerParamState> make(const ParameterState &from) {
   return state;
 }
 
+// The kind of state that an optimizer keeps; "" for a class of the program's own, which may keep any.
+std::string kindOf(const Optimizer &optimizer) {
+  if (dynamic_cast<const Adam *>(&optimizer))
+    return "adam";
+  if (dynamic_cast<const AdamW *>(&optimizer))
+    return "adamw";
+  if (dynamic_cast<const SGD *>(&optimizer))
+    return "sgd";
+  if (dynamic_cast<const RMSprop *>(&optimizer))
+    return "rmsprop";
+  return dynamic_cast<const Adagrad *>(&optimizer) ? "adagrad" : "";
+}
+
 } // namespace
 
 std::optional<ParameterState> stateOf(Optimizer &optimizer, const at::Tensor &parameter) {
@@ -111,6 +124,11 @@ void forgetState(Optimizer &optimizer, const at::Tensor &parameter) {
 }
 
 void setState(Optimizer &optimizer, const at::Tensor &parameter, const ParameterState &state) {
+  // Its step() would take the state for its own, whatever it is.
+  const auto kind = kindOf(optimizer);
+  if (!kind.empty() && kind != state.kind)
+    throw UsageError("the file has the optimizer state of '" + state.kind + "', but this optimizer is '" +
+                     kind + "'; make the optimizer that was saved, or load without one");
   auto &all = optimizer.state();
   all[compat::stateKey<std::decay_t<decltype(all)>>(parameter)] = make(state);
 }

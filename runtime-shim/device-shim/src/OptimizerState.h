@@ -22,6 +22,7 @@ struct ParameterState {
 
 /// Nothing before the first step. \throws UsageError for another kind of state.
 std::optional<ParameterState> stateOf(torch::optim::Optimizer &optimizer, const at::Tensor &parameter);
+/// \throws UsageError when `optimizer` is one of LibTorch's that keeps another kind of state.
 void setState(torch::optim::Optimizer &optimizer, const at::Tensor &parameter, const ParameterState &state);
 /// As before the first step.
 void forgetState(torch::optim::Optimizer &optimizer, const at::Tensor &parameter);

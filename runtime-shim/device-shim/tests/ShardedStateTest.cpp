@@ -107,6 +107,22 @@ RANK_WORKER(state_of_the_module) {
 
 TEST(ShardedState, ModuleFollowsWithStage2) { run("state_of_the_module"); }
 
+RANK_WORKER(state_of_another_optimizer) {
+  auto all = init_distributed();
+  Sharded model(plainNet(), all, wantedOptions());
+  torch::optim::Adam adam(model.optimizer_parameters(), 0.1);
+  torch::optim::AdamW decayed(model.optimizer_parameters(), 0.1);
+  torch::optim::SGD sgd(model.optimizer_parameters(), 0.1);
+  model.forward(torch::ones({2, kWidth})).square().mean().backward();
+  adam.step();
+  model.save(file(), &adam);
+  model.load(file(), &adam);
+  MUST_THROW(model.load(file(), &sgd), UsageError, "state of 'adam', but this optimizer is 'sgd'");
+  MUST_THROW(model.load(file(), &decayed), UsageError, "this optimizer is 'adamw'");
+}
+
+TEST(ShardedState, OptimizerMustBeTheSavedOne) { run("state_of_another_optimizer"); }
+
 RANK_WORKER(state_frozen) {
   auto all = init_distributed();
   const auto make = [](int seed) {
