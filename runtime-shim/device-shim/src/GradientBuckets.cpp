@@ -29,13 +29,20 @@ at::Tensor viewLike(const at::Tensor &flat, int64_t offset, const at::Tensor &pa
   return flat.narrow(0, offset, parameter.numel()).view(parameter.sizes());
 }
 
+std::string agreementText(const DataParallelOptions &options) {
+  return "bucket_bytes " + std::to_string(options.bucket_bytes) + "\nfirst_bucket_bytes " +
+         std::to_string(options.first_bucket_bytes) + "\nfind_unused_parameters " +
+         (options.find_unused_parameters ? "true" : "false") + "\nbroadcast_buffers " +
+         (options.broadcast_buffers ? "true" : "false") + "\n";
+}
+
 } // namespace
 
 GradientBuckets::GradientBuckets(torch::nn::Module &ofModule, std::shared_ptr<Communicator> all,
                                  const DataParallelOptions &wanted)
     : module(ofModule), ranks(std::move(all)), options(wanted) {
   requireOnDevice(module, *ranks, "DistributedDataParallel");
-  requireSameModel(module, *ranks);
+  requireSameModel(module, agreementText(options), *ranks);
   broadcastModel(module, *ranks);
   assign();
   addHooks();

@@ -40,14 +40,15 @@ std::string firstDifference(const std::string &own, const std::string &theirs) {
 
 } // namespace
 
-void requireSameModel(const torch::nn::Module &module, Communicator &ranks) {
-  const auto own = describe(module);
+void requireSameModel(const torch::nn::Module &module, const std::string &options, Communicator &ranks) {
+  const auto own = describe(module) + options;
   const auto difference = firstDifference(own, ranks.broadcast_text(own));
   if (ranks.reduce_number(difference.empty() ? 1 : 0, Reduction::minimum) == 1)
     return;
-  throw UsageError("rank " + std::to_string(ranks.rank()) + ": the ranks built different models: " +
+  throw UsageError("rank " + std::to_string(ranks.rank()) +
+                   ": the ranks built different models, or wrap them with different options: " +
                    (difference.empty() ? "another rank says where" : difference) +
-                   "; build the same model on every rank");
+                   "; build the same model with the same options on every rank");
 }
 
 void requireOnDevice(const torch::nn::Module &module, const Communicator &ranks, const char *wrapper) {

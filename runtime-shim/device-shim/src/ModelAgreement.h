@@ -7,14 +7,15 @@
 
 #include <torch/nn/module.h>
 
+#include <string>
 #include <vector>
 
 namespace device_shim::detail {
 
 /// Compares names, shapes and types of parameters and buffers, and which parameters are tied, with those of
-/// rank 0, on all ranks at once.
+/// rank 0, on all ranks at once; and `options`, a line for each that decides which messages are sent.
 /// \throws UsageError on every rank, naming the first difference where there is one.
-void requireSameModel(const torch::nn::Module &module, Communicator &ranks);
+void requireSameModel(const torch::nn::Module &module, const std::string &options, Communicator &ranks);
 
 /// Parameters on another device type than this rank's, or all on another rank's device.
 /// \throws DeviceError

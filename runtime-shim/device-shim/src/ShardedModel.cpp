@@ -41,6 +41,18 @@ void checkOptions(const ShardedOptions &options) {
     throw UsageError("ShardedOptions::offload_ratio must be between 0 and 1");
 }
 
+std::string agreementText(const ShardedOptions &options, const torch::nn::Module &module) {
+  std::string text = "stage " + std::to_string(options.stage) + "\nbucket_bytes " +
+                     std::to_string(options.bucket_bytes) + "\nprefetch " +
+                     (options.prefetch ? "true" : "false") + "\nparameter_type " +
+                     (options.parameter_type ? c10::toString(*options.parameter_type) : "unset") + "\n";
+  for (const auto &parameter : distinctParameters(module))
+    if (options.group)
+      text += "group of " + parameter.name + " " +
+              std::to_string(options.group(parameter.name, parameter.value)) + "\n";
+  return text;
+}
+
 FlatPartition::Member memberOf(const DistinctParameter &parameter) {
   const auto &value = parameter.value;
   return {parameter.name, parameter.aliases, value, value.sizes().vec(), value.numel(), 0, {}};
@@ -52,7 +64,7 @@ ShardedModel::ShardedModel(std::shared_ptr<torch::nn::Module> ofModule, std::sha
                            const ShardedOptions &wanted)
     : module(std::move(ofModule)), ranks(std::move(all)), options(wanted) {
   checkOptions(options);
-  requireSameModel(*module, *ranks);
+  requireSameModel(*module, agreementText(options, *module), *ranks);
   broadcastModel(*module, *ranks);
   gathers = options.stage == 3 ? ranks->duplicate() : ranks;
   moveBuffers();

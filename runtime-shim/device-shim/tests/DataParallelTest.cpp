@@ -188,6 +188,13 @@ RANK_WORKER(ddp_refuses) {
   MUST_THROW(Wrapper(net, all), UsageError,
              all->rank() == 1 ? "'parameter first.weight [24, 12] Float' where rank 0 has"
                               : "different models");
+  DataParallelOptions options;
+  options.bucket_bytes = 100 + all->rank();
+  Net same;
+  same->to(all->device());
+  MUST_THROW(Wrapper(same, all, options), UsageError,
+             all->rank() == 1 ? "'bucket_bytes 101' where rank 0 has 'bucket_bytes 100'"
+                              : "different options");
   if (!all->device().is_cuda())
     return;
   MUST_THROW(Wrapper(Net(), all), DeviceError, "call module->to(ranks->device())");

@@ -444,6 +444,8 @@ RANK_WORKER(sharded_refuses) {
   MUST_THROW((ShardedDataParallel<StagedNet>(StagedNet(), all, options)), UsageError, "stage is 1");
   auto tied = stagedNet();
   tied->layers[0]->module->up->register_parameter("again", tied->layers[2]->module->up->bias);
+  options.stage = 2 + all->rank();
+  MUST_THROW((ShardedDataParallel<StagedNet>(StagedNet(), all, options)), UsageError, "different options");
   MUST_THROW((ShardedDataParallel<StagedNet>(tied, all)), UsageError, "is the same as h0.module.up.again");
   MUST(!stagedNet()->layers[0]->hooks());
   StagedNet twice = stagedNet();
