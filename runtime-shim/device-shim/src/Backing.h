@@ -26,14 +26,16 @@ struct Job {
   std::chrono::milliseconds collectiveTimeout{0};
   c10::intrusive_ptr<c10d::Store> store; ///< null with one rank
   std::shared_ptr<Liveness> liveness;    ///< null with one rank, or when not wanted
-  int groups = 0;                        ///< how many communicators were made of it
-  /// NCCL's groups whose communicator is gone, by their number. They end together with the job: NCCL wants
-  /// all ranks to end a group at the same time and several groups in the same order.
-  std::map<int, c10::intrusive_ptr<compat::Collectives>> ended;
+  int groups = 0;                        ///< how many groups were made for it
+  /// Groups whose communicator is gone, by their number, for the next communicators: a group of NCCL has
+  /// device memory of its own. They end together with the job: NCCL wants all ranks to end a group at the
+  /// same time and several groups in the same order.
+  std::map<int, c10::intrusive_ptr<compat::Collectives>> idle;
 
   ~Job();
 
 private:
+  bool isBroken() const;
   bool allLeaveWell();
   void endGroups();
 };
@@ -42,6 +44,8 @@ class Backing {
 public:
   /// Connects to the other ranks.
   explicit Backing(std::shared_ptr<Job> job);
+  /// Takes the idle group `number` of the job.
+  Backing(std::shared_ptr<Job> job, int number);
   ~Backing();
 
   const Job &job() const { return *common; }
@@ -58,7 +62,7 @@ public:
 
 private:
   std::shared_ptr<Job> common;
-  int number = 0; ///< of its group, the same on all ranks
+  int number = 0; ///< of its group, the same on all ranks; idle groups are found by it
   c10::intrusive_ptr<compat::Collectives> group;
 };
 

@@ -6,6 +6,8 @@
 #include <ATen/ATen.h>
 #include <device_shim/Error.h>
 
+#include <limits>
+
 namespace device_shim {
 namespace {
 
@@ -21,6 +23,40 @@ c10d::ReduceOp reduceOp(Reduction reduction) {
     break;
   }
   return c10d::ReduceOp::SUM;
+}
+
+// The types that both backends add in all LibTorch releases, and those that travel as one of them.
+bool canBeReduced(at::ScalarType type) {
+  switch (type) {
+  case at::kFloat:
+  case at::kDouble:
+  case at::kHalf:
+  case at::kBFloat16:
+  case at::kChar:
+  case at::kByte:
+  case at::kInt:
+  case at::kLong:
+  case at::kBool:
+    return true;
+  default:
+    return false;
+  }
+}
+
+void requireReducible(const at::Tensor &tensor) {
+  if (tensor.layout() != at::kStrided)
+    throw UsageError("all_reduce takes dense tensors; make it one with to_dense()");
+  if (!canBeReduced(tensor.scalar_type()))
+    throw UsageError(
+        std::string("all_reduce cannot reduce elements of type ") + c10::toString(tensor.scalar_type()) +
+        "; convert the tensor to a floating type or to a usual integer type first, a complex one "
+        "with view_as_real()");
+}
+
+void requireRank(const char *name, int root, int size) {
+  if (root < 0 || root >= size)
+    throw UsageError(std::string(name) + " from rank " + std::to_string(root) + ", but the job has " +
+                     std::to_string(size) + (size == 1 ? " rank" : " ranks") + ", counted from 0");
 }
 
 // Where and as what a tensor travels: NCCL takes CUDA tensors only, Gloo of 1.13 adds no bfloat16 and no
@@ -53,6 +89,18 @@ void requireFlat(const char *name, const at::Tensor &whole, const at::Tensor &pa
                      std::to_string(part.numel()));
 }
 
+// `widened`: the sum may have a type that holds more than that of what is added.
+void requireSameKind(const char *name, const at::Tensor &input, const at::Tensor &output, bool widened) {
+  const auto from = input.scalar_type(), to = output.scalar_type();
+  if (from != to && !(widened && at::promote_types(from, to) == to))
+    throw UsageError(std::string(name) + " of elements of type " + c10::toString(from) +
+                     " into an output of type " + c10::toString(to) + "; convert the input" +
+                     (widened ? ", or make the output as wide" : ", or make the output of its type"));
+  if (input.device() != output.device())
+    throw DeviceError(std::string(name) + " has its input on " + input.device().str() +
+                      " and its output on " + output.device().str() + "; move one of them");
+}
+
 } // namespace
 
 Communicator::Communicator(std::shared_ptr<Backing> connected) : backing(std::move(connected)) {}
@@ -70,6 +118,7 @@ std::string Communicator::backend() const {
 }
 
 Pending Communicator::all_reduce_async(const at::Tensor &tensor, Reduction reduction) {
+  requireReducible(tensor);
   auto *group = backing->collectives();
   if (!group || tensor.numel() == 0)
     return {};
@@ -93,6 +142,7 @@ void Communicator::all_reduce(const at::Tensor &tensor, Reduction reduction) {
 }
 
 void Communicator::broadcast(const at::Tensor &tensor, int root) {
+  requireRank("broadcast", root, size());
   auto *group = backing->collectives();
   if (!group || tensor.numel() == 0)
     return;
@@ -108,6 +158,7 @@ void Communicator::broadcast(const at::Tensor &tensor, int root) {
 }
 
 void Communicator::broadcast(const std::vector<at::Tensor> &tensors, int root) {
+  requireRank("broadcast", root, size());
   if (!backing->collectives())
     return;
   constexpr int64_t kChunkBytes = int64_t(64) << 20;
@@ -122,6 +173,7 @@ void Communicator::broadcast(const std::vector<at::Tensor> &tensors, int root) {
 Pending Communicator::all_gather_async(const at::Tensor &output, const at::Tensor &input) {
   at::NoGradGuard noGrad;
   requireFlat("all_gather", output, input, size());
+  requireSameKind("all_gather", input, output, /*widened=*/false);
   auto *group = backing->collectives();
   if (!group) {
     if (output.data_ptr() != input.data_ptr())
@@ -146,6 +198,7 @@ void Communicator::all_gather(const at::Tensor &output, const at::Tensor &input)
 Pending Communicator::reduce_scatter_async(const at::Tensor &output, const at::Tensor &input) {
   at::NoGradGuard noGrad;
   requireFlat("reduce_scatter", input, output, size());
+  requireSameKind("reduce_scatter", input, output, /*widened=*/true);
   auto *group = backing->collectives();
   if (!group) {
     output.detach().copy_(input);
@@ -193,6 +246,7 @@ double Communicator::reduce_number(double value, Reduction reduction) {
 }
 
 std::string Communicator::broadcast_text(const std::string &text, int root) {
+  requireRank("broadcast_text", root, size());
   if (!backing->collectives())
     return text;
   auto length = at::full({1}, static_cast<int64_t>(text.size()), at::kLong);
@@ -204,8 +258,22 @@ std::string Communicator::broadcast_text(const std::string &text, int root) {
   return std::string(reinterpret_cast<const char *>(bytes.data_ptr<uint8_t>()), bytes.numel());
 }
 
+// A group is used again when all ranks have it to spare. One rank may still hold a communicator that the
+// others have let go, so they agree on the first number that all of them have.
 std::shared_ptr<Communicator> Communicator::duplicate() {
-  return std::make_shared<Communicator>(std::make_shared<Backing>(backing->sharedJob()));
+  auto job = backing->sharedJob();
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  for (int from = 0;;) {
+    const auto idle = job->idle.lower_bound(from);
+    const double own = idle == job->idle.end() ? kNone : idle->first;
+    const double least = reduce_number(own, Reduction::minimum),
+                 most = reduce_number(own, Reduction::maximum);
+    if (most == kNone)
+      return std::make_shared<Communicator>(std::make_shared<Backing>(job));
+    from = static_cast<int>(most);
+    if (least == most)
+      return std::make_shared<Communicator>(std::make_shared<Backing>(job, from));
+  }
 }
 
 } // namespace device_shim

@@ -119,7 +119,7 @@ std::shared_ptr<Communicator> init_distributed(const DistributedOptions &options
     ignoreBrokenPipes();
     detail::meet(*job, place, options);
   }
-  auto communicator = std::make_shared<Communicator>(detail::connect(job));
+  auto communicator = std::make_shared<Communicator>(detail::connect(job, options.init_timeout));
   joined = job;
   return communicator;
 }

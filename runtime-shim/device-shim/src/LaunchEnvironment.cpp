@@ -25,7 +25,9 @@ std::optional<int> number(const char *name, int least, int most) {
   char *end = nullptr;
   errno = 0;
   const long value = std::strtol(text->c_str(), &end, 10);
-  if (errno != 0 || end == text->c_str() || *end != '\0')
+  // strtol() would skip blanks in front.
+  const bool begins = (*text)[0] == '-' || ((*text)[0] >= '0' && (*text)[0] <= '9');
+  if (!begins || errno != 0 || end == text->c_str() || *end != '\0')
     throw InitError(std::string(name) + "='" + *text + "' is not a whole number; " + kLaunchers);
   if (value < least || value > most)
     throw InitError(std::string(name) + "=" + *text + " is not between " + std::to_string(least) + " and " +

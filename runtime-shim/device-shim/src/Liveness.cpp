@@ -1,5 +1,7 @@
 #include "Liveness.h"
 
+#include "StoreConnection.h"
+
 #include <device_shim/Error.h>
 
 #include <unistd.h>
@@ -15,9 +17,34 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kBeat = std::chrono::milliseconds(300);
 constexpr int kBeatsUntilTold = 10; // a rank on a busy machine misses some
-const char *const kFailureKey = "failure", *const kToldKey = "told";
+constexpr auto kLongUnderWay = std::chrono::seconds(1);
+const char *const kFailureKey = "failure", *const kToldKey = "told", *const kLeavingKey = "leaving";
+const char *const kUsualAdvice =
+    "Look at the output of the rank that failed first, then start the job again.";
+const char *const kUnevenAdvice =
+    "Look whether it caught an error and went on without the others; else give every rank equally many "
+    "batches, and let all call the same collective operations.";
+const char *const kTimeoutAdvice =
+    "Let all ranks call the same collective operations, and give each equally many batches; where one is "
+    "busy for longer, set a longer collective_timeout.";
 
 std::string keyOf(const char *what, int rank) { return std::string(what) + "/" + std::to_string(rank); }
+
+// What happened, and in a second line what to do about it, where that is not the usual.
+std::string withAdvice(const std::string &what, const char *advice) { return what + "\n" + advice; }
+
+std::string sentenceOf(const std::string &failure) { return failure.substr(0, failure.find('\n')); }
+
+std::string adviceOf(const std::string &failure) {
+  const auto line = failure.find('\n');
+  return line == std::string::npos ? kUsualAdvice : failure.substr(line + 1);
+}
+
+std::string finishedWithout(const std::string &ranks, int waiting, const std::string &operation) {
+  return withAdvice(ranks + " has finished and left the job, which rank " + std::to_string(waiting) +
+                        " still needs in '" + operation + "'",
+                    kUnevenAdvice);
+}
 
 std::string linkTarget(const char *path) {
   char buffer[128];
@@ -82,9 +109,8 @@ void Liveness::throwFailure(const std::string &operation) {
     what = failure;
   }
   changed.notify_all();
-  throw PeerError("rank " + std::to_string(settings.rank) + ": " + what + "; this rank gave up in '" +
-                  operation +
-                  "'. Look at the output of the rank that failed first, then start the job again.");
+  throw PeerError("rank " + std::to_string(settings.rank) + ": " + sentenceOf(what) +
+                  "; this rank gave up in '" + operation + "'. " + adviceOf(what));
 }
 
 void Liveness::throwIfFailed(const std::string &operation) {
@@ -93,14 +119,12 @@ void Liveness::throwIfFailed(const std::string &operation) {
 }
 
 void Liveness::throwAfterBrokenConnection(const std::string &operation, const std::string &cause) {
-  std::unique_lock<std::mutex> lock(mutex);
-  changed.wait_for(lock, settings.timeout + 3 * kBeat, [this] { return !failure.empty(); });
-  if (!failure.empty()) {
-    lock.unlock();
-    throwFailure(operation);
+  {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait_for(lock, settings.timeout + 3 * kBeat, [this] { return !failure.empty(); });
   }
-  // No rank has failed. One that is done closes its connections, too. The store takes requests from any
-  // thread, one at a time.
+  throwIfFailed(operation);
+  // No rank has failed. One that is done closes its connections, too.
   std::string finished;
   try {
     for (int rank = 0; rank < settings.size; ++rank)
@@ -109,34 +133,51 @@ void Liveness::throwAfterBrokenConnection(const std::string &operation, const st
   } catch (const std::exception &) {
     // The store is gone, and with it what it knew.
   }
-  failure =
-      finished.empty() ? "a connection to another rank broke (" + cause + ")" : finished + " has finished";
-  acknowledged = true;
-  lock.unlock();
-  changed.notify_all();
-  if (finished.empty())
-    throwFailure(operation);
-  throw PeerError("rank " + std::to_string(settings.rank) + ": " + finished +
-                  " has finished and left the job, " + "but this rank is in '" + operation +
-                  "' and needs all ranks. Give every rank equally many " +
-                  "batches, and let all call the same collective operations.");
-}
-
-void Liveness::throwTimeout(const std::string &operation, std::chrono::milliseconds after) {
-  const std::string what = "rank " + std::to_string(settings.rank) + " waited " +
-                           std::to_string(after.count() / 1000.0).substr(0, 6) +
-                           " s for the other ranks in '" + operation +
-                           "': all live, but not all of them take part";
-  fail(what);
+  report(finished.empty() ? "a connection of rank " + std::to_string(settings.rank) +
+                                " to another rank broke (" + cause + ")"
+                          : finishedWithout(finished, settings.rank, operation),
+         /*rankDied=*/false);
   throwFailure(operation);
 }
 
-// What this process found out itself, for everyone to read.
-void Liveness::report(const std::string &what) {
+void Liveness::throwTimeout(const std::string &operation, std::chrono::milliseconds after) {
+  report(withAdvice("rank " + std::to_string(settings.rank) + " waited " + secondsText(after) +
+                        " for the other ranks in '" + operation +
+                        "': all live, but not all of them take part" + operationsOfAll(),
+                    kTimeoutAdvice),
+         /*rankDied=*/false);
+  throwFailure(operation);
+}
+
+// "; operations begun: 20 by rank 0, 21 by rank 1", where some rank began fewer than this one.
+std::string Liveness::operationsOfAll() {
+  constexpr int kShown = 8;
+  std::string behind;
+  int count = 0;
+  try {
+    for (int rank = 0; rank < settings.size; ++rank) {
+      const auto theirs = rank == settings.rank ? begun.load() : store->add(keyOf("begun", rank), 0);
+      if (theirs < begun && ++count <= kShown)
+        behind += std::to_string(theirs) + " by rank " + std::to_string(rank) + ", ";
+    }
+  } catch (const std::exception &) {
+    return "";
+  }
+  if (count == 0)
+    return "";
+  return "; operations begun: " + behind + (count > kShown ? "fewer by others, too, " : "") +
+         std::to_string(begun) + " by rank " + std::to_string(settings.rank);
+}
+
+// What this process found out itself, for everyone to read. With `rankDied` one rank less will read it.
+void Liveness::report(const std::string &what, bool rankDied) {
+  if (hasFailed())
+    return;
   const std::vector<uint8_t> bytes(what.begin(), what.end());
   try {
     store->set(kFailureKey, bytes);
-    store->add(kToldKey, 1);
+    if (rankDied)
+      store->add(kToldKey, 1);
   } catch (const std::exception &) {
     // The store went with the rank that held it; the others notice as this one did.
   }
@@ -151,8 +192,14 @@ void Liveness::fail(const std::string &what) {
     failure = what;
   }
   changed.notify_all();
-  std::fprintf(stderr, "device_shim: rank %d: %s\n", settings.rank, what.c_str());
+  std::fprintf(stderr, "device_shim: rank %d: %s\n", settings.rank, sentenceOf(what).c_str());
   std::fflush(stderr);
+}
+
+void Liveness::announceLeaving() {
+  const auto count = std::to_string(begun);
+  store->set(keyOf(kLeavingKey, settings.rank), std::vector<uint8_t>(count.begin(), count.end()));
+  store->add(kLeavingKey, 1);
 }
 
 void Liveness::run() {
@@ -187,6 +234,8 @@ void Liveness::run() {
     const auto end = Clock::now() + settings.leaveTimeout;
     while (settings.holdsStore && Clock::now() < end && !allLeft())
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (hasFailed())
+      waitUntilTold();
   } catch (const std::exception &) {
     // Another rank ended the store; there is nobody left to tell.
   }
@@ -196,6 +245,10 @@ void Liveness::run() {
 bool Liveness::beat() {
   try {
     store->add(keyOf("beats", settings.rank), 1);
+    if (const int64_t count = begun; count != begunTold) {
+      store->add(keyOf("begun", settings.rank), count - begunTold);
+      begunTold = count;
+    }
     if (store->check({kFailureKey})) {
       const auto bytes = store->get(kFailureKey);
       fail(std::string(bytes.begin(), bytes.end()));
@@ -204,11 +257,41 @@ bool Liveness::beat() {
     }
     if (nextRank != settings.rank)
       watchNext();
+    watchUnderWay();
   } catch (const std::exception &) {
     fail("the process that holds the job's store at " + settings.storeAddress +
          " is gone: rank 0, or the launcher on its machine");
   }
   return !hasFailed();
+}
+
+// The host does not wait for what is under way on a device, so nobody but this thread notices when it never
+// ends. c10d's own watchdog would end the process without a word of why.
+void Liveness::watchUnderWay() {
+  const auto now = UnderWay::Clock::now();
+  const auto range = underWay.look();
+  if (!range || now - range->oldest.since < kLongUnderWay)
+    return;
+  if (store->add(kLeavingKey, 0) > 0) {
+    std::string finished;
+    for (int rank = 0; rank < settings.size; ++rank) {
+      if (rank == settings.rank || !store->check({keyOf(kLeavingKey, rank)}))
+        continue;
+      const auto bytes = store->get(keyOf(kLeavingKey, rank));
+      if (std::stoll(std::string(bytes.begin(), bytes.end())) < range->newest.number)
+        finished += (finished.empty() ? "rank " : ", rank ") + std::to_string(rank);
+    }
+    if (!finished.empty())
+      return report(finishedWithout(finished, settings.rank, range->newest.operation), /*rankDied=*/false);
+  }
+  if (settings.collectiveTimeout.count() > 0 && now - range->oldest.since > settings.collectiveTimeout)
+    report(withAdvice("rank " + std::to_string(settings.rank) + " waited " +
+                          secondsText(settings.collectiveTimeout) + " for the device to end '" +
+                          range->oldest.operation +
+                          "': all ranks live, but not all of them take part, or one's device hangs" +
+                          operationsOfAll(),
+                      kTimeoutAdvice),
+           /*rankDied=*/false);
 }
 
 void Liveness::setNext(int rank) {
@@ -238,26 +321,27 @@ void Liveness::watchNext() {
   }
   const std::string who = "rank " + std::to_string(nextRank) + " (" + next.readable() + ")";
   report(gone ? who + " ended without leaving the job: it was killed or it crashed"
-              : who + " gave no sign of life for " +
-                    std::to_string(settings.timeout.count() / 1000.0).substr(0, 4) +
-                    " s: it was killed or stopped, or its machine is unreachable");
+              : who + " gave no sign of life for " + secondsText(settings.timeout) +
+                    ": it was killed or stopped, or its machine is unreachable",
+         /*rankDied=*/true);
 }
 
 bool Liveness::allLeft() {
-  if (store->add("left", 0) >= settings.size || store->check({kFailureKey}))
+  if (store->add("left", 0) >= settings.size)
     return true;
   // A rank that died now never leaves; beat() finds that out.
   return !beat();
 }
 
 // The store ends with the rank that holds it: the others shall read first what has failed. One is dead and
-// never does, or it is this rank itself.
+// never does, or it is this rank itself; one that has left does not, either.
 void Liveness::waitUntilTold() {
   if (!settings.holdsStore)
     return;
   const auto end = Clock::now() + kBeatsUntilTold * kBeat;
   try {
-    while (store->check({kFailureKey}) && store->add(kToldKey, 0) < settings.size - 1 && Clock::now() < end)
+    while (store->check({kFailureKey}) &&
+           store->add(kToldKey, 0) + store->add("left", 0) < settings.size - 1 && Clock::now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
   } catch (const std::exception &) {
     // There is no store to wait for.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "Compat.h"
+#include "UnderWay.h"
 
 #include <atomic>
 #include <chrono>
@@ -40,9 +41,10 @@ public:
     std::chrono::milliseconds timeout{0};
     std::chrono::milliseconds grace{0};
     std::chrono::milliseconds leaveTimeout{0};
+    std::chrono::milliseconds collectiveTimeout{0};
   };
 
-  /// `store` is used by the watching thread alone, and holds the identity of every rank under identityKey().
+  /// `store` is a connection of its own, and holds the identity of every rank under identityKey().
   Liveness(c10::intrusive_ptr<c10d::Store> store, Settings settings);
   static std::string identityKey(int rank) { return "identity/" + std::to_string(rank); }
   ~Liveness();
@@ -54,6 +56,19 @@ public:
   [[noreturn]] void throwTimeout(const std::string &operation, std::chrono::milliseconds after);
 
   bool hasFailed() const;
+
+  /// Counts the operations that this rank has begun; the count tells the ranks apart that do not come.
+  void began() { ++begun; }
+  int64_t operationsBegun() const { return begun; }
+  /// Watches an operation that this rank waits for on a device only; `isOver` is called by the watching
+  /// thread.
+  void watchDevice(const std::string &operation, int64_t number, std::function<bool()> isOver) {
+    underWay.add(operation, number, std::move(isOver));
+  }
+  /// This rank begins no operation any more, but is not gone: others that still wait for one shall not wait
+  /// for it. \throws what the store throws.
+  void announceLeaving();
+
   /// Ends the watching: this rank is done, or `failed`. The rank with the store stays until the others are
   /// done.
   void leave(bool failed);
@@ -63,8 +78,10 @@ private:
   bool beat();
   void watchNext();
   void setNext(int rank);
+  void watchUnderWay();
   void fail(const std::string &what);
-  void report(const std::string &what);
+  void report(const std::string &what, bool rankDied);
+  std::string operationsOfAll();
   [[noreturn]] void throwFailure(const std::string &operation);
   bool allLeft();
   void waitUntilTold();
@@ -77,6 +94,9 @@ private:
   ProcessIdentity next;
   int64_t nextBeats = -1;
   std::chrono::steady_clock::time_point nextSeen;
+  std::atomic<int64_t> begun{0};
+  int64_t begunTold = 0; ///< as much of it as the store knows
+  UnderWay underWay;
 
   mutable std::mutex mutex;
   std::condition_variable changed;

@@ -1,5 +1,6 @@
 #include "Operation.h"
 
+#include <c10/core/Event.h>
 #include <device_shim/Communicator.h>
 #include <device_shim/Error.h>
 
@@ -24,8 +25,10 @@ Operation::Operation(const char *operationName, c10::intrusive_ptr<c10d::Work> s
     : name(operationName), work(std::move(started)), keep(std::move(tensors)), finish(std::move(rest)) {}
 
 void Operation::watch(std::shared_ptr<Liveness> watcher, bool workBlocksHost,
-                      std::chrono::milliseconds longest) {
+                      std::chrono::milliseconds longest, at::Device ofRank) {
   liveness = std::move(watcher);
+  number = liveness ? liveness->operationsBegun() : 0;
+  device = ofRank;
   blocksHost = workBlocksHost;
   timeout = longest;
 }
@@ -41,7 +44,7 @@ void Operation::wait() {
       if (blocksHost)
         waitOnHost();
       else
-        work->wait();
+        waitOnDevice();
     } catch (const PeerError &) {
       throw;
     } catch (const std::exception &error) {
@@ -56,6 +59,23 @@ void Operation::wait() {
     finish();
   finish = nullptr;
   keep.clear();
+}
+
+// Keeps an event and not the work, which holds the memory of its tensors.
+void Operation::waitOnDevice() {
+  work->wait();
+  if (!liveness || !device.is_cuda())
+    return;
+  auto passed = std::make_shared<c10::Event>(device.type());
+  passed->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+  liveness->watchDevice(name, number, [passed = std::move(passed), place = device] {
+    try {
+      compat::makeCurrent(place); // else CUDA makes a context on the first GPU for the watching thread
+      return passed->query();
+    } catch (const std::exception &) {
+      return true; // an error of the device, which shows in the program's own calls
+    }
+  });
 }
 
 void Operation::waitOnHost() {

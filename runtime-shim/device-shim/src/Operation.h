@@ -21,13 +21,15 @@ public:
             std::function<void()> finish);
 
   /// Gloo's works are waited for in slices, so that the death of a rank is noticed between them; NCCL's
-  /// wait() does not block the host.
-  void watch(std::shared_ptr<Liveness> liveness, bool blocksHost, std::chrono::milliseconds timeout);
+  /// wait() blocks the current stream of `device` and not the host.
+  void watch(std::shared_ptr<Liveness> liveness, bool blocksHost, std::chrono::milliseconds timeout,
+             at::Device device);
 
   void wait();
 
 private:
   void waitOnHost();
+  void waitOnDevice();
 
   const char *name;
   c10::intrusive_ptr<c10d::Work> work;
@@ -36,6 +38,8 @@ private:
   std::shared_ptr<Liveness> liveness;
   bool blocksHost = false;
   std::chrono::milliseconds timeout{0};
+  int64_t number = 0; ///< which of this rank's operations it is
+  at::Device device = at::kCPU;
   bool done = false;
 };
 

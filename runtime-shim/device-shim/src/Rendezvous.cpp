@@ -5,6 +5,8 @@
 #include <device_shim/Error.h>
 
 #include <algorithm>
+#include <future>
+#include <stdexcept>
 #include <thread>
 
 namespace device_shim::detail {
@@ -78,6 +80,50 @@ void waitForAll(c10d::Store &store, const Job &job, const Endpoint &endpoint,
                   ". Start them with the same MASTER_ADDR and MASTER_PORT, or look why they ended");
 }
 
+std::shared_ptr<Backing> connectAndTry(const std::shared_ptr<Job> &job) {
+  compat::makeCurrent(job->device);
+  auto backing = std::make_shared<Backing>(job);
+  // NCCL connects with the first operation: errors shall show here.
+  const auto ranks = Communicator(backing).reduce_number(1, Reduction::sum);
+  TORCH_CHECK(ranks == job->size, "a first sum over the ranks gave ", ranks, " instead of ", job->size);
+  return backing;
+}
+
+// c10d waits for the connections of all ranks without asking whether all still live, and for as long as a
+// collective may take.
+std::shared_ptr<Backing> connectWithin(const std::shared_ptr<Job> &job, std::chrono::milliseconds timeout) {
+  auto promise = std::make_shared<std::promise<std::shared_ptr<Backing>>>();
+  auto connected = promise->get_future();
+  std::thread connecting([job, promise] {
+    try {
+      promise->set_value(connectAndTry(job));
+    } catch (...) {
+      promise->set_exception(std::current_exception());
+    }
+  });
+  constexpr auto kSlice = std::chrono::milliseconds(50);
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  while (connected.wait_for(kSlice) == std::future_status::timeout) {
+    const bool late = std::chrono::steady_clock::now() > end;
+    const bool failed = job->liveness && job->liveness->hasFailed();
+    if (!late && !failed)
+      continue;
+    std::string why = "the other ranks did not connect within " + secondsText(timeout);
+    try {
+      if (failed)
+        job->liveness->throwIfFailed("init_distributed");
+    } catch (const PeerError &error) {
+      why = error.what();
+    }
+    connecting.detach(); // it may wait for a rank that never comes, and holds all it uses
+    if (job->liveness)   // or this rank would go on to give signs of life
+      job->liveness->leave(/*failed=*/true);
+    throw std::runtime_error(why);
+  }
+  connecting.join(); // the job ends where the program lets it go
+  return connected.get();
+}
+
 } // namespace
 
 void meet(Job &job, const LaunchEnvironment &place, const DistributedOptions &options) {
@@ -105,6 +151,7 @@ void meet(Job &job, const LaunchEnvironment &place, const DistributedOptions &op
     settings.timeout = options.heartbeat_timeout;
     settings.grace = options.failure_grace;
     settings.leaveTimeout = options.collective_timeout;
+    settings.collectiveTimeout = options.collective_timeout;
     // A connection of its own: a request that waits for an answer blocks the others on its connection.
     auto watching = openStore(endpoint, /*server=*/false, job.rank, options.heartbeat_timeout);
     job.liveness =
@@ -117,15 +164,11 @@ void meet(Job &job, const LaunchEnvironment &place, const DistributedOptions &op
   }
 }
 
-std::shared_ptr<Backing> connect(const std::shared_ptr<Job> &job) {
+std::shared_ptr<Backing> connect(const std::shared_ptr<Job> &job, std::chrono::milliseconds timeout) {
   if (job->size == 1)
     return std::make_shared<Backing>(job);
   try {
-    auto backing = std::make_shared<Backing>(job);
-    // NCCL connects with the first operation: errors shall show here.
-    const auto ranks = Communicator(backing).reduce_number(1, Reduction::sum);
-    TORCH_CHECK(ranks == job->size, "a first sum over the ranks gave ", ranks, " instead of ", job->size);
-    return backing;
+    return connectWithin(job, timeout);
   } catch (const InitError &) {
     throw;
   } catch (const std::exception &error) {

@@ -14,7 +14,7 @@ namespace device_shim::detail {
 void meet(Job &job, const LaunchEnvironment &place, const DistributedOptions &options);
 
 /// Makes the first communicator of a job and tries it.
-/// \throws InitError
-std::shared_ptr<Backing> connect(const std::shared_ptr<Job> &job);
+/// \throws InitError, also when `timeout` passes or another rank fails meanwhile
+std::shared_ptr<Backing> connect(const std::shared_ptr<Job> &job, std::chrono::milliseconds timeout);
 
 } // namespace device_shim::detail

@@ -53,6 +53,25 @@ struct Listener {
   int port = 0;
 };
 
+// What a single rank refuses, too.
+void requireRefusals(Communicator &all) {
+  const int size = all.size();
+  const auto longs = torch::zeros({2 * size}, torch::kLong), doubles = torch::ones({2}, torch::kDouble);
+  MUST_THROW(all.all_gather(longs, doubles), UsageError, "of type Double into an output of type Long");
+  MUST_THROW(all.reduce_scatter(torch::zeros({2}, torch::kLong), torch::full({2 * size}, 0.5)), UsageError,
+             "of type Float into an output of type Long");
+  auto wide = torch::empty({2}, torch::kDouble);
+  all.reduce_scatter(wide, torch::full({2 * size}, 0.5));
+  MUST(wide[1].item<double>() == 0.5 * size);
+  MUST_THROW(all.all_reduce(torch::ones({2}, torch::kComplexFloat)), UsageError,
+             "cannot reduce elements of type ComplexFloat");
+  MUST_THROW(all.all_reduce(torch::ones({2}).to_sparse()), UsageError, "dense tensors");
+  auto text = torch::ones({2});
+  MUST_THROW(all.broadcast(text, size), UsageError, "broadcast from rank " + std::to_string(size));
+  MUST_THROW(all.broadcast_text("", -1), UsageError, "from rank -1");
+  all.all_reduce(text); // and goes on
+}
+
 } // namespace
 
 RANK_WORKER(join) { init_distributed(quick()); }
@@ -75,6 +94,7 @@ RANK_WORKER(alone) {
   auto gathered = torch::empty({3});
   communicator->all_gather(gathered, value);
   MUST(gathered.equal(value));
+  requireRefusals(*communicator);
   MUST_THROW(init_distributed(), InitError, "joined a job already");
   communicator.reset();
   init_distributed();
@@ -88,6 +108,8 @@ TEST(Init, EnvironmentIsChecked) {
   expectInitError(launch, "WORLD_SIZE='4x' is not a whole number");
   launch.environment = {{"WORLD_SIZE", "99999999999999999999"}};
   expectInitError(launch, "is not a whole number");
+  launch.environment = {{"WORLD_SIZE", " 4"}};
+  expectInitError(launch, "WORLD_SIZE=' 4' is not a whole number");
   launch.environment = {{"WORLD_SIZE", "2"}, {"RANK", "2"}};
   expectInitError(launch, "RANK=2 is not between 0 and 1");
   launch.environment = {{"WORLD_SIZE", "2"}, {"MASTER_ADDR", "(unset)"}};
@@ -203,6 +225,20 @@ TEST(Init, RanksAreCounted) {
   EXPECT_TRUE(waitForCount(store, "came", 2, std::chrono::milliseconds(0), [] { return true; }));
 }
 
+// One rank cannot connect; the others do not wait for it, and are told.
+RANK_WORKER(connect_over_nothing) {
+  if (std::string(std::getenv("RANK")) == "1")
+    setenv("GLOO_SOCKET_IFNAME", "nosuch0", 1);
+  auto options = quick();
+  options.failure_grace = std::chrono::minutes(5);
+  init_distributed(options);
+}
+
+TEST(Init, RankThatCannotConnect) {
+  const auto all = expectInitError({"connect_over_nothing", 2}, "could not connect to them with Gloo");
+  EXPECT_NE(all[0].output.find("rank 1 ended with an error"), std::string::npos) << all[0].output;
+}
+
 RANK_WORKER(disagree) {
   DistributedOptions options = quick();
   if (std::string(std::getenv("RANK")) == "1")
@@ -264,6 +300,7 @@ RANK_WORKER(collectives) {
   MUST(communicator->reduce_number(rank, Reduction::minimum) == 0);
   MUST_THROW(communicator->all_gather(torch::empty({3}), torch::empty({2})), UsageError,
              "contiguous vectors");
+  requireRefusals(*communicator);
   communicator->barrier();
 }
 
@@ -278,6 +315,30 @@ TEST(Collectives, VirtualGpus) {
   ranks::runAll({"collectives", 2, 2});
   ranks::runAll({"collectives", 4, 4});
 }
+
+// What a communicator leaves behind serves the next one, unless the ranks have different ones to spare.
+RANK_WORKER(communicators_come_and_go) {
+  auto communicator = init_distributed();
+  std::vector<std::shared_ptr<Communicator>> held;
+  const auto threads = [] {
+    const std::filesystem::directory_iterator all("/proc/self/task");
+    return std::distance(begin(all), end(all));
+  };
+  std::ptrdiff_t before = 0;
+  for (int round = 0; round < 8; ++round) {
+    auto other = communicator->duplicate();
+    MUST(other->reduce_number(round, Reduction::sum) == round * communicator->size());
+    MUST(communicator->reduce_number(1, Reduction::sum) == communicator->size());
+    if (round == 3 && communicator->rank() == 1)
+      held.push_back(other);
+    before = round == 5 ? threads() : before;
+  }
+  MUST(threads() == before);
+  held.clear();
+  communicator->duplicate()->barrier();
+}
+
+TEST(Collectives, CommunicatorsComeAndGo) { ranks::runAll({"communicators_come_and_go", 2}); }
 
 // Two machines: each has its own loopback address, and rank 0 listens on the first.
 TEST(Collectives, OtherAddress) {
@@ -380,6 +441,12 @@ RANK_WORKER(one_does_not_take_part) {
 TEST(Peers, CollectiveTimeout) {
   const auto ended = ranks::run({"one_does_not_take_part", 2});
   EXPECT_EQ(ended[0].exitCode, 0) << ended[0].output;
+  // Also the rank that the others waited for is told.
+  for (const auto &each : ended) {
+    EXPECT_NE(each.output.find("rank 0 waited 2.0 s"), std::string::npos) << each.output;
+    EXPECT_NE(each.output.find("operations begun: 1 by rank 1, 2 by rank 0"), std::string::npos)
+        << each.output;
+  }
 }
 
 // The second rank has fewer batches than the others.

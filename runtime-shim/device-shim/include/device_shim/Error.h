@@ -19,8 +19,8 @@ public:
   using Error::Error;
 };
 
-/// Another rank ended or stopped answering, or a collective ran into its timeout. The communicator it was
-/// thrown for cannot be used any more.
+/// Another rank ended or stopped answering, left the job while this one still needed it, or a collective ran
+/// into its timeout. No communicator of the job can be used any more.
 class PeerError : public Error {
 public:
   using Error::Error;
@@ -32,7 +32,8 @@ public:
   using Error::Error;
 };
 
-/// A model, an option or a call that the library cannot work with; the message says what it can work with.
+/// A model, an option, an argument or a call that the library cannot work with; the message says what it can
+/// work with.
 class UsageError : public Error {
 public:
   using Error::Error;

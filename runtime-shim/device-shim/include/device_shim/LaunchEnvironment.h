@@ -20,8 +20,10 @@ struct LaunchEnvironment {
   /// TORCHELASTIC_RESTART_COUNT: keys of an earlier attempt must not be taken for those of this one.
   int attempt = 0;
 
-  /// Reads the variables. Without any of RANK and WORLD_SIZE the process is the only one of its job.
-  /// \throws InitError naming the variable that is missing, is no number or is out of range.
+  /// Reads the variables; empty ones count as unset. Without any of RANK and WORLD_SIZE the process is the
+  /// only one of its job, and MASTER_ADDR and MASTER_PORT are not read.
+  /// \throws InitError naming the variable that is missing, is no whole number (blanks are none) or is out of
+  ///   range.
   static LaunchEnvironment from_environment();
 };
 
