@@ -141,7 +141,8 @@ Backing::launch(const char *name, const std::function<c10::intrusive_ptr<c10d::W
     common->liveness->began();
     return work;
   } catch (const c10::Error &) {
-    // The caller's mistake, not a peer's: shapes, types, devices.
+    // The caller's mistake, not a peer's: shapes, types, devices. NCCL's errors are of this class, too.
+    common->liveness->throwIfFailed(name);
     throw;
   } catch (const std::logic_error &) {
     throw; // also
