@@ -56,6 +56,22 @@ bool isHostMemory(const Call &call, const Value &pointer) {
   return is(call.machine.memory.read(call.row, address), ValueKind::List);
 }
 
+// Does the function work on pointers, as std::find among pointers and a std::vector of them do? Then the
+// pointer is one of its values, and nobody looks at what it points to.
+bool worksOnPointers(const Call &call) {
+  const Types &types = call.machine.types;
+  const Name container = call.fact.kind == FactKind::Construct ? call.fact.type
+                         : call.fact.hasObject                 ? call.fact.operands[0].type
+                                                               : Name();
+  if (!container.empty() && types.classOf(types.inner(container)) == TypeClass::Pointer)
+    return true;
+  for (const Operand &operand : call.fact.operands)
+    if (operand.type.view().find("**") != std::string_view::npos ||
+        operand.type.view().find("* *") != std::string_view::npos)
+      return true;
+  return false;
+}
+
 } // namespace
 
 bool isTensorMemory(const Value &value) {
@@ -87,7 +103,7 @@ void meetHostAccess(Call &call) {
 }
 
 void meetHostFunction(Call &call) {
-  if (models::api(call.fact.name.view()).role != "host_memory")
+  if (models::api(call.fact.name.view()).role != "host_memory" || worksOnPointers(call))
     return;
   for (std::size_t i = call.first; i < call.fact.operands.size(); ++i) {
     const Value pointer = registerOf(call.row, call.fact.operands[i].reg);

@@ -2,6 +2,7 @@
 // RUN: not %device-tidy --checks=device-host-access %s %torch | FileCheck %s --implicit-check-not=warning:
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -37,6 +38,18 @@ void blobs() {
   // CHECK: [[@LINE+2]]:{{[0-9]+}}: warning: 'from_blob' works on memory of cpu and gets that of 'b' on cuda [device-host-access]
   // CHECK: note: tell from_blob where the memory is: give it 'b.options()'
   auto d = torch::from_blob(b.data_ptr(), {4});
+}
+
+// Pointers among pointers.
+void pointers() {
+  auto x = torch::rand({4}, torch::kCUDA);
+  std::vector<float *> many(3, x.data_ptr<float>());
+  many.insert(many.begin(), x.data_ptr<float>());
+  many.assign(2, x.data_ptr<float>());
+  std::fill(many.begin(), many.end(), x.data_ptr<float>());
+  float *array[2];
+  std::fill_n(array, 2, x.data_ptr<float>());
+  (void)std::find(array, array + 2, x.data_ptr<float>());
 }
 
 // What comes from outside is not known; a branch that has asked is.
