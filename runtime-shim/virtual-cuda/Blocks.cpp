@@ -64,7 +64,7 @@ void charge(int device, size_t bytes) {
   if (limit && now > limit) {
     use.current.fetch_sub(bytes);
     std::string text = outOfMemoryText(device, bytes, now - bytes, limit);
-    recordError("out-of-memory", text);
+    recordOutOfMemory(text);
     TORCH_CHECK_WITH(OutOfMemoryError, false, text);
   }
   use.allocations.fetch_add(1, std::memory_order_relaxed);

@@ -42,7 +42,7 @@ void checkOrdinal(int index) {
                           : c10::str("there are ", count, " virtual devices, cuda:0 to cuda:", count - 1);
   std::string text = c10::str("CUDA error: invalid device ordinal\nthe program asked for cuda:", index,
                               ", but ", there, " (", visibleList(), "VIRTUAL_GPUS sets the number)");
-  recordError("invalid-ordinal", text);
+  recordInvalidOrdinal(text);
   TORCH_CHECK(false, text);
 }
 

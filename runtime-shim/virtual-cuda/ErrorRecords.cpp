@@ -82,6 +82,12 @@ std::string describe(const at::Tensor &tensor, size_t index, const std::string &
   return line.take();
 }
 
+// Numbers that LibTorch made a tensor of are no tensors of the program.
+bool isProgramsTensor(const c10::IValue &value) {
+  return value.isTensor() && value.toTensor().defined() &&
+         !value.toTensor().unsafeGetTensorImpl()->is_wrapped_number();
+}
+
 // The tensors among an operator's arguments, in schema order.
 std::string describeArguments(const RunningOp &op) {
   std::string list;
@@ -91,7 +97,7 @@ std::string describeArguments(const RunningOp &op) {
     const c10::IValue &value = op.inputs[i];
     bool named = handle && i < handle->schema().arguments().size();
     std::string name = named ? handle->schema().arguments()[i].name() : "";
-    if (value.isTensor() && value.toTensor().defined()) {
+    if (isProgramsTensor(value)) {
       append(describe(value.toTensor(), i, name, -1));
     } else if (value.isList()) {
       int element = 0;
@@ -142,22 +148,26 @@ void write(const char *errorClass, const std::string &text, const std::string &o
   errorFile()->write(line.take());
 }
 
-// An error of the operator that is running, or of the function named.
-void writeOfOp(const char *errorClass, const std::string &text, const char *function) {
-  const RunningOp *op = innermostOp();
+// An error of the operator, or of the function named where there is none.
+void writeOfOp(const char *errorClass, const std::string &text, const RunningOp *op, const char *function) {
   write(errorClass, text, op ? op->name : function, op && op->operatorName ? describeArguments(*op) : "[]");
 }
 
 } // namespace
 
-void recordError(const char *errorClass, const std::string &text) {
+void recordInvalidOrdinal(const std::string &text) {
   if (errorFile())
-    writeOfOp(errorClass, text, "");
+    writeOfOp("invalid-ordinal", text, innermostOp(), "");
+}
+
+void recordOutOfMemory(const std::string &text) {
+  if (errorFile())
+    writeOfOp("out-of-memory", text, allocatingOp(), "");
 }
 
 void recordIfMixedDevices(const std::string &text, const char *function) {
   if (errorFile() && isMixedDevices(text))
-    writeOfOp("mixed-devices", text, function);
+    writeOfOp("mixed-devices", text, innermostOp(), function);
 }
 
 void recordHostAccess(const std::string &text, int device, const c10::optional<Origin> &origin) {

@@ -7,8 +7,9 @@
 
 namespace vcuda {
 
-// errorClass: out-of-memory or invalid-ordinal. Does nothing when no records are asked for.
-void recordError(const char *errorClass, const std::string &text);
+// None of these does anything when no records are asked for.
+void recordInvalidOrdinal(const std::string &text);
+void recordOutOfMemory(const std::string &text);
 
 // Host code touched memory of a tensor on cuda:`device`; -1: of none that is in use.
 void recordHostAccess(const std::string &text, int device, const c10::optional<Origin> &origin);

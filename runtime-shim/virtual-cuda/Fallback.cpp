@@ -4,6 +4,7 @@
 #include "Kernels.h"
 #include "OpTable.h"
 #include "Origins.h"
+#include "RunningOps.h"
 #include "Trace.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -29,6 +30,7 @@ public:
       : info_(std::move(info)), sparse_(sparse), copies_(info_.method == kCopyMethod) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::Stack *stack) {
+    noteOwnKernel();
     const c10::IValue *values = stack->data() + stack->size() - info_.argCount;
     Placement placement = checkDevices(info_, values);
     if (copies_ && values[0].toTensor().device() != values[1].toTensor().device())

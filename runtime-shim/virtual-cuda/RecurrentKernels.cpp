@@ -2,6 +2,7 @@
 // tensor operations on the device's tensors; workspaces hold what CUDA's hold.
 #include "DeviceCheck.h"
 #include "Kernels.h"
+#include "RunningOps.h"
 
 #include <ATen/ATen.h>
 
@@ -45,6 +46,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstmCell(const at::Tensor &inputG
                                                         const at::Tensor &hiddenGates, const at::Tensor &cx,
                                                         const OptionalTensor &inputBias,
                                                         const OptionalTensor &hiddenBias) {
+  noteOwnKernel();
   SameDevice("_thnn_fused_lstm_cell")("input_gates", inputGates)("hidden_gates", hiddenGates)("cx", cx)(
       "input_bias", inputBias)("hidden_bias", hiddenBias)
       .check();
@@ -65,6 +67,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstmCellBackward(const OptionalTe
                                                                 const at::Tensor &workspace, bool hasBias) {
   if (!given(gradHy) && !given(gradCy))
     return {};
+  noteOwnKernel();
   SameDevice("_thnn_fused_lstm_cell_backward_impl")("grad_hy", gradHy)("grad_cy", gradCy)("cx", cx)("cy", cy)(
       "workspace", workspace)
       .check();
@@ -84,6 +87,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstmCellBackward(const OptionalTe
 std::tuple<at::Tensor, at::Tensor> gruCell(const at::Tensor &inputGates, const at::Tensor &hiddenGates,
                                            const at::Tensor &hx, const OptionalTensor &inputBias,
                                            const OptionalTensor &hiddenBias) {
+  noteOwnKernel();
   SameDevice("_thnn_fused_gru_cell")("input_gates", inputGates)("hidden_gates", hiddenGates)("hx", hx)(
       "input_bias", inputBias)("hidden_bias", hiddenBias)
       .check();
@@ -99,6 +103,7 @@ std::tuple<at::Tensor, at::Tensor> gruCell(const at::Tensor &inputGates, const a
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>
 gruCellBackward(const at::Tensor &gradHy, const at::Tensor &workspace, bool hasBias) {
+  noteOwnKernel();
   SameDevice("_thnn_fused_gru_cell_backward")("grad_hy", gradHy)("workspace", workspace).check();
   std::vector<at::Tensor> part = workspace.chunk(5, 1);
   const at::Tensor &reset = part[0], &update = part[1], &fresh = part[2], &hx = part[3], &hidden = part[4];

@@ -63,6 +63,7 @@ struct Registered {
     registerMemoryKernels(*dense);
     registerRecurrentKernels(*dense);
     registerGpuOnlyKernels(*dense);
+    registerDropoutKernel(*dense);
     registerCpuBackedKernels(*dense);
     registerSparseKernels(*sparse);
     startRecords();

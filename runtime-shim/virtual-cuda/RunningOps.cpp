@@ -52,6 +52,12 @@ void leaveOp(const at::RecordFunction &function, at::ObserverContext *context) {
   innermost = op->outer;
 }
 
+// aten::empty, aten::empty_strided, aten::new_empty and their like.
+bool isPlainFactory(const RunningOp &op) {
+  const std::string &name = op.operatorName->name;
+  return name.rfind("aten::empty", 0) == 0 || name.rfind("aten::new_empty", 0) == 0;
+}
+
 } // namespace
 
 void watchOperators() {
@@ -73,6 +79,25 @@ RunningOp *outermostOp() {
   for (RunningOp *op = innermost; op && op->operatorName; op = op->outer)
     result = op;
   return result ? result : innermost;
+}
+
+void noteOwnKernel() {
+  if (innermost)
+    innermost->ownKernel = true;
+}
+
+RunningOp *allocatingOp() {
+  RunningOp *kernel = nullptr;
+  RunningOp *op = innermost;
+  for (; op && op->operatorName; op = op->outer)
+    if (op->ownKernel)
+      kernel = op;
+  if (kernel)
+    return kernel;
+  op = innermost;
+  while (op && op->operatorName && isPlainFactory(*op) && op->outer && op->outer->operatorName)
+    op = op->outer;
+  return op;
 }
 
 RunningOp *runningNode() {

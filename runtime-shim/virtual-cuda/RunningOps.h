@@ -20,6 +20,7 @@ struct RunningOp final : at::ObserverContext {
   uint64_t forwardThread = 0;
   int64_t sequenceNumber = -1;
   RunningOp *outer = nullptr;
+  bool ownKernel = false; // a kernel of this library runs it, see noteOwnKernel()
   // Where the program called it; taken when first asked for.
   c10::optional<CallStack> stack;
 };
@@ -32,6 +33,15 @@ RunningOp *innermostOp();
 
 // The operator the program itself called: the first one that is not called by another operator.
 RunningOp *outermostOp();
+
+// A kernel of this library begins to run the operator this thread is in. What it calls is how it works here,
+// and may see the operator's tensors as CPU tensors.
+void noteOwnKernel();
+
+// The operator that wants the memory which is being allocated, as a GPU would have it: not how a kernel of
+// this library works, and not the factory that an operator gets its result from. nullptr outside of
+// operators.
+RunningOp *allocatingOp();
 
 // The autograd node this thread is in, or nullptr.
 RunningOp *runningNode();

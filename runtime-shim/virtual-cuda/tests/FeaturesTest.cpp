@@ -209,6 +209,48 @@ TEST(Features, GeneratorsOfGpusAreNotForCpuTensors) {
   EXPECT_EQ(torch::randperm(3, generator, on(gpu1)).device(), gpu1);
 }
 
+TEST(Features, DropoutDrawsFromItsDevice) {
+  auto x = torch::ones({64}, on(gpu1));
+  auto generator = at::globalContext().defaultGenerator(gpu1);
+  auto state = generator.get_state();
+  torch::manual_seed(6);
+  auto expected = torch::rand({3});
+  generator.set_state(state);
+  torch::manual_seed(6);
+  auto first = torch::dropout(x, 0.5, true);
+  EXPECT_TRUE(torch::rand({3}).equal(expected)) << "the CPU's generator was used";
+  auto second = torch::dropout(x, 0.5, true);
+  generator.set_state(state);
+  EXPECT_TRUE(torch::dropout(x, 0.5, true).equal(first));
+  EXPECT_FALSE(second.equal(first));
+
+  torch::nn::LSTM lstm(torch::nn::LSTMOptions(4, 4).num_layers(2).dropout(0.5));
+  lstm->to(gpu1);
+  auto sequence = torch::ones({5, 2, 4}, on(gpu1));
+  torch::cuda::manual_seed_all(8);
+  auto once = std::get<0>(lstm(sequence));
+  torch::cuda::manual_seed_all(8);
+  EXPECT_TRUE(std::get<0>(lstm(sequence)).equal(once));
+}
+
+TEST(Features, DropoutKeepsScalesAndPassesGradients) {
+  for (auto type : {torch::kFloat, torch::kHalf}) {
+    auto x = torch::ones({2000}, on(gpu0).dtype(type)).requires_grad_();
+    auto [y, mask] = torch::native_dropout(x, 0.75, true);
+    EXPECT_EQ(mask.scalar_type(), torch::kBool);
+    EXPECT_TRUE(y.detach().equal(mask.to(type) * 4));
+    EXPECT_NEAR(mask.sum().item<int64_t>(), 500, 100);
+    y.sum().backward();
+    EXPECT_TRUE(x.grad().equal(mask.to(type) * 4));
+  }
+  auto x = torch::full({3}, 2, on(gpu0).dtype(torch::kFloat));
+  for (auto train : {c10::optional<bool>(false), c10::optional<bool>()})
+    EXPECT_TRUE(std::get<0>(torch::native_dropout(x, 0, train)).equal(x));
+  EXPECT_TRUE(std::get<1>(torch::native_dropout(x, 0.5, false)).all().item<bool>());
+  EXPECT_TRUE(std::get<0>(torch::native_dropout(x, 1, c10::nullopt)).equal(torch::zeros({3}, on(gpu0))));
+  EXPECT_EQ(std::get<0>(torch::native_dropout(x.narrow(0, 0, 0), 0.5, true)).numel(), 0);
+}
+
 TEST(Features, WindowsAreMadeOnTheDevice) {
   auto window = torch::kaiser_window(8, on(gpu1));
   EXPECT_EQ(window.device(), gpu1);

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <thread>
 
@@ -174,6 +175,31 @@ TEST(Records, OrdinalsAndMemory) {
   EXPECT_NE(find(linesOf("errors"), {"\"class\": \"invalid-ordinal\"", "cuda:9"}), "");
   EXPECT_NE(thrown([] { torch::empty({128 << 20}, on(gpu0).dtype(torch::kByte)); }), "");
   EXPECT_NE(find(linesOf("errors"), {"\"class\": \"out-of-memory\"", "CUDA out of memory"}), "");
+}
+
+TEST(Records, LackOfMemoryNamesTheOperatorOfTheGpu) {
+  auto big = torch::ones({1, 1, 3000, 3000}, on(gpu1)); // 36 of 64 MB
+  auto recordOf = [](const std::function<void()> &call) {
+    EXPECT_NE(thrown(call), "");
+    return linesOf("errors").back();
+  };
+  auto expectOp = [&](const char *op, const std::function<void()> &call) {
+    const std::string record = recordOf(call);
+    EXPECT_TRUE(has(record, "\"class\": \"out-of-memory\"")) << record;
+    EXPECT_TRUE(has(record, std::string("\"op\": \"aten::") + op + "\"")) << record;
+    EXPECT_TRUE(has(record, "\"device\": \"cuda:1\"")) << record;
+    EXPECT_FALSE(has(record, "\"device\": \"cpu\"")) << record;
+  };
+  expectOp("relu", [&] { big.relu(); });
+  expectOp("convolution", [&] { torch::conv2d(big, torch::ones({1, 1, 1, 1}, on(gpu1))); });
+  expectOp("native_dropout", [&] { torch::dropout(big, 0.5, true); });
+  expectOp("clone", [&] { big.clone(); });
+  expectOp("_to_copy", [&] { big.to(torch::kDouble); });
+  expectOp("native_layer_norm", [&] { torch::layer_norm(big, {3000}); });
+  expectOp("mul", [&] { big * 2; });
+  // Of factories, the one that was called.
+  EXPECT_TRUE(has(recordOf([] { torch::ones({5000, 5000}, on(gpu1)); }), "\"op\": \"aten::ones\""));
+  EXPECT_TRUE(has(recordOf([] { torch::empty({5000, 5000}, on(gpu1)); }), "\"op\": \"aten::empty\""));
 }
 
 TEST(Records, TraceHasOperatorsAndCopies) {
