@@ -87,18 +87,23 @@ int Job::run() {
 }
 
 void Job::printNotes() {
+  if (!plan.note.empty())
+    say(plan.note);
   int ranks = plan.outer ? plan.outer->who.localWorldSize : plan.localRanks;
   if (plan.localRanks > 1 && plan.environment.emplace("OMP_NUM_THREADS", "1").second)
     say("each rank gets one OpenMP thread, as with torchrun; set OMP_NUM_THREADS for more");
-  int gpus = options().virtualGpus.value_or(0);
-  if (gpus > 0 && ranks > gpus)
+  const int gpus = options().virtualGpus.value_or(0);
+  if (gpus == 0)
+    return;
+  // The list may have been made for real GPUs, by a batch system for one.
+  auto list = plan.environment.find("CUDA_VISIBLE_DEVICES");
+  const int visible = list == plan.environment.end() ? gpus : visibleVirtualGpus(list->second, gpus);
+  if (visible < gpus)
+    say(fmt::format("CUDA_VISIBLE_DEVICES='{}' shows {} of the {} virtual GPUs; unset it to have all",
+                    list->second, visible, gpus));
+  if (ranks > visible)
     say(fmt::format("{} ranks share {} virtual GPU{}: local ranks from {} on have none of their own", ranks,
-                    gpus, gpus == 1 ? "" : "s", gpus));
-  // It may have been set for real GPUs, by a batch system for one.
-  auto visible = plan.environment.find("CUDA_VISIBLE_DEVICES");
-  if (gpus > 0 && visible != plan.environment.end())
-    say(fmt::format("CUDA_VISIBLE_DEVICES='{}' hides virtual GPUs too; unset it to have all {}",
-                    visible->second, gpus));
+                    visible, visible == 1 ? "" : "s", visible));
 }
 
 void Job::makeLogDirectory() {
@@ -163,7 +168,7 @@ RankPlan Job::rankPlan(const RankIdentity &who, const Rendezvous &where, int att
   else
     setRankVariables(environment, who, where);
   if (options().virtualGpus)
-    setVirtualGpuVariables(environment, options(), plan.virtualCuda, recordsOf(attempt));
+    setVirtualGpuVariables(environment, options(), plan.preload, recordsOf(attempt));
   RankPlan rank;
   rank.rank = who.rank;
   rank.command.file = plan.program;

@@ -18,8 +18,9 @@ struct JobPlan {
   Options options;
   Environment environment;
   std::string program;            ///< found in PATH
-  std::string virtualCuda;        ///< the library, with --virtual-gpus
+  std::string preload;            ///< LD_PRELOAD with the library, with --virtual-gpus
   std::optional<OuterRank> outer; ///< when an outer launcher gave the rank
+  std::string note;               ///< what the user should know about the ranks that are started, or empty
   int localRanks = 1;
   std::string scratch; ///< a directory of this job, with --virtual-gpus
   std::shared_ptr<FindingsReport> findings;

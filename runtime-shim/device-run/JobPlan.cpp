@@ -88,8 +88,10 @@ JobPlan prepareJob(const Options &options, const std::string &executable, int la
   auto path = plan.environment.find("PATH");
   plan.program =
       findProgram(options.command.front(), path == plan.environment.end() ? "/usr/bin:/bin" : path->second);
-  if (options.rankCount == RankCount::Default && !options.nodesGiven)
+  if (options.rankCount == RankCount::Default && !options.nodesGiven) {
     plan.outer = findOuterRank(plan.environment, launcherPid);
+    plan.note = taskWithoutStep(plan.environment);
+  }
   plan.localRanks = localRanksOf(options);
   if (plan.outer)
     separateRanks(plan.options, plan.outer->who);
@@ -98,8 +100,9 @@ JobPlan prepareJob(const Options &options, const std::string &executable, int la
   if (!options.findingsFile.empty())
     plan.findings = std::make_shared<FindingsReport>(options.findingsFile);
   if (options.virtualGpus) {
-    plan.virtualCuda = findVirtualCuda(plan.environment, executable);
+    const std::string library = findVirtualCuda(plan.environment, executable);
     checkNotRealCuda(plan.program);
+    plan.preload = preloadList(library, sanitizerOf(plan.program), plan.environment["LD_PRELOAD"]);
     plan.scratch = makeScratch(plan.environment);
   }
   return plan;

@@ -14,7 +14,7 @@ namespace {
 bool isRank(pid_t pid) {
   std::ifstream environment("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
   for (std::string entry; std::getline(environment, entry, '\0');)
-    for (const char *variable : {"PMI_RANK=", "OMPI_COMM_WORLD_RANK="})
+    for (const char *variable : {"PMI_RANK=", "OMPI_COMM_WORLD_RANK=", "MV2_COMM_WORLD_RANK="})
       if (entry.rfind(variable, 0) == 0)
         return true;
   return false;

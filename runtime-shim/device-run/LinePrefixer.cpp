@@ -34,6 +34,35 @@ void LinePrefixer::finish(std::string &out) {
   pending.clear();
 }
 
+namespace {
+
+/// "frame #12: main + 0x55 (0x...)"
+bool isBacktraceFrame(std::string_view line) {
+  constexpr std::string_view start = "frame #";
+  const std::size_t colon = line.find(':');
+  return line.substr(0, start.size()) == start && colon != std::string_view::npos && colon > start.size() &&
+         line.substr(start.size(), colon - start.size()).find_first_not_of("0123456789") ==
+             std::string_view::npos;
+}
+
+} // namespace
+
+void LineTail::add(std::string line) {
+  if (!isBacktraceFrame(line)) {
+    frames = 0;
+    complete.push_back(std::move(line));
+  } else {
+    const bool first = frames++ == 0;
+    std::string summary = "(" + std::to_string(frames) + (first ? " frame" : " frames") + " of a backtrace)";
+    if (first)
+      complete.push_back(std::move(summary));
+    else
+      complete.back() = std::move(summary);
+  }
+  if (complete.size() > keep)
+    complete.pop_front();
+}
+
 void LineTail::feed(std::string_view bytes) {
   constexpr std::size_t longest = 2000; // of a summary's line
   for (char c : bytes) {
@@ -42,10 +71,8 @@ void LineTail::feed(std::string_view bytes) {
         pending.push_back(c);
       continue;
     }
-    complete.push_back(std::move(pending));
+    add(std::move(pending));
     pending.clear();
-    if (complete.size() > keep)
-      complete.pop_front();
   }
 }
 

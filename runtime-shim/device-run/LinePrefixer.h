@@ -29,7 +29,8 @@ private:
   std::string pending;
 };
 
-/// The last lines of a stream.
+/// The last lines of a stream. The frames of LibTorch's backtraces ("frame #3: ...") count as one line, which
+/// says how many there were: the text of the error stands above them.
 class LineTail {
 public:
   explicit LineTail(std::size_t keep) : keep(keep) {}
@@ -38,9 +39,12 @@ public:
   std::deque<std::string> lines() const;
 
 private:
+  void add(std::string line);
+
   std::size_t keep;
   std::deque<std::string> complete;
   std::string pending;
+  int frames = 0; ///< of the backtrace that the last complete line stands for
 };
 
 } // namespace devicerun

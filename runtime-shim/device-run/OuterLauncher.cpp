@@ -120,6 +120,15 @@ OuterRank fromOpenMpi(const Environment &environment, int launcherPid) {
   return fromMpi(environment, id, launcherPid, who, "mpirun");
 }
 
+OuterRank fromMvapich(const Environment &environment, int launcherPid) {
+  RankIdentity who;
+  who.rank = number(environment, "mpirun_rsh", {"MV2_COMM_WORLD_RANK"});
+  who.worldSize = number(environment, "mpirun_rsh", {"MV2_COMM_WORLD_SIZE"});
+  who.localRank = number(environment, "mpirun_rsh", {"MV2_COMM_WORLD_LOCAL_RANK"});
+  who.localWorldSize = optionalNumber(environment, {"MV2_COMM_WORLD_LOCAL_SIZE"}).value_or(who.worldSize);
+  return fromMpi(environment, lookUp(environment, {"MPISPAWN_ID"}), launcherPid, who, "mpirun_rsh");
+}
+
 OuterRank fromPmi(const Environment &environment, int launcherPid) {
   RankIdentity who;
   who.rank = number(environment, "mpiexec", {"PMI_RANK"});
@@ -135,19 +144,41 @@ OuterRank fromSlurm(const Environment &environment) {
   OuterRank outer{"srun", {}, {}};
   RankIdentity &who = outer.who;
   who.rank = number(environment, "srun", {"SLURM_PROCID"});
-  who.worldSize = number(environment, "srun", {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"});
+  who.worldSize = number(environment, "srun", {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"});
   who.localRank = number(environment, "srun", {"SLURM_LOCALID"});
   who.nodeRank = optionalNumber(environment, {"SLURM_NODEID"}).value_or(0);
   who.nodes = optionalNumber(environment, {"SLURM_STEP_NUM_NODES", "SLURM_NNODES"}).value_or(1);
   const std::string *tasks = lookUp(environment, {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"});
   int here = tasks ? tasksOnNode(*tasks, who.nodeRank) : 0;
   who.localWorldSize = here > 0 ? here : (who.worldSize + who.nodes - 1) / who.nodes;
-  const std::string *nodes = lookUp(environment, {"SLURM_STEP_NODELIST"});
+  const std::string *nodes =
+      lookUp(environment, {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"});
+  if (who.nodes > 1 && !nodes && !lookUp(environment, {"MASTER_ADDR"}))
+    throw RunError(ExitUsage,
+                   "srun started ranks on several machines, but SLURM_STEP_NODELIST is not set, so "
+                   "where rank 0 is is not known; pass it on, or MASTER_ADDR, to all ranks");
   const std::string *job = lookUp(environment, {"SLURM_JOB_ID", "SLURM_JOBID"});
   const std::string *step = lookUp(environment, {"SLURM_STEP_ID", "SLURM_STEPID"});
   std::string id = fmt::format("slurm-{}.{}", job ? *job : "0", step ? *step : "0");
   outer.where = rendezvous(environment, id, who.nodes > 1 && nodes ? firstHost(*nodes) : "127.0.0.1");
   return outer;
+}
+
+/// Batch scripts and `salloc` have no step, or one of the special ones, whose numbers begin here.
+constexpr std::int64_t kFirstSpecialStep = 0xfffffff0;
+
+/// Whether this is a task of a SLURM step and not a batch script, which has SLURM_PROCID=0 too. Any variable
+/// of a step is enough: containers and tests often pass on only some of them.
+bool inSlurmStep(const Environment &environment) {
+  const std::string *task = lookUp(environment, {"SLURM_PROCID"});
+  if (!task)
+    return false;
+  if (parseInteger(*task).value_or(0) > 0 ||
+      lookUp(environment, {"SLURM_STEP_NODELIST", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_NODES",
+                           "SLURM_STEP_TASKS_PER_NODE"}))
+    return true;
+  const std::string *step = lookUp(environment, {"SLURM_STEP_ID", "SLURM_STEPID"});
+  return step && parseInteger(*step).value_or(kFirstSpecialStep) < kFirstSpecialStep;
 }
 
 std::optional<OuterRank> detect(const Environment &environment, int launcherPid) {
@@ -156,8 +187,10 @@ std::optional<OuterRank> detect(const Environment &environment, int launcherPid)
   if (lookUp(environment, {"OMPI_COMM_WORLD_RANK"}))
     return fromOpenMpi(environment, launcherPid);
   // srun may speak PMI too; its own variables say more.
-  if (lookUp(environment, {"SLURM_PROCID"}) && lookUp(environment, {"SLURM_STEP_NODELIST"}))
+  if (inSlurmStep(environment))
     return fromSlurm(environment);
+  if (lookUp(environment, {"MV2_COMM_WORLD_RANK"}))
+    return fromMvapich(environment, launcherPid);
   if (lookUp(environment, {"PMI_RANK"}))
     return fromPmi(environment, launcherPid);
   return std::nullopt;
@@ -193,6 +226,16 @@ int tasksOnNode(const std::string &tasksPerNode, int node) {
     first += static_cast<int>(nodes);
   }
   return 0;
+}
+
+std::string taskWithoutStep(const Environment &environment) {
+  std::optional<int> tasks = optionalNumber(environment, {"SLURM_NTASKS"});
+  if (tasks.value_or(1) < 2 || !lookUp(environment, {"SLURM_PROCID"}) || inSlurmStep(environment))
+    return "";
+  return fmt::format(
+      "SLURM_NTASKS is {}, but no variable of a step is set, so this is taken for the batch script: starting "
+      "one rank of its own; use srun device-run ..., pass SLURM_STEP_ID on, or give -n RANKS",
+      *tasks);
 }
 
 std::optional<OuterRank> findOuterRank(const Environment &environment, int launcherPid) {

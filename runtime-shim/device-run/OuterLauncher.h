@@ -18,12 +18,16 @@ struct OuterRank {
 };
 
 /// Reads the variables of torchrun (RANK, WORLD_SIZE), Open MPI (OMPI_COMM_WORLD_*), MPICH and Intel MPI
-/// (PMI_*, MPI_LOCALRANKID), and of a SLURM step (SLURM_PROCID within srun; a batch script is not a rank).
-/// MASTER_ADDR and MASTER_PORT win where they are set; otherwise all ranks derive the same ones from the
-/// job's id, or from `launcherPid` where the launcher gives none and all ranks are on one machine. Nothing
-/// when no outer launcher is found. Throws RunError(ExitUsage) when the variables are incomplete or
-/// contradict each other.
+/// (PMI_*, MPI_LOCALRANKID), MVAPICH2 (MV2_COMM_WORLD_*), and of a SLURM step (SLURM_PROCID within srun; a
+/// batch script is not a rank). MASTER_ADDR and MASTER_PORT win where they are set; otherwise all ranks
+/// derive the same ones from the job's id, or from `launcherPid` where the launcher gives none and all ranks
+/// are on one machine. Nothing when no outer launcher is found. Throws RunError(ExitUsage) when the variables
+/// are incomplete or contradict each other.
 std::optional<OuterRank> findOuterRank(const Environment &environment, int launcherPid);
+
+/// What to say where SLURM was asked for several tasks and this process is not seen to be one of them, so
+/// that it becomes the only rank: with several processes that would be a wrong result. Empty otherwise.
+std::string taskWithoutStep(const Environment &environment);
 
 /// The first host of a SLURM node list: "gpu[03-07,9],login" gives "gpu03".
 std::string firstHost(const std::string &nodeList);

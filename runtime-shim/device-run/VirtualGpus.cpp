@@ -2,11 +2,15 @@
 
 #include "ElfNeeded.h"
 #include "RunError.h"
+#include "Text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <set>
 #include <string_view>
 
 namespace devicerun {
@@ -18,6 +22,17 @@ constexpr const char *kLibrary = "libvirtual_cuda.so";
 
 bool startsWith(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
+}
+
+/// libasan.so.8, /usr/lib/libtsan.so.2, libclang_rt.asan-x86_64.so
+bool isSanitizer(const std::string &path) {
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+  for (std::string_view start :
+       {"libasan.", "libhwasan.", "liblsan.", "libtsan.", "libubsan.", "libclang_rt.asan",
+        "libclang_rt.hwasan", "libclang_rt.tsan", "libclang_rt.ubsan"})
+    if (startsWith(name, start))
+      return true;
+  return false;
 }
 
 // The loader splits LD_PRELOAD at blanks and colons and has no way to quote them.
@@ -79,10 +94,47 @@ void checkNotRealCuda(const std::string &program) {
                       program, library.path.empty() ? library.name : library.path));
 }
 
-void setVirtualGpuVariables(Environment &environment, const Options &options, const std::string &library,
+int visibleVirtualGpus(const std::string &list, int there) {
+  std::set<std::string> seen;
+  for (const std::string &entry : split(list, ',')) {
+    std::optional<std::int64_t> index = parseInteger(entry);
+    const bool uuid = startsWith(entry, "GPU-") || startsWith(entry, "MIG-");
+    if (!uuid && (!index || *index < 0 || *index >= there))
+      break;
+    if (!seen.insert(uuid ? entry : std::to_string(*index)).second)
+      return there; // a list with repetitions shows no GPU at all
+  }
+  return seen.empty() ? there : std::min(there, static_cast<int>(seen.size()));
+}
+
+std::string sanitizerOf(const std::string &program) {
+  std::optional<ElfFile> elf = readElf(program);
+  if (!elf || std::none_of(elf->needed.begin(), elf->needed.end(), isSanitizer))
+    return "";
+  for (const Library &library : librariesOf(program, *elf))
+    if (isSanitizer(library.name))
+      return library.path;
+  return "";
+}
+
+std::string preloadList(const std::string &library, const std::string &sanitizer,
+                        const std::string &previous) {
+  std::vector<std::string> first, last;
+  if (!sanitizer.empty())
+    first.push_back(sanitizer);
+  std::string separated = previous;
+  std::replace(separated.begin(), separated.end(), ' ', ':');
+  for (const std::string &entry : split(separated, ':'))
+    if (!entry.empty() && entry != sanitizer)
+      (isSanitizer(entry) ? first : last).push_back(entry);
+  first.push_back(library);
+  first.insert(first.end(), last.begin(), last.end());
+  return fmt::format("{}", fmt::join(first, ":"));
+}
+
+void setVirtualGpuVariables(Environment &environment, const Options &options, const std::string &preload,
                             const std::string &records) {
-  const std::string previous = environment["LD_PRELOAD"];
-  environment["LD_PRELOAD"] = previous.empty() ? library : library + ":" + previous;
+  environment["LD_PRELOAD"] = preload;
   environment["VIRTUAL_GPUS"] = std::to_string(*options.virtualGpus);
   environment["VIRTUAL_GPU_ERRORS"] = records;
   if (options.gpuMemory)

@@ -54,6 +54,7 @@ void checkWithoutRanks(const Machine &machine, Diagnosis &diagnosis) {
   };
   for (const Outer &outer : {Outer{"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun"},
                              Outer{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpirun"},
+                             Outer{"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "mpirun_rsh"},
                              Outer{"PMI_SIZE", "PMI_RANK", "mpiexec"}})
     if (machine.number(outer.size).value_or(1) > 1 && machine.variable(outer.rank)) {
       diagnosis.warn(

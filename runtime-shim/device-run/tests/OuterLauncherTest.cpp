@@ -35,6 +35,57 @@ TEST(OuterLauncher, NothingAround) {
   EXPECT_FALSE(findOuterRank({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}, 1)) << "a batch script";
 }
 
+TEST(OuterLauncher, AnyVariableOfAStepMakesASlurmTask) {
+  const Environment task = {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_LOCALID", "0"}};
+  for (const auto &[name, value] : Environment{{"SLURM_STEP_NODELIST", "gpu1"},
+                                               {"SLURM_STEP_NUM_TASKS", "2"},
+                                               {"SLURM_STEP_TASKS_PER_NODE", "2"},
+                                               {"SLURM_STEP_ID", "0"}}) {
+    Environment environment = task;
+    environment[name] = value;
+    std::optional<OuterRank> outer = findOuterRank(environment, 1);
+    ASSERT_TRUE(outer) << name;
+    EXPECT_EQ(outer->who.worldSize, 2) << name;
+    EXPECT_EQ(taskWithoutStep(environment), "") << name;
+  }
+  Environment second = task;
+  second["SLURM_PROCID"] = second["SLURM_LOCALID"] = "1";
+  ASSERT_TRUE(findOuterRank(second, 1)) << "a batch script has number 0";
+  EXPECT_EQ(findOuterRank(second, 1)->who.rank, 1);
+
+  Environment batch = task;
+  batch["SLURM_STEP_ID"] = "4294967291"; // the batch script's own step
+  EXPECT_FALSE(findOuterRank(batch, 1));
+  for (const Environment &environment : {task, batch})
+    EXPECT_NE(taskWithoutStep(environment).find("SLURM_NTASKS is 2"), std::string::npos);
+  EXPECT_EQ(taskWithoutStep({}), "");
+  EXPECT_EQ(taskWithoutStep({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}), "");
+}
+
+TEST(OuterLauncher, SlurmTasksOnSeveralMachinesNeedAnAddress) {
+  Environment environment = {{"SLURM_PROCID", "1"},
+                             {"SLURM_NTASKS", "2"},
+                             {"SLURM_LOCALID", "0"},
+                             {"SLURM_NODEID", "1"},
+                             {"SLURM_NNODES", "2"}};
+  EXPECT_THROW(findOuterRank(environment, 1), RunError);
+  environment["SLURM_JOB_NODELIST"] = "gpu[3-4]";
+  EXPECT_EQ(findOuterRank(environment, 1)->where.address, "gpu3");
+  environment["MASTER_ADDR"] = "head";
+  EXPECT_EQ(findOuterRank(environment, 1)->where.address, "head");
+}
+
+TEST(OuterLauncher, Mvapich) {
+  std::optional<OuterRank> outer = findOuterRank({{"MV2_COMM_WORLD_RANK", "1"},
+                                                  {"MV2_COMM_WORLD_SIZE", "2"},
+                                                  {"MV2_COMM_WORLD_LOCAL_RANK", "1"},
+                                                  {"MV2_COMM_WORLD_LOCAL_SIZE", "2"}},
+                                                 1);
+  ASSERT_TRUE(outer);
+  EXPECT_EQ(outer->who.rank, 1);
+  EXPECT_EQ(outer->who.localWorldSize, 2);
+}
+
 TEST(OuterLauncher, OpenMpiOnSeveralMachinesNeedsAnAddress) {
   Environment environment = {{"OMPI_COMM_WORLD_RANK", "5"},
                              {"OMPI_COMM_WORLD_SIZE", "8"},

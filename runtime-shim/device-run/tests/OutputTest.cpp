@@ -50,6 +50,20 @@ TEST(LineTail, KeepsTheLast) {
   EXPECT_EQ(tail.lines(), (std::deque<std::string>{"c", "d"}));
 }
 
+TEST(LineTail, KeepsTheErrorAboveABacktrace) {
+  LineTail tail(4);
+  tail.feed(
+      "old\nterminate called\n  what():  shapes do not fit\nException raised (most recent call first):\n");
+  for (int i = 0; i < 30; ++i)
+    tail.feed("frame #" + std::to_string(i) + ": main + 0x55 (0x1 in ./train)\n");
+  EXPECT_EQ(tail.lines(), (std::deque<std::string>{
+                              "terminate called", "  what():  shapes do not fit",
+                              "Exception raised (most recent call first):", "(30 frames of a backtrace)"}));
+  tail.feed("\nframe #1: x\nframe #: no\n");
+  EXPECT_EQ(tail.lines(), (std::deque<std::string>{"(30 frames of a backtrace)", "",
+                                                   "(1 frame of a backtrace)", "frame #: no"}));
+}
+
 TEST(OutputQueue, FlushNeverBlocksAndDrainDelivers) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);

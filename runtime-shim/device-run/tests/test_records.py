@@ -69,10 +69,28 @@ class Environment(RecordsTest):
         run = self.run_virtual("--", *self.SHOW, env={"LD_PRELOAD": str(other)})
         self.assertEqual(json.loads(run.stdout)["LD_PRELOAD"], f"{self.library}:{other}")
 
+    def test_program_with_address_sanitizer(self):
+        program = self.folder / "sanitized"
+        (self.folder / "sanitized.c").write_text("#include <stdio.h>\nint main(void) { return puts(\"ran\") < 0; }\n")
+        built = subprocess.run(["gcc", "-fsanitize=address", "-o", str(program), str(self.folder / "sanitized.c")],
+                               capture_output=True, check=False) if shutil.which("gcc") else None
+        if built is None or built.returncode != 0:
+            self.skipTest("needs gcc with its AddressSanitizer")
+        run = self.run_virtual("-n", "2", "--", str(program))
+        self.assertEqual((run.returncode, run.stdout.count("] ran")), (0, 2), run.stderr)
+        # Behind a script only the user knows.
+        runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True,
+                                 check=True).stdout.strip()
+        run = self.run_virtual("--", "sh", "-c", str(program), env={"LD_PRELOAD": runtime})
+        self.assertEqual(run.returncode, 0, run.stderr)
+
     def test_hidden_gpus_are_named(self):
-        for ids in ("", "1"):
+        run = self.run_virtual("--", "true", env={"CUDA_VISIBLE_DEVICES": "1"})
+        self.assertIn("CUDA_VISIBLE_DEVICES='1' shows 1 of the 2 virtual GPUs; unset it to have all", run.stderr)
+        # What hides all of them does not count.
+        for ids in ("", "-1", "0,0", "1,0,3"):
             run = self.run_virtual("--", "true", env={"CUDA_VISIBLE_DEVICES": ids})
-            self.assertIn(f"CUDA_VISIBLE_DEVICES='{ids}' hides virtual GPUs too; unset it to have all 2", run.stderr)
+            self.assertNotIn("CUDA_VISIBLE_DEVICES", run.stderr)
         self.assertNotIn("CUDA_VISIBLE_DEVICES", self.run_virtual("--", "true").stderr)
 
     def test_ranks_without_a_gpu_of_their_own(self):
