@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <fstream>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include <sys/wait.h>
 
@@ -99,11 +102,47 @@ std::string nodeName(const ErrorRecord &error) {
   return name.substr(name.rfind(':') + 1);
 }
 
-/// For errors that name no argument on another device.
-std::string describeOtherFix(const ErrorRecord &error, const std::optional<Frame> &failing) {
-  if (failing && error.text.find("resides on host memory") != std::string::npos)
-    return fmt::format("  change {}: make the tensor without a device and move it with .to()\n",
-                       displayPlace(*failing));
+/// What to change for errors that are not about arguments on different devices, by LibTorch's words.
+struct KnownChange {
+  const char *words;
+  const char *change;
+};
+
+constexpr KnownChange kKnownChanges[] = {
+    {"resides on host memory", "make the tensor without a device and move it with .to()"},
+    {"Expected a 'cuda' device type for generator",
+     "leave the generator out, or give at::globalContext().defaultGenerator(device)"},
+    {"Expected a 'cpu' device type for generator", "leave the generator out, or give one of the CPU"},
+    {"dense CPU tensors can be pinned", "leave out pin_memory(), which is for tensors on the CPU"},
+    {"'lengths' argument should be a 1D CPU int64 tensor", "give 'lengths' on the CPU ('.cpu()')"},
+    {"tensor_indices_or_sections to be on cpu", "give the indices or sections on the CPU ('.cpu()')"},
+};
+
+/// "use a device that exists, or run with --virtual-gpus 8" for "... asked for cuda:7, but there are ...".
+std::string changeOfOrdinal(const ErrorRecord &error) {
+  constexpr std::string_view before = "asked for cuda:";
+  constexpr int mostVirtualGpus = 64;
+  const std::size_t begin = error.text.find(before);
+  const std::string rest = begin == std::string::npos ? "" : error.text.substr(begin + before.size());
+  const std::optional<std::int64_t> index =
+      parseInteger(rest.substr(0, rest.find_first_not_of("0123456789")));
+  const std::string change = "use a device that exists";
+  return index && *index < mostVirtualGpus
+             ? fmt::format("{}, or run with --virtual-gpus {}", change, *index + 1)
+             : change;
+}
+
+std::string knownChange(const ErrorRecord &error) {
+  if (error.errorClass == "invalid-ordinal")
+    return changeOfOrdinal(error);
+  for (const KnownChange &known : kKnownChanges)
+    if (error.text.find(known.words) != std::string::npos)
+      return known.change;
+  return "";
+}
+
+/// For gradients that backward() gets or a node returns.
+std::string describeGradientFix(const ErrorRecord &error, const std::optional<Frame> &failing) {
   std::string device = deviceOfGradient(error);
   if (device.empty())
     return "";
@@ -113,25 +152,71 @@ std::string describeOtherFix(const ErrorRecord &error, const std::optional<Frame
                      failing ? displayPlace(*failing) : "the call of backward()", device);
 }
 
+/// "'a'", "'a' and 'b'", "'a', 'b', 'c' and 2 more"
+std::string namesOf(const std::vector<const ErrorArgument *> &arguments) {
+  constexpr std::size_t most = 4;
+  std::vector<std::string> names;
+  for (const ErrorArgument *argument : arguments)
+    names.push_back(fmt::format("'{}'", nameOf(*argument)));
+  if (names.size() == 1)
+    return names.front();
+  const std::string last =
+      names.size() > most ? fmt::format("{} more", names.size() - most + 1) : std::move(names.back());
+  names.resize(std::min(names.size(), most) - 1);
+  return fmt::format("{} and {}", fmt::join(names, ", "), last);
+}
+
+/// The odd argument and those that are where it is. Scalars in 0-dim tensors may be anywhere.
+std::vector<const ErrorArgument *> misplacedArguments(const ErrorRecord &error, const OddArgument &odd) {
+  std::vector<const ErrorArgument *> misplaced;
+  for (std::size_t i = 0; i < error.arguments.size(); ++i) {
+    const ErrorArgument &argument = error.arguments[i];
+    if (i == odd.index || (argument.device == error.arguments[odd.index].device && argument.shape != "[]"))
+      misplaced.push_back(&argument);
+  }
+  return misplaced;
+}
+
+/// "net.cpp:9: create it on cuda:0", for each place where a misplaced argument was made.
+std::vector<std::string> changesWhereMade(const std::vector<const ErrorArgument *> &misplaced,
+                                          const std::string &device, FrameResolver &resolver) {
+  std::map<std::pair<std::string, bool>, std::vector<const ErrorArgument *>> places;
+  for (const ErrorArgument *argument : misplaced) {
+    // Memory of the program is where it is.
+    const bool moves = argument->made.how == "moved" || argument->made.op == "torch::from_blob";
+    if (std::optional<Frame> made = innermost(argument->made.stack, resolver))
+      places[{displayPlace(*made), moves}].push_back(argument);
+  }
+  std::vector<std::string> changes;
+  for (const auto &[place, arguments] : places) {
+    const std::string what = misplaced.size() == 1    ? "it"
+                             : arguments == misplaced ? "them"
+                                                      : namesOf(arguments);
+    changes.push_back(fmt::format("{}: {} {} {} {}", place.first, place.second ? "move" : "create", what,
+                                  place.second ? "to" : "on", device));
+  }
+  return changes;
+}
+
 std::string describeFix(const ErrorRecord &error, const std::optional<Frame> &failing,
                         FrameResolver &resolver) {
-  std::optional<OddArgument> odd = findOddArgument(error);
+  if (const std::string change = knownChange(error); failing && !change.empty())
+    return fmt::format("  change {}: {}\n", displayPlace(*failing), change);
+  // Where memory is lacking, nothing has to be moved.
+  std::optional<OddArgument> odd =
+      error.errorClass == "out-of-memory" ? std::nullopt : findOddArgument(error);
   if (!odd)
-    return describeOtherFix(error, failing);
-  const ErrorArgument &argument = error.arguments[odd->index];
-  std::optional<Frame> made = innermost(argument.made.stack, resolver);
-  std::string move = fmt::format("move '{}' to {} ('.to({}.device())')", nameOf(argument), odd->expected,
-                                 nameOf(error.arguments[odd->reference]));
-  // Memory of the program is where it is.
-  bool moves = argument.made.how == "moved" || argument.made.op == "torch::from_blob";
-  std::string verb = moves ? "move it to" : "create it on";
-  if (made && failing)
-    return fmt::format("  change {}: {} {}; or {}: {}\n", displayPlace(*made), verb, odd->expected,
-                       displayPlace(*failing), move);
-  if (made || failing)
-    return fmt::format("  change {}: {}\n", displayPlace(made ? *made : *failing),
-                       made ? fmt::format("{} {}", verb, odd->expected) : move);
-  return fmt::format("  {}\n", move);
+    return describeGradientFix(error, failing);
+  const std::vector<const ErrorArgument *> misplaced = misplacedArguments(error, *odd);
+  const std::string move = fmt::format("move {} to {} ('.to({}.device())')", namesOf(misplaced),
+                                       odd->expected, nameOf(error.arguments[odd->reference]));
+  const std::vector<std::string> changes = changesWhereMade(misplaced, odd->expected, resolver);
+  const std::string made = fmt::format("{}", fmt::join(changes, "; "));
+  if (!changes.empty() && failing)
+    return fmt::format("  change {}; or {}: {}\n", made, displayPlace(*failing), move);
+  if (failing)
+    return fmt::format("  change {}: {}\n", displayPlace(*failing), move);
+  return changes.empty() ? fmt::format("  {}\n", move) : fmt::format("  change {}\n", made);
 }
 
 /// Who called: other lines of the program, or, for the backward pass, the line whose gradient is computed.
@@ -187,14 +272,18 @@ std::optional<OddArgument> findOddArgument(const ErrorRecord &error) {
   for (std::size_t i = 1; i < arguments.size(); ++i)
     if (better(arguments[i], arguments[reference]))
       reference = i;
-  std::size_t odd = 0;
-  while (arguments[odd].device == arguments[reference].device)
-    ++odd;
+  // An argument on the CPU before one on another GPU; scalars in 0-dim tensors may often be on the CPU.
+  auto odder = [&](const ErrorArgument &a, const ErrorArgument &b) {
+    auto rank = [](const ErrorArgument &argument) {
+      return argument.device != "cpu" ? 0 : argument.shape == "[]" ? 1 : 2;
+    };
+    return rank(a) > rank(b);
+  };
+  std::size_t odd = arguments.size();
   for (std::size_t i = 0; i < arguments.size(); ++i)
-    if (arguments[i].device != arguments[reference].device && arguments[i].device == "cpu") {
+    if (arguments[i].device != arguments[reference].device &&
+        (odd == arguments.size() || odder(arguments[i], arguments[odd])))
       odd = i;
-      break;
-    }
   return OddArgument{odd, arguments[reference].device, reference};
 }
 

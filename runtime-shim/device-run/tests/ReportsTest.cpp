@@ -77,6 +77,10 @@ TEST(ErrorReport, OddArgument) {
   EXPECT_EQ(findOddArgument(errorOn({"cuda:1", "cuda:0"}))->index, 1U);
   EXPECT_EQ(findOddArgument(errorOn({"cuda:1", "cuda:0"}))->expected, "cuda:1");
   EXPECT_EQ(findOddArgument(errorOn({"cuda:1", "cuda:0", "cpu"}))->index, 2U);
+  // A scalar in a 0-dim tensor may be on the CPU.
+  ErrorRecord scalar = errorOn({"cpu", "cpu", "cuda:1"});
+  scalar.arguments[0].shape = "[]";
+  EXPECT_EQ(findOddArgument(scalar)->index, 1U);
 }
 
 TEST(ErrorReport, SaysWhatItKnows) {
@@ -102,11 +106,55 @@ std::string explained(const ErrorRecord &error) {
   return explainError(error, resolver);
 }
 
+TEST(ErrorReport, EveryMisplacedArgumentIsNamed) {
+  ErrorRecord error = errorOn({"cpu", "cuda:1", "cpu", "cpu"});
+  const char *const names[] = {"self", "mat1", "mat2", "scale"};
+  for (std::size_t i = 0; i < 4; ++i)
+    error.arguments[i].name = names[i];
+  error.arguments[3].shape = "[]";
+  error.arguments[0].made = error.arguments[2].made = {"moved", "aten::to", {"/no/such/net.cpp:9 main"}};
+  error.stack = {"/no/such/net.cpp:12 main"};
+  EXPECT_NE(explained(error).find("change /no/such/net.cpp:9: move them to cuda:1; or /no/such/net.cpp:12: "
+                                  "move 'self' and 'mat2' to cuda:1 ('.to(mat1.device())')"),
+            std::string::npos)
+      << explained(error);
+  error.arguments[2].made = {"created", "aten::ones", {"/no/such/net.cpp:4 main"}};
+  EXPECT_NE(explained(error).find("change /no/such/net.cpp:4: create 'mat2' on cuda:1; /no/such/net.cpp:9: "
+                                  "move 'self' to cuda:1; or /no/such/net.cpp:12"),
+            std::string::npos)
+      << explained(error);
+}
+
+TEST(ErrorReport, LackOfMemoryMovesNothing) {
+  ErrorRecord error = errorOn({"cuda:0", "cpu"});
+  error.errorClass = "out-of-memory";
+  error.stack = {"/no/such/net.cpp:12 main"};
+  EXPECT_EQ(explained(error).find("change"), std::string::npos);
+}
+
+TEST(ErrorReport, OtherErrorsSayWhatToChange) {
+  ErrorRecord error = errorOn({"cuda:1", "cuda:0"});
+  error.stack = {"/no/such/net.cpp:12 main"};
+  for (auto [text, change] :
+       {std::pair{"Expected a 'cuda' device type for generator but found 'cpu'", "leave the generator out"},
+        {"cannot pin 'CUDAFloatType' only dense CPU tensors can be pinned", "leave out pin_memory()"},
+        {"'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:1 Long tensor",
+         "give 'lengths' on the CPU ('.cpu()')"}}) {
+    error.text = text;
+    EXPECT_NE(explained(error).find(std::string("change /no/such/net.cpp:12: ") + change), std::string::npos)
+        << explained(error);
+  }
+}
+
 TEST(ErrorReport, OrdinalsSayWhichDevicesThereAre) {
   ErrorRecord error;
   error.errorClass = "invalid-ordinal";
   error.text = "CUDA error: invalid device ordinal\nthe program asked for cuda:2, but there are 2";
   EXPECT_NE(explained(error).find("\n  the program asked for cuda:2"), std::string::npos);
+  error.stack = {"/no/such/net.cpp:12 main"};
+  EXPECT_NE(explained(error).find("net.cpp:12: use a device that exists, or run with --virtual-gpus 3"),
+            std::string::npos)
+      << explained(error);
 }
 
 TEST(ErrorReport, MemoryOfTheProgramIsMoved) {
