@@ -18,6 +18,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace devicerun {
@@ -198,7 +199,10 @@ AttemptResult Job::runAttempt(int attempt) {
   ranks.reserve(static_cast<std::size_t>(plan.localRanks));
   for (int localRank = 0; localRank < plan.localRanks; ++localRank)
     ranks.push_back(rankPlan(identity(localRank), where, attempt));
-  return Supervisor(out, err, signals, block).run(ranks, deadline);
+  const std::chrono::duration<double> killAfter(options().killAfterSeconds);
+  return Supervisor(out, err, signals, block,
+                    std::chrono::duration_cast<std::chrono::milliseconds>(killAfter))
+      .run(ranks, deadline);
 }
 
 // Ranks that failed within one look of ours: the one with a device error was first, because the others fail
@@ -226,8 +230,10 @@ void Job::printFailure(const AttemptResult &result, const std::optional<RankFail
     return;
   if (plan.localRanks > 1)
     say(fmt::format("rank {} failed first: {} (process {})", first->rank, first->describe(), first->pid));
-  else if (first->exitCode() > ExitSignalBase)
+  else if (WIFSIGNALED(first->status))
     say(fmt::format("the program was {}", first->describe()));
+  else if (first->exitCode() > ExitSignalBase)
+    say(fmt::format("the program ended with {}", first->describe()));
   if (!first->lastLines.empty() && plan.localRanks > 1) {
     say("its last lines on standard error:");
     for (const std::string &line : first->lastLines)

@@ -106,6 +106,13 @@ std::vector<Option> jobOptions() {
          if (!o.timeoutSeconds)
            usageError(fmt::format("{} takes a number of seconds, not '{}'", name, text));
        }},
+      {"--kill-after", "", "S", "time the ranks have to end after Ctrl-C or SIGTERM, 30 seconds",
+       [](Options &o, Value name, Value text) {
+         std::optional<double> seconds = parseSeconds(text);
+         if (!seconds)
+           usageError(fmt::format("{} takes a number of seconds, not '{}'", name, text));
+         o.killAfterSeconds = *seconds;
+       }},
   };
 }
 

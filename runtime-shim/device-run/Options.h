@@ -36,6 +36,7 @@ struct Options {
   std::string findingsOut;
 
   std::optional<double> timeoutSeconds;
+  double killAfterSeconds = 30; ///< as torchrun waits after a signal
 
   bool help = false;
   bool version = false;

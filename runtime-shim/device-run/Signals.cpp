@@ -14,9 +14,17 @@ namespace devicerun {
 sigset_t handledSignals() {
   sigset_t set;
   sigemptyset(&set);
-  for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+  for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGQUIT})
     sigaddset(&set, signal);
+  // A blocked signal comes even where it is ignored.
+  if (!isIgnored(SIGHUP))
+    sigaddset(&set, SIGHUP);
   return set;
+}
+
+bool isIgnored(int signal) {
+  struct sigaction now{};
+  return sigaction(signal, nullptr, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_IGN;
 }
 
 SignalBlock::SignalBlock() {
@@ -41,11 +49,11 @@ SignalSource::SignalSource() {
 
 SignalSource::~SignalSource() { close(descriptor); }
 
-std::optional<int> SignalSource::next() {
+std::optional<ReceivedSignal> SignalSource::next() {
   signalfd_siginfo info{};
   if (read(descriptor, &info, sizeof info) != static_cast<ssize_t>(sizeof info))
     return std::nullopt;
-  return static_cast<int>(info.ssi_signo);
+  return ReceivedSignal{static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
 }
 
 } // namespace devicerun

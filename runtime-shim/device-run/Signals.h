@@ -6,8 +6,18 @@
 
 namespace devicerun {
 
-/// The signals the launcher acts on: SIGCHLD, and SIGINT, SIGTERM, SIGHUP and SIGQUIT, which end the job.
+/// The signals the launcher acts on: SIGCHLD, and SIGINT, SIGTERM, SIGHUP and SIGQUIT, which end the job. Not
+/// SIGHUP under nohup.
 sigset_t handledSignals();
+
+/// Whether this process ignores a signal, and with it what it starts: under nohup, or behind a shell's &.
+bool isIgnored(int signal);
+
+/// A signal that has come.
+struct ReceivedSignal {
+  int number = 0;
+  bool fromTerminal = false; ///< by Ctrl-C and the like, so that all of this process group have it
+};
 
 /// Blocks the handled signals for this process and remembers how things were, so that ranks can be started
 /// with what the launcher was started with. SIGPIPE is ignored meanwhile: a closed output is no reason to die
@@ -36,7 +46,7 @@ public:
   SignalSource &operator=(const SignalSource &) = delete;
 
   int fd() const { return descriptor; }
-  std::optional<int> next();
+  std::optional<ReceivedSignal> next();
 
 private:
   int descriptor;

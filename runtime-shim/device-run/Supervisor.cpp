@@ -23,6 +23,10 @@ std::string RankFailure::describe() const {
                              : fmt::format("exit code {}", WEXITSTATUS(status));
 }
 
+Supervisor::Supervisor(OutputQueue &out, OutputQueue &err, SignalSource &signals, const SignalBlock &block,
+                       std::chrono::milliseconds killAfter)
+    : out(out), err(err), signals(signals), block(block), killAfter(killAfter), parent(getppid()) {}
+
 AttemptResult Supervisor::run(const std::vector<RankPlan> &plans, std::optional<Clock::time_point> until) {
   deadline = until;
   try {
@@ -109,21 +113,31 @@ int Supervisor::pollTimeout() const {
 }
 
 void Supervisor::handleSignals() {
-  while (std::optional<int> signal = signals.next()) {
-    if (*signal == SIGCHLD)
+  while (std::optional<ReceivedSignal> signal = signals.next()) {
+    if (signal->number == SIGCHLD)
       continue;
     if (result.signal == 0) {
       firstSignal = Clock::now();
-      result.signal = *signal;
-      if (!killAt) {
-        say(fmt::format("{}: ending the ranks", describeSignal(*signal)));
-        beginEnding(Outcome::Interrupted);
-      }
+      result.signal = signal->number;
+      if (!killAt)
+        interrupt(*signal);
     } else if (Clock::now() - firstSignal > std::chrono::milliseconds(500)) {
       // One Ctrl-C may arrive twice; later than that the user is impatient.
       killAt = Clock::now();
     }
   }
+}
+
+void Supervisor::interrupt(const ReceivedSignal &signal) {
+  // When the guardian is gone, nobody waits for what the ranks still do.
+  const std::chrono::milliseconds patience = getppid() == parent ? killAfter : std::min(grace, killAfter);
+  say(fmt::format("{}: ending the ranks, which have {:g} s", describeSignal(signal.number),
+                  std::chrono::duration<double>(patience).count()));
+  noteEnded(Outcome::Interrupted);
+  killAt = Clock::now() + patience;
+  // What the launcher ignores its ranks ignore too.
+  const int passedOn = isIgnored(signal.number) ? SIGTERM : signal.number;
+  signalAll(passedOn, /*ownGroupToo=*/!signal.fromTerminal || passedOn != signal.number);
 }
 
 void Supervisor::reap() {
@@ -164,15 +178,22 @@ void Supervisor::checkTime() {
     say("the time is over (--timeout): ending the ranks");
     beginEnding(Outcome::TimedOut);
   }
-  if (leftoverSince && !killAt && now - *leftoverSince > leftoverGrace) {
-    say("the ranks are done but left processes behind; ending those");
-    signalAll(SIGTERM);
-    killAt = now + grace;
-  }
+  if (leftoverSince && !leftoversTold && now - *leftoverSince > leftoverGrace)
+    endLeftovers();
   if (killAt && now >= *killAt) {
     signalAll(SIGKILL);
     killAt = now + std::chrono::milliseconds(100); // again, for what was started in between
   }
+}
+
+// Processes that ranks left behind, and those that take no notice of the signal which ended the ranks.
+void Supervisor::endLeftovers() {
+  leftoversTold = true;
+  const Clock::time_point latest = Clock::now() + grace;
+  if (!killAt)
+    say("the ranks are done but left processes behind; ending those");
+  signalAll(SIGTERM);
+  killAt = std::min(killAt.value_or(latest), latest);
 }
 
 bool Supervisor::finished() {
@@ -186,16 +207,20 @@ bool Supervisor::finished() {
   return false;
 }
 
-void Supervisor::beginEnding(Outcome reason) {
+void Supervisor::noteEnded(Outcome reason) {
   result.outcome = reason;
   for (const Rank &rank : ranks)
     if (rank.running)
       result.endedRanks.push_back(rank.rank);
+}
+
+void Supervisor::beginEnding(Outcome reason) {
+  noteEnded(reason);
   killAt = Clock::now() + grace;
   signalAll(SIGTERM);
 }
 
-void Supervisor::signalAll(int signal) {
+void Supervisor::signalAll(int signal, bool ownGroupToo) {
   std::vector<pid_t> groups;
   for (const Rank &rank : ranks)
     // The number of a group whose leader is gone may belong to somebody else by now.
@@ -204,6 +229,8 @@ void Supervisor::signalAll(int signal) {
       kill(-rank.process.pid, signal);
       kill(-rank.process.pid, SIGCONT); // a stopped process does not act on SIGTERM
     }
+  if (!ownGroupToo)
+    groups.push_back(getpgrp());
   for (pid_t pid : descendantsOf(getpid()))
     if (std::find(groups.begin(), groups.end(), getpgid(pid)) == groups.end()) {
       kill(pid, signal);

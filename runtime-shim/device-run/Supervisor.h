@@ -51,17 +51,18 @@ struct AttemptResult {
 
 /// Starts ranks and stays with them until every process they started is gone.
 ///
-/// The first failure, the deadline, a signal or a closed standard output end the attempt: SIGTERM to every
-/// process group and to every other process below this one, and after `grace` SIGKILL. A second signal half
-/// a second or more after the first kills at once.
+/// The first failure, the deadline or a closed standard output end the attempt: SIGTERM to every process
+/// group and to every other process below this one, and after `grace` SIGKILL. A signal ends it too: the
+/// ranks get the same one and have `killAfter`, long enough to save what they have. A second signal half a
+/// second or more after the first kills at once.
 class Supervisor {
 public:
   static constexpr std::chrono::milliseconds grace{3000};
   /// How long processes that outlive a successful job have to end by themselves.
   static constexpr std::chrono::milliseconds leftoverGrace{500};
 
-  Supervisor(OutputQueue &out, OutputQueue &err, SignalSource &signals, const SignalBlock &block)
-      : out(out), err(err), signals(signals), block(block) {}
+  Supervisor(OutputQueue &out, OutputQueue &err, SignalSource &signals, const SignalBlock &block,
+             std::chrono::milliseconds killAfter);
 
   AttemptResult run(const std::vector<RankPlan> &plans, std::optional<Clock::time_point> deadline);
 
@@ -84,19 +85,25 @@ private:
   void noteEnd(Rank &rank, int status);
   void checkTime();
   bool finished();
+  void interrupt(const ReceivedSignal &signal);
   void beginEnding(Outcome reason);
-  void signalAll(int signal);
+  void noteEnded(Outcome reason);
+  void endLeftovers();
+  void signalAll(int signal, bool ownGroupToo = true);
   void say(const std::string &text);
 
   OutputQueue &out;
   OutputQueue &err;
   SignalSource &signals;
   const SignalBlock &block;
+  std::chrono::milliseconds killAfter;
+  pid_t parent; ///< the guardian, while it lives
   std::vector<Rank> ranks;
   AttemptResult result;
   std::optional<Clock::time_point> deadline;
   std::optional<Clock::time_point> killAt;        ///< set while the attempt is being ended
   std::optional<Clock::time_point> leftoverSince; ///< set when only descendants of ranks are left
+  bool leftoversTold = false;
   Clock::time_point firstSignal;
   int round = 0;
 };

@@ -228,6 +228,8 @@ class Ending(LaunchTest):
             self.assertEqual(self.run_tool("--", "sh", "-c", command).returncode, code)
             run = self.run_tool("-n", "2", "--", "sh", "-c", f"test $RANK = 0 || {{ {command}; }}")
             self.assertEqual(run.returncode, code)
+        self.assertIn("the program was ended by SIGSEGV", self.run_tool("--", "sh", "-c", "kill -SEGV $$").stderr)
+        self.assertIn("the program ended with exit code 139", self.run_tool("--", "sh", "-c", "exit 139").stderr)
 
     def test_first_failure_is_told(self):
         run = self.run_tool("-n", "3", "--", "sh", "-c", "case $RANK in 0) trap 'exit 9' TERM; sleep 600 & wait;; "
@@ -270,7 +272,7 @@ class Ending(LaunchTest):
         self.assertLess(seconds, 3)
 
     def interrupt(self, send, code, ranks=STUBBORN, count=STUBBORN_PROCESSES):
-        with self.start("-n", "2", "--", *ranks, start_new_session=True) as process:
+        with self.start("-n", "2", "--kill-after=2", "--", *ranks, start_new_session=True) as process:
             self.wait_for_processes(2 + 2 * count)
             time.sleep(0.3)
             send(process.pid)
@@ -286,6 +288,55 @@ class Ending(LaunchTest):
 
     def test_hang_up(self):
         self.interrupt(lambda pid: os.kill(pid, signal.SIGHUP), 129, ranks=SLEEPER, count=1)
+
+    # Saves for longer than a failed rank would get, says which signals came, and has a child that ignores SIGINT.
+    SAVER = python(textwrap.dedent("""
+        import os, signal, time
+        came = []
+        for name in ('SIGINT', 'SIGTERM'):
+            signal.signal(getattr(signal, name), lambda number, frame: came.append(number))
+        if os.fork() == 0:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            time.sleep(600)
+        print('up', flush=True)
+        while not came:
+            time.sleep(0.02)
+        end = time.monotonic() + 4
+        while time.monotonic() < end:
+            time.sleep(0.02)
+        print('saved after', [signal.Signals(number).name for number in came], flush=True)
+        os._exit(0)
+    """))
+
+    def test_ranks_get_the_signal_and_the_time_to_save(self):
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            with self.start("-n", "2", "--", *self.SAVER) as process:
+                self.assertEqual({process.stdout.readline() for _ in range(2)}, {"[rank 0] up\n", "[rank 1] up\n"})
+                os.kill(process.pid, sent)
+                out, err = process.communicate(timeout=40)
+            self.assertEqual(process.returncode, 128 + sent, err)
+            self.assertEqual(out.count(f"saved after ['{sent.name}']"), 2, (out, err))
+            self.assertIn("which have 30 s", err)
+
+    def test_hang_up_under_nohup(self):
+        ignoring = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        with self.start("-n", "2", "--", "sh", "-c", "sleep 1; echo done", preexec_fn=ignoring) as process:
+            self.wait_for_processes(4)
+            os.kill(process.pid, signal.SIGHUP)
+            out, _ = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, out.count("done")), (0, 2))
+
+    def test_interrupt_where_it_is_ignored(self):
+        ignoring = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)
+        began = time.monotonic()
+        with self.start("-n", "2", "--", "sleep", "600", preexec_fn=ignoring) as process:
+            self.wait_for_processes(4)
+            time.sleep(0.3)
+            os.kill(process.pid, signal.SIGINT)
+            process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+        self.assertLess(time.monotonic() - began, 15)
 
     def test_interrupt_twice_kills_at_once(self):
         def send(pid):
@@ -324,6 +375,35 @@ class Ending(LaunchTest):
             os.close(terminal)
             self.assertEqual(os.waitstatus_to_exitcode(status), 130)
             self.assertEqual(marked_processes(self.mark), [])
+
+    def test_ctrl_c_comes_once(self):
+        code = python(textwrap.dedent("""
+            import signal, time
+            came = []
+            signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+            print('up', flush=True)
+            end = time.monotonic() + 600
+            while time.monotonic() < end:
+                time.sleep(0.02)
+                if len(came) == 1 and end - time.monotonic() > 1:
+                    end = time.monotonic() + 1
+            print('interrupts:', len(came), flush=True)
+        """))
+        for ranks in (1, 2):
+            pid, terminal = pty.fork()
+            if pid == 0:
+                os.execve(launching.tool, [launching.tool, "-n", str(ranks), "--", *code], self.environment())
+            shown = b""
+            sent = False
+            while shown.count(b"interrupts:") < ranks:
+                shown += os.read(terminal, 4096)
+                if not sent and shown.count(b"up") == ranks:
+                    os.write(terminal, b"\x03")
+                    sent = True
+            _, status = os.waitpid(pid, 0)
+            os.close(terminal)
+            self.assertEqual(os.waitstatus_to_exitcode(status), 130)
+            self.assertEqual(shown.count(b"interrupts: 1"), ranks, shown)
 
     def test_timeout(self):
         began = time.monotonic()
