@@ -32,3 +32,11 @@ VCUDA_API void virtual_cuda_free_pinned(void *pointer) {
   if (pointer)
     vcuda::pinnedAllocator()->raw_deallocate(pointer);
 }
+
+VCUDA_API int virtual_cuda_is_pinned(const void *pointer) { return vcuda::isPinned(pointer); }
+
+VCUDA_API int virtual_cuda_register_host(void *pointer, size_t bytes) {
+  return vcuda::registerPinned(pointer, bytes);
+}
+
+VCUDA_API int virtual_cuda_unregister_host(void *pointer) { return vcuda::unregisterPinned(pointer); }

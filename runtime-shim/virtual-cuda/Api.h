@@ -20,4 +20,12 @@ void virtual_cuda_reset_peak(int device);
 /// Page-locked host memory; nullptr when there is none left.
 void *virtual_cuda_allocate_pinned(size_t bytes);
 void virtual_cuda_free_pinned(void *pointer);
+
+/// 1 for addresses inside page-locked memory, else 0.
+int virtual_cuda_is_pinned(const void *pointer);
+
+/// Memory of the program counts as page-locked from here on; 0 when some of it does already.
+int virtual_cuda_register_host(void *pointer, size_t bytes);
+/// 0 when `pointer` is not one that was registered.
+int virtual_cuda_unregister_host(void *pointer);
 }

@@ -14,10 +14,15 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
+struct Range {
+  size_t bytes;
+  bool registered; // memory of the program, not of this allocator
+};
+
 // Leaked: tensors may outlive static destruction.
 struct Registry {
   std::mutex mutex;
-  std::map<uintptr_t, size_t> ranges;
+  std::map<uintptr_t, Range> ranges;
 };
 
 Registry &registry() {
@@ -49,7 +54,7 @@ private:
       noteOrigin(data);
       Registry &pinned = registry();
       std::lock_guard<std::mutex> lock(pinned.mutex);
-      pinned.ranges.emplace(reinterpret_cast<uintptr_t>(data), bytes);
+      pinned.ranges.emplace(reinterpret_cast<uintptr_t>(data), Range{bytes, false});
     }
     return {data, data, &freePinned, c10::Device(c10::kCPU)};
   }
@@ -70,7 +75,33 @@ bool isPinned(const void *pointer) {
   if (after == pinned.ranges.begin())
     return false;
   auto range = std::prev(after);
-  return address - range->first < range->second;
+  return address - range->first < range->second.bytes;
+}
+
+bool registerPinned(void *data, size_t bytes) {
+  auto address = reinterpret_cast<uintptr_t>(data);
+  Registry &pinned = registry();
+  std::lock_guard<std::mutex> lock(pinned.mutex);
+  auto after = pinned.ranges.lower_bound(address);
+  if (after != pinned.ranges.end() && after->first - address < bytes)
+    return false;
+  if (after != pinned.ranges.begin()) {
+    auto before = std::prev(after);
+    if (address - before->first < before->second.bytes)
+      return false;
+  }
+  pinned.ranges.emplace(address, Range{bytes, true});
+  return true;
+}
+
+bool unregisterPinned(void *data) {
+  Registry &pinned = registry();
+  std::lock_guard<std::mutex> lock(pinned.mutex);
+  auto range = pinned.ranges.find(reinterpret_cast<uintptr_t>(data));
+  if (range == pinned.ranges.end() || !range->second.registered)
+    return false;
+  pinned.ranges.erase(range);
+  return true;
 }
 
 } // namespace vcuda

@@ -10,6 +10,10 @@ template <typename T> inline cudaError_t cudaMalloc(T **pointer, size_t bytes) {
 template <typename T> inline cudaError_t cudaMallocHost(T **pointer, size_t bytes) {
   return ::cudaMallocHost(reinterpret_cast<void **>(pointer), bytes);
 }
+template <typename T>
+inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes, unsigned int flags = cudaMemAttachGlobal) {
+  return ::cudaMallocManaged(reinterpret_cast<void **>(pointer), bytes, flags);
+}
 template <typename T> inline cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned int flags) {
   return ::cudaHostAlloc(reinterpret_cast<void **>(pointer), bytes, flags);
 }

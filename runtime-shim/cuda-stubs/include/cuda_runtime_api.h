@@ -29,6 +29,8 @@ cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaDeviceReset(void);
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device);
+/// "0000:03:00.0" for virtual GPU 3; cudaErrorInvalidValue when `length` is too short for it.
+cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device);
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags);
 cudaError_t cudaDriverGetVersion(int *version);
@@ -47,6 +49,13 @@ cudaError_t cudaFree(void *pointer);
 cudaError_t cudaMallocHost(void **pointer, size_t bytes);
 cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags);
 cudaError_t cudaFreeHost(void *pointer);
+/// Memory of the program becomes page-locked; a part that is so already is
+/// cudaErrorHostMemoryAlreadyRegistered.
+cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags);
+cudaError_t cudaHostUnregister(void *pointer);
+/// Memory for the host and the current device; also counts for the device's limit, and cudaFree() frees it.
+cudaError_t cudaMallocManaged(void **pointer, size_t bytes,
+                              unsigned int flags VIRTUAL_CUDA_DEFAULT(cudaMemAttachGlobal));
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 cudaError_t cudaMemcpy(void *target, const void *source, size_t bytes, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void *target, const void *source, size_t bytes, enum cudaMemcpyKind kind,
@@ -67,6 +76,8 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flag
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
+/// Calls the function at once: the work before it is finished.
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *userData);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                 unsigned int flags VIRTUAL_CUDA_DEFAULT(0));
 cudaError_t cudaEventCreate(cudaEvent_t *event);

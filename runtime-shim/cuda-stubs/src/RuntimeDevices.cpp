@@ -100,6 +100,16 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
   return report(cudaErrorInvalidValue);
 }
 
+cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device) {
+  if (cudaError_t error = checkDevice(device))
+    return report(error);
+  const char format[] = "0000:%02x:00.0";
+  if (!id || length < 0 || length <= std::snprintf(nullptr, 0, format, device))
+    return report(cudaErrorInvalidValue);
+  std::snprintf(id, static_cast<size_t>(length), format, device);
+  return cudaSuccess;
+}
+
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
   if (cudaError_t error = checkDevice(device))
     return report(error);

@@ -1,4 +1,5 @@
 // cudaMalloc, cudaMemcpy and their relatives.
+#include "ManagedMemory.h"
 #include "Status.h"
 #include "VirtualDevices.h"
 
@@ -9,12 +10,15 @@
 
 using virtualdevices::deviceOf;
 using virtualdevices::hostAddress;
+using virtualdevices::isManaged;
 using virtualdevices::report;
 
 namespace {
 
 // Whether both pointers are where the direction of a copy says.
 bool fits(const void *target, const void *source, cudaMemcpyKind kind) {
+  if (isManaged(target) || isManaged(source))
+    return true;
   bool toDevice = deviceOf(target) >= 0, fromDevice = deviceOf(source) >= 0;
   switch (kind) {
   case cudaMemcpyHostToHost:
@@ -31,8 +35,12 @@ bool fits(const void *target, const void *source, cudaMemcpyKind kind) {
   return false;
 }
 
+// What the host had free at first. Memory that is allocated and not yet written is still free to the system,
+// so it is not asked again.
 size_t freeHostMemory() {
-  return static_cast<size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
+  static const size_t bytes =
+      static_cast<size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
+  return bytes;
 }
 
 } // namespace
@@ -53,6 +61,7 @@ cudaError_t cudaFree(void *pointer) {
     return cudaSuccess;
   if (deviceOf(pointer) < 0)
     return report(cudaErrorInvalidValue);
+  virtualdevices::forgetManaged(pointer);
   c10::GetAllocator(c10::DeviceType::CUDA)->raw_deallocate(pointer);
   return cudaSuccess;
 }
@@ -73,6 +82,19 @@ cudaError_t cudaFreeHost(void *pointer) {
   return cudaSuccess;
 }
 
+cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int) {
+  if (virtualdevices::count() == 0)
+    return report(cudaErrorNoDevice);
+  if (!pointer || bytes == 0)
+    return report(cudaErrorInvalidValue);
+  return report(virtualdevices::registerHost(pointer, bytes) ? cudaSuccess
+                                                             : cudaErrorHostMemoryAlreadyRegistered);
+}
+
+cudaError_t cudaHostUnregister(void *pointer) {
+  return report(virtualdevices::unregisterHost(pointer) ? cudaSuccess : cudaErrorHostMemoryNotRegistered);
+}
+
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
   int device = 0;
   cudaDeviceProp properties;
@@ -82,7 +104,8 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
     return error;
   virtualdevices::Memory memory = virtualdevices::memory(device);
   *total = properties.totalGlobalMem;
-  *free = memory.limit ? memory.limit - memory.current : freeHostMemory();
+  const size_t most = memory.limit ? memory.limit : freeHostMemory();
+  *free = most > memory.current ? most - memory.current : 0;
   return cudaSuccess;
 }
 
@@ -127,8 +150,12 @@ cudaError_t cudaMemsetAsync(void *target, int value, size_t bytes, cudaStream_t)
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *pointer) {
   int device = deviceOf(pointer);
   void *address = const_cast<void *>(pointer);
-  if (device >= 0)
+  if (isManaged(pointer))
+    *attributes = {cudaMemoryTypeManaged, device, address, address};
+  else if (device >= 0)
     *attributes = {cudaMemoryTypeDevice, device, address, nullptr};
+  else if (virtualdevices::isPinned(pointer))
+    *attributes = {cudaMemoryTypeHost, virtualdevices::current(), address, address};
   else
     *attributes = {cudaMemoryTypeUnregistered, -1, nullptr, address};
   return cudaSuccess;

@@ -37,6 +37,13 @@ cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
 
+cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void *userData) {
+  if (!function)
+    return report(cudaErrorInvalidValue);
+  function(userData);
+  return cudaSuccess;
+}
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t event, unsigned int) {
   return report(event ? cudaSuccess : cudaErrorInvalidResourceHandle);
 }

@@ -62,4 +62,19 @@ void freePinned(void *pointer) {
     free(pointer);
 }
 
+bool isPinned(const void *pointer) {
+  static auto *const ask = find<int(const void *)>("virtual_cuda_is_pinned");
+  return ask && ask(pointer);
+}
+
+bool registerHost(void *pointer, size_t bytes) {
+  static auto *const add = find<int(void *, size_t)>("virtual_cuda_register_host");
+  return add && add(pointer, bytes);
+}
+
+bool unregisterHost(void *pointer) {
+  static auto *const remove = find<int(void *)>("virtual_cuda_unregister_host");
+  return remove && remove(pointer);
+}
+
 } // namespace virtualdevices

@@ -26,5 +26,10 @@ void *hostAddress(const void *pointer);
 int deviceOf(const void *pointer);
 void *allocatePinned(size_t bytes);
 void freePinned(void *pointer);
+bool isPinned(const void *pointer);
+// Makes memory of the program pinned; false when some of it is.
+bool registerHost(void *pointer, size_t bytes);
+// False when the address is not one that registerHost() was given.
+bool unregisterHost(void *pointer);
 
 } // namespace virtualdevices

@@ -178,6 +178,59 @@ TEST(CudaStubs, MemoryIsCopiedInTheDirectionAskedFor) {
   EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
 }
 
+TEST(CudaStubs, MemoryOfTheProgramIsPinned) {
+  std::vector<float> host(64, 1);
+  const size_t bytes = host.size() * sizeof(float);
+  auto pinned = [&] { return torch::from_blob(host.data(), {64}).is_pinned(); };
+  EXPECT_FALSE(pinned());
+  ASSERT_EQ(cudaHostRegister(host.data(), bytes, cudaHostRegisterDefault), cudaSuccess);
+  EXPECT_TRUE(pinned());
+  cudaPointerAttributes attributes;
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, host.data() + 3), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
+  EXPECT_EQ(cudaHostRegister(host.data() + 8, 4, 0), cudaErrorHostMemoryAlreadyRegistered);
+  EXPECT_EQ(cudaHostUnregister(host.data() + 8), cudaErrorHostMemoryNotRegistered);
+  EXPECT_EQ(cudaHostUnregister(host.data()), cudaSuccess);
+  EXPECT_FALSE(pinned());
+  EXPECT_EQ(cudaHostUnregister(host.data()), cudaErrorHostMemoryNotRegistered);
+  EXPECT_EQ(cudaHostRegister(nullptr, 4, 0), cudaErrorInvalidValue);
+}
+
+TEST(CudaStubs, ManagedMemoryIsForBothSides) {
+  float *shared = nullptr;
+  ASSERT_EQ(cudaMallocManaged(&shared, 4 * sizeof(float)), cudaSuccess);
+  for (int i = 0; i < 4; ++i)
+    shared[i] = static_cast<float>(i);
+  {
+    auto tensor = torch::from_blob(shared, {4}, torch::TensorOptions().device(gpu0));
+    EXPECT_EQ(tensor.sum().item<float>(), 6);
+    tensor.add_(1);
+  }
+  EXPECT_EQ(shared[3], 4);
+  float back[4] = {};
+  for (cudaMemcpyKind kind : {cudaMemcpyHostToHost, cudaMemcpyDeviceToHost, cudaMemcpyDefault})
+    EXPECT_EQ(cudaMemcpy(back, shared, sizeof(back), kind), cudaSuccess);
+  EXPECT_EQ(back[1], 2);
+  cudaPointerAttributes attributes;
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, shared), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeManaged);
+  EXPECT_EQ(cudaFree(shared), cudaSuccess);
+  EXPECT_EQ(cudaMallocManaged(&shared, 4, 7), cudaErrorInvalidValue);
+}
+
+TEST(CudaStubs, SmallQuestionsAndCalls) {
+  char id[16] = "";
+  EXPECT_EQ(cudaDeviceGetPCIBusId(id, sizeof(id), 3), cudaSuccess);
+  EXPECT_STREQ(id, "0000:03:00.0");
+  EXPECT_EQ(cudaDeviceGetPCIBusId(id, 5, 3), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaDeviceGetPCIBusId(id, sizeof(id), 4), cudaErrorInvalidDevice);
+  int calls = 0;
+  auto count = [](void *data) { ++*static_cast<int *>(data); };
+  EXPECT_EQ(cudaLaunchHostFunc(nullptr, count, &calls), cudaSuccess);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(cudaLaunchHostFunc(nullptr, nullptr, &calls), cudaErrorInvalidValue);
+}
+
 TEST(CudaStubs, MemoryIsCounted) {
   size_t before = 0, after = 0, total = 0;
   ASSERT_EQ(cudaMemGetInfo(&before, &total), cudaSuccess);
@@ -205,6 +258,16 @@ TEST(CudaStubs, GeneratorsAreTheDevices) {
 TEST(CudaStubs, Bfloat16RoundsLikeTorch) {
   for (float value : {0.0f, 1.0f, 3.14159f, -2.71828e20f, 1.00390625f})
     EXPECT_EQ(__bfloat162float(__float2bfloat16(value)), static_cast<float>(c10::BFloat16(value)));
+}
+
+TEST(WithoutLimit, FreeMemoryShrinksAllTheSame) {
+  size_t before = 0, after = 0, total = 0;
+  ASSERT_EQ(cudaMemGetInfo(&before, &total), cudaSuccess);
+  void *memory = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, size_t{4} << 20), cudaSuccess);
+  ASSERT_EQ(cudaMemGetInfo(&after, &total), cudaSuccess);
+  EXPECT_EQ(before - after, size_t{4} << 20);
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
 }
 
 TEST(WithoutDevices, EverythingSaysSo) {
