@@ -157,7 +157,7 @@ void writeOfOp(const char *errorClass, const std::string &text, const RunningOp 
 
 void recordInvalidOrdinal(const std::string &text) {
   if (errorFile())
-    writeOfOp("invalid-ordinal", text, innermostOp(), "");
+    writeOfOp("invalid-ordinal", text, allocatingOp(), "");
 }
 
 void recordOutOfMemory(const std::string &text) {
