@@ -33,7 +33,7 @@ void setRankVariables(Environment &environment, const RankIdentity &who, const R
   set("NODE_RANK", who.nodeRank);
   set("ROLE_RANK", who.rank);
   set("ROLE_WORLD_SIZE", who.worldSize);
-  environment["ROLE_NAME"] = "default";
+  environment["ROLE_NAME"] = where.role;
   environment["MASTER_ADDR"] = where.address;
   set("MASTER_PORT", where.port);
   set("TORCHELASTIC_RESTART_COUNT", where.restartCount);

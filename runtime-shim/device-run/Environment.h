@@ -32,6 +32,7 @@ struct Rendezvous {
   std::string runId;
   int restartCount = 0;
   int maxRestarts = 0;
+  std::string role = "default";
 };
 
 /// Sets the variables torchrun sets, as documented in torch/distributed/run.py ("Environment Variables") and

@@ -26,6 +26,10 @@ int localRanksOf(const Options &options) {
     return options.ranks;
   case RankCount::Gpus:
     return *options.virtualGpus;
+  case RankCount::Auto:
+    if (options.virtualGpus.value_or(0) > 0)
+      return *options.virtualGpus;
+    [[fallthrough]];
   case RankCount::Cpus:
     return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   case RankCount::Default:

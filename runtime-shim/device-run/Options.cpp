@@ -30,12 +30,25 @@ int numberBetween(const std::string &name, const std::string &text, int least, i
 void setRanks(Options &options, const std::string &name, const std::string &text) {
   if (text == "gpu") {
     options.rankCount = RankCount::Gpus;
-  } else if (text == "auto" || text == "cpu") {
+  } else if (text == "auto") {
+    options.rankCount = RankCount::Auto;
+  } else if (text == "cpu") {
     options.rankCount = RankCount::Cpus;
   } else {
     options.ranks = numberBetween(name, text, 1, kMostRanks);
     options.rankCount = RankCount::Number;
   }
+}
+
+// N, or MIN:MAX as for elastic jobs where both are the same.
+void setNodes(Options &options, const std::string &name, const std::string &text) {
+  const std::size_t colon = text.find(':');
+  options.nodes = numberBetween(name, text.substr(0, colon), 1, kMostNodes);
+  options.nodesGiven = true;
+  if (colon != std::string::npos &&
+      numberBetween(name, text.substr(colon + 1), 1, kMostNodes) != options.nodes)
+    usageError(fmt::format(
+        "{} {}: the number of machines does not change while a job runs here; give one number", name, text));
 }
 
 // HOST:PORT, HOST, or [IPV6]:PORT.
@@ -53,6 +66,7 @@ void setEndpoint(Options &options, const std::string &name, const std::string &t
   if (host.empty())
     usageError(fmt::format("{} takes HOST:PORT, not '{}'", name, text));
   options.masterAddress = host;
+  options.usualPort = 29400;
   if (colon != std::string::npos)
     options.masterPort = numberBetween("the port of " + name, text.substr(colon + 1), 0, 65535);
 }
@@ -70,12 +84,8 @@ using Value = const std::string &;
 std::vector<Option> jobOptions() {
   return {
       {"--nproc-per-node", "-n", "RANKS",
-       "ranks to start on this machine; also gpu (one per virtual GPU), cpu", setRanks},
-      {"--nnodes", "", "N", "machines of the job; start device-run on each",
-       [](Options &o, Value name, Value text) {
-         o.nodes = numberBetween(name, text, 1, kMostNodes);
-         o.nodesGiven = true;
-       }},
+       "ranks to start on this machine; also gpu (one per virtual GPU), cpu, auto", setRanks},
+      {"--nnodes", "", "N", "machines of the job; start device-run on each", setNodes},
       {"--node-rank", "", "R", "which of the machines this is, from 0",
        [](Options &o, Value name, Value text) {
          o.nodeRank = numberBetween(name, text, 0, kMostNodes - 1);
@@ -95,7 +105,6 @@ std::vector<Option> jobOptions() {
            usageError(
                fmt::format("{} '{}' is not supported: rank 0 holds the store, as with 'static'", name, text));
        }},
-      {"--standalone", "", "", "", [](Options &, Value, Value) {}},
       {"--max-restarts", "", "K", "start all ranks again after a failure, at most K times",
        [](Options &o, Value name, Value text) { o.maxRestarts = numberBetween(name, text, 0, 1000); }},
       {"--log-dir", "", "DIR", "also write DIR/RUN/attempt_K/RANK/stdout.log and stderr.log",
@@ -114,6 +123,22 @@ std::vector<Option> jobOptions() {
          o.killAfterSeconds = *seconds;
        }},
   };
+}
+
+/// What torchrun takes and has no meaning here: programs are run as they are, output always goes to the
+/// terminal and to --log-dir, and no agent has to find others.
+std::vector<Option> torchrunOptions() {
+  auto nothing = [](Options &, Value, Value) {};
+  std::vector<Option> options = {
+      {"--role", "", "NAME", "", [](Options &o, Value, Value text) { o.role = text; }},
+      {"--standalone", "", "", "", nothing},
+      {"--no-python", "", "", "", nothing},
+      {"--tee", "-t", "STREAMS", "", nothing},
+      {"--redirects", "-r", "STREAMS", "", nothing},
+  };
+  for (const char *name : {"--rdzv-conf", "--monitor-interval", "--start-method", "--local-addr"})
+    options.push_back({name, "", "VALUE", "", nothing});
+  return options;
 }
 
 std::vector<Option> gpuOptions() {
@@ -150,7 +175,7 @@ std::vector<Option> otherOptions() {
 const std::vector<Option> &allOptions() {
   static const std::vector<Option> all = [] {
     std::vector<Option> options = jobOptions();
-    for (std::vector<Option> group : {gpuOptions(), otherOptions()})
+    for (std::vector<Option> group : {torchrunOptions(), gpuOptions(), otherOptions()})
       options.insert(options.end(), group.begin(), group.end());
     return options;
   }();
@@ -206,11 +231,16 @@ void checkTogether(const Options &options) {
     usageError("--findings-out needs --findings");
   if (options.rankCount == RankCount::Gpus && *options.virtualGpus == 0)
     usageError("--nproc-per-node gpu with --virtual-gpus 0 asks for no rank at all");
-  if (options.nodeRank >= options.nodes)
+  if (options.nodeRank.value_or(0) >= options.nodes)
     usageError(fmt::format("--node-rank {} does not exist with --nnodes {}: ranks count from 0",
-                           options.nodeRank, options.nodes));
-  if (options.nodes > 1 && (options.masterAddress.empty() || options.masterPort.value_or(0) == 0))
+                           *options.nodeRank, options.nodes));
+  if (options.nodes > 1 && (options.masterAddress.empty() || options.masterPort == 0))
     usageError("--nnodes needs --rdzv-endpoint HOST:PORT, the same on every machine");
+  if (options.nodes > 1 && !options.nodeRank)
+    usageError(fmt::format(
+        "--nnodes {} needs --node-rank R, another one from 0 to {} on each machine: the launchers "
+        "do not agree on one by themselves",
+        options.nodes, options.nodes - 1));
   if (options.nodes > 1 && options.maxRestarts > 0)
     usageError("--max-restarts works on one machine only: the other machines would not notice");
   if (options.command.empty())
@@ -243,8 +273,11 @@ Options parseOptions(const std::vector<std::string> &arguments) {
     option.apply(options, argument.name, argument.value.value_or(""));
   }
   options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next), arguments.end());
-  if (!options.help && !options.version)
-    checkTogether(options);
+  if (options.help || options.version)
+    return options;
+  checkTogether(options);
+  if (options.nodes > 1 && !options.masterPort)
+    options.masterPort = options.usualPort;
   return options;
 }
 

@@ -13,18 +13,21 @@ enum class RankCount : std::uint8_t {
   Default, ///< not said: one, or the rank that an outer launcher gave
   Number,  ///< -n 4
   Gpus,    ///< --nproc-per-node gpu: one per virtual GPU
-  Cpus     ///< --nproc-per-node auto or cpu: one per processor
+  Cpus,    ///< --nproc-per-node cpu: one per processor
+  Auto     ///< --nproc-per-node auto: one per virtual GPU if there are any, else one per processor
 };
 
 struct Options {
   RankCount rankCount = RankCount::Default;
   int ranks = 1; ///< when rankCount is Number
   int nodes = 1;
-  int nodeRank = 0;
-  bool nodesGiven = false; ///< --nnodes or --node-rank was used
+  std::optional<int> nodeRank; ///< 0 when there is one machine
+  bool nodesGiven = false;     ///< --nnodes or --node-rank was used
   std::string masterAddress;
   std::optional<int> masterPort; ///< 0 asks for a free one
+  int usualPort = 29500;         ///< where several machines meet when no port is given, as torchrun's
   std::string runId;
+  std::string role = "default";
   int maxRestarts = 0;
   std::string logDirectory;
 

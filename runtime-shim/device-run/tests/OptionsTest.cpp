@@ -59,6 +59,25 @@ TEST(Options, Endpoints) {
     EXPECT_NE(errorOf({std::string("--rdzv-endpoint=") + wrong, "x"}), "") << wrong;
 }
 
+TEST(Options, WhatTorchrunTakes) {
+  Options options =
+      parseOptions({"--nnodes=1:1", "--rdzv_conf=timeout=900", "--monitor-interval", "5", "--tee", "3", "-r",
+                    "1", "--role=trainer", "--no_python", "--local-addr=h", "--start-method=spawn",
+                    "--standalone", "--nproc-per-node=auto", "./train"});
+  EXPECT_EQ(options.nodes, 1);
+  EXPECT_EQ(options.role, "trainer");
+  EXPECT_EQ(options.rankCount, RankCount::Auto);
+  EXPECT_EQ(options.command, std::vector<std::string>{"./train"});
+  EXPECT_NE(errorOf({"--nnodes=1:4", "x"}).find("give one number"), std::string::npos);
+}
+
+TEST(Options, SeveralMachines) {
+  const std::vector<std::string> machines = {"--nnodes=2", "--node-rank=1", "--rdzv-endpoint=head", "x"};
+  EXPECT_EQ(parseOptions(machines).masterPort, 29400);
+  EXPECT_EQ(parseOptions({"--nnodes=2", "--node-rank=1", "--master-addr=head", "x"}).masterPort, 29500);
+  EXPECT_NE(errorOf({"--nnodes=2", "--rdzv-endpoint=head:1", "x"}).find("--node-rank R"), std::string::npos);
+}
+
 TEST(Options, ErrorsNameTheArgument) {
   EXPECT_NE(errorOf({"--tarce", "x"}).find("did you mean --trace?"), std::string::npos);
   EXPECT_NE(errorOf({"--trace"}).find("--trace needs FILE"), std::string::npos);
