@@ -80,6 +80,9 @@ int Job::run() {
   // Nothing runs any more: from here on Ctrl-C ends the launcher as it does any program.
   block.restore();
   printFailure(result, first, attempt);
+  // A reader that has gone, as `head` does, wants no word about it.
+  if (out.broken() && out.error() != EPIPE)
+    say(fmt::format("cannot write to standard output: {}", std::strerror(out.error())));
   bool written = writeReports(attempt);
   out.drain();
   err.drain();
@@ -137,7 +140,7 @@ RankIdentity Job::identity(int localRank) const {
   RankIdentity who;
   who.localRank = localRank;
   who.localWorldSize = plan.localRanks;
-  who.nodeRank = options().nodeRank;
+  who.nodeRank = options().nodeRank.value_or(0);
   who.nodes = options().nodes;
   who.rank = who.nodeRank * plan.localRanks + localRank;
   who.worldSize = who.nodes * plan.localRanks;
@@ -156,6 +159,7 @@ Rendezvous Job::rendezvous(int attempt, std::optional<PortReservation> &reservat
     where.port = reservation->port();
   }
   where.runId = options().runId.empty() ? "none" : options().runId;
+  where.role = options().role;
   where.restartCount = attempt;
   where.maxRestarts = options().maxRestarts;
   return where;

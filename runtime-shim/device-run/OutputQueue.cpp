@@ -22,8 +22,10 @@ void OutputQueue::flush() {
     ssize_t done = write(descriptor, waiting.data() + written, chunk);
     if (done >= 0)
       written += static_cast<std::size_t>(done);
-    else if (errno != EINTR && errno != EAGAIN)
+    else if (errno != EINTR && errno != EAGAIN) {
       closed = true;
+      failure = errno;
+    }
   }
   if (empty() || closed) {
     waiting.clear();

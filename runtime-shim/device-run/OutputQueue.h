@@ -19,6 +19,8 @@ public:
   int fd() const { return descriptor; }
   /// Nobody reads any more; what is queued is dropped.
   bool broken() const { return closed; }
+  /// Why it is broken, as errno gives it: EPIPE when the reader is gone; 0 while it is not.
+  int error() const { return failure; }
 
   /// Writes what can be written at once.
   void flush();
@@ -32,6 +34,7 @@ private:
   std::string waiting;
   std::size_t written = 0;
   bool closed = false;
+  int failure = 0;
 };
 
 } // namespace devicerun

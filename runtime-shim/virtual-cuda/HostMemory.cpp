@@ -39,7 +39,6 @@ public:
   ArenaHeap() {
     size_t size = map();
     addFree(arena.host, size);
-    installFaultHandler();
   }
 
   void *allocate(size_t bytes) {
@@ -133,8 +132,11 @@ ArenaHeap &heap() {
 } // namespace
 
 void *allocateHostMemory(size_t bytes) {
-  if (isolated())
+  if (isolated()) {
+    // Each time, because programs install handlers of their own, which are called after this one.
+    installFaultHandler();
     return heap().allocate(roundedUp(bytes, kAlignment));
+  }
   void *memory = nullptr;
   return posix_memalign(&memory, kAlignment, bytes) == 0 ? memory : nullptr;
 }

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <mutex>
 #include <string>
 
 namespace vcuda {
@@ -63,25 +64,46 @@ void passOn(int signal, siginfo_t *info, void *context) {
 
 void onFault(int signal, siginfo_t *info, void *context) {
   static thread_local bool reporting = false;
+  static thread_local const void *reported = nullptr;
   // Addresses the kernel does not tell (general protection faults) come as 0.
   bool ours = info->si_code > 0 && isVisibleArena(info->si_addr);
+  // The program's handler may have put this one back to end the program with the default action.
+  if (ours && info->si_addr == reported) {
+    ::signal(signal, SIG_DFL);
+    return;
+  }
   if (ours && !reporting) {
     reporting = true;
     reportFault(info->si_addr);
     reporting = false;
+    reported = info->si_addr;
   }
   passOn(signal, info, context);
+}
+
+bool isOwnHandler(const struct sigaction &handler) {
+  return (handler.sa_flags & SA_SIGINFO) && handler.sa_sigaction == &onFault;
 }
 
 } // namespace
 
 void installFaultHandler() {
-  prepareCallStacks();
+  struct sigaction now{};
+  if (sigaction(SIGSEGV, nullptr, &now) != 0 || isOwnHandler(now))
+    return;
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  static const bool prepared = (prepareCallStacks(), true);
+  static_cast<void>(prepared);
   struct sigaction handler{};
   handler.sa_sigaction = &onFault;
   handler.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&handler.sa_mask);
-  sigaction(SIGSEGV, &handler, &previousHandler);
+  if (sigaction(SIGSEGV, nullptr, &now) != 0 || isOwnHandler(now))
+    return;
+  // First: the handler may be needed as soon as it is there.
+  previousHandler = now;
+  sigaction(SIGSEGV, &handler, nullptr);
 }
 
 } // namespace vcuda

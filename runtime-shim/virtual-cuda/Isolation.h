@@ -3,7 +3,7 @@
 
 namespace vcuda {
 
-// Installs the handler of invalid accesses. Faults elsewhere go to whoever handled them before.
+// Installs the handler of invalid accesses where it is not the present one. Faults go on to the one that was there.
 void installFaultHandler();
 
 } // namespace vcuda

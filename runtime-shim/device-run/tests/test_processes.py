@@ -171,6 +171,12 @@ class Output(LaunchTest):
         self.assertIn("line", run.stdout.splitlines()[0])
         self.assertEqual(run.stdout.splitlines()[-1], "141")
 
+    def test_full_disk(self):
+        with open("/dev/full", "wb") as full:
+            run = self.run_tool("-n", "2", "--", "echo", "line", stdout=full)
+        self.assertEqual(run.returncode, 141)
+        self.assertIn("cannot write to standard output: No space left on device", run.stderr)
+
     def test_reader_that_stalls_does_not_keep_ranks_alive(self):
         flood = ["sh", "-c", "if [ $RANK = 1 ]; then sleep 1; exit 7; fi; while :; do echo flood; done"]
         with self.start("-n", "3", "--", *flood) as process:

@@ -3,6 +3,7 @@
 #include "TestSupport.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -52,6 +53,33 @@ TEST_F(Isolation, FreedMemoryIsProtected) {
   float *data = tensor.data_ptr<float>();
   tensor = torch::Tensor();
   EXPECT_EXIT(std::printf("%f", *data), testing::KilledBySignal(SIGSEGV), "device memory that is not in use");
+}
+
+// A handler as crash reporters install them: it says something and ends the program the usual way.
+void reportCrash(int number) {
+  static const char text[] = "the program's handler\n";
+  if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+    _exit(1);
+  std::signal(number, SIG_DFL);
+}
+
+struct sigaction handlerBefore;
+
+void restoreAndReturn(int number) { sigaction(number, &handlerBefore, nullptr); }
+
+TEST_F(Isolation, HandlersOfTheProgramComeAfterwards) {
+  auto first = torch::ones({10}, on(gpu1));
+  auto fault = [](void (*handler)(int)) {
+    struct sigaction own{};
+    own.sa_handler = handler;
+    sigaction(SIGSEGV, &own, &handlerBefore);
+    auto tensor = torch::ones({10}, on(gpu1));
+    std::printf("%f", tensor.data_ptr<float>()[2]);
+  };
+  EXPECT_EXIT(fault(&reportCrash), testing::KilledBySignal(SIGSEGV),
+              "tensor on cuda:1: byte 8 of 40 bytes(.|\n)*the program's handler");
+  EXPECT_EXIT(fault(&restoreAndReturn), testing::KilledBySignal(SIGSEGV),
+              "tensor on cuda:1: byte 8 of 40 bytes");
 }
 
 TEST_F(Isolation, OtherFaultsGoTheirWay) {
