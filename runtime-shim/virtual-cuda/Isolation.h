@@ -3,7 +3,8 @@
 
 namespace vcuda {
 
-// Installs the handler of invalid accesses where it is not the present one. Faults go on to the one that was there.
+// Installs the handler of invalid accesses where it is not the present one. Faults go on to the one that was
+// there.
 void installFaultHandler();
 
 } // namespace vcuda
