@@ -1,5 +1,5 @@
 // Dropout with a mask from the device's generator. The CPU's kernel takes no generator, so it would draw from
-// the CPU's; its mask also has the input's type in 1.13, where CUDA's is bool.
+// the CPU's.
 #include "Generator.h"
 #include "Kernels.h"
 #include "RunningOps.h"
