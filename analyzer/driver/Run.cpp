@@ -193,7 +193,9 @@ private:
   /// Draws one function instead of reporting.
   ExitCode draw(std::vector<Unit> units) {
     bool isWritten = true;
-    if (const std::string problem = drawGraph(std::move(units), settings, options, isWritten);
+    const bool namesSources = !options.files.empty() && !options.link;
+    const std::set<Name> asked = namesSources ? mainFiles : std::set<Name>();
+    if (const std::string problem = drawGraph(std::move(units), asked, settings, options, isWritten);
         !problem.empty()) {
       complain(problem);
       return ExitCode::Usage;

@@ -33,7 +33,9 @@ std::int32_t FunctionLowering::addLocal(Name name, QualType type, SourceRange wh
 Name FunctionLowering::variableName(const VarDecl *variable) {
   if (const auto *bindings = dyn_cast<DecompositionDecl>(variable))
     return bindingNames(bindings);
-  return Name(variable->getNameAsString());
+  // What a range-based for goes through is a variable that nobody has written.
+  const bool isRange = variable->isImplicit() && variable->getName().starts_with("__range");
+  return isRange ? Name() : Name(variable->getNameAsString());
 }
 
 std::int32_t FunctionLowering::declareVariable(const VarDecl *variable) {

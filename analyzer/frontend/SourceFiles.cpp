@@ -110,6 +110,8 @@ Name SourceFiles::text(SourceRange written) {
   if (range.isInvalid())
     return {};
   llvm::StringRef source = Lexer::getSourceText(CharSourceRange::getTokenRange(range), sources, language);
+  if (source == ":") // where clang puts the element that a range-based for takes, which nobody has written
+    return {};
   std::string text;
   for (char c : source) {
     bool isSpace = llvm::isSpace(c);

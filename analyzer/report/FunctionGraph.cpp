@@ -24,12 +24,15 @@ bool isNamed(const PlacedExpression &expression) {
 
 class Collector {
 public:
-  Collector(const std::string &name, const Program &program, const Solution &solution, GraphBuilder &builder)
+  Collector(const std::string &name, Name file, const Program &program, const Solution &solution,
+            GraphBuilder &builder)
       : builder(builder) {
     std::set<Range> ranges;
     const std::string lambda = name + "::lambda";
     for (Name id : program.order) {
       const Function &function = *program.function(id);
+      if (function.where.file != file)
+        continue;
       if (function.name.str() == name || function.name.str().compare(0, lambda.size(), lambda) == 0) {
         functions.insert(id.str());
         scan(function, ranges);
@@ -140,7 +143,7 @@ private:
 } // namespace
 
 void FunctionGraph::add(const Program &program, const Solution &solution) {
-  operations += Collector(name, program, solution, builder).collect(solution);
+  operations += Collector(name, file, program, solution, builder).collect(solution);
 }
 
 DeviceGraph FunctionGraph::take() {

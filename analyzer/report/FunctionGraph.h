@@ -12,8 +12,8 @@ namespace devicetidy {
 /// Collects where the tensors and modules of one function live, over all programs it is part of.
 class FunctionGraph {
 public:
-  /// `name` is qualified. Its overloads and instantiations, and the lambdas in it, are one picture.
-  explicit FunctionGraph(std::string name) : name(std::move(name)) {}
+  /// `name` is qualified. Its overloads and instantiations in `file`, and the lambdas in it, are one picture.
+  FunctionGraph(std::string name, Name file) : name(std::move(name)), file(file) {}
 
   /// Adds what `solution` says of the function. Solution::placed must cover the files of the function.
   void add(const Program &program, const Solution &solution);
@@ -23,6 +23,7 @@ public:
 
 private:
   std::string name;
+  Name file;
   GraphBuilder builder;
   std::size_t operations = 0;
 };

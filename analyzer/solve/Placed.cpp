@@ -51,7 +51,7 @@ void PlacedExpressions::step(const Frame &frame, const Fact &fact, const Row &ro
   if (!files.count(frame.function.where.file))
     return;
   for (const Operand &operand : fact.operands)
-    if (operand.where.valid() && files.count(operand.where.file)) {
+    if (operand.where.valid() && !operand.text.empty() && files.count(operand.where.file)) {
       Value value = registerOf(row, operand.reg);
       if (operand.isAddress && is(value, ValueKind::Address))
         value = machine.memory.read(row, value->address);
