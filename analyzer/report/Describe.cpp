@@ -1,6 +1,6 @@
 #include "analyzer/report/Describe.h"
 
-#include "analyzer/report/ExpressionText.h"
+#include "analyzer/report/KeptResult.h"
 
 #include <fmt/format.h>
 
@@ -67,28 +67,6 @@ std::string onDevice(const Step &step) {
   return step.device.empty() ? std::string() : fmt::format(" on {}", deviceText(step.device));
 }
 
-/// The arguments of the call of `callee` at `where` with their parentheses, as written.
-std::string argumentsAt(const Location &where, std::string_view callee, SourceCache &sources) {
-  const std::string_view call = sources.text(where); // of a call that a macro makes, the use of the macro
-  const bool isCall = call.substr(0, callee.size()) == callee;
-  const std::size_t open = isCall ? call.find('(') : std::string_view::npos;
-  return open == std::string_view::npos ? "(...)" : std::string(call.substr(open));
-}
-
-/// A statement that keeps the result of the move that the finding is about: in what was moved, where that is
-/// a name that may be assigned to.
-std::string keptResult(const Finding &finding, SourceCache &sources) {
-  const std::string &tensor = finding.fields.at("tensor"), &method = finding.fields.at("method");
-  const Site &site = finding.site;
-  const std::string call = fmt::format("{}{}{}{}", tensor, site.isPointee ? "->" : ".", method,
-                                       argumentsAt(finding.where, method, sources));
-  const std::vector<Token> tokens = tokenize(tensor);
-  const bool isName = isRepeatable({tokens.data(), tokens.data() + tokens.size()});
-  if (!isName || !site.isAssignable)
-    return fmt::format("auto moved = {}", call);
-  return fmt::format("{}{} = {}", site.isPointee ? "*" : "", tensor, call);
-}
-
 /// A class as the user knows it: which file its unnamed namespace is in is ours to know.
 std::string withoutFiles(std::string name) {
   static constexpr std::string_view mark = "(anonymous namespace in ";
@@ -101,11 +79,11 @@ std::string withoutFiles(std::string name) {
   return name;
 }
 
-std::map<std::string, std::string> templateFields(const Finding &finding, SourceCache &sources) {
+std::map<std::string, std::string> templateFields(const Finding &finding, const Advice &advice) {
   std::map<std::string, std::string> fields = finding.fields;
   fields.emplace("operation", finding.operation);
   fields.emplace("gets", finding.level == Level::Definite ? "gets" : "can get");
-  fields.emplace("fix", fields.count("method") ? keptResult(finding, sources) : finding.fix);
+  fields.emplace("fix", advice.code);
   if (fields.count("class"))
     fields["class"] = withoutFiles(fields["class"]);
   if (finding.operands.size() == 1) {
@@ -236,7 +214,9 @@ std::string describeStep(const Step &step) {
 }
 
 Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &sources) {
-  const std::map<std::string, std::string> fields = templateFields(finding, sources);
+  const Advice advice =
+      finding.fields.count("method") ? keptResult(finding, sources) : Advice{{}, finding.fix};
+  const std::map<std::string, std::string> fields = templateFields(finding, advice);
   Diagnostic result;
   result.check = finding.check;
   result.where = finding.where;
@@ -259,10 +239,11 @@ Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &
     addToBoth(place.where, fillTemplate(noteTemplate(info, place.key), fields));
   for (const CallSite &call : finding.callers)
     addToBoth(call.where, fmt::format("reached from this call of '{}'", call.function));
-  // A fix with an expression needs the expression; one without stands by itself.
-  const bool wantsExpression = info.fix.find("{fix}") != std::string_view::npos;
+  const std::string_view advised = advice.key.empty() ? info.fix : noteTemplate(info, advice.key);
+  // Advice with an expression needs the expression; one without stands by itself.
+  const bool wantsExpression = advised.find("{fix}") != std::string_view::npos;
   if (!wantsExpression || !fields.at("fix").empty())
-    addToBoth(finding.fixAt.valid() ? finding.fixAt : finding.where, fillTemplate(info.fix, fields));
+    addToBoth(finding.fixAt.valid() ? finding.fixAt : finding.where, fillTemplate(advised, fields));
   result.notes = notes.take();
   result.related = related.take();
   return result;

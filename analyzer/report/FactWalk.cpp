@@ -49,7 +49,7 @@ template <typename Visit> void walkFrom(const FactPlace &place, Visit visit) {
   }
 }
 
-/// The one place where the reference `local` is bound.
+/// The one place where `local` is given a value.
 std::optional<FactPlace> bindingOf(const Function &function, std::int64_t local) {
   std::optional<FactPlace> binding;
   for (std::size_t b = 0; b < function.blocks.size(); ++b)
@@ -89,11 +89,20 @@ std::int64_t holderOf(FactPlace place, std::size_t operand) {
       place = *binding;
       operand = 1;
     } else if (fact.kind != FactKind::Field && fact.kind != FactKind::Element &&
-               fact.name.view() != "__range_next") {
+               fact.name.view() != "__range_next" && fact.name.view() != "torch::OrderedDict::Item::value") {
       return -1;
     }
   }
   return -1;
+}
+
+/// Does a call of `name` give out the tensors of the module it is made on?
+bool givesTensors(std::string_view name) {
+  static constexpr std::string_view module = "torch::nn::Module::";
+  if (name.substr(0, module.size()) != module)
+    return false;
+  name.remove_prefix(module.size());
+  return name == "parameters" || name == "named_parameters" || name == "buffers" || name == "named_buffers";
 }
 
 /// Does the fact, which writes `member`, only say that there is nothing yet: a null pointer, `member()`, or
@@ -145,6 +154,31 @@ bool isForgotten(const FactPlace &place) {
       return !isMentioned && passes(block, 0, id == place.block ? statement : block.facts.size());
     });
   return !isMentioned;
+}
+
+std::optional<OwningModule> owningModule(const FactPlace &call) {
+  FactPlace place = call;
+  std::size_t operand = 0;
+  for (int steps = 0; steps < 32; ++steps) {
+    const std::optional<FactPlace> maker = makerOfOperand(place, operand);
+    if (!maker)
+      return std::nullopt;
+    place = *maker;
+    operand = 0;
+    const Fact &fact = place.fact();
+    if (fact.kind == FactKind::Call && fact.hasObject && givesTensors(fact.name.view()))
+      return OwningModule{fact.operands[0].text, fact.isObjectPointee};
+    if (fact.kind == FactKind::Local) {
+      const std::optional<FactPlace> binding = bindingOf(*place.function, fact.number);
+      if (!binding)
+        return std::nullopt;
+      place = *binding;
+      operand = 1;
+    } else if (fact.kind == FactKind::Call ? !fact.resultIsAddress : fact.kind != FactKind::Load) {
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
 }
 
 std::vector<const Operand *> valuesOf(const Program &program, const Function &function,

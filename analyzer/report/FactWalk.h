@@ -4,6 +4,7 @@
 #include "analyzer/facts/Program.h"
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace devicetidy {
@@ -23,6 +24,15 @@ bool isInLoop(const FactPlace &place);
 /// Is the object at operand 0 of the call at `place` in a variable or a temporary of the function, and does
 /// nothing that runs afterwards mention that? What is assigned to it is lost then.
 bool isForgotten(const FactPlace &place);
+
+/// The module whose parameters or buffers the object at operand 0 of the call at `place` is one of, copied in
+/// a loop over `module->parameters()` and the like: the operand of that call, and whether `->` stands before
+/// it.
+struct OwningModule {
+  Name text; ///< as the code names it; "this" where it names nothing
+  bool isPointer = false;
+};
+std::optional<OwningModule> owningModule(const FactPlace &place);
 
 /// The operands that give the field `member` of `*this` a value in `function`, null pointers left out. Of a
 /// constructor that runs in place, the operand stands for the whole object.

@@ -32,9 +32,10 @@ struct Site {
   std::vector<Location> tensors; ///< expressions that are tensors in every instantiation
   Location receiver;             ///< object of the member call at the finding; invalid for other code
   bool receiverIsTensor = false;
-  bool isAssignable = false;     ///< what the receiver names could be assigned to
-  bool isPointee = false;        ///< the call is written with `->`, and the receiver is what stands before it
-  bool isForgotten = false;      ///< the receiver is in a variable that nothing mentions afterwards
+  bool isAssignable = false; ///< what the receiver names could be assigned to
+  bool isPointee = false;    ///< the call is written with `->`, and the receiver is what stands before it
+  bool isForgotten = false;  ///< the receiver is in a variable that nothing mentions afterwards
+  std::string module;        ///< `net->` where the receiver is a parameter in a loop over `net->parameters()`
   std::set<std::string> members; ///< fields of the class whose method the function is
   /// The member `fields["member"]` of `fields["class"]`: whether it is a tensor, and the expression that
   /// gives it its value at `fixAt`, once for each object; invalid where there is none, or another beside it.

@@ -8,10 +8,24 @@
 namespace devicetidy {
 namespace {
 
-/// Can a statement begin behind `before`?
-bool endsStatement(const Token &before) {
+/// Does the ":" end a label, and not the middle of "a ? b : c"?
+bool endsLabel(const Token *colon, const Token *first) {
+  for (const Token *token = colon; token != first;) {
+    --token;
+    if (token->text == "?")
+      return false;
+    if (token->text == ";" || token->text == "{" || token->text == "}")
+      return true;
+  }
+  return true;
+}
+
+/// Can a statement begin behind `before`, a token of the file that begins with `first`?
+bool endsStatement(const Token *last, const Token *first) {
+  const Token &before = *last;
   return before.text == ";" || before.text == "{" || before.text == "}" || before.text == ")" ||
-         before.text == ":" || before.text == "," || before.text == "else" || before.text == "do";
+         (before.text == ":" && endsLabel(last, first)) || before.text == "," || before.text == "else" ||
+         before.text == "do";
 }
 
 /// Of several variables of one name, the one declared last before the finding.
@@ -51,7 +65,7 @@ std::optional<Fix> FixPlanner::planKeep(const Finding &finding) {
     return std::nullopt;
   const std::optional<Piece> object = read(site.receiver, finding.fields.at("tensor"));
   if (!object || !isRepeatable(object->tokens) || object->tokens.first == object->file.first ||
-      !endsStatement(object->tokens.first[-1]))
+      !endsStatement(object->tokens.first - 1, object->file.first))
     return std::nullopt;
   // A parameter is registered with its module by its handle; another handle would not be the parameter.
   const std::string_view last = object->tokens.last[-1].text;

@@ -66,6 +66,8 @@ void describeReceiver(Site &site, const std::vector<FactPlace> &places) {
     site.isAssignable = fact.isObjectAssignable && (isFirst || site.isAssignable);
     site.isPointee |= fact.isObjectPointee;
     site.isForgotten |= isForgotten(place);
+    if (const std::optional<OwningModule> module = owningModule(place))
+      site.module = module->text.str() + (module->isPointer ? "->" : ".");
   }
 }
 

@@ -319,8 +319,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
 
 std::vector<DiscardedMove> findDiscardedMoves(const Program &program) {
   std::vector<DiscardedMove> moves;
-  std::set<std::tuple<Name, std::uint32_t, std::string>>
-      seen; // both arms of `gpu ? x.cuda() : x.cpu();` are one
+  std::set<std::pair<Location, std::string>> seen; // each instance of a template has the same calls
   const models::TorchVersion version{program.torchMajor ? program.torchMajor : 2, program.torchMinor};
   for (Name id : program.order)
     for (const Block &block : program.function(id)->blocks)
@@ -336,8 +335,7 @@ std::vector<DiscardedMove> findDiscardedMoves(const Program &program) {
         const bool moving =
             op && (op->rule == Rule::Move || op->rule == Rule::ToCpu || op->rule == Rule::ToCuda ||
                    op->rule == Rule::TypeAs || op->rule == Rule::PinMemory);
-        if (!(moving || method == "toType") ||
-            !seen.emplace(fact.where.file, fact.where.line, fact.operands[0].text.str()).second)
+        if (!(moving || method == "toType") || !seen.emplace(fact.where, fact.operands[0].text.str()).second)
           continue;
         DiscardedMove move;
         move.where = fact.where;

@@ -21,3 +21,34 @@ void prepare(torch::nn::Linear &model, torch::Tensor state, Batch &batch, torch:
   state = state.to(device);
   (void)state.cuda();
 }
+
+// A parameter of a module is moved with its module.
+struct Net : torch::nn::Module {
+  void move() {
+    for (auto p : parameters())
+      // CHECK: :[[@LINE+2]]:{{.*}} [device-discarded-move]
+      // CHECK: note: move the module itself: to(torch::kCUDA)
+      p.cuda();
+  }
+};
+void move(torch::nn::Linear model, torch::Device device) {
+  for (auto &p : model->parameters())
+    // CHECK: :[[@LINE+2]]:{{.*}} [device-discarded-move]
+    // CHECK: note: move the module itself: model->to(device)
+    p.to(device);
+  for (auto &item : model->named_parameters())
+    // CHECK: :[[@LINE+2]]:{{.*}} [device-discarded-move]
+    // CHECK: note: move the module itself: model->to(device)
+    item.value().to(device);
+}
+
+// Each place is a finding of its own.
+torch::Tensor places(torch::Tensor x, bool gpu) {
+  // CHECK: :[[@LINE+2]]:5: {{.*}} [device-discarded-move]
+  // CHECK: :[[@LINE+1]]:15: {{.*}} [device-discarded-move]
+  x.cuda(); x.cuda();
+  // CHECK: :[[@LINE+2]]:11: {{.*}} [device-discarded-move]
+  // CHECK: :[[@LINE+1]]:22: {{.*}} [device-discarded-move]
+  gpu ? x.cuda() : x.cpu();
+  return x;
+}

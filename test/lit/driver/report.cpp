@@ -23,6 +23,6 @@ void move(torch::Tensor state) {
 // ERROR-SAME:   error: the result of 'cuda' is thrown away{{.*}}'state'{{.*}} [device-discarded-move]{{$}}
 // CHECK-NEXT: {{^ +}}[[@LINE-5]] |         state.cuda(); // a tab in front
 // CHECK-NEXT: {{^ +\| +[~]*\^}}
-// CHECK-NEXT: note: keep the result: state = state.cuda()
+// CHECK-NEXT: note: nothing uses 'state' after this: store or return the result of 'cuda'
 // NOFILE: error: cannot write {{.*}}x: No such file or directory
 // SUMMARY: device-tidy: 1 finding in 1 file; 1 translation unit analysed
