@@ -32,7 +32,8 @@ constexpr const char *HowToGetOne =
     "\n  CMake:  cmake -S . -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON, then device-tidy -p build"
     "\n  Meson:  meson setup build, then device-tidy -p build"
     "\n  other:  bear -- make, then device-tidy -p ."
-    "\n  none:   device-tidy file.cpp -- -std=c++17 -I...";
+    "\n  none:   device-tidy file.cpp -- -std=c++17 -I..., or such arguments in compile_flags.txt, one a "
+    "line";
 
 enum class Language { Cxx, Cuda, Other };
 
@@ -60,6 +61,9 @@ std::string joinPath(StringRef directory, StringRef name) {
   path::append(result, name);
   return result.str().str();
 }
+
+/// One argument a line, for every file below; clang-tidy and clangd read it, too.
+constexpr StringRef flagsFile = "compile_flags.txt";
 
 /// Where builds put the database: beside the sources, or in one of the folders that people and tools make.
 constexpr StringRef buildFolders[] = {
@@ -164,7 +168,25 @@ private:
     if (!locate(file))
       return false;
     result.databaseDirectory = path::parent_path(file).str();
-    return path::filename(file) == "compile_flags.txt" ? loadFlags(file) : loadJson(file);
+    if (path::filename(file) == flagsFile)
+      return loadFlags(file);
+    return loadJson(file) && (options.files.empty() || isOfThisPlace(file));
+  }
+
+  /// A database of another checkout or container would make every file a guess that fails.
+  bool isOfThisPlace(const std::string &file) {
+    std::string missing;
+    for (const auto &command : database->getAllCompileCommands()) {
+      const std::string directory = directoryOf(command);
+      if (directory == missing)
+        continue;
+      if (fs::is_directory(directory))
+        return true;
+      missing = directory;
+    }
+    return missing.empty() ||
+           fail(file + " was written for another place: no directory that it names exists, " + missing +
+                " for one; configure the build here again");
   }
 
   /// Finds the database; a file is given out as an absolute path.
@@ -189,7 +211,7 @@ private:
       file = given;
       return true;
     }
-    for (StringRef name : {"compile_commands.json", "compile_flags.txt"}) {
+    for (StringRef name : {StringRef("compile_commands.json"), flagsFile}) {
       file = joinPath(given, name);
       if (fs::exists(file))
         return true;
@@ -200,6 +222,7 @@ private:
   bool loadFlags(const std::string &file) {
     std::string message;
     database = clang::tooling::FixedCompilationDatabase::loadFromFile(file, message);
+    listsNoFiles = true;
     return database != nullptr || fail(file + ": " + message);
   }
 
@@ -224,6 +247,9 @@ private:
   }
 
   bool collectAll() {
+    if (listsNoFiles) // an editor names its files later
+      return options.lsp || fail("which files? compile_flags.txt in " + result.databaseDirectory +
+                                 " lists none; give FILES");
     for (const auto &command : database->getAllCompileCommands())
       add(command, /*isNamed=*/false);
     if (result.commands.empty())
@@ -399,6 +425,7 @@ private:
   std::unique_ptr<CompilationDatabase> database;
   std::optional<ProjectFiles> project; ///< made for the first header that is asked for
   std::optional<Includers> includers;
+  bool listsNoFiles = false;      ///< the database is one set of arguments for whatever is named
   std::set<std::string> standIns; ///< sources
   std::set<std::string> filesSeen, systemSeen;
   std::map<std::string, std::vector<std::size_t>> byFile; ///< its entries in result.commands
@@ -416,6 +443,8 @@ std::string findDatabase(const std::string &start) {
     for (StringRef folder : presetFolders)
       if (std::string file = newestBelow(joinPath(directory, folder)); !file.empty())
         return file;
+    if (std::string file = joinPath(directory, flagsFile); fs::exists(file))
+      return file;
   }
   return {};
 }

@@ -32,8 +32,8 @@ struct CommandSet {
   std::vector<std::string> notices;           ///< what the user should know
 };
 
-/// The nearest compile_commands.json from `directory` (absolute) upwards, also in a build folder there; empty
-/// when there is none.
+/// The nearest compile_commands.json from `directory` (absolute) upwards, also in a build folder there, or
+/// compile_flags.txt; of one folder the former. Empty when there is none.
 std::string findDatabase(const std::string &directory);
 
 /// Collects the compile commands the command line asks for, changed as the configuration of each file says.

@@ -18,7 +18,7 @@ enum class Colour : std::uint8_t { Auto, Always, Never };
 
 struct Options {
   std::vector<std::string> files;
-  std::string buildPath;          ///< -p: a directory, or the compile_commands.json itself
+  std::string buildPath; ///< -p: a directory, or the compile_commands.json or compile_flags.txt itself
   bool hasFixedArguments = false; ///< there was a "--"
   std::vector<std::string> fixedArguments;
 
