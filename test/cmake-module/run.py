@@ -90,6 +90,12 @@ def check(project):
     if "Checking" in project.output:
         sys.exit(f"{project.generator}: checked again for nothing\n{project.output}")
 
+    # To read a program and its written source nothing is linked, and another program is left alone altogether.
+    project.expect("another program", project.build("check-evaluate"), ["evaluate.cpp"])
+    if (project.build_tree / "written.cpp").exists():
+        sys.exit(f"{project.generator}: the source of another program was written\n{project.output}")
+    project.expect("no link", project.build("check-unlinkable"), ["unlinkable.cpp", "written.cpp"])
+
     project.touch("app/main.cpp")
     project.expect("a source touched", project.build(), ["main.cpp"])
     project.expect_output("Checking the devices of train")
