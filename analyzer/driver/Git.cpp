@@ -11,6 +11,8 @@
 #include <optional>
 #include <vector>
 
+#include <unistd.h>
+
 namespace devicetidy::driver {
 namespace {
 
@@ -57,13 +59,22 @@ public:
     const TemporaryFile output, errors;
     const std::optional<StringRef> redirects[] = {StringRef(), output.path(), errors.path()};
     GitResult result;
-    result.status = llvm::sys::ExecuteAndWait(program, arguments, std::nullopt, redirects);
+    result.status = llvm::sys::ExecuteAndWait(program, arguments, environment(), redirects);
     result.output = output.text();
     result.errors = StringRef(errors.text()).trim().str();
     return result;
   }
 
 private:
+  /// Ours without the options for `git diff` that would go before those it is given here.
+  static std::vector<StringRef> environment() {
+    std::vector<StringRef> variables;
+    for (char **each = environ; *each; ++each)
+      if (!StringRef(*each).starts_with("GIT_DIFF_OPTS="))
+        variables.emplace_back(*each);
+    return variables;
+  }
+
   std::string directory, program;
 };
 
@@ -89,6 +100,24 @@ std::string diffPath(StringRef written) {
       path += code;
   }
   return path;
+}
+
+/// The paths that git takes for binary, of what `git diff --numstat -z` prints: "added<tab>deleted<tab>path",
+/// of a renamed file with an empty path that the old and the new one follow.
+std::vector<StringRef> binaryFiles(StringRef numstat) {
+  llvm::SmallVector<StringRef, 16> fields;
+  numstat.split(fields, '\0', -1, /*KeepEmpty=*/true);
+  std::vector<StringRef> files;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    StringRef path = fields[i];
+    const bool isBinary = path.consume_front("-\t-\t");
+    const bool isRenamed = isBinary ? path.empty() : path.ends_with("\t");
+    if (isRenamed && (i += 2) < fields.size())
+      path = fields[i];
+    if (isBinary)
+      files.push_back(path);
+  }
+  return files;
 }
 
 /// "12,3" or "12": first line and number of lines.
@@ -158,17 +187,25 @@ bool addChangedLines(const std::string &directory, const std::string &ref, LineF
     return false;
   }
   const std::string commit = StringRef(base.output).trim().str();
-  const GitResult diff =
-      git.run({"diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules",
-               "--find-renames", "--src-prefix=a/", "--dst-prefix=b/", commit, "--"});
+  const auto changes = [&](std::vector<StringRef> form) {
+    std::vector<StringRef> arguments = {
+        "diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules", "--find-renames", "-O/dev/null"};
+    arguments.insert(arguments.end(), form.begin(), form.end());
+    arguments.insert(arguments.end(), {commit, "--"});
+    return git.run(arguments);
+  };
+  const GitResult diff = changes({"--unified=0", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"});
+  const GitResult counts = changes({"--numstat", "-z"});
   const GitResult added = git.run({"ls-files", "--others", "--exclude-standard", "-z"});
-  if (diff.status != 0 || added.status != 0) {
-    error = "git cannot tell the changes in " + root + ": " + diff.errors + added.errors;
+  if (diff.status != 0 || counts.status != 0 || added.status != 0) {
+    error = "git cannot tell the changes in " + root + ": " + diff.errors + counts.errors + added.errors;
     return false;
   }
   addDiff(diff.output, root, filter);
   llvm::SmallVector<StringRef, 16> files;
   StringRef(added.output).split(files, '\0', -1, /*KeepEmpty=*/false);
+  for (StringRef file : binaryFiles(counts.output)) // git tells no lines of them
+    files.push_back(file);
   for (StringRef file : files)
     filter.addPath(root + "/" + file.str(), LineFilter::allLines);
   return true;
