@@ -5,6 +5,7 @@
 #include "checks/CheckRegistry.h"
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace devicetidy::config {
@@ -24,7 +25,7 @@ std::vector<std::string> checkNames() {
 bool selectChecks(const std::string &globs, std::set<std::string> &selected, std::string &error) {
   const std::vector<std::string> names = checkNames();
   llvm::SmallVector<StringRef, 8> parts;
-  StringRef(globs).split(parts, ',', -1, /*KeepEmpty=*/false);
+  llvm::SplitString(globs, parts, ",\n");
   bool isFirst = true;
   for (StringRef glob : parts) {
     glob = glob.trim();
