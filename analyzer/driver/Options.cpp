@@ -32,14 +32,17 @@ template <bool Options::*Member> std::string setFlag(Options &options, StringRef
   return {};
 }
 
+/// An empty value is one that a script has failed to fill in: without it the run would be another.
+constexpr const char *emptyValue = "the value is empty; leave the option out, or say what is meant";
+
 template <std::string Options::*Member> std::string setText(Options &options, StringRef value) {
   options.*Member = value.str();
-  return {};
+  return value.empty() ? emptyValue : std::string();
 }
 
 template <std::vector<std::string> Options::*Member> std::string addText(Options &options, StringRef value) {
   (options.*Member).push_back(value.str());
-  return {};
+  return value.empty() ? emptyValue : std::string();
 }
 
 template <std::optional<std::string> config::CommandLine::*Member>

@@ -9,6 +9,7 @@
 #include "analyzer/driver/LinkInputs.h"
 #include "analyzer/driver/Options.h"
 #include "analyzer/driver/Output.h"
+#include "analyzer/driver/Paths.h"
 #include "analyzer/driver/Profile.h"
 #include "analyzer/driver/Reporting.h"
 #include "analyzer/driver/Sharding.h"
@@ -32,6 +33,11 @@
 
 namespace devicetidy::driver {
 namespace {
+
+/// Is there anything to analyse? Without FILES and a compile database --clear-cache is all that is asked.
+bool hasSources(const Options &options) {
+  return !options.files.empty() || !options.buildPath.empty() || !findDatabase(absolutePath(".")).empty();
+}
 
 /// Analyses what the options name and reports it.
 class Analysis {
@@ -72,8 +78,12 @@ private:
 
   ExitCode analyseSources() {
     CommandSet commands;
-    std::string error;
-    if (!collectCommands(options, configuration, commands, error)) {
+    std::string error = options.clearCache ? clearCache(options) : std::string();
+    if (error.empty() && options.clearCache && !hasSources(options)) {
+      remark(options, "what earlier runs kept is forgotten");
+      return ExitCode::Clean;
+    }
+    if (!error.empty() || !collectCommands(options, configuration, commands, error)) {
       complain(error);
       return ExitCode::Usage;
     }
@@ -84,11 +94,7 @@ private:
       remark(options, notice);
     statistics.endPhase("compile database");
 
-    UnitSource source(options, error);
-    if (!error.empty()) {
-      complain(error);
-      return ExitCode::Usage;
-    }
+    UnitSource source(options);
     for (const CompileCommand &command : commands.commands)
       if (command.isGuess)
         guessed.insert(Name(command.file));

@@ -6,15 +6,28 @@
 
 namespace devicetidy::driver {
 
-UnitSource::UnitSource(const Options &options, std::string &error) : options(options) {
-  const std::string directory =
-      options.cacheDirectory.empty() ? cache::defaultCacheDirectory() : absolutePath(options.cacheDirectory);
-  if (!directory.empty()) // there is no home on some build machines
+namespace {
+
+/// Empty when there is none: some build machines have no home.
+std::string cacheDirectory(const Options &options) {
+  return options.cacheDirectory.empty() ? cache::defaultCacheDirectory()
+                                        : absolutePath(options.cacheDirectory);
+}
+
+} // namespace
+
+std::string clearCache(const Options &options) {
+  std::string error;
+  const std::string directory = cacheDirectory(options);
+  if (directory.empty() || cache::BlobStore(directory).clear(error))
+    return {};
+  return "--clear-cache: " + error;
+}
+
+UnitSource::UnitSource(const Options &options) : options(options) {
+  const std::string directory = cacheDirectory(options);
+  if (!directory.empty() && !options.noCache)
     store = std::make_unique<cache::BlobStore>(directory);
-  if (store && options.clearCache && !store->clear(error))
-    error = "--clear-cache: " + error;
-  if (options.noCache)
-    store.reset();
   if (const std::string place = store ? std::string() : makeTemporaryDirectory(); !place.empty())
     temporary = std::make_unique<cache::BlobStore>(place);
 }

@@ -9,14 +9,16 @@
 
 namespace devicetidy::driver {
 
+/// Removes what earlier runs kept. A sentence when that fails, else empty.
+std::string clearCache(const Options &options);
+
 /// Gives out the units of a run, and what earlier runs know of them.
 ///
 /// Without FILES every unit of the compile database takes part. With FILES it is those, and for context every
 /// other unit whose facts are in the cache and still true; --whole-program reads the rest as well.
 class UnitSource {
 public:
-  /// Empties the cache when the options say so. `error` receives a sentence when that fails.
-  UnitSource(const Options &options, std::string &error);
+  explicit UnitSource(const Options &options);
   ~UnitSource();
 
   UnitSet read(const CommandSet &commands, const ProjectFiles &project);
