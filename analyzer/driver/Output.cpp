@@ -19,6 +19,12 @@ std::string counted(std::size_t count, const std::string &noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+/// One that shows neither colours nor a line that is written again, as in Emacs.
+bool isDumbTerminal() {
+  const char *terminal = std::getenv("TERM");
+  return terminal && std::string_view(terminal) == "dumb";
+}
+
 } // namespace
 
 void complain(const std::string &sentence) { llvm::errs() << "device-tidy: error: " << sentence << '\n'; }
@@ -29,14 +35,14 @@ void remark(const Options &options, const std::string &sentence) {
 }
 
 bool showsProgress(const Options &options) {
-  return !options.quiet && llvm::sys::Process::StandardErrIsDisplayed();
+  return !options.quiet && !isDumbTerminal() && llvm::sys::Process::StandardErrIsDisplayed();
 }
 
 bool usesColour(const Options &options) {
   if (options.colour != Colour::Auto)
     return options.colour == Colour::Always && options.output.empty();
-  const char *refusal = std::getenv("NO_COLOR"), *terminal = std::getenv("TERM");
-  if ((refusal && *refusal) || (terminal && std::string_view(terminal) == "dumb"))
+  const char *refusal = std::getenv("NO_COLOR");
+  if ((refusal && *refusal) || isDumbTerminal())
     return false;
   return options.output.empty() && llvm::sys::Process::StandardOutIsDisplayed();
 }

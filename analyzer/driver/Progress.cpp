@@ -22,8 +22,8 @@ void Progress::start(const std::string &name) {
     return;
   const std::lock_guard<std::mutex> lock(mutex);
   const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
-  llvm::errs() << "\r\033[K[" << ++started << '/' << total << "] " << timeLeft(elapsed, finished, total)
-               << llvm::sys::path::filename(name);
+  llvm::errs() << "\r\033[K" << work << " [" << ++started << '/' << total << "] "
+               << timeLeft(elapsed, finished, total) << llvm::sys::path::filename(name);
 }
 
 void Progress::finish() {

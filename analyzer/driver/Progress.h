@@ -5,15 +5,17 @@
 #include <cstddef>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace devicetidy::driver {
 
-/// "[3/20] about 40 s left: net.cpp" on one line of the terminal that standard error is. The line goes away
-/// with the object.
+/// "reading [3/20] about 40 s left: net.cpp" on one line of the terminal that standard error is. The line
+/// goes away with the object.
 class Progress {
 public:
-  /// `total` pieces of work; nothing is written unless `isShown`.
-  Progress(bool isShown, std::size_t total) : isShown(isShown), total(total) {}
+  /// `total` pieces of work, and a word for what is done with each; nothing is written unless `isShown`.
+  Progress(bool isShown, std::string work, std::size_t total)
+      : isShown(isShown), work(std::move(work)), total(total) {}
   ~Progress();
 
   /// Says what is done before the first piece begins.
@@ -25,6 +27,7 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
   const bool isShown;
+  const std::string work;
   const std::size_t total;
   const Clock::time_point begin = Clock::now();
   std::size_t started = 0, finished = 0;

@@ -80,7 +80,7 @@ void parseMissing(const std::vector<CompileCommand> &commands, const std::vector
   std::vector<const CompileCommand *> wanted;
   for (std::size_t i : missing)
     wanted.push_back(&commands[i]);
-  Progress progress(options.showProgress, missing.size());
+  Progress progress(options.showProgress, "reading", missing.size());
   std::optional<Preambles> preambles;
   std::vector<const frontend::Preamble *> chosen(missing.size());
   if (options.store && options.states) {

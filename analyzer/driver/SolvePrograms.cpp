@@ -53,7 +53,7 @@ void solvePrograms(std::vector<Unit> units, const FileSettings &settings, bool s
   for (const auto &program : programs)
     for (std::size_t unit : program)
       ++uses[unit];
-  Progress progress(showProgress, programs.size());
+  Progress progress(showProgress, "checking program", programs.size());
   inParallel(Task::Solve, 1, 1, [&](std::size_t) {
     for (const auto &program : programs) {
       std::vector<Unit> parts;
