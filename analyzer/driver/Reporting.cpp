@@ -1,6 +1,7 @@
 #include "analyzer/driver/Reporting.h"
 
 #include "analyzer/driver/ApplyFixes.h"
+#include "analyzer/driver/Documentation.h"
 #include "analyzer/driver/Paths.h"
 #include "analyzer/driver/Run.h"
 #include "analyzer/report/Describe.h"
@@ -74,6 +75,7 @@ public:
     context.suppressed = applyNoLint(diagnostics, sources);
     context.version = DEVICE_TIDY_VERSION;
     context.sourceRoot = sourceRootOf(options, project);
+    context.documentation = documentation();
     for (const Failure &failure : outcome.failures)
       context.failures.push_back(unitFailure(failure));
     llvm::sort(context.failures, [](const UnitFailure &a, const UnitFailure &b) {

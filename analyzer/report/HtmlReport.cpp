@@ -232,12 +232,28 @@ private:
       return;
     const Replacement &change = diagnostic.fix->change;
     const std::string_view before = sources.text(change.where.file);
-    out += fmt::format("<p class=\"fix\">Fix: {}. <code>", escapeMarkup(diagnostic.fix->description));
-    if (change.length && change.offset + change.length <= before.size())
-      out += fmt::format(
-          "<del>{}</del> ",
-          escapeMarkup(cutText(std::string(before.substr(change.offset, change.length)), LongestChange)));
-    out += fmt::format("<ins>{}</ins></code></p>\n", escapeMarkup(cutText(change.text, LongestChange)));
+    out += fmt::format("<p class=\"fix\">Fix: {}.", escapeMarkup(diagnostic.fix->description));
+    if (change.offset + change.length <= before.size()) {
+      // What is inserted says little without the line around it.
+      const std::size_t end = change.offset + change.length;
+      const std::size_t newline =
+          change.offset ? before.rfind('\n', change.offset - 1) : std::string_view::npos;
+      const std::size_t first = newline == std::string_view::npos ? 0 : newline + 1;
+      const std::size_t last = std::min(before.find('\n', end), before.size());
+      const std::string head(before.substr(first, change.offset - first)),
+          tail(before.substr(end, last - end));
+      out += fmt::format(" <code><del>{}</del> <ins>{}</ins></code>",
+                         shownLine(std::string(before.substr(first, last - first))),
+                         shownLine(head + change.text + tail));
+    }
+    out += "</p>\n";
+  }
+
+  static std::string shownLine(std::string_view line) {
+    static constexpr std::string_view blanks = " \t\r";
+    line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
+    line.remove_suffix(line.size() - std::min(line.find_last_not_of(blanks) + 1, line.size()));
+    return escapeMarkup(cutText(std::string(line), LongestChange));
   }
 
   static constexpr std::size_t LongestChange = 400;

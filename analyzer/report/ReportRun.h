@@ -30,6 +30,7 @@ struct ReportRun {
   std::string version;
   std::string
       sourceRoot; ///< absolute, without a slash at its end; paths below it are reported relative to it
+  std::string documentation; ///< the address or the absolute path of docs/; empty when it is nowhere
   std::vector<const CheckInfo *> checks;
   std::vector<UnitFailure> failures;
   std::size_t suppressed = 0; ///< findings that comments suppress

@@ -95,13 +95,22 @@ private:
                        {"defaultConfiguration", {{"level", ruleLevel(check->level)}}},
                        {"help", {{"text", page}, {"markdown", page}}},
                        {"properties", {{"tags", {"correctness", "device", "libtorch"}}}}});
+      addHelpUri(rules.back(), fmt::format("checks/{}.md", check->name));
     }
     ruleIndices[std::string(noLintCheck)] = rules.size();
     rules.push_back(
         {{"id", noLintCheck},
          {"shortDescription", {{"text", "a NOLINT comment suppresses nothing or has no counterpart"}}},
          {"defaultConfiguration", {{"level", "error"}}}});
+    addHelpUri(rules.back(), "suppressions.md");
     return rules;
+  }
+
+  void addHelpUri(Json &rule, const std::string &page) const {
+    const std::string &place = run.documentation;
+    const bool isAddress = place.find("://") != std::string::npos;
+    if (!place.empty())
+      rule["helpUri"] = (isAddress ? place : "file://" + uriPath(place)) + "/" + page;
   }
 
   static std::string_view ruleLevel(Level level) {

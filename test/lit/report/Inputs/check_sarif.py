@@ -94,6 +94,10 @@ def main():
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     if len(rules) != len(set(rules)) or run["columnKind"] != "utf16CodeUnits":
         fail("rules must be unique and columns UTF-16 code units")
+    for rule in run["tool"]["driver"]["rules"]:
+        page = urllib.parse.urlparse(rule["helpUri"])
+        if page.scheme == "file" and not pathlib.Path(urllib.parse.unquote(page.path)).is_file():
+            fail(f"{rule['helpUri']} names no page")
     if len(run["results"]) > 25000:
         fail("more than 25000 results")
     for result in run["results"]:
