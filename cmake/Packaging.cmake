@@ -5,7 +5,15 @@
 #   libdevice-shim-dev      the training library
 
 install(FILES LICENSE README.md docs/changelog.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT tools)
-install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" COMPONENT tools FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" COMPONENT tools
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.yml" PATTERN "*.bzl")
+# What these pages link to lies where the links lead.
+foreach(linked IN ITEMS test/models/unmodelled.txt test/cases/README.md runtime-shim/device-run/CONTRACT.md)
+  cmake_path(GET linked PARENT_PATH folder)
+  install(FILES "${linked}" DESTINATION "${CMAKE_INSTALL_DOCDIR}/${folder}" COMPONENT tools)
+endforeach()
+install(DIRECTORY analyzer/tools/vscode DESTINATION "${CMAKE_INSTALL_DOCDIR}/analyzer/tools" COMPONENT tools
+  PATTERN node_modules EXCLUDE PATTERN out EXCLUDE PATTERN "*.vsix" EXCLUDE)
 # The analyzer reads them, too, where there is no CUDA.
 install(DIRECTORY runtime-shim/cuda-stubs/include DESTINATION "${CMAKE_INSTALL_DATADIR}/device-tidy/cuda-stubs"
   COMPONENT tools)

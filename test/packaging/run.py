@@ -108,6 +108,15 @@ def check_command(prefix, place):
     expect(launched.returncode == 0 and "rank 1" in launched.stdout, "device-run starts ranks", launched.stderr)
 
 
+def check_documents(prefix):
+    """What the installed pages link to is installed."""
+    for page in (prefix / "share/doc").rglob("*.md"):
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)\s#]+)[^)]*\)", text):
+            if not re.match(r"[a-z]+:", link):
+                expect((page.parent / link).exists(), f"{page.name} links to {link}")
+
+
 def main():
     build = pathlib.Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -120,6 +129,7 @@ def main():
         check_manual(prefix, "device-run")
         check_completions(prefix)
         check_command(prefix, place)
+        check_documents(prefix)
     print("failed" if FAILURES else "The installed tree works.")
     return 1 if FAILURES else 0
 
