@@ -9,7 +9,6 @@
 #include "analyzer/driver/LinkInputs.h"
 #include "analyzer/driver/Options.h"
 #include "analyzer/driver/Output.h"
-#include "analyzer/driver/Paths.h"
 #include "analyzer/driver/Profile.h"
 #include "analyzer/driver/Reporting.h"
 #include "analyzer/driver/Sharding.h"
@@ -33,11 +32,6 @@
 
 namespace devicetidy::driver {
 namespace {
-
-/// Is there anything to analyse? Without FILES and a compile database --clear-cache is all that is asked.
-bool hasSources(const Options &options) {
-  return !options.files.empty() || !options.buildPath.empty() || !findDatabase(absolutePath(".")).empty();
-}
 
 /// Analyses what the options name and reports it.
 class Analysis {
@@ -79,7 +73,7 @@ private:
   ExitCode analyseSources() {
     CommandSet commands;
     std::string error = options.clearCache ? clearCache(options) : std::string();
-    if (error.empty() && options.clearCache && !hasSources(options)) {
+    if (error.empty() && options.clearCache && options.files.empty() && options.buildPath.empty()) {
       remark(options, "what earlier runs kept is forgotten");
       return ExitCode::Clean;
     }
