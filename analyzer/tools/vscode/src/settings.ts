@@ -16,7 +16,7 @@ export function commandLine(read: Read): { command: string; args: string[] } {
 /** Settings the server knows by name; null for what is not set, so that `.device-tidy` files hold there. */
 export function serverSettings(read: Read): Record<string, unknown> {
   const settings: Record<string, unknown> = {};
-  for (const name of ["inlayHints", "checks", "level", "compilationDatabasePath"]) {
+  for (const name of ["inlayHints", "checks", "level", "warningsAsErrors", "headerFilter", "compilationDatabasePath"]) {
     const value = read(name);
     settings[name] = value === undefined || value === "" ? null : value;
   }

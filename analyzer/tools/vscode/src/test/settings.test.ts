@@ -16,7 +16,14 @@ test("the command line", () => {
 });
 
 test("settings the server knows", () => {
-  const unset = { inlayHints: null, checks: null, level: null, compilationDatabasePath: null };
+  const unset = {
+    inlayHints: null,
+    checks: null,
+    level: null,
+    warningsAsErrors: null,
+    headerFilter: null,
+    compilationDatabasePath: null,
+  };
   assert.deepStrictEqual(serverSettings(reading({})), unset);
   assert.deepStrictEqual(serverSettings(reading({ compilationDatabasePath: "", level: "latent", path: "x" })), {
     ...unset,
@@ -27,6 +34,12 @@ test("settings the server knows", () => {
     inlayHints: false,
     checks: "-*",
   });
+});
+
+test("the page of settings shows each of them", () => {
+  const { contributes } = JSON.parse(readFileSync(join(__dirname, "../../package.json"), "utf8"));
+  for (const name of Object.keys(serverSettings(() => undefined)))
+    assert.ok(contributes.configuration.properties[`device-tidy.${name}`], name);
 });
 
 test("what nobody has set has no value that would speak against configuration files", () => {
