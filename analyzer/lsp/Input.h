@@ -9,24 +9,29 @@
 
 namespace devicetidy::lsp {
 
-/// Reads messages, passes on those that are JSON-RPC (LLVM's transport would stop at others), and knows the
-/// id of the request that is being handled, which LLVM's message handler does not tell.
+/// Reads messages as the protocol frames them. (LLVM's reader wants "Content-Length: " letter by letter;
+/// names of headers may be written in any case, and the blank may be missing.) Passes on those that are
+/// JSON-RPC (LLVM's transport would stop at others), and knows the id of the request that is being handled,
+/// which LLVM's message handler does not tell.
 class Input : public llvm::lsp::JSONTransportInput {
 public:
-  explicit Input(std::FILE *file) : inner(file) {}
+  explicit Input(std::FILE *file) : file(file) {}
 
-  bool hasError() const override { return inner.hasError(); }
-  bool isEndOfInput() const override { return inner.isEndOfInput(); }
+  bool hasError() const override { return std::ferror(file) != 0; }
+  bool isEndOfInput() const override { return std::feof(file) != 0; }
   llvm::LogicalResult readStandardMessage(std::string &json) override;
-  llvm::LogicalResult readDelimitedMessage(std::string &json) override {
-    return inner.readDelimitedMessage(json);
-  }
+  llvm::LogicalResult readDelimitedMessage(std::string &) override { return llvm::failure(); } // for tests
 
   /// Of the last message, as text; empty for a notification.
   const std::string &requestId() const { return id; }
 
 private:
-  llvm::lsp::JSONTransportInputOverFile inner;
+  int nextCharacter();
+  bool readLine(std::string &line);
+  bool readBody(std::size_t length, std::string &body);
+  bool readFramed(std::string &body);
+
+  std::FILE *file;
   std::string id;
 };
 
