@@ -363,10 +363,12 @@ private:
     const AdjustedArguments adjusted =
         adjustArguments(configured(command.CommandLine, file), file, directory);
     const Language language = adjusted.isCuda ? Language::Cuda : languageOf(file);
-    if (language == Language::Cuda)
+    if (language == Language::Cuda) {
+      result.cudaFiles.push_back(file);
       result.notices.push_back(file + " is skipped: CUDA sources are not analysed");
-    else if (language == Language::Other && isNamed)
+    } else if (language == Language::Other && isNamed) {
       result.notices.push_back(file + " is skipped: it is not C++");
+    }
     if (language != Language::Cxx)
       return;
     addOnce({directory, file, adjusted.arguments, {}, false, !command.Heuristic.empty()}, objectOf(command));

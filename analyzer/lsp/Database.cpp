@@ -2,6 +2,7 @@
 
 #include "analyzer/driver/Paths.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -32,6 +33,7 @@ bool Database::load(std::string &error) {
   files = std::make_unique<driver::ProjectFiles>(set, options.projectRoots);
   known.clear();
   listed.clear();
+  cudaFiles.clear();
   for (const CompileCommand &command : set.commands) {
     listed.insert(command.file);
     known.emplace(command.file, command); // of several targets that compile a file, the first
@@ -59,6 +61,8 @@ std::optional<CompileCommand> Database::commandFor(const std::string &file) {
       files = std::make_unique<driver::ProjectFiles>(set, options.projectRoots);
     }
   }
+  if (llvm::is_contained(guessed.cudaFiles, file))
+    cudaFiles.insert(file);
   return known[file] = command;
 }
 

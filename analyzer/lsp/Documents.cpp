@@ -7,17 +7,29 @@
 namespace devicetidy::lsp {
 namespace {
 
-bool isOnDisk(const std::string &file, const std::string &text) {
+std::optional<cache::Stamp> stampOf(const std::string &file) { return cache::FileStates().stamp(Name(file)); }
+
+/// The stamp is taken first, so that a change in between is seen next time.
+void compareWithDisk(const std::string &file, Document &document) {
+  document.disk = stampOf(file);
   const auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/false, /*RequiresNullTerminator=*/false,
                                                   /*IsVolatile=*/true);
-  return buffer && (*buffer)->getBuffer() == text;
+  document.isSaved = buffer && (*buffer)->getBuffer() == *document.text;
 }
 
 } // namespace
 
+void Document::compareAgain(const std::string &file) {
+  if (isSaved && disk != stampOf(file))
+    compareWithDisk(file, *this);
+}
+
 void Documents::open(const std::string &file, std::string uri, std::int64_t version, std::string text) {
-  const bool isSaved = isOnDisk(file, text);
-  documents[file] = {std::move(uri), version, std::make_shared<std::string>(std::move(text)), isSaved};
+  Document &document = documents[file];
+  document.uri = std::move(uri);
+  document.version = version;
+  document.text = std::make_shared<std::string>(std::move(text));
+  compareWithDisk(file, document);
 }
 
 bool Documents::change(const std::string &file, std::int64_t version,
@@ -42,7 +54,7 @@ bool Documents::change(const std::string &file, std::int64_t version,
 
 void Documents::saved(const std::string &file) {
   if (const auto found = documents.find(file); found != documents.end())
-    found->second.isSaved = isOnDisk(file, *found->second.text);
+    compareWithDisk(file, found->second);
 }
 
 const Document *Documents::find(const std::string &file) const {

@@ -1,11 +1,14 @@
 //===- Documents.h - the buffers an editor has open -------------*- C++ -*-===//
 #pragma once
 
+#include "analyzer/cache/FileStates.h"
+
 #include "llvm/Support/LSP/Protocol.h"
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +18,12 @@ struct Document {
   std::string uri; ///< as the editor writes it
   std::int64_t version = 0;
   std::shared_ptr<const std::string> text;
-  bool isSaved = false; ///< the text is what is on disk, as far as the editor has said
+  bool isSaved = false;             ///< the text is what was on disk when they were compared
+  std::optional<cache::Stamp> disk; ///< the file's stamp then
+
+  /// An open document is what the editor says it is. When the file was changed since by somebody else, the
+  /// document is no longer saved.
+  void compareAgain(const std::string &file);
 };
 
 /// Open documents by absolute path, without "." and "..".

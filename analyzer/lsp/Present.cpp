@@ -30,10 +30,9 @@ int severityOf(const Diagnostic &diagnostic) {
 class Presenter {
 public:
   Presenter(const Analysis &analysis, const Units &units, const DocumentMap &documents,
-            const driver::FileSettings &fileSettings, const Settings &settings,
-            const driver::ProjectFiles &project)
+            const driver::FileSettings &fileSettings, const Settings &settings, const Database &database)
       : analysis(analysis), units(units), documents(documents), fileSettings(fileSettings),
-        settings(settings), project(project), rootFiles(units.rootFiles()) {
+        settings(settings), database(database), rootFiles(units.rootFiles()) {
     for (const auto &[file, document] : documents)
       sources.provide(Name(file), *document.text);
   }
@@ -76,7 +75,8 @@ private:
     for (Name file : rootFiles)
       collectMacros(sources.text(file), macros);
     FixPlanner planner(
-        sources, [this](const std::string &file) { return project.isProject(file); }, std::move(macros));
+        sources, [this](const std::string &file) { return database.project().isProject(file); },
+        std::move(macros));
     std::vector<Diagnostic> diagnostics;
     for (const Finding &finding : analysis.findings) {
       if (!isShown(finding))
@@ -184,17 +184,23 @@ private:
         if (line.getAsInteger(10, where.line) || column.getAsInteger(10, where.column))
           where.line = where.column = 1;
       }
-      ShownFinding finding;
-      finding.range = toRange(sources, where);
-      finding.diagnostic =
-          json::Object{{"range", toJSON(finding.range)},
-                       {"severity", static_cast<int>(Information)},
-                       {"source", "device-tidy"},
-                       {"code", "device-tidy-parse"},
-                       {"message", printable("nothing in this file could be analysed: " +
-                                             (text.empty() ? unit.parseErrors.front() : text.str()))}};
-      reportOf(file).findings.push_back(std::move(finding));
+      addRemark(where, "nothing in this file could be analysed: " +
+                           (text.empty() ? unit.parseErrors.front() : text.str()));
     }
+    for (const auto &[file, document] : documents)
+      if (database.isCuda(file))
+        addRemark({Name(file), 1, 1}, "nothing in this file is analysed: it is CUDA");
+  }
+
+  void addRemark(const Location &where, const std::string &sentence) {
+    ShownFinding remark;
+    remark.range = toRange(sources, where);
+    remark.diagnostic = json::Object{{"range", toJSON(remark.range)},
+                                     {"severity", static_cast<int>(Information)},
+                                     {"source", "device-tidy"},
+                                     {"code", "device-tidy-parse"},
+                                     {"message", printable(sentence)}};
+    reportOf(where.file.str()).findings.push_back(std::move(remark));
   }
 
   const Analysis &analysis;
@@ -202,7 +208,7 @@ private:
   const DocumentMap &documents;
   const driver::FileSettings &fileSettings;
   const Settings &settings;
-  const driver::ProjectFiles &project;
+  const Database &database;
   const std::set<Name> rootFiles;
   SourceCache sources;
   std::map<std::string, std::shared_ptr<FileReport>> reports;
@@ -246,8 +252,8 @@ std::string uriOf(const std::string &file, const DocumentMap &documents) {
 
 Reports present(const Analysis &analysis, const Units &units, const DocumentMap &documents,
                 const driver::FileSettings &fileSettings, const Settings &settings,
-                const driver::ProjectFiles &project) {
-  return Presenter(analysis, units, documents, fileSettings, settings, project).run();
+                const Database &database) {
+  return Presenter(analysis, units, documents, fileSettings, settings, database).run();
 }
 
 } // namespace devicetidy::lsp

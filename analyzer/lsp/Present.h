@@ -19,7 +19,6 @@ std::string uriOf(const std::string &file, const DocumentMap &documents);
 /// Puts an analysis of `units` into words: a report for each open document of `documents`, and for each
 /// header of the project that has findings.
 Reports present(const Analysis &analysis, const Units &units, const DocumentMap &documents,
-                const driver::FileSettings &fileSettings, const Settings &settings,
-                const driver::ProjectFiles &project);
+                const driver::FileSettings &fileSettings, const Settings &settings, const Database &database);
 
 } // namespace devicetidy::lsp

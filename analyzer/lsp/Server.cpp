@@ -2,8 +2,10 @@
 
 #include "analyzer/driver/Paths.h"
 #include "analyzer/lsp/CodeActions.h"
+#include "analyzer/lsp/Folders.h"
 #include "analyzer/lsp/Hover.h"
 #include "analyzer/lsp/InlayHints.h"
+#include "analyzer/lsp/Language.h"
 #include "analyzer/lsp/Moves.h"
 
 #include "DeviceTidyConfig.h"
@@ -48,6 +50,8 @@ json::Value capabilities() {
       {"textDocumentSync",
        json::Object{{"openClose", true}, {"change", 2}, {"save", json::Object{{"includeText", false}}}}},
       {"codeActionProvider", json::Object{{"codeActionKinds", json::Array{"quickfix"}}}},
+      {"workspace",
+       json::Object{{"workspaceFolders", json::Object{{"supported", true}, {"changeNotifications", true}}}}},
       {"hoverProvider", true},
       {"implementationProvider", true},
       {"inlayHintProvider", true}};
@@ -72,6 +76,7 @@ Server::Server(const driver::Options &options, const Input &input, llvm::lsp::Me
   handler.notification("textDocument/didClose", this, &Server::onClose);
   handler.notification("workspace/didChangeConfiguration", this, &Server::onConfiguration);
   handler.notification("workspace/didChangeWatchedFiles", this, &Server::onWatchedFiles);
+  handler.notification("workspace/didChangeWorkspaceFolders", this, &Server::onFolders);
   handler.method("textDocument/hover", this, &Server::onHover);
   handler.method("textDocument/implementation", this, &Server::onImplementation);
   handler.method("textDocument/codeAction", this, &Server::onCodeAction);
@@ -84,6 +89,7 @@ void Server::onInitialize(const RawJson &params, Reply reply) {
   state = State::Running;
   {
     const std::lock_guard<std::mutex> lock(mutex);
+    settings.folders = openFolders(params.value);
     settings.relatedInformation =
         isTrue(params.value, {"capabilities", "textDocument", "publishDiagnostics", "relatedInformation"});
     settings.inlayRefresh =
@@ -159,7 +165,10 @@ void Server::onCancel(const RawJson &params) {
 
 void Server::onOpen(const llvm::lsp::DidOpenTextDocumentParams &params) {
   const llvm::lsp::TextDocumentItem &document = params.textDocument;
-  documents.open(fileOf(document.uri), document.uri.uri().str(), document.version, document.text);
+  const std::string file = fileOf(document.uri);
+  if (!isOfCxxFamily(file, document.languageId))
+    return; // what else comes for it is for a document that is not open
+  documents.open(file, document.uri.uri().str(), document.version, document.text);
   analyse(Worker::When::Now, /*onDisk=*/true);
 }
 
@@ -217,6 +226,14 @@ void Server::configure(const json::Value &chosen, bool isSection) {
     client.showWarning(problem);
   if (settings.inlayHints != hadHints && settings.inlayRefresh)
     client.refreshInlayHints();
+}
+
+void Server::onFolders(const RawJson &params) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    changeFolders(params.value, settings.folders);
+  }
+  analyse(Worker::When::Now, /*onDisk=*/false);
 }
 
 void Server::onWatchedFiles(const RawJson &) { analyse(Worker::When::AfterTyping, /*onDisk=*/true); }

@@ -48,6 +48,7 @@ private:
   void onClose(const llvm::lsp::DidCloseTextDocumentParams &params);
   void onConfiguration(const RawJson &params);
   void onWatchedFiles(const RawJson &);
+  void onFolders(const RawJson &params);
   void onHover(const llvm::lsp::TextDocumentPositionParams &params, Reply reply);
   void onImplementation(const llvm::lsp::TextDocumentPositionParams &params, Reply reply);
   void onCodeAction(const RawJson &params, Reply reply);

@@ -20,6 +20,8 @@ struct Settings {
   driver::Options options;                   ///< the command line, with what is chosen
   bool inlayHints = false;
 
+  std::vector<std::string> folders; ///< open in the editor; none: it did not say
+
   // What the client can show.
   bool relatedInformation = false, markdownHover = false, inlayRefresh = false;
 };

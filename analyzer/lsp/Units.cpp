@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 namespace devicetidy::lsp {
 namespace {
@@ -20,6 +21,13 @@ std::uint64_t numberOf(const std::optional<Stamp> &stamp) {
   if (stamp)
     builder.add(stamp->size).add(stamp->inode).add(static_cast<std::uint64_t>(stamp->modified));
   return builder.finish().low;
+}
+
+/// What the text of `file` is: that of its buffer, else what is on disk.
+std::uint64_t numberOf(const std::string &file, const DocumentMap &documents, cache::FileStates &states) {
+  const auto document = documents.find(file);
+  const bool isUnsaved = document != documents.end() && !document->second.isSaved;
+  return isUnsaved ? cache::digestOf(*document->second.text).low : numberOf(states.stamp(Name(file)));
 }
 
 cache::Digest keyOf(const CompileCommand &command) {
@@ -48,7 +56,8 @@ bool Units::update(const DocumentMap &documents, const std::atomic<bool> &stop) 
     std::vector<std::size_t> all(members.size());
     for (std::size_t i = 0; i < all.size(); ++i)
       all[i] = i;
-    loadContext(all);
+    for (std::size_t each : loadContext(all))
+      keepIntact(each, {});
   }
   chooseRoots(documents);
   settleContext(documents);
@@ -69,8 +78,9 @@ void Units::refresh() {
 }
 
 bool Units::isChangedOnDisk(const DocumentMap &documents) const {
+  cache::FileStates states; // most headers are part of several units
   return llvm::any_of(members, [&](const Member &member) {
-    return member.isRoot ? member.isKnown && stateOf(member, documents) != member.state : hasNewEntry(member);
+    return !isAsBefore(member, documents, states) || (!member.isRoot && hasNewEntry(member));
   });
 }
 
@@ -156,7 +166,7 @@ std::vector<std::size_t> Units::loadContext(const std::vector<std::size_t> &whic
     noteEntry(member);
     if (found[i]) {
       setUnit(which[i], std::move(found[i]->unit));
-      member.state = stateOf(member, {});
+      member.state = stateOf(member, {}, states); // as the cache has seen them
     } else {
       missing.push_back(which[i]);
     }
@@ -202,6 +212,7 @@ void Units::chooseRoots(const DocumentMap &documents) {
 /// Units that are not open are true as long as what they read is as on disk, and in part after that.
 void Units::settleContext(const DocumentMap &documents) {
   std::vector<std::size_t> outdated;
+  cache::FileStates states;
   for (std::size_t i = 0; i < members.size(); ++i) {
     Member &member = members[i];
     if (member.isRoot)
@@ -214,8 +225,7 @@ void Units::settleContext(const DocumentMap &documents) {
       keepIntact(i, documents);
       if (mayHaveChanged)
         noteEntry(member);
-    } else if (mayHaveChanged &&
-               (!member.isKnown || member.isPartial || stateOf(member, {}) != member.state)) {
+    } else if (mayHaveChanged && (!member.isKnown || member.isPartial || !isAsBefore(member, {}, states))) {
       outdated.push_back(i);
     }
   }
@@ -227,12 +237,13 @@ void Units::settleContext(const DocumentMap &documents) {
 /// it is read again only what comes from the changed files is taken out. The open units have that anew.
 void Units::keepIntact(std::size_t index, const DocumentMap &documents) {
   Member &member = members[index];
+  cache::FileStates states;
+  const State before = std::exchange(member.state, stateOf(member, documents, states));
   if (!member.isKnown)
     return;
-  State now = stateOf(member, documents);
   std::set<Name> changed;
-  for (const auto &[file, number] : now)
-    if (const auto before = member.state.find(file); before == member.state.end() || before->second != number)
+  for (const auto &[file, number] : member.state)
+    if (const auto old = before.find(file); old == before.end() || old->second != number)
       changed.insert(Name(file));
   if (changed.empty())
     return;
@@ -246,30 +257,31 @@ void Units::keepIntact(std::size_t index, const DocumentMap &documents) {
   dropIn(unit.functions);
   dropIn(unit.types);
   dropIn(unit.globals);
-  member.state = std::move(now);
   member.isPartial = true;
   hasLinks = false;
 }
 
-Units::State Units::stateOf(const Member &member, const DocumentMap &documents) const {
+Units::State Units::stateOf(const Member &member, const DocumentMap &documents, cache::FileStates &states) {
   State result;
-  cache::FileStates states;
-  for (const std::string &file : member.files) {
-    const auto document = documents.find(file);
-    const bool isUnsaved = document != documents.end() && !document->second.isSaved;
-    result[file] =
-        isUnsaved ? cache::digestOf(*document->second.text).low : numberOf(states.stamp(Name(file)));
-  }
+  for (const std::string &file : member.files)
+    result[file] = numberOf(file, documents, states);
   return result;
 }
 
+bool Units::isAsBefore(const Member &member, const DocumentMap &documents, cache::FileStates &states) {
+  return llvm::all_of(member.state, [&](const auto &entry) {
+    return numberOf(entry.first, documents, states) == entry.second;
+  });
+}
+
 bool Units::parseRoot(std::size_t index, const DocumentMap &documents, const std::atomic<bool> &stop) {
-  State state = stateOf(members[index], documents);
-  const bool mayNowBeWhole =
-      members[index].isPartial || (mayHaveChanged && !units[index].parseErrors.empty());
-  if (members[index].isKnown && state == members[index].state && !mayNowBeWhole)
+  Member &member = members[index];
+  cache::FileStates before;
+  const State state = stateOf(member, documents, before);
+  const bool mayNowBeWhole = member.isPartial || (mayHaveChanged && !units[index].parseErrors.empty());
+  if (member.isKnown && state == member.state && !mayNowBeWhole)
     return true;
-  const CompileCommand command = members[index].command;
+  const CompileCommand command = member.command;
   frontend::UnsavedFiles unsaved;
   for (const auto &[file, document] : documents)
     if (!document.isSaved)
@@ -280,7 +292,7 @@ bool Units::parseRoot(std::size_t index, const DocumentMap &documents, const std
     cache.emplace(*stores.facts(), states, lowerOptions.isProjectFile);
     if (auto found = cache->find(keyOf(command))) {
       setUnit(index, std::move(found->unit));
-      members[index].state = stateOf(members[index], documents);
+      member.state = stateOf(member, documents, states);
       return true;
     }
   }
@@ -302,7 +314,11 @@ bool Units::parseRoot(std::size_t index, const DocumentMap &documents, const std
   if (cache && survived && unit.parseErrors.empty())
     cache->keep(keyOf(command), unit, trace);
   setUnit(index, std::move(unit));
-  members[index].state = stateOf(members[index], documents);
+  cache::FileStates after;
+  member.state = stateOf(member, documents, after);
+  for (auto &[file, number] : member.state) // what changed while it was parsed is to be seen next time
+    if (const auto old = state.find(file); old != state.end())
+      number = old->second;
   return true;
 }
 

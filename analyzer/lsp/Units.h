@@ -34,8 +34,8 @@ public:
 
   /// Files may have changed on disk: everything is compared with it at the next update.
   void refresh();
-  /// Has a file that an open document depends on changed on disk since, or has somebody else read a unit anew
-  /// that is missing here?
+  /// Has a file that an open document or the program around it is made of changed on disk since, or has
+  /// somebody else read a unit anew that is missing here?
   bool isChangedOnDisk(const DocumentMap &documents) const;
 
   /// All units, in the order in which they are linked. A unit nobody knows anything true of is empty.
@@ -54,11 +54,11 @@ private:
   struct Member {
     driver::CompileCommand command;
     bool isRoot = false;
-    bool isKnown = false;        ///< the unit was made from `state`
+    bool isKnown = false;        ///< the unit is true of `state`
     std::set<std::string> files; ///< project files of the unit, the main file among them
-    State state;
-    bool isPartial = false; ///< what the unit took from files that have changed since is missing from it
-    std::string entry;      ///< where the cache keeps it, once it was looked for
+    State state;                 ///< when the member was looked at last
+    bool isPartial = false;      ///< what the unit took from files that have changed since is missing from it
+    std::string entry;           ///< where the cache keeps it, once it was looked for
     std::uint64_t entryState = 0;
   };
 
@@ -72,7 +72,8 @@ private:
   bool hasNewEntry(const Member &member) const;
   void noteEntry(Member &member);
   bool parseRoot(std::size_t index, const DocumentMap &documents, const std::atomic<bool> &stop);
-  State stateOf(const Member &member, const DocumentMap &documents) const;
+  static State stateOf(const Member &member, const DocumentMap &documents, cache::FileStates &states);
+  static bool isAsBefore(const Member &member, const DocumentMap &documents, cache::FileStates &states);
   void setUnit(std::size_t index, Unit unit);
   void clearUnit(std::size_t index);
 

@@ -92,6 +92,33 @@ void Workspace::tell(Result &result, const std::string &problem) {
     result.problems.push_back(problem);
 }
 
+bool Workspace::isReadByOpenUnit(const std::string &file) const {
+  const auto reads = [&](const Units &units) {
+    return llvm::any_of(units.roots(), [&](std::size_t root) {
+      return llvm::is_contained(units.all()[root].files, Name(file));
+    });
+  };
+  return llvm::any_of(projects,
+                      [&](const auto &entry) { return entry.second->units && reads(*entry.second->units); });
+}
+
+/// Once, and not for what the user only looks into: headers of libraries, which lie outside of the open
+/// folders.
+void Workspace::tellHowToGetDatabase(const DocumentMap &documents, const Settings &settings, Result &result) {
+  if (hasToldHowToGetDatabase)
+    return;
+  for (const auto &[file, document] : documents) {
+    const auto isAbove = [&file = file](const std::string &folder) { return driver::isUnder(file, folder); };
+    if (!withoutDatabase.count(directoryOf(file)) || isReadByOpenUnit(file) ||
+        (!settings.folders.empty() && llvm::none_of(settings.folders, isAbove)))
+      continue;
+    if (const std::string problem = howToGetOne(settings.options, file); !problem.empty()) {
+      hasToldHowToGetDatabase = true;
+      return tell(result, problem);
+    }
+  }
+}
+
 void Workspace::load(Project &project, Result &result) {
   std::string error;
   if (!project.database.load(error)) {
@@ -116,8 +143,7 @@ void Workspace::assign(const DocumentMap &documents, const Settings &settings, R
     if (path.empty() && !options.hasFixedArguments) {
       path = databaseFor(directoryOf(file));
       if (path.empty()) {
-        if (withoutDatabase.insert(directoryOf(file)).second)
-          tell(result, howToGetOne(options, file));
+        withoutDatabase.insert(directoryOf(file));
         continue;
       }
     }
@@ -130,9 +156,11 @@ void Workspace::assign(const DocumentMap &documents, const Settings &settings, R
     }
     const std::string name = project->database.spellingOf(file);
     project->opened[name].push_back(file);
-    const auto [entry, isNew] = project->documents.emplace(name, document);
+    Document now = document;
+    now.compareAgain(file);
+    const auto [entry, isNew] = project->documents.emplace(name, now);
     if (!isNew && entry->second.isSaved) // open by two names: what was typed into one of them counts
-      entry->second = document;
+      entry->second = std::move(now);
   }
 }
 
@@ -160,8 +188,7 @@ bool Workspace::analyse(Project &project, const Settings &settings, const std::a
   const Analysis analysis = lsp::analyse(units, fileSettings, open, stop);
   if (analysis.isStopped)
     return false;
-  project.reports =
-      present(analysis, units, project.documents, fileSettings, settings, project.database.project());
+  project.reports = present(analysis, units, project.documents, fileSettings, settings, project.database);
   return true;
 }
 
@@ -212,6 +239,7 @@ Workspace::Result Workspace::analyse(const DocumentMap &documents, const Setting
     }
     give(*project, documents, result);
   }
+  tellHowToGetDatabase(documents, settings, result);
   for (const auto &[file, document] : documents)
     if (!result.reports.count(file)) { // nothing is known of it, and whoever asks shall hear that
       const auto report = std::make_shared<FileReport>();

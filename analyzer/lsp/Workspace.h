@@ -53,6 +53,8 @@ private:
   void give(const Project &project, const DocumentMap &documents, Result &result) const;
   void load(Project &project, Result &result);
   void tell(Result &result, const std::string &problem);
+  void tellHowToGetDatabase(const DocumentMap &documents, const Settings &settings, Result &result);
+  bool isReadByOpenUnit(const std::string &file) const;
 
   Stores stores;
   const std::function<void(bool)> making;
@@ -60,6 +62,7 @@ private:
   std::map<std::string, std::unique_ptr<Project>> projects; ///< by the path of the database
   std::set<std::string> withoutDatabase;                    ///< directories of documents
   std::set<std::string> told;
+  bool hasToldHowToGetDatabase = false;
   cache::Digest configuration; ///< of the configuration files that were read
 };
 

@@ -30,7 +30,7 @@ def pathOf(name):
 
 
 class Client:
-    def __init__(self, command, capabilities=None, options=None, cwd=None, start=True):
+    def __init__(self, command, capabilities=None, options=None, cwd=None, start=True, folder=None):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cwd)
         self.messages = queue.Queue()
         self.replies = {}
@@ -44,7 +44,7 @@ class Client:
         self.nextId = 0
         threading.Thread(target=self._read, daemon=True).start()
         if start:
-            self.initialize(capabilities, options)
+            self.initialize(capabilities, options, folder)
 
     def _read(self):
         stream = self.process.stdout
@@ -126,7 +126,7 @@ class Client:
     def request(self, method, params, limit=LIMIT):
         return self.reply(self.ask(method, params), limit)
 
-    def initialize(self, capabilities=None, options=None):
+    def initialize(self, capabilities=None, options=None, folder=None):
         if capabilities is None:
             capabilities = {
                 "textDocument": {
@@ -134,7 +134,7 @@ class Client:
                     "hover": {"contentFormat": ["plaintext"]},
                 }
             }
-        params = {"processId": os.getpid(), "rootUri": None, "capabilities": capabilities}
+        params = {"processId": os.getpid(), "rootUri": folder and uri(folder), "capabilities": capabilities}
         if options is not None:
             params["initializationOptions"] = options
         self.result = self.request("initialize", params)

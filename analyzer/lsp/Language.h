@@ -1,0 +1,12 @@
+//===- Language.h - is a document C++? --------------------------*- C++ -*-===//
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+
+namespace devicetidy::lsp {
+
+/// Some editors attach a server to every buffer. Is `file` of C++'s family (C, CUDA and headers among it), by
+/// its name, or by `languageId`, what the editor calls its language?
+bool isOfCxxFamily(llvm::StringRef file, llvm::StringRef languageId);
+
+} // namespace devicetidy::lsp
