@@ -56,7 +56,7 @@ std::string lineOf(const ShownStep &step, bool asMarkdown) {
 
 json::Value hoverAt(const FileReport &report, const llvm::lsp::Position &position, bool asMarkdown) {
   const ShownPlacement *placement = report.placementAt(position);
-  if (!placement)
+  if (!placement || placement->sentence.empty())
     return nullptr;
   std::string text = (asMarkdown ? asMarkdownText(placement->sentence) : placement->sentence) + "\n\n";
   std::set<std::string> told; // the stories of two devices often share their first steps

@@ -8,7 +8,9 @@ json::Value inlayHintsIn(const FileReport &report, const llvm::lsp::Range &range
   json::Array hints;
   for (const ShownPlacement &each : report.placements) {
     // What is decided outside is news to nobody who reads a parameter list.
-    if (!each.isDeclaration || each.isOpen || each.kind == PlacedKind::Device)
+    const bool isTold =
+        each.kind != PlacedKind::Device && each.kind != PlacedKind::Options && each.kind != PlacedKind::Other;
+    if (!each.isDeclaration || each.isOpen || !isTold)
       continue;
     if (each.range.end < range.start || range.end < each.range.end)
       continue;

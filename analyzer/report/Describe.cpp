@@ -209,6 +209,10 @@ std::string describeStep(const Step &step) {
     return fmt::format("returned from {} here", subjectOr(step, "the function"));
   case StepKind::Stored:
     return fmt::format("stored in {} here", subjectOr(step, "a member"));
+  case StepKind::Named:
+    return fmt::format("{} is named here", deviceText(step.device));
+  case StepKind::Discarded:
+    return fmt::format("the result of moving {} is thrown away here", subjectOr(step, "it"));
   }
   return {};
 }

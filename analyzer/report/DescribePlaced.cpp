@@ -17,6 +17,10 @@ std::string_view verbOf(PlacedKind kind) {
     return "is a module with parameters on";
   case PlacedKind::Device:
     return "is the device";
+  case PlacedKind::Options:
+    return "are options for tensors on";
+  case PlacedKind::Other:
+    break;
   }
   return {};
 }
@@ -26,7 +30,7 @@ bool isMove(const Step &step) { return step.kind == StepKind::Moved || step.kind
 /// Steps that only pass a tensor on say nothing of its device.
 bool isPassing(const Step &step) {
   return step.kind == StepKind::Passed || step.kind == StepKind::Returned || step.kind == StepKind::Stored ||
-         step.kind == StepKind::Member;
+         step.kind == StepKind::Member || step.kind == StepKind::Discarded;
 }
 
 } // namespace
@@ -40,6 +44,8 @@ std::string placedLabel(const std::vector<PlacedExpression> &devices) {
 
 std::string describePlaced(const std::vector<PlacedExpression> &devices) {
   const PlacedExpression &first = devices.front();
+  if (first.kind == PlacedKind::Other)
+    return {};
   const bool isOpen = devices.size() == 1 && first.isOpen;
   return fmt::format("'{}' {} {}{}", first.text, verbOf(first.kind), placedLabel(devices),
                      isOpen ? ", which is decided elsewhere" : "");

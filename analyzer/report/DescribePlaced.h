@@ -8,7 +8,8 @@
 
 namespace devicetidy {
 
-/// "'x' is a tensor on cuda:0", for one expression and all devices it was seen on, at least one.
+/// "'x' is a tensor on cuda:0", for one expression and all devices it was seen on, at least one. Nothing for
+/// what lives on none.
 std::string describePlaced(const std::vector<PlacedExpression> &devices);
 
 /// The devices alone, as an editor shows them behind a name: "cuda:0", "cpu or cuda".

@@ -37,6 +37,10 @@ std::string eventOf(const Step &step) {
     return "returned";
   case StepKind::Stored:
     return "stored";
+  case StepKind::Named:
+    return "named";
+  case StepKind::Discarded:
+    return "move thrown away";
   }
   return {};
 }

@@ -17,6 +17,10 @@ Range rangeOf(const Location &where) {
   return {where.file, where.line, where.column, where.endLine, where.endColumn};
 }
 
+bool isDrawn(PlacedKind kind) {
+  return kind == PlacedKind::Tensor || kind == PlacedKind::Tensors || kind == PlacedKind::Module;
+}
+
 /// Variables, members and elements have a box of their own; a call is a step already.
 bool isNamed(const PlacedExpression &expression) {
   return !expression.text.empty() && expression.text.find('(') == std::string::npos;
@@ -39,7 +43,7 @@ public:
       }
     }
     for (const PlacedExpression &each : solution.placed)
-      if (each.kind != PlacedKind::Device && ranges.count(rangeOf(each.where)))
+      if (isDrawn(each.kind) && ranges.count(rangeOf(each.where)))
         placed[rangeOf(each.where)].push_back(&each);
   }
 

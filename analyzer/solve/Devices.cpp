@@ -14,6 +14,13 @@ Term countTerm() { return symbolTerm("number of CUDA devices"); }
 
 const Name guardField("@device before");
 
+// Why a device value is the one it is, for whoever asks of the variable; stories of tensors do without.
+History naming(const Call &call, const History &before, const Placement &device) {
+  return before || !device.isKnown()
+             ? before
+             : call.machine.note(nullptr, StepKind::Named, call.fact.where, {}, device.describe());
+}
+
 // c10::Device(type[, index]) or a device string; `indexText` is how the index is written.
 Value makeDevice(Call &call, const std::vector<Value> &args, Name indexText) {
   Machine &machine = call.machine;
@@ -27,7 +34,9 @@ Value makeDevice(Call &call, const std::vector<Value> &args, Name indexText) {
     const bool isName = call.fact.operands.size() > named &&
                         machine.types.classOf(call.fact.operands[named].type) == TypeClass::String;
     return isName ? deviceValue(Placement::symbol(SymbolRole::DeviceChoice, machine.freshScalar(call),
-                                                  "a device chosen at run time"))
+                                                  "a device chosen at run time"),
+                                machine.note(nullptr, StepKind::Chosen, call.fact.where,
+                                             call.fact.operands[named].text.str(), {}))
                   : unknownValue();
   }
   if (!device)
@@ -43,7 +52,7 @@ Value makeDevice(Call &call, const std::vector<Value> &args, Name indexText) {
     }
     device->text = indexText;
   }
-  return deviceValue(*device, first->history);
+  return deviceValue(*device, naming(call, first->history, *device));
 }
 
 std::vector<Value> operandsFrom(const Call &call, std::size_t from) {
@@ -73,7 +82,7 @@ Value makeOptions(Call &call, const std::vector<Value> &args) {
     if (is(arg, ValueKind::Scalar) && !textOf(arg->term))
       continue;
     if (std::optional<Placement> device = deviceOf(call.machine, call.row, arg))
-      return optionsValue(&*device, arg->history);
+      return optionsValue(&*device, naming(call, arg->history, *device));
   }
   return optionsValue(nullptr);
 }

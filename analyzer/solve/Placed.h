@@ -33,10 +33,17 @@ private:
   /// A range; locations are equal when they begin together.
   using Place = std::tuple<Name, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
   using ByDevice = std::map<std::string, PlacedExpression>;
+  enum class Role : std::uint8_t { Use, Declaration, Member };
 
+  static Place placeOf(const Location &where);
   void noteLocal(const Frame &frame, std::uint32_t local, const Row &row);
-  void note(const Location &where, Name text, const Value &value, const Row &row, bool isDeclaration);
+  /// `value` was read from `place`, where it has one.
+  void note(const Location &where, Name text, const Value &value, Address place, const Row &row, Role role);
   void noteModule(const PlacedExpression &what, const Address &module, const Row &row);
+  /// The declarations of the members of a record.
+  void noteMembers(const Value &record, const Address &place, const Row &row);
+  void noteGlobal(const Fact &fact, const Row &row);
+  const std::vector<Field> &membersOf(Name type);
   void add(const PlacedExpression &what, const Placement &placement, const History &history);
   /// Finds the locals that each full expression of `function` declares.
   void findDeclarations(const Function &function);
@@ -46,6 +53,9 @@ private:
   std::map<Place, ByDevice> found;
   std::set<const Function *> scanned;
   std::map<const Fact *, std::vector<std::uint32_t>> declared; ///< at the EndStatement of the declaration
+  std::map<Name, std::vector<Field>> members; ///< of a class, those that are declared in `files`
+  std::map<RootId, Name> globals;             ///< ids of those that were met
+  std::set<Place> others;                     ///< what lives on no device
 };
 
 } // namespace devicetidy

@@ -33,6 +33,8 @@ enum class StepKind : std::uint8_t {
   Passed,      ///< passed as argument `subject`
   Returned,    ///< returned from `subject`
   Stored,      ///< stored in `subject`
+  Named,       ///< the program names `device` here
+  Discarded,   ///< a move of `subject` is thrown away here: it stays on `device`
 };
 
 struct Step {
@@ -102,7 +104,8 @@ struct MapUnderDistributed {
   std::string initialiser;  ///< "c10d::ProcessGroupGloo", "torchrun" ...
 };
 
-enum class PlacedKind : std::uint8_t { Tensor, Tensors, Module, Device };
+/// Options: of tensors to be made. Other: nothing that lives on a device; it has none.
+enum class PlacedKind : std::uint8_t { Tensor, Tensors, Module, Device, Options, Other };
 
 /// A variable or an expression, and one of the devices it is on when control is there.
 struct PlacedExpression {

@@ -61,9 +61,15 @@ Outcomes move(Call &call, const std::optional<Placement> &target) {
     return {};
   // A move that is thrown away is told of at the move: what the tensor meets later is its consequence.
   if (call.fact.isDiscarded && call.fact.hasObject && self->kind == ValueKind::Tensor &&
-      !self->address.valid())
+      !self->address.valid()) {
+    const Placement kept = machine.memory.placementOf(call.row, self);
+    History history;
+    if (kept.isKnown() && kept.kind != PlacementKind::Symbol)
+      history = machine.note(machine.memory.historyOf(call.row, self), StepKind::Discarded, call.fact.where,
+                             receiverText(call), kept.describe());
     machine.memory.write(call.row, call.objectAddress(),
-                         tensorValue(Placement::unknown(), rank, nullptr, count));
+                         tensorValue(Placement::unknown(), rank, std::move(history), count));
+  }
   Step step{StepKind::Moved, call.fact.where, receiverText(call), placement.describe()};
   if (is(self, ValueKind::Tensor))
     if (const Placement before = machine.memory.placementOf(call.row, self); before.isKnown())

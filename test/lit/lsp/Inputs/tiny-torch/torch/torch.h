@@ -37,4 +37,12 @@ using at::kCUDA;
 using at::Tensor;
 using c10::Device;
 at::Tensor randn(at::IntArrayRef size, c10::TensorOptions options = {});
+namespace nn {
+class Module {
+public:
+  virtual ~Module();
+  at::Tensor &register_parameter(const char *name, at::Tensor tensor);
+  void to(c10::Device device, bool nonBlocking = false);
+};
+} // namespace nn
 } // namespace torch
