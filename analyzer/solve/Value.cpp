@@ -460,7 +460,7 @@ Value joinValues(const Value &a, const Value &b, Term phi) {
     if (a->address.valid() || b->address.valid())
       return unknownValue();
     if (a->placement != b->placement)
-      return tensorValue(Placement::unknown(), a->rank == b->rank ? a->rank : unknownRank, a->history);
+      return tensorValue(Placement::unknown(), a->rank == b->rank ? a->rank : unknownRank, nullptr);
     const bool bothShaped = a->rank != 0 && b->rank != 0 && a->rank != unknownRank && b->rank != unknownRank;
     return tensorValue(a->placement, bothShaped ? someRank : unknownRank, a->history);
   }
