@@ -1,13 +1,34 @@
 #include <device_shim/ClipGradNorm.h>
 
+#include "DenseGradient.h"
+
 #include <device_shim/Error.h>
 
 #include <ATen/ATen.h>
 
 #include <cmath>
 #include <map>
+#include <set>
+#include <string>
 
 namespace device_shim {
+namespace {
+
+// Module::parameters() of the C++ frontend lists a tied parameter under each of its names.
+std::vector<at::Tensor> gradientsOf(const std::vector<at::Tensor> &parameters) {
+  std::set<const void *> seen;
+  std::vector<at::Tensor> gradients;
+  for (const auto &parameter : parameters) {
+    const auto gradient = parameter.grad();
+    if (!gradient.defined() || !seen.insert(parameter.unsafeGetTensorImpl()).second)
+      continue;
+    detail::requireDenseGradient(gradient, "", "clip_grad_norm_");
+    gradients.push_back(gradient.detach());
+  }
+  return gradients;
+}
+
+} // namespace
 
 double clip_grad_norm_(const std::vector<at::Tensor> &parameters, double max_norm, double norm_type,
                        bool error_if_nonfinite) {
@@ -15,11 +36,10 @@ double clip_grad_norm_(const std::vector<at::Tensor> &parameters, double max_nor
     throw UsageError("clip_grad_norm_ needs a norm_type above 0, not " + std::to_string(norm_type) +
                      "; 2 is usual, infinity takes the largest element");
   at::NoGradGuard noGrad;
+  const auto gradients = gradientsOf(parameters);
   std::map<std::string, std::vector<at::Tensor>> norms; // by device: one transfer each
-  for (const auto &parameter : parameters)
-    if (parameter.grad().defined())
-      norms[parameter.grad().device().str()].push_back(
-          parameter.grad().detach().norm(norm_type).to(at::kDouble));
+  for (const auto &gradient : gradients)
+    norms[gradient.device().str()].push_back(gradient.norm(norm_type).to(at::kDouble));
   const bool largest = std::isinf(norm_type);
   double total = 0;
   for (const auto &entry : norms) {
@@ -39,9 +59,8 @@ double clip_grad_norm_(const std::vector<at::Tensor> &parameters, double max_nor
   const double factor = max_norm / (total + 1e-6);
   // Not '< 1': a norm that is no number makes the gradients that, too, as in LibTorch.
   if (!(factor >= 1))
-    for (const auto &parameter : parameters)
-      if (parameter.grad().defined())
-        parameter.grad().detach().mul_(factor);
+    for (const auto &gradient : gradients)
+      gradient.mul_(factor);
   return total;
 }
 

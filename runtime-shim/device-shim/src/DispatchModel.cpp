@@ -2,6 +2,7 @@
 
 #include "BalancedSplit.h"
 #include "ModelsOverDevices.h"
+#include "WrapperClaim.h"
 
 #include <device_shim/Distributed.h>
 #include <device_shim/Error.h>
@@ -169,12 +170,13 @@ DeviceMap::DeviceMap(const std::string &word) : chooses(true) {
 }
 DeviceMap::DeviceMap(std::map<std::string, at::Device> entries) : listed(std::move(entries)) {}
 
-DispatchCore::DispatchCore(std::shared_ptr<torch::nn::Module> module, const DeviceMap &map,
+DispatchCore::DispatchCore(const std::shared_ptr<torch::nn::Module> &module, const DeviceMap &map,
                            const DispatchOptions &options)
-    : chain(std::move(module)) {
+    : chain(module) {
   chain.require_complete("dispatch_model", /*buffers=*/true);
   if (!map.automatic())
     requireNoOptions(options);
+  claim = std::make_unique<detail::WrapperClaim>(*module, detail::Wrapper::dispatched);
   const auto devices = map.automatic() ? balancedPlaces(chain, options) : listedPlaces(chain, map);
   requireVisible(chain, devices,
                  map.automatic() ? "DispatchOptions::devices" : "the entries of the device_map");
@@ -210,7 +212,7 @@ DispatchCore::~DispatchCore() {
 }
 
 DispatchCore::DispatchCore(DispatchCore &&other) noexcept
-    : chain(std::move(other.chain)), places(std::move(other.places)), first(other.first), last(other.last),
-      counted(std::exchange(other.counted, false)) {}
+    : claim(std::move(other.claim)), chain(std::move(other.chain)), places(std::move(other.places)),
+      first(other.first), last(other.last), counted(std::exchange(other.counted, false)) {}
 
 } // namespace device_shim

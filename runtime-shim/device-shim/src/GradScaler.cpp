@@ -1,6 +1,8 @@
 #include <device_shim/GradScaler.h>
 
+#include "DenseGradient.h"
 #include "ShardedParts.h"
+#include "WrapperClaim.h"
 
 #include <device_shim/Error.h>
 
@@ -19,6 +21,7 @@ std::vector<at::Tensor> parametersOf(torch::optim::Optimizer &optimizer) {
   std::vector<at::Tensor> parameters;
   for (auto &group : optimizer.param_groups())
     parameters.insert(parameters.end(), group.params().begin(), group.params().end());
+  detail::requireNotSharded(parameters);
   return parameters;
 }
 
@@ -34,6 +37,7 @@ bool scaleGradients(const std::vector<at::Tensor> &parameters, double factor) {
     auto gradient = parameter.grad();
     if (!gradient.defined() || !seen.insert(identity(parameter)).second)
       continue;
+    detail::requireDenseGradient(gradient, "", "GradScaler");
     gradient.detach().mul_(factor);
     auto &sum = finite[gradient.device().str()];
     // A sum of zeros is a NaN as soon as one element is infinite or a NaN.

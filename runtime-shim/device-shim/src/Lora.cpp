@@ -1,6 +1,7 @@
 #include <device_shim/Lora.h>
 
 #include "AdapterFile.h"
+#include "DistinctParameters.h"
 
 #include <device_shim/Error.h>
 
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace device_shim {
 namespace detail {
@@ -45,6 +47,19 @@ void requireHeld(const torch::Tensor &adapter, const std::string &name) {
                      "model that is not sharded");
 }
 
+std::string joined(const std::string &path, const std::string &name) {
+  return path.empty() ? name : path + "." + name;
+}
+
+// What is loaded would have no effect before the old correction is out of the base.
+void requireUnmerged(const torch::nn::Module &module, const std::string &path = "") {
+  if (const auto *layer = dynamic_cast<const LoraLinearImpl *>(&module); layer && layer->merged())
+    throw UsageError("the adapters of '" + path +
+                     "' are merged into their base; call unmerge() before load_adapters()");
+  for (const auto &child : module.named_children())
+    requireUnmerged(*child.value(), joined(path, child.key()));
+}
+
 } // namespace
 
 LoraLinearImpl::LoraLinearImpl(int64_t in, int64_t out, const LoraOptions &options)
@@ -72,45 +87,70 @@ void LoraLinearImpl::makeAdapter(const LoraOptions &options) {
 
 torch::Tensor LoraLinearImpl::forward(const torch::Tensor &input) {
   auto output = base_layer->forward(input);
-  if (isMerged)
+  if (merged())
     return output;
   return output + torch::matmul(torch::matmul(input, lora_A.t()), lora_B.t()) * scaling;
 }
 
-torch::Tensor LoraLinearImpl::correction() const {
-  requireHeld(lora_A, "lora_A");
-  requireHeld(lora_B, "lora_B");
-  return torch::matmul(lora_B, lora_A) * scaling;
+torch::Tensor LoraLinearImpl::correction(const torch::Tensor &a, const torch::Tensor &b) const {
+  requireHeld(a, "lora_A");
+  requireHeld(b, "lora_B");
+  const auto place = base_layer->weight.options().requires_grad(false); // it may have moved since merge()
+  return torch::matmul(b.to(place), a.to(place)) * scaling;
 }
 
 void LoraLinearImpl::merge() {
   torch::NoGradGuard noGrad;
-  if (!isMerged)
-    base_layer->weight.add_(correction());
-  isMerged = true;
+  if (merged())
+    return;
+  base_layer->weight.add_(correction(lora_A, lora_B));
+  mergedA = lora_A.detach().clone();
+  mergedB = lora_B.detach().clone();
 }
 
 void LoraLinearImpl::unmerge() {
   torch::NoGradGuard noGrad;
-  if (isMerged)
-    base_layer->weight.sub_(correction());
-  isMerged = false;
+  if (!merged())
+    return;
+  base_layer->weight.sub_(correction(mergedA, mergedB));
+  forgetMerge();
+}
+
+void LoraLinearImpl::forgetMerge() { mergedA = mergedB = torch::Tensor(); }
+
+void LoraLinearImpl::save(torch::serialize::OutputArchive &archive) const {
+  if (!merged())
+    return torch::nn::Module::save(archive);
+  torch::NoGradGuard noGrad;
+  archive.write("lora_A", lora_A);
+  archive.write("lora_B", lora_B);
+  torch::serialize::OutputArchive base(archive.compilation_unit());
+  base.write("weight", base_layer->weight.detach() - correction(mergedA, mergedB));
+  if (base_layer->bias.defined())
+    base.write("bias", base_layer->bias);
+  archive.write("base_layer", base);
+}
+
+void LoraLinearImpl::load(torch::serialize::InputArchive &archive) {
+  torch::nn::Module::load(archive);
+  forgetMerge();
 }
 
 int64_t train_only_adapters(torch::nn::Module &module) {
   int64_t trainable = 0;
-  for (auto &entry : module.named_parameters()) {
-    entry.value().set_requires_grad(isAdapter(entry.key()));
-    trainable += isAdapter(entry.key()) ? entry.value().numel() : 0;
+  for (auto &parameter : detail::distinctParameters(module)) {
+    const bool adapter = isAdapter(parameter.name);
+    parameter.value.set_requires_grad(adapter);
+    trainable += adapter ? parameter.value.numel() : 0;
   }
   return trainable;
 }
 
 std::vector<torch::Tensor> trainable_parameters(const torch::nn::Module &module) {
   std::vector<torch::Tensor> trainable;
-  for (const auto &parameter : module.parameters())
-    if (parameter.requires_grad())
-      trainable.push_back(parameter);
+  for (const auto &parameter : detail::distinctParameters(module))
+    if (parameter.value.requires_grad())
+      trainable.push_back(parameter.value);
   return trainable;
 }
 
@@ -126,9 +166,11 @@ void save_adapters(const torch::nn::Module &module, const std::string &path) {
 
 void load_adapters(torch::nn::Module &module, const std::string &path) {
   torch::NoGradGuard noGrad;
+  requireUnmerged(module);
   torch::serialize::InputArchive archive;
   archive.load_from(path, torch::Device(torch::kCPU));
-  for (auto &entry : module.named_parameters()) {
+  std::vector<std::pair<torch::Tensor, torch::Tensor>> found; // nothing changes before all is
+  for (const auto &entry : module.named_parameters()) {
     if (!isAdapter(entry.key()))
       continue;
     requireHeld(entry.value(), entry.key());
@@ -139,8 +181,10 @@ void load_adapters(torch::nn::Module &module, const std::string &path) {
       throw Error("'" + path + "' has no adapter '" + entry.key() + "'; it was saved from another model");
     if (value.sizes() != entry.value().sizes())
       throw Error("adapter '" + entry.key() + "' in '" + path + "' has another shape; was its rank another?");
-    entry.value().copy_(value);
+    found.emplace_back(entry.value(), value);
   }
+  for (auto &[adapter, value] : found)
+    adapter.copy_(value);
 }
 
 } // namespace device_shim

@@ -53,6 +53,8 @@ std::vector<at::Tensor *> tensorsIn(torch::nn::AnyValue &value, const std::strin
 } // namespace
 
 StageChain::StageChain(std::shared_ptr<torch::nn::Module> ofRoot) : root(std::move(ofRoot)) {
+  if (!root)
+    throw UsageError("a model of stages is wanted, but the pointer to it is null");
   if (const auto &module = *root; typeid(module) == typeid(torch::nn::SequentialImpl))
     sequential = std::dynamic_pointer_cast<torch::nn::SequentialImpl>(root);
   if (sequential)

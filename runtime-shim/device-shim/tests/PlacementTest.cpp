@@ -10,6 +10,7 @@
 #include <device_shim/Distributed.h>
 #include <device_shim/DistributedDataParallel.h>
 #include <device_shim/Error.h>
+#include <device_shim/GradScaler.h>
 #include <device_shim/Lora.h>
 
 #include <limits>
@@ -175,16 +176,19 @@ TORCH_MODULE(Tenfold);
 RANK_WORKER(dispatch_shared) {
   const auto p = floats(100), q = floats(100);
   using Held = std::vector<torch::Tensor>;
-  // The last stage shares with the third, and that with the first.
-  torch::nn::Sequential chained(Holder(Held{p, floats(10)}), Holder(Held{floats(4000)}), Holder(Held{p, q}),
-                                Holder(Held{q, floats(10)}));
-  auto model = dispatch_model(chained, "auto");
-  MUST(model.device_map().at("1") == kSecond && model.device_map().at("3") == kFirst);
-  model.forward(torch::ones({1}));
+  DispatchOptions options;
+  { // The last stage shares with the third, and that with the first.
+    torch::nn::Sequential chained(Holder(Held{p, floats(10)}), Holder(Held{floats(4000)}), Holder(Held{p, q}),
+                                  Holder(Held{q, floats(10)}));
+    auto model = dispatch_model(chained, "auto");
+    MUST(model.device_map().at("1") == kSecond && model.device_map().at("3") == kFirst);
+    model.forward(torch::ones({1}));
+    MUST_THROW(dispatch_model(chained, "auto"), UsageError,
+               "belongs to a wrapper already, of dispatch_model");
+  }
   // What the third has besides weighs, too.
   torch::nn::Sequential heavy(Holder(Held{p, floats(10)}), Holder(Held{floats(3000)}),
                               Holder(Held{p, floats(5000)}));
-  DispatchOptions options;
   options.max_bytes = {4 * 4000, 4 * 8200};
   auto limited = dispatch_model(heavy, "auto", options);
   MUST(limited.device_map().at("0") == kSecond && limited.device_map().at("2") == kSecond);
@@ -329,4 +333,73 @@ TEST(Lora, BeginsAsItsBaseAndTrainsOnlyTheAdapter) {
   EXPECT_THROW(load_adapters(*wrong, path), Error);
   options.rank = 0;
   EXPECT_THROW(LoraLinear(6, 4, options), UsageError);
+}
+
+TEST(Lora, MergedLayersAreSavedUnmerged) {
+  torch::manual_seed(1);
+  const auto input = torch::randn({3, 6});
+  const auto make = [] { return torch::nn::Sequential(LoraLinear(6, 4)); };
+  auto net = make(), loaded = make();
+  auto &layer = net->at<LoraLinearImpl>(0);
+  torch::nn::init::normal_(layer.lora_B);
+  const auto expected = net->forward(input);
+  layer.merge();
+  loaded->at<LoraLinearImpl>(0).merge();
+  const auto path = ranks::temporaryDirectory() + "/merged.pt";
+  torch::save(net, path);
+  torch::load(loaded, path);
+  EXPECT_FALSE(loaded->at<LoraLinearImpl>(0).merged());
+  EXPECT_TRUE(loaded->forward(input).allclose(expected, 1e-5, 1e-5));
+  EXPECT_TRUE(layer.merged());
+  EXPECT_TRUE(net->forward(input).allclose(expected, 1e-5, 1e-5));
+}
+
+TEST(Lora, UnmergeTakesOutWhatMergeAdded) {
+  torch::manual_seed(1);
+  LoraLinear layer(6, 4);
+  const auto before = layer->base_layer->weight.detach().clone();
+  {
+    torch::NoGradGuard noGrad;
+    layer->lora_B.normal_();
+    layer->merge();
+    layer->lora_A.fill_(7);
+    layer->to(torch::kDouble);
+    layer->unmerge();
+  }
+  EXPECT_TRUE(layer->base_layer->weight.allclose(before.to(torch::kDouble), 1e-5, 1e-5));
+
+  const auto path = ranks::temporaryDirectory() + "/adapters.pt";
+  save_adapters(*layer, path);
+  layer->merge();
+  try {
+    load_adapters(*layer, path);
+    FAIL();
+  } catch (const UsageError &error) {
+    EXPECT_NE(std::string(error.what()).find("call unmerge() before load_adapters()"), std::string::npos);
+  }
+  layer->unmerge();
+  load_adapters(*layer, path);
+}
+
+TEST(Lora, TiedAdaptersCountOnce) {
+  LoraLinear layer(6, 4);
+  torch::nn::Sequential net(layer, layer);
+  EXPECT_EQ(train_only_adapters(*net), 8 * 6 + 4 * 8);
+  EXPECT_EQ(trainable_parameters(*net).size(), 2u);
+}
+
+TEST(ClipGradNorm, TiedParametersCountOnce) {
+  auto weight = torch::ones({4}, torch::requires_grad());
+  const std::vector<torch::Tensor> twice{weight, weight};
+  (weight * 2).sum().backward();
+  EXPECT_NEAR(clip_grad_norm_(twice, 1.0), 4.0, 1e-5);
+  EXPECT_NEAR(weight.grad().norm().item<double>(), 1.0, 1e-5);
+}
+
+TEST(ClipGradNorm, SparseGradientsAreRefused) {
+  torch::nn::Embedding layer(torch::nn::EmbeddingOptions(8, 4).sparse(true));
+  layer->forward(torch::zeros({2}, torch::kLong)).sum().backward();
+  EXPECT_THROW(clip_grad_norm_(layer->parameters(), 1.0), UsageError);
+  torch::optim::SGD optimizer(layer->parameters(), 0.1);
+  EXPECT_THROW(GradScaler().unscale_(optimizer), UsageError);
 }

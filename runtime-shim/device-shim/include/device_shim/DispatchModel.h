@@ -47,11 +47,15 @@ struct DispatchOptions {
   std::vector<int64_t> max_bytes;
 };
 
+namespace detail {
+class WrapperClaim;
+}
+
 /// The part of DispatchedModel that does not depend on the type of the model.
 class DispatchCore {
 public:
   /// \throws what dispatch_model() throws.
-  DispatchCore(std::shared_ptr<torch::nn::Module> module, const DeviceMap &map,
+  DispatchCore(const std::shared_ptr<torch::nn::Module> &module, const DeviceMap &map,
                const DispatchOptions &options);
   /// The stages stay on their devices; inputs are not moved any more.
   ~DispatchCore();
@@ -71,6 +75,7 @@ public:
   }
 
 private:
+  std::unique_ptr<detail::WrapperClaim> claim;
   StageChain chain;
   std::map<std::string, at::Device> places;
   at::Device first = at::kCPU;
@@ -119,8 +124,8 @@ private:
 /// \throws UsageError when the map names several devices and this process is a rank of a distributed job, a
 ///   stage has no entry, an entry fits no stage, a device does not exist (the message names it and its
 ///   stage), stages that share a parameter are listed on different devices, the model does not fit into
-///   max_bytes, options come with a list of stages, or the model has parameters or buffers outside stages. No
-///   stage has moved then.
+///   max_bytes, options come with a list of stages, the model has parameters or buffers outside stages, or it
+///   has a wrapper already. No stage has moved then.
 template <typename ModuleType>
 DispatchedModel<ModuleType> dispatch_model(ModuleType module, const DeviceMap &map = "auto",
                                            const DispatchOptions &options = {}) {

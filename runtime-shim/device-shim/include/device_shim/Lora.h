@@ -13,49 +13,67 @@
 namespace device_shim {
 
 struct LoraOptions {
-  int64_t rank = 8;  ///< inner dimension of the correction
+  int64_t rank = 8;  ///< inner dimension of the correction, at least 1
   double alpha = 16; ///< the correction is multiplied by alpha / rank
 };
 
-/// y = base(x) + (x A^T) B^T * alpha / rank, with A [rank, in] random and B [out, rank] zero at first, so
-/// that the layer begins as its base. A and B are made on the device and in the type of the base's weight.
+/// y = base(x) + (x A^T) B^T * alpha / rank, with A [rank, in] random (kaiming_uniform with sqrt(5), as in
+/// PEFT) and B [out, rank] zero at first, so that the layer begins as its base. A and B are made on the
+/// device and in the type of the base's weight. torch::save() and torch::load() know merged layers: files
+/// hold the base without the correction.
 class LoraLinearImpl : public torch::nn::Module {
 public:
+  /// With a new random base, frozen, with bias. \throws UsageError for a rank below 1.
   LoraLinearImpl(int64_t in, int64_t out, const LoraOptions &options = {});
-  /// Takes an existing layer over and freezes it. \throws UsageError for a rank below 1.
+  /// Takes an existing layer over and freezes it. \throws UsageError for a rank below 1; c10::Error for an
+  /// empty holder.
   explicit LoraLinearImpl(torch::nn::Linear base, const LoraOptions &options = {});
 
-  /// [..., in] to [..., out]
+  /// [..., in] to [..., out], of the base's type and on its device, as `input` must be. \throws c10::Error
+  /// for another input, as torch::nn::Linear does.
   torch::Tensor forward(const torch::Tensor &input);
 
-  /// Adds the correction to the base's weight, for use without training, or takes it out again.
+  /// Adds the correction to the base's weight, for use without training, or takes that same correction out
+  /// again. Both round, so that the base afterwards is what it was but for the last bits of its type.
+  /// Meanwhile forward() does not look at A and B: changing them shows after unmerge().
   /// \throws UsageError between passes of ShardedDataParallel with stage 3, which holds the parameters then.
   void merge();
   void unmerge();
-  bool merged() const { return isMerged; }
+  bool merged() const { return mergedA.defined(); }
+
+  /// As Module::save(); of a merged layer the base as unmerge() would make it.
+  void save(torch::serialize::OutputArchive &archive) const override;
+  /// As Module::load(); the layer is not merged afterwards.
+  void load(torch::serialize::InputArchive &archive) override;
 
   torch::nn::Linear base_layer{nullptr};
   torch::Tensor lora_A, lora_B;
 
 private:
   void makeAdapter(const LoraOptions &options);
-  torch::Tensor correction() const;
+  torch::Tensor correction(const torch::Tensor &a, const torch::Tensor &b) const;
+  void forgetMerge();
 
   double scaling = 1;
-  bool isMerged = false;
+  torch::Tensor mergedA, mergedB; ///< as they were when merged; undefined when it is not
 };
 TORCH_MODULE(LoraLinear);
 
-/// Freezes everything below `module` except the adapters. Returns the number of trainable elements.
+/// Freezes everything below `module` except the parameters named lora_A and lora_B, which it makes trainable.
+/// Returns the number of trainable elements; those of a tied adapter count once.
 int64_t train_only_adapters(torch::nn::Module &module);
 
-/// The parameters that require gradients, for an optimizer.
+/// The parameters that require gradients, for an optimizer, in the order of their registration. A tied
+/// parameter, which the module has under several names, is there once.
 std::vector<torch::Tensor> trainable_parameters(const torch::nn::Module &module);
 
-/// Writes or reads the adapters alone, by name. \throws Error when the file lacks one or has another shape;
+/// Writes the adapters alone, by name, on the host. \throws c10::Error when the file cannot be written;
 /// UsageError for a model that ShardedDataParallel shards with stage 3, which has a save_adapters() of its
 /// own.
 void save_adapters(const torch::nn::Module &module, const std::string &path);
+/// Reads the adapters of `module`; further ones in the file are ignored. Nothing changes when it throws.
+/// \throws Error when the file lacks one or has another shape; UsageError for adapters that are merged, and
+/// for a model that is sharded with stage 3; c10::Error when the file cannot be read.
 void load_adapters(torch::nn::Module &module, const std::string &path);
 
 } // namespace device_shim

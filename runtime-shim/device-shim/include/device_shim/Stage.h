@@ -31,12 +31,17 @@
 
 namespace device_shim {
 
-/// What a wrapper does around a stage.
+/// What a wrapper does around a stage. Each forward() calls before_forward(), the module and after_forward(),
+/// on the thread that called it. What one of the three throws comes out of forward(), and the rest is left
+/// out: after_forward() does not come for a stage that failed.
 class StageHooks {
 public:
   virtual ~StageHooks();
-  /// May replace the tensors among the arguments, for example by copies on another device.
+  /// `inputs`: the tensors among the arguments in their order, also within containers, of any shape; some may
+  /// be undefined. They may be replaced, for example by copies on another device; the pointers end with the
+  /// call.
   virtual void before_forward(const std::vector<at::Tensor *> &inputs) = 0;
+  /// The same for the tensors in the result, which may be replaced, too.
   virtual void after_forward(const std::vector<at::Tensor *> &outputs) = 0;
 };
 
@@ -44,8 +49,9 @@ public:
 class StageBase {
 public:
   virtual ~StageBase();
-  /// One wrapper at a time; null removes it.
+  /// One wrapper at a time; null removes it. \throws UsageError when there are hooks already.
   void set_hooks(std::shared_ptr<StageHooks> newHooks);
+  /// Null without a wrapper.
   const std::shared_ptr<StageHooks> &hooks() const { return installed; }
 
 private:

@@ -15,34 +15,46 @@
 
 namespace device_shim {
 
+/// The stages of one model, and the hooks that a wrapper has put around them. For wrappers; programs use
+/// ShardedDataParallel and dispatch_model. Not for use by several threads at a time.
 class StageChain {
 public:
+  /// One stage, for as long as the chain lives.
   struct Link {
     std::string name;                          ///< path from the root, "" for the root itself
     std::shared_ptr<torch::nn::Module> module; ///< whose parameters belong to the stage
     std::shared_ptr<StageBase> stage;          ///< null for the child of a Sequential
-    std::shared_ptr<StageHooks> hooks;
+    std::shared_ptr<StageHooks> hooks;         ///< null without
   };
 
   /// The children of a Sequential, but not of a class derived from it, which may have a forward() of its own;
-  /// or else the outermost Stage<> modules below `root`. A parameter that two of them share belongs to the
-  /// first.
+  /// or else the outermost Stage<> modules below `root`, in the order of their registration. A parameter that
+  /// two of them share belongs to the first. Children that are added to a Sequential later are not in the
+  /// chain.
+  /// \throws UsageError for a null `root`.
   explicit StageChain(std::shared_ptr<torch::nn::Module> root);
+  /// Removes the hooks that install() put on stages.
   ~StageChain();
   StageChain(StageChain &&) noexcept = default;
   StageChain &operator=(StageChain &&) = delete;
 
+  /// In the order of the stages. References to it end with the chain.
   const std::vector<Link> &links() const { return all; }
-  /// \throws UsageError unless every parameter, and with `buffers` every buffer, belongs to a stage;
-  /// `purpose` begins the sentence.
+  /// \throws UsageError unless there is a stage, and every parameter, and with `buffers` every buffer,
+  /// belongs to one; `purpose` begins the sentence.
   void require_complete(const std::string &purpose, bool buffers) const;
 
+  /// Puts `hooks` around stage `link`, or removes them when null. \throws std::out_of_range unless `link` is
+  /// below links().size(); UsageError when the stage has hooks, of another wrapper or of this chain.
   void install(size_t link, std::shared_ptr<StageHooks> hooks);
   /// Whether the stages are the children of a Sequential, which run() runs.
   bool runs_children() const { return sequential != nullptr; }
   /// Runs the children of the Sequential with their hooks: `inputs` go to the first, and what each returns to
-  /// the next. \throws UsageError for a child whose result is of a type in which tensors cannot be found;
-  /// c10::Error, as Sequential::forward() does, for one that the next child does not take.
+  /// the next. Returns the result of the last, of any shape, where it was computed. Only where
+  /// runs_children().
+  /// \throws UsageError for a child whose result is of a type in which tensors cannot be found;
+  /// c10::Error, as Sequential::forward() does, for one that the next child does not take, and when the last
+  /// result is no tensor; what hooks throw.
   template <typename... Inputs> at::Tensor run(Inputs &&...inputs) {
     std::tuple<std::decay_t<Inputs>...> arguments(std::forward<Inputs>(inputs)...);
     std::vector<at::Tensor *> tensors;
