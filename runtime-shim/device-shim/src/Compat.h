@@ -22,6 +22,7 @@
 #include <torch/optim/optimizer.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <sstream>
 #include <string>
 #include <type_traits>
@@ -54,6 +55,12 @@ inline c10d::TCPStoreOptions storeOptions(uint16_t port, bool isServer, std::chr
 #ifdef USE_C10D_NCCL
 inline c10::intrusive_ptr<Collectives> makeNccl(const c10::intrusive_ptr<c10d::Store> &store, int rank,
                                                 int size, std::chrono::milliseconds timeout) {
+#if DEVICE_SHIM_TORCH_AT_LEAST(2, 0) && !DEVICE_SHIM_TORCH_AT_LEAST(2, 8)
+  // Memory that is marked as used by NCCL's stream is not free until that stream has passed, which the host
+  // does not wait for: gathered stages would pile up. From 2.8 on the group holds tensors instead, until
+  // wait().
+  setenv("TORCH_NCCL_AVOID_RECORD_STREAMS", "1", /*overwrite=*/0);
+#endif
   auto options = c10d::ProcessGroupNCCL::Options::create();
   options->timeout = timeout;
   return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, options);
@@ -86,6 +93,14 @@ template <typename Map> typename Map::key_type stateKey(const at::Tensor &parame
 inline void makeCurrent(at::Device device) {
   if (device.is_cuda())
     c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
+}
+
+// On which operations of this thread on `device` run, and waiting for it on the host.
+inline c10::Stream currentStream(at::Device device) {
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+}
+inline void synchronize(const c10::Stream &stream) {
+  c10::impl::VirtualGuardImpl(stream.device_type()).synchronizeStream(stream);
 }
 
 } // namespace device_shim::compat

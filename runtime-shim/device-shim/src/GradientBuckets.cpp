@@ -1,16 +1,20 @@
 #include "GradientBuckets.h"
 
+#include "BackwardPass.h"
+#include "Compat.h"
+#include "DenseGradient.h"
 #include "ModelAgreement.h"
 
 #include <device_shim/Error.h>
 
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <map>
+#include <set>
+#include <string>
 
 namespace device_shim::detail {
 namespace {
@@ -36,11 +40,21 @@ std::string agreementText(const DataParallelOptions &options) {
          (options.broadcast_buffers ? "true" : "false") + "\n";
 }
 
+void checkOptions(const DataParallelOptions &options) {
+  if (options.bucket_bytes < 1 || options.first_bucket_bytes < 1)
+    throw UsageError("DataParallelOptions::bucket_bytes and first_bucket_bytes must be at least 1, not " +
+                     std::to_string(options.bucket_bytes) + " and " +
+                     std::to_string(options.first_bucket_bytes));
+}
+
 } // namespace
 
 GradientBuckets::GradientBuckets(torch::nn::Module &ofModule, std::shared_ptr<Communicator> all,
                                  const DataParallelOptions &wanted)
-    : module(ofModule), ranks(std::move(all)), options(wanted) {
+    : module(ofModule), ranks(std::move(all)), options(wanted), claim(ofModule, Wrapper::dataParallel) {
+  if (!ranks)
+    throw UsageError("DistributedDataParallel got no communicator; pass what init_distributed() returned");
+  checkOptions(options);
   requireOnDevice(module, *ranks, "DistributedDataParallel");
   requireSameModel(module, agreementText(options), *ranks);
   broadcastModel(module, *ranks);
@@ -49,6 +63,8 @@ GradientBuckets::GradientBuckets(torch::nn::Module &ofModule, std::shared_ptr<Co
 }
 
 GradientBuckets::~GradientBuckets() {
+  tether.cut();
+  waitForSums(); // the gradients of the parameters outlive the buckets
   for (auto &slot : slots)
     slot.accumulator->del_post_hook(slot.hook);
 }
@@ -125,9 +141,10 @@ void GradientBuckets::addHooks() {
 void GradientBuckets::beforeForward() {
   requireStillFrozen(frozen, "DistributedDataParallel");
   {
-    std::lock_guard<std::mutex> lock(mutex);
-    if (passActive) // an exception ended the last backward pass, and with it the call of finish()
-      reset();
+    std::lock_guard<std::recursive_mutex> lock(mutex);
+    if (passActive) // an exception ended the last backward pass, and a thread of autograd still holds it
+      abandon();
+    dropSpoilt();
   }
   if (!averaging || !options.broadcast_buffers || !at::GradMode::is_enabled())
     return;
@@ -139,15 +156,16 @@ void GradientBuckets::beforeForward() {
 }
 
 void GradientBuckets::gradientReady(size_t index) {
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<std::recursive_mutex> lock(mutex);
   auto &slot = slots[index];
+  buckets[slot.bucket].spoilt = false;
   if (!averaging) {
     slot.accumulated = true;
     return;
   }
   if (!passActive) {
     passActive = true;
-    torch::autograd::Engine::get_default_engine().queue_callback([this] { finish(); });
+    BackwardPass<GradientBuckets>::follow(tether, ++passes);
   }
   if (slot.ready)
     throw UsageError("parameter " + slot.name +
@@ -163,6 +181,7 @@ void GradientBuckets::gradientReady(size_t index) {
 void GradientBuckets::place(Slot &slot) {
   at::NoGradGuard noGrad;
   auto &gradient = slot.parameter.mutable_grad();
+  requireDenseGradient(gradient, slot.name, "DistributedDataParallel");
   if (!gradient.defined())
     slot.view.zero_();
   else if (!sameMemory(gradient, slot.view))
@@ -180,32 +199,39 @@ void GradientBuckets::launchReady() {
     launch(buckets[nextBucket++]);
 }
 
+// One flag per parameter, whether this rank used it; the host waits for none.
+void GradientBuckets::setFlags(Bucket &bucket) {
+  auto flags = flagsOf(bucket);
+  flags.fill_(1);
+  for (size_t i = 0; i < bucket.slots.size(); ++i)
+    if (slots[bucket.slots[i]].unused)
+      flags[static_cast<int64_t>(i)].zero_();
+}
+
+at::Tensor GradientBuckets::flagsOf(const Bucket &bucket) const {
+  const auto count = static_cast<int64_t>(bucket.slots.size());
+  return bucket.flat.narrow(0, bucket.flat.numel() - count, count);
+}
+
 void GradientBuckets::launch(Bucket &bucket) {
   at::NoGradGuard noGrad;
-  if (options.find_unused_parameters) {
-    const auto flags = static_cast<int64_t>(bucket.slots.size());
-    auto host = at::ones({flags}, at::kFloat);
-    for (size_t i = 0; i < bucket.slots.size(); ++i)
-      if (slots[bucket.slots[i]].unused)
-        host[static_cast<int64_t>(i)] = 0;
-    bucket.flat.narrow(0, bucket.flat.numel() - flags, flags).copy_(host);
-  }
+  if (options.find_unused_parameters)
+    setFlags(bucket);
   bucket.flat.div_(ranks->size());
   bucket.sum = ranks->all_reduce_async(bucket.flat);
 }
 
 // Runs at the end of the backward pass, on the thread that called backward().
-void GradientBuckets::finish() {
-  std::lock_guard<std::mutex> lock(mutex);
+void GradientBuckets::passEnds() {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
   try {
     fillMissing();
-    for (auto &bucket : buckets) {
+    for (auto &bucket : buckets)
       bucket.sum.wait();
-      if (options.find_unused_parameters)
-        settleUnused(bucket);
-    }
+    if (options.find_unused_parameters)
+      settleUnused();
   } catch (...) {
-    reset();
+    abandon();
     throw;
   }
   for (auto &slot : slots)
@@ -239,29 +265,81 @@ void GradientBuckets::fillMissing() {
 }
 
 // What no rank used keeps its undefined gradient, so that optimizers skip it; what another rank used has one
-// here.
-void GradientBuckets::settleUnused(Bucket &bucket) {
-  bool any = false;
-  for (const auto index : bucket.slots)
-    any = any || slots[index].unused;
-  if (!any)
-    return;
-  const auto flags = static_cast<int64_t>(bucket.slots.size());
-  const auto used = bucket.flat.narrow(0, bucket.flat.numel() - flags, flags).to(at::kCPU, at::kFloat);
-  for (size_t i = 0; i < bucket.slots.size(); ++i) {
-    auto &slot = slots[bucket.slots[i]];
-    if (slot.unused && used[static_cast<int64_t>(i)].item<float>() > 0)
-      slot.parameter.mutable_grad() = slot.view;
+// here. The host waits for the flags of all buckets of a device and type together.
+void GradientBuckets::settleUnused() {
+  using Kind = std::pair<std::string, at::ScalarType>;
+  std::map<Kind, std::pair<std::vector<size_t>, std::vector<at::Tensor>>> asked; // slots and their flags
+  for (const auto &bucket : buckets)
+    for (size_t i = 0; i < bucket.slots.size(); ++i)
+      if (slots[bucket.slots[i]].unused) {
+        auto &[indices, flags] = asked[{bucket.flat.device().str(), bucket.flat.scalar_type()}];
+        indices.push_back(bucket.slots[i]);
+        flags.push_back(flagsOf(bucket).narrow(0, static_cast<int64_t>(i), 1));
+      }
+  for (const auto &entry : asked) {
+    const auto &[indices, flags] = entry.second;
+    const auto used = at::cat(flags).to(at::kCPU, at::kFloat);
+    for (size_t i = 0; i < indices.size(); ++i)
+      if (used[static_cast<int64_t>(i)].item<float>() > 0)
+        slots[indices[i]].parameter.mutable_grad() = slots[indices[i]].view;
+  }
+}
+
+// Of a pass that an exception ended. Where the exception is this rank's alone, the others fail; where all
+// ranks catch it, they may go on.
+void GradientBuckets::passFailed(uint64_t pass) noexcept {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  if (passActive && pass == passes)
+    abandon();
+}
+
+// Returns when nothing writes into the buckets any more. On which thread autograd comes here is open, so that
+// it does not suffice that a stream waits.
+void GradientBuckets::abandon() noexcept {
+  std::set<std::string> devices;
+  for (auto &bucket : buckets)
+    bucket.spoilt = bucket.spoilt || bucket.sum.valid();
+  reset();
+  try {
+    for (const auto &bucket : buckets)
+      if (bucket.spoilt && bucket.flat.is_cuda() && devices.insert(bucket.flat.device().str()).second)
+        compat::synchronize(compat::currentStream(bucket.flat.device()));
+  } catch (const std::exception &) {
+    // What failed on the device is said by the next operation there.
+  }
+}
+
+// zero_grad() may have come before the sum of another rank's gradients.
+void GradientBuckets::dropSpoilt() {
+  for (auto &bucket : buckets) {
+    if (bucket.spoilt)
+      for (const auto index : bucket.slots)
+        slots[index].parameter.mutable_grad() = at::Tensor();
+    bucket.spoilt = false;
+  }
+}
+
+// The sums that are under way go on writing into the gradients of the parameters: nobody may use these
+// before. That a rank has died is said by the next operation.
+void GradientBuckets::waitForSums() noexcept {
+  bool failed = false;
+  for (auto &bucket : buckets) {
+    try {
+      if (!failed)
+        bucket.sum.wait();
+    } catch (const std::exception &) {
+      failed = true; // and so would the others
+    }
+    bucket.sum = {};
   }
 }
 
 void GradientBuckets::reset() {
   for (auto &slot : slots)
     slot.ready = slot.unused = false;
-  for (auto &bucket : buckets) {
+  waitForSums();
+  for (auto &bucket : buckets)
     bucket.missing = bucket.slots.size();
-    bucket.sum = {};
-  }
   nextBucket = 0;
   passActive = false;
 }

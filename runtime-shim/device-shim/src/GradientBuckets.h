@@ -4,6 +4,8 @@
 #pragma once
 
 #include "DistinctParameters.h"
+#include "Tether.h"
+#include "WrapperClaim.h"
 
 #include <device_shim/DistributedDataParallel.h>
 
@@ -11,6 +13,7 @@
 #include <torch/csrc/autograd/function.h>
 #include <torch/nn/module.h>
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -31,6 +34,10 @@ public:
   void setAverages(bool value) { averaging = value; }
   size_t count() const { return buckets.size(); }
 
+  /// See BackwardPass.
+  void passEnds();
+  void passFailed(uint64_t pass) noexcept;
+
 private:
   struct Slot {
     std::string name;
@@ -48,6 +55,7 @@ private:
     at::Tensor flat; ///< gradients, then with find_unused_parameters one flag per slot
     size_t missing = 0;
     Pending sum;
+    bool spoilt = false; ///< by a pass that failed after it was sent
   };
 
   void assign();
@@ -56,22 +64,29 @@ private:
   void gradientReady(size_t slot);
   void place(Slot &slot);
   void launchReady();
+  void setFlags(Bucket &bucket);
+  at::Tensor flagsOf(const Bucket &bucket) const;
   void launch(Bucket &bucket);
-  void finish();
   void fillMissing();
-  void settleUnused(Bucket &bucket);
+  void settleUnused();
   void reset();
+  void abandon() noexcept;
+  void dropSpoilt();
+  void waitForSums() noexcept;
 
   torch::nn::Module &module;
   std::shared_ptr<Communicator> ranks;
   DataParallelOptions options;
+  WrapperClaim claim;
   std::vector<Slot> slots;
   std::vector<DistinctParameter> frozen; ///< when the model was wrapped
   std::vector<Bucket> buckets;
-  std::mutex mutex; // the autograd engine has a thread per device
+  std::recursive_mutex mutex; // the autograd engine has a thread per device
   bool averaging = true;
   bool passActive = false;
+  uint64_t passes = 0;
   size_t nextBucket = 0;
+  Tether<GradientBuckets> tether{*this};
 };
 
 } // namespace device_shim::detail

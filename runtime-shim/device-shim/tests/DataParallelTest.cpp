@@ -327,3 +327,47 @@ RANK_WORKER(ddp_unfrozen) {
 }
 
 TEST(DataParallel, UnfreezingIsRefused) { ranks::runAll({"ddp_unfrozen", 2}); }
+
+// What was under way when an exception ended a pass must not reach the gradients of the next one.
+RANK_WORKER(ddp_caught_exceptions) {
+  auto all = init_distributed();
+  GatedNet net, reference;
+  DataParallelOptions options;
+  options.bucket_bytes = options.first_bucket_bytes = 1000;
+  DistributedDataParallel<GatedNet> model(net, all, options);
+  const auto batch = batchOf(0, 8), own = batch.part(all->rank(), all->size());
+  loss(reference->forward(batch.input), batch).backward();
+  const auto expectRight = [&](const torch::Tensor &value) {
+    value.backward();
+    for (const char *name : {"first.weight", "second.weight", "third.weight", "third.bias"})
+      MUST(distance({net->named_parameters()[name].grad()}, {reference->named_parameters()[name].grad()}) <
+           1e-5);
+  };
+  for (int step = 0; step < 6; ++step) {
+    net->zero_grad(); // in place with LibTorch 1.13
+    auto failing = loss(model.forward(own.input), own), next = loss(model.forward(own.input), own);
+    if (step % 2 == 0) {
+      Gate::closed = true;
+      MUST_THROW(failing.backward(), std::runtime_error, "the gate is closed");
+      Gate::closed = false;
+    } else { // a parameter without gradient
+      const auto inside = torch::ones({4, 600});
+      auto part = net->third->forward(net->second->forward(inside)).sum();
+      MUST_THROW(part.backward(), UsageError, "parameters got no gradient");
+    }
+    net->zero_grad();
+    expectRight(step < 3 ? next : loss(model.forward(own.input), own));
+  }
+}
+
+TEST(DataParallel, GoesOnAfterCaughtExceptions) { ranks::runAll({"ddp_caught_exceptions", 2}); }
+
+RANK_WORKER(ddp_sparse_gradient) {
+  auto all = init_distributed();
+  torch::nn::Sequential net{torch::nn::Embedding(torch::nn::EmbeddingOptions(8, 4).sparse(true))};
+  DistributedDataParallel<torch::nn::Sequential> model(net, all);
+  MUST_THROW(model.forward(torch::zeros({2}, torch::kLong)).sum().backward(), UsageError,
+             "that of parameter 0.weight is sparse; make the embedding layer with sparse(false)");
+}
+
+TEST(DataParallel, SparseGradientsAreRefused) { ranks::runAll({"ddp_sparse_gradient", 2}); }

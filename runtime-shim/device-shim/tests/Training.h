@@ -33,6 +33,33 @@ struct ProjectionImpl : torch::nn::Module {
 };
 TORCH_MODULE(Projection);
 
+/// Passes a tensor on; its backward() throws while `closed`.
+struct Gate : torch::autograd::Function<Gate> {
+  static torch::Tensor forward(torch::autograd::AutogradContext *, torch::Tensor x) { return x.clone(); }
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext *,
+                                               torch::autograd::tensor_list gradients) {
+    if (closed)
+      throw std::runtime_error("the gate is closed");
+    return gradients;
+  }
+  inline static bool closed = false;
+};
+
+/// A large layer, a gate and a large layer.
+struct GatedNetImpl : torch::nn::Module {
+  GatedNetImpl() {
+    torch::manual_seed(1);
+    first = register_module("first", torch::nn::Linear(kWidth, 600));
+    second = register_module("second", torch::nn::Linear(600, 600));
+    third = register_module("third", torch::nn::Linear(600, kClasses));
+  }
+  torch::Tensor forward(const torch::Tensor &x) {
+    return third->forward(second->forward(Gate::apply(torch::tanh(first->forward(x)))));
+  }
+  torch::nn::Linear first{nullptr}, second{nullptr}, third{nullptr};
+};
+TORCH_MODULE(GatedNet);
+
 struct Batch {
   torch::Tensor input, target;
   /// The samples of one of `parts` ranks.

@@ -6,21 +6,27 @@
 //   device_shim::DistributedDataParallel model(net, ranks);
 //   loss(model.forward(input), target).backward();   // afterwards the gradients are those of all ranks
 //   optimizer.step();
+//
+// Source: Li et al., https://arxiv.org/abs/2006.15704, and PyTorch's DistributedDataParallel.
 #pragma once
 
 #include <device_shim/Communicator.h>
+#include <device_shim/Error.h>
 
 #include <torch/nn/module.h>
 
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 namespace device_shim {
 
+/// The same on all ranks.
 struct DataParallelOptions {
-  /// Bytes of gradients that travel together. The first bucket of a backward pass is smaller, so that sending
-  /// begins early. The defaults are those of PyTorch's Reducer.
+  /// Bytes of gradients that travel together, at least 1; a larger parameter travels alone. The first bucket
+  /// of a backward pass is smaller, so that sending begins early. The defaults are those of PyTorch's
+  /// Reducer.
   int64_t bucket_bytes = int64_t(25) << 20;
   int64_t first_bucket_bytes = int64_t(1) << 20;
   /// Parameters that take no part in a forward pass are allowed. Where another rank used one, all ranks get
@@ -34,19 +40,32 @@ namespace detail {
 class GradientBuckets;
 }
 
-/// The part of DistributedDataParallel that does not depend on the type of the model.
+/// The part of DistributedDataParallel that does not depend on the type of the model, for those who call the
+/// module themselves.
 class DataParallelCore {
 public:
+  /// Gives all ranks the parameters and buffers of rank 0 and puts hooks on the parameters, which `module`
+  /// must have on this rank's device already. Keeps a reference to `module`, which must outlive it.
+  /// Collective.
+  /// \throws UsageError when the models of the ranks differ, no parameter requires a gradient, a parameter
+  /// belongs to
+  ///   another wrapper, `ranks` is null or options are out of range; DeviceError when the module is not on
+  ///   this rank's device; PeerError when another rank fails.
   DataParallelCore(torch::nn::Module &module, std::shared_ptr<Communicator> ranks,
                    const DataParallelOptions &options);
+  /// Gradients keep what they are, and are not averaged from then on.
   ~DataParallelCore();
   DataParallelCore(DataParallelCore &&) noexcept;
   DataParallelCore &operator=(DataParallelCore &&) = delete;
 
+  /// What comes before each forward pass. Collective where it copies buffers: with broadcast_buffers, while
+  /// gradients are enabled and not within no_sync(). \throws UsageError for a parameter that was frozen when
+  /// the wrapper was made and is no longer; PeerError.
   void before_forward();
 
   /// While it lives, backward passes add up gradients on this rank only; the next pass after it averages the
-  /// sums.
+  /// sums. It counts when backward() runs; the forward pass may be within or before. It must end before the
+  /// wrapper, and other threads must not run backward() of the model while it begins or ends.
   class NoSync {
   public:
     explicit NoSync(detail::GradientBuckets &buckets);
@@ -58,9 +77,10 @@ public:
     detail::GradientBuckets &buckets;
     bool before;
   };
-  NoSync no_sync() { return NoSync(*buckets); }
+  /// To be kept in a variable: it has no effect otherwise.
+  [[nodiscard]] NoSync no_sync() { return NoSync(*buckets); }
 
-  /// Number of messages of a backward pass.
+  /// Number of messages of a backward pass; does not change.
   size_t bucket_count() const;
 
 private:
@@ -76,19 +96,27 @@ private:
 ///
 /// A tied parameter, which the module has under several names, is averaged once.
 ///
-/// Every rank must run backward() equally often. Optimizers may be made before or after.
+/// Every rank must run backward() equally often. Optimizers may be made before or after. A parameter
+/// that is frozen meanwhile counts as one that a pass does not use. Whoever catches an exception of
+/// backward() must do so on all ranks, and drop the gradients, of which some are averaged already; the next
+/// pass is as if nothing had been.
+///
+/// A module has one wrapper, except that one which dispatch_model put on this rank's device may be wrapped.
 template <typename ModuleType> class DistributedDataParallel {
 public:
-  /// \throws UsageError when the models of the ranks differ or a parameter is sparse; DeviceError when the
-  /// module is
-  ///   not on this rank's device.
+  /// Collective. `wrapped` keeps the module; it must be on this rank's device.
+  /// \throws UsageError, DeviceError and PeerError as DataParallelCore; UsageError for a null pointer,
+  /// c10::Error for an
+  ///   empty holder.
   explicit DistributedDataParallel(ModuleType wrapped, std::shared_ptr<Communicator> ranks,
                                    const DataParallelOptions &options = {})
-      : inner(std::move(wrapped)), core(*inner, std::move(ranks), options) {}
+      : inner(std::move(wrapped)), core(moduleOf(inner), std::move(ranks), options) {}
 
-  /// The module's forward(). Errors of the averaging come from backward(): PeerError; UsageError for a
-  /// parameter without gradient, see find_unused_parameters.
-  /// \throws UsageError for a parameter that was frozen when the wrapper was made and is no longer.
+  /// The module's forward(), after before_forward(), so it may be collective. Inputs are not moved to the
+  /// device. Errors of the averaging come from backward(): PeerError; UsageError for a parameter without
+  /// gradient, see find_unused_parameters, for one that gets two, and for a sparse gradient.
+  /// \throws UsageError for a parameter that was frozen when the wrapper was made and is no longer;
+  /// PeerError.
   template <typename... Arguments> auto forward(Arguments &&...arguments) {
     core.before_forward();
     return inner->forward(std::forward<Arguments>(arguments)...);
@@ -97,12 +125,23 @@ public:
     return forward(std::forward<Arguments>(arguments)...);
   }
 
-  DataParallelCore::NoSync no_sync() { return core.no_sync(); }
+  /// See DataParallelCore::NoSync. \code auto local = model.no_sync(); \endcode
+  [[nodiscard]] DataParallelCore::NoSync no_sync() { return core.no_sync(); }
+  /// The wrapped module. Gradients are averaged also when its forward() is called instead of the wrapper's:
+  /// that leaves out before_forward() only.
   ModuleType &module() { return inner; }
   auto operator->() { return inner.operator->(); }
+  /// See DataParallelCore.
   size_t bucket_count() const { return core.bucket_count(); }
 
 private:
+  static torch::nn::Module &moduleOf(ModuleType &wrapped) {
+    if constexpr (std::is_convertible_v<ModuleType, std::shared_ptr<torch::nn::Module>>)
+      if (!wrapped)
+        throw UsageError("DistributedDataParallel got no module, but a null pointer");
+    return *wrapped;
+  }
+
   ModuleType inner;
   DataParallelCore core;
 };
