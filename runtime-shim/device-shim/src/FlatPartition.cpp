@@ -1,9 +1,16 @@
 #include "FlatPartition.h"
 
+#include "Compat.h"
+#include "DenseGradient.h"
 #include "FlatCopy.h"
+
+#include <device_shim/Error.h>
 
 #include <ATen/ATen.h>
 #include <c10/core/DeviceGuard.h>
+
+#include <algorithm>
+#include <utility>
 
 namespace device_shim::detail {
 namespace {
@@ -135,10 +142,34 @@ void FlatPartition::finishGather() {
   pointMembers(/*atWhole=*/true);
 }
 
+size_t FlatPartition::followFreezing() {
+  if (!needsGradient)
+    return 0;
+  const auto frozen = [](const Member &member) { return !member.parameter.requires_grad(); };
+  const auto first = std::find_if(parts.begin(), parts.end(), frozen);
+  const auto learning = std::find_if_not(parts.begin(), parts.end(), frozen);
+  if (first != parts.end() && learning != parts.end())
+    throw UsageError(
+        "parameter " + first->name + " was frozen after ShardedDataParallel was made, but " + learning->name +
+        " was not: the optimizer would go on changing both, because they are in one partition. Freeze "
+        "it before, or keep them apart with ShardedOptions::group");
+  frozenNow = learning == parts.end();
+  return frozenNow ? 0 : parts.size();
+}
+
+void FlatPartition::requireLearning(size_t member) const {
+  if (frozenNow)
+    throw UsageError(
+        "parameter " + parts[member].name +
+        " was frozen in the last forward pass, but gets a gradient from one before; call backward() "
+        "before freezing it");
+}
+
 void FlatPartition::takeGradient(size_t index) {
   at::NoGradGuard noGrad;
   auto &part = parts[index];
   auto &from = part.parameter.mutable_grad();
+  requireDenseGradient(from, part.name, "ShardedDataParallel");
   if (!from.defined())
     return;
   if (!gradient.defined()) {
@@ -150,7 +181,7 @@ void FlatPartition::takeGradient(size_t index) {
 }
 
 void FlatPartition::startReduce(Communicator &ranks) {
-  if (!needsGradient)
+  if (!needsGradient || frozenNow)
     return;
   at::NoGradGuard noGrad;
   if (!gradient.defined()) {
@@ -171,23 +202,61 @@ void FlatPartition::finishReduce() {
   reducing = {};
   memory.add(-bytesOf(gradient));
   gradient = at::Tensor();
-  auto part = ownGradient;
-  ownGradient = at::Tensor();
+  const auto part = std::exchange(ownGradient, at::Tensor());
   memory.add(-bytesOf(part));
-  countGradient();
-  auto &total = ownMaster.mutable_grad();
-  if (total.defined()) {
-    total.add_(part.to(placement.optimizer));
+  finishArrival();
+  if (part.device() == placement.optimizer) {
+    addToMaster(part);
     return;
   }
-  if (part.device() != placement.optimizer) {
-    // The copy waits for the device, so that the optimizer may read it.
-    auto host =
-        at::empty({ownSize}, part.options().device(placement.optimizer).pinned_memory(placement.pinned));
-    part = host.copy_(part);
-  }
-  total = part;
+  // The host goes on meanwhile.
+  arriving = at::empty({ownSize}, part.options().device(placement.optimizer).pinned_memory(placement.pinned));
+  memory.add(bytesOf(arriving));
+  arriving.copy_(part, /*non_blocking=*/placement.pinned);
+  if (placement.pinned)
+    copying = compat::currentStream(part.device());
+}
+
+// Where the optimizer and other operations of the host may read it.
+void FlatPartition::finishArrival() {
+  if (!arriving.defined())
+    return;
+  if (copying)
+    compat::synchronize(*copying);
+  copying.reset();
+  memory.add(-bytesOf(arriving));
+  addToMaster(std::exchange(arriving, at::Tensor()));
+}
+
+void FlatPartition::addToMaster(const at::Tensor &part) {
+  at::NoGradGuard noGrad;
   countGradient();
+  auto &total = ownMaster.mutable_grad();
+  if (total.defined())
+    total.add_(part);
+  else
+    total = part;
+  countGradient();
+}
+
+// The exchange goes on using the tensors until it is over. That a rank has died is said by the next
+// operation.
+void FlatPartition::abandonGradient() noexcept {
+  try {
+    reducing.wait();
+    if (reducing.valid() && placement.compute.is_cuda())
+      compat::synchronize(compat::currentStream(placement.compute));
+    if (copying)
+      compat::synchronize(*copying);
+  } catch (const std::exception &) {
+  }
+  reducing = {};
+  copying.reset();
+  for (auto *held : {&gradient, &ownGradient, &arriving}) {
+    if (held->defined())
+      memory.add(-bytesOf(*held));
+    *held = at::Tensor();
+  }
 }
 
 void FlatPartition::countGradient() {

@@ -6,6 +6,7 @@
 #include <device_shim/Communicator.h>
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Stream.h>
 
 #include <cstdint>
 #include <memory>
@@ -54,6 +55,10 @@ public:
   const std::vector<Member> &members() const { return parts; }
   int group() const { return placement.group; }
   bool trainable() const { return needsGradient; }
+  /// Looks which members are frozen now. While all are, they take no part in backward passes, and
+  /// master().grad() is left as it is. Returns how many are not. \throws UsageError for a trainable part of
+  /// which some are frozen.
+  size_t followFreezing();
   /// This rank's part of the float parameters, a leaf; undefined when they are frozen.
   const at::Tensor &master() const { return ownMaster; }
   int64_t partSize() const { return ownSize; }
@@ -65,12 +70,17 @@ public:
   void release();
   bool gathered() const { return hasWhole; }
 
-  /// Takes the gradient of a member over.
+  /// \throws UsageError for a member that gets a gradient although followFreezing() found it frozen.
+  void requireLearning(size_t member) const;
+  /// Takes the gradient of a member over. \throws UsageError for a sparse one.
   void takeGradient(size_t member);
   /// Sums up what takeGradient() took, over the ranks; what it did not counts as zero.
   void startReduce(Communicator &ranks);
-  /// Adds this rank's part of the average to master().grad().
+  /// Adds this rank's part of the average to master().grad(). What goes to the host arrives later.
   void finishReduce();
+  void finishArrival();
+  /// Forgets what takeGradient() took and what is reduced.
+  void abandonGradient() noexcept;
 
   /// Lets the parameters follow the values of this rank's part, where these may have changed. Collective when
   /// the parameters are kept whole. `stepsTaken`: an optimizer may have changed master() at any time: some
@@ -93,6 +103,7 @@ public:
 private:
   void allocateWhole();
   void pointMembers(bool atWhole);
+  void addToMaster(const at::Tensor &part);
   at::Tensor onHost(const at::Tensor &tensor) const;
   int64_t wholeBytes() const;
 
@@ -104,6 +115,7 @@ private:
   int64_t ownSize = 0;
   at::ScalarType masterType = at::kFloat;
   bool needsGradient = false;
+  bool frozenNow = false;
   at::Tensor whole; ///< [paddedSize()], of the compute type
   bool hasWhole = false;
   at::Tensor resting;   ///< this rank's part, of the compute type; undefined when kept whole
@@ -115,6 +127,8 @@ private:
   at::Tensor gradient;         ///< [paddedSize()], during backward
   at::Tensor ownGradient;      ///< [partSize()], of the master type, while it is reduced
   at::Tensor gatherInput;
+  at::Tensor arriving; ///< [partSize()], on the host; filled when `copying` is through
+  std::optional<c10::Stream> copying;
   Pending gathering;
   Pending reducing;
 };

@@ -2,8 +2,10 @@
 
 #include "AdapterFile.h"
 #include "OptimizerState.h"
+#include "WrapperClaim.h"
 
 #include <device_shim/Error.h>
+#include <device_shim/Lora.h>
 
 #include <ATen/ATen.h>
 #include <torch/optim/optimizer.h>
@@ -13,6 +15,7 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <unistd.h>
 
@@ -33,13 +36,13 @@ void addMembers(Named &named, const FlatPartition &partition, const at::Tensor &
     named[prefix + member.name] = host.narrow(0, member.offset, member.elements).view(member.sizes).clone();
 }
 
-void requireSizes(const FlatPartition::Member &member, const at::Tensor &found, const std::string &name,
+void requireSizes(at::IntArrayRef wanted, const at::Tensor &found, const std::string &name,
                   const std::string &path) {
-  if (found.sizes() == at::IntArrayRef(member.sizes))
+  if (found.sizes() == wanted)
     return;
   std::ostringstream text;
   text << "'" << path << "' has '" << name << "' with the shape " << found.sizes() << " instead of "
-       << at::IntArrayRef(member.sizes);
+       << wanted;
   throw Error(text.str());
 }
 
@@ -52,7 +55,7 @@ at::Tensor joinMembers(const Named &named, const FlatPartition &partition, const
       throw Error("'" + path + "' has no '" + prefix + member.name +
                   "'; it was saved from another model, or with "
                   "other frozen parameters");
-    requireSizes(member, found->second, found->first, path);
+    requireSizes(member.sizes, found->second, found->first, path);
     whole.narrow(0, member.offset, member.elements).copy_(found->second.reshape({-1}));
   }
   return whole;
@@ -98,24 +101,72 @@ void writeModule(const torch::nn::Module &module, const std::string &path, const
   }
 }
 
+// The file's values by name; those of buffers apart.
 void readModule(const torch::nn::Module &module, const std::string &path, InputArchive &archive,
-                Named &values) {
-  at::NoGradGuard noGrad;
+                Named &values, Named &buffers) {
   for (const auto &entry : module.named_parameters(/*recurse=*/false)) {
     at::Tensor value;
     if (archive.try_read(entry.key(), value))
       values[path + entry.key()] = value;
   }
-  for (auto &entry : module.named_buffers(/*recurse=*/false)) {
+  for (const auto &entry : module.named_buffers(/*recurse=*/false)) {
     at::Tensor value;
     if (archive.try_read(entry.key(), value, /*is_buffer=*/true))
-      entry.value().copy_(value);
+      buffers[path + entry.key()] = value;
   }
   for (const auto &child : module.named_children()) {
     InputArchive nested;
     if (child.value()->is_serializable() && archive.try_read(child.key(), nested))
-      readModule(*child.value(), path + child.key() + ".", nested, values);
+      readModule(*child.value(), path + child.key() + ".", nested, values, buffers);
   }
+}
+
+// A file holds all that torch::load() wants to have; what a module that is not serializable holds is in none.
+void requireBuffers(const torch::nn::Module &module, const std::string &prefix, const Named &found,
+                    const std::string &path) {
+  for (const auto &entry : module.named_buffers(/*recurse=*/false)) {
+    const auto name = prefix + entry.key();
+    const auto value = found.find(name);
+    if (value == found.end())
+      throw Error("'" + path + "' has no buffer '" + name + "'; it was saved from another model");
+    requireSizes(entry.value().sizes(), value->second, name, path);
+  }
+  for (const auto &child : module.named_children())
+    if (child.value()->is_serializable())
+      requireBuffers(*child.value(), prefix + child.key() + ".", found, path);
+}
+
+void setBuffers(const torch::nn::Module &module, const Named &values) {
+  for (auto &entry : module.named_buffers()) {
+    const auto found = values.find(entry.key());
+    if (found != values.end())
+      entry.value().copy_(found->second);
+  }
+}
+
+// A merged layer's base holds the correction, and its adapters hold it again.
+void requireUnmerged(const torch::nn::Module &module, const std::string &prefix = "") {
+  if (const auto *layer = dynamic_cast<const LoraLinearImpl *>(&module); layer && layer->merged())
+    throw UsageError("the adapters of '" + prefix +
+                     "' are merged into their base, to which save() and load() would add them again; call "
+                     "unmerge() first");
+  for (const auto &child : module.named_children())
+    requireUnmerged(*child.value(), prefix.empty() ? child.key() : prefix + "." + child.key());
+}
+
+// Of partitions, all or some.
+void requireOwnParameters(const ShardedModel &model, torch::optim::Optimizer &optimizer) {
+  std::vector<at::Tensor> parameters;
+  for (auto &group : optimizer.param_groups())
+    parameters.insert(parameters.end(), group.params().begin(), group.params().end());
+  requireNotSharded(parameters);
+  const auto masters = model.masters();
+  const auto isMaster = [&masters](const at::Tensor &parameter) {
+    return std::any_of(masters.begin(), masters.end(),
+                       [&](const at::Tensor &own) { return own.is_same(parameter); });
+  };
+  if (!masters.empty() && std::none_of(parameters.begin(), parameters.end(), isMaster))
+    throw UsageError("the optimizer works on no partition of this model; make it of optimizer_parameters()");
 }
 
 // What the optimizer keeps, by parameter; tensors have the parameter's shape.
@@ -207,7 +258,7 @@ at::Tensor ownPartAs(const FlatPartition &partition, const at::Tensor &whole) {
   return partition.ownPart(whole).to(partition.ownValues().options()).clone();
 }
 
-OptimizerStates readOwn(InputArchive &archive) {
+OptimizerStates readStates(InputArchive &archive) {
   OptimizerStates states;
   InputArchive entry;
   c10::IValue value;
@@ -271,12 +322,54 @@ void restoreStates(ShardedModel &model, const OptimizerStates &states, torch::op
   }
 }
 
-void restoreRates(InputArchive &archive, torch::optim::Optimizer &optimizer) {
-  c10::IValue value;
-  archive.read("rates", value);
-  const auto rates = value.toDoubleVector();
-  for (size_t i = 0; i < rates.size() && i < optimizer.param_groups().size(); ++i)
-    optimizer.param_groups()[i].options().set_lr(rates[i]);
+void openFile(InputArchive &archive, const std::string &path, int rank) {
+  if (access(path.c_str(), R_OK) != 0)
+    throw Error("rank " + std::to_string(rank) + " cannot read '" + path +
+                "'; every rank reads the file, so it must be on a file system they share");
+  try {
+    archive.load_from(path, torch::Device(at::kCPU));
+  } catch (const c10::Error &error) {
+    const std::string reason = error.what_without_backtrace();
+    throw Error("'" + path + "' is no file that save() or torch::save() wrote, or a part of one: " +
+                reason.substr(0, reason.find('\n')));
+  }
+}
+
+// What the file has besides the module.
+struct OwnArchive {
+  OptimizerStates states;
+  std::vector<double> rates;
+  std::optional<GradScaler::State> scaler;
+};
+
+OwnArchive readOwn(InputArchive &archive, const std::string &path) {
+  InputArchive own;
+  if (!archive.try_read(kOwnArchive, own))
+    throw Error("'" + path + "' holds a model without optimizer; it was not written by ShardedDataParallel");
+  OwnArchive all;
+  c10::IValue value, steps;
+  all.states = readStates(own);
+  own.read("rates", value);
+  all.rates = value.toDoubleVector();
+  if (own.try_read("scale", value)) {
+    own.read("good_steps", steps);
+    all.scaler = GradScaler::State{value.toDouble(), steps.toInt()};
+  }
+  return all;
+}
+
+void requireSaved(bool there, const char *what, const std::string &path) {
+  if (!there)
+    throw Error("'" + path + "' has no state of " + what +
+                ", because save() was called without one; call load() "
+                "without it");
+}
+
+void restoreOptimizer(ShardedModel &model, const OwnArchive &own, torch::optim::Optimizer &optimizer,
+                      const std::string &path) {
+  restoreStates(model, own.states, optimizer, path);
+  for (size_t i = 0; i < own.rates.size() && i < optimizer.param_groups().size(); ++i)
+    optimizer.param_groups()[i].options().set_lr(own.rates[i]);
 }
 
 } // namespace
@@ -284,6 +377,9 @@ void restoreRates(InputArchive &archive, torch::optim::Optimizer &optimizer) {
 void saveCheckpoint(ShardedModel &model, const std::string &path, torch::optim::Optimizer *optimizer,
                     const GradScaler *scaler) {
   at::NoGradGuard noGrad;
+  requireUnmerged(model.root());
+  if (optimizer)
+    requireOwnParameters(model, *optimizer);
   auto &ranks = model.communicator();
   auto values = collectValues(model, [](const auto &) { return true; });
   for (const auto &entry : model.root().named_buffers()) {
@@ -314,30 +410,31 @@ void saveAdapters(ShardedModel &model, const std::string &path) {
 void loadCheckpoint(ShardedModel &model, const std::string &path, torch::optim::Optimizer *optimizer,
                     GradScaler *scaler) {
   at::NoGradGuard noGrad;
-  InputArchive archive, own;
-  if (access(path.c_str(), R_OK) != 0)
-    throw Error("rank " + std::to_string(model.communicator().rank()) + " cannot read '" + path +
-                "'; every rank reads the file, so it must be on a file system they share");
-  archive.load_from(path, torch::Device(at::kCPU));
-  Named values;
-  readModule(model.root(), "", archive, values);
+  requireUnmerged(model.root());
+  if (optimizer)
+    requireOwnParameters(model, *optimizer);
+  InputArchive archive;
+  openFile(archive, path, model.communicator().rank());
+  Named values, buffers;
+  readModule(model.root(), "", archive, values, buffers);
+  requireBuffers(model.root(), "", buffers, path);
+  OwnArchive own;
+  if (optimizer || scaler)
+    own = readOwn(archive, path);
+  requireSaved(!optimizer || !own.rates.empty(), "an optimizer", path);
+  requireSaved(!scaler || own.scaler, "a GradScaler", path);
+  std::vector<at::Tensor> parts; // nothing changes before all is found
   for (auto *partition : model.partitions())
-    partition->setOwnValues(
-        partition->ownPart(joinMembers(values, *partition, "", partition->ownValues().scalar_type(), path)));
-  if (optimizer || scaler) {
-    if (!archive.try_read(kOwnArchive, own))
-      throw Error("'" + path +
-                  "' holds a model without optimizer; it was not written by ShardedDataParallel");
-    if (optimizer) {
-      restoreStates(model, readOwn(own), *optimizer, path);
-      restoreRates(own, *optimizer);
-    }
-    c10::IValue scale, steps;
-    if (scaler && own.try_read("scale", scale)) {
-      own.read("good_steps", steps);
-      scaler->load_state({scale.toDouble(), steps.toInt()});
-    }
-  }
+    parts.push_back(ownPartAs(
+        *partition, joinMembers(values, *partition, "", partition->ownValues().scalar_type(), path)));
+  if (optimizer)
+    restoreOptimizer(model, own, *optimizer, path);
+  if (scaler)
+    scaler->load_state(*own.scaler);
+  setBuffers(model.root(), buffers);
+  const auto partitions = model.partitions();
+  for (size_t i = 0; i < parts.size(); ++i)
+    partitions[i]->setOwnValues(parts[i]);
   model.synchronize();
 }
 

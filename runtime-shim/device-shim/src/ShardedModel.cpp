@@ -1,16 +1,15 @@
 #include "ShardedModel.h"
 
+#include "BackwardPass.h"
 #include "ModelAgreement.h"
 
 #include <device_shim/Error.h>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
-#include <cmath>
 #include <exception>
 #include <map>
 #include <tuple>
@@ -39,6 +38,23 @@ void checkOptions(const ShardedOptions &options) {
         "whole parameters all the time");
   if (!(options.offload_ratio >= 0 && options.offload_ratio <= 1))
     throw UsageError("ShardedOptions::offload_ratio must be between 0 and 1");
+  if (options.bucket_bytes < 1)
+    throw UsageError("ShardedOptions::bucket_bytes must be at least 1, not " +
+                     std::to_string(options.bucket_bytes));
+  const auto type = options.parameter_type.value_or(at::kFloat);
+  if (type != at::kHalf && type != at::kBFloat16 && type != at::kFloat)
+    throw UsageError(std::string("ShardedOptions::parameter_type is ") + c10::toString(type) +
+                     "; models compute in kHalf, kBFloat16 or kFloat");
+}
+
+// Before anything else looks at them.
+std::shared_ptr<torch::nn::Module> present(std::shared_ptr<torch::nn::Module> module,
+                                           const std::shared_ptr<Communicator> &ranks) {
+  if (!module)
+    throw UsageError("ShardedDataParallel got no module, but a null pointer");
+  if (!ranks)
+    throw UsageError("ShardedDataParallel got no communicator; pass what init_distributed() returned");
+  return module;
 }
 
 std::string agreementText(const ShardedOptions &options, const torch::nn::Module &module) {
@@ -62,7 +78,8 @@ FlatPartition::Member memberOf(const DistinctParameter &parameter) {
 
 ShardedModel::ShardedModel(std::shared_ptr<torch::nn::Module> ofModule, std::shared_ptr<Communicator> all,
                            const ShardedOptions &wanted)
-    : module(std::move(ofModule)), ranks(std::move(all)), options(wanted) {
+    : module(present(std::move(ofModule), all)), ranks(std::move(all)), options(wanted),
+      claim(*module, Wrapper::sharded) {
   checkOptions(options);
   requireSameModel(*module, agreementText(options, *module), *ranks);
   broadcastModel(*module, *ranks);
@@ -80,6 +97,7 @@ ShardedModel::ShardedModel(std::shared_ptr<torch::nn::Module> ofModule, std::sha
 }
 
 ShardedModel::~ShardedModel() {
+  tether.cut();
   for (auto &unit : units)
     for (size_t i = 0; i < unit->hooks.size(); ++i)
       unit->accumulators[i]->del_post_hook(unit->hooks[i]);
@@ -262,6 +280,8 @@ void ShardedModel::beginForward() {
   if (backwardActive) // an exception ended the last backward pass
     resetBackward();
   requireStillFrozen(frozen, "ShardedDataParallel");
+  if (at::GradMode::is_enabled())
+    followFreezing();
   memoryCount();
   synchronize();
   if (!order.empty())
@@ -311,7 +331,12 @@ void ShardedModel::afterStage(size_t index, const std::vector<at::Tensor *> &out
       continue;
     if (!use)
       use = unit.uses.add(++stageUses, order.size() - 1);
-    output->register_hook([this, index, use](const at::Tensor &) { beforeStageBackward(index, *use); });
+    output->register_hook([tether = tether, index, use](const at::Tensor &) {
+      if (!tether.reach([&](ShardedModel &model) { model.beforeStageBackward(index, *use); }))
+        throw UsageError(
+            "the ShardedDataParallel whose forward() made this graph was destroyed before backward(), "
+            "and the parameters with it; keep it for as long as its results");
+    });
   }
 }
 
@@ -323,7 +348,7 @@ void ShardedModel::beginBackward() {
   backwardActive = true;
   memoryCount();
   orderReductions();
-  torch::autograd::Engine::get_default_engine().queue_callback([this] { finishBackward(); });
+  BackwardPass<ShardedModel>::follow(tether, ++passes);
 }
 
 // Gradients come in the reverse of the order in which the stages ran; a stage that ran twice has its when
@@ -383,6 +408,7 @@ void ShardedModel::gradientReady(size_t index, size_t partition, size_t member) 
   std::lock_guard<std::recursive_mutex> lock(mutex);
   beginBackward();
   auto &unit = *units[index];
+  unit.partitions[partition]->requireLearning(member);
   if (unit.missing == 0)
     throw UsageError("parameters of stage '" + unit.name +
                      "' got gradients twice in one backward pass, or after it had gone on to stages that ran "
@@ -422,13 +448,15 @@ void ShardedModel::finishReduce() {
 }
 
 // Runs at the end of the backward pass, on the thread that called backward().
-void ShardedModel::finishBackward() {
+void ShardedModel::passEnds() {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   try {
     for (auto &unit : units)
       unit->missing = 0;
     reduceReady();
     finishReduce();
+    for (auto *partition : partitions())
+      partition->finishArrival();
   } catch (...) {
     resetBackward();
     throw;
@@ -437,8 +465,21 @@ void ShardedModel::finishBackward() {
   resetBackward();
 }
 
+void ShardedModel::passFailed(uint64_t pass) noexcept {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  if (!backwardActive || pass != passes)
+    return;
+  try {
+    resetBackward();
+  } catch (const std::exception &) {
+    // Another rank has failed, which the next forward pass says.
+  }
+}
+
 void ShardedModel::resetBackward() {
   for (auto &unit : units) {
+    for (auto &partition : unit->partitions)
+      partition->abandonGradient();
     release(*unit);
     unit->missing = unit->trainable;
     unit->uses.endPass();
@@ -447,44 +488,6 @@ void ShardedModel::resetBackward() {
   reducing = nullptr;
   nextToReduce = 0;
   backwardActive = false;
-}
-
-// ---------------------------------------------------------------------------------------------- gradients
-
-double ShardedModel::gradNorm() {
-  at::NoGradGuard noGrad;
-  // Sums of squares on each device; they are added up on the host, because they may be on different ones.
-  std::map<std::string, at::Tensor> squares;
-  for (auto *partition : partitions()) {
-    if (!partition->trainable() || !partition->master().grad().defined())
-      continue;
-    const auto gradient = partition->master().grad().detach();
-    auto square = gradient.to(at::kFloat).norm(2, at::kDouble).square();
-    auto &sum = squares[gradient.device().str()];
-    sum = sum.defined() ? sum + square : square;
-  }
-  double total = 0;
-  for (const auto &entry : squares)
-    total += entry.second.item<double>();
-  return std::sqrt(ranks->reduce_number(total, Reduction::sum));
-}
-
-double ShardedModel::unscaleAndClip(double maxNorm, GradScaler *scaler) {
-  at::NoGradGuard noGrad;
-  const double scale = scaler ? scaler->scale() : 1;
-  const double norm = gradNorm() / scale;
-  const bool finite = std::isfinite(norm);
-  if (scaler)
-    scaler->note_unscaled(masters(), finite);
-  if (!finite)
-    return norm;
-  // As torch.nn.utils.clip_grad_norm_ does it.
-  const double factor = std::min(1.0, maxNorm / (norm + 1e-6)) / scale;
-  if (factor != 1)
-    for (auto *partition : partitions())
-      if (partition->trainable() && partition->master().grad().defined())
-        partition->master().grad().mul_(factor);
-  return norm;
 }
 
 } // namespace device_shim::detail

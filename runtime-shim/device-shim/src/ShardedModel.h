@@ -4,6 +4,8 @@
 #include "DistinctParameters.h"
 #include "FlatPartition.h"
 #include "StageUses.h"
+#include "Tether.h"
+#include "WrapperClaim.h"
 
 #include <device_shim/ShardedDataParallel.h>
 
@@ -30,6 +32,10 @@ public:
   void beforeStage(size_t unit);
   void afterStage(size_t unit, const std::vector<at::Tensor *> &outputs);
 
+  /// See BackwardPass.
+  void passEnds();
+  void passFailed(uint64_t pass) noexcept;
+
   /// Every partition, in the same order on every rank.
   std::vector<FlatPartition *> partitions() const;
   /// What an optimizer works on, with `group` that of one group.
@@ -54,7 +60,7 @@ private:
     std::vector<std::unique_ptr<FlatPartition>> partitions;
     std::vector<std::shared_ptr<torch::autograd::Node>> accumulators;
     std::vector<uintptr_t> hooks;
-    size_t trainable = 0; ///< parameters
+    size_t trainable = 0; ///< parameters that are not frozen now
     size_t missing = 0;   ///< gradients, in this backward pass
     StageUses uses;
     bool inBackward = false; ///< gathered for it
@@ -68,6 +74,7 @@ private:
   void moveBuffers();
   FlatPartition::Placement placementOf(bool offloaded, const at::Tensor &parameter) const;
 
+  void followFreezing();
   void gather(Unit &unit);
   void startGather(Unit &unit);
   void release(Unit &unit);
@@ -81,13 +88,13 @@ private:
   void reduceReady();
   void reduce(Unit &unit);
   void finishReduce();
-  void finishBackward();
   void resetBackward();
 
   std::shared_ptr<torch::nn::Module> module;
   std::shared_ptr<Communicator> ranks;
   std::shared_ptr<Communicator> gathers; ///< its operations do not queue behind those of `ranks`
   ShardedOptions options;
+  WrapperClaim claim;
   MemoryCount memory;
   std::unique_ptr<StageChain> chain; ///< stage 3 only
   std::vector<std::unique_ptr<Unit>> units;
@@ -101,7 +108,9 @@ private:
   bool backwardActive = false;
   bool stepsTaken = false; ///< by an optimizer, perhaps; so after the first backward pass
   size_t nextToReduce = 0; ///< in reduceOrder
+  uint64_t passes = 0;
   Unit *reducing = nullptr;
+  Tether<ShardedModel> tether{*this};
 };
 
 } // namespace device_shim::detail

@@ -292,3 +292,155 @@ RANK_WORKER(passes_own_forward) {
 }
 
 TEST(ShardedPasses, DerivedSequentialKeepsItsForward) { ranks::runAll({"passes_own_forward", 2}); }
+
+// ---------------------------------------------------------------------------------------- failed and frozen
+
+namespace {
+
+double normOf(torch::nn::Module &reference) {
+  return torch::nn::utils::clip_grad_norm_(reference.parameters(), 1e9);
+}
+
+bool close(double value, double expected) { return std::abs(value - expected) < 1e-4 * expected; }
+
+void dropGradients(const std::vector<torch::Tensor> &parameters) {
+  for (auto parameter : parameters)
+    parameter.mutable_grad() = torch::Tensor();
+}
+
+struct TwoWaysImpl : torch::nn::Module {
+  TwoWaysImpl() {
+    late = register_module("late", Linear(kWidth, kWidth));
+    early = register_module("early", Linear(kWidth, kWidth));
+  }
+  // Autograd begins with what was recorded last.
+  torch::Tensor forward(const torch::Tensor &x) { return Gate::apply(late->forward(x)) + early->forward(x); }
+  Linear late{nullptr}, early{nullptr};
+};
+TORCH_MODULE(TwoWays);
+
+struct LinearStagesImpl : torch::nn::Module {
+  LinearStagesImpl() {
+    torch::manual_seed(1);
+    for (int i = 0; i < 3; ++i)
+      layers.push_back(register_module("h" + std::to_string(i), Stage<Linear>(kWidth, kWidth)));
+  }
+  torch::Tensor forward(torch::Tensor x) {
+    for (auto &layer : layers)
+      x = torch::tanh(layer->forward(x));
+    return x;
+  }
+  void freezeFirst(bool frozen) {
+    for (auto &parameter : layers[0]->parameters())
+      parameter.set_requires_grad(!frozen);
+  }
+  std::vector<Stage<Linear>> layers;
+};
+TORCH_MODULE(LinearStages);
+
+ShardedOptions ofStage(int stage, int64_t bucketBytes = int64_t(25) << 20) {
+  ShardedOptions options;
+  options.stage = stage;
+  options.bucket_bytes = bucketBytes;
+  return options;
+}
+
+} // namespace
+
+RANK_WORKER(passes_caught_exception) {
+  auto all = init_distributed();
+  const auto input = torch::ones({2, kWidth});
+  TwoWays net;
+  ShardedDataParallel<TwoWays> model(net, all, ofStage(2));
+  const auto held = model.bytes_held();
+  auto failing = model.forward(input).sum(), next = model.forward(input).sum();
+  Gate::closed = true;
+  MUST_THROW(failing.backward(), std::runtime_error, "the gate is closed");
+  Gate::closed = false;
+  MUST(model.bytes_held() == held);
+  next.backward(); // without a forward pass between
+  const double whole = model.grad_norm();
+  TwoWays reference;
+  reference->forward(input).sum().backward();
+  MUST(close(whole, normOf(*reference)));
+
+  dropGradients(model.optimizer_parameters());
+  failing = model.forward(100 * input).sum();
+  Gate::closed = true;
+  MUST_THROW(failing.backward(), std::runtime_error, "the gate is closed");
+  Gate::closed = false;
+  model.begin_forward();
+  net->late->forward(input).sum().backward();
+  MUST(close(model.grad_norm(), whole / std::sqrt(2.0)));
+}
+
+TEST(ShardedPasses, GoOnAfterCaughtExceptions) { ranks::runAll({"passes_caught_exception", 2}); }
+
+RANK_WORKER(passes_frozen_later) {
+  auto all = init_distributed();
+  const auto input = torch::ones({2, kWidth});
+  for (const int stage : {2, 3}) {
+    LinearStages net, reference;
+    ShardedDataParallel<LinearStages> model(net, all, ofStage(stage, 1));
+    const auto options = torch::optim::AdamWOptions(0.1).weight_decay(0.5);
+    torch::optim::AdamW one(reference->parameters(), options), many(model.optimizer_parameters(), options);
+    for (int step = 0; step < 6; ++step) {
+      for (auto *each : {&net, &reference})
+        (*each)->freezeFirst(step == 2 || step == 3);
+      dropGradients(model.optimizer_parameters());
+      dropGradients(reference->parameters());
+      model.forward(input).sum().backward();
+      reference->forward(input).sum().backward();
+      MUST(close(model.grad_norm(), normOf(*reference)));
+      many.step();
+      one.step();
+    }
+    torch::NoGradGuard noGrad;
+    MUST(distance({model.forward(input)}, {reference->forward(input)}) < 1e-5);
+  }
+}
+
+RANK_WORKER(passes_frozen_in_part) {
+  auto all = init_distributed();
+  const auto input = torch::ones({2, kWidth});
+  LinearStages net;
+  {
+    ShardedDataParallel<LinearStages> model(net, all, ofStage(2));
+    net->freezeFirst(true);
+    MUST_THROW(model.forward(input), UsageError, "keep them apart with ShardedOptions::group");
+    net->freezeFirst(false);
+    model.forward(input).sum().backward();
+  }
+  ShardedDataParallel<LinearStages> model(net, all, ofStage(3));
+  auto early = model.forward(input).sum();
+  net->freezeFirst(true);
+  model.forward(input);
+  MUST_THROW(early.backward(), UsageError, "was frozen in the last forward pass, but gets a gradient");
+  model.forward(input).sum().backward();
+}
+
+TEST(ShardedPasses, FrozenLater) {
+  ranks::runAll({"passes_frozen_later", 2});
+  ranks::runAll({"passes_frozen_in_part", 2});
+}
+
+RANK_WORKER(passes_without_wrapper) {
+  auto all = init_distributed();
+  torch::Tensor output;
+  {
+    Sharded model(detachedNet(), all);
+    output = model.forward(torch::ones({2, kWidth}));
+  }
+  MUST_THROW(output.sum().backward(), UsageError, "was destroyed before backward()");
+}
+
+TEST(ShardedPasses, BackwardNeedsTheWrapper) { ranks::runAll({"passes_without_wrapper", 2}); }
+
+RANK_WORKER(passes_sparse_gradient) {
+  auto all = init_distributed();
+  Sharded model(Sequential(torch::nn::Embedding(torch::nn::EmbeddingOptions(8, 4).sparse(true))), all);
+  MUST_THROW(model.forward(torch::zeros({2}, torch::kLong)).sum().backward(), UsageError,
+             "that of parameter 0.weight is sparse");
+}
+
+TEST(ShardedPasses, SparseGradientsAreRefused) { ranks::runAll({"passes_sparse_gradient", 2}); }

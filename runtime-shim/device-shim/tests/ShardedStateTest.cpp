@@ -4,6 +4,7 @@
 
 #include <device_shim/Distributed.h>
 #include <device_shim/Error.h>
+#include <device_shim/GradScaler.h>
 #include <device_shim/Lora.h>
 #include <device_shim/ShardedDataParallel.h>
 
@@ -338,3 +339,62 @@ RANK_WORKER(state_of_buffers) {
 }
 
 TEST(ShardedState, BuffersHaveTheTypeOfTheParameters) { run("state_of_buffers"); }
+
+RANK_WORKER(state_of_other_optimizers) {
+  auto all = init_distributed();
+  for (const int stage : {2, 3}) {
+    auto net = plainNet();
+    ShardedOptions options;
+    options.stage = stage;
+    torch::optim::SGD early(net->parameters(), 0.1);
+    Sharded model(net, all, options);
+    torch::optim::SGD late(net->parameters(), 0.1), foreign(plainNet()->parameters(), 0.1);
+    for (auto *optimizer : {&early, &late}) {
+      MUST_THROW(model.save(file(), optimizer), UsageError, "make it of optimizer_parameters()");
+      GradScaler scaler;
+      MUST_THROW(scaler.step(*optimizer), UsageError, "make it of optimizer_parameters()");
+    }
+    MUST_THROW(model.save(file(), &foreign), UsageError, "works on no partition of this model");
+    model.save(file());
+    torch::optim::SGD own(model.optimizer_parameters(), 0.1);
+    GradScaler scaler;
+    MUST_THROW(model.load(file(), &late), UsageError, "make it of optimizer_parameters()");
+    MUST_THROW(model.load(file(), &own), Error, "has no state of an optimizer");
+    model.save(file(), &own);
+    MUST_THROW(model.load(file(), &own, &scaler), Error, "has no state of a GradScaler");
+    model.load(file(), &own);
+    all->barrier();
+  }
+}
+
+TEST(ShardedState, OptimizersOfOtherParametersAreRefused) { run("state_of_other_optimizers"); }
+
+RANK_WORKER(state_without_buffers) {
+  auto all = init_distributed();
+  Sharded(Sequential(Linear(kWidth, 8), torch::nn::LayerNorm(torch::nn::LayerNormOptions({8}))), all)
+      .save(file());
+  Sharded model(Sequential(Linear(kWidth, 8), torch::nn::BatchNorm1d(8)), all);
+  MUST_THROW(model.load(file()), Error, "has no buffer '1.");
+  const auto other = file() + std::to_string(all->rank());
+  std::ofstream(other) << "something else";
+  MUST_THROW(model.load(other), Error, other + "' is no file that save()");
+  all->barrier();
+}
+
+TEST(ShardedState, MissingBuffersAreNamed) { run("state_without_buffers"); }
+
+RANK_WORKER(state_of_merged_adapters) {
+  auto all = init_distributed();
+  Sequential net{LoraLinear(kWidth, kClasses)};
+  ShardedOptions options;
+  options.stage = 2;
+  Sharded model(net, all, options);
+  model.save(file());
+  net->at<LoraLinearImpl>(0).merge();
+  MUST_THROW(model.save(file()), UsageError, "the adapters of '0' are merged into their base");
+  MUST_THROW(model.load(file()), UsageError, "call unmerge() first");
+  net->at<LoraLinearImpl>(0).unmerge();
+  model.load(file());
+}
+
+TEST(ShardedState, MergedAdaptersAreRefused) { run("state_of_merged_adapters"); }

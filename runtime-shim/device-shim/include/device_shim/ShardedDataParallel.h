@@ -31,28 +31,32 @@ class Optimizer;
 
 namespace device_shim {
 
+/// The same on all ranks.
 struct ShardedOptions {
   /// 2: gradients and optimizer state are sharded, any model. 3: parameters too; the model must consist of
   /// stages, see Stage, and each is gathered before use and freed after it.
   int stage = 3;
-  /// What the model computes in, kHalf or kBFloat16; the optimizer works on float copies. Unset: as it is.
-  /// Floating inputs of forward() and floating buffers are converted.
+  /// What the model computes in, kHalf, kBFloat16 or kFloat; the optimizer works on copies in the type of the
+  /// parameters, float for half types. Unset: as it is. Floating inputs of forward() and floating buffers are
+  /// converted.
   std::optional<at::ScalarType> parameter_type;
   /// Keep the optimizer's partitions (float parameters, gradients, state) in host memory, and with it the
   /// work of the optimizer. Below 1, `offload_ratio` is the share of the stages, counted from the first, that
-  /// it holds for.
+  /// it holds for, 0 to 1.
   bool offload_optimizer = false;
   double offload_ratio = 1.0;
-  /// Stage 3: keep the partitions of the parameters in host memory too.
+  /// Stage 3: keep the partitions of the parameters in host memory too. The copy of a part to the device runs
+  /// between the kernels of the model: prefetching overlaps the exchange of parts only.
   bool offload_parameters = false;
   /// Page-locked host memory for what is offloaded.
   bool pin_memory = true;
   /// Stage 3: begin to gather the next stage while one computes. Costs the memory of one more stage.
   bool prefetch = true;
-  /// Stage 2: bytes of parameters that are reduced together.
+  /// Stage 2: bytes of parameters that are reduced together, at least 1.
   int64_t bucket_bytes = int64_t(25) << 20;
   /// Parameters that get different numbers are kept apart, for optimizers with several parameter groups, such
-  /// as one without weight decay. Called with name and value of each parameter.
+  /// as one without weight decay, or where some are frozen later. Called with name and value of each
+  /// parameter; on all ranks it must return the same.
   std::function<int(const std::string &, const at::Tensor &)> group;
 };
 
@@ -60,27 +64,36 @@ namespace detail {
 class ShardedModel;
 }
 
-/// The part of ShardedDataParallel that does not depend on the type of the model.
+/// The part of ShardedDataParallel that does not depend on the type of the model. What is collective must be
+/// called on all ranks, and throws PeerError when another rank fails.
 class ShardedCore {
 public:
+  /// Moves parameters and buffers to this rank's device, those of rank 0, and partitions the parameters.
+  /// Collective.
+  /// \throws UsageError when the models of the ranks differ, options are out of range, a parameter is in two
+  ///   stages or in none (stage 3) or belongs to another wrapper, or `module` or `ranks` is null; PeerError.
   ShardedCore(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<Communicator> ranks,
               const ShardedOptions &options);
   ~ShardedCore();
   ShardedCore(ShardedCore &&) noexcept;
   ShardedCore &operator=(ShardedCore &&) = delete;
 
-  /// This rank's partitions, vectors of float that require gradients: what an optimizer is made of.
-  /// Optimizers must work element by element, as all of LibTorch do except LBFGS. With `group`, those of one
-  /// group.
+  /// This rank's partitions that learn, leaves of the shape [ceil(n / world)] for n elements, float (double
+  /// for parameters of double): what an optimizer is made of. One that is made of the module's parameters
+  /// trains nothing. Optimizers must work element by element, as all of LibTorch do except LBFGS. With
+  /// `group`, those of one group; none when no parameter has that number.
   std::vector<at::Tensor> optimizer_parameters() const;
   std::vector<at::Tensor> optimizer_parameters(int group) const;
 
   /// Divides the gradients by the scaler's scale, and scales them down when their norm over all ranks is
-  /// above `max_norm`. Returns the norm before clipping. Every partition is scaled by a number of the host,
-  /// so that it does not matter on which device it is. An infinite norm is told to the scaler, which then
-  /// skips the step; gradients are left as they are then. Collective.
+  /// above `max_norm`, above 0: 0 clears them. Returns the 2-norm of the averaged, unscaled gradients before
+  /// clipping. Every partition is scaled by a number of the host, so that it does not matter on which device
+  /// it is. An infinite norm, or one that is not a number, is told to the scaler, which then skips the step;
+  /// gradients are left as they are then, and without a scaler the caller must skip the step. Collective.
+  /// \throws UsageError when the scaler has unscaled them already.
   double unscale_and_clip_grads(double max_norm, GradScaler *scaler = nullptr);
-  /// The norm alone.
+  /// The norm alone, of what the last backward pass left: times the scale where the loss was scaled.
+  /// Collective.
   double grad_norm();
 
   /// Lets the parameters follow what optimizers did, as forward() does by itself. With stage 2 the module
@@ -90,17 +103,23 @@ public:
 
   /// Writes the whole model, float, and the state of the optimizer to one file, on rank 0. torch::load()
   /// reads it into an unsharded model of the same class; load() reads it with any number of ranks. Frozen
-  /// parameters have the precision of parameter_type. Collective. torch::save() of the module cannot take its
-  /// place: with stage 3 the module's parameters are empty.
-  /// \throws UsageError for an optimizer with a state that cannot be taken apart (LBFGS).
+  /// parameters have the precision of parameter_type, and buffers are those of rank 0. Collective.
+  /// torch::save() of the module cannot take its place: with stage 3 the module's parameters are empty.
+  /// \throws UsageError for an optimizer with a state that cannot be taken apart (LBFGS) or that works on no
+  /// partition of this model, and for adapters that are merged (Lora.h); Error on all ranks when rank 0
+  /// cannot write the file.
   void save(const std::string &path, torch::optim::Optimizer *optimizer = nullptr,
             const GradScaler *scaler = nullptr);
   /// Writes the parameters of low-rank adapters alone, float, on rank 0, for load_adapters() of an unsharded
-  /// model; see Lora.h. Collective.
+  /// model; see Lora.h. Collective. \throws Error on all ranks when rank 0 cannot write the file.
   void save_adapters(const std::string &path);
-  /// Reads what save() wrote, or, without optimizer, what torch::save() wrote for the unsharded model. Every
-  /// rank reads the file. Each parameter gets the state that the file has for it, or none. \throws Error
-  /// naming what is missing in it, or has another shape.
+  /// Reads what save() wrote, or, without optimizer and scaler, what torch::save() wrote for the unsharded
+  /// model. Every rank reads the file. Each parameter gets the state that the file has for it, or none; of
+  /// the options of the optimizer's groups the learning rates are restored. What the file has besides is
+  /// ignored. Collective.
+  /// \throws Error naming the parameter or buffer that is missing in it, or has another shape; when it has no
+  /// state for the `optimizer` or `scaler`; when it cannot be read. UsageError as save(). The model is as
+  /// before then.
   void load(const std::string &path, torch::optim::Optimizer *optimizer = nullptr,
             GradScaler *scaler = nullptr);
 
@@ -109,8 +128,14 @@ public:
   int64_t bytes_held() const;
   int64_t peak_bytes_held() const;
 
+  /// What forward() does before it runs the module, for those who do that themselves: parameters follow the
+  /// optimizer. Collective, with stage 2 after a backward pass. \throws UsageError for a parameter that was
+  /// frozen when the model was wrapped and is no longer, or that was frozen since and shares a partition with
+  /// one that was not; PeerError.
   void begin_forward();
+  /// A floating tensor in parameter_type, of the same shape and on the same device; others as they are.
   at::Tensor converted(const at::Tensor &input) const;
+  /// The stages; null with stage 2. It ends with the wrapper.
   StageChain *chain();
 
 private:
@@ -124,17 +149,31 @@ private:
 ///
 /// Every rank must execute the same stages in the same order, and call forward() equally often, also for
 /// evaluation. A parameter without gradient in a pass counts as one with a gradient of zeros. Unfreezing a
-/// parameter after wrapping is refused by the next forward().
+/// parameter after wrapping is refused by the next forward(). Freezing is fine for all parameters of a
+/// partition: those of one stage, or with stage 2 bucket, with one type and ShardedOptions::group. While they
+/// are frozen, gradients of the partition are left as they are; drop them (`mutable_grad() = {}`) so that the
+/// optimizer leaves it alone.
+///
+/// Buffers, such as running statistics, are those of rank 0 at first; then every rank's follow its own
+/// batches, and save() writes those of rank 0. Whoever catches an exception of backward() must do so on all
+/// ranks, and drop the gradients; the next pass is as if nothing had been. The wrapper must outlive the
+/// graphs that forward() makes: with stage 3 their backward() throws UsageError else. A module has one
+/// wrapper.
 ///
 /// With stage 2 the destructor lets the module follow the last step(), so all ranks must destroy the wrapper;
 /// not while an exception is on its way. With stage 3 the module is left without parameters: save() it first.
 template <typename ModuleType> class ShardedDataParallel : public ShardedCore {
 public:
-  /// \throws UsageError for a model that cannot be sharded, naming what has to change.
+  /// Collective. \throws UsageError for a model that cannot be sharded, naming what has to change; PeerError.
   explicit ShardedDataParallel(ModuleType wrapped, std::shared_ptr<Communicator> ranks,
                                const ShardedOptions &options = {})
       : ShardedCore(pointerTo(wrapped), std::move(ranks), options), inner(std::move(wrapped)) {}
 
+  /// The module's forward(), after begin_forward(), on inputs that are converted(), which are not moved to
+  /// the device. With stage 3 collective: stages are gathered. Errors of the averaging come from backward():
+  /// PeerError; UsageError for gradients that come twice, past their stage, for frozen parameters, or are
+  /// sparse.
+  /// \throws UsageError and PeerError as begin_forward(), and as StageChain::run().
   template <typename... Arguments> auto forward(Arguments &&...arguments) {
     begin_forward();
     using Impl = std::remove_reference_t<decltype(*inner)>;
