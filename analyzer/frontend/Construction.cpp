@@ -1,6 +1,8 @@
 //===- Construction.cpp - objects come to life in place -------------------===//
 #include "analyzer/frontend/FunctionLowering.h"
 
+#include "clang/AST/DeclTemplate.h"
+
 namespace devicetidy::frontend {
 
 using namespace clang;
@@ -37,6 +39,18 @@ bool isDefaultAllocator(const Expr *arg) {
   return record && record->isInStdNamespace() && record->getIdentifier() && record->getName() == "allocator";
 }
 
+/// The function that a class template is instantiated for (TORCH_FN makes such an object); null for others.
+const FunctionDecl *wrappedFunction(const CXXRecordDecl *record) {
+  const auto *instance = dyn_cast<ClassTemplateSpecializationDecl>(record);
+  if (!instance)
+    return nullptr;
+  for (const TemplateArgument &arg : instance->getTemplateArgs().asArray())
+    if (arg.getKind() == TemplateArgument::Declaration)
+      if (const auto *function = dyn_cast<FunctionDecl>(arg.getAsDecl()))
+        return function;
+  return nullptr;
+}
+
 } // namespace
 
 void FunctionLowering::construct(const CXXConstructExpr *expr, Reg address) {
@@ -49,6 +63,9 @@ void FunctionLowering::construct(const CXXConstructExpr *expr, Reg address) {
   for (const Expr *arg : expr->arguments())
     if (!isDefaultAllocator(arg))
       operands.push_back(argument(arg, expr));
+  if (const FunctionDecl *wrapped = wrappedFunction(constructor->getParent());
+      wrapped && !unit.isProject(constructor))
+    operands.push_back(use(functionValue(wrapped, expr), false, expr));
   operands[0] = use(address, true, expr);
   Fact fact;
   fact.kind = FactKind::Construct;
@@ -59,6 +76,9 @@ void FunctionLowering::construct(const CXXConstructExpr *expr, Reg address) {
   fact.operands = std::move(operands);
   describeConstructor(fact, constructor);
   append(FactKind::Construct) = std::move(fact);
+  // A message like those of CHECK: it is put together, and its destructor ends the program.
+  if (constructor->getParent()->isAnyDestructorNoReturn())
+    unreachable();
 }
 
 void FunctionLowering::describeConstructor(Fact &fact, const CXXConstructorDecl *constructor) {

@@ -185,6 +185,7 @@ private:
   Reg rangeAddress(const clang::VarDecl *range);
   void lowerRangeElement(const clang::CXXForRangeStmt *statement);
   void finishLoop(BlockId head, BlockId firstBlock);
+  void finishAssertion(BlockId head, BlockId firstBlock, BlockId exit);
   void lowerDeclaration(const clang::Decl *decl);
   void lowerVariableDeclaration(const clang::VarDecl *variable);
   void initialize(const clang::VarDecl *variable, std::int32_t local, const clang::Expr *init);

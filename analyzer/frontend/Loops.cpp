@@ -50,7 +50,33 @@ std::set<BlockId> blocksThatRepeat(const Function &function, BlockId head, Block
   return repeating;
 }
 
+/// Does control get from `head`, a loop's body, to what follows it: the next test, the exit, the caller?
+bool comesBack(const Function &function, BlockId head, BlockId firstBlock, BlockId exit) {
+  std::set<BlockId> seen{head};
+  std::vector<BlockId> open{head};
+  while (!open.empty()) {
+    const BlockId id = open.back();
+    open.pop_back();
+    const Terminator &end = function.blocks[id].terminator;
+    if (id == firstBlock || id == exit || end.kind == TerminatorKind::Return)
+      return true;
+    for (BlockId to : end.successors)
+      if (seen.insert(to).second)
+        open.push_back(to);
+  }
+  return false;
+}
+
 } // namespace
+
+// `while (is wrong) fail();` is how some libraries write an assertion: not a loop, and not meant to run.
+void FunctionLowering::finishAssertion(BlockId head, BlockId firstBlock, BlockId exit) {
+  if (comesBack(function, head, firstBlock, exit))
+    return;
+  for (Block &block : function.blocks)
+    if (llvm::is_contained(block.terminator.successors, head))
+      block.terminator.entersLoop = false;
+}
 
 void FunctionLowering::finishLoop(BlockId head, BlockId firstBlock) {
   std::map<Reg, std::int32_t> cells;
@@ -97,6 +123,7 @@ void FunctionLowering::lowerWhile(const WhileStmt *statement) {
   lowerLoopTest(statement->getConditionVariable(), statement->getCond(), head, exit, /*entersLoop=*/false);
   jumpTargets.pop_back();
   finishLoop(head, first);
+  finishAssertion(head, first, exit);
   continueIn(exit);
   endStatement();
   leaveScope();

@@ -213,6 +213,9 @@ std::string describeStep(const Step &step) {
     return fmt::format("{} is named here", deviceText(step.device));
   case StepKind::Discarded:
     return fmt::format("the result of moving {} is thrown away here", subjectOr(step, "it"));
+  case StepKind::Dispatched:
+    return fmt::format("{} is a parameter of a function that is registered for {}",
+                       subjectOr(step, "the tensor"), deviceText(step.device));
   }
   return {};
 }

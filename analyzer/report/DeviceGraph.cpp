@@ -41,6 +41,8 @@ std::string eventOf(const Step &step) {
     return "named";
   case StepKind::Discarded:
     return "move thrown away";
+  case StepKind::Dispatched:
+    return "registered for it";
   }
   return {};
 }

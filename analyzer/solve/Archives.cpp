@@ -10,6 +10,7 @@
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Modules.h"
 #include "analyzer/solve/NameParts.h"
+#include "analyzer/solve/OptimizerState.h"
 
 namespace devicetidy {
 namespace {
@@ -54,6 +55,8 @@ void add(Call &call, std::size_t archive, const Placement &placement) {
 Placement savedDevice(const Call &call, std::size_t i) {
   const Machine &machine = call.machine;
   const Value value = call.operand(i);
+  if (isOptimizer(value))
+    return stateDevice(call, value);
   const Address module = moduleOf(call, value, call.addressOf(i));
   if (module.valid() && !is(value, ValueKind::Tensor))
     return modulePlacement(machine, call.row, module);
@@ -90,7 +93,9 @@ Outcomes load(Call &call) {
   const Address target = call.addressOf(0);
   const Value held = call.operand(0);
   const Name type = call.fact.operands.empty() ? Name() : call.fact.operands[0].type;
-  if (is(held, ValueKind::Address))
+  if (isOptimizer(held))
+    loadState(call, target, placement, history);
+  else if (is(held, ValueKind::Address))
     moveModule(machine, call.row, held->address, placement, history);
   else if (is(held, ValueKind::Record) && machine.types.isModule(held->type))
     moveModule(machine, call.row, target, placement, history);
@@ -104,7 +109,9 @@ Outcomes load(Call &call) {
 // load(archive) of a module or optimizer.
 Outcomes loadObject(Call &call) {
   const Placement placement = kept(call, deviceSlot(call, call.first));
-  if (call.objectAddress().valid())
+  if (isOptimizer(call.object()))
+    loadState(call, call.objectAddress(), placement, loaded(call, 0, placement));
+  else if (call.objectAddress().valid())
     moveModule(call.machine, call.row, call.objectAddress(), placement, loaded(call, 0, placement));
   return call.done(unknownValue());
 }

@@ -2,6 +2,7 @@
 #include "analyzer/solve/Callables.h"
 #include "analyzer/solve/DeviceMaps.h"
 #include "analyzer/solve/HostAccess.h"
+#include "analyzer/solve/LogChecks.h"
 #include "analyzer/solve/Machine.h"
 #include "analyzer/solve/Registers.h"
 
@@ -159,6 +160,8 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
   std::vector<Value> values;
   for (std::size_t i = 0; i < args.size(); ++i)
     values.push_back(call.arg(i));
+  if (isFatalMessage(call, values))
+    return rows;
   std::optional<Value> made = modelConstructor(call, fact.type, values);
   if (isBase) {
     // The base part of an object: what a torch::nn base owns is added to the record.

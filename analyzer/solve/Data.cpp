@@ -4,6 +4,8 @@
 #include "analyzer/solve/Datasets.h"
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Gradients.h"
+#include "analyzer/solve/Kernels.h"
+#include "analyzer/solve/LogChecks.h"
 #include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/OptimizerState.h"
 #include "analyzer/solve/Registers.h"
@@ -40,6 +42,10 @@ Outcomes requireList(Call &call, std::string_view operation) {
 std::optional<Outcomes> modelData(Call &call) {
   std::string_view name = call.fact.name.view();
   const models::Api api = models::api(name);
+  if (std::optional<Outcomes> outcomes = modelKernels(call))
+    return outcomes;
+  if (std::optional<Outcomes> outcomes = modelLogChecks(call))
+    return outcomes;
   if (std::optional<Outcomes> outcomes = modelDatasets(call))
     return outcomes;
   if (std::optional<Outcomes> outcomes = modelArchives(call, api.role))

@@ -8,12 +8,13 @@
 
 #include "analyzer/solve/Callables.h"
 #include "analyzer/solve/NameParts.h"
+#include "analyzer/solve/Tensors.h"
 
 namespace devicetidy {
 namespace {
 
 const Name batchField("@batch"), datasetField("@dataset"), transformField("@transform"),
-    functionField("@function"), dataField("data");
+    functionField("@function"), dataField("data"), meanField("mean"), deviationField("stddev");
 
 History loadedAt(Call &call, const char *what) {
   return call.machine.note(nullptr, StepKind::Loaded, call.fact.where, what, "cpu");
@@ -190,6 +191,23 @@ std::optional<Outcomes> modelLoader(Call &call, std::string_view method) {
   return std::nullopt;
 }
 
+// Normalize called on a tensor: subtracts its mean and divides by its standard deviation.
+Outcomes normalize(Call &call) {
+  std::vector<TensorUse> uses = tensorUses(call, 1);
+  const Value transform = call.object();
+  for (const Name &statistic : {meanField, deviationField})
+    if (const auto field = transform->fields.find(statistic);
+        field != transform->fields.end() && is(field->second, ValueKind::Tensor))
+      uses.push_back({field->second, nullptr, call.fact.operands[0].text.str() + "." + statistic.str()});
+  Machine::Requirement requirement;
+  requirement.operation = "Normalize";
+  requirement.cpuScalars = true;
+  if (uses.size() != 3)
+    return call.done(call.machine.unknownResult(call));
+  const Placement placement = call.machine.requireSame(call, uses, requirement);
+  return call.done(tensorValue(placement, someRank, call.machine.memory.historyOf(call.row, uses[0].tensor)));
+}
+
 std::optional<Outcomes> modelDataset(Call &call, std::string_view method) {
   if (method == "map" || method == "batch") {
     std::map<Name, Value> fields{{datasetField, call.object()}};
@@ -230,6 +248,8 @@ std::optional<Outcomes> modelDatasets(Call &call) {
     return makeLoader(call);
   if (!call.fact.hasObject || call.fact.operands.empty())
     return std::nullopt;
+  if (name == "torch::data::transforms::Normalize::operator()")
+    return normalize(call);
   if (startsWith(name, "torch::data::datasets::"))
     return modelDataset(call, lastPart(name));
   if (startsWith(name, "torch::data::"))
@@ -250,6 +270,12 @@ std::optional<Value> constructDataset(Call &call, Name type, const std::vector<V
     std::map<Name, Value> fields;
     if (!args.empty() && is(args[0], ValueKind::Function))
       fields[functionField] = args[0];
+    if (lastPart(name) ==
+        "Normalize") // data/transforms/tensor.h: made by torch::tensor, with three dimensions
+      for (const Name &statistic : {meanField, deviationField})
+        fields[statistic] = tensorValue(
+            Placement::cpu(), 3,
+            call.machine.note(nullptr, StepKind::Created, call.fact.where, call.fact.name.str(), "cpu"));
     return recordValue(type, std::move(fields));
   }
   return std::nullopt;

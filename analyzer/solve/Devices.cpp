@@ -1,6 +1,7 @@
 //===- Devices.cpp - c10::Device, TensorOptions, guards -------------===//
 #include "analyzer/solve/Devices.h"
 
+#include "analyzer/solve/LegacyTypes.h"
 #include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Registers.h"
 
@@ -136,10 +137,10 @@ std::optional<Outcomes> modelDeviceMethod(Call &call, std::string_view method) {
       placement.index = currentCudaIndex();
     return call.done(deviceValue(placement, object->history));
   }
-  if (method == "index" && placement.kind == PlacementKind::Cuda)
-    return call.done(scalarValue(placement.index));
-  if (method == "index" && placement.kind == PlacementKind::Cpu)
-    return call.done(scalarValue(intTerm(-1)));
+  // One chosen outside may be CUDA's without an index; of a tensor's device -1 says that it is the CPU.
+  const bool isChosen = placement.kind == PlacementKind::Symbol && placement.role != SymbolRole::Tensor;
+  if (method == "index" && !isChosen)
+    return call.done(indexValue(call, placement));
   if (method == "set_index" && placement.kind == PlacementKind::Cuda && is(call.arg(0), ValueKind::Scalar)) {
     placement.index = call.arg(0)->term;
     call.machine.memory.write(call.row, call.objectAddress(), deviceValue(placement));
@@ -162,7 +163,7 @@ void makeCurrent(Call &call, const Value &device) {
     if (resolved.kind == PlacementKind::Cuda)
       index = resolved.index;
     else if (resolved.kind == PlacementKind::Symbol)
-      index = applyTerm("index of", {resolved.index});
+      index = indexOf(resolved.index);
     else
       return;
   } else if (is(device, ValueKind::Scalar)) {
@@ -248,7 +249,7 @@ Term isCudaOfUnknown() {
 } // namespace
 
 bool asksForCuda(Term condition) {
-  return condition == isCudaOfUnknown() ||
+  return condition == isCudaOfUnknown() || deviceWithIndex(condition) ||
          (condition->kind == TermKind::Apply && condition->name == isCudaOp);
 }
 
@@ -287,6 +288,21 @@ Term sameDeviceTerm(const Placement &a, const Placement &b) {
   return applyTerm("==", {deviceTerm(a), deviceTerm(b)});
 }
 
+Value indexValue(Call &call, const Placement &placement) {
+  switch (placement.kind) {
+  case PlacementKind::Cpu:
+    return scalarValue(intTerm(-1));
+  case PlacementKind::Cuda:
+    if (!constantOf(placement.index))
+      call.row.assume(applyTerm("<", {intTerm(-1), placement.index}), 1);
+    return scalarValue(placement.index);
+  case PlacementKind::Symbol:
+    return scalarValue(call.row.resolve(indexOf(placement.index)));
+  default:
+    return call.machine.unknownResult(call);
+  }
+}
+
 bool isAssumed(const Row &row, const Placement &placement) {
   return placement.isKnown() && constantOf(row.resolve(sameDeviceTerm(placement, Placement::unknown()))) == 1;
 }
@@ -319,6 +335,8 @@ std::optional<Outcomes> modelDevices(Call &call) {
     return modelOptions(call, name.substr(20));
   if (startsWith(name, "c10::Device::"))
     return modelDeviceMethod(call, name.substr(13));
+  if (std::optional<Outcomes> outcomes = modelLegacyTypes(call))
+    return outcomes;
   const models::Api api = models::api(name);
   if (api.role == "options" || name == "c10::device" || name == "c10::dtype" || name == "c10::layout" ||
       name == "c10::requires_grad" || name == "c10::device_index") {

@@ -21,6 +21,8 @@ bool asksForCuda(Term condition);
 Term sameDeviceTerm(const Placement &a, const Placement &b);
 /// Condition "the device is a CUDA device".
 Term isCudaTerm(const Placement &device);
+/// The index of the device a tensor is on: -1 on the CPU, and only there.
+Value indexValue(Call &call, const Placement &placement);
 /// A branch was taken in which something unknown is on this device: "if (w.device() != x.device()) w = ..."
 /// leaves w where it was only where x is there too.
 bool isAssumed(const Row &row, const Placement &placement);

@@ -7,6 +7,7 @@
 #include "analyzer/solve/Machine.h"
 
 #include "analyzer/solve/Devices.h"
+#include "analyzer/solve/Operators.h"
 #include "analyzer/solve/Placed.h"
 
 #include <algorithm>
@@ -240,6 +241,23 @@ Term conditionTerm(const Value &value) {
   }
 }
 
+// Each case that the value may be, and the default where it may be none of them.
+void takeCases(const Terminator &end, const Value &value, Row row,
+               const std::function<void(BlockId, Row)> &go) {
+  std::vector<Term> conditions;
+  for (std::size_t i = 0; i < end.cases.size(); ++i) {
+    conditions.push_back(caseTerm(row, value, end.cases[i]));
+    Row taken = row;
+    if (!conditions[i] || taken.assume(conditions[i], 1))
+      go(end.successors[i], std::move(taken));
+  }
+  for (Term condition : conditions)
+    if (condition && !row.assume(condition, 0))
+      return;
+  if (end.successors.size() > end.cases.size())
+    go(end.successors.back(), std::move(row));
+}
+
 } // namespace
 
 void Machine::finishBlock(Frame &frame, const Block &block, Row row, std::vector<BlockState> &states,
@@ -296,26 +314,9 @@ void Machine::finishBlock(Frame &frame, const Block &block, Row row, std::vector
       go(end.successors[1], std::move(otherwise));
     return;
   }
-  case TerminatorKind::Switch: {
-    Term scrutinee = is(value, ValueKind::Scalar) ? row.resolve(value->term) : nullptr;
-    const auto constant = scrutinee ? constantOf(scrutinee) : std::nullopt;
-    bool matched = false;
-    for (std::size_t i = 0; i < end.cases.size(); ++i) {
-      if (constant && *constant != end.cases[i])
-        continue;
-      Row taken = row;
-      if (!constant && scrutinee && !taken.assume(applyTerm("==", {scrutinee, intTerm(end.cases[i])}), 1))
-        continue;
-      matched |= constant.has_value();
-      go(end.successors[i], std::move(taken));
-    }
-    for (std::int64_t label : end.cases)
-      if (!constant && scrutinee && !row.assume(applyTerm("==", {scrutinee, intTerm(label)}), 0))
-        return;
-    if (!matched && end.successors.size() > end.cases.size())
-      go(end.successors.back(), std::move(row));
+  case TerminatorKind::Switch:
+    takeCases(end, value, std::move(row), go);
     return;
-  }
   }
 }
 

@@ -1,5 +1,6 @@
 #include "analyzer/solve/OptimizerState.h"
 
+#include "analyzer/solve/Modules.h"
 #include "analyzer/solve/NameParts.h"
 
 #include <cstdlib>
@@ -93,6 +94,33 @@ std::optional<Outcomes> modelOptimizerState(Call &call) {
     call.machine.memory.write(call.row, self, makeValue(std::move(data)));
   }
   return std::nullopt;
+}
+
+bool isOptimizer(const Value &value) {
+  return is(value, ValueKind::Record) && value->fields.count(optimizedField) != 0;
+}
+
+// Optimizer::load reads each tensor of the state as the archive hands it out (optim/serialize.h). What it
+// replaces is gone. A step that follows puts what is unknown where the parameter is, or throws.
+void loadState(Call &call, const Address &where, const Placement &placement, const History &history) {
+  Value optimizer = call.machine.memory.read(call.row, where);
+  if (!isOptimizer(optimizer))
+    return;
+  Value state = recordValue({});
+  for (const Value &parameter : optimizedBy(call, optimizer))
+    if (placement.isKnown() && optimizer->fields.count(keepsField))
+      state = withField(state, keyOfParameter(parameter->address),
+                        tensorValue(placement, parameter->rank, history));
+  call.machine.memory.write(call.row, where, withField(optimizer, stateField, state));
+}
+
+Placement stateDevice(const Call &call, const Value &optimizer) {
+  const auto state = optimizer->fields.find(stateField);
+  std::vector<Value> tensors;
+  if (state != optimizer->fields.end())
+    for (const auto &[parameter, kept] : state->second->fields)
+      tensors.push_back(kept);
+  return tensors.empty() ? Placement::unknown() : commonPlacement(call.machine, call.row, tensors);
 }
 
 void stepState(Call &call, const Value &optimizer) {

@@ -26,6 +26,16 @@ std::vector<Value> optimizedBy(Call &call, const Value &optimizer);
 /// step(): what was kept of each parameter must be where the parameter is; what is not kept yet is made.
 void stepState(Call &call, const Value &optimizer);
 
+/// Is `value` an optimizer?
+bool isOptimizer(const Value &value);
+
+/// The optimizer at `where` is loaded: what it keeps of each parameter is on `placement` afterwards. Nothing
+/// is known of it when that is unknown.
+void loadState(Call &call, const Address &where, const Placement &placement, const History &history);
+
+/// The device of what `optimizer` keeps; unknown when it keeps nothing yet, or on several.
+Placement stateDevice(const Call &call, const Value &optimizer);
+
 /// Parameters are cells of modules, which are objects of their own.
 Name keyOfParameter(const Address &cell);
 

@@ -9,7 +9,7 @@ namespace devicetidy {
 namespace {
 
 const Name deviceOp("device"), equalOp("=="), isCudaOp("is_cuda"), isCpuOp("is_cpu"), negation("!"),
-    indexOfOp("index of");
+    indexOfOp("index of"), lessOp("<");
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   a ^= b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2);
@@ -99,6 +99,15 @@ Term deviceTerm(const Placement &placement) {
   if (placement.index)
     args.push_back(placement.index);
   return applyTerm(deviceOp, std::move(args));
+}
+
+Term indexOf(Term device) { return applyTerm(indexOfOp, {device}); }
+
+Term deviceWithIndex(Term condition) {
+  const bool isAsked = condition->kind == TermKind::Apply && condition->name == lessOp &&
+                       constantOf(condition->args[0]) == -1 && condition->args[1]->kind == TermKind::Apply &&
+                       condition->args[1]->name == indexOfOp;
+  return isAsked ? condition->args[1]->args[0] : nullptr;
 }
 
 namespace {
@@ -215,11 +224,18 @@ bool Row::assume(Term term, std::int64_t number) {
       return assume(constantOf(a) ? b : a, *constant);
     }
   }
+  if (const Term device = deviceWithIndex(term)) {
+    const Placement placement = resolve(Placement::symbol(SymbolRole::None, device, {}));
+    if (placement.kind != PlacementKind::Symbol)
+      return (placement.kind == PlacementKind::Cuda) == (number == 1);
+    aliases.emplace_back(placement.index,
+                         number == 1 ? Placement::cuda(indexOf(placement.index)) : Placement::cpu());
+  }
   if ((term->name == isCudaOp || term->name == isCpuOp) && isDevice(term->args[0])) {
     Placement device = resolve(placementOf(term->args[0]));
     if (device.kind == PlacementKind::Symbol)
       aliases.emplace_back(device.index, (term->name == isCudaOp) == (number == 1)
-                                             ? Placement::cuda(applyTerm(indexOfOp, {device.index}))
+                                             ? Placement::cuda(indexOf(device.index))
                                              : Placement::cpu());
   }
   return true;

@@ -68,6 +68,12 @@ struct Row {
 /// Identifies a device in a condition term, so that `a.device() == b.device()` is a stable condition.
 Term deviceTerm(const Placement &placement);
 
+/// The index of the CUDA device that the device symbol `device` may be; -1 when that is the CPU.
+Term indexOf(Term device);
+/// The device symbol `condition` asks for an index ("-1 < index"), which the CPU has not; null when it asks
+/// something else.
+Term deviceWithIndex(Term condition);
+
 /// Makes at most `cap` rows of `rows`: equal rows merge and keep the conditions they share; past `softCap`
 /// rows that differ only in scalars merge; past `cap` rows join. Returns how many joins lost a placement.
 std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t cap, Term phi);

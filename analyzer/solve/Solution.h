@@ -35,6 +35,7 @@ enum class StepKind : std::uint8_t {
   Stored,      ///< stored in `subject`
   Named,       ///< the program names `device` here
   Discarded,   ///< a move of `subject` is thrown away here: it stays on `device`
+  Dispatched,  ///< `subject` is a parameter of a function that is registered for `device`
 };
 
 struct Step {

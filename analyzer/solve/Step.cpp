@@ -1,7 +1,7 @@
 //===- Step.cpp - what one fact does to a row ----------------------===//
-#include "analyzer/solve/Comparisons.h"
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/HostAccess.h"
+#include "analyzer/solve/Operators.h"
 #include "analyzer/solve/Registers.h"
 
 #include <algorithm>
@@ -31,13 +31,6 @@ Value literalValue(const Fact &fact, const Types &types) {
   return unknownValue();
 }
 
-bool areIntegers(const Fact &fact, const Program &program) {
-  return std::all_of(fact.operands.begin(), fact.operands.end(), [&](const Operand &operand) {
-    const Type *type = program.type(operand.type);
-    return type && (type->kind == TypeKind::Int || type->kind == TypeKind::Enum);
-  });
-}
-
 // A pointer into a tensor's memory with a number added or taken away: the same memory. Null for other facts.
 Value movedPointer(const Row &row, const Fact &fact, const Types &types) {
   static const Name plus("+"), minus("-");
@@ -49,40 +42,16 @@ Value movedPointer(const Row &row, const Fact &fact, const Types &types) {
   return nullptr;
 }
 
-Value operatorValue(const Row &row, const Fact &fact, const Program &program, const Types &types) {
-  static const Name equalOp("=="), unequalOp("!="), negationOp("!"), pointerOp("pointer");
+Value operatorResult(const Row &row, const Fact &fact, const Types &types) {
   if (Value pointer = movedPointer(row, fact, types))
     return pointer;
-  std::vector<Term> terms;
+  std::vector<Value> operands;
+  bool areIntegers = true;
   for (const Operand &operand : fact.operands) {
-    Value value = registerOf(row, operand.reg);
-    if (is(value, ValueKind::Scalar)) {
-      terms.push_back(value->term);
-    } else if (is(value, ValueKind::Null)) {
-      terms.push_back(intTerm(0));
-    } else if (is(value, ValueKind::Address) &&
-               (fact.name == negationOp || fact.name == equalOp || fact.name == unequalOp)) {
-      terms.push_back(applyTerm(pointerOp, {intTerm(value->address.root),
-                                            intTerm(static_cast<std::int64_t>(
-                                                value->address.path ? value->address.path->hash >> 1 : 0))}));
-    } else if (is(value, ValueKind::Device) && fact.operands.size() == 2) {
-      terms.push_back(deviceTerm(row.resolve(value->placement)));
-    } else {
-      return unknownValue();
-    }
+    operands.push_back(registerOf(row, operand.reg));
+    areIntegers &= types.isInteger(operand.type);
   }
-  // A pointer that is known is not null.
-  auto isPointer = [](Term term) { return term->kind == TermKind::Apply && term->name == pointerOp; };
-  const bool equality = fact.name == equalOp || fact.name == unequalOp;
-  if (equality && terms.size() == 2 && (isPointer(terms[0]) || isPointer(terms[1])) && terms[0] != terms[1] &&
-      (constantOf(terms[0]) || constantOf(terms[1])))
-    return scalarValue(intTerm(fact.name == unequalOp));
-  if (fact.name == negationOp && terms.size() == 1 && isPointer(terms[0]))
-    return scalarValue(intTerm(0));
-  Term result = applyTerm(fact.name, std::move(terms));
-  if (areIntegers(fact, program))
-    result = compareIntegers(result);
-  return scalarValue(row.resolve(asAvailability(result)));
+  return operatorValue(row, fact.name, operands, areIntegers);
 }
 
 } // namespace
@@ -296,7 +265,7 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     return one(std::move(row));
   }
   case FactKind::Operator:
-    setRegister(row, fact.result, operatorValue(row, fact, program, types));
+    setRegister(row, fact.result, operatorResult(row, fact, types));
     return one(std::move(row));
   case FactKind::Aggregate: {
     std::vector<Value> values;

@@ -5,6 +5,7 @@
 #include "analyzer/solve/Callables.h"
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/HostAccess.h"
+#include "analyzer/solve/LegacyTypes.h"
 #include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Ranks.h"
 #include "analyzer/solve/Registers.h"
@@ -77,21 +78,11 @@ Outcomes move(Call &call, const std::optional<Placement> &target) {
   return call.done(tensorValue(placement, rank, extend(nullptr, std::move(step)), count));
 }
 
-// c10/core/Backend.h: CPU and CUDA come first; the others name a layout too, or no device of ours.
-Outcomes moveToBackend(Call &call) {
-  const Value backend = call.arg(0);
-  const auto number =
-      is(backend, ValueKind::Scalar) ? constantOf(call.row.resolve(backend->term)) : std::nullopt;
-  return move(call, number == 0   ? Placement::cpu()
-                    : number == 1 ? Placement::cuda(currentCudaIndex())
-                                  : Placement::unknown());
-}
-
 // Tensor::to: a device, options, another tensor, or only a type.
 Outcomes moveTo(Call &call) {
   static const Name backendType("c10::Backend");
   if (call.argCount() == 1 && call.fact.operands[call.first].type == backendType)
-    return moveToBackend(call);
+    return move(call, deviceOfBackend(call, call.arg(0)));
   const std::size_t first = call.fact.hasObject ? 0 : 1; // at::to(self, ...) does not exist, methods only
   for (std::size_t i = 0; i < call.argCount(); ++i) {
     const std::size_t operand = call.first + i + first;
@@ -326,7 +317,8 @@ Outcomes applyOp(Call &call, const Op &op, std::vector<TensorUse> uses, const st
     if (uses.size() > 1) {
       Address self = call.objectAddress();
       Value current = call.object();
-      const Value data = tensorValue(machine.memory.placementOf(call.row, uses[1].tensor), rank,
+      const Value data = tensorValue(machine.memory.placementOf(call.row, uses[1].tensor),
+                                     machine.memory.rankOf(call.row, uses[1].tensor),
                                      machine.memory.historyOf(call.row, uses[1].tensor));
       machine.memory.write(
           call.row, is(current, ValueKind::Tensor) && current->address.valid() ? current->address : self,
@@ -376,8 +368,10 @@ std::optional<Outcomes> modelAccessor(Call &call, std::string_view method) {
     return call.done(scalarValue(intTerm(self->count)));
   if ((method == "dim" || method == "ndimension") && known && self->rank >= 0)
     return call.done(scalarValue(intTerm(self->rank)));
-  if (method == "get_device" && placement.kind == PlacementKind::Cuda)
-    return call.done(scalarValue(placement.index));
+  if (method == "type" && call.argCount() == 0)
+    return call.done(legacyTypeOf(placement, machine.memory.historyOf(call.row, self)));
+  if (method == "get_device" && placement.isKnown())
+    return call.done(indexValue(call, placement));
   if (method == "defined") {
     if (is(self, ValueKind::Null))
       return call.done(scalarValue(intTerm(0)));

@@ -138,6 +138,11 @@ Name Types::baseWithPrefix(Name id, std::string_view prefix) const {
   return {};
 }
 
+bool Types::isInteger(Name type) const {
+  const Type *known = program.type(type);
+  return known && (known->kind == TypeKind::Int || known->kind == TypeKind::Enum);
+}
+
 bool Types::derivesFrom(Name id, std::string_view templateName) const {
   const Type *type = program.type(id);
   if (!type)

@@ -43,6 +43,8 @@ public:
   Name fieldType(Name type, Name field) const;
   const Field *field(Name type, Name field) const;
   bool derivesFrom(Name type, std::string_view templateName) const;
+  /// A built-in integer (bool is none) or an enumeration.
+  bool isInteger(Name type) const;
   /// Derives from torch::nn::Module (or is it).
   bool isModule(Name type) const { return derivesFrom(type, "torch::nn::Module"); }
   /// The first base (the type itself included) whose template name starts with `prefix`; empty when none

@@ -211,6 +211,104 @@ TEST(Switch, AConstantWithoutACaseTakesTheDefault) {
   EXPECT_EQ(returned(facts), Strings{"cpu"});
 }
 
+// switch (x.device().type()), with x on `device`.
+std::string switchedType(const std::string &device) {
+  return R"(
+function f
+  local 0 x at::Tensor
+  block 0
+    %0 = local 0
+    %1 = tensor )" +
+         device + R"(
+    store (%0&, %1)
+    %2 = call at::TensorBase::device (%0& at::Tensor) : c10::Device object
+    %3 = call c10::Device::type (%2 c10::Device) : c10::DeviceType object
+    switch (%3 c10::DeviceType) 0:b1, 1:b2, b3
+  block 1
+    %1 = literal int 10 : int
+    return (%1 int)
+  block 2
+    %1 = literal int 20 : int
+    return (%1 int)
+  block 3
+    %1 = literal int 30 : int
+    return (%1 int)
+)";
+}
+
+TEST(Switch, ADeviceTypeTakesItsCase) {
+  EXPECT_EQ(returned(switchedType("cpu")), Strings{"10"});
+  EXPECT_EQ(returned(switchedType("cuda")), Strings{"20"});
+  EXPECT_EQ(returned(switchedType("cuda:1")), Strings{"20"});
+  EXPECT_EQ(returned(switchedType("mps")), Strings{"30"});
+}
+
+// What is asked of a parameter, and where it is known to be on either way.
+std::string askedParameter(const std::string &question) {
+  return R"(
+function f params=1
+  local 0 x at::Tensor
+  block 0
+    %0 = local 0
+)" + question +
+         R"(
+    branch (%9 bool) b1, b2
+  block 1
+    %1 = local 0
+    %2 = load (%1&)
+    return (%2 at::Tensor)
+  block 2
+    %1 = literal int 0 : int
+    return (%1 int)
+)";
+}
+
+TEST(Branch, AnIndexTellsTheCpuFromCuda) {
+  const std::string index = R"(
+    %1 = call at::TensorBase::get_device (%0& at::Tensor) : long object
+    %2 = literal int -1 : int
+    %3 = literal int 0 : int
+)";
+  EXPECT_EQ(returned(askedParameter(index + "    %9 = operator \">=\" (%1 long, %3 int) : bool")),
+            (Strings{"0", "cuda:i"}));
+  EXPECT_EQ(returned(askedParameter(index + "    %9 = operator \"!=\" (%1 long, %2 int) : bool")),
+            (Strings{"0", "cuda:i"}));
+  EXPECT_EQ(returned(askedParameter(index + "    %9 = operator \"==\" (%1 long, %2 int) : bool")),
+            (Strings{"0", "cpu"}));
+  EXPECT_EQ(returned(askedParameter(index + "    %9 = operator \"<\" (%1 long, %3 int) : bool")),
+            (Strings{"0", "cpu"}));
+}
+
+TEST(Branch, ALegacyTypeTellsTheCpuFromCuda) {
+  EXPECT_EQ(returned(askedParameter(R"(
+    %1 = call at::Tensor::type (%0& at::Tensor) : at::DeprecatedTypeProperties object address
+    %9 = call at::DeprecatedTypeProperties::is_cuda (%1& at::DeprecatedTypeProperties) : bool object
+)")),
+            (Strings{"0", "cuda:i"}));
+}
+
+// A message of c10 whose severity is fatal ends the program, one of another severity does not.
+std::string logged(int severity) {
+  return R"(
+function f
+  local 0 m c10::MessageLogger
+  block 0
+    %0 = local 0
+    %1 = literal string f.cpp : "const char *"
+    %2 = literal int 1 : int
+    %3 = literal int )" +
+         std::to_string(severity) + R"( : int
+    construct c10::MessageLogger::MessageLogger (%0& c10::MessageLogger, %1 "const char *", %2 int, %3 int) : c10::MessageLogger
+    %4 = literal int 1 : int
+    return (%4 int)
+)";
+}
+
+TEST(Branch, AFatalMessageEndsTheProgram) {
+  EXPECT_EQ(returned(logged(3)), Strings{});
+  EXPECT_EQ(returned(logged(2)), Strings{"1"});
+}
+
 TEST(Handler, SeesTheStateBeforeAndAfterACall) {
   EXPECT_EQ(returned(R"(
 function f
