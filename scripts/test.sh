@@ -47,16 +47,16 @@ sanitizerSuites() {
     suites asan -LE slow
 }
 
-# runtimeSanitizers NAME: device_shim and the virtual GPUs, built with sanitizers, and the tests of device_shim.
+# runtimeSanitizers NAME SUITES: the runtime, built with sanitizers, and those of its suites whose names match.
 # LibTorch is not instrumented; test/sanitizers says what that means for each of them.
 runtimeSanitizers() {
-  local name=$1 build=$repoRoot/build-runtime-${1//,/-} rules=$repoRoot/test/sanitizers
+  local name=$1 suites=$2 build=$repoRoot/build-runtime-${1//,/-} rules=$repoRoot/test/sanitizers
   cmake -S "$repoRoot/runtime-shim" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O1 \
     -DCMAKE_CXX_COMPILER="$(sanitizerCompiler)" -DDEVICE_TIDY_SANITIZE="$name" -DRUNTIME_SHIM_SYSTEMS=OFF >/dev/null &&
-    cmake --build "$build" --parallel "$jobCount" --target device_shim_tests virtual_cuda &&
+    cmake --build "$build" --parallel "$jobCount" &&
     ASAN_OPTIONS=detect_container_overflow=0 LSAN_OPTIONS=suppressions=$rules/leaks.txt \
       UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=suppressions=$rules/threads.txt:ignore_noninstrumented_modules=1 \
-      ctest --test-dir "$build" -R '^device_shim' -LE slow --output-on-failure --no-tests=error
+      ctest --test-dir "$build" -R "$suites" -LE slow --output-on-failure --no-tests=error
 }
 
 # The runtime of clang's sanitizers is part of the program, so that an instrumented library can be preloaded.
@@ -73,7 +73,8 @@ printLeftOut() {
   echo "  - the build and the tests with LLVM 19"
   echo "  - the build and the tests with AddressSanitizer and UndefinedBehaviorSanitizer"
   echo "  - the Debian packages, installed in a clean root"
-  echo "  - device_shim with AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"
+  echo "  - virtual GPUs, device-run and device_shim with AddressSanitizer and UndefinedBehaviorSanitizer"
+  echo "  - device_shim with ThreadSanitizer"
   echo "  - the build and the tests in a Debian 13 root, with its newer LibTorch"
 }
 
@@ -91,8 +92,8 @@ else
   tier "LLVM 19" suites llvm19 -LE slow
   tier "AddressSanitizer and UndefinedBehaviorSanitizer" sanitizerSuites
   tier "Debian packages in a clean root" "$repoRoot/scripts/test-packages.sh"
-  tier "device_shim with AddressSanitizer and UndefinedBehaviorSanitizer" runtimeSanitizers address,undefined
-  tier "device_shim with ThreadSanitizer" runtimeSanitizers thread
+  tier "the runtime with AddressSanitizer and UndefinedBehaviorSanitizer" runtimeSanitizers address,undefined .
+  tier "device_shim with ThreadSanitizer" runtimeSanitizers thread '^device_shim'
   tier "Debian 13" "$repoRoot/scripts/debian13-root.sh" scripts/test.sh
 fi
 
