@@ -286,7 +286,8 @@ void dtype_discard_ok() {
 void comma_ternary_bad() {
   bool gpu = torch::cuda::is_available();
   auto x = torch::ones({2});
-  gpu ? x.cuda() : x.cpu(); // [[device-discarded-move]]
+  gpu ? x.cuda() // [[device-discarded-move]]
+      : x.cpu(); // [[device-discarded-move]]
   (void)(x + torch::ones({2}, gpu ? torch::kCUDA : torch::kCPU));
 }
 void comma_ternary_ok() {
