@@ -22,8 +22,14 @@ const Name &textField() {
   return field;
 }
 
+// A pointer that a join has made of several may have lost what they differed in.
+Value fieldOf(const Value &pointer, Name field) {
+  const auto found = pointer->fields.find(field);
+  return found == pointer->fields.end() ? unknownValue() : found->second;
+}
+
 std::string textOf(const Value &pointer) {
-  const Value &text = pointer->fields.at(textField());
+  const Value text = fieldOf(pointer, textField());
   const auto known = is(text, ValueKind::Scalar) ? devicetidy::textOf(text->term) : std::nullopt;
   return known ? known->str() : std::string();
 }
@@ -98,7 +104,7 @@ void meetHostAccess(Call &call) {
   const Operand &place = call.fact.operands[0];
   const Value pointer = registerOf(call.row, place.reg);
   // A store has the text of what is stored.
-  requireHost(call, pointer->fields.at(tensorField()), &place, textOf(pointer),
+  requireHost(call, fieldOf(pointer, tensorField()), &place, textOf(pointer),
               call.fact.kind == FactKind::Store ? "=" : place.text.str());
 }
 
@@ -108,7 +114,7 @@ void meetHostFunction(Call &call) {
   for (std::size_t i = call.first; i < call.fact.operands.size(); ++i) {
     const Value pointer = registerOf(call.row, call.fact.operands[i].reg);
     if (isTensorMemory(pointer))
-      requireHost(call, pointer->fields.at(tensorField()), &call.fact.operands[i], textOf(pointer),
+      requireHost(call, fieldOf(pointer, tensorField()), &call.fact.operands[i], textOf(pointer),
                   call.fact.name.str());
   }
 }
@@ -121,7 +127,7 @@ void meetBlob(Call &call, const Placement &placement) {
   const TensorUse blob{tensorValue(placement, someRank, nullptr), &operand, "the result"};
   // Which of several GPUs is meant is up to the memory when the options name no index.
   if (isTensorMemory(pointer) && placement.kind == PlacementKind::Cpu)
-    requireMemory(call, {pointer->fields.at(tensorField()), &operand, textOf(pointer)}, blob, "from_blob");
+    requireMemory(call, {fieldOf(pointer, tensorField()), &operand, textOf(pointer)}, blob, "from_blob");
   else if (isHostMemory(call, pointer) && placement.kind != PlacementKind::Cpu)
     requireMemory(call, {tensorValue(Placement::cpu(), someRank, nullptr), &operand, operand.text.str()},
                   blob, "from_blob");
