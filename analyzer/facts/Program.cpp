@@ -42,7 +42,9 @@ void addType(Program &program, Type &&type) {
   if (isNew)
     return;
   Type &known = place->second;
-  if (knowledge(type) > knowledge(known) && known.fields.empty() && known.bases.empty())
+  const bool isFirstDefinition = type.where.valid() && !known.where.valid();
+  if (isFirstDefinition ||
+      (knowledge(type) > knowledge(known) && known.fields.empty() && known.bases.empty()))
     std::swap(known, type);
   addMissing(known.constructors, type.constructors);
   addMissing(known.methods, type.methods);

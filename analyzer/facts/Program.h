@@ -79,7 +79,7 @@ struct Type {
   std::vector<Name> constructors; ///< Record: ids of project constructors that are not copies or moves, then
                                   ///< of their companions (delegationMark)
   std::vector<Name> methods;      ///< Record: ids of project methods
-  Location where;
+  Location where;                 ///< Record: of its definition; invalid in units that only declare it
 };
 
 struct Global {

@@ -41,46 +41,47 @@ private:
   Name file;
 };
 
-std::vector<Name> Reader::names(TextLine &line) {
-  std::vector<Name> result;
-  line.expect('(');
+/// What stands between brackets, separated by commas; @p each reads one.
+template <typename Each> auto listOf(TextLine &line, const Each &each) {
+  std::vector<decltype(each())> result;
   while (!line.take(')')) {
-    result.push_back(Name(line.name()));
+    result.push_back(each());
     line.take(',');
   }
   return result;
 }
 
-std::vector<std::int64_t> Reader::numbers(TextLine &line) {
-  std::vector<std::int64_t> result;
+std::vector<Name> Reader::names(TextLine &line) {
   line.expect('(');
-  while (!line.take(')')) {
-    result.push_back(line.number());
-    line.take(',');
-  }
-  return result;
+  return listOf(line, [&] { return Name(line.name()); });
+}
+
+std::vector<std::int64_t> Reader::numbers(TextLine &line) {
+  line.expect('(');
+  return listOf(line, [&] { return line.number(); });
+}
+
+/// The number in words such as %12 and b3.
+template <typename Number> Number numbered(TextLine &line, const std::string &word, char mark) {
+  Number value = 0;
+  const char *end = word.data() + word.size();
+  if (word.size() < 2 || word[0] != mark || std::from_chars(word.data() + 1, end, value).ptr != end ||
+      value < 0)
+    line.fail(mark == '%' ? "expected a register" : "expected a block");
+  return value;
 }
 
 Reg Reader::reg(TextLine &line, const std::string &word) {
   if (word == "none")
     return NoReg;
-  Reg value = 0;
-  if (word.size() < 2 || word[0] != '%' ||
-      std::from_chars(word.data() + 1, word.data() + word.size(), value).ptr != word.data() + word.size() ||
-      value < 0)
-    line.fail("expected a register");
+  const Reg value = numbered<Reg>(line, word, '%');
   if (function)
     function->registerCount = std::max(function->registerCount, value + 1);
   return value;
 }
 
 BlockId Reader::blockNumber(TextLine &line, const std::string &word) {
-  BlockId value = 0;
-  if (word.size() < 2 || word[0] != 'b' ||
-      std::from_chars(word.data() + 1, word.data() + word.size(), value).ptr != word.data() + word.size() ||
-      value < 0)
-    line.fail("expected a block");
-  return value;
+  return numbered<BlockId>(line, word, 'b');
 }
 
 Operand Reader::operand(TextLine &line) {
@@ -106,14 +107,9 @@ Operand Reader::operand(TextLine &line) {
 }
 
 std::vector<Operand> Reader::operands(TextLine &line) {
-  std::vector<Operand> result;
   if (!line.take('('))
-    return result;
-  while (!line.take(')')) {
-    result.push_back(operand(line));
-    line.take(',');
-  }
-  return result;
+    return {};
+  return listOf(line, [&] { return operand(line); });
 }
 
 void Reader::unitLine(TextLine &line) {

@@ -123,16 +123,17 @@ void Types::fillRecord(Type &entry, const CXXRecordDecl *record) {
   entry.templateName = naming.qualified(record);
   entry.isLambda = record->isLambda();
   entry.isProject = isProjectRecord(record, source);
-  entry.where = source.token(record->getLocation());
   if (const auto *specialization = dyn_cast<ClassTemplateSpecializationDecl>(record)) {
     entry.args = typeArguments(specialization->getTemplateArgs().asArray());
     entry.numbers = numberArguments(specialization->getTemplateArgs().asArray());
   }
   const CXXRecordDecl *definition = record->getDefinition();
   // A class without a definition here may have one in another unit: link prefers the entry that has it.
-  if (!definition || definition->isDependentContext() || definition->isInvalidDecl())
+  if (!definition)
     return;
   entry.where = source.token(definition->getLocation());
+  if (definition->isDependentContext() || definition->isInvalidDecl())
+    return;
   entry.isPolymorphic = definition->isPolymorphic();
   entry.isAbstract = definition->isAbstract();
   for (const CXXBaseSpecifier &base : definition->bases())

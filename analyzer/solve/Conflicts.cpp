@@ -219,8 +219,13 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
   } else {
     noteUsed(*this, call.row, uses);
   }
-  if (worst >= Verdict::Latent)
-    return worst == Verdict::Latent && !placed.empty() ? placed[0].kept : Placement::unknown();
+  const bool isDisputed =
+      worst >= Verdict::Likely || std::any_of(placed.begin(), placed.end(),
+                                              [](const Placed &each) { return each.placement.isDisputed(); });
+  if (isDisputed)
+    return Placement::disputed();
+  if (worst == Verdict::Latent && !placed.empty())
+    return placed[0].kept;
   // One device: that of the first tensor that is known and is no CPU scalar among CUDA tensors.
   Placement common = placed.empty() ? Placement::unknown() : placed[0].kept;
   for (std::size_t i = 0; i < placed.size(); ++i) {

@@ -66,12 +66,23 @@ const Function *Machine::selectConstructor(const Type &type, const std::vector<A
   return best;
 }
 
+// The empty optional that `nullopt` turns into where an optional is wanted.
+bool isNullopt(const Value &value) {
+  return is(value, ValueKind::Record) && value->type.view().find("nullopt") != std::string_view::npos;
+}
+
 Outcomes invokeForwarded(Call &call, Row row, const Function &callee, const Address &self,
                          const std::vector<Argument> &args) {
   std::vector<Value> bound;
   for (std::size_t i = 0; i < args.size() && i < callee.paramCount; ++i) {
     const Variable &parameter = callee.locals[i];
-    if (!parameter.isReference) {
+    const bool isEmpty =
+        isNullopt(args[i].value) && call.machine.types.classOf(parameter.type) == TypeClass::Optional;
+    if (isEmpty) {
+      const Address temporary = call.machine.allocate(row, call.frame, call.fact, parameter.type);
+      call.machine.memory.write(row, temporary, nullValue());
+      bound.push_back(parameter.isReference ? addressValue(temporary) : nullValue());
+    } else if (!parameter.isReference) {
       bound.push_back(args[i].value);
     } else if (args[i].address.valid()) {
       bound.push_back(addressValue(args[i].address));

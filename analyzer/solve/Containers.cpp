@@ -145,7 +145,7 @@ Outcomes append(Call &call, std::string_view method) {
   const TypeClass kind = machine.types.classOf(inner);
   const bool builds =
       emplaces && (kind == TypeClass::Record || kind == TypeClass::Holder || kind == TypeClass::Device ||
-                   kind == TypeClass::Pair || kind == TypeClass::Tuple);
+                   kind == TypeClass::Pair || kind == TypeClass::Tuple || kind == TypeClass::Example);
   const bool sameType = call.argCount() == 1 && call.fact.operands[call.first].type == inner;
   if (builds && !sameType) {
     Address made = machine.allocate(call.row, call.frame, call.fact, inner);

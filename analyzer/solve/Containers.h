@@ -22,6 +22,9 @@ Value mapEntry(Name key, Value value);
 Name anyKey();
 /// Keys of a map all of whose keys are known, else nothing.
 std::vector<Name> mapKeys(const Value &map);
+/// The entry that stands for all of a map that has some and whose keys are not all known; from here on they
+/// are one.
+std::optional<Address> anyEntry(Call &call, const Address &where, const Value &map);
 /// Nothing is known of the map's entries any more.
 void forgetEntries(Machine &machine, Row &row, const Address &where, const Value &map);
 

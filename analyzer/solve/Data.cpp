@@ -96,7 +96,8 @@ std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<V
   using Constructor = std::optional<Value> (*)(Call &, Name, const std::vector<Value> &);
   for (Constructor constructor :
        {Constructor(constructConfig), Constructor(constructDevice), Constructor(constructModule),
-        Constructor(constructPointer), Constructor(constructContainer), Constructor(constructData)})
+        Constructor(constructPointer), Constructor(constructContainer), Constructor(constructData),
+        Constructor(constructStream)})
     if (std::optional<Value> made = constructor(call, type, args))
       return made;
   return std::nullopt;

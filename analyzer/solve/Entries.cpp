@@ -59,7 +59,8 @@ private:
     std::sort(ids.begin(), ids.end());
     for (Name id : ids) {
       const Global &global = machine.program.globals.at(id);
-      const bool isReplaced = usage.writtenGlobals.count(id) != 0;
+      const bool isFixed = global.isConst && machine.types.classOf(global.type) == TypeClass::Device;
+      const bool isReplaced = !isFixed && usage.writtenGlobals.count(id) != 0;
       if (!isReplaced && !changesInside(global.type))
         continue;
       const RootId root = machine.memory.global(id, global.type, global.name);

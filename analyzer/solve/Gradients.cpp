@@ -62,6 +62,19 @@ bool meetGradients(Call &call, const Value &optimizer) {
   return true;
 }
 
+// One gradient for each input, where that is (torch/csrc/autograd/autograd.cpp, grad).
+Outcomes gradientsOf(Call &call) {
+  const Value inputs = call.argCount() > 1 ? call.arg(1) : unknownValue();
+  if (!is(inputs, ValueKind::List))
+    return call.done(call.machine.unknownResult(call));
+  ValueData gradients = *inputs;
+  gradients.type = call.resultType();
+  for (std::vector<Value> *part : {&gradients.elements, &gradients.summary})
+    for (Value &each : *part)
+      each = is(each, ValueKind::Tensor) ? snapshot(call.machine, call.row, each) : unknownValue();
+  return call.done(makeValue(std::move(gradients)));
+}
+
 Outcomes step(Call &call) {
   const Value optimizer = call.object();
   if (is(optimizer, ValueKind::Record) && meetGradients(call, optimizer)) {
@@ -132,6 +145,8 @@ void noteMoved(Machine &machine, Row &row, const Address &where, const Value &re
 
 std::optional<Outcomes> modelGradients(Call &call) {
   const std::string_view name = call.fact.name.view(), method = lastPart(name);
+  if (name == "torch::autograd::grad")
+    return gradientsOf(call);
   const bool isOptimizer = startsWith(name, "torch::optim::");
   if (!call.fact.hasObject || (!isOptimizer && name != "torch::nn::Module::zero_grad"))
     return std::nullopt;

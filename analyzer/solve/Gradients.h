@@ -23,7 +23,7 @@ void noteUsed(Machine &machine, Row &row, const std::vector<TensorUse> &uses);
 /// The parameters in `record`, the module at `where`, are being moved to `placement`.
 void noteMoved(Machine &machine, Row &row, const Address &where, const Value &record,
                const Placement &placement);
-/// zero_grad() of modules and optimizers, and step() of optimizers; nothing for other calls.
+/// zero_grad() of modules and optimizers, step() of optimizers, autograd::grad(); nothing for other calls.
 std::optional<Outcomes> modelGradients(Call &call);
 
 } // namespace devicetidy

@@ -146,6 +146,23 @@ Outcomes insertEntry(Call &call, Replaces replaces) {
                                                                 : call.machine.unknownResult(call)}}));
 }
 
+// What is looked up under a key that nobody knows may be kept by GPU: which of them it is on is up to the
+// key.
+Value onGpuOfKey(const Value &value) {
+  static const Term index = applyTerm("index of", {symbolTerm("a key")});
+  if (is(value, ValueKind::Tensor) && value->placement.kind == PlacementKind::Cuda && !value->address.valid())
+    return tensorValue(Placement::cuda(index), value->rank, value->history, value->count);
+  if (value->fields.empty() && value->elements.empty() && value->summary.empty())
+    return value;
+  ValueData result = *value;
+  for (auto &[name, field] : result.fields)
+    field = onGpuOfKey(field);
+  for (std::vector<Value> *part : {&result.elements, &result.summary})
+    for (Value &element : *part)
+      element = onGpuOfKey(element);
+  return makeValue(std::move(result));
+}
+
 // find, count and contains: is the key there? A key that is not known may be, when there is any entry.
 Outcomes lookUp(Call &call, std::string_view method) {
   const Address where = call.objectAddress();
@@ -160,11 +177,13 @@ Outcomes lookUp(Call &call, std::string_view method) {
   const bool isKnown = key && (map->fields.count(*key) || !map->fields.count(anyKey()));
   auto found = [&](bool is) {
     Row row = call.row;
+    if (is && !key && !begins)
+      call.machine.memory.write(row, where, onGpuOfKey(map));
     if (method == "count" || method == "contains")
       return Outcome{std::move(row), scalarValue(intTerm(is))};
     if (!is)
       return Outcome{std::move(row), isDict ? nullValue() : iteratorAt(nullValue())};
-    const Address entry = entryOf(call, row, where, map, key);
+    const Address entry = entryOf(call, row, where, call.machine.memory.read(row, where), key);
     Value at = addressValue(isDict ? entry.field("second") : entry);
     return Outcome{std::move(row), isDict ? at : begins ? iteratorFrom(at) : iteratorAt(at)};
   };
@@ -254,6 +273,12 @@ std::vector<Name> mapKeys(const Value &map) {
     keys.push_back(name);
   }
   return keys;
+}
+
+std::optional<Address> anyEntry(Call &call, const Address &where, const Value &map) {
+  if (!map->fields.count(anyKey()) || map->origin)
+    return std::nullopt;
+  return entryOf(call, call.row, where, map, std::nullopt);
 }
 
 // A map whose entries are changed one by one through a loop nobody can unroll: nothing is known of them after

@@ -36,6 +36,8 @@ struct Placement {
   Name text; ///< Symbol: how a user would name it ("device", "x.device()"); no part of its identity
 
   static Placement unknown() { return {}; }
+  /// Where the outcome of an operation is that may fail: what it meets later is no mistake of its own.
+  static Placement disputed() { return {PlacementKind::Unknown, SymbolRole::None, intTerm(1), {}}; }
   static Placement cpu() { return {PlacementKind::Cpu, SymbolRole::None, nullptr, {}}; }
   static Placement cuda(Term index) { return {PlacementKind::Cuda, SymbolRole::None, index, {}}; }
   static Placement other(Name name) { return {PlacementKind::Other, SymbolRole::None, textTerm(name), {}}; }
@@ -44,6 +46,7 @@ struct Placement {
   }
 
   bool isKnown() const { return kind != PlacementKind::Unknown; }
+  bool isDisputed() const { return !isKnown() && index; }
   std::uint64_t hash() const;
   /// "cpu", "cuda:1", "cuda" (the current device), "device" ...
   std::string describe() const;

@@ -93,8 +93,11 @@ Outcomes Machine::rangeCall(Call &call) {
     return elementAt(call, range, list, round);
   if (is(list, ValueKind::List))
     return call.done(addressValue(range.element(round)));
-  if (isMap && range.valid())
+  if (isMap && range.valid()) {
+    if (const std::optional<Address> entry = anyEntry(call, range, list))
+      return call.done(addressValue(*entry));
     forgetEntries(*this, call.row, range, list);
+  }
   if (is(list, ValueKind::Record) && types.isProject(list->type))
     if (std::optional<Outcomes> elements = elementOfOwnRange(call, range, list->type))
       return std::move(*elements);

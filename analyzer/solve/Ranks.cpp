@@ -68,6 +68,14 @@ bool namesDimension(const Call &call) {
   return false;
 }
 
+// squeeze(1) fails for tensors that have but one dimension.
+bool namesLaterDimension(const Call &call) {
+  const Value dimension = call.argCount() ? call.arg(0) : unknownValue();
+  const auto number =
+      is(dimension, ValueKind::Scalar) ? constantOf(call.row.resolve(dimension->term)) : std::nullopt;
+  return number && *number > 0;
+}
+
 // keepdim = true
 bool keepsDimensions(const Call &call) {
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i)
@@ -175,7 +183,7 @@ int shapeOf(const Call &call, std::string_view op, const std::vector<TensorUse> 
   if (op == "unsqueeze" || op == "unsqueeze_")
     return self >= 0 ? self + 1 : someRank;
   if (op == "squeeze")
-    return self > 1 && namesDimension(call) ? someRank : unknownRank;
+    return namesDimension(call) && (self > 1 || namesLaterDimension(call)) ? someRank : unknownRank;
   if (op == "diag" || op == "diagonal")
     return self > 0 || self == someRank ? someRank : unknownRank;
   if (op == "view" || op == "reshape")

@@ -29,6 +29,17 @@ Value selfValue(Call &call) {
   return call.fact.hasObject ? call.object() : call.argCount() ? call.arg(0) : unknownValue();
 }
 
+// How many pieces chunk(3) makes; 0 when nobody knows, or the operation makes none. A tensor that is too
+// small for them is rare.
+std::size_t pieceCount(const Call &call, const Op &op) {
+  if ((op.name != "chunk" && op.name != "tensor_split") || call.fact.operands.size() < 2)
+    return 0;
+  const Value count = call.operand(1);
+  const auto number = is(count, ValueKind::Scalar) ? constantOf(call.row.resolve(count->term)) : std::nullopt;
+  const bool isListed = number && *number > 0 && canListElements(static_cast<std::size_t>(*number));
+  return isListed ? static_cast<std::size_t>(*number) : 0;
+}
+
 // The value of an operation whose tensors are on `placement`; in-place operations give back their receiver.
 Outcomes finish(Call &call, const Op &op, const Placement &placement, int rank, const History &history) {
   if (op.result == Result::None)
@@ -40,7 +51,10 @@ Outcomes finish(Call &call, const Op &op, const Placement &placement, int rank, 
   const bool inPlace = op.result == Result::Self && op.name.size() > 1 && op.name.back() == '_';
   if (inPlace && call.machine.types.classOf(call.resultType()) == TypeClass::Tensor)
     return call.done(selfValue(call));
-  return call.done(call.machine.memory.filled(call.resultType(), placement, rank, history));
+  Value result = call.machine.memory.filled(call.resultType(), placement, rank, history);
+  if (const std::size_t count = pieceCount(call, op); count > 0 && is(result, ValueKind::List))
+    result = listValue(call.resultType(), std::vector<Value>(count, tensorValue(placement, rank, history)));
+  return call.done(std::move(result));
 }
 
 Outcomes move(Call &call, const std::optional<Placement> &target) {

@@ -54,16 +54,22 @@ struct Way {
   }
 };
 
+// No module is behind the `kGpu` of `layers.back()->to(kGpu)`.
+bool isPlace(const Types &types, Name type) {
+  const TypeClass kind = types.classOf(type);
+  return kind == TypeClass::Device || kind == TypeClass::Options || kind == TypeClass::Scalar;
+}
+
 // What the modules that a full expression moves are reached through.
-Way waysToMoved(const std::vector<const Fact *> &expression) {
+Way waysToMoved(const Types &types, const std::vector<const Fact *> &expression) {
   std::map<Reg, Way> ways;
   Way moved;
   Way all; // what a conditional or another detour leads to is not told apart
   for (const Fact *fact : expression) {
     Way way;
-    if (fact->kind == FactKind::Global)
+    if (fact->kind == FactKind::Global && !isPlace(types, fact->type))
       way.globals.insert(fact->name);
-    if (fact->kind == FactKind::Field)
+    if (fact->kind == FactKind::Field && !isPlace(types, fact->type))
       way.fields.insert(fact->name);
     all.add(way);
     for (const Operand &operand : fact->operands)
@@ -80,8 +86,8 @@ Way waysToMoved(const std::vector<const Fact *> &expression) {
 }
 
 // Fields and globals a full expression assigns, or whose modules it moves.
-void scanExpression(const Program &program, const std::vector<const Fact *> &expression, bool writesFields,
-                    std::set<Name> &writtenFields, std::set<Name> &writtenGlobals) {
+void scanExpression(const Program &program, const Types &types, const std::vector<const Fact *> &expression,
+                    bool writesFields, std::set<Name> &writtenFields, std::set<Name> &writtenGlobals) {
   std::map<Reg, Name> fields, globals;
   bool moves = false;
   for (const Fact *fact : expression) {
@@ -106,7 +112,7 @@ void scanExpression(const Program &program, const std::vector<const Fact *> &exp
     }
   if (!moves)
     return;
-  const Way moved = waysToMoved(expression);
+  const Way moved = waysToMoved(types, expression);
   if (writesFields)
     writtenFields.insert(moved.fields.begin(), moved.fields.end());
   writtenGlobals.insert(moved.globals.begin(), moved.globals.end());
@@ -302,7 +308,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
           usage.setsDevice = true;
         if (fact.kind == FactKind::EndStatement) {
           if (!initialises)
-            scanExpression(program, expression, !function.isConstructor, usage.writtenFields,
+            scanExpression(program, types, expression, !function.isConstructor, usage.writtenFields,
                            scope ? scope->written : usage.writtenGlobals);
           if (scope)
             notePairs(expression, function.isConstructor, *scope);
@@ -316,6 +322,39 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
   addUnscoped(classes, usage.writtenGlobals);
   return usage;
 }
+
+namespace {
+
+// The value that stands at the address in `object`, a temporary of the expression [begin, end).
+Reg temporaryAt(const Fact *begin, const Fact *end, Reg object) {
+  const Fact *store = std::find_if(begin, end, [object](const Fact &fact) {
+    return fact.kind == FactKind::Store && fact.operands[0].reg == object;
+  });
+  return store == end ? NoReg : store->operands[1].reg;
+}
+
+// `x.argmax(-1).cpu();` waits for the GPU: what was computed is nobody's, so nobody goes on with it on its
+// old device. A view of `x` would be.
+bool waitsForResult(const Block &block, const Fact &move) {
+  static const std::set<std::string_view> views = {
+      "operator[]", "select", "slice",    "narrow",     "view",      "view_as",    "reshape",
+      "transpose",  "t",      "permute",  "squeeze",    "unsqueeze", "expand",     "detach",
+      "data",       "alias",  "diagonal", "unfold",     "flatten",   "index",      "to",
+      "cpu",        "cuda",   "grad",     "contiguous", "value",     "tensor_data"};
+  if (lastPart(move.name.view()) != "cpu")
+    return false;
+  const Fact *begin = &move; // registers are numbered anew with each full expression
+  while (begin != block.facts.data() && begin[-1].kind != FactKind::EndStatement)
+    --begin;
+  const Reg object = temporaryAt(begin, &move, move.operands[0].reg);
+  return object != NoReg && std::any_of(begin, &move, [object](const Fact &fact) {
+           return fact.kind == FactKind::Call && fact.result == object &&
+                  !views.count(lastPart(fact.name.view())) &&
+                  (startsWith(fact.name.view(), "at::") || startsWith(fact.name.view(), "torch::"));
+         });
+}
+
+} // namespace
 
 std::vector<DiscardedMove> findDiscardedMoves(const Program &program) {
   std::vector<DiscardedMove> moves;
@@ -335,7 +374,8 @@ std::vector<DiscardedMove> findDiscardedMoves(const Program &program) {
         const bool moving =
             op && (op->rule == Rule::Move || op->rule == Rule::ToCpu || op->rule == Rule::ToCuda ||
                    op->rule == Rule::TypeAs || op->rule == Rule::PinMemory);
-        if (!(moving || method == "toType") || !seen.emplace(fact.where, fact.operands[0].text.str()).second)
+        if (!(moving || method == "toType") || waitsForResult(block, fact) ||
+            !seen.emplace(fact.where, fact.operands[0].text.str()).second)
           continue;
         DiscardedMove move;
         move.where = fact.where;

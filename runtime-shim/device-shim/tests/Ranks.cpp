@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 
 namespace ranks {
 namespace {
@@ -19,6 +20,17 @@ std::map<std::string, std::function<void()>> &workers() {
   static std::map<std::string, std::function<void()>> all;
   return all;
 }
+
+/// The temporary directories of this process, gone when it ends.
+struct TemporaryDirectories {
+  ~TemporaryDirectories() {
+    for (const auto &path : paths) {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+  }
+  std::vector<std::string> paths;
+};
 
 struct Process {
   pid_t pid = -1;
@@ -175,6 +187,8 @@ std::string temporaryDirectory() {
   std::string pattern = testing::TempDir() + "/device-shim-XXXXXX";
   if (!mkdtemp(pattern.data()))
     throw std::runtime_error("no temporary directory");
+  static TemporaryDirectories made;
+  made.paths.push_back(pattern);
   return pattern;
 }
 

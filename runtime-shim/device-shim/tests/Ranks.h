@@ -45,6 +45,7 @@ double now();
 int freePort();
 /// Whether virtual GPUs can be preloaded here.
 bool haveVirtualGpus();
+/// A new directory, removed when this process ends.
 std::string temporaryDirectory();
 
 } // namespace ranks
