@@ -1,6 +1,13 @@
 #include "analyzer/lsp/FileReport.h"
 
+#include "analyzer/report/DescribePlaced.h"
+#include "analyzer/report/Source.h"
+
 namespace devicetidy::lsp {
+
+std::string ShownPlacement::sentence() const { return printable(describePlaced(devices)); }
+
+std::string ShownPlacement::label() const { return printable(placedLabel(devices)); }
 
 const ShownPlacement *FileReport::placementAt(const llvm::lsp::Position &position) const {
   const ShownPlacement *best = nullptr;

@@ -43,11 +43,16 @@ struct ShownStep {
 /// An expression and where it lives.
 struct ShownPlacement {
   llvm::lsp::Range range;
-  std::string sentence, label;
+  std::vector<PlacedExpression> devices; ///< at least one; their stories are in `witnesses`
   PlacedKind kind = PlacedKind::Tensor;
   bool isDeclaration = false, isOpen = false;
   std::vector<std::vector<ShownStep>> witnesses; ///< for each device, oldest first
   std::vector<ShownStep> placing; ///< for each device the step that decided it, where there is one
+
+  /// "'x' is a tensor on cpu or cuda:0"; empty for what lives on no device.
+  std::string sentence() const;
+  /// "cpu or cuda:0"
+  std::string label() const;
 };
 
 struct FileReport {

@@ -56,9 +56,10 @@ std::string lineOf(const ShownStep &step, bool asMarkdown) {
 
 json::Value hoverAt(const FileReport &report, const llvm::lsp::Position &position, bool asMarkdown) {
   const ShownPlacement *placement = report.placementAt(position);
-  if (!placement || placement->sentence.empty())
+  const std::string sentence = placement ? placement->sentence() : std::string();
+  if (sentence.empty())
     return nullptr;
-  std::string text = (asMarkdown ? asMarkdownText(placement->sentence) : placement->sentence) + "\n\n";
+  std::string text = (asMarkdown ? asMarkdownText(sentence) : sentence) + "\n\n";
   std::set<std::string> told; // the stories of two devices often share their first steps
   for (const std::vector<ShownStep> &witness : placement->witnesses)
     for (const ShownStep &step : witness)

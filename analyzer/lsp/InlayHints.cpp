@@ -15,8 +15,8 @@ json::Value inlayHintsIn(const FileReport &report, const llvm::lsp::Range &range
     if (each.range.end < range.start || range.end < each.range.end)
       continue;
     hints.push_back(json::Object{{"position", toJSON(each.range.end)},
-                                 {"label", "@ " + each.label},
-                                 {"tooltip", each.sentence},
+                                 {"label", "@ " + each.label()},
+                                 {"tooltip", each.sentence()},
                                  {"paddingLeft", true}});
   }
   return hints;

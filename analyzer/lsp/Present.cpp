@@ -30,18 +30,20 @@ int severityOf(const Diagnostic &diagnostic) {
 class Presenter {
 public:
   Presenter(const Analysis &analysis, const Units &units, const DocumentMap &documents,
-            const driver::FileSettings &fileSettings, const Settings &settings, const Database &database)
-      : analysis(analysis), units(units), documents(documents), fileSettings(fileSettings),
-        settings(settings), database(database), rootFiles(units.rootFiles()) {
+            const std::set<Name> &shownFiles, const driver::FileSettings &fileSettings,
+            const Settings &settings, const Database &database)
+      : analysis(analysis), units(units), documents(documents), shownFiles(shownFiles),
+        fileSettings(fileSettings), settings(settings), database(database), rootFiles(units.rootFiles()) {
     for (const auto &[file, document] : documents)
       sources.provide(Name(file), *document.text);
   }
 
   Reports run() {
-    for (const auto &[file, document] : documents) {
-      reportOf(file).uri = document.uri;
-      reportOf(file).version = document.version;
-    }
+    for (const auto &[file, document] : documents)
+      if (shownFiles.count(Name(file))) {
+        reportOf(file).uri = document.uri;
+        reportOf(file).version = document.version;
+      }
     addFindings();
     addPlacements();
     addFailures();
@@ -66,8 +68,10 @@ private:
     const std::string &file = finding.where.file.str();
     if (!fileSettings.isWanted(finding))
       return false;
-    return documents.count(file) || (rootFiles.count(finding.where.file) && !units.isMainFile(file) &&
-                                     fileSettings.showsHeader(finding.where.file));
+    if (documents.count(file))
+      return shownFiles.count(finding.where.file) != 0;
+    return rootFiles.count(finding.where.file) && !units.isMainFile(file) &&
+           fileSettings.showsHeader(finding.where.file);
   }
 
   void addFindings() {
@@ -150,8 +154,6 @@ private:
     ShownPlacement result;
     const PlacedExpression &first = devices.front();
     result.range = toRange(sources, first.where);
-    result.sentence = printable(describePlaced(devices));
-    result.label = printable(placedLabel(devices));
     result.kind = first.kind;
     for (const PlacedExpression &each : devices) {
       result.isDeclaration |= each.isDeclaration;
@@ -162,6 +164,8 @@ private:
           witness.push_back(shown(step));
       if (const Step *placing = placingStep(each))
         result.placing.push_back(shown(*placing));
+      result.devices.push_back(each);
+      result.devices.back().witness.clear();
     }
     return result;
   }
@@ -206,6 +210,7 @@ private:
   const Analysis &analysis;
   const Units &units;
   const DocumentMap &documents;
+  const std::set<Name> &shownFiles;
   const driver::FileSettings &fileSettings;
   const Settings &settings;
   const Database &database;
@@ -251,9 +256,9 @@ std::string uriOf(const std::string &file, const DocumentMap &documents) {
 }
 
 Reports present(const Analysis &analysis, const Units &units, const DocumentMap &documents,
-                const driver::FileSettings &fileSettings, const Settings &settings,
-                const Database &database) {
-  return Presenter(analysis, units, documents, fileSettings, settings, database).run();
+                const std::set<Name> &shown, const driver::FileSettings &fileSettings,
+                const Settings &settings, const Database &database) {
+  return Presenter(analysis, units, documents, shown, fileSettings, settings, database).run();
 }
 
 } // namespace devicetidy::lsp

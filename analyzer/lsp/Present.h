@@ -16,9 +16,10 @@ using Reports = std::map<std::string, ReportPointer>;
 /// The URI of a file: as the editor wrote it where the file is open.
 std::string uriOf(const std::string &file, const DocumentMap &documents);
 
-/// Puts an analysis of `units` into words: a report for each open document of `documents`, and for each
-/// header of the project that has findings.
+/// Puts an analysis of `units` into words: a report for each document that is `shown`, and for each header of
+/// the project that has findings and is not open. `documents` are all that are open.
 Reports present(const Analysis &analysis, const Units &units, const DocumentMap &documents,
-                const driver::FileSettings &fileSettings, const Settings &settings, const Database &database);
+                const std::set<Name> &shown, const driver::FileSettings &fileSettings,
+                const Settings &settings, const Database &database);
 
 } // namespace devicetidy::lsp

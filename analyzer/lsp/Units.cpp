@@ -47,19 +47,29 @@ Units::Units(Database &database, Stores &stores, std::function<void(bool)> makin
       lowerOptions{[&database](const std::string &path) { return database.project().isProject(path); }},
       preambles(*stores.preambles(), lowerOptions, std::move(making)) {}
 
-bool Units::update(const DocumentMap &documents, const std::atomic<bool> &stop) {
-  if (!isLoaded) {
-    isLoaded = true;
-    for (const CompileCommand &command : database.commands().commands)
-      if (database.project().isOwnPlace(command.file))
-        memberFor(command);
-    std::vector<std::size_t> all(members.size());
-    for (std::size_t i = 0; i < all.size(); ++i)
-      all[i] = i;
-    for (std::size_t each : loadContext(all))
-      keepIntact(each, {});
-  }
-  chooseRoots(documents);
+/// What the cache knows, once.
+void Units::load() {
+  if (std::exchange(isLoaded, true))
+    return;
+  for (const CompileCommand &command : database.commands().commands)
+    if (database.project().isOwnPlace(command.file))
+      memberFor(command);
+  std::vector<std::size_t> all(members.size());
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i] = i;
+  for (std::size_t each : loadContext(all))
+    keepIntact(each, {});
+}
+
+bool Units::knows(const std::string &file) {
+  load();
+  return includerOf(file) != members.size();
+}
+
+bool Units::update(const DocumentMap &documents, const std::set<std::string> &own,
+                   const std::atomic<bool> &stop) {
+  load();
+  chooseRoots(own);
   settleContext(documents);
   for (std::size_t i = 0; i < members.size(); ++i)
     if (members[i].isRoot && !parseRoot(i, documents, stop))
@@ -189,12 +199,12 @@ std::size_t Units::includerOf(const std::string &header) const {
   return best;
 }
 
-void Units::chooseRoots(const DocumentMap &documents) {
+void Units::chooseRoots(const std::set<std::string> &own) {
   std::vector<std::string> headers;
   for (Member &member : members)
     member.isRoot = false;
   std::vector<CompileCommand> wanted;
-  for (const auto &[file, document] : documents)
+  for (const std::string &file : own)
     if (!database.isListed(file))
       headers.push_back(file);
     else if (const auto command = database.commandFor(file))

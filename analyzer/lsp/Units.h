@@ -28,9 +28,12 @@ public:
   /// `making` is told when LibTorch's headers are read, which takes seconds: true before, false after.
   Units(Database &database, Stores &stores, std::function<void(bool)> making);
 
-  /// Brings the units up to date with `documents`, all of which belong to the database. False when `stop`
-  /// came in between; then the next call goes on.
-  bool update(const DocumentMap &documents, const std::atomic<bool> &stop);
+  /// Brings the units up to date with `documents`, all that are open. Those of `own` are looked at through
+  /// units of this database; the others are only read by them. False when `stop` came in between; then the
+  /// next call goes on.
+  bool update(const DocumentMap &documents, const std::set<std::string> &own, const std::atomic<bool> &stop);
+  /// Is `file` part of a unit that was read before?
+  bool knows(const std::string &file);
 
   /// Files may have changed on disk: everything is compared with it at the next update.
   void refresh();
@@ -62,9 +65,10 @@ private:
     std::uint64_t entryState = 0;
   };
 
+  void load();
   /// Gives back those the cache knows nothing of.
   std::vector<std::size_t> loadContext(const std::vector<std::size_t> &which);
-  void chooseRoots(const DocumentMap &documents);
+  void chooseRoots(const std::set<std::string> &own);
   std::size_t memberFor(const driver::CompileCommand &command);
   std::size_t includerOf(const std::string &header) const;
   void settleContext(const DocumentMap &documents);

@@ -1,7 +1,7 @@
 #include "analyzer/lsp/Workspace.h"
 
 #include "analyzer/driver/Paths.h"
-
+#include "analyzer/lsp/MergeReports.h"
 #include "analyzer/report/Source.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -133,10 +133,8 @@ void Workspace::load(Project &project, Result &result) {
 /// Gives each document to the project of its database.
 void Workspace::assign(const DocumentMap &documents, const Settings &settings, Result &result) {
   const driver::Options &options = settings.options;
-  for (auto &[path, project] : projects) {
-    project->documents.clear();
-    project->opened.clear();
-  }
+  for (auto &[path, project] : projects)
+    project->own.clear();
   withoutDatabase.clear();
   for (const auto &[file, document] : documents) {
     std::string path = options.buildPath;
@@ -154,13 +152,32 @@ void Workspace::assign(const DocumentMap &documents, const Settings &settings, R
       project = std::make_unique<Project>(std::move(own));
       load(*project, result);
     }
-    const std::string name = project->database.spellingOf(file);
-    project->opened[name].push_back(file);
-    Document now = document;
-    now.compareAgain(file);
-    const auto [entry, isNew] = project->documents.emplace(name, now);
-    if (!isNew && entry->second.isSaved) // open by two names: what was typed into one of them counts
-      entry->second = std::move(now);
+    project->own.insert(project->database.spellingOf(file));
+  }
+  share(documents);
+}
+
+/// Shows all documents to the projects that have some. A document of another one is looked at here too when
+/// the database lists it, and one without a database when a unit reads it.
+void Workspace::share(const DocumentMap &documents) {
+  DocumentMap now = documents;
+  for (auto &[file, document] : now)
+    document.compareAgain(file);
+  for (auto &[path, project] : projects) {
+    project->documents.clear();
+    project->opened.clear();
+    if (project->own.empty())
+      continue;
+    for (const auto &[file, document] : now) {
+      const std::string name = project->database.spellingOf(file);
+      project->opened[name].push_back(file);
+      const auto [entry, isNew] = project->documents.emplace(name, document);
+      if (!isNew && entry->second.isSaved) // open by two names: what was typed into one of them counts
+        entry->second = document;
+      const bool isHomeless = withoutDatabase.count(directoryOf(file)) != 0;
+      if (project->database.isListed(name) || (isHomeless && project->units && project->units->knows(name)))
+        project->own.insert(name);
+    }
   }
 }
 
@@ -168,12 +185,12 @@ void Workspace::assign(const DocumentMap &documents, const Settings &settings, R
 bool Workspace::analyse(Project &project, const Settings &settings, const std::atomic<bool> &stop,
                         Result &result) {
   Units &units = *project.units;
-  if (!units.update(project.documents, stop))
+  if (!units.update(project.documents, project.own, stop))
     return false;
-  std::set<Name> open;
+  std::set<Name> files = units.rootFiles(), open;
   for (const auto &[file, document] : project.documents)
-    open.insert(Name(file));
-  std::set<Name> files = units.rootFiles();
+    if (project.own.count(file) || files.count(Name(file)))
+      open.insert(Name(file));
   files.insert(open.begin(), open.end());
   // Read anew each time: they are few and small.
   config::Configuration configuration(settings.options.config);
@@ -188,24 +205,31 @@ bool Workspace::analyse(Project &project, const Settings &settings, const std::a
   const Analysis analysis = lsp::analyse(units, fileSettings, open, stop);
   if (analysis.isStopped)
     return false;
-  project.reports = present(analysis, units, project.documents, fileSettings, settings, project.database);
+  project.reports =
+      present(analysis, units, project.documents, open, fileSettings, settings, project.database);
   return true;
 }
 
-/// Hands out the reports of a project under the names that the editor has for the files.
+/// Hands out the reports of a project under the names that the editor has for the files, in addition to what
+/// other projects say of them.
 void Workspace::give(const Project &project, const DocumentMap &documents, Result &result) const {
+  const auto add = [&result](const std::string &file, const FileReport &report) {
+    ReportPointer &known = result.reports[file];
+    known = std::make_shared<FileReport>(known ? merged(*known, report) : report);
+  };
   for (const auto &[file, report] : project.reports) {
     const auto names = project.opened.find(file);
-    if (names == project.opened.end() && !report->version)
-      result.reports[file] = report;
-    if (names == project.opened.end())
+    if (names == project.opened.end()) {
+      if (!report->version && !documents.count(file))
+        add(file, *report);
       continue;
+    }
     for (const std::string &name : names->second) {
       const Document &document = documents.find(name)->second;
-      const auto own = std::make_shared<FileReport>(*report);
-      own->uri = document.uri;
-      own->version = document.version;
-      result.reports[name] = own;
+      FileReport own = *report;
+      own.uri = document.uri;
+      own.version = document.version;
+      add(name, own);
     }
   }
 }
@@ -223,14 +247,14 @@ Workspace::Result Workspace::analyse(const DocumentMap &documents, const Setting
   configuration = configured;
   bool isReloaded = false;
   for (auto &[path, project] : projects)
-    if (!project->documents.empty() && (isReconfigured || project->database.isChanged())) {
+    if (!project->own.empty() && (isReconfigured || project->database.isChanged())) {
       load(*project, result);
       isReloaded = true;
     }
   if (isReloaded) // the build may have other names now
     assign(documents, settings, result);
   for (auto &[path, project] : projects) {
-    if (project->documents.empty() || !project->units)
+    if (project->own.empty() || !project->units)
       continue;
     if (!analyse(*project, settings, stop, result)) {
       result.isStopped = true;
@@ -262,7 +286,7 @@ bool Workspace::isChangedOnDisk(const DocumentMap &documents) const {
   return hasNewDatabase || configurationOf(documents) != configuration ||
          llvm::any_of(projects, [&](const auto &entry) {
            const Project &project = *entry.second;
-           return !project.documents.empty() &&
+           return !project.own.empty() &&
                   (project.database.isChanged() ||
                    (project.units && project.units->isChangedOnDisk(project.documents)));
          });

@@ -1,7 +1,8 @@
 //===- Workspace.h - everything that is open, analysed ----------*- C++ -*-===//
 //
 // Documents are analysed together with those that share their compile database; each database is a project of
-// its own. Used by one thread.
+// its own. What the units of a project read is what the editor shows, whichever project it belongs to: then
+// several projects speak of one document. Used by one thread.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -41,8 +42,9 @@ private:
     explicit Project(driver::Options options) : database(std::move(options)) {}
     Database database;
     std::unique_ptr<Units> units;                           ///< null: the database could not be read
-    DocumentMap documents;                                  ///< by the build's names
-    std::map<std::string, std::vector<std::string>> opened; ///< the editor's names of them
+    DocumentMap documents;                                  ///< all that are open, by the build's names
+    std::set<std::string> own;                              ///< those that are looked at through its units
+    std::map<std::string, std::vector<std::string>> opened; ///< the editor's names of the documents
     Reports reports;                                        ///< of the last analysis, by the build's names
     std::string told; ///< what is wrong with it; said again when it is wrong again
   };
@@ -50,6 +52,7 @@ private:
   bool analyse(Project &project, const Settings &settings, const std::atomic<bool> &stop, Result &result);
   cache::Digest configurationOf(const DocumentMap &documents) const;
   void assign(const DocumentMap &documents, const Settings &settings, Result &result);
+  void share(const DocumentMap &documents);
   void give(const Project &project, const DocumentMap &documents, Result &result) const;
   void load(Project &project, Result &result);
   void tell(Result &result, const std::string &problem);

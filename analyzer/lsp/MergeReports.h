@@ -1,0 +1,12 @@
+//===- MergeReports.h - what several projects say of one file ---*- C++ -*-===//
+#pragma once
+
+#include "analyzer/lsp/FileReport.h"
+
+namespace devicetidy::lsp {
+
+/// What `first` says of a file, and what only `second` knows: findings of the same rule and sentence in the
+/// same place are one, and an expression is on the devices of both. Both are of the same text.
+FileReport merged(const FileReport &first, const FileReport &second);
+
+} // namespace devicetidy::lsp
