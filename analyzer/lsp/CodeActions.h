@@ -8,8 +8,14 @@
 
 namespace devicetidy::lsp {
 
-/// The quick fixes of the findings that `range` touches. `only`: the kinds the client asks for; empty: all.
-llvm::json::Value codeActionsIn(const FileReport &report, const llvm::lsp::Range &range,
-                                const std::vector<std::string> &only);
+/// What a client asks for.
+struct CodeActionRequest {
+  llvm::lsp::Range range;
+  std::vector<std::string> only; ///< kinds; empty: all
+  bool withVersions = false;     ///< the client takes edits that say which version of a document they are for
+};
+
+/// The quick fixes of the findings that the range touches.
+llvm::json::Value codeActionsIn(const FileReport &report, const CodeActionRequest &request);
 
 } // namespace devicetidy::lsp

@@ -2,6 +2,7 @@
 
 #include "analyzer/lsp/Positions.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 namespace devicetidy::lsp {
@@ -32,7 +33,7 @@ void Documents::open(const std::string &file, std::string uri, std::int64_t vers
   compareWithDisk(file, document);
 }
 
-bool Documents::change(const std::string &file, std::int64_t version,
+bool Documents::change(const std::string &file, std::optional<std::int64_t> version,
                        const std::vector<llvm::lsp::TextDocumentContentChangeEvent> &changes) {
   const auto found = documents.find(file);
   if (found == documents.end())
@@ -47,7 +48,7 @@ bool Documents::change(const std::string &file, std::int64_t version,
     text.replace(begin, end > begin ? end - begin : 0, change.text);
   }
   found->second.text = std::make_shared<std::string>(std::move(text));
-  found->second.version = version;
+  found->second.version = version.value_or(found->second.version + 1);
   found->second.isSaved = false;
   return true;
 }
@@ -59,6 +60,11 @@ void Documents::saved(const std::string &file) {
 
 const Document *Documents::find(const std::string &file) const {
   const auto found = documents.find(file);
+  return found == documents.end() ? nullptr : &found->second;
+}
+
+const Document *Documents::findUri(const std::string &uri) const {
+  const auto found = llvm::find_if(documents, [&](const auto &entry) { return entry.second.uri == uri; });
   return found == documents.end() ? nullptr : &found->second;
 }
 

@@ -32,13 +32,15 @@ using DocumentMap = std::map<std::string, Document>;
 class Documents {
 public:
   void open(const std::string &file, std::string uri, std::int64_t version, std::string text);
-  /// Applies the changes in order; false when the document is not open.
-  bool change(const std::string &file, std::int64_t version,
+  /// Applies the changes in order; false when the document is not open. Without `version` it is the next one.
+  bool change(const std::string &file, std::optional<std::int64_t> version,
               const std::vector<llvm::lsp::TextDocumentContentChangeEvent> &changes);
   void saved(const std::string &file);
   void close(const std::string &file) { documents.erase(file); }
 
   const Document *find(const std::string &file) const;
+  /// By the name that the editor has for it.
+  const Document *findUri(const std::string &uri) const;
   const DocumentMap &all() const { return documents; }
 
 private:

@@ -22,6 +22,7 @@ namespace devicetidy::lsp {
 struct ShownFix {
   std::string title;
   std::string uri;
+  std::optional<std::int64_t> version; ///< of the document that it was made for; none for a file on disk
   llvm::lsp::Range range;
   std::string newText;
 };

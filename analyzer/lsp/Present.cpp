@@ -119,9 +119,16 @@ private:
       object["relatedInformation"] = std::move(related);
     result.diagnostic = std::move(object);
     if (const std::optional<Fix> &fix = diagnostic.fix; fix && isUtf8(fix->change.text))
-      result.fix = {printable(fix->description), uriOf(fix->change.where.file.str(), documents),
-                    toRange(sources, fix->change.where), fix->change.text};
+      result.fix = shown(*fix);
     return result;
+  }
+
+  ShownFix shown(const Fix &fix) {
+    const std::string &file = fix.change.where.file.str();
+    const auto document = documents.find(file);
+    return {printable(fix.description), uriOf(file, documents),
+            document == documents.end() ? std::nullopt : std::optional(document->second.version),
+            toRange(sources, fix.change.where), fix.change.text};
   }
 
   /// "train.cpp:12"

@@ -64,7 +64,8 @@ std::string fileOf(const llvm::lsp::URIForFile &uri) { return driver::absolutePa
 Server::Server(const driver::Options &options, const Input &input, llvm::lsp::MessageHandler &handler)
     : input(input), settings(options), client(handler), progress(handler),
       worker(
-          options, [this](Workspace::Result result) { take(std::move(result)); },
+          options,
+          [this](Workspace::Result result, std::uint64_t analysis) { take(std::move(result), analysis); },
           [this](bool begins) { begins ? progress.begin("device-tidy: reading headers") : progress.end(); }) {
   handler.method("initialize", this, &Server::onInitialize);
   handler.notification("initialized", this, &Server::onInitialized);
@@ -92,6 +93,8 @@ void Server::onInitialize(const RawJson &params, Reply reply) {
     settings.folders = openFolders(params.value);
     settings.relatedInformation =
         isTrue(params.value, {"capabilities", "textDocument", "publishDiagnostics", "relatedInformation"});
+    settings.versionedEdits =
+        isTrue(params.value, {"capabilities", "workspace", "workspaceEdit", "documentChanges"});
     settings.inlayRefresh =
         isTrue(params.value, {"capabilities", "workspace", "inlayHint", "refreshSupport"});
     if (const json::Value *formats =
@@ -172,8 +175,19 @@ void Server::onOpen(const llvm::lsp::DidOpenTextDocumentParams &params) {
   analyse(Worker::When::Now, /*onDisk=*/true);
 }
 
-void Server::onChange(const llvm::lsp::DidChangeTextDocumentParams &params) {
-  if (documents.change(fileOf(params.textDocument.uri), params.textDocument.version, params.contentChanges))
+/// The version is missing or null where clients follow the protocol before 3.16.
+void Server::onChange(const RawJson &params) {
+  const json::Value *uri = find(params.value, {"textDocument", "uri"});
+  const json::Value *version = find(params.value, {"textDocument", "version"});
+  const json::Value *given = find(params.value, {"contentChanges"});
+  llvm::lsp::URIForFile file;
+  std::vector<llvm::lsp::TextDocumentContentChangeEvent> changes;
+  json::Path::Root root("textDocument/didChange");
+  if (!uri || !given || !fromJSON(*uri, file, root) || !fromJSON(*given, changes, root)) {
+    llvm::lsp::Logger::error("textDocument/didChange needs textDocument.uri and contentChanges");
+    return;
+  }
+  if (documents.change(fileOf(file), version ? version->getAsInteger() : std::nullopt, changes))
     analyse(Worker::When::AfterTyping, /*onDisk=*/false);
 }
 
@@ -246,7 +260,7 @@ void Server::analyse(Worker::When when, bool onDisk) {
     const std::lock_guard<std::mutex> lock(mutex);
     now = settings;
   }
-  worker.analyse(documents.all(), std::move(now), when, onDisk);
+  newest = worker.analyse(documents.all(), std::move(now), when, onDisk);
 }
 
 /// Does an unchanged document get other hints? Then an edit elsewhere has moved something, and the editor has
@@ -263,7 +277,7 @@ bool Server::changesHints(const Reports &now) const {
 }
 
 /// Called by the worker's thread.
-void Server::take(Workspace::Result result) {
+void Server::take(Workspace::Result result, std::uint64_t analysis) {
   std::vector<std::pair<Waiting, ReportPointer>> ready;
   {
     const std::lock_guard<std::mutex> lock(mutex);
@@ -272,10 +286,12 @@ void Server::take(Workspace::Result result) {
     if (settings.inlayHints && settings.inlayRefresh && changesHints(result.reports))
       client.refreshInlayHints();
     reports = std::move(result.reports);
+    reported = analysis;
     client.publish(reports);
     for (auto each = waiting.begin(); each != waiting.end();) {
       const auto report = reports.find(each->second.file);
-      if (report != reports.end() && report->second->version >= each->second.version) {
+      if (analysis >= each->second.analysis && report != reports.end() &&
+          report->second->version >= each->second.version) {
         ready.emplace_back(std::move(each->second), report->second);
         each = waiting.erase(each);
       } else {
@@ -287,7 +303,19 @@ void Server::take(Workspace::Result result) {
     request.reply(request.answer(*report));
 }
 
-void Server::answerWith(const llvm::lsp::URIForFile &uri, Reply reply, Answer answer) {
+/// Are its repairs made for the texts that are open now?
+bool Server::repairsWhatIsOpen(const FileReport &report) const {
+  return llvm::all_of(report.findings, [this](const ShownFinding &finding) {
+    if (!finding.fix)
+      return true;
+    const Document *document = documents.findUri(finding.fix->uri);
+    return finding.fix->version == (document ? std::optional(document->version) : std::nullopt);
+  });
+}
+
+/// `about`: is the answer of the text of `uri` alone, or may it speak of places in other documents that must
+/// be where they were?
+void Server::answerWith(const llvm::lsp::URIForFile &uri, About about, Reply reply, Answer answer) {
   if (!isServing())
     return refuse(std::move(reply));
   const std::string file = fileOf(uri);
@@ -298,8 +326,12 @@ void Server::answerWith(const llvm::lsp::URIForFile &uri, Reply reply, Answer an
   {
     const std::lock_guard<std::mutex> lock(mutex);
     const auto found = reports.find(file);
-    if (found == reports.end() || found->second->version < document->version) {
-      waiting[input.requestId()] = {file, document->version, std::move(answer), std::move(reply)};
+    const bool isKnown = found != reports.end() && found->second->version >= document->version;
+    const bool isOld =
+        isKnown && about == About::AllTexts && reported < newest && !repairsWhatIsOpen(*found->second);
+    if (!isKnown || isOld) {
+      waiting[input.requestId()] = {file, document->version, about == About::AllTexts ? newest : 0,
+                                    std::move(answer), std::move(reply)};
       return;
     }
     report = found->second;
@@ -310,14 +342,14 @@ void Server::answerWith(const llvm::lsp::URIForFile &uri, Reply reply, Answer an
 void Server::onHover(const llvm::lsp::TextDocumentPositionParams &params, Reply reply) {
   const llvm::lsp::Position position = params.position;
   const bool asMarkdown = settings.markdownHover;
-  answerWith(params.textDocument.uri, std::move(reply), [position, asMarkdown](const FileReport &report) {
-    return hoverAt(report, position, asMarkdown);
-  });
+  answerWith(
+      params.textDocument.uri, About::ThisText, std::move(reply),
+      [position, asMarkdown](const FileReport &report) { return hoverAt(report, position, asMarkdown); });
 }
 
 void Server::onImplementation(const llvm::lsp::TextDocumentPositionParams &params, Reply reply) {
   const llvm::lsp::Position position = params.position;
-  answerWith(params.textDocument.uri, std::move(reply),
+  answerWith(params.textDocument.uri, About::ThisText, std::move(reply),
              [position](const FileReport &report) { return movesAt(report, position); });
 }
 
@@ -330,18 +362,18 @@ void Server::onCodeAction(const RawJson &params, Reply reply) {
   if (!uri || !where || !fromJSON(*uri, file, root) || !fromJSON(*where, range, root))
     return reply(
         llvm::make_error<LSPError>("textDocument.uri and range are needed", ErrorCode::InvalidParams));
-  std::vector<std::string> only;
+  CodeActionRequest request{range, {}, settings.versionedEdits};
   if (const json::Value *kinds = find(params.value, {"context", "only"}))
-    fromJSON(*kinds, only, root);
-  answerWith(file, std::move(reply),
-             [range, only](const FileReport &report) { return codeActionsIn(report, range, only); });
+    fromJSON(*kinds, request.only, root);
+  answerWith(file, About::AllTexts, std::move(reply),
+             [request](const FileReport &report) { return codeActionsIn(report, request); });
 }
 
 void Server::onInlayHint(const llvm::lsp::InlayHintsParams &params, Reply reply) {
   const llvm::lsp::Range range = params.range;
   if (isServing() && !settings.inlayHints)
     return reply(json::Array{});
-  answerWith(params.textDocument.uri, std::move(reply),
+  answerWith(params.textDocument.uri, About::ThisText, std::move(reply),
              [range](const FileReport &report) { return inlayHintsIn(report, range); });
 }
 

@@ -34,6 +34,7 @@ private:
   struct Waiting {
     std::string file;
     std::int64_t version = 0;
+    std::uint64_t analysis = 0; ///< or a later one
     Answer answer;
     Reply reply;
   };
@@ -43,7 +44,7 @@ private:
   void onShutdown(const RawJson &, Reply reply);
   void onCancel(const RawJson &params);
   void onOpen(const llvm::lsp::DidOpenTextDocumentParams &params);
-  void onChange(const llvm::lsp::DidChangeTextDocumentParams &params);
+  void onChange(const RawJson &params);
   void onSave(const RawJson &params);
   void onClose(const llvm::lsp::DidCloseTextDocumentParams &params);
   void onConfiguration(const RawJson &params);
@@ -56,11 +57,13 @@ private:
 
   bool isServing() const { return state == State::Running; }
   void configure(const llvm::json::Value &settings, bool isSection);
-  void answerWith(const llvm::lsp::URIForFile &uri, Reply reply, Answer answer);
+  enum class About { ThisText, AllTexts };
+  void answerWith(const llvm::lsp::URIForFile &uri, About about, Reply reply, Answer answer);
+  bool repairsWhatIsOpen(const FileReport &report) const;
   void refuse(Reply reply) const;
   void analyse(Worker::When when, bool onDisk);
   bool changesHints(const Reports &now) const;
-  void take(Workspace::Result result);
+  void take(Workspace::Result result, std::uint64_t analysis);
 
   enum class State { New, Running, ShutDown };
 
@@ -68,11 +71,13 @@ private:
   State state = State::New;
   Documents documents;
   bool canWatchFiles = false;
+  std::uint64_t newest = 0; ///< analysis that was asked for
 
   std::mutex mutex; ///< guards what follows
   Settings settings;
   Client client;
   Reports reports;
+  std::uint64_t reported = 0;             ///< the analysis that they are of
   std::map<std::string, Waiting> waiting; ///< by request id
 
   Progress progress;

@@ -23,7 +23,7 @@ struct Settings {
   std::vector<std::string> folders; ///< open in the editor; none: it did not say
 
   // What the client can show.
-  bool relatedInformation = false, markdownHover = false, inlayRefresh = false;
+  bool relatedInformation = false, markdownHover = false, inlayRefresh = false, versionedEdits = false;
 };
 
 /// Takes over the members of `json`, the editor's settings for device-tidy: "checks", "level",

@@ -13,7 +13,7 @@ constexpr std::chrono::seconds DiskInterval{2};
 
 } // namespace
 
-Worker::Worker(const driver::Options &options, std::function<void(Workspace::Result)> publish,
+Worker::Worker(const driver::Options &options, std::function<void(Workspace::Result, std::uint64_t)> publish,
                std::function<void(bool)> making)
     : workspace(options, std::move(making)), publish(std::move(publish)), thread([this] {
         // For its deep stack.
@@ -38,7 +38,7 @@ bool Worker::end(std::chrono::milliseconds patience) {
   return ended.wait_for(lock, patience, [this] { return hasEnded; });
 }
 
-void Worker::analyse(DocumentMap documents, Settings settings, When when, bool onDisk) {
+std::uint64_t Worker::analyse(DocumentMap documents, Settings settings, When when, bool onDisk) {
   const std::lock_guard<std::mutex> lock(mutex);
   job.documents = std::move(documents);
   job.settings = std::move(settings);
@@ -55,6 +55,7 @@ void Worker::analyse(DocumentMap documents, Settings settings, When when, bool o
   if (when == When::Now || now < *behindSince + Patience)
     stop = true;
   wake.notify_all();
+  return ++job.number;
 }
 
 /// Nothing to do: has somebody else changed what is open, or its compile database?
@@ -93,7 +94,7 @@ void Worker::loop() {
     Workspace::Result result = workspace.analyse(now.documents, now.settings, stop);
     const bool isPublished = !result.isStopped;
     if (isPublished)
-      publish(std::move(result));
+      publish(std::move(result), now.number);
     lock.lock();
     if (isPublished)
       behindSince = hasWork ? std::optional(jobSince) : std::nullopt;

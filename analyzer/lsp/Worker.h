@@ -24,14 +24,15 @@ namespace devicetidy::lsp {
 class Worker {
 public:
   /// From the worker's thread, `publish` is called with every result that was not stopped, and `making` as
-  /// Units says.
-  Worker(const driver::Options &options, std::function<void(Workspace::Result)> publish,
+  /// Units says. A result's number is that of the call of analyse() whose documents it is of.
+  Worker(const driver::Options &options, std::function<void(Workspace::Result, std::uint64_t)> publish,
          std::function<void(bool)> making);
   ~Worker();
 
   enum class When { Now, AfterTyping };
-  /// What is to be analysed is `documents`, with `settings`. `onDisk`: files may have changed there.
-  void analyse(DocumentMap documents, Settings settings, When when, bool onDisk);
+  /// What is to be analysed is `documents`, with `settings`. `onDisk`: files may have changed there. Gives
+  /// back the number of the call; it grows.
+  std::uint64_t analyse(DocumentMap documents, Settings settings, When when, bool onDisk);
 
   /// Ends the thread. False when it did not end within `patience`.
   bool end(std::chrono::milliseconds patience);
@@ -41,6 +42,7 @@ private:
   struct Job {
     DocumentMap documents;
     Settings settings;
+    std::uint64_t number = 0;
     bool onDisk = false;
   };
 
@@ -48,7 +50,7 @@ private:
   void lookAtDisk(std::unique_lock<std::mutex> &lock);
 
   Workspace workspace;
-  const std::function<void(Workspace::Result)> publish;
+  const std::function<void(Workspace::Result, std::uint64_t)> publish;
   std::mutex mutex;
   std::condition_variable wake, ended;
   Job job;
