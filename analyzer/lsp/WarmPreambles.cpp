@@ -2,6 +2,8 @@
 
 #include "analyzer/frontend/IncludeScan.h"
 
+#include "llvm/Support/FileSystem.h"
+
 namespace devicetidy::lsp {
 
 const frontend::Preamble *WarmPreambles::preambleFor(const driver::CompileCommand &command,
@@ -16,7 +18,9 @@ const frontend::Preamble *WarmPreambles::preambleFor(const driver::CompileComman
   key.second.insert(key.second.end(), leading.macros.begin(), leading.macros.end());
   const auto [entry, isNew] = kept.try_emplace(std::move(key));
   Kept &found = entry->second;
-  if (isNew) {
+  const bool isGone = found.preamble && !(llvm::sys::fs::exists(found.preamble->binaryFile) &&
+                                          llvm::sys::fs::exists(found.preamble->headerFile));
+  if (isNew || isGone) { // somebody may have cleared the cache
     found.states = std::make_unique<cache::FileStates>();
     found.owner = std::make_unique<driver::Preambles>(store, *found.states, options, 1,
                                                       driver::MakePreamble::Always, &unsaved);
