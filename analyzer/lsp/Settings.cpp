@@ -4,6 +4,9 @@
 #include "analyzer/config/Suggest.h"
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 namespace devicetidy::lsp {
 namespace {
@@ -15,18 +18,30 @@ struct OptionSetting {
   llvm::StringRef name, option;
 };
 constexpr llvm::StringRef inlayHints = "inlayHints";
+constexpr llvm::StringRef databasePath = "compilationDatabasePath";
 constexpr OptionSetting OptionSettings[] = {{"checks", "--checks"},
                                             {"level", "--level"},
                                             {"warningsAsErrors", "--warnings-as-errors"},
                                             {"headerFilter", "--header-filter"},
-                                            {"compilationDatabasePath", "-p"}};
+                                            {databasePath, "-p"}};
+
+/// A relative path is one in a folder that is open, as everywhere in editors: in the first that has it.
+std::string inFolders(llvm::StringRef path, const std::vector<std::string> &folders) {
+  if (path.empty() || folders.empty() || llvm::sys::path::is_absolute(path))
+    return path.str();
+  for (const std::string &folder : folders)
+    if (llvm::sys::fs::exists(folder + "/" + path))
+      return (folder + "/" + path).str();
+  return (folders.front() + "/" + path).str();
+}
 
 /// Sets the option as the command line would, or as it was there; a sentence when the value is wrong.
 std::string setOption(const OptionSetting &setting, std::optional<llvm::StringRef> value,
                       Settings &settings) {
   std::map<std::string, std::string> chosen = settings.chosen;
   if (value)
-    chosen[setting.name.str()] = value->str();
+    chosen[setting.name.str()] =
+        setting.name == databasePath ? inFolders(*value, settings.folders) : value->str();
   else
     chosen.erase(setting.name.str());
   Options changed = settings.commandLine;
