@@ -108,6 +108,8 @@ void Server::onInitialize(const RawJson &params, Reply reply) {
   reply(
       json::Object{{"capabilities", capabilities()},
                    {"serverInfo", json::Object{{"name", "device-tidy"}, {"version", DEVICE_TIDY_VERSION}}}});
+  if (const json::Value *id = find(params.value, {"processId"}))
+    editor.follow(id->getAsInteger().value_or(0));
   if (const json::Value *chosen = find(params.value, {"initializationOptions"}))
     configure(*chosen, /*isSection=*/true);
 }

@@ -9,6 +9,7 @@
 
 #include "analyzer/driver/Run.h"
 #include "analyzer/lsp/Client.h"
+#include "analyzer/lsp/EditorProcess.h"
 #include "analyzer/lsp/Input.h"
 #include "analyzer/lsp/Progress.h"
 #include "analyzer/lsp/Worker.h"
@@ -81,6 +82,7 @@ private:
   std::map<std::string, Waiting> waiting; ///< by request id
 
   Progress progress;
+  EditorProcess editor;
   Worker worker; ///< last: its thread uses the rest
 };
 

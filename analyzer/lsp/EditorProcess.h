@@ -1,0 +1,35 @@
+//===- EditorProcess.h - ends the server with its editor --------*- C++ -*-===//
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+
+#include <sys/types.h>
+
+namespace devicetidy::lsp {
+
+/// An editor that dies mostly closes the server's input, but something else may hold that open. The protocol
+/// therefore tells the id of the editor's process.
+class EditorProcess {
+public:
+  EditorProcess() = default;
+  ~EditorProcess();
+  EditorProcess(const EditorProcess &) = delete;
+  EditorProcess &operator=(const EditorProcess &) = delete;
+
+  /// From now on this process ends, as by SIGTERM, within seconds after process `id` has. Does nothing when
+  /// there is no such process now: then the editor is on another machine, or outside of a container.
+  void follow(std::int64_t id);
+
+private:
+  void loop(pid_t id);
+
+  std::mutex mutex;
+  std::condition_variable wake;
+  bool isEnding = false;
+  std::thread thread;
+};
+
+} // namespace devicetidy::lsp
