@@ -130,8 +130,7 @@ void FunctionLowering::lowerDelegation(const CXXConstructorDecl *constructor, un
   decl = constructor;
   function.locals.clear();
   for (const ParmVarDecl *parameter : constructor->parameters().take_front(given))
-    locals[parameter] =
-        addLocal(Name(parameter->getNameAsString()), parameter->getType(), parameter->getSourceRange());
+    addParameter(parameter);
   continueIn(newBlock());
   Fact fact;
   fact.kind = FactKind::Construct;

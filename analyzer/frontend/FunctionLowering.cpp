@@ -12,8 +12,7 @@ void FunctionLowering::lowerFunction(const FunctionDecl *definition) {
   decl = definition;
   function.locals.clear();
   for (const ParmVarDecl *parameter : definition->parameters())
-    locals[parameter] =
-        addLocal(Name(parameter->getNameAsString()), parameter->getType(), parameter->getSourceRange());
+    addParameter(parameter);
   if (const CXXRecordDecl *lambda = lambdaOf(definition))
     prepareCaptures(lambda);
   continueIn(newBlock());

@@ -53,6 +53,7 @@ private:
   void leaveScope();
   void endScopesDownTo(std::size_t depth);
   std::int32_t addLocal(Name name, clang::QualType type, clang::SourceRange where);
+  void addParameter(const clang::ParmVarDecl *parameter);
   std::int32_t declareVariable(const clang::VarDecl *variable);
   std::int32_t declareTemporary(clang::QualType type, const clang::Expr *expr,
                                 bool outlivesExpression = false);

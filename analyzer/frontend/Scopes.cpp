@@ -19,6 +19,14 @@ Location FunctionLowering::locateCall(SourceLocation caret, const Expr *call) {
   return unit.source.range(caret, call->getEndLoc());
 }
 
+/// Its place ends with its name: a default argument is an expression of its own.
+void FunctionLowering::addParameter(const ParmVarDecl *parameter) {
+  SourceRange where = parameter->getSourceRange();
+  if (parameter->getDeclName())
+    where.setEnd(parameter->getLocation());
+  locals[parameter] = addLocal(Name(parameter->getNameAsString()), parameter->getType(), where);
+}
+
 std::int32_t FunctionLowering::addLocal(Name name, QualType type, SourceRange where) {
   Variable variable;
   variable.name = name;

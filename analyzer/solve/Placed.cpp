@@ -5,6 +5,17 @@
 namespace devicetidy {
 namespace {
 
+/// A parameter's place begins with its type; the name ends it.
+Location nameOf(const Variable &variable) {
+  Location where = variable.where;
+  const auto length = static_cast<std::uint32_t>(variable.name.view().size());
+  if (where.endLine && where.endColumn > length) {
+    where.line = where.endLine;
+    where.column = where.endColumn - length;
+  }
+  return where;
+}
+
 constexpr std::size_t mostDevices = 4; ///< told of one expression
 constexpr unsigned mostPointers = 4;   ///< followed from a variable to what it stands for
 
@@ -98,7 +109,7 @@ void PlacedExpressions::noteLocal(const Frame &frame, std::uint32_t local, const
   if (variable.name.empty() || variable.name.view().substr(0, 2) == "__" || !files.count(variable.where.file))
     return;
   const Address place{machine.memory.local(frame.depth, local, variable), nullptr};
-  note(variable.where, variable.name, machine.memory.read(row, place), place, row, Role::Declaration);
+  note(nameOf(variable), variable.name, machine.memory.read(row, place), place, row, Role::Declaration);
 }
 
 /// What a static variable is initialised with. It is known by its address, which an earlier fact has taken.
@@ -196,6 +207,8 @@ void PlacedExpressions::note(const Location &where, Name text, const Value &valu
       others.insert(placeOf(where));
     return;
   default:
+    if (role == Role::Use)
+      others.insert(placeOf(where));
     return;
   }
 }
