@@ -3,6 +3,8 @@
 
 #include "analyzer/lsp/FileReport.h"
 
+#include "llvm/ADT/StringRef.h"
+
 #include <string>
 #include <vector>
 
@@ -15,7 +17,11 @@ struct CodeActionRequest {
   bool withVersions = false;     ///< the client takes edits that say which version of a document they are for
 };
 
-/// The quick fixes of the findings that the range touches.
+/// What an editor runs when a file is saved, if its user wants that.
+inline constexpr llvm::StringLiteral fixAllKind = "source.fixAll.device-tidy";
+
+/// The repairs of the findings that the range touches and the comments that suppress them, and all repairs of
+/// the file at once.
 llvm::json::Value codeActionsIn(const FileReport &report, const CodeActionRequest &request);
 
 } // namespace devicetidy::lsp

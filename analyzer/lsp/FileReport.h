@@ -31,6 +31,7 @@ struct ShownFinding {
   llvm::lsp::Range range;
   llvm::json::Value diagnostic = nullptr; ///< as it is published
   std::optional<ShownFix> fix;
+  std::optional<ShownFix> suppression; ///< a comment
 };
 
 /// One step that put an expression where it is.
@@ -60,6 +61,7 @@ struct FileReport {
   std::string uri;
   std::optional<std::int64_t> version; ///< of the document; none for a file that is not open
   std::vector<ShownFinding> findings;
+  std::vector<ShownFix> repairs; ///< of findings wherever they are, those that change this file and agree
   std::vector<ShownPlacement> placements;
 
   /// The innermost expression at `position`, or null.

@@ -24,6 +24,10 @@ bool isSame(const ShownFinding &a, const ShownFinding &b) {
   return a.range == b.range && codeOf(a) == codeOf(b) && sentenceOf(a) == sentenceOf(b);
 }
 
+bool touches(const llvm::lsp::Range &a, const llvm::lsp::Range &b) {
+  return a.start <= b.end && b.start <= a.end;
+}
+
 /// Does it say where the expression is? A parameter that nobody here calls with anything may be decided by
 /// the callers of the other project.
 bool isDecided(const ShownPlacement &placement) {
@@ -61,6 +65,9 @@ FileReport merged(const FileReport &first, const FileReport &second) {
   llvm::stable_sort(result.findings, [](const ShownFinding &a, const ShownFinding &b) {
     return a.range.start < b.range.start;
   });
+  for (const ShownFix &each : second.repairs)
+    if (llvm::none_of(first.repairs, [&](const ShownFix &known) { return touches(known.range, each.range); }))
+      result.repairs.push_back(each);
   std::map<std::array<int, 4>, std::size_t> places;
   const auto placeOf = [](const llvm::lsp::Range &range) {
     return std::array<int, 4>{range.start.line, range.start.character, range.end.line, range.end.character};

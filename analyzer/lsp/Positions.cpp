@@ -20,6 +20,10 @@ bool isNamePart(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+bool hasEnd(const Location &where) {
+  return where.endLine > where.line || (where.endLine == where.line && where.endColumn > where.column);
+}
+
 /// The byte column behind the name at `column`, or behind the one character that is no name.
 std::uint32_t endOfName(std::string_view line, std::uint32_t column) {
   std::size_t end = column ? column - 1 : 0;
@@ -30,15 +34,20 @@ std::uint32_t endOfName(std::string_view line, std::uint32_t column) {
 
 } // namespace
 
+llvm::lsp::Range toEditedRange(SourceCache &sources, const Location &where) {
+  if (hasEnd(where))
+    return toRange(sources, where);
+  const Position begin = positionOf(sources, where.file, where.line, where.column);
+  return {begin, begin};
+}
+
 llvm::lsp::Range toRange(SourceCache &sources, const Location &where) {
   if (!where.valid())
     return {};
-  const bool hasEnd =
-      where.endLine > where.line || (where.endLine == where.line && where.endColumn > where.column);
   const std::string_view line = sources.line(where.file, where.line).value_or(std::string_view());
   return {positionOf(sources, where.file, where.line, where.column),
-          hasEnd ? positionOf(sources, where.file, where.endLine, where.endColumn)
-                 : positionOf(sources, where.file, where.line, endOfName(line, where.column))};
+          hasEnd(where) ? positionOf(sources, where.file, where.endLine, where.endColumn)
+                        : positionOf(sources, where.file, where.line, endOfName(line, where.column))};
 }
 
 std::size_t offsetOf(std::string_view text, const Position &position) {

@@ -6,7 +6,9 @@
 #include "analyzer/report/DescribePlaced.h"
 #include "analyzer/report/FixPlanner.h"
 #include "analyzer/report/NoLint.h"
+#include "analyzer/report/NoLintPlanner.h"
 #include "analyzer/report/ReportRun.h"
+#include "analyzer/report/SelectFixes.h"
 #include "checks/CheckRegistry.h"
 
 #include "llvm/Support/Path.h"
@@ -92,12 +94,20 @@ private:
       diagnostics.push_back(std::move(diagnostic));
     }
     applyNoLint(diagnostics, sources);
+    NoLintPlanner suppressions(sources);
     for (const Diagnostic &diagnostic : diagnostics)
       if (!diagnostic.isSuppressed)
-        reportOf(diagnostic.where.file.str()).findings.push_back(shown(diagnostic));
+        reportOf(diagnostic.where.file.str()).findings.push_back(shown(diagnostic, suppressions));
+    addRepairs(diagnostics);
   }
 
-  ShownFinding shown(const Diagnostic &diagnostic) {
+  void addRepairs(const std::vector<Diagnostic> &diagnostics) {
+    for (const Replacement &change : selectFixes(diagnostics).changes)
+      if (shownFiles.count(change.where.file) && isUtf8(change.text))
+        reportOf(change.where.file.str()).repairs.push_back(shown({{}, change}));
+  }
+
+  ShownFinding shown(const Diagnostic &diagnostic, NoLintPlanner &suppressions) {
     ShownFinding result;
     result.range = toRange(sources, diagnostic.where);
     std::string message = printable(diagnostic.message);
@@ -120,6 +130,9 @@ private:
     result.diagnostic = std::move(object);
     if (const std::optional<Fix> &fix = diagnostic.fix; fix && isUtf8(fix->change.text))
       result.fix = shown(*fix);
+    if (documents.count(diagnostic.where.file.str()))
+      if (const std::optional<Fix> comment = suppressions.plan(diagnostic))
+        result.suppression = shown(*comment);
     return result;
   }
 
@@ -128,7 +141,7 @@ private:
     const auto document = documents.find(file);
     return {printable(fix.description), uriOf(file, documents),
             document == documents.end() ? std::nullopt : std::optional(document->second.version),
-            toRange(sources, fix.change.where), fix.change.text};
+            toEditedRange(sources, fix.change.where), fix.change.text};
   }
 
   /// "train.cpp:12"

@@ -49,7 +49,7 @@ json::Value capabilities() {
       {"positionEncoding", "utf-16"},
       {"textDocumentSync",
        json::Object{{"openClose", true}, {"change", 2}, {"save", json::Object{{"includeText", false}}}}},
-      {"codeActionProvider", json::Object{{"codeActionKinds", json::Array{"quickfix"}}}},
+      {"codeActionProvider", json::Object{{"codeActionKinds", json::Array{"quickfix", fixAllKind}}}},
       {"workspace",
        json::Object{{"workspaceFolders", json::Object{{"supported", true}, {"changeNotifications", true}}}}},
       {"hoverProvider", true},

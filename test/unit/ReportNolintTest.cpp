@@ -1,4 +1,6 @@
 #include "analyzer/report/NoLint.h"
+#include "analyzer/report/NoLintPlanner.h"
+#include "analyzer/report/SelectFixes.h"
 #include "analyzer/report/Tokens.h"
 
 #include "gtest/gtest.h"
@@ -12,6 +14,18 @@ constexpr const char *Check = "device-mixed-op";
 /// Is a finding of `Check` at `line` suppressed?
 bool isSuppressed(const std::string &source, std::uint32_t line, std::uint32_t column = 1) {
   return readNoLint(source).suppresses(Check, line, column);
+}
+
+/// `source` with the comment for a finding of `Check` at `line`; empty when none can be written.
+std::string suppressed(const std::string &source, std::uint32_t line) {
+  const Name file("suppressed.cpp");
+  SourceCache sources;
+  sources.provide(file, source);
+  Diagnostic diagnostic;
+  diagnostic.check = Check;
+  diagnostic.where = {file, line, 1};
+  const std::optional<Fix> fix = NoLintPlanner(sources).plan(diagnostic);
+  return fix ? withChanges(source, {fix->change}) : std::string();
 }
 
 bool matches(const std::string &list) { return isSuppressed("x; // NOLINT(" + list + ")", 1); }
@@ -91,6 +105,25 @@ TEST(NoLint, ReportsWhatHasNoCounterpart) {
   EXPECT_EQ(file.unmatched[1].line, 4u);
   EXPECT_EQ(file.unmatched[1].column, 4u);
   EXPECT_TRUE(file.unmatched[1].isBegin);
+}
+
+TEST(NoLintPlanner, AddsWhatSuppresses) {
+  EXPECT_EQ(suppressed("a;\nb; \nc;\n", 2), "a;\nb; // NOLINT(device-mixed-op) \nc;\n");
+  EXPECT_EQ(suppressed("a;\r\nb;\r\n", 1), "a; // NOLINT(device-mixed-op)\r\nb;\r\n");
+  EXPECT_EQ(suppressed("a; // why", 1), "a; // why // NOLINT(device-mixed-op)");
+  EXPECT_EQ(suppressed("a; // NOLINT(x)", 1), "a; // NOLINT(x, device-mixed-op)");
+  EXPECT_EQ(suppressed("a; /* NOLINT( ) */", 1), "a; /* NOLINT( device-mixed-op) */");
+  EXPECT_EQ(suppressed("a; // NOLINTNEXTLINE(x)", 1), "a; // NOLINTNEXTLINE(x) // NOLINT(device-mixed-op)");
+  EXPECT_EQ(suppressed("a; \"NOLINT(x)\";", 1), "a; \"NOLINT(x)\"; // NOLINT(device-mixed-op)");
+  for (const char *source : {"a;", "a; // NOLINT(x)", "a; // NOLINT()", "/* b */ a; /* c */"})
+    EXPECT_TRUE(isSuppressed(suppressed(source, 1), 1)) << source;
+}
+
+TEST(NoLintPlanner, LeavesWhatGoesOn) {
+  EXPECT_EQ(suppressed("#define A a; \\\n  b\n", 1), "");
+  EXPECT_EQ(suppressed("a(R\"(\n)\");\n", 1), "");
+  EXPECT_EQ(suppressed("a; /* so\n*/\n", 1), "");
+  EXPECT_EQ(suppressed("a;", 7), "");
 }
 
 TEST(Tokens, CutsLiterals) {
