@@ -7,7 +7,7 @@ namespace devicetidy {
 void DeviceHostAccess::run(const Solution &solution, const CheckContext &,
                            std::vector<Finding> &findings) const {
   for (const Conflict &conflict : solution.conflicts)
-    if (conflict.isHostAccess) {
+    if (conflict.kind == ConflictKind::HostAccess) {
       Finding finding = conflictFinding(name(), conflict);
       finding.operands = {conflict.first};
       finding.fields = {{"needed", conflict.second.device}, {"tensor", conflict.first.text}};

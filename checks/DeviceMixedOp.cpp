@@ -7,7 +7,7 @@ namespace devicetidy {
 void DeviceMixedOp::run(const Solution &solution, const CheckContext &,
                         std::vector<Finding> &findings) const {
   for (const Conflict &conflict : solution.conflicts)
-    if (!conflict.isLoss && !conflict.isHostAccess)
+    if (conflict.kind == ConflictKind::Operation)
       findings.push_back(conflictFinding(name(), conflict));
 }
 

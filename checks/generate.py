@@ -145,7 +145,8 @@ def problems_of(check):
                 yield f"{page.name} does not say what the option `{option['name']}` does"
         if len(re.findall(r"^```cpp\n[^`]+^```$", text, re.MULTILINE)) < 2:
             yield f"{page.name} needs bad and good code"
-    test = TESTS / f"{name}.cpp"
+    tests = [TESTS / (name + extension) for extension in (".cpp", ".cu")]
+    test = next((each for each in tests if each.exists()), tests[0])
     if not test.exists():
         yield f"{test.relative_to(ROOT)} is missing"
     elif f"[{name}]" not in test.read_text(encoding="utf-8"):

@@ -11,10 +11,25 @@
 #include "llvm/Support/Path.h"
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
 namespace devicetidy::driver {
+
+Language languageOf(std::string_view file) {
+  const std::string written = llvm::sys::path::extension(file).str();
+  const std::string extension = llvm::StringRef(written).lower();
+  if (extension == ".cu" || extension == ".cuh")
+    return Language::Cuda;
+  if (extension == ".hip")
+    return Language::Hip;
+  // A bare ".C" is C++, a ".c" is C, which has no tensors.
+  static constexpr std::string_view other[] = {".s", ".asm", ".c", ".f", ".f90", ".rc",
+                                               ".m", ".ptx", ".o", ".a", ".so"};
+  return llvm::is_contained(other, extension) && written != ".C" ? Language::Other : Language::Cxx;
+}
+
 namespace {
 
 using llvm::StringRef;
@@ -77,7 +92,8 @@ bool isUnwanted(const Arg &arg, const InputArgList &all) {
   static constexpr StringRef prefixes[] = {
       "save-temps", "flto", "fprofile-", "fcs-profile", "fplugin", "fpass-plugin", "fpch-", "fno-pch",
       "fopenmp", "fmodule-file=", "fmodule-output", "fembed-bitcode", "dump", "print-", "ftime-",
-      "ferror-limit", "fcrash-", "fprebuilt-module", "fdiagnostics-", "serialize-diagnostics"};
+      "ferror-limit", "fcrash-", "fprebuilt-module", "fdiagnostics-", "serialize-diagnostics",
+      "cuda", "no-cuda", "offload", "no-offload", "gpu", "nocuda", "nogpu", "fcuda", "fgpu", "fno-gpu"};
   // clang-format on
   // clang-format off
   static constexpr StringRef names[] = {
@@ -102,6 +118,13 @@ bool isUnwantedForCc1(StringRef option, bool &hasValue) {
          option == "-fpch-instantiate-templates";
 }
 
+/// What -x `name` stands for; nvcc says "cu", clang "cuda".
+Language languageNamed(StringRef name) {
+  if (name.starts_with("hip"))
+    return Language::Hip;
+  return name == "cu" || name.starts_with("cuda") ? Language::Cuda : Language::Cxx;
+}
+
 /// Collects the arguments of the parse.
 class Adjuster {
 public:
@@ -114,7 +137,7 @@ public:
   }
 
   std::vector<std::string> kept;
-  bool isCuda = false;
+  std::optional<Language> language; ///< what -x says
 
 private:
   void add(const Arg &arg) {
@@ -131,11 +154,11 @@ private:
       if (!std::exchange(hasArchitecture, true)) // a universal binary is several compilations in one command
         render(arg);
     } else if (!isUnwanted(arg, parsed)) {
-      if (option.matches(options::OPT_x)) {
-        const StringRef language = arg.getValue();
-        isCuda = language == "cu" || language.starts_with("cuda") || language.starts_with("hip");
-      }
-      render(arg);
+      const bool namesLanguage = option.matches(options::OPT_x);
+      if (namesLanguage)
+        language = languageNamed(arg.getValue());
+      if (!namesLanguage || language == Language::Cxx)
+        render(arg);
     }
   }
 
@@ -192,6 +215,18 @@ private:
   bool hasArchitecture = false;
 };
 
+/// What lets clang read the host's part of CUDA code without CUDA; the first header is the one that nvcc
+/// includes by itself. clang would wrap CUDA's own headers around its own.
+const std::vector<std::string> &cudaArguments() {
+  // clang-format off
+  static const std::vector<std::string> all = {
+      "-x", "cuda", "--cuda-host-only", "-nocudainc", "-nocudalib", "-nobuiltininc",
+      "-Xclang", "-internal-isystem", "-Xclang", DEVICE_TIDY_RESOURCE_DIR "/include",
+      "-Xclang", "-include", "-Xclang", "cuda_runtime.h"};
+  // clang-format on
+  return all;
+}
+
 InputArgList parse(const std::vector<std::string> &arguments) {
   std::vector<const char *> pointers;
   for (const std::string &argument : arguments)
@@ -240,12 +275,16 @@ AdjustedArguments adjustArguments(const std::vector<std::string> &arguments, con
   adjuster.run();
 
   AdjustedArguments result;
-  result.isCuda = adjuster.isCuda;
+  result.language = adjuster.language ? *adjuster.language : languageOf(file);
+  const bool isCuda = result.language == Language::Cuda;
   result.arguments.push_back(arguments.empty() ? "clang++" : arguments.front());
   std::vector<std::string> &all = result.arguments;
   // A LibTorch without CUDA brings headers of c10_cuda that need CUDA's: the stand-ins come before them.
-  if (!cudaStandIns().empty() && !findsCuda(searchedDirectories(parsed, directory)))
+  // clang cannot read those of CUDA itself without its wrapper.
+  if (!cudaStandIns().empty() && (isCuda || !findsCuda(searchedDirectories(parsed, directory))))
     all.push_back("-I" + cudaStandIns());
+  if (isCuda)
+    all.insert(all.end(), cudaArguments().begin(), cudaArguments().end());
   all.insert(all.end(), adjuster.kept.begin(), adjuster.kept.end());
   all.push_back("-resource-dir=" DEVICE_TIDY_RESOURCE_DIR);
   static const std::string lastHeaders = gccHeaders();

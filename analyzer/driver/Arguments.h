@@ -2,13 +2,19 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace devicetidy::driver {
 
+enum class Language { Cxx, Cuda, Hip, Other };
+
+/// What `file` is written in, by its name.
+Language languageOf(std::string_view file);
+
 struct AdjustedArguments {
   std::vector<std::string> arguments; ///< argv[0] first, the source file last
-  bool isCuda = false;                ///< compiled as CUDA or HIP, whatever the name of the file
+  Language language = Language::Cxx;  ///< what the command says, or else the name of the file
 };
 
 /// Turns the compile command `arguments` (argv[0] first) of `file` into one that only parses: what writes

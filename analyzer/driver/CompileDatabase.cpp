@@ -35,24 +35,9 @@ constexpr const char *HowToGetOne =
     "\n  none:   device-tidy file.cpp -- -std=c++17 -I..., or such arguments in compile_flags.txt, one a "
     "line";
 
-enum class Language { Cxx, Cuda, Other };
-
-Language languageOf(StringRef file) {
-  const std::string extension = path::extension(file).lower();
-  static constexpr StringRef cuda[] = {".cu", ".cuh", ".hip"};
-  if (llvm::is_contained(cuda, extension))
-    return Language::Cuda;
-  // A bare ".C" is C++, a ".c" is C, which has no tensors.
-  static constexpr StringRef other[] = {".s", ".asm", ".c", ".f", ".f90", ".rc",
-                                        ".m", ".ptx", ".o", ".a", ".so"};
-  if (llvm::is_contained(other, extension) && path::extension(file) != ".C")
-    return Language::Other;
-  return Language::Cxx;
-}
-
 bool isHeader(StringRef file) {
   static constexpr StringRef headers[] = {".h",   ".hh",  ".hpp", ".hxx", ".h++",
-                                          ".inl", ".ipp", ".tpp", ".txx"};
+                                          ".inl", ".ipp", ".tpp", ".txx", ".cuh"};
   return llvm::is_contained(headers, path::extension(file).lower());
 }
 
@@ -264,6 +249,8 @@ private:
     for (const std::string &name : options.files) {
       const std::string file = absolutePath(name);
       std::vector<clang::tooling::CompileCommand> commands = database->getCompileCommands(file);
+      if (commands.empty() && isHeader(file) && addStandIn(name, file))
+        continue; // nobody guesses arguments for a .cuh
       if (commands.empty())
         return fail(name + " is not in the compile database; give its compiler arguments after --");
       const bool isGuess = !commands.front().Heuristic.empty();
@@ -287,7 +274,8 @@ private:
     if (!includers) {
       std::vector<IncludingSource> sources;
       for (const auto &command : database->getAllCompileCommands())
-        if (languageOf(fileOf(command)) == Language::Cxx)
+        if (const Language language = languageOf(fileOf(command));
+            language == Language::Cxx || language == Language::Cuda)
           sources.push_back({fileOf(command), directoryOf(command), command.CommandLine});
       project.emplace(result, options.projectRoots);
       includers.emplace(std::move(sources),
@@ -362,14 +350,13 @@ private:
     note(command);
     const AdjustedArguments adjusted =
         adjustArguments(configured(command.CommandLine, file), file, directory);
-    const Language language = adjusted.isCuda ? Language::Cuda : languageOf(file);
-    if (language == Language::Cuda) {
-      result.cudaFiles.push_back(file);
-      result.notices.push_back(file + " is skipped: CUDA sources are not analysed");
-    } else if (language == Language::Other && isNamed) {
+    if (adjusted.language == Language::Hip) {
+      result.hipFiles.push_back(file);
+      result.notices.push_back(file + " is skipped: HIP sources are not analysed");
+    } else if (adjusted.language == Language::Other && isNamed) {
       result.notices.push_back(file + " is skipped: it is not C++");
     }
-    if (language != Language::Cxx)
+    if (adjusted.language != Language::Cxx && adjusted.language != Language::Cuda)
       return;
     addOnce({directory, file, adjusted.arguments, {}, false, !command.Heuristic.empty()}, objectOf(command));
   }

@@ -29,7 +29,7 @@ struct CommandSet {
   std::vector<std::string> systemDirectories; ///< searched with -isystem by some command
   std::string databaseDirectory;              ///< empty when the command line brings the compiler arguments
   std::vector<std::string> headers;           ///< asked for; commands stand in for them
-  std::vector<std::string> cudaFiles;         ///< asked for, and skipped
+  std::vector<std::string> hipFiles;          ///< asked for, and skipped
   std::vector<std::string> notices;           ///< what the user should know
 };
 

@@ -39,7 +39,7 @@ std::string writeDependencyRules(const std::string &file, const std::string &tar
     files.insert(unit.mainFile.str());
     for (Name each : unit.files)
       files.insert(each.str());
-    hasErrors |= !unit.parseErrors.empty();
+    hasErrors |= !unit.parseErrors.empty() && !unit.isCuda;
   }
   if (hasErrors) {
     llvm::sys::fs::remove(marker);

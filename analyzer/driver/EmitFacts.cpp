@@ -49,7 +49,8 @@ ExitCode emitFacts(std::vector<Unit> units, const std::vector<Failure> &failures
     return !isWritten ? ExitCode::Usage : failures.empty() ? ExitCode::Clean : ExitCode::ParseFailed;
   }
   llvm::errs() << failed;
-  if (!units.empty() && llvm::all_of(units, [](const Unit &unit) { return unit.hasFatalError; })) {
+  if (!units.empty() &&
+      llvm::all_of(units, [](const Unit &unit) { return unit.hasFatalError && !unit.isCuda; })) {
     if (llvm::sys::fs::is_regular_file(options.emitFacts))
       llvm::sys::fs::remove(options.emitFacts);
     return ExitCode::ParseFailed;

@@ -179,6 +179,9 @@ private:
         remark(options, fmt::format("{} is not in the compile database, and with the compiler arguments of "
                                     "another file it could not be parsed: {}",
                                     unit.mainFile.str(), printable(reason)));
+      else if (unit.isCuda) // read without CUDA, with what stands in for it
+        remark(options, fmt::format("{} is analysed in part, as far as it can be read without CUDA: {}",
+                                    unit.mainFile.str(), printable(reason)));
       else
         outcome.failures.push_back({unit.mainFile.str(), reason, unit.hasFatalError});
     }

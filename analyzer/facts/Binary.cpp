@@ -16,7 +16,7 @@ namespace devicetidy {
 namespace {
 
 constexpr std::string_view magic = "DTFACTS";
-constexpr std::uint64_t formatVersion = 6; ///< raise it with every change of `describe` or of the structs
+constexpr std::uint64_t formatVersion = 7; ///< raise it with every change of `describe` or of the structs
 
 template <typename A> void describe(A &archive, Location &x) {
   archive(x.file, x.line, x.column, x.endLine, x.endColumn);
@@ -26,8 +26,9 @@ template <typename A> void describe(A &archive, Operand &x) {
 }
 template <typename A> void describe(A &archive, Fact &x) {
   archive(x.kind, x.literal, x.hasObject, x.isVirtual, x.isIndirect, x.resultIsAddress, x.isDiscarded,
-          x.inMacro, x.inMacroArgument, x.isObjectAssignable, x.isObjectPointee, x.result, x.number, x.name,
-          x.target, x.type, x.operands, x.captures, x.templateTypes, x.templateNumbers, x.where);
+          x.inMacro, x.inMacroArgument, x.isObjectAssignable, x.isObjectPointee, x.isLaunch, x.result,
+          x.number, x.name, x.target, x.type, x.operands, x.captures, x.templateTypes, x.templateNumbers,
+          x.where);
 }
 template <typename A> void describe(A &archive, Terminator &x) {
   archive(x.kind, x.value, x.successors, x.cases, x.entersLoop, x.where);
@@ -53,7 +54,8 @@ template <typename A> void describe(A &archive, Global &x) {
 }
 template <typename A> void describe(A &archive, Unit &x) {
   archive(x.mainFile, x.objects, x.torchMajor, x.torchMinor, x.functions, x.types, x.globals, x.globalInit,
-          x.parseErrors, x.hasFatalError, x.opaqueExpressions, x.skippedFunctions, x.uninstantiated, x.files);
+          x.parseErrors, x.hasFatalError, x.isCuda, x.opaqueExpressions, x.skippedFunctions, x.uninstantiated,
+          x.files);
 }
 
 template <typename A> void describe(A &archive, SourceState &x) {

@@ -106,6 +106,7 @@ struct Fact {
   /// Call with hasObject: the object is written as an lvalue that is not const, whatever the method wants.
   bool isObjectAssignable = false;
   bool isObjectPointee = false; ///< Call with hasObject: `p->f()`; operand 0 has the text of `p`
+  bool isLaunch = false;        ///< Call: of a kernel, `f<<<grid, block>>>()`, which runs on the current GPU
   Reg result = NoReg;
   std::int64_t number = 0;
   Name name;   ///< Call: qualified callee name without template arguments ("at::Tensor::to", "torch::zeros")

@@ -107,6 +107,8 @@ struct Unit {
   /// Errors and notes of the parse: "file:line:col: message". Empty when the unit parsed cleanly.
   std::vector<std::string> parseErrors;
   bool hasFatalError = false;
+  /// The host's part of a CUDA source. It is read without CUDA, so its errors may well be ours.
+  bool isCuda = false;
   std::map<Name, std::uint32_t> opaqueExpressions; ///< expression class -> how often it was not understood
   std::vector<Name> skippedFunctions; ///< project functions with errors or coroutines, not lowered
   /// Templates of the project with a body, and methods of such classes, that this unit makes no instance of.

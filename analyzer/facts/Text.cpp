@@ -210,6 +210,7 @@ void Writer::fact(const Fact &fact) {
   flag("macroargument", fact.inMacroArgument);
   flag("assignable", fact.isObjectAssignable);
   flag("pointee", fact.isObjectPointee);
+  flag("launch", fact.isLaunch);
   attribute("target", fact.target);
   names("captures", fact.captures);
   names("templates", fact.templateTypes);
@@ -293,6 +294,7 @@ std::string Writer::write() {
   name(unit.mainFile);
   out += " torch " + std::to_string(unit.torchMajor) + "." + std::to_string(unit.torchMinor);
   flag("fatal", unit.hasFatalError);
+  flag("cuda", unit.isCuda);
   attribute("globals", unit.globalInit);
   out += "\n";
   for (Name object : unit.objects) {

@@ -124,6 +124,8 @@ void Reader::unitLine(TextLine &line) {
         std::from_chars(version.data() + dot + 1, version.data() + version.size(), unit.torchMinor);
     } else if (word == "fatal") {
       unit.hasFatalError = true;
+    } else if (word == "cuda") {
+      unit.isCuda = true;
     } else if (word == "globals") {
       line.expect('=');
       unit.globalInit = Name(line.name());
@@ -363,7 +365,8 @@ void Reader::fact(TextLine &line, FactKind kind, Reg result) {
                                {"macro", &Fact::inMacro},
                                {"macroargument", &Fact::inMacroArgument},
                                {"assignable", &Fact::isObjectAssignable},
-                               {"pointee", &Fact::isObjectPointee}};
+                               {"pointee", &Fact::isObjectPointee},
+                               {"launch", &Fact::isLaunch}};
   while (!line.atEnd()) {
     if (line.peek() == '@') {
       fact.where = line.location(file);

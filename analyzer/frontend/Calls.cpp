@@ -110,6 +110,7 @@ Reg FunctionLowering::finishCall(const CallExpr *call, const FunctionDecl *calle
   fact.operands = std::move(operands);
   if (callee)
     describeCallee(fact, callee);
+  fact.isLaunch = isa<CUDAKernelCallExpr>(call);
   fact.isIndirect = !callee || isStdFunction(callee);
   if (fact.isIndirect)
     fact.hasObject = false;
@@ -160,6 +161,10 @@ Reg FunctionLowering::lowerPlainCall(const CallExpr *call) {
   if (const auto *member = dyn_cast<MemberExpr>(written);
       member && member->getBase()->HasSideEffects(context))
     lowerDiscarded(member->getBase());
+  if (const auto *launch = dyn_cast<CUDAKernelCallExpr>(call))
+    for (const Expr *arg : launch->getConfig()->arguments())
+      if (!isa<CXXDefaultArgExpr>(arg))
+        lowerDiscarded(arg);
   std::vector<Operand> operands;
   for (const Expr *arg : call->arguments())
     operands.push_back(argument(arg, call));

@@ -95,13 +95,15 @@ public:
   }
 
   bool shouldSkipFunctionBody(Decl *decl) override {
-    return !builder.source.inProject(decl) && !builder.source.callsBack(decl->getLocation());
+    return isDeviceCode(decl) ||
+           (!builder.source.inProject(decl) && !builder.source.callsBack(decl->getLocation()));
   }
 
   void HandleTranslationUnit(ASTContext &) override {
     state.reachedEnd = true;
     if (state.isStopped())
       return;
+    builder.unit.isCuda = compiler.getLangOpts().CUDA;
     builder.setErrors(state.errors);
     lowerDeclarations(topLevel, compiler.getPreprocessor(), builder);
   }
@@ -197,13 +199,21 @@ void reset(Unit &unit) {
   unit.mainFile = mainFile;
 }
 
+/// Is an error in one of the headers that the preamble stands for?
+bool hasErrorsIn(const Preamble &preamble, const Unit &unit) {
+  return llvm::any_of(unit.parseErrors, [&preamble](llvm::StringRef error) {
+    return llvm::any_of(preamble.sources, [error](Name file) { return error.starts_with(file.str() + ":"); });
+  });
+}
+
 /// Parses the unit as often as it takes; true when the preamble was of use.
 bool parseSomehow(FileManager &files, const std::vector<std::string> &arguments, const LowerOptions &options,
                   Unit &unit, const LowerExtras &extras) {
   if (extras.preamble) {
     if (parseOnce(files, arguments, options, unit, extras, extras.preamble) &&
-        (unit.parseErrors.empty() || extras.keepErrors))
-      return true;
+        (unit.parseErrors.empty() || extras.keepErrors ||
+         (unit.isCuda && !hasErrorsIn(*extras.preamble, unit))))
+      return true; // what CUDA sources lack is not in the preamble's headers
     if (extras.stop && *extras.stop)
       return false;
     reset(unit); // the code may be in error, or only together with the preamble
@@ -264,7 +274,9 @@ void parse(const std::string &directory, const std::vector<std::string> &argumen
   const bool usedPreamble = parseSomehow(*files, arguments, options, unit, extras);
   const bool hasBodies = std::any_of(unit.functions.begin(), unit.functions.end(),
                                      [](const auto &entry) { return entry.second.hasBody; });
-  unit.hasFatalError = !unit.parseErrors.empty() && !hasBodies;
+  // Of a CUDA source with kernels alone there is nothing to lower.
+  unit.hasFatalError =
+      !unit.parseErrors.empty() && !hasBodies && (!unit.isCuda || !unit.skippedFunctions.empty());
 
   FileTrace trace = system->trace(*files);
   if (const Preamble *preamble = extras.preamble) {

@@ -144,7 +144,9 @@ bool buildPreamble(const std::string &directory, const std::vector<std::string> 
   fileOptions.WorkingDir = directory;
   llvm::IntrusiveRefCntPtr<FileManager> files(new FileManager(fileOptions, system));
   std::vector<std::string> own = withoutForcedIncludes(arguments);
-  own.insert(own.end(), {"-x", "c++-header", preamble.headerFile});
+  if (llvm::none_of(own, [](const std::string &argument) { return argument == "--cuda-host-only"; }))
+    own.insert(own.end(), {"-x", "c++-header"}); // clang has no name for a header of CUDA
+  own.push_back(preamble.headerFile);
   PreambleActionFactory factory(options, preamble);
   DiagnosticConsumer silent; // only counts
   std::shared_ptr<PCHBuffer> binary;

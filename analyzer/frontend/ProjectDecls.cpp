@@ -53,7 +53,8 @@ void ProjectDeclCollector::visitFunction(FunctionDecl *function) {
 }
 
 void ProjectDeclCollector::visitPattern(FunctionDecl *function) {
-  if (function->isThisDeclarationADefinition() && !function->isDefaulted() && !function->isDeleted())
+  if (function->isThisDeclarationADefinition() && !function->isDefaulted() && !function->isDeleted() &&
+      !isDeviceCode(function))
     result.patterns.push_back(function);
 }
 

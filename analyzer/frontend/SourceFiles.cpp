@@ -11,6 +11,12 @@ namespace devicetidy::frontend {
 
 using namespace clang;
 
+bool isDeviceCode(const Decl *decl) {
+  const FunctionDecl *function = decl->getAsFunction();
+  return function && (function->hasAttr<CUDAGlobalAttr>() ||
+                      (function->hasAttr<CUDADeviceAttr>() && !function->hasAttr<CUDAHostAttr>()));
+}
+
 SourceFiles::SourceFiles(const ASTContext &context, std::function<bool(const std::string &)> isProjectFile)
     : sources(context.getSourceManager()), language(context.getLangOpts()),
       isProjectFile(std::move(isProjectFile)) {}

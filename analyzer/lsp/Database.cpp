@@ -33,7 +33,7 @@ bool Database::load(std::string &error) {
   files = std::make_unique<driver::ProjectFiles>(set, options.projectRoots);
   known.clear();
   listed.clear();
-  cudaFiles.clear();
+  hipFiles.clear();
   for (const CompileCommand &command : set.commands) {
     listed.insert(command.file);
     known.emplace(command.file, command); // of several targets that compile a file, the first
@@ -61,8 +61,8 @@ std::optional<CompileCommand> Database::commandFor(const std::string &file) {
       files = std::make_unique<driver::ProjectFiles>(set, options.projectRoots);
     }
   }
-  if (llvm::is_contained(guessed.cudaFiles, file))
-    cudaFiles.insert(file);
+  if (llvm::is_contained(guessed.hipFiles, file))
+    hipFiles.insert(file);
   return known[file] = command;
 }
 

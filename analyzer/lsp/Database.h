@@ -31,8 +31,8 @@ public:
   /// includes it. Nothing for what is no C++.
   std::optional<driver::CompileCommand> commandFor(const std::string &file);
 
-  /// Was nothing said of how `file` is compiled because it is CUDA?
-  bool isCuda(const std::string &file) const { return cudaFiles.count(file) != 0; }
+  /// Was nothing said of how `file` is compiled because it is HIP?
+  bool isHip(const std::string &file) const { return hipFiles.count(file) != 0; }
 
   /// The name that the build has for `file`, see Spellings. The other functions take these.
   std::string spellingOf(const std::string &file) { return spellings ? spellings->of(file) : file; }
@@ -49,7 +49,7 @@ private:
   const driver::Options options;
   driver::CommandSet set;
   std::unique_ptr<driver::ProjectFiles> files;
-  std::set<std::string> listed, cudaFiles;
+  std::set<std::string> listed, hipFiles;
   std::unique_ptr<Spellings> spellings;                               ///< null: nothing was read yet
   std::map<std::string, std::optional<driver::CompileCommand>> known; ///< listed and guessed
   std::optional<cache::Stamp> stamp;

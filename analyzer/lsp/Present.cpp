@@ -212,8 +212,8 @@ private:
                            (text.empty() ? unit.parseErrors.front() : text.str()));
     }
     for (const auto &[file, document] : documents)
-      if (database.isCuda(file))
-        addRemark({Name(file), 1, 1}, "nothing in this file is analysed: it is CUDA");
+      if (database.isHip(file))
+        addRemark({Name(file), 1, 1}, "nothing in this file is analysed: it is HIP");
   }
 
   void addRemark(const Location &where, const std::string &sentence) {

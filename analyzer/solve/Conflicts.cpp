@@ -174,6 +174,11 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
           foundOnCpu(call.row))
         verdict = std::min(verdict, Verdict::Latent);
+      // Who launches kernels has chosen a GPU; that it is another one than the current one is the caller's
+      // doing.
+      if (requirement.kind == ConflictKind::Launch &&
+          (isChoice(placed[i].placement) || isChoice(placed[j].placement)))
+        verdict = std::min(verdict, Verdict::Latent);
       if (verdict > worst && !knowsSame(call.row, placed[i].placement, placed[j].placement)) {
         worst = verdict;
         worstA = i;
@@ -183,15 +188,14 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
   if (worst >= Verdict::Likely || (worst == Verdict::Latent && reportLatent)) {
     // A loss is fixed by moving the target, an in-place operation by moving the other operand.
     const bool fixed =
-        requirement.isLoss || requirement.isHostAccess || (requirement.firstIsOutput && worstA == 0);
+        requirement.kind != ConflictKind::Operation || (requirement.firstIsOutput && worstA == 0);
     const bool swap = !fixed && shouldMoveFirst(placed[worstA], placed[worstB]);
     const Placed &first = placed[swap ? worstB : worstA], &second = placed[swap ? worstA : worstB];
     Conflict conflict;
     conflict.level = levelOf(worst);
     conflict.where = call.fact.where;
     conflict.operation = requirement.operation;
-    conflict.isLoss = requirement.isLoss;
-    conflict.isHostAccess = requirement.isHostAccess;
+    conflict.kind = requirement.kind;
     conflict.first = describe(*this, call.row, call, first);
     conflict.second = describe(*this, call.row, call, second);
     conflict.functionId = call.frame.function.id.str();

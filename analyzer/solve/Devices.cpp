@@ -97,8 +97,10 @@ std::optional<Outcomes> modelOptions(Call &call, std::string_view method) {
           is(options, ValueKind::Options)
               ? deviceValue(options->hasDevice ? options->placement : Placement::cpu(), options->history)
               : unknownValue());
-    Value made = makeOptions(call, {makeDevice(call, operandsFrom(call, 1), indexText(call, 1))});
-    return call.done(made);
+    const Value made = makeOptions(call, {makeDevice(call, operandsFrom(call, 1), indexText(call, 1))});
+    if (!options->pinned || !is(made, ValueKind::Options))
+      return call.done(made);
+    return call.done(optionsValue(made->hasDevice ? &made->placement : nullptr, made->history, true));
   }
   if (method == "device_index" && call.argCount() == 1) {
     Value index = call.arg(0);

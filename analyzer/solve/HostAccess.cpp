@@ -40,7 +40,7 @@ void requireMemory(Call &call, const TensorUse &memory, const TensorUse &user, s
     return;
   Machine::Requirement requirement;
   requirement.operation = std::move(operation);
-  requirement.isHostAccess = true;
+  requirement.kind = ConflictKind::HostAccess;
   call.machine.requireSame(call, {memory, user}, requirement);
 }
 
@@ -84,6 +84,10 @@ bool isTensorMemory(const Value &value) {
   return value && is(value, ValueKind::Record) && value->type == memoryType();
 }
 
+TensorUse memoryUse(const Value &pointer, const Operand &operand) {
+  return {fieldOf(pointer, tensorField()), &operand, textOf(pointer)};
+}
+
 std::optional<Value> tensorMemory(Call &call, std::string_view method, const Value &tensor) {
   static const std::set<std::string_view> pointers = {"data_ptr", "const_data_ptr", "mutable_data_ptr",
                                                       "data"};
@@ -94,7 +98,9 @@ std::optional<Value> tensorMemory(Call &call, std::string_view method, const Val
     requireHost(call, tensor, &object, {}, "accessor");
     return std::nullopt;
   }
-  if (!pointers.count(method) || call.machine.types.classOf(call.resultType()) != TypeClass::Pointer)
+  const bool isPointer =
+      pointers.count(method) && call.machine.types.classOf(call.resultType()) == TypeClass::Pointer;
+  if (!isPointer && method.find("packed_accessor") == std::string_view::npos)
     return std::nullopt;
   const Name text = call.fact.isObjectPointee ? Name("(*" + object.text.str() + ")") : object.text;
   return recordValue(memoryType(), {{tensorField(), tensor}, {textField(), scalarValue(textTerm(text))}});
@@ -127,7 +133,7 @@ void meetBlob(Call &call, const Placement &placement) {
   const TensorUse blob{tensorValue(placement, someRank, nullptr), &operand, "the result"};
   // Which of several GPUs is meant is up to the memory when the options name no index.
   if (isTensorMemory(pointer) && placement.kind == PlacementKind::Cpu)
-    requireMemory(call, {fieldOf(pointer, tensorField()), &operand, textOf(pointer)}, blob, "from_blob");
+    requireMemory(call, memoryUse(pointer, operand), blob, "from_blob");
   else if (isHostMemory(call, pointer) && placement.kind != PlacementKind::Cpu)
     requireMemory(call, {tensorValue(Placement::cpu(), someRank, nullptr), &operand, operand.text.str()},
                   blob, "from_blob");

@@ -19,8 +19,11 @@ namespace devicetidy {
 /// Is `value` a pointer into the memory of a tensor?
 bool isTensorMemory(const Value &value);
 
+/// Such a pointer as a use of its tensor; `operand` is where it is used.
+TensorUse memoryUse(const Value &pointer, const Operand &operand);
+
 /// What `method` of a tensor gives that leads to its memory; nothing for other methods. An accessor is for
-/// the host only, so making one for a tensor elsewhere is a conflict already.
+/// the host only, so making one for a tensor elsewhere is a conflict already; a packed one is for kernels.
 std::optional<Value> tensorMemory(Call &call, std::string_view method, const Value &tensor);
 
 /// The host reads or writes at operand 0 of a fact, which is such a pointer.

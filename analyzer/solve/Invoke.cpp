@@ -5,6 +5,7 @@
 #include "analyzer/solve/Containers.h"
 #include "analyzer/solve/DeviceMaps.h"
 #include "analyzer/solve/HostAccess.h"
+#include "analyzer/solve/Launches.h"
 #include "analyzer/solve/Machine.h"
 #include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Registers.h"
@@ -340,6 +341,10 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
   std::vector<Value> args;
   for (std::size_t i = call.first; i < fact.operands.size(); ++i)
     args.push_back(registerOf(row, fact.operands[i].reg));
+  if (fact.isLaunch) {
+    meetLaunch(call);
+    return call.done(unknownResult(call));
+  }
   if (fact.isIndirect)
     return callValue(call, row, call.operand(0), call.forwardedFrom(0));
   const Function *callee = fact.target.empty() ? nullptr : program.function(fact.target);

@@ -112,8 +112,7 @@ public:
   /// placement; a definite conflict marks the row as failed: the operation throws, nothing after it runs.
   struct Requirement {
     std::string operation;
-    bool isLoss = false;
-    bool isHostAccess = false;   ///< memory, and who works on it (HostAccess.h)
+    ConflictKind kind = ConflictKind::Operation;
     bool cpuScalars = false;     ///< 0-dim CPU inputs are accepted
     bool expandsScalars = false; ///< but only beside 0-dim ones: they are expanded to the others' shape
     bool firstIsOutput = false;  ///< the first tensor is written, so it is never such a scalar

@@ -44,6 +44,7 @@ struct Step {
   std::string subject; ///< variable, member, function or module the step is about; may be empty
   std::string device;  ///< device after the step, as users write it: "cpu", "cuda:1", "cuda", "device" ...
   std::string from{};  ///< Moved: the device before; empty when it is not known
+  bool mayBePinned = false; ///< memory of the host that is or may be page-locked: GPUs reach it too
 };
 
 struct PlacedOperand {
@@ -58,15 +59,26 @@ struct CallSite {
   std::string function; ///< the function that is called there
 };
 
+enum class ConflictKind : std::uint8_t {
+  Operation,
+  Loss,
+  HostAccess, ///< memory, and who works on it: host code, or a blob
+  Launch,     ///< memory, and a kernel that gets a pointer into it
+};
+
+/// Is one of the two memory and the other who works on it, instead of two operands?
+constexpr bool isAboutMemory(ConflictKind kind) {
+  return kind == ConflictKind::HostAccess || kind == ConflictKind::Launch;
+}
+
 /// An operation whose tensors must be on one device and are not.
 struct Conflict {
   Level level = Level::Definite;
   Location where;        ///< the operation
   std::string operation; ///< as users know it: "add", "matmul", "nll_loss", "Linear::forward"
-  bool isLoss = false;
-  bool isHostAccess = false;     ///< `first` is memory, and `second` who works on it: host code, or a blob
-  PlacedOperand first;           ///< the operand that fixes the device
-  PlacedOperand second;          ///< the operand that should be moved
+  ConflictKind kind = ConflictKind::Operation;
+  PlacedOperand first;           ///< the operand that fixes the device, or the memory
+  PlacedOperand second;          ///< the operand that should be moved, or who works on the memory
   std::string functionId;        ///< function that holds the operation
   std::string entryId;           ///< function the analysis had started from
   std::vector<CallSite> callers; ///< innermost first; how the operation was reached with these devices

@@ -28,7 +28,7 @@ bool onOnePath(const Conflict &a, const Conflict &b) {
 
 // The operand that was left behind: the one on the CPU where there is one.
 const PlacedOperand &culprit(const Conflict &conflict) {
-  if (conflict.isHostAccess)
+  if (isAboutMemory(conflict.kind))
     return conflict.first;
   return conflict.first.device == "cpu" && conflict.second.device != "cpu" ? conflict.first : conflict.second;
 }

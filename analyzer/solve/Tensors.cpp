@@ -57,7 +57,7 @@ Outcomes finish(Call &call, const Op &op, const Placement &placement, int rank, 
   return call.done(std::move(result));
 }
 
-Outcomes move(Call &call, const std::optional<Placement> &target) {
+Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinned = false) {
   Machine &machine = call.machine;
   Value self = selfValue(call);
   if (is(self, ValueKind::Null))
@@ -86,6 +86,7 @@ Outcomes move(Call &call, const std::optional<Placement> &target) {
                          tensorValue(Placement::unknown(), rank, std::move(history), count));
   }
   Step step{StepKind::Moved, call.fact.where, receiverText(call), placement.describe()};
+  step.mayBePinned = mayBePinned;
   if (is(self, ValueKind::Tensor))
     if (const Placement before = machine.memory.placementOf(call.row, self); before.isKnown())
       step.from = before.describe();
@@ -133,6 +134,17 @@ int depthOf(const Value &data) {
   return depth > 0 && is(level, ValueKind::Scalar) ? depth : someRank;
 }
 
+// empty(sizes, dtype, layout, device, pin_memory), whose last is an optional<bool>.
+bool asksForPinned(const Call &call) {
+  for (std::size_t i = call.first; i < call.fact.operands.size(); ++i) {
+    const Value value = call.operand(i);
+    if (call.fact.operands[i].type.view().find("optional<bool>") != std::string_view::npos &&
+        !is(value, ValueKind::Null) && !(is(value, ValueKind::Scalar) && constantOf(value->term) == 0))
+      return true;
+  }
+  return false;
+}
+
 Outcomes factory(Call &call, const Op &op) {
   Machine &machine = call.machine;
   Placement placement = Placement::cpu();
@@ -144,20 +156,22 @@ Outcomes factory(Call &call, const Op &op) {
         (call.fact.operands.size() && machine.types.classOf(call.fact.operands[0].type) == TypeClass::Scalar);
     rank = isScalar ? 0 : depthOf(data);
   }
-  History history;
-  std::string device = "cpu";
+  Step step{StepKind::Created, call.fact.where, call.fact.name.str(), "cpu"};
+  // Of a blob, whoever gives the memory knows what it is.
+  step.mayBePinned = op.name == "from_blob" || asksForPinned(call);
   if (std::optional<Value> options = optionsArgument(call, 0)) {
     if (is(*options, ValueKind::Unknown))
       return call.done(tensorValue(Placement::unknown(), rank, nullptr));
     if ((*options)->hasDevice)
       placement = machine.concrete(call.row, (*options)->placement);
-    device = placement.describe();
+    step.device = placement.describe();
+    step.mayBePinned |= (*options)->pinned;
   }
   if (Machine::isAbsent(call.row, placement))
     return {};
   if (op.name == "from_blob")
     meetBlob(call, placement);
-  history = machine.note(nullptr, StepKind::Created, call.fact.where, call.fact.name.str(), device);
+  const History history = extend(nullptr, std::move(step));
   if (machine.types.classOf(call.resultType()) == TypeClass::Tensor)
     return call.done(
         tensorValue(placement, rank, history, op.rank0 == Rank0::Size ? countOfSizes(call) : -1));
@@ -166,18 +180,19 @@ Outcomes factory(Call &call, const Op &op) {
 
 Outcomes like(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
   Machine &machine = call.machine;
-  if (std::optional<Value> options = optionsArgument(call, call.first))
-    if (is(*options, ValueKind::Unknown) || (*options)->hasDevice)
-      return factory(call, op);
+  const std::optional<Value> options = optionsArgument(call, call.first);
+  if (options && (is(*options, ValueKind::Unknown) || (*options)->hasDevice))
+    return factory(call, op);
   if (uses.empty())
     return call.done(unknownValue());
   const Value &self = uses[0].tensor;
   const int rank = op.rank0 == Rank0::Keep ? self->rank : rankOfSizes(call);
   Placement placement = machine.memory.placementOf(call.row, self);
+  Step step{StepKind::Inherited, call.fact.where, uses[0].operand ? uses[0].operand->text.str() : "",
+            placement.describe()};
+  step.mayBePinned = (options && (*options)->pinned) || asksForPinned(call);
   return call.done(
-      tensorValue(placement, rank,
-                  machine.note(machine.memory.historyOf(call.row, self), StepKind::Inherited, call.fact.where,
-                               uses[0].operand ? uses[0].operand->text.str() : "", placement.describe())));
+      tensorValue(placement, rank, extend(machine.memory.historyOf(call.row, self), std::move(step))));
 }
 
 History inherited(Call &call, const std::vector<TensorUse> &uses) {
@@ -258,7 +273,7 @@ Outcomes applyOp(Call &call, const Op &op, std::vector<TensorUse> uses, const st
   Machine &machine = call.machine;
   Machine::Requirement requirement;
   requirement.operation = operation;
-  requirement.isLoss = op.isLoss;
+  requirement.kind = op.isLoss ? ConflictKind::Loss : ConflictKind::Operation;
   requirement.firstIsOutput = op.result == Result::Self;
   switch (op.rule) {
   case Rule::Factory:
@@ -268,8 +283,9 @@ Outcomes applyOp(Call &call, const Op &op, std::vector<TensorUse> uses, const st
   case Rule::Move:
     return moveTo(call);
   case Rule::ToCpu:
-  case Rule::PinMemory:
     return move(call, Placement::cpu());
+  case Rule::PinMemory:
+    return move(call, Placement::cpu(), /*mayBePinned=*/true);
   case Rule::ToCuda:
     return move(call, Placement::cuda(currentCudaIndex()));
   case Rule::TypeAs:

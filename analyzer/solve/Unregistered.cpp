@@ -158,7 +158,7 @@ void findUnregistered(const Machine &machine, Solution &solution) {
   std::vector<Conflict> others;
   std::set<std::string> seen;
   for (Conflict &conflict : solution.conflicts) {
-    if (conflict.isHostAccess) {
+    if (isAboutMemory(conflict.kind)) {
       others.push_back(std::move(conflict));
       continue;
     }

@@ -82,10 +82,34 @@ TEST(Arguments, TakesOneArchitectureOfAUniversalBinary) {
   EXPECT_EQ(adjusted({"-arch", "x86_64", "-arch", "arm64"}), (Strings{"-arch", "x86_64"}));
 }
 
-TEST(Arguments, KnowsCuda) {
-  EXPECT_TRUE(adjustArguments({"clang++", "-x", "cuda", "a.cpp"}, "/p/a.cpp", "/p").isCuda);
-  EXPECT_TRUE(adjustArguments({"nvcc", "-x", "cu", "a.cpp"}, "/p/a.cpp", "/p").isCuda);
-  EXPECT_FALSE(adjustArguments({"nvcc", "-x", "c++", "a.cpp"}, "/p/a.cpp", "/p").isCuda);
+TEST(Arguments, KnowsTheLanguage) {
+  const auto language = [](const Strings &arguments, const std::string &file) {
+    return adjustArguments(arguments, file, "/p").language;
+  };
+  EXPECT_EQ(language({"clang++", "-x", "cuda", "a.cpp"}, "/p/a.cpp"), Language::Cuda);
+  EXPECT_EQ(language({"nvcc", "-x", "cu", "a.cpp"}, "/p/a.cpp"), Language::Cuda);
+  EXPECT_EQ(language({"nvcc", "-x", "c++", "a.cu"}, "/p/a.cu"), Language::Cxx);
+  EXPECT_EQ(language({"hipcc", "-x", "hip", "a.cpp"}, "/p/a.cpp"), Language::Hip);
+  EXPECT_EQ(language({"nvcc", "a.cu"}, "/p/a.cu"), Language::Cuda);
+  EXPECT_EQ(language({"hipcc", "a.hip"}, "/p/a.hip"), Language::Hip);
+  EXPECT_EQ(language({"gcc", "a.c"}, "/p/a.c"), Language::Other);
+  EXPECT_EQ(language({"g++", "a.C"}, "/p/a.C"), Language::Cxx);
+}
+
+TEST(Arguments, ReadsTheHostsPartOfCuda) {
+  const Strings all = adjustArguments({"nvcc", "-x", "cu", "--gpu-architecture=sm_80",
+                                       "--cuda-gpu-arch=sm_80", "-DA", "a.cu"},
+                                      "/p/a.cu", "/p")
+                          .arguments;
+  const auto has = [&](const std::string &argument) {
+    return std::find(all.begin(), all.end(), argument) != all.end();
+  };
+  EXPECT_TRUE(has("--cuda-host-only"));
+  EXPECT_TRUE(has("-I" + cudaStandIns()));
+  EXPECT_TRUE(has("A"));
+  EXPECT_FALSE(has("cu"));
+  EXPECT_FALSE(has("--gpu-architecture=sm_80"));
+  EXPECT_FALSE(has("--cuda-gpu-arch=sm_80"));
 }
 
 TEST(Arguments, LendsTheHeadersOfCudaWhereThereAreNone) {

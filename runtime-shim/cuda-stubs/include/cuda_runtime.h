@@ -1,7 +1,15 @@
 /// Stand-in for CUDA's cuda_runtime.h: the C API and its typed forms.
 #pragma once
 
+#include "cuda_kernel_api.h"
 #include "cuda_runtime_api.h"
+#include "library_types.h"
+#include "vector_functions.h"
+
+#ifdef __CUDA__
+#include "device_functions.h"
+#include "device_launch_parameters.h"
+#endif
 
 #ifdef __cplusplus
 template <typename T> inline cudaError_t cudaMalloc(T **pointer, size_t bytes) {

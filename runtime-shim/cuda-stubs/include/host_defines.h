@@ -1,7 +1,17 @@
 // Stand-in for CUDA's host_defines.h: what qualifies functions for a GPU means nothing to a host compiler.
 #pragma once
 
-#ifndef __CUDACC__
+#if defined(__CUDA__) && defined(__clang__)
+// clang reads CUDA: what runs where is an attribute.
+#define __host__ __attribute__((host))
+#define __device__ __attribute__((device))
+#define __global__ __attribute__((global))
+#define __shared__ __attribute__((shared))
+#define __constant__ __attribute__((constant))
+#define __managed__ __attribute__((managed))
+#define __grid_constant__
+#define __launch_bounds__(...)
+#elif !defined(__CUDACC__)
 #define __host__
 #define __device__
 #define __global__

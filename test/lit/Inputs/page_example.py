@@ -10,6 +10,7 @@ DISTRIBUTED = """#include <torch/csrc/distributed/c10d/FileStore.hpp>
 PYTHON = """#include <pybind11/embed.h>
 namespace py = pybind11;
 """
+CUDA = "#include <c10/cuda/CUDAGuard.h>\n"
 PRELUDE = """#include <torch/torch.h>
 struct NetImpl : torch::nn::Module {
   NetImpl() : layer(register_module("layer", torch::nn::Linear(4, 2))) {}
@@ -29,7 +30,12 @@ def main():
         sys.exit(f"{page} has no {wanted} example")
     code = example.group(1)
     # Headers of LibTorch take seconds; an example gets those it needs.
-    print((DISTRIBUTED if "c10d::" in code else "") + (PYTHON if "py::" in code else "") + PRELUDE + code)
+    used = [
+        header
+        for name, header in (("c10d::", DISTRIBUTED), ("py::", PYTHON), ("c10::cuda::", CUDA))
+        if name in code
+    ]
+    print("".join(used) + PRELUDE + code)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,10 @@ headers=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
 for kind in bad good; do
   file=$folder/$check-$kind.cpp
   "$python" "$here/page_example.py" "$here/../../../docs/checks/$check.md" "$kind" > "$file"
+  if grep -q '<<<' "$file"; then
+    mv "$file" "${file%.cpp}.cu"
+    file=${file%.cpp}.cu
+  fi
   status=0
   "$tool" --quiet --checks="$check" "$file" -- "$@" -DUSE_C10D_GLOO -isystem "$headers" || status=$?
   case $kind$status in

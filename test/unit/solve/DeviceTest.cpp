@@ -265,5 +265,26 @@ TEST(DeviceChoices, KnowWhatNothingWasSeenToBePutInto) {
   EXPECT_FALSE(choices.isUnseen(symbolTerm("no slot")));
 }
 
+// A kernel, which gets the memory of the tensor that `before` makes as %0.
+std::string launch(const std::string &before) {
+  return "type \"float *\" pointer pointee=float\nfunction f\n  block 0\n" + before + R"(
+    %5 = call at::TensorBase::data_ptr (%0 at::Tensor text=x) : "float *" object
+    call kernel (%5 "float *" text=p) : void discarded launch @9:1-2
+    return
+)";
+}
+
+TEST(Device, AKernelRunsOnTheCurrentGpu) {
+  EXPECT_EQ(conflicts(launch("    %0 = tensor cpu @3:1-2")), Strings{"definite kernel cpu cuda"});
+  EXPECT_EQ(conflicts(launch("    %0 = tensor cuda:1 @3:1-2")), Strings{"likely kernel cuda:1 cuda"});
+  EXPECT_EQ(conflicts(launch("    %0 = tensor cuda:0 @3:1-2")), Strings{});
+}
+
+TEST(Device, AKernelMayReadPinnedMemory) {
+  EXPECT_EQ(conflicts(launch("    %1 = tensor cpu @3:1-2\n"
+                             "    %0 = call at::Tensor::pin_memory (%1 at::Tensor) : at::Tensor object")),
+            Strings{});
+}
+
 } // namespace
 } // namespace devicetidy::test

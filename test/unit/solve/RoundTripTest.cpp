@@ -25,6 +25,7 @@ public:
     unit.torchMajor = number(0, 3);
     unit.torchMinor = number(0, 30);
     unit.hasFatalError = flip();
+    unit.isCuda = flip();
     if (flip())
       unit.globalInit = name();
     for (int i = number(0, 3); i > 0; --i)
@@ -194,6 +195,7 @@ private:
       fact.inMacroArgument = flip();
       fact.isObjectAssignable = flip();
       fact.isObjectPointee = flip();
+      fact.isLaunch = flip();
       fact.templateTypes = names();
       fact.templateNumbers = numbers();
     }

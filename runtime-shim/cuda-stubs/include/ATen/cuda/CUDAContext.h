@@ -1,4 +1,4 @@
-/// Stand-in for ATen/cuda/CUDAContext.h of PyTorch, without the handles of cuBLAS, cuSPARSE and cuSOLVER.
+/// Stand-in for ATen/cuda/CUDAContext.h of PyTorch.
 #pragma once
 
 #include <ATen/Context.h>

@@ -5,6 +5,10 @@
 #include <c10/core/Allocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 
+#include <cublasLt.h>
+#include <cusolverDn.h>
+#include <cusparse.h>
+
 namespace at {
 namespace cuda {
 
@@ -19,6 +23,12 @@ inline cudaDeviceProp *getCurrentDeviceProperties() {
 inline int warp_size() { return getCurrentDeviceProperties()->warpSize; }
 C10_CUDA_API bool canDeviceAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer);
 C10_CUDA_API c10::Allocator *getCUDADeviceAllocator();
+
+// Nothing implements these: they are for reading sources that use CUDA's libraries.
+cublasHandle_t getCurrentCUDABlasHandle();
+cublasLtHandle_t getCurrentCUDABlasLtHandle();
+cusparseHandle_t getCurrentCUDASparseHandle();
+cusolverDnHandle_t getCurrentCUDASolverDnHandle();
 
 } // namespace cuda
 } // namespace at

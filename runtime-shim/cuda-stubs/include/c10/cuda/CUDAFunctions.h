@@ -21,7 +21,7 @@ C10_CUDA_API DeviceIndex current_device();
 /// Throws c10::Error, "CUDA error: invalid device ordinal", when there is no such device.
 C10_CUDA_API void set_device(DeviceIndex device);
 
-/// The same two with error codes. The index was an int before it was a DeviceIndex.
+/// The same with error codes. The index was an int before it was a DeviceIndex.
 template <typename Index> cudaError_t GetDevice(Index *device) {
   int current = 0;
   cudaError_t error = cudaGetDevice(&current);
@@ -30,6 +30,7 @@ template <typename Index> cudaError_t GetDevice(Index *device) {
   return error;
 }
 inline cudaError_t SetDevice(DeviceIndex device) { return cudaSetDevice(device); }
+inline cudaError_t MaybeSetDevice(DeviceIndex device) { return cudaSetDevice(device); }
 
 /// Returns the device that was current.
 C10_CUDA_API DeviceIndex ExchangeDevice(DeviceIndex device);

@@ -1,0 +1,19 @@
+#include "checks/DeviceKernelLaunch.h"
+
+#include "checks/ConflictFinding.h"
+
+namespace devicetidy {
+
+void DeviceKernelLaunch::run(const Solution &solution, const CheckContext &,
+                             std::vector<Finding> &findings) const {
+  for (const Conflict &conflict : solution.conflicts)
+    if (conflict.kind == ConflictKind::Launch) {
+      Finding finding = conflictFinding(name(), conflict);
+      finding.operands = {conflict.first};
+      finding.fields = {{"needed", conflict.second.device}, {"tensor", conflict.first.text}};
+      finding.related = {{conflict.first.device == "cpu" ? "move" : "guard", conflict.where}};
+      findings.push_back(std::move(finding));
+    }
+}
+
+} // namespace devicetidy

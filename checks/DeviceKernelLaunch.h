@@ -1,0 +1,16 @@
+//===- DeviceKernelLaunch.h - kernels and memory elsewhere ------*- C++ -*-===//
+#pragma once
+
+#include "checks/Check.h"
+
+namespace devicetidy {
+
+/// A kernel is launched on the current GPU with a pointer into a tensor that is on the CPU or on another GPU.
+class DeviceKernelLaunch : public Check {
+public:
+  std::string_view name() const override { return "device-kernel-launch"; }
+  void run(const Solution &solution, const CheckContext &context,
+           std::vector<Finding> &findings) const override;
+};
+
+} // namespace devicetidy

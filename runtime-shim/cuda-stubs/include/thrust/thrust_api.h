@@ -1,0 +1,127 @@
+// Stand-in for Thrust: what the host calls of it. Nothing implements it: it is for reading sources with
+// kernels.
+#pragma once
+
+#include "../cuda_runtime.h"
+
+#ifdef __cplusplus
+#include <cstddef>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace thrust {
+
+// What an algorithm gives: an iterator, a number or nothing.
+struct algorithm_result {
+  template <typename T> operator T() const;
+  template <typename T> friend std::ptrdiff_t operator-(const algorithm_result &, const T &) { return 0; }
+};
+#define VIRTUAL_THRUST(name) template <typename... Arguments> algorithm_result name(Arguments &&...)
+VIRTUAL_THRUST(copy);
+VIRTUAL_THRUST(copy_if);
+VIRTUAL_THRUST(copy_n);
+VIRTUAL_THRUST(distance);
+VIRTUAL_THRUST(count);
+VIRTUAL_THRUST(count_if);
+VIRTUAL_THRUST(exclusive_scan);
+VIRTUAL_THRUST(inclusive_scan);
+VIRTUAL_THRUST(fill);
+VIRTUAL_THRUST(fill_n);
+VIRTUAL_THRUST(for_each);
+VIRTUAL_THRUST(gather);
+VIRTUAL_THRUST(generate);
+VIRTUAL_THRUST(inner_product);
+VIRTUAL_THRUST(lower_bound);
+VIRTUAL_THRUST(upper_bound);
+VIRTUAL_THRUST(max_element);
+VIRTUAL_THRUST(min_element);
+VIRTUAL_THRUST(reduce);
+VIRTUAL_THRUST(remove_if);
+VIRTUAL_THRUST(scatter);
+VIRTUAL_THRUST(sequence);
+VIRTUAL_THRUST(sort);
+VIRTUAL_THRUST(sort_by_key);
+VIRTUAL_THRUST(stable_sort);
+VIRTUAL_THRUST(stable_sort_by_key);
+VIRTUAL_THRUST(transform);
+VIRTUAL_THRUST(transform_reduce);
+VIRTUAL_THRUST(unique);
+VIRTUAL_THRUST(unique_by_key);
+#undef VIRTUAL_THRUST
+template <typename... Arguments> std::pair<algorithm_result, algorithm_result> reduce_by_key(Arguments &&...);
+
+struct execution_policy {
+  template <typename What> execution_policy on(What &&) const;
+  template <typename What> execution_policy operator()(What &&) const;
+};
+inline constexpr execution_policy device{}, host{}, seq{};
+namespace cuda {
+inline constexpr execution_policy par{}, par_nosync{};
+}
+
+template <typename T> struct device_ptr {
+  device_ptr() = default;
+  explicit device_ptr(T *pointer);
+  T *get() const;
+  T &operator*() const;
+  T &operator[](std::ptrdiff_t) const;
+  device_ptr operator+(std::ptrdiff_t) const;
+  device_ptr operator-(std::ptrdiff_t) const;
+  std::ptrdiff_t operator-(const device_ptr &) const;
+};
+template <typename T> device_ptr<T> device_pointer_cast(T *pointer);
+template <typename T> T *raw_pointer_cast(const device_ptr<T> &pointer);
+template <typename T> T *raw_pointer_cast(T *pointer);
+
+template <typename T, typename Allocator = void> struct device_vector {
+  typedef device_ptr<T> iterator;
+  device_vector() = default;
+  explicit device_vector(std::size_t count);
+  device_vector(std::size_t count, const T &value);
+  template <typename First, typename Last> device_vector(First first, Last last);
+  iterator begin() const;
+  iterator end() const;
+  device_ptr<T> data() const;
+  std::size_t size() const;
+  bool empty() const;
+  void resize(std::size_t count);
+  void resize(std::size_t count, const T &value);
+  void push_back(const T &value);
+  void clear();
+  T &operator[](std::size_t index) const;
+};
+template <typename T> struct host_vector : std::vector<T> {
+  using std::vector<T>::vector;
+};
+
+template <typename T> struct counting_iterator {
+  explicit counting_iterator(T first);
+  counting_iterator operator+(std::ptrdiff_t) const;
+};
+template <typename T> counting_iterator<T> make_counting_iterator(T first);
+template <typename... Arguments> algorithm_result make_transform_iterator(Arguments &&...);
+template <typename... Arguments> algorithm_result make_zip_iterator(Arguments &&...);
+template <typename T> algorithm_result make_constant_iterator(const T &value);
+
+template <typename... T> using tuple = std::tuple<T...>;
+template <typename A, typename B> using pair = std::pair<A, B>;
+using std::get;
+using std::make_pair;
+using std::make_tuple;
+using std::tie;
+
+template <typename T = void> struct plus {};
+template <typename T = void> struct minus {};
+template <typename T = void> struct multiplies {};
+template <typename T = void> struct maximum {};
+template <typename T = void> struct minimum {};
+template <typename T = void> struct greater {};
+template <typename T = void> struct less {};
+template <typename T = void> struct equal_to {};
+template <typename T = void> struct identity {};
+template <typename A, typename B = void> struct unary_function {};
+template <typename A, typename B, typename C> struct binary_function {};
+
+} // namespace thrust
+#endif
