@@ -29,9 +29,9 @@ bool hasClippingBug(const Package &package);
 /// Installed Python packages with known bugs.
 void checkPackages(const Machine &machine, Diagnosis &diagnosis);
 
-/// Configuration files: DeepSpeed's JSON, and those that name a device_map (JSON or YAML). A DeepSpeed
-/// configuration among them makes the job a distributed one for the others.
-/// Throws RunError(ExitUsage) when one cannot be read.
+/// Configuration files: DeepSpeed's JSON, accelerate's, and those that name a device_map (JSON or YAML); also
+/// the files that these name for DeepSpeed. A DeepSpeed configuration among them makes the job a distributed
+/// one for the others. Throws RunError(ExitUsage) when one cannot be read.
 void checkConfigFiles(const std::vector<std::string> &paths, const Machine &machine,
                       const VisibleDevices &visible, Diagnosis &diagnosis);
 

@@ -1,6 +1,7 @@
 #include "doctor/ConfigFile.h"
 
 #include "RunError.h"
+#include "doctor/AccelerateConfig.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 namespace devicerun::doctor {
@@ -16,6 +18,10 @@ namespace {
 
 std::string readFile(const std::string &path) {
   std::error_code error;
+  // Opening one that nobody writes into waits forever; those of shells (<(...)) are open already.
+  if (std::filesystem::is_fifo(path, error) && path.rfind("/dev/", 0) != 0 && path.rfind("/proc/", 0) != 0)
+    throw RunError(ExitUsage,
+                   fmt::format("cannot read the configuration file {}: it is a pipe; name a file", path));
   std::ifstream file(path, std::ios::binary);
   if (!file || std::filesystem::is_directory(path, error))
     throw RunError(
@@ -33,6 +39,13 @@ ConfigFile::ConfigFile(std::string path, std::string text)
     : name(std::move(path)), content(std::move(text)) {}
 
 bool ConfigFile::parse(Diagnosis &diagnosis) {
+  if (content.find_first_not_of(" \t\r\n") == std::string::npos) {
+    diagnosis.setPlace(name);
+    diagnosis.problem("config", "empty", "this file is empty",
+                      "name the configuration of a training program");
+    diagnosis.setPlace("");
+    return false;
+  }
   try {
     parsed = parseJson(content);
   } catch (const nlohmann::json::parse_error &error) {
@@ -91,28 +104,128 @@ std::string ConfigFile::placeOf(const std::string &member, const std::string &af
   return found == std::string::npos ? name : placeAt(found);
 }
 
-void checkConfigFiles(const std::vector<std::string> &paths, const Machine &machine,
-                      const VisibleDevices &visible, Diagnosis &diagnosis) {
-  std::vector<ConfigFile> yaml, json;
-  // A DeepSpeed configuration beside the others says that training is distributed.
-  bool distributed = false;
-  for (const std::string &path : paths) {
+namespace {
+
+/// The configuration files of a job: those that were named, and those that they name.
+class ConfigFiles {
+public:
+  ConfigFiles(const Machine &machine, const VisibleDevices &visible, Diagnosis &diagnosis)
+      : machine(machine), visible(visible), diagnosis(diagnosis) {}
+
+  void read(const std::string &path) {
+    std::error_code error;
+    if (!seen.insert(std::filesystem::weakly_canonical(path, error)).second)
+      return;
     ConfigFile file(path, readFile(path));
     const std::string kind = std::filesystem::path(path).extension();
     if (kind == ".yaml" || kind == ".yml") {
+      if (const std::optional<AccelerateConfig> config = readAccelerateYaml(file))
+        readNamedBy(*config, path);
       yaml.push_back(std::move(file));
     } else if (file.parse(diagnosis)) {
-      distributed = distributed || isDeepSpeedConfig(file.json());
+      if (const std::optional<AccelerateConfig> config = readAccelerateJson(file))
+        readNamedBy(*config, path);
+      const nlohmann::json *zero = trainersDeepSpeed(file);
+      distributed = distributed || zero || isDeepSpeedConfig(file.json());
+      if (zero && zero->is_string())
+        readReference(path, zero->get<std::string>(), file.placeOf("deepspeed"));
       json.push_back(std::move(file));
     }
   }
-  for (const ConfigFile &file : json) {
-    if (isDeepSpeedConfig(file.json()))
-      checkDeepSpeedConfig(file, machine, visible, diagnosis);
-    checkDeviceMaps(file, machine, distributed, diagnosis);
+
+  void check() {
+    for (const ConfigFile &file : json) {
+      const std::size_t before = diagnosis.lines().size();
+      if (isDeepSpeedConfig(file.json()))
+        checkDeepSpeedConfig(file, file.json(), machine, visible, diagnosis);
+      else if (const nlohmann::json *zero = trainersDeepSpeed(file))
+        checkTrainers(file, *zero);
+      if (const std::optional<AccelerateConfig> config = readAccelerateJson(file))
+        checkAccelerateConfig(*config, diagnosis);
+      checkDeviceMaps(file, machine, distributed, diagnosis);
+      warnWithoutLines(file, before);
+    }
+    for (const ConfigFile &file : yaml) {
+      const std::size_t before = diagnosis.lines().size();
+      const std::optional<AccelerateConfig> config = readAccelerateYaml(file);
+      if (config)
+        checkAccelerateConfig(*config, diagnosis);
+      checkYamlDeviceMaps(file, machine, distributed || (config && config->isDistributed()), diagnosis);
+      warnWithoutLines(file, before);
+    }
   }
-  for (const ConfigFile &file : yaml)
-    checkYamlDeviceMaps(file, machine, distributed, diagnosis);
+
+private:
+  /// Hugging Face's TrainingArguments have DeepSpeed's configuration, or the name of its file, under
+  /// "deepspeed". Null without.
+  static const nlohmann::json *trainersDeepSpeed(const ConfigFile &file) {
+    const auto found = file.json().find("deepspeed");
+    const bool given = found != file.json().end() &&
+                       (found->is_object() || (found->is_string() && !found->get<std::string>().empty()));
+    return given ? &*found : nullptr;
+  }
+
+  void checkTrainers(const ConfigFile &file, const nlohmann::json &zero) {
+    if (zero.is_object()) {
+      checkDeepSpeedConfig(file, zero, machine, visible, diagnosis);
+      return;
+    }
+    diagnosis.setPlace(file.placeOf("deepspeed"));
+    diagnosis.ok("deepspeed", "trainer-config",
+                 fmt::format("DeepSpeed's configuration is to be {}", zero.get<std::string>()));
+  }
+
+  void readNamedBy(const AccelerateConfig &config, const std::string &path) {
+    const AccelerateConfig::Setting *named = config.setting("deepspeed_config_file");
+    if (named && !named->value.empty() && named->value != "none" && named->value != "null")
+      readReference(path, named->value, named->place);
+  }
+
+  /// Programs look in the folder that they are started in; the user may be in another one.
+  void readReference(const std::string &from, const std::string &named, const std::string &place) {
+    std::error_code error;
+    const std::filesystem::path beside = std::filesystem::path(from).parent_path() / named;
+    if (std::filesystem::is_regular_file(named, error)) {
+      read(named);
+    } else if (std::filesystem::is_regular_file(beside, error)) {
+      read(beside.string());
+    } else {
+      diagnosis.setPlace(place);
+      diagnosis.problem(
+          "config", "no-such-config",
+          fmt::format("the configuration of DeepSpeed, {}, is neither here nor beside this file", named),
+          "name a file that is there, by its whole path or as seen from where the job starts");
+      diagnosis.setPlace("");
+    }
+  }
+
+  /// Otherwise it would look like a file in which all is well.
+  void warnWithoutLines(const ConfigFile &file, std::size_t before) {
+    if (diagnosis.lines().size() > before)
+      return;
+    diagnosis.setPlace(file.path());
+    diagnosis.warn(
+        "config", "nothing-known",
+        "nothing here is known to the doctor: no setting of DeepSpeed or accelerate, and no device_map",
+        "name the file that has them; of YAML, lines such as 'key: value' are read");
+  }
+
+  const Machine &machine;
+  const VisibleDevices &visible;
+  Diagnosis &diagnosis;
+  std::vector<ConfigFile> yaml, json;
+  std::set<std::filesystem::path> seen;
+  bool distributed = false; ///< a DeepSpeed configuration beside the others says so
+};
+
+} // namespace
+
+void checkConfigFiles(const std::vector<std::string> &paths, const Machine &machine,
+                      const VisibleDevices &visible, Diagnosis &diagnosis) {
+  ConfigFiles files(machine, visible, diagnosis);
+  for (const std::string &path : paths)
+    files.read(path);
+  files.check();
   diagnosis.setPlace("");
 }
 

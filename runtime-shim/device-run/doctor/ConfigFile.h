@@ -42,8 +42,9 @@ bool isDeepSpeedConfig(const nlohmann::json &root);
 
 /// ZeRO's offloading, saving, number formats and batch sizes (deepspeed.ai/docs/config-json, and
 /// runtime/config.py and runtime/zero/config.py of DeepSpeed).
-void checkDeepSpeedConfig(const ConfigFile &file, const Machine &machine, const VisibleDevices &visible,
-                          Diagnosis &diagnosis);
+/// \param config the file's object, or the one within it.
+void checkDeepSpeedConfig(const ConfigFile &file, const nlohmann::json &config, const Machine &machine,
+                          const VisibleDevices &visible, Diagnosis &diagnosis);
 
 /// Members named device_map at any depth, which distributed training excludes (accelerate/accelerator.py,
 /// prepare_model(): more than one entry). `distributed`: a configuration says that training is distributed.

@@ -1,10 +1,12 @@
 #include "doctor/ConfigFile.h"
 
 #include "Text.h"
+#include "doctor/DeepSpeedNames.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 
@@ -14,71 +16,23 @@ namespace {
 using nlohmann::json;
 constexpr const char *kTopic = "deepspeed";
 
-/// For a name that is none of DeepSpeed's: the one it is written nearly like.
-std::optional<std::string> nearestSetting(const std::string &name) {
-  // deepspeed.ai/docs/config-json and runtime/constants.py
-  static const std::vector<std::string> shortNames = {"aio",      "amp",        "bf16",   "comet",
-                                                      "fp16",     "pipeline",   "wandb",  "data_types",
-                                                      "bfloat16", "eigenvalue", "nebula", "elasticity"};
-  static const std::vector<std::string> names = {"activation_checkpointing",
-                                                 "autotuning",
-                                                 "checkpoint",
-                                                 "comms_logger",
-                                                 "communication_data_type",
-                                                 "compression_training",
-                                                 "csv_monitor",
-                                                 "curriculum_learning",
-                                                 "data_efficiency",
-                                                 "dataloader_drop_last",
-                                                 "disable_allgather",
-                                                 "dump_state",
-                                                 "flops_profiler",
-                                                 "gradient_accumulation_steps",
-                                                 "gradient_clipping",
-                                                 "gradient_predivide_factor",
-                                                 "hybrid_engine",
-                                                 "memory_breakdown",
-                                                 "optimizer",
-                                                 "prescale_gradients",
-                                                 "progressive_layer_drop",
-                                                 "quantize_training",
-                                                 "scheduler",
-                                                 "seq_parallel_communication_data_type",
-                                                 "sparse_attention",
-                                                 "sparse_gradients",
-                                                 "steps_per_print",
-                                                 "tensorboard",
-                                                 "tensor_parallel",
-                                                 "train_batch_size",
-                                                 "train_micro_batch_size_per_gpu",
-                                                 "use_data_before_expert_parallelism",
-                                                 "use_node_local_storage",
-                                                 "vocabulary_size",
-                                                 "wall_clock_breakdown",
-                                                 "weight_quantization",
-                                                 "zero_allow_untested_optimizer",
-                                                 "zero_force_ds_cpu_optimizer",
-                                                 "zero_optimization"};
-  const auto has = [&](const std::vector<std::string> &list) {
-    return std::find(list.begin(), list.end(), name) != list.end();
-  };
-  return has(shortNames) || has(names) ? std::nullopt : nearestTo(name, names);
-}
-
 /// One configuration on its way through the checks.
 class DeepSpeedCheck {
 public:
-  DeepSpeedCheck(const ConfigFile &file, const Machine &machine, const VisibleDevices &visible,
-                 Diagnosis &diagnosis)
-      : file(file), machine(machine), visible(visible), diagnosis(diagnosis) {}
+  DeepSpeedCheck(const ConfigFile &file, const json &config, const Machine &machine,
+                 const VisibleDevices &visible, Diagnosis &diagnosis)
+      : file(file), config(config), machine(machine), visible(visible), diagnosis(diagnosis) {}
 
   void run() {
     const int before = trouble();
     checkNames();
-    if (const json *zero = object(file.json(), "zero_optimization"))
+    if (const json *zero = object(config, "zero_optimization"))
       checkZero(*zero);
+    else if (const json *other = member(config, "zero_optimization"))
+      checkZeroKind(*other);
     checkNumberFormats();
-    checkBatchSize();
+    if (checkBatchNumbers())
+      checkBatchSize();
     if (trouble() == before) {
       diagnosis.setPlace(file.path());
       diagnosis.ok(kTopic, "config", describe());
@@ -96,9 +50,24 @@ private:
     const json *found = member(parent, name);
     return found && found->is_object() ? found : nullptr;
   }
+  /// DeepSpeed's models are pydantic's, which take some numbers and texts for truth values.
+  static std::optional<bool> truthOf(const json &value) {
+    if (value.is_boolean())
+      return value.get<bool>();
+    std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    for (const char *yes : {"true", "t", "yes", "y", "on", "1", "1.0"})
+      if (text == yes)
+        return true;
+    for (const char *no : {"false", "f", "no", "n", "off", "0", "0.0"})
+      if (text == no)
+        return false;
+    return std::nullopt;
+  }
   static bool isTrue(const json &parent, const char *name) {
     const json *found = member(parent, name);
-    return found && found->is_boolean() && found->get<bool>();
+    return found && truthOf(*found).value_or(false);
   }
   /// A whole number; nothing for "auto", which Hugging Face's Trainer fills in.
   static std::optional<std::int64_t> number(const json &parent, const char *name) {
@@ -122,7 +91,7 @@ private:
   }
 
   std::string describe() const {
-    const json *zero = object(file.json(), "zero_optimization");
+    const json *zero = object(config, "zero_optimization");
     if (!zero)
       return "without ZeRO";
     return fmt::format("ZeRO stage {}, optimizer offloaded to {}, parameters to {}",
@@ -145,7 +114,7 @@ private:
           fmt::format("'{}' is there twice in one object; DeepSpeed refuses the file", file.repeatedName()),
           "remove one of them");
     }
-    for (const auto &[name, value] : file.json().items())
+    for (const auto &[name, value] : config.items())
       if (std::optional<std::string> near = nearestSetting(name))
         warnUnknown(name, "", *near);
   }
@@ -178,19 +147,38 @@ private:
     checkClipping(zero);
   }
 
+  /// runtime/zero/config.py, read_zero_config_deprecated()
+  void checkZeroKind(const json &zero) {
+    at("zero_optimization");
+    if (zero.is_boolean())
+      diagnosis.warn(kTopic, "zero-kind",
+                     fmt::format("zero_optimization is {}, a deprecated way to write stage {}", zero.dump(),
+                                 zero.get<bool>() ? 1 : 0),
+                     fmt::format(R"(write "zero_optimization": {{"stage": {}}})", zero.get<bool>() ? 1 : 0));
+    else
+      diagnosis.problem(kTopic, "zero-kind",
+                        fmt::format("zero_optimization is {}, not an object", zero.dump()),
+                        R"(write "zero_optimization": {"stage": 2}, or 3)");
+  }
+
+  /// DeepSpeed refuses names that it does not know in this object, unlike in the whole.
   void checkSpelling(const json &zero) {
-    static const std::vector<std::string> names = {
-        "offload_optimizer",    "offload_param",      "overlap_comm",
-        "contiguous_gradients", "reduce_bucket_size", "stage3_gather_16bit_weights_on_model_save"};
     for (const auto &[name, value] : zero.items()) {
-      // Only what is written nearly like a setting about offloading or saving.
-      if (std::find(names.begin(), names.end(), name) != names.end() ||
-          (name.rfind("offload_", 0) != 0 && name.rfind("stage3_gather", 0) != 0))
+      if (isZeroSetting(name))
         continue;
-      if (name == "stage3_gather_fp16_weights_on_model_save")
-        continue;
-      if (std::optional<std::string> near = nearestTo(name, names))
-        warnUnknown(name, "zero_optimization", *near);
+      at(name, "zero_optimization");
+      if (std::optional<std::string> near = nearestZeroSetting(name))
+        diagnosis.problem(
+            kTopic, "unknown-setting",
+            fmt::format("zero_optimization has no setting '{}'; DeepSpeed refuses the file", name),
+            fmt::format("did you mean {}?", *near));
+      else
+        diagnosis.warn(
+            kTopic, "unknown-setting",
+            fmt::format("'{}' is not known as a setting of zero_optimization, where DeepSpeed refuses "
+                        "other names",
+                        name),
+            "remove it, unless a newer DeepSpeed has it");
     }
     if (member(zero, "cpu_offload")) {
       at("cpu_offload", "zero_optimization");
@@ -225,7 +213,7 @@ private:
       return;
     at(part);
     const json *pin = member(*offload, "pin_memory");
-    if (!pin || pin->is_boolean()) {
+    if (!pin || truthOf(*pin)) {
       if (!isTrue(*offload, "pin_memory"))
         diagnosis.warn(kTopic, "offload-pin-memory",
                        fmt::format("{} is offloaded to {} without pin_memory: its copies do not overlap with "
@@ -300,7 +288,7 @@ private:
   /// The error needs all three: the version, partitions in host memory, and gradients that are clipped.
   void checkClipping(const json &zero) {
     const Package *package = machine.package("deepspeed");
-    const json *clipping = member(file.json(), "gradient_clipping");
+    const json *clipping = member(config, "gradient_clipping");
     const bool clips = clipping && !(clipping->is_number() && clipping->get<double>() <= 0);
     if (!package || !hasClippingBug(*package) || !clips || deviceOf(zero, "offload_optimizer") == "none")
       return;
@@ -314,7 +302,7 @@ private:
   }
 
   void checkNumberFormats() {
-    const json &root = file.json();
+    const json &root = config;
     const json *half = object(root, "fp16");
     const json *brain = object(root, member(root, "bf16") ? "bf16" : "bfloat16");
     const bool useHalf = half && isTrue(*half, "enabled"), useBrain = brain && isTrue(*brain, "enabled");
@@ -339,25 +327,53 @@ private:
         }
   }
 
-  /// runtime/config.py, _batch_assertion()
+  static constexpr const char *kBatch = "train_batch_size", *kMicro = "train_micro_batch_size_per_gpu",
+                              *kSteps = "gradient_accumulation_steps";
+
+  /// runtime/config.py, _batch_assertion(). "auto" is for Hugging Face's Trainer.
+  bool checkBatchNumbers() {
+    bool good = true;
+    for (const char *name : {kBatch, kMicro, kSteps}) {
+      const json *value = member(config, name);
+      if (!value || *value == "auto" || (value->is_number_integer() && value->get<std::int64_t>() > 0))
+        continue;
+      at(name);
+      diagnosis.problem(kTopic, "batch-number",
+                        fmt::format("{} is {}; DeepSpeed needs a whole number above 0", name, value->dump()),
+                        "set it to one, or leave it out where the others say it");
+      good = false;
+    }
+    return good;
+  }
+
   void checkBatchSize() {
-    const json &root = file.json();
-    const auto all = number(root, "train_batch_size"), micro = number(root, "train_micro_batch_size_per_gpu"),
-               steps = number(root, "gradient_accumulation_steps");
-    if (!all || !micro || !steps || !machine.number("WORLD_SIZE"))
+    const auto all = number(config, kBatch), micro = number(config, kMicro), steps = number(config, kSteps);
+    const std::optional<int> ranks = machine.number("WORLD_SIZE");
+    if (!all)
       return;
-    const std::int64_t product = *micro * *steps * machine.worldSize();
-    if (*all == product)
+    const std::int64_t product = micro.value_or(1) * steps.value_or(1) * std::max(1, ranks.value_or(1));
+    const bool known = micro && steps && ranks;
+    if (known ? *all == product : *all % product == 0)
       return;
-    at("train_batch_size");
-    diagnosis.problem(
-        kTopic, "batch-size",
-        fmt::format("train_batch_size is {}, but {} per GPU x {} accumulation steps x {} ranks is {}", *all,
-                    *micro, *steps, machine.worldSize(), product),
-        "leave out one of the three; DeepSpeed computes it");
+    std::string factors;
+    const auto add = [&](std::optional<std::int64_t> factor, const char *what) {
+      if (factor)
+        factors += fmt::format("{}{} {}", factors.empty() ? "" : " x ", *factor, what);
+    };
+    add(micro, "per GPU");
+    add(steps, "accumulation steps");
+    add(ranks, "ranks");
+    at(kBatch);
+    diagnosis.problem(kTopic, "batch-size",
+                      known ? fmt::format("train_batch_size is {}, but {} is {}", *all, factors, product)
+                            : fmt::format("train_batch_size is {}, which is no multiple of {} ({})", *all,
+                                          product, factors),
+                      known ? "leave out one of the three; DeepSpeed computes it"
+                            : "DeepSpeed needs train_batch_size = micro batch x accumulation steps x ranks");
   }
 
   const ConfigFile &file;
+  const json &config; ///< the file's object, or the one within it
   const Machine &machine;
   const VisibleDevices &visible;
   Diagnosis &diagnosis;
@@ -374,9 +390,9 @@ bool isDeepSpeedConfig(const nlohmann::json &root) {
   return false;
 }
 
-void checkDeepSpeedConfig(const ConfigFile &file, const Machine &machine, const VisibleDevices &visible,
-                          Diagnosis &diagnosis) {
-  DeepSpeedCheck(file, machine, visible, diagnosis).run();
+void checkDeepSpeedConfig(const ConfigFile &file, const nlohmann::json &config, const Machine &machine,
+                          const VisibleDevices &visible, Diagnosis &diagnosis) {
+  DeepSpeedCheck(file, config, machine, visible, diagnosis).run();
 }
 
 } // namespace devicerun::doctor

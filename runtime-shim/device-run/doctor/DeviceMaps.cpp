@@ -1,6 +1,7 @@
 #include "doctor/ConfigFile.h"
 
 #include "Text.h"
+#include "doctor/YamlLines.h"
 
 #include <fmt/format.h>
 
@@ -109,47 +110,13 @@ void walk(const json &value, const ConfigFile &file, const Machine &machine, boo
       walk(element, file, machine, distributed, diagnosis);
 }
 
-std::size_t indentOf(std::string_view line) { return line.find_first_not_of(" \t-"); }
-
-/// "key: value # comment" without the comment, quotes and blanks.
-struct YamlLine {
-  std::size_t indent = 0;
-  std::string key, value;
-};
-
-std::string unquoted(std::string_view text) {
-  std::string_view inner = trimmed(text);
-  if (inner.size() >= 2 && (inner.front() == '"' || inner.front() == '\'') && inner.back() == inner.front())
-    inner = inner.substr(1, inner.size() - 2);
-  return std::string(inner);
-}
-
-std::string withoutComment(const std::string &line) {
-  for (std::size_t hash = line.find('#'); hash != std::string::npos; hash = line.find('#', hash + 1))
-    if (hash == 0 || line[hash - 1] == ' ' || line[hash - 1] == '\t')
-      return line.substr(0, hash);
-  return line;
-}
-
-std::optional<YamlLine> readLine(const std::string &line) {
-  const std::string text = withoutComment(line);
-  const std::size_t indent = indentOf(text), colon = text.find(": ") != std::string::npos ? text.find(": ")
-                                                     : !trimmed(text).empty() && trimmed(text).back() == ':'
-                                                         ? text.rfind(':')
-                                                         : std::string::npos;
-  if (indent == std::string::npos || colon == std::string::npos || colon < indent)
-    return std::nullopt;
-  return YamlLine{indent, unquoted(std::string_view(text).substr(indent, colon - indent)),
-                  unquoted(std::string_view(text).substr(colon + 1))};
-}
-
 /// The lines below a key that belong to it.
 std::size_t entriesBelow(const std::vector<std::string> &lines, std::size_t key, std::size_t indent) {
   std::size_t count = 0;
   for (std::size_t i = key + 1; i < lines.size(); ++i) {
     if (trimmed(lines[i]).empty() || trimmed(lines[i]).front() == '#')
       continue;
-    std::optional<YamlLine> line = readLine(lines[i]);
+    std::optional<YamlLine> line = readYamlLine(lines[i]);
     if (!line || line->indent <= indent)
       break;
     ++count;
@@ -172,7 +139,7 @@ std::optional<std::string> flowValue(const std::string &line) {
       break;
     depth -= rest[end] == '}' || rest[end] == ']';
   }
-  return unquoted(rest.substr(0, end));
+  return unquotedYaml(rest.substr(0, end));
 }
 
 /// "{"": 0}" or "{embed: 0, h: 1}".
@@ -180,7 +147,7 @@ Map mapOfFlow(const std::string &text) {
   const std::vector<std::string> entries = split(text.substr(1, text.find_last_not_of(" }")), ',');
   Map map{text, entries.size(), false};
   const std::size_t colon = entries.front().rfind(": ");
-  const std::string device = unquoted(
+  const std::string device = unquotedYaml(
       entries.front().substr(colon == std::string::npos ? entries.front().rfind(':') + 1 : colon + 1));
   map.onFirstGpu = entries.size() == 1 && isFirstGpu(device);
   return map;
@@ -218,15 +185,11 @@ void checkDeviceMaps(const ConfigFile &file, const Machine &machine, bool distri
 void checkYamlDeviceMaps(const ConfigFile &file, const Machine &machine, bool distributed,
                          Diagnosis &diagnosis) {
   const std::vector<std::string> lines = split(file.text(), '\n');
-  // Of accelerate's own files: MULTI_GPU, DEEPSPEED, FSDP..., or NO.
-  for (const std::string &text : lines)
-    if (std::optional<YamlLine> line = readLine(text); line && line->key == "distributed_type")
-      distributed = distributed || (line->value != "NO" && !line->value.empty());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     diagnosis.setPlace(fmt::format("{}:{}", file.path(), i + 1));
-    std::optional<YamlLine> line = readLine(lines[i]);
+    std::optional<YamlLine> line = readYamlLine(lines[i]);
     if (!line || line->key != "device_map") {
-      if (std::optional<std::string> value = flowValue(withoutComment(lines[i])))
+      if (std::optional<std::string> value = flowValue(withoutYamlComment(lines[i])))
         checkYamlValue(*value, machine, distributed, diagnosis);
       continue;
     }

@@ -192,7 +192,9 @@ void checkDistributed(const Machine &machine, Diagnosis &diagnosis) {
   }
   const int before = diagnosis.count(Verdict::Problem);
   checkBelow(machine, "RANK", "WORLD_SIZE", diagnosis);
-  checkBelow(machine, "LOCAL_RANK", "LOCAL_WORLD_SIZE", diagnosis);
+  // Without LOCAL_WORLD_SIZE all ranks may be on this machine.
+  checkBelow(machine, "LOCAL_RANK", machine.number("LOCAL_WORLD_SIZE") ? "LOCAL_WORLD_SIZE" : "WORLD_SIZE",
+             diagnosis);
   if (machine.number("LOCAL_WORLD_SIZE").value_or(1) > *size)
     diagnosis.problem(kTopic, "local-world-size",
                       fmt::format("LOCAL_WORLD_SIZE is {}, more than WORLD_SIZE, {}",

@@ -16,8 +16,9 @@ constexpr int kExitProblems = 1;
 const char *const kHelp =
     "device-run doctor [options] [FILES...]\n\n"
     "Looks at what distributed training needs: driver, CUDA, NCCL and LibTorch, the GPUs and their numbers,\n"
-    "the variables of the launcher, and configuration files: DeepSpeed's JSON, and JSON or YAML with a\n"
-    "device_map. A verdict per line: ok, warning or problem, and what to do. Run it as the ranks are run\n"
+    "the variables of the launcher, and configuration files: DeepSpeed's JSON, accelerate's YAML, and\n"
+    "JSON or YAML with a device_map. A verdict per line: ok, warning or problem, and what to do. Run it as "
+    "the ranks are run\n"
     "(srun device-run doctor) to see what they see.\n\n"
     "  --format text|json       how to print the report\n"
     "  --program PROGRAM        look at the LibTorch that PROGRAM is linked with\n"

@@ -238,6 +238,10 @@ class Distributed(DoctorTest):
         verdict("master-port-range", {"MASTER_PORT": "99999"}, "99999")
         verdict("master-addr-loopback", {"LOCAL_WORLD_SIZE": "2", "GROUP_WORLD_SIZE": "2"}, "127.0.0.1", "several")
 
+    def test_negative_local_rank(self):
+        alone = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "-1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29400"}
+        self.expect(self.examine(**alone), "rank-out-of-range", "problem", "LOCAL_RANK is -1")
+
     def test_port_in_use(self):
         with socket.socket() as listening:
             listening.bind(("127.0.0.1", 0))
@@ -309,12 +313,16 @@ class ZeroConfiguration(DoctorTest):
     def test_pin_memory(self):
         lines = self.check(self.zero(offload_optimizer={"device": "cpu"}))
         self.expect(lines, "offload-pin-memory", "warning", "offload_optimizer", "zero.json:4")
-        lines = self.check(self.zero(offload_param={"device": "cpu", "pin_memory": "true"}))
+        for value in ("true", 1, "ON"):
+            lines = self.check(self.zero(offload_param={"device": "cpu", "pin_memory": value}))
+            self.assertNotIn("offload-pin-memory", lines)
+        lines = self.check(self.zero(offload_param={"device": "cpu", "pin_memory": "perhaps"}))
         self.expect(lines, "offload-pin-memory", "problem", "no truth value")
 
     def test_gather_on_save(self):
         lines = self.check(self.zero(stage3_gather_16bit_weights_on_model_save=False))
         self.expect(lines, "gather-on-save", "warning", "has no weights", "zero.json:12")
+        self.assertNotIn("gather-on-save", self.check(self.zero(stage3_gather_16bit_weights_on_model_save="true")))
         self.assertNotIn("gather-on-save", self.check({"zero_optimization": {"stage": 2}}))
 
     def test_devices(self):
@@ -330,8 +338,13 @@ class ZeroConfiguration(DoctorTest):
         self.expect(lines, "offload-param-stage", "problem", "no effect with stage 2")
 
     def test_slips(self):
-        self.expect(self.check(self.zero(offload_optimiser={"device": "cpu"})), "unknown-setting", "warning",
+        self.expect(self.check(self.zero(offload_optimiser={"device": "cpu"})), "unknown-setting", "problem",
                     "offload_optimizer?")
+        self.expect(self.check(self.zero(foo=1)), "unknown-setting", "warning", "'foo'", "refuses")
+        for name in ("stage3_max_live_parameters", "max_live_parameters", "sub_group_size"):
+            self.assertNotIn("unknown-setting", self.check(self.zero(**{name: 5})))
+        self.expect(self.check({"zero_optimization": True}), "zero-kind", "warning", "stage 1")
+        self.expect(self.check({"zero_optimization": 3}), "zero-kind", "problem", "not an object")
         self.expect(self.check(self.zero(stage3_gather_fp16_weights_on_model_save=True)), "gather-renamed", "warning")
         self.expect(self.check({**self.GOOD, "fp16": {"enabled": True}, "bf16": {"enabled": True}}), "two-formats",
                     "problem")
@@ -343,6 +356,17 @@ class ZeroConfiguration(DoctorTest):
         self.assertNotIn("batch-size", self.check({**self.GOOD, **sizes}, **RANKS))
         lines = self.check({**self.GOOD, **sizes, "train_batch_size": 64}, **RANKS)
         self.expect(lines, "batch-size", "problem", "4 per GPU x 2 accumulation steps x 4 ranks is 32")
+
+    def test_batch_numbers(self):
+        for name, value in (("train_batch_size", -4), ("train_batch_size", 8.5), ("train_batch_size", "8"),
+                            ("train_micro_batch_size_per_gpu", 0), ("gradient_accumulation_steps", False)):
+            lines = self.check({**self.GOOD, name: value})
+            self.expect(lines, "batch-number", "problem", f"{name} is {json.dumps(value)}", "above 0")
+        sizes = {"train_batch_size": 7, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2}
+        self.expect(self.check({**self.GOOD, **sizes}), "batch-size", "problem", "7, which is no multiple of 4",
+                    "2 per GPU x 2 accumulation steps")
+        self.expect(self.check({**self.GOOD, "train_batch_size": 6}, **RANKS), "batch-size", "problem", "4 ranks")
+        self.assertNotIn("batch-size", self.check({**self.GOOD, **sizes, "train_batch_size": 12}))
 
     def deepspeed(self, version):
         site = self.folder / "site"
@@ -403,6 +427,49 @@ class ZeroConfiguration(DoctorTest):
         self.assertNotIn("not-json", lines)
         self.expect(self.check('{"device_map": "auto",}'), "not-json", "problem")
         self.expect(self.check('{"train_batch_size": 8,,}'), "not-json", "problem")
+
+    def test_within_the_configuration_of_a_trainer(self):
+        inner = self.zero(offload_optimizer={"device": "gpu", "pin_memory": True})
+        config = self.file("trainer.json", {"output_dir": "x", "deepspeed": inner})
+        self.expect(self.examine(config), "offload-device", "problem", "'gpu'", "trainer.json:7")
+        self.file("ds.json", inner)
+        config = self.file("arguments.json", {"output_dir": "x", "deepspeed": "ds.json"})
+        lines = self.examine(config)
+        self.expect(lines, "offload-device", "problem", "'gpu'", "ds.json:5")
+        self.expect(lines, "trainer-config", "ok", "ds.json")
+        config = self.file("arguments.json", {"output_dir": "x", "deepspeed": "missing.json"})
+        self.expect(self.examine(config), "no-such-config", "problem", "missing.json", "arguments.json:3")
+
+    def accelerate(self, *lines, kind="DEEPSPEED"):
+        text = "\n".join(["compute_environment: LOCAL_MACHINE", "deepspeed_config:", *("  " + line for line in lines),
+                          f"distributed_type: {kind}", "num_processes: 4", ""])
+        return self.examine(self.file("accelerate.yaml", text))
+
+    def test_accelerate(self):
+        good = ("zero_stage: 3", "offload_optimizer_device: cpu", "zero3_save_16bit_model: true")
+        self.expect(self.accelerate(*good), "accelerate-config", "ok", "ZeRO stage 3, optimizer offloaded to cpu")
+        self.expect(self.accelerate(*good[:2], "zero3_save_16bit_model: false"), "gather-on-save", "warning",
+                    "zero3_save_16bit_model", "accelerate.yaml:5")
+        self.expect(self.accelerate("zero_stage: 5"), "zero-stage", "problem", "accelerate.yaml:3")
+        self.expect(self.accelerate("zero_stage: 2", "offload_param_device: cpu"), "offload-param-stage", "problem")
+        self.expect(self.accelerate(*good[::2], "offload_param_device: gpu"), "offload-device", "problem", "'gpu'")
+        self.expect(self.accelerate(*good[::2], "offload_param_device: nvme"), "nvme-path", "problem")
+        lines = self.accelerate("deepspeed_config_file: none_such.json")
+        self.expect(lines, "no-such-config", "problem", "none_such.json", "accelerate.yaml:3")
+        self.file("ds.json", {"zero_optimization": {"stage": 7}})
+        self.expect(self.accelerate("deepspeed_config_file: ds.json"), "zero-stage", "problem", "ds.json:3")
+        self.expect(self.accelerate(kind="MULTI_GPU"), "accelerate-config", "ok", "distributed_type MULTI_GPU")
+        config = self.file("accelerate.json", {"deepspeed_config": {"zero_stage": 9}})
+        self.expect(self.examine(config), "zero-stage", "problem", "accelerate.json:3")
+
+    def test_nothing_known(self):
+        for name, text in (("bad.yaml", "a: [1,\nb: {"), ("other.json", '{"output_dir": "x"}')):
+            self.expect(self.examine(self.file(name, text)), "nothing-known", "warning", name)
+        self.expect(self.check(""), "empty", "problem", "zero.json")
+        os.mkfifo(self.folder / "pipe.json")
+        run = self.run_tool("doctor", str(self.folder / "pipe.json"))
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("it is a pipe", run.stderr)
 
     def test_no_configuration(self):
         for text, shown in (('"text"', '"text"'), ("null", "null"), ("[1]", "a list")):
