@@ -9,9 +9,11 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <torch/csrc/autograd/graph_task.h>
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -148,11 +150,38 @@ void GradientBuckets::beforeForward() {
   }
   if (!averaging || !options.broadcast_buffers || !at::GradMode::is_enabled())
     return;
+  // Without telling autograd, where another forward pass waits for its backward pass. What that needs is not
+  // changed: a buffer that differs between the ranks was changed by a forward pass, which autograd knows.
   std::vector<at::Tensor> buffers;
   for (const auto &buffer : module.buffers())
-    buffers.push_back(buffer.detach());
+    buffers.push_back(buffer.variable_data());
   if (!buffers.empty())
     ranks->broadcast(buffers);
+}
+
+// A backward pass within another, as that of a segment that is computed again, ends before it. The outer one
+// is the one that comes through the results of the model.
+void GradientBuckets::afterForward(const std::vector<at::Tensor *> &outputs) {
+  for (const auto *output : outputs)
+    if (output->defined() && output->requires_grad() && !output->is_leaf())
+      output->register_hook([tether = tether](const at::Tensor &) {
+        tether.reach([](GradientBuckets &buckets) { buckets.passReachesOutputs(); });
+      });
+}
+
+void GradientBuckets::passReachesOutputs() {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  const void *task = torch::autograd::get_current_graph_task_exec_info();
+  if (outputsPass != 0 && task == outputsTask)
+    return;
+  outputsTask = task;
+  outputsPass = ++passes;
+  BackwardPass<GradientBuckets>::follow(tether, outputsPass);
+}
+
+// Whether the pass of autograd that is at work here is within another one of this model.
+bool GradientBuckets::isNested() const {
+  return outputsPass != 0 && torch::autograd::get_current_graph_task_exec_info() != outputsTask;
 }
 
 void GradientBuckets::gradientReady(size_t index) {
@@ -165,7 +194,8 @@ void GradientBuckets::gradientReady(size_t index) {
   }
   if (!passActive) {
     passActive = true;
-    BackwardPass<GradientBuckets>::follow(tether, ++passes);
+    activePass = ++passes;
+    BackwardPass<GradientBuckets>::follow(tether, activePass);
   }
   if (slot.ready)
     throw UsageError("parameter " + slot.name +
@@ -221,9 +251,18 @@ void GradientBuckets::launch(Bucket &bucket) {
   bucket.sum = ranks->all_reduce_async(bucket.flat);
 }
 
-// Runs at the end of the backward pass, on the thread that called backward().
+// Runs at the end of the backward pass, on the thread that called backward(); for a pass that is followed
+// from the results of the model on, twice.
 void GradientBuckets::passEnds() {
   std::lock_guard<std::recursive_mutex> lock(mutex);
+  if (!passActive)
+    return;
+  const bool complete =
+      std::all_of(buckets.begin(), buckets.end(), [](const auto &bucket) { return bucket.missing == 0; });
+  if (!complete && !options.find_unused_parameters && isNested()) {
+    activePass = outputsPass;
+    return;
+  }
   try {
     fillMissing();
     for (auto &bucket : buckets)
@@ -289,7 +328,9 @@ void GradientBuckets::settleUnused() {
 // ranks catch it, they may go on.
 void GradientBuckets::passFailed(uint64_t pass) noexcept {
   std::lock_guard<std::recursive_mutex> lock(mutex);
-  if (passActive && pass == passes)
+  if (pass == outputsPass)
+    outputsPass = 0;
+  if (passActive && pass == activePass)
     abandon();
 }
 
@@ -355,6 +396,9 @@ DataParallelCore::~DataParallelCore() = default;
 DataParallelCore::DataParallelCore(DataParallelCore &&) noexcept = default;
 
 void DataParallelCore::before_forward() { buckets->beforeForward(); }
+void DataParallelCore::after_forward(const std::vector<at::Tensor *> &outputs) {
+  buckets->afterForward(outputs);
+}
 size_t DataParallelCore::bucket_count() const { return buckets->count(); }
 
 DataParallelCore::NoSync::NoSync(detail::GradientBuckets &ofBuckets)

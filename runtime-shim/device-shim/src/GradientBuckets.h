@@ -30,6 +30,7 @@ public:
   GradientBuckets &operator=(const GradientBuckets &) = delete;
 
   void beforeForward();
+  void afterForward(const std::vector<at::Tensor *> &outputs);
   bool averages() const { return averaging; }
   void setAverages(bool value) { averaging = value; }
   size_t count() const { return buckets.size(); }
@@ -61,6 +62,8 @@ private:
   void assign();
   void allocate(Bucket &bucket);
   void addHooks();
+  void passReachesOutputs();
+  bool isNested() const;
   void gradientReady(size_t slot);
   void place(Slot &slot);
   void launchReady();
@@ -84,7 +87,10 @@ private:
   std::recursive_mutex mutex; // the autograd engine has a thread per device
   bool averaging = true;
   bool passActive = false;
-  uint64_t passes = 0;
+  uint64_t passes = 0;               ///< that were followed
+  uint64_t activePass = 0;           ///< with whose end the averaging ends
+  uint64_t outputsPass = 0;          ///< the one that came through the results of the model; 0: has ended
+  const void *outputsTask = nullptr; ///< autograd's, of that
   size_t nextBucket = 0;
   Tether<GradientBuckets> tether{*this};
 };

@@ -371,3 +371,22 @@ RANK_WORKER(ddp_sparse_gradient) {
 }
 
 TEST(DataParallel, SparseGradientsAreRefused) { ranks::runAll({"ddp_sparse_gradient", 2}); }
+
+// Several forward passes before one backward(), as with a discriminator or with pairs: the running statistics
+// of the ranks differ, and those of rank 0 come before each forward pass.
+RANK_WORKER(ddp_two_forward_passes) {
+  auto all = init_distributed();
+  torch::manual_seed(1);
+  torch::nn::Sequential net(torch::nn::Linear(kWidth, 4), torch::nn::BatchNorm1d(4), torch::nn::Linear(4, 2));
+  DistributedDataParallel<torch::nn::Sequential> model(net, all);
+  for (int step = 0; step < 3; ++step) {
+    auto own = batchOf(2 * step + all->rank(), 8).input;
+    auto sum = model.forward(own).sum() + model.forward(own + 1).square().sum();
+    sum.backward();
+  }
+  // In evaluation mode backward() needs the statistics.
+  net->eval();
+  (model.forward(torch::ones({2, kWidth})).sum() + model.forward(torch::ones({2, kWidth})).sum()).backward();
+}
+
+TEST(DataParallel, ForwardTwiceWithBatchNorm) { ranks::runAll({"ddp_two_forward_passes", 2}); }

@@ -12,6 +12,7 @@
 
 #include <device_shim/Communicator.h>
 #include <device_shim/Error.h>
+#include <device_shim/Stage.h>
 
 #include <torch/nn/module.h>
 
@@ -19,6 +20,7 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace device_shim {
 
@@ -32,7 +34,8 @@ struct DataParallelOptions {
   /// Parameters that take no part in a forward pass are allowed. Where another rank used one, all ranks get
   /// its average; where none did, its gradient is left as it is. Without it such a parameter is an error.
   bool find_unused_parameters = false;
-  /// Copy the buffers of rank 0, such as running statistics, to all ranks before each forward pass.
+  /// Copy the buffers of rank 0, such as running statistics, to all ranks before each forward pass. Autograd
+  /// does not notice, so that several forward passes may come before one backward().
   bool broadcast_buffers = true;
 };
 
@@ -62,6 +65,12 @@ public:
   /// gradients are enabled and not within no_sync(). \throws UsageError for a parameter that was frozen when
   /// the wrapper was made and is no longer; PeerError.
   void before_forward();
+
+  /// What comes after each forward pass, with the tensors in its result, of any shape; some may be undefined.
+  /// It lets gradients that come in a backward pass within another, as with segments that are computed again
+  /// (checkpointing), wait for those of the outer one. Without it such a pass must have all of them, unless
+  /// find_unused_parameters is set.
+  void after_forward(const std::vector<at::Tensor *> &outputs);
 
   /// While it lives, backward passes add up gradients on this rank only; the next pass after it averages the
   /// sums. It counts when backward() runs; the forward pass may be within or before. It must end before the
@@ -96,7 +105,9 @@ private:
 ///
 /// A tied parameter, which the module has under several names, is averaged once.
 ///
-/// Every rank must run backward() equally often. Optimizers may be made before or after. A parameter
+/// Every rank must run backward() equally often. Segments of the model may be computed again in backward(),
+/// by a torch::autograd::Function whose backward() calls backward(): the averaging ends with the outer pass.
+/// Optimizers may be made before or after. A parameter
 /// that is frozen meanwhile counts as one that a pass does not use. Whoever catches an exception of
 /// backward() must do so on all ranks, and drop the gradients, of which some are averaged already; the next
 /// pass is as if nothing had been.
@@ -112,14 +123,23 @@ public:
                                    const DataParallelOptions &options = {})
       : inner(std::move(wrapped)), core(moduleOf(inner), std::move(ranks), options) {}
 
-  /// The module's forward(), after before_forward(), so it may be collective. Inputs are not moved to the
-  /// device. Errors of the averaging come from backward(): PeerError; UsageError for a parameter without
-  /// gradient, see find_unused_parameters, for one that gets two, and for a sparse gradient.
+  /// The module's forward(), between before_forward() and after_forward(), so it may be collective. Inputs
+  /// are not moved to the device. Errors of the averaging come from backward(): PeerError; UsageError for a
+  /// parameter without gradient, see find_unused_parameters, for one that gets two, and for a sparse
+  /// gradient.
   /// \throws UsageError for a parameter that was frozen when the wrapper was made and is no longer;
   /// PeerError.
   template <typename... Arguments> auto forward(Arguments &&...arguments) {
     core.before_forward();
-    return inner->forward(std::forward<Arguments>(arguments)...);
+    if constexpr (std::is_void_v<decltype(inner->forward(std::forward<Arguments>(arguments)...))>) {
+      inner->forward(std::forward<Arguments>(arguments)...);
+    } else {
+      auto output = inner->forward(std::forward<Arguments>(arguments)...);
+      std::vector<at::Tensor *> tensors;
+      detail::collect(tensors, output);
+      core.after_forward(tensors);
+      return output;
+    }
   }
   template <typename... Arguments> auto operator()(Arguments &&...arguments) {
     return forward(std::forward<Arguments>(arguments)...);
@@ -128,7 +148,7 @@ public:
   /// See DataParallelCore::NoSync. \code auto local = model.no_sync(); \endcode
   [[nodiscard]] DataParallelCore::NoSync no_sync() { return core.no_sync(); }
   /// The wrapped module. Gradients are averaged also when its forward() is called instead of the wrapper's:
-  /// that leaves out before_forward() only.
+  /// that leaves out before_forward() and after_forward() only.
   ModuleType &module() { return inner; }
   auto operator->() { return inner.operator->(); }
   /// See DataParallelCore.
