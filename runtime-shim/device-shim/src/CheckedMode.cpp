@@ -6,9 +6,12 @@
 #include <ATen/record_function.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
+#include <atomic>
+#include <exception>
 #include <mutex>
 #include <set>
 #include <sstream>
+#include <thread>
 
 namespace device_shim {
 namespace {
@@ -28,7 +31,8 @@ public:
     return log ? log->shared_from_this() : nullptr;
   }
 
-  explicit CallLog(std::shared_ptr<CallLog> outerLog) : outer(std::move(outerLog)) {}
+  explicit CallLog(std::shared_ptr<CallLog> outerLog)
+      : outer(std::move(outerLog)), owner(std::this_thread::get_id()) {}
   bool isOutermost() const { return !outer; }
 
   /// `mixed`: not only tensors of no dimensions on the CPU are elsewhere.
@@ -46,6 +50,32 @@ public:
       calls.push_back(call);
   }
 
+  /// An operator begins on this thread: what had failed there, or in a backward pass that this thread waited
+  /// for, was caught.
+  void begin() {
+    if (outer)
+      outer->begin();
+    if (!hasFailed)
+      return;
+    std::lock_guard<std::mutex> lock(mutex);
+    const auto thread = std::this_thread::get_id();
+    if (thread == owner || thread == failedOn)
+      hasFailed = false;
+  }
+  /// `call` ends with an exception. It may have been called by others that end so, too: the innermost counts.
+  void fail(const Call &call) {
+    if (outer)
+      outer->fail(call);
+    std::lock_guard<std::mutex> lock(mutex);
+    if (hasFailed)
+      return;
+    failed = call;
+    failedOn = std::this_thread::get_id();
+    hasFailed = true;
+  }
+
+  /// The call that failed last, when nobody caught its exception.
+  Call failure() const { return hasFailed ? read(failed) : Call(); }
   std::vector<Call> all() const { return read(calls); }
   Call lastMixed() const { return read(last); }
   Call lastOver() const { return read(lastOverDevices); }
@@ -59,7 +89,15 @@ private:
   std::shared_ptr<CallLog> outer;
   mutable std::mutex mutex; // a backward pass has a thread per device
   std::vector<Call> calls;
-  Call last, lastOverDevices;
+  Call last, lastOverDevices, failed;
+  std::thread::id owner, failedOn;
+  std::atomic<bool> hasFailed{false};
+};
+
+/// A call over devices while it runs.
+struct RunningCall final : at::ObserverContext {
+  CheckedMode::Call call;
+  int exceptions = std::uncaught_exceptions();
 };
 
 void collect(const c10::IValue &value, std::vector<at::Tensor> &tensors) {
@@ -83,6 +121,10 @@ bool copies(const std::string &op) {
 }
 
 std::unique_ptr<at::ObserverContext> beforeOperator(const at::RecordFunction &function) {
+  const auto log = CallLog::current();
+  if (!log)
+    return nullptr;
+  log->begin();
   std::vector<at::Tensor> tensors;
   for (const auto &input : function.inputs())
     collect(input, tensors);
@@ -101,9 +143,18 @@ std::unique_ptr<at::ObserverContext> beforeOperator(const at::RecordFunction &fu
   std::ostringstream operands;
   for (size_t i = 0; i < tensors.size(); ++i)
     operands << (i ? ", " : "") << tensors[i].device() << " " << tensors[i].sizes();
+  auto running = std::make_unique<RunningCall>();
+  running->call = {op, operands.str(), copies(op)};
+  log->note(running->call, mixed);
+  return running;
+}
+
+void afterOperator(const at::RecordFunction &, at::ObserverContext *context) {
+  const auto *running = static_cast<const RunningCall *>(context);
+  if (!running || running->call.copies || std::uncaught_exceptions() <= running->exceptions)
+    return;
   if (const auto log = CallLog::current())
-    log->note({op, operands.str(), copies(op)}, mixed);
-  return nullptr;
+    log->fail(running->call);
 }
 
 std::string sentence(const CheckedMode::Call &call) {
@@ -116,8 +167,9 @@ struct CheckedMode::State {
   State() : log(std::make_shared<CallLog>(CallLog::current())), guard(kLogKind, log) {
     // One callback serves all modes of a thread.
     if (log->isOutermost())
-      handle = at::addThreadLocalCallback(
-          at::RecordFunctionCallback(beforeOperator).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
+      handle = at::addThreadLocalCallback(at::RecordFunctionCallback(beforeOperator, afterOperator)
+                                              .needsInputs(true)
+                                              .scopes({at::RecordScope::FUNCTION}));
   }
   ~State() {
     if (log->isOutermost())
@@ -137,9 +189,10 @@ CheckedMode::~CheckedMode() = default;
 std::vector<CheckedMode::Call> CheckedMode::mixed_calls() const { return state->log->all(); }
 std::string CheckedMode::last_mixed_call() const { return sentence(state->log->lastMixed()); }
 std::string CheckedMode::last_call_over_devices() const { return sentence(state->log->lastOver()); }
+std::string CheckedMode::failed_call() const { return sentence(state->log->failure()); }
 
 void detail::rethrowExplained(const CheckedMode &mode, const std::string &where) {
-  const auto call = mode.last_call_over_devices();
+  const auto call = mode.failed_call();
   try {
     throw;
   } catch (const c10::Error &error) {

@@ -53,6 +53,28 @@ RANK_WORKER(backward_is_watched) {
   MUST_THROW(checked("the pass", [&] { y.sum().backward(); }), DeviceError, text);
 }
 
+// Only a call that failed explains an error, not one that was fine before, nor one whose error was caught.
+RANK_WORKER(only_failed_calls_explain) {
+  const auto here = torch::ones({2}, torch::Device("cuda:0"));
+  const auto nowhere = [] { torch::zeros({2}, torch::Device("cuda:7")); };
+  MUST_THROW(checked("the step",
+                     [&] {
+                       here *torch::tensor(2.0);
+                       nowhere();
+                     }),
+             c10::Error, "CUDA error: invalid device ordinal");
+  MUST_THROW(checked("the step",
+                     [&] {
+                       MUST_THROW(here + torch::ones({2}), c10::Error, "same device");
+                       nowhere();
+                     }),
+             c10::Error, "CUDA error: invalid device ordinal");
+  CheckedMode mode;
+  MUST_THROW(here + torch::ones({2}), c10::Error, "same device");
+  MUST(mode.failed_call() == "aten::add got cuda:0 [2], cpu [2]");
+  MUST(here.sum().item<double>() == 2 && mode.failed_call().empty());
+}
+
 namespace {
 
 void onVirtualGpus(const char *worker, int gpus) {
@@ -66,3 +88,4 @@ void onVirtualGpus(const char *worker, int gpus) {
 TEST(CheckedMode, ExplainsScalars) { onVirtualGpus("scalars_are_explained", 1); }
 TEST(CheckedMode, ModesAreApart) { onVirtualGpus("modes_are_apart", 2); }
 TEST(CheckedMode, BackwardPasses) { onVirtualGpus("backward_is_watched", 1); }
+TEST(CheckedMode, OnlyFailedCallsExplain) { onVirtualGpus("only_failed_calls_explain", 1); }

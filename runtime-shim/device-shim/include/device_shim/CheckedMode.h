@@ -37,6 +37,9 @@ public:
   /// The same, where tensors of no dimensions on the CPU count, too: most operators accept them beside
   /// others, and those that do not, such as addcmul, say that devices differ.
   std::string last_call_over_devices() const;
+  /// The one among these that ended with an exception, where no operator has run since that; for an exception
+  /// that is on its way. Of calls within one another the innermost; empty when there is none.
+  std::string failed_call() const;
 
 private:
   struct State;
@@ -48,8 +51,8 @@ namespace detail {
 }
 
 /// Runs `body` in checked mode and returns what it returns; what it throws passes through.
-/// \throws DeviceError in place of a c10::Error about devices: it names `where`, the operator and its
-/// operands.
+/// \throws DeviceError in place of a c10::Error about devices that an operator on tensors of several devices
+/// threw: it names `where`, the operator and its operands.
 template <typename Body> auto checked(const std::string &where, Body &&body) -> std::invoke_result_t<Body> {
   CheckedMode mode;
   try {
