@@ -71,20 +71,33 @@ bool covers(const std::string &entry, const std::string &stage) {
 }
 
 // The entry with the longest name wins.
+const std::pair<const std::string, at::Device> &entryFor(const std::string &stage, const DeviceMap &map) {
+  const std::pair<const std::string, at::Device> *best = nullptr;
+  for (const auto &entry : map.entries())
+    if (covers(entry.first, stage) && (!best || entry.first.size() > best->first.size()))
+      best = &entry;
+  if (!best)
+    throw UsageError("the device_map has no entry for stage '" + stage +
+                     "'; add one, or one named \"\" for all "
+                     "others");
+  return *best;
+}
+
 std::vector<at::Device> listedPlaces(const StageChain &chain, const DeviceMap &map) {
   std::vector<at::Device> places;
   std::set<std::string> used;
   for (const auto &link : chain.links()) {
-    const std::pair<const std::string, at::Device> *best = nullptr;
-    for (const auto &entry : map.entries())
-      if (covers(entry.first, link.name) && (!best || entry.first.size() > best->first.size()))
-        best = &entry;
-    if (!best)
-      throw UsageError("the device_map has no entry for stage '" + link.name +
-                       "'; add one, or one named \"\" for all "
-                       "others");
-    used.insert(best->first);
-    places.push_back(best->second);
+    const auto &[name, place] = entryFor(link.name, map);
+    used.insert(name);
+    places.push_back(place);
+    for (const auto &alias : link.aliases) {
+      const auto &[other, otherPlace] = entryFor(alias, map);
+      used.insert(other);
+      if (otherPlace != place)
+        throw UsageError("'" + link.name + "' and '" + alias +
+                         "' are one stage, but the device_map puts them on " + place.str() + " and " +
+                         otherPlace.str() + "; give both the same device");
+    }
   }
   for (const auto &entry : map.entries())
     if (!entry.first.empty() && !used.count(entry.first))
@@ -160,6 +173,21 @@ void requireSharedTogether(const StageChain &chain, const std::vector<at::Device
                        " and " + places[i].str() + "; give both the same device");
 }
 
+// Which tensor of its module a stage computes with is known to the module alone, so that no stage can be
+// given a copy here. Constants, such as tables of positions, are copied easily where the model is made.
+void requireBuffersTogether(const StageChain &chain, const std::vector<at::Device> &places) {
+  std::map<const void *, size_t> owners;
+  for (size_t i = 0; i < places.size(); ++i)
+    for (const auto &buffer : chain.links()[i].module->named_buffers()) {
+      const auto owner = owners.emplace(buffer.value().unsafeGetTensorImpl(), i).first->second;
+      if (buffer.value().defined() && places[i] != places[owner])
+        throw UsageError("stages '" + chain.links()[owner].name + "' and '" + chain.links()[i].name +
+                         "' share the buffer '" + buffer.key() + "', but are to be on " +
+                         places[owner].str() + " and " + places[i].str() +
+                         "; give each stage a copy of its own (buffer.clone()), or list both for one device");
+    }
+}
+
 } // namespace
 
 DeviceMap::DeviceMap(const char *word) : DeviceMap(std::string(word)) {}
@@ -174,6 +202,7 @@ DispatchCore::DispatchCore(const std::shared_ptr<torch::nn::Module> &module, con
                            const DispatchOptions &options)
     : chain(module) {
   chain.require_complete("dispatch_model", /*buffers=*/true);
+  chain.require_unused();
   if (!map.automatic())
     requireNoOptions(options);
   claim = std::make_unique<detail::WrapperClaim>(*module, detail::Wrapper::dispatched);
@@ -181,6 +210,7 @@ DispatchCore::DispatchCore(const std::shared_ptr<torch::nn::Module> &module, con
   requireVisible(chain, devices,
                  map.automatic() ? "DispatchOptions::devices" : "the entries of the device_map");
   requireSharedTogether(chain, devices);
+  requireBuffersTogether(chain, devices);
   std::set<std::string> distinct;
   std::string names;
   for (const auto &device : devices)
@@ -197,10 +227,12 @@ DispatchCore::DispatchCore(const std::shared_ptr<torch::nn::Module> &module, con
     const auto &link = chain.links()[i];
     link.module->to(devices[i]);
     places.emplace(link.name, devices[i]);
+    for (const auto &alias : link.aliases)
+      places.emplace(alias, devices[i]);
     chain.install(i, std::make_shared<MovingHooks>(devices[i]));
   }
   first = devices.front();
-  last = devices.back();
+  last = devices[chain.last()];
   counted = distinct.size() > 1;
   if (counted)
     ++detail::modelsOverSeveralDevices();

@@ -16,8 +16,10 @@ struct DistinctParameter {
 };
 
 /// In the order of their first registration. Module::named_parameters() of the C++ frontend lists a tied
-/// parameter under each of its names, unlike that of Python. \param prefix comes before every name.
+/// parameter under each of its names, unlike that of Python. \param path of the module, and \param aliases
+/// its further ones: names begin with them; "" for the root.
 std::vector<DistinctParameter> distinctParameters(const torch::nn::Module &module,
-                                                  const std::string &prefix = "");
+                                                  const std::string &path = "",
+                                                  const std::vector<std::string> &aliases = {});
 
 } // namespace device_shim::detail

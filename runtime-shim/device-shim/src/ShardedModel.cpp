@@ -69,8 +69,12 @@ std::string agreementText(const ShardedOptions &options, const torch::nn::Module
   return text;
 }
 
+// What cannot be sharded is refused before anything is, so that the model stays as it was.
 FlatPartition::Member memberOf(const DistinctParameter &parameter) {
   const auto &value = parameter.value;
+  if (value.layout() != at::kStrided)
+    throw UsageError("parameter " + parameter.name +
+                     " is sparse; ShardedDataParallel shards dense parameters only");
   return {parameter.name, parameter.aliases, value, value.sizes().vec(), value.numel(), 0, {}};
 }
 
@@ -84,11 +88,11 @@ ShardedModel::ShardedModel(std::shared_ptr<torch::nn::Module> ofModule, std::sha
   requireSameModel(*module, agreementText(options, *module), *ranks);
   broadcastModel(*module, *ranks);
   gathers = options.stage == 3 ? ranks->duplicate() : ranks;
-  moveBuffers();
   if (options.stage == 3)
     makeStageUnits();
   else
     makeBucketUnits();
+  moveBuffers();
   for (auto &unit : units)
     unit->missing = unit->trainable;
   for (const auto &parameter : distinctParameters(*module))
@@ -132,14 +136,11 @@ void ShardedModel::makeStageUnits() {
   chain->require_complete("ShardedDataParallel with stage 3", /*buffers=*/false);
   std::map<const void *, std::string> owners;
   std::vector<std::pair<std::string, std::vector<FlatPartition::Member>>> lists;
+  chain->require_unused();
   for (size_t i = 0; i < chain->links().size(); ++i) {
     const auto &link = chain->links()[i];
-    if (link.stage && link.stage->hooks())
-      throw UsageError("stage '" + link.name +
-                       "' belongs to a wrapper already; a model is either sharded or "
-                       "dispatched, and once");
     std::vector<FlatPartition::Member> members;
-    for (const auto &parameter : distinctParameters(*link.module, link.name.empty() ? "" : link.name + ".")) {
+    for (const auto &parameter : distinctParameters(*link.module, link.name, link.aliases)) {
       const auto *identity = parameter.value.unsafeGetTensorImpl();
       if (!owners.emplace(identity, parameter.name).second)
         throw UsageError("parameter " + parameter.name + " is the same as " + owners.at(identity) +
@@ -200,9 +201,6 @@ void ShardedModel::addUnit(const std::string &name, std::vector<FlatPartition::M
   auto unit = std::make_unique<Unit>();
   unit->name = name;
   for (auto &member : members) {
-    if (member.parameter.layout() != at::kStrided)
-      throw UsageError("parameter " + member.name +
-                       " is sparse; ShardedDataParallel shards dense parameters only");
     if (member.elements == 0)
       continue;
     const int group = options.group ? options.group(member.name, member.parameter) : 0;

@@ -4,6 +4,7 @@
 
 #include <c10/util/Type.h>
 
+#include <algorithm>
 #include <set>
 #include <typeinfo>
 
@@ -15,13 +16,19 @@ std::string joined(const std::string &path, const std::string &name) {
 }
 
 void findStages(const std::shared_ptr<torch::nn::Module> &module, const std::string &path,
-                std::vector<StageChain::Link> &found) {
+                std::vector<StageChain::Link> &found, size_t &last) {
   if (auto stage = std::dynamic_pointer_cast<StageBase>(module)) {
-    found.push_back({path, module, std::move(stage), nullptr});
+    const auto known = std::find_if(found.begin(), found.end(),
+                                    [&](const StageChain::Link &link) { return link.stage == stage; });
+    last = static_cast<size_t>(known - found.begin());
+    if (known == found.end())
+      found.push_back({path, {}, module, std::move(stage), nullptr});
+    else
+      known->aliases.push_back(path);
     return;
   }
   for (const auto &child : module->named_children())
-    findStages(child.value(), joined(path, child.key()), found);
+    findStages(child.value(), joined(path, child.key()), found, last);
 }
 
 template <typename T> bool collectFrom(std::vector<at::Tensor *> &found, torch::nn::AnyValue &value) {
@@ -59,9 +66,11 @@ StageChain::StageChain(std::shared_ptr<torch::nn::Module> ofRoot) : root(std::mo
     sequential = std::dynamic_pointer_cast<torch::nn::SequentialImpl>(root);
   if (sequential)
     for (const auto &child : sequential->named_children())
-      all.push_back({child.key(), child.value(), nullptr, nullptr});
+      all.push_back({child.key(), {}, child.value(), nullptr, nullptr});
   else
-    findStages(root, "", all);
+    findStages(root, "", all, lastLink);
+  if (sequential && !all.empty())
+    lastLink = all.size() - 1;
   std::set<const void *> owned;
   for (const auto &link : all) {
     for (const auto &parameter : link.module->parameters())
@@ -112,8 +121,28 @@ void StageChain::install(size_t link, std::shared_ptr<StageHooks> hooks) {
   chosen.hooks = std::move(hooks);
 }
 
+void StageChain::require_unused() const {
+  for (const auto &link : all)
+    if (link.stage && link.stage->hooks())
+      throw UsageError("stage '" + link.name +
+                       "' belongs to a wrapper already; a model is either sharded or dispatched, and once");
+}
+
+// A child that came later has no hooks, and its parameters belong to no wrapper.
+void StageChain::requireSameChildren() const {
+  size_t index = 0;
+  for (const auto &child : *sequential) {
+    if (index >= all.size() || child.ptr() != all[index].module)
+      throw UsageError("child " + std::to_string(index) +
+                       " of the Sequential was added or replaced after the Sequential was wrapped; make it "
+                       "whole first, and wrap it then");
+    ++index;
+  }
+}
+
 at::Tensor StageChain::runFrom(std::vector<at::Tensor *> tensors,
                                const std::function<torch::nn::AnyValue(torch::nn::AnyModule &)> &first) {
+  requireSameChildren();
   torch::nn::AnyValue value{at::Tensor()};
   size_t index = 0;
   for (auto child = sequential->begin(); child != sequential->end(); ++child, ++index) {

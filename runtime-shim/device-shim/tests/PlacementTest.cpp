@@ -210,6 +210,64 @@ RANK_WORKER(dispatch_arguments) {
   MUST_THROW(dispatch_model(tenfold(), "auto"), UsageError, "A class derived from torch::nn::Sequential");
 }
 
+// Adds a table that others may have, too.
+struct TabledImpl : torch::nn::Module {
+  explicit TabledImpl(const torch::Tensor &shared)
+      : layer(register_module("layer", torch::nn::Linear(4, 4))), table(register_buffer("table", shared)) {}
+  torch::Tensor forward(const torch::Tensor &x) { return layer->forward(x) + table; }
+  torch::nn::Linear layer;
+  torch::Tensor table;
+};
+TORCH_MODULE(Tabled);
+
+RANK_WORKER(dispatch_shared_buffers) {
+  const auto table = torch::ones({4}), input = torch::ones({2, 4});
+  const auto tabled = [&](bool own) {
+    torch::nn::Sequential net;
+    for (int i = 0; i < 4; ++i)
+      net->push_back(Tabled(own ? table.clone() : table));
+    return net;
+  };
+  auto shared = tabled(false);
+  MUST_THROW(
+      dispatch_model(shared, "auto"), UsageError,
+      "stages '0' and '2' share the buffer 'table', but are to be on cuda:0 and cuda:1; give each stage "
+      "a copy of its own");
+  MUST(shared->parameters()[0].is_cpu()); // nothing has moved
+  MUST(dispatch_model(shared, DeviceMap({{"", kSecond}})).forward(input).device() == kSecond);
+  MUST(dispatch_model(tabled(true), "auto").forward(input).device() == kSecond);
+}
+
+// One stage under two names.
+struct TwiceImpl : torch::nn::Module {
+  TwiceImpl() {
+    first = register_module("encoder", Stage<torch::nn::Linear>(kWidth, kWidth));
+    middle = register_module("middle", Stage<torch::nn::Linear>(kWidth, kWidth));
+    last = register_module("decoder", first);
+  }
+  torch::Tensor forward(const torch::Tensor &x) { return last->forward(middle->forward(first->forward(x))); }
+  Stage<torch::nn::Linear> first{nullptr}, middle{nullptr}, last{nullptr};
+};
+TORCH_MODULE(Twice);
+
+RANK_WORKER(dispatch_stage_of_two_names) {
+  const auto input = torch::ones({2, kWidth});
+  MUST_THROW(
+      dispatch_model(Twice(), DeviceMap({{"encoder", kFirst}, {"middle", kFirst}, {"decoder", kSecond}})),
+      UsageError, "'encoder' and 'decoder' are one stage, but the device_map puts them on cuda:0 and cuda:1");
+  Twice net;
+  {
+    auto model = dispatch_model(net, "auto");
+    MUST(model.device_map().at("decoder") == kFirst && model.device_map().at("middle") == kSecond);
+    MUST(model.forward(input).device() == kFirst && model.output_device() == kFirst);
+  }
+  auto listed =
+      dispatch_model(net, DeviceMap({{"encoder", kSecond}, {"middle", kFirst}, {"decoder", kSecond}}));
+  MUST(listed.forward(input).device() == kSecond);
+}
+
+TEST(Dispatch, SharedBuffersStayTogether) { onVirtualGpus("dispatch_shared_buffers", 2); }
+TEST(Dispatch, StagesOfTwoNames) { onVirtualGpus("dispatch_stage_of_two_names", 2); }
 TEST(Dispatch, SharedParametersWeighOnce) { onVirtualGpus("dispatch_shared", 2); }
 TEST(Dispatch, OptionalArgumentsMove) { onVirtualGpus("dispatch_arguments", 2); }
 

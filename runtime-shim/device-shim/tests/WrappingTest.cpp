@@ -93,3 +93,96 @@ RANK_WORKER(wrapping_with_odd_options) {
 
 TEST(Wrapping, NullPointersAreRefused) { ranks::runAll({"wrapping_nothing", 2}); }
 TEST(Wrapping, OddOptionsAreRefused) { ranks::runAll({"wrapping_with_odd_options", 2}); }
+
+RANK_WORKER(wrapping_before_it_is_whole) {
+  auto all = init_distributed();
+  auto net = plainNet();
+  {
+    Sharded model(net, all, ofStage(3));
+    for (int i = 0; i < 4; ++i)
+      net->push_back(Linear(kClasses, kClasses));
+    MUST_THROW(model.forward(torch::ones({2, kWidth})), UsageError,
+               "child 2 of the Sequential was added or replaced after");
+  }
+  net = plainNet();
+  auto model = dispatch_model(net, DeviceMap({{"", torch::Device(torch::kCPU)}}));
+  model.forward(torch::ones({2, kWidth}));
+  net->push_back(Linear(kClasses, kClasses));
+  MUST_THROW(model.forward(torch::ones({2, kWidth})), UsageError, "child 2 of the Sequential was added");
+}
+
+namespace {
+
+// Two stages with one weight, and statistics.
+struct TiedNetImpl : torch::nn::Module {
+  TiedNetImpl() {
+    norm = register_module("norm", Stage<torch::nn::BatchNorm1d>(kWidth));
+    first =
+        register_module("first", Stage<Projection>(torch::ones({kWidth, kWidth}, torch::requires_grad())));
+    second = register_module("second", Stage<Projection>(first->module->weight));
+  }
+  torch::Tensor forward(const torch::Tensor &x) { return second->forward(first->forward(norm->forward(x))); }
+  Stage<torch::nn::BatchNorm1d> norm{nullptr};
+  Stage<Projection> first{nullptr}, second{nullptr};
+};
+TORCH_MODULE(TiedNet);
+
+// One stage under two names.
+struct SharedStageNetImpl : torch::nn::Module {
+  SharedStageNetImpl() {
+    torch::manual_seed(1);
+    first = register_module("first", Stage<Linear>(kWidth, kWidth));
+    second = register_module("second", Stage<Linear>(kWidth, kWidth));
+    register_module("again", first);
+  }
+  torch::Tensor forward(const torch::Tensor &x) {
+    return first->forward(torch::tanh(second->forward(torch::tanh(first->forward(x)))));
+  }
+  Stage<Linear> first{nullptr}, second{nullptr};
+};
+TORCH_MODULE(SharedStageNet);
+
+} // namespace
+
+// A wrapper that refuses a model leaves it for another one.
+RANK_WORKER(wrapping_refused) {
+  auto all = init_distributed();
+  TiedNet net;
+  auto options = ofStage(3);
+  options.parameter_type = torch::kBFloat16;
+  MUST_THROW(ShardedDataParallel<TiedNet>(net, all, options), UsageError, "of another stage");
+  for (const auto &buffer : net->buffers())
+    MUST(!buffer.is_floating_point() || buffer.scalar_type() == torch::kFloat);
+  DistributedDataParallel<TiedNet> model(net, all);
+  model.forward(torch::ones({2, kWidth})).sum().backward();
+}
+
+RANK_WORKER(wrapping_stage_of_two_names) {
+  auto all = init_distributed();
+  SharedStageNet net, reference, loaded;
+  const auto &first = reference->first->module, &second = reference->second->module;
+  torch::optim::SGD one({first->weight, first->bias, second->weight, second->bias}, 0.1);
+  ShardedDataParallel<SharedStageNet> model(net, all, ofStage(3));
+  torch::optim::SGD many(model.optimizer_parameters(), 0.1);
+  for (int step = 0; step < 3; ++step) {
+    const auto batch = batchOf(step, 8), own = batch.part(all->rank(), all->size());
+    one.zero_grad();
+    reference->forward(batch.input).square().mean().backward();
+    one.step();
+    many.zero_grad();
+    model.forward(own.input).square().mean().backward();
+    many.step();
+  }
+  const std::string path = std::getenv("STATE");
+  model.save(path);
+  all->barrier();
+  torch::load(loaded, path);
+  MUST(distance(loaded->parameters(), reference->parameters()) < 1e-5);
+}
+
+TEST(Wrapping, ChildrenAddedLater) { ranks::runAll({"wrapping_before_it_is_whole", 2}); }
+TEST(Wrapping, RefusedModelsStayAsTheyWere) { ranks::runAll({"wrapping_refused", 2}); }
+TEST(Wrapping, StagesOfTwoNames) {
+  ranks::runAll(
+      {"wrapping_stage_of_two_names", 2, -1, {{"STATE", ranks::temporaryDirectory() + "/shared_stage.pt"}}});
+}

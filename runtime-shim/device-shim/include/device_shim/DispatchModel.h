@@ -62,7 +62,7 @@ public:
   DispatchCore(DispatchCore &&) noexcept;
   DispatchCore &operator=(DispatchCore &&) = delete;
 
-  /// Device of each stage, by its name.
+  /// Device of each stage, by its name; of one that has several names, by each.
   const std::map<std::string, at::Device> &device_map() const { return places; }
   /// Of the first stage; forward() moves its arguments there itself.
   at::Device input_device() const { return first; }
@@ -123,9 +123,10 @@ private:
 /// earlier one goes to that one's device.
 /// \throws UsageError when the map names several devices and this process is a rank of a distributed job, a
 ///   stage has no entry, an entry fits no stage, a device does not exist (the message names it and its
-///   stage), stages that share a parameter are listed on different devices, the model does not fit into
-///   max_bytes, options come with a list of stages, the model has parameters or buffers outside stages, or it
-///   has a wrapper already. No stage has moved then.
+///   stage), stages that share a parameter are listed on different devices, stages that share a buffer come
+///   to different devices (also with "auto": give each a copy), the model does not fit into max_bytes,
+///   options come with a list of stages, the model has parameters or buffers outside stages, or it has a
+///   wrapper already. No stage has moved then.
 template <typename ModuleType>
 DispatchedModel<ModuleType> dispatch_model(ModuleType module, const DeviceMap &map = "auto",
                                            const DispatchOptions &options = {}) {

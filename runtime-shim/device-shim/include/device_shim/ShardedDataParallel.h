@@ -104,7 +104,8 @@ public:
   /// Writes the whole model, float, and the state of the optimizer to one file, on rank 0. torch::load()
   /// reads it into an unsharded model of the same class; load() reads it with any number of ranks. Frozen
   /// parameters have the precision of parameter_type, and buffers are those of rank 0. Collective.
-  /// torch::save() of the module cannot take its place: with stage 3 the module's parameters are empty.
+  /// torch::save() of the module cannot take its place: with stage 3 the module's parameters are empty. What
+  /// a module class writes in a save() of its own is not in the file.
   /// \throws UsageError for an optimizer with a state that cannot be taken apart (LBFGS) or that works on no
   /// partition of this model, and for adapters that are merged (Lora.h); Error on all ranks when rank 0
   /// cannot write the file.
@@ -145,7 +146,8 @@ private:
 /// Wraps a module, given as its holder or as a std::shared_ptr. Its parameters and buffers move to this
 /// rank's device as they are sharded, so a model that is larger than the device is made on the CPU. The
 /// module's own parameters() are empty tensors (stage 3) between forward and backward passes: use
-/// optimizer_parameters().
+/// optimizer_parameters(). A penalty on them in the loss fails in backward(), where their shapes are others;
+/// use the weight_decay of the optimizer, or compute it within the stages.
 ///
 /// Every rank must execute the same stages in the same order, and call forward() equally often, also for
 /// evaluation. A parameter without gradient in a pass counts as one with a gradient of zeros. Unfreezing a

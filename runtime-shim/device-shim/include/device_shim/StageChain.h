@@ -22,6 +22,7 @@ public:
   /// One stage, for as long as the chain lives.
   struct Link {
     std::string name;                          ///< path from the root, "" for the root itself
+    std::vector<std::string> aliases;          ///< further paths to the same Stage<>
     std::shared_ptr<torch::nn::Module> module; ///< whose parameters belong to the stage
     std::shared_ptr<StageBase> stage;          ///< null for the child of a Sequential
     std::shared_ptr<StageHooks> hooks;         ///< null without
@@ -29,8 +30,8 @@ public:
 
   /// The children of a Sequential, but not of a class derived from it, which may have a forward() of its own;
   /// or else the outermost Stage<> modules below `root`, in the order of their registration. A parameter that
-  /// two of them share belongs to the first. Children that are added to a Sequential later are not in the
-  /// chain.
+  /// two of them share belongs to the first. A stage that is registered under several names is one stage,
+  /// with the first. Children that are added to a Sequential later are not in the chain.
   /// \throws UsageError for a null `root`.
   explicit StageChain(std::shared_ptr<torch::nn::Module> root);
   /// Removes the hooks that install() put on stages.
@@ -40,9 +41,14 @@ public:
 
   /// In the order of the stages. References to it end with the chain.
   const std::vector<Link> &links() const { return all; }
+  /// Of links(), the stage that was registered last, under whichever of its names; 0 without stages.
+  size_t last() const { return lastLink; }
   /// \throws UsageError unless there is a stage, and every parameter, and with `buffers` every buffer,
   /// belongs to one; `purpose` begins the sentence.
   void require_complete(const std::string &purpose, bool buffers) const;
+
+  /// \throws UsageError when a stage has hooks, of another wrapper.
+  void require_unused() const;
 
   /// Puts `hooks` around stage `link`, or removes them when null. \throws std::out_of_range unless `link` is
   /// below links().size(); UsageError when the stage has hooks, of another wrapper or of this chain.
@@ -52,7 +58,8 @@ public:
   /// Runs the children of the Sequential with their hooks: `inputs` go to the first, and what each returns to
   /// the next. Returns the result of the last, of any shape, where it was computed. Only where
   /// runs_children().
-  /// \throws UsageError for a child whose result is of a type in which tensors cannot be found;
+  /// \throws UsageError for a child that was added or replaced since the chain was made, and for one whose
+  /// result is of a type in which tensors cannot be found;
   /// c10::Error, as Sequential::forward() does, for one that the next child does not take, and when the last
   /// result is no tensor; what hooks throw.
   template <typename... Inputs> at::Tensor run(Inputs &&...inputs) {
@@ -65,12 +72,14 @@ public:
   }
 
 private:
+  void requireSameChildren() const;
   at::Tensor runFrom(std::vector<at::Tensor *> tensors,
                      const std::function<torch::nn::AnyValue(torch::nn::AnyModule &)> &first);
 
   std::shared_ptr<torch::nn::Module> root;
   std::shared_ptr<torch::nn::SequentialImpl> sequential;
   std::vector<Link> all;
+  size_t lastLink = 0;
   std::vector<std::string> homelessParameters, homelessBuffers;
 };
 
