@@ -1,6 +1,9 @@
 #include <device_shim/ClipGradNorm.h>
 
+#include "ClipLimit.h"
 #include "DenseGradient.h"
+#include "ShardedParts.h"
+#include "WrapperClaim.h"
 
 #include <device_shim/Error.h>
 
@@ -28,6 +31,14 @@ std::vector<at::Tensor> gradientsOf(const std::vector<at::Tensor> &parameters) {
   return gradients;
 }
 
+// A rank sees its own partitions only, and would clip them by a norm of its own.
+void requireWhole(const std::vector<at::Tensor> &parameters) {
+  if (!detail::spreadOver(parameters).empty() || detail::anySharded(parameters))
+    throw UsageError(
+        "clip_grad_norm_ got parameters of ShardedDataParallel, of whose gradients every rank has a "
+        "part; call its unscale_and_clip_grads(max_norm), with the scaler where there is one");
+}
+
 } // namespace
 
 double clip_grad_norm_(const std::vector<at::Tensor> &parameters, double max_norm, double norm_type,
@@ -35,6 +46,8 @@ double clip_grad_norm_(const std::vector<at::Tensor> &parameters, double max_nor
   if (!(norm_type > 0))
     throw UsageError("clip_grad_norm_ needs a norm_type above 0, not " + std::to_string(norm_type) +
                      "; 2 is usual, infinity takes the largest element");
+  detail::requireClipLimit(max_norm, "clip_grad_norm_");
+  requireWhole(parameters);
   at::NoGradGuard noGrad;
   const auto gradients = gradientsOf(parameters);
   std::map<std::string, std::vector<at::Tensor>> norms; // by device: one transfer each

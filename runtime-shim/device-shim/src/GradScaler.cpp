@@ -27,6 +27,16 @@ std::vector<at::Tensor> parametersOf(torch::optim::Optimizer &optimizer) {
 
 bool isScale(double value) { return value > 0 && std::isfinite(value); }
 
+// The scale keeps small gradients from vanishing in half precision: without it they do.
+void requireNoHalf(const std::vector<at::Tensor> &parameters) {
+  for (const auto &parameter : parameters)
+    if (parameter.grad().defined() && parameter.grad().scalar_type() == at::kHalf)
+      throw UsageError(
+          "GradScaler cannot unscale gradients in half precision, where small ones become 0; keep "
+          "the parameters float, or take ShardedDataParallel with parameter_type kHalf, whose "
+          "optimizer works on float copies");
+}
+
 // Multiplies the gradients by `factor`. Returns whether all are finite.
 bool scaleGradients(const std::vector<at::Tensor> &parameters, double factor) {
   at::NoGradGuard noGrad;
@@ -66,6 +76,7 @@ void GradScaler::unscale_(const std::vector<at::Tensor> &parameters) {
   if (!options.enabled)
     return;
   requireScaled(parameters);
+  requireNoHalf(parameters);
   bool finite = scaleGradients(parameters, 1 / scale());
   // A rank sees its own partitions only, and all must take the step or none.
   for (const auto &ranks : detail::spreadOver(parameters))

@@ -1,6 +1,8 @@
 // The gradients of the partitions of a model: which get some, their norm, and its clipping.
 #include "ShardedModel.h"
 
+#include "ClipLimit.h"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -28,8 +30,10 @@ double ShardedModel::gradNorm() {
   for (auto *partition : partitions()) {
     if (!partition->trainable() || !partition->master().grad().defined())
       continue;
-    const auto gradient = partition->master().grad().detach();
-    auto square = gradient.to(at::kFloat).norm(2, at::kDouble).square();
+    auto gradient = partition->master().grad().detach();
+    if (gradient.is_complex())
+      gradient = at::view_as_real(gradient);
+    auto square = gradient.norm(2, at::kDouble).square();
     auto &sum = squares[gradient.device().str()];
     sum = sum.defined() ? sum + square : square;
   }
@@ -40,6 +44,7 @@ double ShardedModel::gradNorm() {
 }
 
 double ShardedModel::unscaleAndClip(double maxNorm, GradScaler *scaler) {
+  requireClipLimit(maxNorm, "unscale_and_clip_grads");
   at::NoGradGuard noGrad;
   const double scale = scaler ? scaler->scale() : 1;
   const double norm = gradNorm() / scale;

@@ -71,13 +71,17 @@ WrapperClaim::~WrapperClaim() {
     claims().all.erase({parameter.unsafeGetTensorImpl(), wrapper});
 }
 
-void requireNotSharded(const std::vector<at::Tensor> &ofOptimizer) {
+bool anySharded(const std::vector<at::Tensor> &parameters) {
   std::lock_guard<std::mutex> lock(claims().mutex);
-  for (const auto &parameter : ofOptimizer)
-    if (claims().all.count({parameter.unsafeGetTensorImpl(), Wrapper::sharded}))
-      throw UsageError(
-          "the optimizer was made of the parameters of a module that ShardedDataParallel has sharded, "
-          "where no gradients come to; make it of optimizer_parameters()");
+  return std::any_of(parameters.begin(), parameters.end(), [](const at::Tensor &parameter) {
+    return claims().all.count({parameter.unsafeGetTensorImpl(), Wrapper::sharded}) > 0;
+  });
+}
+
+void requireNotSharded(const std::vector<at::Tensor> &ofOptimizer) {
+  if (anySharded(ofOptimizer))
+    throw UsageError("the optimizer was made of the parameters of a module that ShardedDataParallel has "
+                     "sharded, where no gradients come to; make it of optimizer_parameters()");
 }
 
 } // namespace device_shim::detail

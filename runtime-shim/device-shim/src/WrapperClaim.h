@@ -26,8 +26,10 @@ private:
   Wrapper wrapper;
 };
 
-/// An optimizer made of parameters that ShardedDataParallel has sharded would train nothing: gradients come
-/// to optimizer_parameters() alone. \throws UsageError
+/// Whether ShardedDataParallel has sharded one of these parameters of a module: no gradients come to them,
+/// but to optimizer_parameters() alone.
+bool anySharded(const std::vector<at::Tensor> &parameters);
+/// An optimizer made of such parameters would train nothing. \throws UsageError
 void requireNotSharded(const std::vector<at::Tensor> &ofOptimizer);
 
 } // namespace device_shim::detail

@@ -94,6 +94,15 @@ TEST(GradScaler, OptionsAndStatesAreChecked) {
   EXPECT_EQ(scaler.scale(), 8);
 }
 
+TEST(GradScaler, HalfGradientsAreRefused) {
+  auto half = torch::ones({1}, torch::kHalf).requires_grad_();
+  half.mutable_grad() = torch::full({1}, 6e-8, torch::kHalf);
+  torch::optim::SGD optimizer({half}, 0.1);
+  GradScaler scaler;
+  EXPECT_THROW(scaler.unscale_(optimizer), UsageError);
+  EXPECT_GT(half.grad().item<float>(), 0);
+}
+
 // The gradient overflows in the part of the last rank only.
 RANK_WORKER(scaler_with_partitions) {
   auto all = init_distributed();

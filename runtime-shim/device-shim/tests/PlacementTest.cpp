@@ -12,6 +12,7 @@
 #include <device_shim/Error.h>
 #include <device_shim/GradScaler.h>
 #include <device_shim/Lora.h>
+#include <device_shim/ShardedDataParallel.h>
 
 #include <limits>
 
@@ -461,3 +462,38 @@ TEST(ClipGradNorm, SparseGradientsAreRefused) {
   torch::optim::SGD optimizer(layer->parameters(), 0.1);
   EXPECT_THROW(GradScaler().unscale_(optimizer), UsageError);
 }
+
+TEST(ClipGradNorm, LimitsAreChecked) {
+  auto weight = torch::ones({4}, torch::requires_grad());
+  (weight * 2).sum().backward();
+  for (const double limit : {-1.0, std::nan("")})
+    EXPECT_THROW(clip_grad_norm_({weight}, limit), UsageError);
+  EXPECT_TRUE(weight.grad().equal(torch::full({4}, 2.0)));
+  EXPECT_NEAR(clip_grad_norm_({weight}, INFINITY), 4.0, 1e-5);
+  EXPECT_TRUE(weight.grad().equal(torch::full({4}, 2.0)));
+  clip_grad_norm_({weight}, 0);
+  EXPECT_TRUE(weight.grad().equal(torch::zeros({4})));
+}
+
+// A rank has a part of the gradients, and would clip it by a norm of its own.
+RANK_WORKER(partitions_are_not_clipped_alone) {
+  auto all = init_distributed();
+  for (const int stage : {2, 3}) {
+    auto net = chainOf(2);
+    ShardedOptions options;
+    options.stage = stage;
+    ShardedDataParallel<torch::nn::Sequential> model(net, all, options);
+    model.forward(torch::ones({2, kWidth})).sum().backward();
+    const char *const call = "call its unscale_and_clip_grads(max_norm)";
+    MUST_THROW(clip_grad_norm_(model.optimizer_parameters(), 1), UsageError, call);
+    MUST_THROW(clip_grad_norm_(net->parameters(), 1), UsageError, call);
+    const double norm = model.grad_norm();
+    for (const double limit : {-1.0, std::nan("")})
+      MUST_THROW(model.unscale_and_clip_grads(limit), UsageError, "needs a max_norm of at least 0");
+    MUST(model.grad_norm() == norm);
+    MUST(model.unscale_and_clip_grads(INFINITY) == norm);
+    MUST(model.grad_norm() == norm);
+  }
+}
+
+TEST(ClipGradNorm, PartitionsAreRefused) { ranks::runAll({"partitions_are_not_clipped_alone", 2}); }

@@ -13,8 +13,10 @@ namespace device_shim {
 /// Module::parameters(), counts and is scaled once, which LibTorch's does not do. `norm_type` is above 0 and
 /// may be infinity. Returns the norm before clipping, in the unit of the gradients. As in LibTorch, an
 /// infinite norm makes gradients 0 or no number, and one that is no number makes all of them that.
-/// \throws UsageError for another `norm_type` and a sparse gradient; Error when `error_if_nonfinite` and the
-/// norm is infinite or not a number; gradients are left as they are then.
+/// `max_norm` is at least 0: 0 clears them.
+/// \throws UsageError for another `norm_type` or `max_norm`, a sparse gradient, and parameters of
+/// ShardedDataParallel, of whose gradients every rank has a part: it has unscale_and_clip_grads(). Error when
+/// `error_if_nonfinite` and the norm is infinite or not a number; gradients are left as they are then.
 double clip_grad_norm_(const std::vector<at::Tensor> &parameters, double max_norm, double norm_type = 2.0,
                        bool error_if_nonfinite = false);
 

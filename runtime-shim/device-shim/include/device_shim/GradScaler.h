@@ -27,9 +27,8 @@ struct GradScalerOptions {
 /// gradients overflow. Per step:
 /// \code
 ///   scaler.scale(loss).backward();
-///   // ShardedDataParallel::unscale_and_clip_grads(1.0, &scaler) takes the place of the next two.
-///   scaler.unscale_(optimizer);
-///   clip_grad_norm_(parameters, 1.0);
+///   // With ShardedDataParallel its unscale_and_clip_grads(1.0, &scaler) must take the place of the next
+///   two. scaler.unscale_(optimizer); clip_grad_norm_(parameters, 1.0);
 ///   // Skipped when a gradient is infinite or not a number.
 ///   scaler.step(optimizer);
 ///   scaler.update();
@@ -52,7 +51,8 @@ public:
   /// Divides the gradients by the scale, on each one's own device, and notes whether all of them are finite,
   /// on all ranks where the parameters are partitions of ShardedDataParallel.
   /// Parameters without gradient do not count. \throws UsageError when one of them was unscaled already since
-  /// update(); PeerError where the parameters are partitions.
+  /// update(), and for gradients of kHalf, in which small ones would vanish; PeerError where the parameters
+  /// are partitions.
   void unscale_(const std::vector<at::Tensor> &parameters);
   void unscale_(torch::optim::Optimizer &optimizer);
 
