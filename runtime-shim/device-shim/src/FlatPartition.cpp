@@ -3,6 +3,7 @@
 #include "Compat.h"
 #include "DenseGradient.h"
 #include "FlatCopy.h"
+#include "NormalTensors.h"
 
 #include <device_shim/Error.h>
 
@@ -29,7 +30,7 @@ FlatPartition::FlatPartition(std::vector<Member> members, const Placement &wante
                              const std::shared_ptr<Communicator> &ranks, MemoryCount &count)
     : parts(std::move(members)), placement(wanted), memory(count), rank(ranks->rank()),
       rankCount(ranks->size()) {
-  at::NoGradGuard noGrad;
+  NormalTensors normal;
   int64_t total = 0;
   std::vector<at::Tensor> values;
   for (auto &part : parts) {
@@ -75,6 +76,7 @@ FlatPartition::FlatPartition(std::vector<Member> members, const Placement &wante
   }
   pointMembers(/*atWhole=*/true);
   release();
+  noteVersions();
 }
 
 at::Tensor FlatPartition::onHost(const at::Tensor &tensor) const {
@@ -111,7 +113,7 @@ void FlatPartition::release() {
 // Parameters without memory are empty, so that using one outside its stage is an error about shapes and no
 // crash.
 void FlatPartition::pointMembers(bool atWhole) {
-  at::NoGradGuard noGrad;
+  NormalTensors normal;
   at::Tensor nothing;
   if (!atWhole)
     nothing = at::empty({0}, whole.options());
@@ -119,10 +121,35 @@ void FlatPartition::pointMembers(bool atWhole) {
     part.parameter.set_data(atWhole ? part.view : nothing);
 }
 
+void FlatPartition::noteVersions() {
+  for (auto &part : parts)
+    part.version = part.parameter._version();
+}
+
+const FlatPartition::Member *FlatPartition::replaced() const {
+  const bool atWhole = hasWhole && !gatherInput.defined();
+  const auto touched = [&](const Member &part) {
+    return atWhole ? part.parameter.data_ptr() != part.view.data_ptr() || part.parameter.sizes() != part.sizes
+                   : part.parameter.numel() != 0;
+  };
+  const auto found = std::find_if(parts.begin(), parts.end(), touched);
+  return found == parts.end() ? nullptr : &*found;
+}
+
+// Where the parameters are kept whole and the optimizer works in the same memory, or none does, nothing is
+// lost.
+const FlatPartition::Member *FlatPartition::overwrittenMember() const {
+  if (placement.keepWhole && (!needsGradient || ownMaster.data_ptr() == resting.data_ptr()))
+    return nullptr;
+  const auto changed = [](const Member &part) { return part.parameter._version() != part.version; };
+  const auto found = std::find_if(parts.begin(), parts.end(), changed);
+  return found == parts.end() ? nullptr : &*found;
+}
+
 void FlatPartition::startGather(Communicator &ranks) {
   if (hasWhole)
     return;
-  at::NoGradGuard noGrad;
+  NormalTensors normal;
   allocateWhole();
   hasWhole = true;
   gatherInput = resting.device() == placement.compute
@@ -166,7 +193,7 @@ void FlatPartition::requireLearning(size_t member) const {
 }
 
 void FlatPartition::takeGradient(size_t index) {
-  at::NoGradGuard noGrad;
+  NormalTensors normal;
   auto &part = parts[index];
   auto &from = part.parameter.mutable_grad();
   requireDenseGradient(from, part.name, "ShardedDataParallel");
@@ -183,7 +210,7 @@ void FlatPartition::takeGradient(size_t index) {
 void FlatPartition::startReduce(Communicator &ranks) {
   if (!needsGradient || frozenNow)
     return;
-  at::NoGradGuard noGrad;
+  NormalTensors normal;
   if (!gradient.defined()) {
     gradient = at::zeros({paddedSize()}, whole.options());
     memory.add(bytesOf(gradient));
@@ -197,7 +224,7 @@ void FlatPartition::startReduce(Communicator &ranks) {
 void FlatPartition::finishReduce() {
   if (!ownGradient.defined())
     return;
-  at::NoGradGuard noGrad;
+  NormalTensors normal;
   reducing.wait();
   reducing = {};
   memory.add(-bytesOf(gradient));
@@ -229,7 +256,7 @@ void FlatPartition::finishArrival() {
 }
 
 void FlatPartition::addToMaster(const at::Tensor &part) {
-  at::NoGradGuard noGrad;
+  NormalTensors normal;
   countGradient();
   auto &total = ownMaster.mutable_grad();
   if (total.defined())
@@ -270,7 +297,7 @@ void FlatPartition::synchronize(Communicator &ranks, bool stepsTaken) {
   const bool stepped = needsGradient && (stepsTaken || seenVersion != ownMaster._version());
   if (!stepped && !overwritten)
     return;
-  at::NoGradGuard noGrad;
+  NormalTensors normal;
   release();
   if (needsGradient && ownMaster.data_ptr() != resting.data_ptr())
     resting.copy_(ownMaster.detach());
@@ -282,7 +309,7 @@ void FlatPartition::synchronize(Communicator &ranks, bool stepsTaken) {
 }
 
 at::Tensor FlatPartition::assemble(const at::Tensor &part, Communicator &ranks) const {
-  at::NoGradGuard noGrad;
+  NormalTensors normal;
   auto own = part.detach().to(placement.compute).contiguous();
   auto result = at::empty({paddedSize()}, own.options());
   ranks.all_gather(result, own);
@@ -298,12 +325,13 @@ at::Tensor FlatPartition::ownValues() const {
 }
 
 void FlatPartition::setOwnValues(const at::Tensor &values) {
-  at::NoGradGuard noGrad;
+  NormalTensors normal;
   if (needsGradient)
     ownMaster.copy_(values);
   else
     resting.copy_(values);
   overwritten = true;
+  noteVersions();
 }
 
 } // namespace device_shim::detail

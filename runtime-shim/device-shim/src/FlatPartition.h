@@ -35,7 +35,8 @@ public:
     std::vector<int64_t> sizes;
     int64_t elements = 0;
     int64_t offset = 0;
-    at::Tensor view; ///< of the whole vector; must not be read while that has no memory
+    at::Tensor view;     ///< of the whole vector; must not be read while that has no memory
+    int64_t version = 0; ///< of the parameter, which operations on it count up
   };
 
   struct Placement {
@@ -62,6 +63,12 @@ public:
   /// This rank's part of the float parameters, a leaf; undefined when they are frozen.
   const at::Tensor &master() const { return ownMaster; }
   int64_t partSize() const { return ownSize; }
+
+  /// The first member that is no view of the whole vector any more, or, while that is freed, not empty:
+  /// others gave it memory of its own. Null: there is none.
+  const Member *replaced() const;
+  /// The first member that was changed by an operation on it, where that is lost. Null: there is none.
+  const Member *overwrittenMember() const;
 
   /// The whole vector, in two steps. \param ranks a communicator used for gathering only.
   void startGather(Communicator &ranks);
@@ -103,6 +110,7 @@ public:
 private:
   void allocateWhole();
   void pointMembers(bool atWhole);
+  void noteVersions();
   void addToMaster(const at::Tensor &part);
   at::Tensor onHost(const at::Tensor &tensor) const;
   int64_t wholeBytes() const;

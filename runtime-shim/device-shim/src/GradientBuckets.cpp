@@ -10,16 +10,17 @@
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/csrc/autograd/graph_task.h>
-#include <torch/csrc/autograd/utils/lambda_post_hook.h>
-#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 
 namespace device_shim::detail {
 namespace {
+
+const char *const kWrapper = "DistributedDataParallel";
 
 bool sameMemory(const at::Tensor &a, const at::Tensor &b) {
   return a.data_ptr() == b.data_ptr() && a.sizes() == b.sizes() && a.strides() == b.strides();
@@ -49,6 +50,22 @@ void checkOptions(const DataParallelOptions &options) {
                      std::to_string(options.first_bucket_bytes));
 }
 
+std::string kindOf(const at::Tensor &tensor) {
+  std::ostringstream text;
+  text << c10::toString(tensor.scalar_type()) << " " << tensor.sizes() << " on " << tensor.device();
+  return text.str();
+}
+
+// `part` is the parameter's part of its bucket, of the kind that the parameter had.
+void requireSameKind(const at::Tensor &parameter, const at::Tensor &part, const std::string &name) {
+  if (parameter.scalar_type() != part.scalar_type() || parameter.device() != part.device() ||
+      parameter.sizes() != part.sizes())
+    throw UsageError("parameter " + name + " is " + kindOf(parameter) + " now, but was " + kindOf(part) +
+                     " when " + kWrapper +
+                     " was made; call Module::to() before making the wrapper, give torch::load() the device "
+                     "of the rank, and load files of the same model only");
+}
+
 } // namespace
 
 GradientBuckets::GradientBuckets(torch::nn::Module &ofModule, std::shared_ptr<Communicator> all,
@@ -57,7 +74,7 @@ GradientBuckets::GradientBuckets(torch::nn::Module &ofModule, std::shared_ptr<Co
   if (!ranks)
     throw UsageError("DistributedDataParallel got no communicator; pass what init_distributed() returned");
   checkOptions(options);
-  requireOnDevice(module, *ranks, "DistributedDataParallel");
+  requireOnDevice(module, *ranks, kWrapper);
   requireSameModel(module, agreementText(options), *ranks);
   broadcastModel(module, *ranks);
   assign();
@@ -68,7 +85,7 @@ GradientBuckets::~GradientBuckets() {
   tether.cut();
   waitForSums(); // the gradients of the parameters outlive the buckets
   for (auto &slot : slots)
-    slot.accumulator->del_post_hook(slot.hook);
+    slot.hook.reset();
 }
 
 // Backward makes gradients roughly from the last parameter to the first; a tied parameter has its when
@@ -128,25 +145,29 @@ void GradientBuckets::allocate(Bucket &bucket) {
 }
 
 void GradientBuckets::addHooks() {
-  for (size_t i = 0; i < slots.size(); ++i) {
-    auto &slot = slots[i];
-    // The accumulator lives as long as someone holds it, and the hook with it.
-    slot.accumulator = torch::autograd::impl::grad_accumulator(slot.parameter);
-    slot.hook = slot.accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
-        [this, i](const torch::autograd::variable_list &outputs, const torch::autograd::variable_list &) {
-          gradientReady(i);
-          return outputs;
-        }));
+  for (size_t i = 0; i < slots.size(); ++i)
+    slots[i].hook = std::make_unique<GradientHook>(slots[i].parameter, slots[i].name, kWrapper,
+                                                   [this, i] { gradientReady(i); });
+}
+
+// Parameters that torch::load() has filled since, say. The buckets stay what they are.
+void GradientBuckets::followReplaced() {
+  for (auto &slot : slots) {
+    requireSameKind(slot.parameter, slot.view, slot.name);
+    if (slot.hook->lost())
+      slot.hook->renew();
   }
 }
 
 void GradientBuckets::beforeForward() {
-  requireStillFrozen(frozen, "DistributedDataParallel");
+  requireStillFrozen(frozen, kWrapper);
   {
     std::lock_guard<std::recursive_mutex> lock(mutex);
     if (passActive) // an exception ended the last backward pass, and a thread of autograd still holds it
       abandon();
     dropSpoilt();
+    if (at::GradMode::is_enabled())
+      followReplaced();
   }
   if (!averaging || !options.broadcast_buffers || !at::GradMode::is_enabled())
     return;
@@ -211,7 +232,7 @@ void GradientBuckets::gradientReady(size_t index) {
 void GradientBuckets::place(Slot &slot) {
   at::NoGradGuard noGrad;
   auto &gradient = slot.parameter.mutable_grad();
-  requireDenseGradient(gradient, slot.name, "DistributedDataParallel");
+  requireDenseGradient(gradient, slot.name, kWrapper);
   if (!gradient.defined())
     slot.view.zero_();
   else if (!sameMemory(gradient, slot.view))
@@ -248,7 +269,8 @@ void GradientBuckets::launch(Bucket &bucket) {
   if (options.find_unused_parameters)
     setFlags(bucket);
   bucket.flat.div_(ranks->size());
-  bucket.sum = ranks->all_reduce_async(bucket.flat);
+  bucket.sum =
+      ranks->all_reduce_async(bucket.flat.is_complex() ? at::view_as_real(bucket.flat) : bucket.flat);
 }
 
 // Runs at the end of the backward pass, on the thread that called backward(); for a pass that is followed
@@ -317,7 +339,8 @@ void GradientBuckets::settleUnused() {
       }
   for (const auto &entry : asked) {
     const auto &[indices, flags] = entry.second;
-    const auto used = at::cat(flags).to(at::kCPU, at::kFloat);
+    const auto joined = at::cat(flags);
+    const auto used = (joined.is_complex() ? at::real(joined) : joined).to(at::kCPU, at::kFloat);
     for (size_t i = 0; i < indices.size(); ++i)
       if (used[static_cast<int64_t>(i)].item<float>() > 0)
         slots[indices[i]].parameter.mutable_grad() = slots[indices[i]].view;

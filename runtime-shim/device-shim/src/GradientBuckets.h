@@ -4,13 +4,13 @@
 #pragma once
 
 #include "DistinctParameters.h"
+#include "GradientHook.h"
 #include "Tether.h"
 #include "WrapperClaim.h"
 
 #include <device_shim/DistributedDataParallel.h>
 
 #include <ATen/core/Tensor.h>
-#include <torch/csrc/autograd/function.h>
 #include <torch/nn/module.h>
 
 #include <cstdint>
@@ -45,8 +45,7 @@ private:
     at::Tensor parameter;
     size_t bucket = 0;
     at::Tensor view; ///< this parameter's part of its bucket
-    std::shared_ptr<torch::autograd::Node> accumulator;
-    uintptr_t hook = 0;
+    std::unique_ptr<GradientHook> hook;
     bool ready = false;       ///< in this backward pass
     bool accumulated = false; ///< in passes without averaging since the last with it
     bool unused = false;
@@ -64,6 +63,7 @@ private:
   void addHooks();
   void passReachesOutputs();
   bool isNested() const;
+  void followReplaced();
   void gradientReady(size_t slot);
   void place(Slot &slot);
   void launchReady();

@@ -10,7 +10,8 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
-#include <memory>
+#include <utility>
+#include <vector>
 
 namespace device_shim::detail {
 namespace {
@@ -108,6 +109,30 @@ std::string kindOf(const Optimizer &optimizer) {
   return dynamic_cast<const Adagrad *>(&optimizer) ? "adagrad" : "";
 }
 
+const OptimizerOptions &optionsOf(Optimizer &optimizer, const at::Tensor &parameter) {
+  for (auto &group : optimizer.param_groups())
+    for (const auto &own : group.params())
+      if (own.is_same(parameter))
+        return group.options();
+  return optimizer.defaults();
+}
+
+// What step() takes for granted with these options, once a parameter has state.
+std::vector<std::string> tensorsFor(const OptimizerOptions &options) {
+  const auto *adam = dynamic_cast<const AdamOptions *>(&options);
+  const auto *adamw = dynamic_cast<const AdamWOptions *>(&options);
+  if ((adam && adam->amsgrad()) || (adamw && adamw->amsgrad()))
+    return {"max_exp_avg_sq"};
+  std::vector<std::string> names;
+  if (const auto *rms = dynamic_cast<const RMSpropOptions *>(&options)) {
+    if (rms->momentum() > 0)
+      names.emplace_back("momentum_buffer");
+    if (rms->centered())
+      names.emplace_back("grad_avg");
+  }
+  return names;
+}
+
 } // namespace
 
 std::optional<ParameterState> stateOf(Optimizer &optimizer, const at::Tensor &parameter) {
@@ -118,19 +143,26 @@ std::optional<ParameterState> stateOf(Optimizer &optimizer, const at::Tensor &pa
   return take(*found->second);
 }
 
-void forgetState(Optimizer &optimizer, const at::Tensor &parameter) {
-  auto &all = optimizer.state();
-  all.erase(compat::stateKey<std::decay_t<decltype(all)>>(parameter));
-}
-
-void setState(Optimizer &optimizer, const at::Tensor &parameter, const ParameterState &state) {
+std::unique_ptr<OptimizerParamState> makeState(Optimizer &optimizer, const at::Tensor &parameter,
+                                               ParameterState state) {
   // Its step() would take the state for its own, whatever it is.
   const auto kind = kindOf(optimizer);
   if (!kind.empty() && kind != state.kind)
     throw UsageError("the file has the optimizer state of '" + state.kind + "', but this optimizer is '" +
                      kind + "'; make the optimizer that was saved, or load without one");
+  for (const auto &name : tensorsFor(optionsOf(optimizer, parameter)))
+    if (!state.tensors.count(name))
+      state.tensors[name] = at::zeros_like(parameter.detach());
+  return make(state);
+}
+
+void setState(Optimizer &optimizer, const at::Tensor &parameter, std::unique_ptr<OptimizerParamState> state) {
   auto &all = optimizer.state();
-  all[compat::stateKey<std::decay_t<decltype(all)>>(parameter)] = make(state);
+  const auto key = compat::stateKey<std::decay_t<decltype(all)>>(parameter);
+  if (state)
+    all[key] = std::move(state);
+  else
+    all.erase(key);
 }
 
 } // namespace device_shim::detail

@@ -2,15 +2,13 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <torch/optim/optimizer.h>
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
-
-namespace torch::optim {
-class Optimizer;
-}
 
 namespace device_shim::detail {
 
@@ -22,9 +20,13 @@ struct ParameterState {
 
 /// Nothing before the first step. \throws UsageError for another kind of state.
 std::optional<ParameterState> stateOf(torch::optim::Optimizer &optimizer, const at::Tensor &parameter);
-/// \throws UsageError when `optimizer` is one of LibTorch's that keeps another kind of state.
-void setState(torch::optim::Optimizer &optimizer, const at::Tensor &parameter, const ParameterState &state);
-/// As before the first step.
-void forgetState(torch::optim::Optimizer &optimizer, const at::Tensor &parameter);
+/// What `optimizer` keeps for `parameter`, made of `state`. What its options want besides, such as amsgrad,
+/// begins at zero. \throws UsageError when it is one of LibTorch's that keeps another kind of state; Error
+/// for a kind that is unknown.
+std::unique_ptr<torch::optim::OptimizerParamState>
+makeState(torch::optim::Optimizer &optimizer, const at::Tensor &parameter, ParameterState state);
+/// Null: as before the first step.
+void setState(torch::optim::Optimizer &optimizer, const at::Tensor &parameter,
+              std::unique_ptr<torch::optim::OptimizerParamState> state);
 
 } // namespace device_shim::detail

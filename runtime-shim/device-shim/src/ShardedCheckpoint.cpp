@@ -1,6 +1,8 @@
 #include "ShardedCheckpoint.h"
 
 #include "AdapterFile.h"
+#include "CheckpointExtras.h"
+#include "NormalTensors.h"
 #include "OptimizerState.h"
 #include "WrapperClaim.h"
 
@@ -13,9 +15,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <map>
-#include <optional>
+#include <memory>
 #include <sstream>
 #include <unistd.h>
 
@@ -25,8 +28,6 @@ namespace {
 using torch::serialize::InputArchive;
 using torch::serialize::OutputArchive;
 using Named = std::map<std::string, at::Tensor>;
-
-const char *const kOwnArchive = "device_shim";
 
 // The members of a whole vector by name, on the host.
 void addMembers(Named &named, const FlatPartition &partition, const at::Tensor &whole,
@@ -169,7 +170,6 @@ void requireOwnParameters(const ShardedModel &model, torch::optim::Optimizer &op
     throw UsageError("the optimizer works on no partition of this model; make it of optimizer_parameters()");
 }
 
-// What the optimizer keeps, by parameter; tensors have the parameter's shape.
 using OptimizerStates = std::map<std::string, ParameterState>;
 
 // Collective: the ranks' parts of each state tensor are put together, one after the other.
@@ -196,36 +196,19 @@ OptimizerStates collectStates(ShardedModel &model, torch::optim::Optimizer &opti
   return all;
 }
 
-// Entry by entry: "parameter", its "kind" and "step", and the "names" of its tensors, a line each.
-void writeStates(OutputArchive &archive, const OptimizerStates &states) {
-  size_t index = 0;
-  for (const auto &[parameter, state] : states) {
-    OutputArchive entry(archive.compilation_unit());
-    entry.write("parameter", c10::IValue(parameter));
-    entry.write("kind", c10::IValue(state.kind));
-    entry.write("step", c10::IValue(state.step));
-    std::string names;
-    for (const auto &[name, tensor] : state.tensors) {
-      entry.write(name, tensor);
-      names += name + "\n";
+// The parameters of each of the optimizer's groups, of which there are parts in it.
+std::vector<CheckpointExtras::Group> groupsOf(const ShardedModel &model, torch::optim::Optimizer &optimizer) {
+  std::vector<CheckpointExtras::Group> groups;
+  for (auto &group : optimizer.param_groups()) {
+    groups.push_back({group.options().get_lr(), {}});
+    for (auto *partition : model.partitions()) {
+      const auto isMaster = [&](const at::Tensor &own) { return own.is_same(partition->master()); };
+      if (partition->trainable() && std::any_of(group.params().begin(), group.params().end(), isMaster))
+        for (const auto &member : partition->members())
+          groups.back().parameters.push_back(member.name);
     }
-    entry.write("names", c10::IValue(names));
-    archive.write("state" + std::to_string(index++), entry);
   }
-}
-
-void writeOwn(OutputArchive &archive, const OptimizerStates &states, torch::optim::Optimizer *optimizer,
-              const GradScaler *scaler) {
-  writeStates(archive, states);
-  std::vector<double> rates;
-  if (optimizer)
-    for (auto &group : optimizer->param_groups())
-      rates.push_back(group.options().get_lr());
-  archive.write("rates", c10::IValue(rates));
-  if (scaler) {
-    archive.write("scale", c10::IValue(scaler->state().scale));
-    archive.write("good_steps", c10::IValue(scaler->state().good_steps));
-  }
+  return groups;
 }
 
 // Readers see the old file or the new one, never a half.
@@ -238,6 +221,10 @@ void writeFile(OutputArchive &archive, const std::string &path) {
   }
 }
 
+std::string firstLine(const std::string &text) {
+  return text.empty() ? "unknown error" : text.substr(0, text.find('\n'));
+}
+
 // Rank 0's failure is everyone's.
 void onRankZero(Communicator &ranks, const std::function<void()> &work) {
   std::string problem;
@@ -245,8 +232,7 @@ void onRankZero(Communicator &ranks, const std::function<void()> &work) {
     try {
       work();
     } catch (const std::exception &error) {
-      problem = error.what();
-      problem = problem.empty() ? "unknown error" : problem.substr(0, problem.find('\n'));
+      problem = firstLine(error.what());
     }
   }
   problem = ranks.broadcast_text(problem);
@@ -256,25 +242,6 @@ void onRankZero(Communicator &ranks, const std::function<void()> &work) {
 
 at::Tensor ownPartAs(const FlatPartition &partition, const at::Tensor &whole) {
   return partition.ownPart(whole).to(partition.ownValues().options()).clone();
-}
-
-OptimizerStates readStates(InputArchive &archive) {
-  OptimizerStates states;
-  InputArchive entry;
-  c10::IValue value;
-  for (size_t index = 0; archive.try_read("state" + std::to_string(index), entry); ++index) {
-    entry.read("parameter", value);
-    auto &state = states[value.toStringRef()];
-    entry.read("kind", value);
-    state.kind = value.toStringRef();
-    entry.read("step", value);
-    state.step = value.toInt();
-    entry.read("names", value);
-    std::istringstream names(value.toStringRef());
-    for (std::string name; std::getline(names, name);)
-      entry.read(name, state.tensors[name]);
-  }
-  return states;
 }
 
 bool alike(const ParameterState *a, const ParameterState *b) {
@@ -300,16 +267,35 @@ const ParameterState *commonState(const OptimizerStates &states, const FlatParti
   return find(first);
 }
 
-void restoreStates(ShardedModel &model, const OptimizerStates &states, torch::optim::Optimizer &optimizer,
-                   const std::string &path) {
+// Learning rates go by the number of a group.
+void requireSameGroups(const std::vector<CheckpointExtras::Group> &saved,
+                       const std::vector<CheckpointExtras::Group> &own, const std::string &path) {
+  const std::string wanted = "; give the optimizer the groups that it was saved with, in the same order";
+  if (saved.size() != own.size())
+    throw UsageError("'" + path + "' has the state of an optimizer with " + std::to_string(saved.size()) +
+                     " parameter groups, but this one has " + std::to_string(own.size()) + wanted);
+  std::map<std::string, size_t> places;
+  for (size_t i = 0; i < saved.size(); ++i)
+    for (const auto &parameter : saved[i].parameters)
+      places[parameter] = i;
+  for (size_t i = 0; i < own.size(); ++i)
+    for (const auto &parameter : own[i].parameters)
+      if (const auto place = places.find(parameter); place != places.end() && place->second != i)
+        throw UsageError("'" + path + "' has " + parameter + " in group " + std::to_string(place->second) +
+                         " of the optimizer, but here it is in group " + std::to_string(i) + wanted);
+}
+
+using OwnStates = std::vector<std::unique_ptr<torch::optim::OptimizerParamState>>;
+
+// This rank's part of the file's states, partition by partition; null: nothing.
+OwnStates ownStates(const ShardedModel &model, const OptimizerStates &states,
+                    torch::optim::Optimizer &optimizer, const std::string &path) {
+  OwnStates all;
   for (auto *partition : model.partitions()) {
-    if (!partition->trainable())
+    all.emplace_back();
+    const auto *common = partition->trainable() ? commonState(states, *partition, path) : nullptr;
+    if (!common)
       continue;
-    const auto *common = commonState(states, *partition, path);
-    if (!common) {
-      forgetState(optimizer, partition->master());
-      continue;
-    }
     ParameterState own{common->kind, common->step, {}};
     for (const auto &kind : common->tensors) {
       Named members;
@@ -318,8 +304,9 @@ void restoreStates(ShardedModel &model, const OptimizerStates &states, torch::op
       own.tensors[kind.first] = ownPartAs(
           *partition, joinMembers(members, *partition, "", partition->master().scalar_type(), path));
     }
-    setState(optimizer, partition->master(), own);
+    all.back() = makeState(optimizer, partition->master(), std::move(own));
   }
+  return all;
 }
 
 void openFile(InputArchive &archive, const std::string &path, int rank) {
@@ -335,29 +322,6 @@ void openFile(InputArchive &archive, const std::string &path, int rank) {
   }
 }
 
-// What the file has besides the module.
-struct OwnArchive {
-  OptimizerStates states;
-  std::vector<double> rates;
-  std::optional<GradScaler::State> scaler;
-};
-
-OwnArchive readOwn(InputArchive &archive, const std::string &path) {
-  InputArchive own;
-  if (!archive.try_read(kOwnArchive, own))
-    throw Error("'" + path + "' holds a model without optimizer; it was not written by ShardedDataParallel");
-  OwnArchive all;
-  c10::IValue value, steps;
-  all.states = readStates(own);
-  own.read("rates", value);
-  all.rates = value.toDoubleVector();
-  if (own.try_read("scale", value)) {
-    own.read("good_steps", steps);
-    all.scaler = GradScaler::State{value.toDouble(), steps.toInt()};
-  }
-  return all;
-}
-
 void requireSaved(bool there, const char *what, const std::string &path) {
   if (!there)
     throw Error("'" + path + "' has no state of " + what +
@@ -365,18 +329,76 @@ void requireSaved(bool there, const char *what, const std::string &path) {
                 "without it");
 }
 
-void restoreOptimizer(ShardedModel &model, const OwnArchive &own, torch::optim::Optimizer &optimizer,
-                      const std::string &path) {
-  restoreStates(model, own.states, optimizer, path);
-  for (size_t i = 0; i < own.rates.size() && i < optimizer.param_groups().size(); ++i)
-    optimizer.param_groups()[i].options().set_lr(own.rates[i]);
+// All that load() takes from the file, found and checked: to take it over cannot fail.
+struct Loaded {
+  std::vector<at::Tensor> parts; ///< of the partitions
+  Named buffers;
+  CheckpointExtras extras;
+  OwnStates states;
+};
+
+Loaded readCheckpoint(ShardedModel &model, const std::string &path, torch::optim::Optimizer *optimizer,
+                      const GradScaler *scaler) {
+  model.requireUntouched(/*overwritten=*/true);
+  requireUnmerged(model.root());
+  if (optimizer)
+    requireOwnParameters(model, *optimizer);
+  InputArchive archive;
+  openFile(archive, path, model.communicator().rank());
+  Loaded loaded;
+  Named values;
+  readModule(model.root(), "", archive, values, loaded.buffers);
+  requireBuffers(model.root(), "", loaded.buffers, path);
+  if (optimizer || scaler)
+    loaded.extras = readExtras(archive, path);
+  requireSaved(!optimizer || !loaded.extras.groups.empty(), "an optimizer", path);
+  requireSaved(!scaler || loaded.extras.scaler, "a GradScaler", path);
+  for (auto *partition : model.partitions())
+    loaded.parts.push_back(ownPartAs(
+        *partition, joinMembers(values, *partition, "", partition->ownValues().scalar_type(), path)));
+  if (optimizer) {
+    requireSameGroups(loaded.extras.groups, groupsOf(model, *optimizer), path);
+    loaded.states = ownStates(model, loaded.extras.states, *optimizer, path);
+  }
+  if (scaler)
+    GradScaler(*scaler).load_state(*loaded.extras.scaler);
+  return loaded;
+}
+
+// What fails on one rank, as where a node lacks the file, is nothing that the others may go on from.
+void onAllRanks(Communicator &ranks, const std::function<void()> &work) {
+  std::exception_ptr own;
+  std::string problem;
+  try {
+    work();
+  } catch (const std::exception &error) {
+    own = std::current_exception();
+    problem = firstLine(error.what());
+  }
+  const double first = ranks.reduce_number(own ? ranks.rank() : ranks.size(), Reduction::minimum);
+  if (first == ranks.size())
+    return;
+  problem = ranks.broadcast_text(problem, static_cast<int>(first));
+  if (own)
+    std::rethrow_exception(own);
+  throw Error("rank " + std::to_string(static_cast<int>(first)) +
+              " could not load, so no rank has loaded anything: " + problem);
+}
+
+void restoreOptimizer(ShardedModel &model, Loaded &loaded, torch::optim::Optimizer &optimizer) {
+  const auto partitions = model.partitions();
+  for (size_t i = 0; i < partitions.size(); ++i)
+    if (partitions[i]->trainable())
+      setState(optimizer, partitions[i]->master(), std::move(loaded.states[i]));
+  for (size_t i = 0; i < loaded.extras.groups.size(); ++i)
+    optimizer.param_groups()[i].options().set_lr(loaded.extras.groups[i].rate);
 }
 
 } // namespace
 
 void saveCheckpoint(ShardedModel &model, const std::string &path, torch::optim::Optimizer *optimizer,
                     const GradScaler *scaler) {
-  at::NoGradGuard noGrad;
+  NormalTensors normal;
   requireUnmerged(model.root());
   if (optimizer)
     requireOwnParameters(model, *optimizer);
@@ -387,14 +409,17 @@ void saveCheckpoint(ShardedModel &model, const std::string &path, torch::optim::
     if (converted != model.bufferTypes().end())
       values[entry.key()] = entry.value().cpu().to(converted->second);
   }
-  OptimizerStates states;
-  if (optimizer)
-    states = collectStates(model, *optimizer);
+  CheckpointExtras extras;
+  if (optimizer) {
+    extras.states = collectStates(model, *optimizer);
+    extras.groups = groupsOf(model, *optimizer);
+  }
+  if (scaler)
+    extras.scaler = scaler->state();
   onRankZero(ranks, [&] {
-    OutputArchive archive, own(archive.compilation_unit());
+    OutputArchive archive;
     writeModule(model.root(), "", values, archive);
-    writeOwn(own, states, optimizer, scaler);
-    archive.write(kOwnArchive, own);
+    writeExtras(archive, extras);
     writeFile(archive, path);
   });
 }
@@ -409,32 +434,17 @@ void saveAdapters(ShardedModel &model, const std::string &path) {
 
 void loadCheckpoint(ShardedModel &model, const std::string &path, torch::optim::Optimizer *optimizer,
                     GradScaler *scaler) {
-  at::NoGradGuard noGrad;
-  requireUnmerged(model.root());
+  NormalTensors normal;
+  Loaded loaded;
+  onAllRanks(model.communicator(), [&] { loaded = readCheckpoint(model, path, optimizer, scaler); });
   if (optimizer)
-    requireOwnParameters(model, *optimizer);
-  InputArchive archive;
-  openFile(archive, path, model.communicator().rank());
-  Named values, buffers;
-  readModule(model.root(), "", archive, values, buffers);
-  requireBuffers(model.root(), "", buffers, path);
-  OwnArchive own;
-  if (optimizer || scaler)
-    own = readOwn(archive, path);
-  requireSaved(!optimizer || !own.rates.empty(), "an optimizer", path);
-  requireSaved(!scaler || own.scaler, "a GradScaler", path);
-  std::vector<at::Tensor> parts; // nothing changes before all is found
-  for (auto *partition : model.partitions())
-    parts.push_back(ownPartAs(
-        *partition, joinMembers(values, *partition, "", partition->ownValues().scalar_type(), path)));
-  if (optimizer)
-    restoreOptimizer(model, own, *optimizer, path);
+    restoreOptimizer(model, loaded, *optimizer);
   if (scaler)
-    scaler->load_state(*own.scaler);
-  setBuffers(model.root(), buffers);
+    scaler->load_state(*loaded.extras.scaler);
+  setBuffers(model.root(), loaded.buffers);
   const auto partitions = model.partitions();
-  for (size_t i = 0; i < parts.size(); ++i)
-    partitions[i]->setOwnValues(parts[i]);
+  for (size_t i = 0; i < partitions.size(); ++i)
+    partitions[i]->setOwnValues(loaded.parts[i]);
   model.synchronize();
 }
 

@@ -22,9 +22,13 @@ double ShardedCore::grad_norm() { return model->gradNorm(); }
 
 void ShardedCore::save(const std::string &path, torch::optim::Optimizer *optimizer,
                        const GradScaler *scaler) {
+  model->requireUntouched();
   detail::saveCheckpoint(*model, path, optimizer, scaler);
 }
-void ShardedCore::save_adapters(const std::string &path) { detail::saveAdapters(*model, path); }
+void ShardedCore::save_adapters(const std::string &path) {
+  model->requireUntouched();
+  detail::saveAdapters(*model, path);
+}
 void ShardedCore::load(const std::string &path, torch::optim::Optimizer *optimizer, GradScaler *scaler) {
   detail::loadCheckpoint(*model, path, optimizer, scaler);
 }
@@ -32,7 +36,10 @@ void ShardedCore::load(const std::string &path, torch::optim::Optimizer *optimiz
 int64_t ShardedCore::bytes_held() const { return model->memoryCount().now; }
 int64_t ShardedCore::peak_bytes_held() const { return model->memoryCount().peak; }
 
-void ShardedCore::synchronize() { model->synchronize(); }
+void ShardedCore::synchronize() {
+  model->requireUntouched();
+  model->synchronize();
+}
 void ShardedCore::begin_forward() { model->beginForward(); }
 
 at::Tensor ShardedCore::converted(const at::Tensor &input) const {

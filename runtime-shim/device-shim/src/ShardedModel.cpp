@@ -6,8 +6,6 @@
 #include <device_shim/Error.h>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/utils/lambda_post_hook.h>
-#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <exception>
@@ -103,8 +101,7 @@ ShardedModel::ShardedModel(std::shared_ptr<torch::nn::Module> ofModule, std::sha
 ShardedModel::~ShardedModel() {
   tether.cut();
   for (auto &unit : units)
-    for (size_t i = 0; i < unit->hooks.size(); ++i)
-      unit->accumulators[i]->del_post_hook(unit->hooks[i]);
+    unit->hooks.clear();
   // The module lives on with what the last step made of it, unless the ranks go separate ways.
   if (options.stage != 2 || std::uncaught_exceptions() > 0)
     return;
@@ -228,15 +225,10 @@ void ShardedModel::addHooks(size_t index) {
     partition.startGather(*gathers);
     partition.finishGather();
     for (size_t m = 0; m < partition.members().size(); ++m) {
-      auto accumulator = torch::autograd::impl::grad_accumulator(partition.members()[m].parameter);
+      const auto &member = partition.members()[m];
       unit.hooks.push_back(
-          accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
-              [this, index, p, m](const torch::autograd::variable_list &outputs,
-                                  const torch::autograd::variable_list &) {
-                gradientReady(index, p, m);
-                return outputs;
-              })));
-      unit.accumulators.push_back(std::move(accumulator));
+          std::make_unique<GradientHook>(member.parameter, member.name, "ShardedDataParallel",
+                                         [this, index, p, m] { gradientReady(index, p, m); }));
     }
     partition.release();
   }
@@ -278,6 +270,7 @@ void ShardedModel::beginForward() {
   if (backwardActive) // an exception ended the last backward pass
     resetBackward();
   requireStillFrozen(frozen, "ShardedDataParallel");
+  requireUntouched();
   if (at::GradMode::is_enabled())
     followFreezing();
   memoryCount();

@@ -3,13 +3,12 @@
 
 #include "DistinctParameters.h"
 #include "FlatPartition.h"
+#include "GradientHook.h"
 #include "StageUses.h"
 #include "Tether.h"
 #include "WrapperClaim.h"
 
 #include <device_shim/ShardedDataParallel.h>
-
-#include <torch/csrc/autograd/function.h>
 
 #include <map>
 #include <memory>
@@ -40,6 +39,10 @@ public:
   std::vector<FlatPartition *> partitions() const;
   /// What an optimizer works on, with `group` that of one group.
   std::vector<at::Tensor> masters(std::optional<int> group = std::nullopt) const;
+  /// The module's parameters must be what the partitions made of them. \throws UsageError for one that
+  /// torch::load() or Module::to() replaced, and, unless it is about to be `overwritten`, for one whose
+  /// values were changed where the partitions do not see it.
+  void requireUntouched(bool overwritten = false);
   /// Parameters follow what an optimizer did. Collective.
   void synchronize();
   /// Types of buffers that were converted, by name.
@@ -58,10 +61,9 @@ private:
   struct Unit {
     std::string name;
     std::vector<std::unique_ptr<FlatPartition>> partitions;
-    std::vector<std::shared_ptr<torch::autograd::Node>> accumulators;
-    std::vector<uintptr_t> hooks;
-    size_t trainable = 0; ///< parameters that are not frozen now
-    size_t missing = 0;   ///< gradients, in this backward pass
+    std::vector<std::unique_ptr<GradientHook>> hooks; ///< of the parameters that learn
+    size_t trainable = 0;                             ///< parameters that are not frozen now
+    size_t missing = 0;                               ///< gradients, in this backward pass
     StageUses uses;
     bool inBackward = false; ///< gathered for it
   };

@@ -61,9 +61,10 @@ public:
   DataParallelCore(DataParallelCore &&) noexcept;
   DataParallelCore &operator=(DataParallelCore &&) = delete;
 
-  /// What comes before each forward pass. Collective where it copies buffers: with broadcast_buffers, while
-  /// gradients are enabled and not within no_sync(). \throws UsageError for a parameter that was frozen when
-  /// the wrapper was made and is no longer; PeerError.
+  /// What comes before each forward pass: follows parameters that torch::load() has filled. Collective where
+  /// it copies buffers: with broadcast_buffers, while gradients are enabled and not within no_sync().
+  /// \throws UsageError for a parameter that was frozen when the wrapper was made and is no longer, or that
+  /// has another type, shape or device since; PeerError.
   void before_forward();
 
   /// What comes after each forward pass, with the tensors in its result, of any shape; some may be undefined.
@@ -103,7 +104,11 @@ private:
 /// parameters are views of the buckets. The result is that of one process with the concatenated batch when
 /// all ranks have equally many samples and the loss is a mean.
 ///
-/// A tied parameter, which the module has under several names, is averaged once.
+/// A tied parameter, which the module has under several names, is averaged once. Complex parameters may be.
+///
+/// torch::load() may fill the module after it was wrapped, with the same file on every rank, given the rank's
+/// device; the next forward() follows. Module::to() of another type or device is refused there, and when the
+/// module's own forward() comes first instead, backward() throws UsageError.
 ///
 /// Every rank must run backward() equally often. Segments of the model may be computed again in backward(),
 /// by a torch::autograd::Function whose backward() calls backward(): the averaging ends with the outer pass.
@@ -127,8 +132,7 @@ public:
   /// are not moved to the device. Errors of the averaging come from backward(): PeerError; UsageError for a
   /// parameter without gradient, see find_unused_parameters, for one that gets two, and for a sparse
   /// gradient.
-  /// \throws UsageError for a parameter that was frozen when the wrapper was made and is no longer;
-  /// PeerError.
+  /// \throws UsageError and PeerError as DataParallelCore::before_forward().
   template <typename... Arguments> auto forward(Arguments &&...arguments) {
     core.before_forward();
     if constexpr (std::is_void_v<decltype(inner->forward(std::forward<Arguments>(arguments)...))>) {
@@ -148,7 +152,7 @@ public:
   /// See DataParallelCore::NoSync. \code auto local = model.no_sync(); \endcode
   [[nodiscard]] DataParallelCore::NoSync no_sync() { return core.no_sync(); }
   /// The wrapped module. Gradients are averaged also when its forward() is called instead of the wrapper's:
-  /// that leaves out before_forward() and after_forward() only.
+  /// that leaves out before_forward() and after_forward() only. The first must come after torch::load().
   ModuleType &module() { return inner; }
   auto operator->() { return inner.operator->(); }
   /// See DataParallelCore.

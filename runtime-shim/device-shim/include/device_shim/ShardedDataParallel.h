@@ -86,11 +86,12 @@ public:
   std::vector<at::Tensor> optimizer_parameters(int group) const;
 
   /// Divides the gradients by the scaler's scale, and scales them down when their norm over all ranks is
-  /// above `max_norm`, above 0: 0 clears them. Returns the 2-norm of the averaged, unscaled gradients before
-  /// clipping. Every partition is scaled by a number of the host, so that it does not matter on which device
-  /// it is. An infinite norm, or one that is not a number, is told to the scaler, which then skips the step;
-  /// gradients are left as they are then, and without a scaler the caller must skip the step. Collective.
-  /// \throws UsageError when the scaler has unscaled them already.
+  /// above `max_norm`, at least 0: 0 clears them. Returns the 2-norm of the averaged, unscaled gradients
+  /// before clipping. Every partition is scaled by a number of the host, so that it does not matter on which
+  /// device it is. An infinite norm, or one that is not a number, is told to the scaler, which then skips the
+  /// step; gradients are left as they are then, and without a scaler the caller must skip the step.
+  /// Collective.
+  /// \throws UsageError when the scaler has unscaled them already, and for a `max_norm` below 0 or NaN.
   double unscale_and_clip_grads(double max_norm, GradScaler *scaler = nullptr);
   /// The norm alone, of what the last backward pass left: times the scale where the loss was scaled.
   /// Collective.
@@ -98,7 +99,7 @@ public:
 
   /// Lets the parameters follow what optimizers did, as forward() does by itself. With stage 2 the module
   /// then is the trained one on every rank and may be used without the wrapper, until the next step().
-  /// Collective.
+  /// Collective. \throws UsageError for replaced or overwritten parameters, see below.
   void synchronize();
 
   /// Writes the whole model, float, and the state of the optimizer to one file, on rank 0. torch::load()
@@ -107,20 +108,22 @@ public:
   /// torch::save() of the module cannot take its place: with stage 3 the module's parameters are empty. What
   /// a module class writes in a save() of its own is not in the file.
   /// \throws UsageError for an optimizer with a state that cannot be taken apart (LBFGS) or that works on no
-  /// partition of this model, and for adapters that are merged (Lora.h); Error on all ranks when rank 0
-  /// cannot write the file.
+  /// partition of this model, for adapters that are merged (Lora.h) and for replaced or overwritten
+  /// parameters, see below; Error on all ranks when rank 0 cannot write the file.
   void save(const std::string &path, torch::optim::Optimizer *optimizer = nullptr,
             const GradScaler *scaler = nullptr);
   /// Writes the parameters of low-rank adapters alone, float, on rank 0, for load_adapters() of an unsharded
   /// model; see Lora.h. Collective. \throws Error on all ranks when rank 0 cannot write the file.
   void save_adapters(const std::string &path);
   /// Reads what save() wrote, or, without optimizer and scaler, what torch::save() wrote for the unsharded
-  /// model. Every rank reads the file. Each parameter gets the state that the file has for it, or none; of
-  /// the options of the optimizer's groups the learning rates are restored. What the file has besides is
-  /// ignored. Collective.
+  /// model. Every rank reads the file. Each parameter gets the state that the file has for it, or none; what
+  /// the optimizer's options want besides, such as amsgrad, begins at zero. Of the options of the optimizer's
+  /// groups the learning rates are restored. What the file has besides is ignored. Collective.
   /// \throws Error naming the parameter or buffer that is missing in it, or has another shape; when it has no
-  /// state for the `optimizer` or `scaler`; when it cannot be read. UsageError as save(). The model is as
-  /// before then.
+  /// state for the `optimizer` or `scaler`; when it cannot be read. UsageError as save(), except for
+  /// overwritten parameters, and when the optimizer has another number of groups than that in the file, or a
+  /// parameter in another one of them. When one rank throws all do, the others an Error that says why, and on
+  /// all of them the model, the optimizer and the scaler are as before.
   void load(const std::string &path, torch::optim::Optimizer *optimizer = nullptr,
             GradScaler *scaler = nullptr);
 
@@ -132,7 +135,7 @@ public:
   /// What forward() does before it runs the module, for those who do that themselves: parameters follow the
   /// optimizer. Collective, with stage 2 after a backward pass. \throws UsageError for a parameter that was
   /// frozen when the model was wrapped and is no longer, or that was frozen since and shares a partition with
-  /// one that was not; PeerError.
+  /// one that was not; for replaced or overwritten parameters, see below; PeerError.
   void begin_forward();
   /// A floating tensor in parameter_type, of the same shape and on the same device; others as they are.
   at::Tensor converted(const at::Tensor &input) const;
@@ -155,6 +158,13 @@ private:
 /// partition: those of one stage, or with stage 2 bucket, with one type and ShardedOptions::group. While they
 /// are frozen, gradients of the partition are left as they are; drop them (`mutable_grad() = {}`) so that the
 /// optimizer leaves it alone.
+///
+/// The values of the parameters are those of the partitions from then on: initialise the module before it is
+/// wrapped, and load files with load(). What torch::load() or Module::to() have replaced afterwards is
+/// refused by the next forward(). So are operations in place on a parameter, such as copy_() in
+/// load_adapters() or the max_norm of an embedding, but for those that hold: with stage 2, on frozen
+/// parameters, and on all when parameter_type and offload_optimizer are unset; every rank must then do the
+/// same. What is written through data() cannot be seen.
 ///
 /// Buffers, such as running statistics, are those of rank 0 at first; then every rank's follow its own
 /// batches, and save() writes those of rank 0. Whoever catches an exception of backward() must do so on all

@@ -1,0 +1,45 @@
+// Being told when backward() has a parameter's gradient.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/function.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace device_shim::detail {
+
+/// Autograd adds up a parameter's gradient in a node, its accumulator, on which the hook is. LibTorch gives
+/// the parameter a new one when torch::load() fills it or Module::to() changes its type: the hook is lost
+/// then.
+class GradientHook {
+public:
+  /// `ready` runs after each time, on a thread of autograd. \param wrapper says in messages who asked for it.
+  GradientHook(at::Tensor parameter, std::string name, const char *wrapper, std::function<void()> ready);
+  ~GradientHook();
+  GradientHook(const GradientHook &) = delete;
+  GradientHook &operator=(const GradientHook &) = delete;
+
+  const std::string &ofParameter() const { return name; }
+  /// Whether the next graph will not call the hook. Never of a parameter that is frozen now.
+  bool lost() const;
+  /// Makes the graphs that come call it.
+  void renew();
+
+private:
+  void attach();
+  void refuseOther() const;
+
+  at::Tensor parameter;
+  std::string name;
+  const char *wrapper;
+  std::function<void()> ready;
+  std::shared_ptr<torch::autograd::Node>
+      accumulator; ///< lives as long as someone holds it, and the hook with it
+  uintptr_t after = 0;
+  unsigned before = 0;
+};
+
+} // namespace device_shim::detail
