@@ -2,6 +2,7 @@
 
 #include "Backing.h"
 #include "FlatCopy.h"
+#include "NormalTensors.h"
 
 #include <ATen/ATen.h>
 #include <device_shim/Error.h>
@@ -122,7 +123,7 @@ Pending Communicator::all_reduce_async(const at::Tensor &tensor, Reduction reduc
   auto *group = backing->collectives();
   if (!group || tensor.numel() == 0)
     return {};
-  at::NoGradGuard noGrad;
+  detail::NormalTensors normal;
   auto travelling = forReducing(*backing, tensor);
   std::vector<at::Tensor> list = {travelling};
   c10d::AllreduceOptions options;
@@ -130,8 +131,8 @@ Pending Communicator::all_reduce_async(const at::Tensor &tensor, Reduction reduc
   auto work = backing->launch("all_reduce", [&] { return group->allreduce(list, options); });
   std::function<void()> finish;
   if (!travelling.is_same(tensor) && travelling.data_ptr() != tensor.data_ptr())
-    finish = [travelling, target = tensor.detach()] {
-      at::NoGradGuard guard;
+    finish = [travelling, target = detail::writable(tensor)] {
+      detail::NormalTensors guard;
       target.copy_(travelling);
     };
   return backing->start("all_reduce", std::move(work), {travelling, tensor}, std::move(finish));
@@ -146,7 +147,7 @@ void Communicator::broadcast(const at::Tensor &tensor, int root) {
   auto *group = backing->collectives();
   if (!group || tensor.numel() == 0)
     return;
-  at::NoGradGuard noGrad;
+  detail::NormalTensors normal;
   auto travelling = onWire(*backing, tensor);
   std::vector<at::Tensor> list = {asBytes(travelling)};
   c10d::BroadcastOptions options;
@@ -154,7 +155,7 @@ void Communicator::broadcast(const at::Tensor &tensor, int root) {
   auto work = backing->launch("broadcast", [&] { return group->broadcast(list, options); });
   backing->start("broadcast", std::move(work), list, nullptr).wait();
   if (travelling.data_ptr() != tensor.data_ptr() && rank() != root)
-    tensor.detach().copy_(travelling);
+    detail::writable(tensor).copy_(travelling);
 }
 
 void Communicator::broadcast(const std::vector<at::Tensor> &tensors, int root) {
@@ -171,13 +172,13 @@ void Communicator::broadcast(const std::vector<at::Tensor> &tensors, int root) {
 }
 
 Pending Communicator::all_gather_async(const at::Tensor &output, const at::Tensor &input) {
-  at::NoGradGuard noGrad;
+  detail::NormalTensors normal;
   requireFlat("all_gather", output, input, size());
   requireSameKind("all_gather", input, output, /*widened=*/false);
   auto *group = backing->collectives();
   if (!group) {
     if (output.data_ptr() != input.data_ptr())
-      output.detach().copy_(input);
+      detail::writable(output).copy_(input);
     return {};
   }
   if (backing->job().nccl) {
@@ -185,7 +186,7 @@ Pending Communicator::all_gather_async(const at::Tensor &output, const at::Tenso
     auto work = backing->launch("all_gather", [&] { return group->_allgather_base(whole, part); });
     return backing->start("all_gather", std::move(work), {whole, part}, nullptr);
   }
-  std::vector<std::vector<at::Tensor>> parts = {asBytes(output).chunk(size())};
+  std::vector<std::vector<at::Tensor>> parts = {asBytes(detail::writable(output)).chunk(size())};
   std::vector<at::Tensor> own = {asBytes(input)};
   auto work = backing->launch("all_gather", [&] { return group->allgather(parts, own); });
   return backing->start("all_gather", std::move(work), {output, input}, nullptr);
@@ -196,12 +197,12 @@ void Communicator::all_gather(const at::Tensor &output, const at::Tensor &input)
 }
 
 Pending Communicator::reduce_scatter_async(const at::Tensor &output, const at::Tensor &input) {
-  at::NoGradGuard noGrad;
+  detail::NormalTensors normal;
   requireFlat("reduce_scatter", input, output, size());
   requireSameKind("reduce_scatter", input, output, /*widened=*/true);
   auto *group = backing->collectives();
   if (!group) {
-    output.detach().copy_(input);
+    detail::writable(output).copy_(input);
     return {};
   }
   if (backing->job().nccl) {
@@ -211,8 +212,8 @@ Pending Communicator::reduce_scatter_async(const at::Tensor &output, const at::T
     auto work = backing->launch("reduce_scatter", [&] { return group->_reduce_scatter_base(sum, whole); });
     std::function<void()> finish;
     if (sum.data_ptr() != output.data_ptr())
-      finish = [sum, target = output.detach()] {
-        at::NoGradGuard guard;
+      finish = [sum, target = detail::writable(output)] {
+        detail::NormalTensors guard;
         target.copy_(sum);
       };
     return backing->start("reduce_scatter", std::move(work), {sum, whole, output}, std::move(finish));
@@ -221,8 +222,8 @@ Pending Communicator::reduce_scatter_async(const at::Tensor &output, const at::T
   auto to = asBytes(received), from = asBytes(input);
   std::vector<int64_t> none;
   auto work = backing->launch("reduce_scatter", [&] { return group->alltoall_base(to, from, none, none); });
-  auto addParts = [received, target = output.detach(), ranks = size()] {
-    at::NoGradGuard guard;
+  auto addParts = [received, target = detail::writable(output), ranks = size()] {
+    detail::NormalTensors guard;
     auto parts = received.view({ranks, -1});
     const bool half = received.scalar_type() == at::kHalf || received.scalar_type() == at::kBFloat16;
     target.copy_(half ? parts.sum(0, /*keepdim=*/false, at::kFloat) : parts.sum(0));

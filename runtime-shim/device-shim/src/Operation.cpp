@@ -47,11 +47,14 @@ void Operation::wait() {
         waitOnDevice();
     } catch (const PeerError &) {
       throw;
+    } catch (const c10::Error &error) {
+      // Gloo's connections throw others: this is an operation on tensors that LibTorch refused. NCCL's are of
+      // this class, too.
+      if (blocksHost)
+        throw;
+      failed(error);
     } catch (const std::exception &error) {
-      if (!liveness)
-        throw PeerError(std::string("a connection to another rank broke in '") + name +
-                        "': " + firstLine(error.what()));
-      liveness->throwAfterBrokenConnection(name, firstLine(error.what()));
+      failed(error);
     }
   }
   work.reset();
@@ -59,6 +62,13 @@ void Operation::wait() {
     finish();
   finish = nullptr;
   keep.clear();
+}
+
+void Operation::failed(const std::exception &error) const {
+  if (!liveness)
+    throw PeerError(std::string("a connection to another rank broke in '") + name +
+                    "': " + firstLine(error.what()));
+  liveness->throwAfterBrokenConnection(name, firstLine(error.what()));
 }
 
 // Keeps an event and not the work, which holds the memory of its tensors.

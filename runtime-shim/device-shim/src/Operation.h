@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,6 +31,7 @@ public:
 private:
   void waitOnHost();
   void waitOnDevice();
+  [[noreturn]] void failed(const std::exception &error) const;
 
   const char *name;
   c10::intrusive_ptr<c10d::Work> work;
