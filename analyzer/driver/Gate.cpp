@@ -1,6 +1,6 @@
 #include "analyzer/driver/Gate.h"
 
-#include "analyzer/driver/Git.h"
+#include "analyzer/driver/ChangedLines.h"
 #include "analyzer/driver/Output.h"
 #include "analyzer/driver/WholeFile.h"
 
@@ -54,11 +54,12 @@ bool Gate::open(std::string &error) {
   return false;
 }
 
-bool Gate::findChanges(const std::string &directory, std::string &error) {
+bool Gate::findChanges(const std::string &directory, const std::set<Name> &files, std::string &error) {
   if (options.changedSince.empty())
     return true;
   changes.emplace();
-  if (addChangedLines(directory.empty() ? "/" : directory, options.changedSince, *changes, error))
+  if (addChangedLines(directory.empty() ? "/" : directory, options.changedSince, files, *changes, told,
+                      error))
     return true;
   error = "--changed-since: " + error;
   return false;
@@ -67,11 +68,13 @@ bool Gate::findChanges(const std::string &directory, std::string &error) {
 bool Gate::apply(std::vector<Diagnostic> &diagnostics, ReportRun &run, const LooksAt &looksAt) {
   if (baseline) {
     run.baseline = baseline->compare(diagnostics, run, looksAt);
-    told.push_back(fmt::format("against {}: {} new, {} fixed, {} unchanged{}", options.baseline,
+    const auto besides = [](std::size_t count, const char *what) {
+      return count ? fmt::format(", {} {}", count, what) : std::string();
+    };
+    told.push_back(fmt::format("against {}: {} new, {} fixed, {} unchanged{}{}", options.baseline,
                                run.baseline->added, run.baseline->fixed, run.baseline->unchanged,
-                               run.baseline->notLookedAt
-                                   ? fmt::format(", {} not looked at", run.baseline->notLookedAt)
-                                   : std::string()));
+                               besides(run.baseline->suppressed, "suppressed"),
+                               besides(run.baseline->notLookedAt, "not looked at")));
   }
   bool isWritten = true;
   if (!options.writeBaseline.empty() && !run.failures.empty() && !options.writeBaselineErrors)

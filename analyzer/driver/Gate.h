@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,8 @@ public:
   /// Reads --baseline and --line-filter. False, with a sentence in `error`, when one cannot be used.
   bool open(std::string &error);
 
-  /// Asks git for --changed-since, in the repository of `directory`.
-  bool findChanges(const std::string &directory, std::string &error);
+  /// Asks git for --changed-since, in the repository of `directory` and in those of `files`.
+  bool findChanges(const std::string &directory, const std::set<Name> &files, std::string &error);
 
   /// Marks the findings that the baseline knows, writes the new one, and takes out those that touch no line
   /// that is asked for. `looksAt`: see Baseline. When the run has failures, no baseline is written unless the

@@ -1,22 +1,44 @@
-//===- Git.h - what git says about a work tree ------------------*- C++ -*-===//
+//===- Git.h - asking git ---------------------------------------*- C++ -*-===//
 #pragma once
-
-#include "analyzer/report/LineFilter.h"
 
 #include "llvm/ADT/StringRef.h"
 
 #include <string>
+#include <vector>
 
 namespace devicetidy::driver {
 
-/// Adds the lines of the repository around `directory` that are not as they were in the last commit that
-/// `ref` and HEAD share: committed since, staged, or only in the work tree; of files that git does not know
-/// all lines. Where lines are gone, the ones around the gap count. False, with a sentence in `error`, when
-/// git cannot say it.
-bool addChangedLines(const std::string &directory, const std::string &ref, LineFilter &filter,
-                     std::string &error);
+/// What a command of git said.
+struct GitResult {
+  int status = -1;
+  std::string output;
+  std::string errors; ///< without white space around it
+};
 
-/// Adds what the unified diff `diff` (without context) changes below `root`.
-void addDiff(llvm::StringRef diff, const std::string &root, LineFilter &filter);
+/// Runs git in one directory.
+class Git {
+public:
+  /// Whose repository the variables GIT_DIR, GIT_INDEX_FILE and so on describe, when git has started us.
+  enum class Variables { OfThisRepository, OfAnother };
+
+  explicit Git(std::string directory, Variables variables = Variables::OfThisRepository);
+
+  bool isInstalled() const { return !program.empty(); }
+  const std::string &place() const { return directory; }
+
+  GitResult run(std::vector<llvm::StringRef> arguments) const;
+
+  /// Is there a commit with this name?
+  bool knows(const std::string &commit) const;
+
+  /// The name of the tree without files.
+  GitResult emptyTree() const { return run({"hash-object", "-t", "tree", "/dev/null"}); }
+
+private:
+  std::vector<llvm::StringRef> environment() const;
+
+  std::string directory, program;
+  Variables variables;
+};
 
 } // namespace devicetidy::driver

@@ -210,7 +210,9 @@ private:
   }
 
   ExitCode analyse(std::vector<Unit> units, const ProjectView &project) {
-    if (std::string error; !gate.findChanges(sourceRootOf(options, project), error) || !configure(error)) {
+    const std::set<Name> files = filesWithFindings();
+    if (std::string error;
+        !gate.findChanges(sourceRootOf(options, project), files, error) || !configure(files, error)) {
       complain(error);
       return ExitCode::Usage;
     }
@@ -223,11 +225,16 @@ private:
     return report(project);
   }
 
-  /// Reads the configuration of every file that findings may be in.
-  bool configure(std::string &error) {
+  /// The files that findings may be in.
+  std::set<Name> filesWithFindings() const {
     std::set<Name> files = outcome.files;
     files.insert(outcome.contextFiles.begin(), outcome.contextFiles.end());
     files.insert(mainFiles.begin(), mainFiles.end());
+    return files;
+  }
+
+  /// Reads the configuration of `files`.
+  bool configure(const std::set<Name> &files, std::string &error) {
     if (!settings.read(files, error))
       return false;
     if (options.reportUnusedSuppressions)

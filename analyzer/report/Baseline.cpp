@@ -122,47 +122,75 @@ Baseline::Entry Baseline::entryOf(const Diagnostic &diagnostic, const ReportRun 
           diagnostic.level};
 }
 
-BaselineSummary Baseline::compare(std::vector<Diagnostic> &diagnostics, const ReportRun &run,
-                                  const LooksAt &looksAt) {
-  for (Entry &entry : entries)
-    entry.isMatched = false;
-  std::multimap<std::string, Entry *> byFingerprint;
-  for (Entry &entry : entries)
-    byFingerprint.emplace(withoutNumber(entry.fingerprint), &entry);
-  std::vector<Diagnostic *> unknown;
-  const auto match = [](Diagnostic &diagnostic, Entry &entry) {
-    entry.isMatched = true;
-    diagnostic.baseline = BaselineState::Unchanged;
-  };
-  for (Diagnostic &diagnostic : diagnostics) {
-    diagnostic.baseline = BaselineState::New;
-    const auto found = byFingerprint.find(withoutNumber(diagnostic.fingerprint));
-    if (found == byFingerprint.end()) {
-      unknown.push_back(&diagnostic);
-      continue;
+/// Finds the entries of a baseline that stand for diagnostics; each of them once.
+class Baseline::Matching {
+public:
+  explicit Matching(std::vector<Entry> &entries) {
+    for (Entry &entry : entries) {
+      entry.isMatched = false;
+      byFingerprint.emplace(withoutNumber(entry.fingerprint), &entry);
     }
+  }
+
+  /// Those that say the same of the same line are taken.
+  void matchFingerprint(Diagnostic &diagnostic) {
+    const auto found = byFingerprint.find(withoutNumber(diagnostic.fingerprint));
+    if (found == byFingerprint.end())
+      return;
     match(diagnostic, *found->second);
     byFingerprint.erase(found);
   }
-  std::multimap<std::pair<std::string, std::string>, Entry *> byMessage;
-  for (const auto &[fingerprint, entry] : byFingerprint)
-    byMessage.emplace(std::pair(entry->check, entry->message), entry);
-  for (Diagnostic *diagnostic : unknown) {
-    const Entry now = entryOf(*diagnostic, run);
+
+  /// Of what is left those that say the same in the same file, or in a function of the same name.
+  void matchMessage(Diagnostic &diagnostic, const ReportRun &run) {
+    if (byMessage.empty())
+      for (const auto &[fingerprint, entry] : byFingerprint)
+        byMessage.emplace(std::pair(entry->check, entry->message), entry);
+    const Entry now = entryOf(diagnostic, run);
     const auto [begin, end] = byMessage.equal_range({now.check, now.message});
     const auto found = std::find_if(begin, end, [&](const auto &candidate) {
       const Entry &entry = *candidate.second;
-      return entry.file == now.file || (!now.function.empty() && entry.function == now.function);
+      return !entry.isMatched &&
+             (entry.file == now.file || (!now.function.empty() && entry.function == now.function));
     });
-    if (found == end)
-      continue;
-    match(*diagnostic, *found->second);
-    byMessage.erase(found);
+    if (found != end)
+      match(diagnostic, *found->second);
   }
+
+private:
+  static void match(Diagnostic &diagnostic, Entry &entry) {
+    entry.isMatched = true;
+    diagnostic.baseline = BaselineState::Unchanged;
+  }
+
+  std::multimap<std::string, Entry *> byFingerprint;
+  std::multimap<std::pair<std::string, std::string>, Entry *> byMessage;
+};
+
+BaselineSummary Baseline::compare(std::vector<Diagnostic> &diagnostics, const ReportRun &run,
+                                  const LooksAt &looksAt) {
+  Matching matching(entries);
+  // Of equal lines one may be suppressed now: what is still reported has the first claim to an entry.
+  std::vector<Diagnostic *> inOrder;
+  for (const bool suppressed : {false, true})
+    for (Diagnostic &diagnostic : diagnostics)
+      if (diagnostic.isSuppressed == suppressed) {
+        diagnostic.baseline = BaselineState::New;
+        inOrder.push_back(&diagnostic);
+      }
+  for (Diagnostic *diagnostic : inOrder)
+    matching.matchFingerprint(*diagnostic);
+  for (Diagnostic *diagnostic : inOrder)
+    if (diagnostic->baseline == BaselineState::New)
+      matching.matchMessage(*diagnostic, run);
   BaselineSummary summary;
-  for (const Diagnostic &diagnostic : diagnostics)
+  for (const Diagnostic &diagnostic : diagnostics) {
+    const bool isNew = diagnostic.baseline == BaselineState::New;
     if (!diagnostic.isSuppressed)
-      ++(diagnostic.baseline == BaselineState::New ? summary.added : summary.unchanged);
+      ++(isNew ? summary.added : summary.unchanged);
+    else if (!isNew)
+      ++summary.suppressed;
+  }
   for (const Entry &entry : entries)
     if (!entry.isMatched)
       ++(looksAt(entry) ? summary.fixed : summary.notLookedAt);

@@ -34,8 +34,8 @@ public:
 
   /// Says of each diagnostic whether it is new. It is known when its fingerprint is in the baseline, or else
   /// when a finding that is left over there says the same in the same file or in a function of the same name:
-  /// then a line was reformatted, a function renamed, or a file moved. The summary counts those that are not
-  /// suppressed.
+  /// then a line was reformatted, a function renamed, or a file moved. An entry stands for a diagnostic that
+  /// is not suppressed rather than for one that is.
   ///
   /// `looksAt` is asked about entries that nothing matches (their files are below the source root): what the
   /// run did not look at is not fixed.
@@ -48,6 +48,7 @@ public:
 
 private:
   using Entry = BaselineEntry;
+  class Matching;
   static Entry entryOf(const Diagnostic &diagnostic, const ReportRun &run);
 
   std::vector<Entry> entries;

@@ -71,6 +71,7 @@ std::string jsonReport(const std::vector<Diagnostic> &diagnostics, const ReportR
     report["baseline"] = {{"new", run.baseline->added},
                           {"unchanged", run.baseline->unchanged},
                           {"fixed", run.baseline->fixed},
+                          {"suppressed", run.baseline->suppressed},
                           {"notLookedAt", run.baseline->notLookedAt}};
   return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -20,7 +20,8 @@ struct UnitFailure {
 
 /// Findings of the run against those of a baseline.
 struct BaselineSummary {
-  std::size_t added = 0, unchanged = 0; ///< findings of the run
+  std::size_t added = 0, unchanged = 0; ///< findings of the run that are not suppressed
+  std::size_t suppressed = 0;           ///< known findings that a comment suppresses now
   std::size_t fixed = 0;                ///< entries of the baseline that are gone
   std::size_t notLookedAt = 0;          ///< entries in files that took no part
 };

@@ -1,4 +1,4 @@
-#include "analyzer/driver/Git.h"
+#include "analyzer/driver/Diff.h"
 #include "analyzer/driver/Progress.h"
 #include "analyzer/report/Baseline.h"
 
@@ -49,6 +49,14 @@ TEST(Diff, TakesNoContentForAHeader) {
   EXPECT_FALSE(passes(diff, "/root/other.cpp", 7));
 }
 
+TEST(Diff, CountsAContextLineOnceOnEachSide) {
+  constexpr std::string_view diff = "--- a/a.cpp\n+++ b/a.cpp\n@@ -1,4 +1,4 @@\n-x\n+y\n z\n\n-x\n+y\n"
+                                    "--- a/b.cpp\n+++ b/b.cpp\n@@ -7 +7 @@\n-x\n+y\n";
+  EXPECT_TRUE(passes(diff, "/root/a.cpp", 4));
+  EXPECT_FALSE(passes(diff, "/root/a.cpp", 7));
+  EXPECT_TRUE(passes(diff, "/root/b.cpp", 7));
+}
+
 TEST(Diff, ReadsQuotedPathsAndDeletions) {
   constexpr std::string_view quoted =
       "--- \"a/t\\tq\\\"\\303\\274.cpp\"\n+++ \"b/t\\tq\\\"\\303\\274.cpp\"\n@@ -1 +1 @@\n-x\n+y\n";
@@ -94,6 +102,27 @@ TEST(Baseline, MatchesEachEntryOnce) {
   EXPECT_FALSE(now[0].isActive());
   EXPECT_FALSE(now[1].isActive());
   EXPECT_TRUE(now[2].isActive());
+}
+
+TEST(Baseline, PrefersWhatIsNotSuppressed) {
+  ReportRun run;
+  run.sourceRoot = "/root";
+  const auto everywhere = [](const BaselineEntry &) { return true; };
+  const std::vector<Diagnostic> old = {finding("/root/a.cpp", "f", "1:1"),
+                                       finding("/root/a.cpp", "g", "2:1")};
+  Baseline baseline;
+  std::string error;
+  ASSERT_TRUE(baseline.read(Baseline().updated(old, run, everywhere), error)) << error;
+  // A suppressed line has come before an equal one; another that was known is suppressed now.
+  std::vector<Diagnostic> now = {finding("/root/a.cpp", "f", "1:1"), finding("/root/a.cpp", "f", "1:2"),
+                                 finding("/root/a.cpp", "g", "2:1")};
+  now[0].isSuppressed = now[2].isSuppressed = true;
+  const BaselineSummary summary = baseline.compare(now, run, everywhere);
+  EXPECT_EQ(summary.added, 0u);
+  EXPECT_EQ(summary.unchanged, 1u);
+  EXPECT_EQ(summary.suppressed, 1u);
+  EXPECT_EQ(summary.fixed, 0u);
+  EXPECT_EQ(now[1].baseline, BaselineState::Unchanged);
 }
 
 TEST(Baseline, RefusesWhatIsNone) {
