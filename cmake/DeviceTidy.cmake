@@ -220,13 +220,18 @@ function(_device_tidy_linked target result)
   set(${result} "${linked}" PARENT_SCOPE)
 endfunction()
 
-# The target to build for the files that the build writes for `target` and that sources may include; empty when there
-# are none. The files alone are made where that can be said: the target itself need not compile or link.
+# Targets to build for the files that the build writes for `target` and that sources may include; empty when there are
+# none. The files alone are made where that can be said: the target itself need not compile or link.
 function(_device_tidy_maker target result)
-  set(${result} "" PARENT_SCOPE)
+  # Another target may make files, by no rule that says so.
+  get_target_property(before "${target}" MANUALLY_ADDED_DEPENDENCIES)
+  if(NOT before)
+    set(before)
+  endif()
+  set(${result} "${before}" PARENT_SCOPE)
   set(maker "device-tidy-makes-${target}")
   if(TARGET "${maker}")
-    set(${result} "${maker}" PARENT_SCOPE)
+    set(${result} ${before} "${maker}" PARENT_SCOPE)
     return()
   endif()
   _device_tidy_generated("${target}" files byTarget)
@@ -236,14 +241,17 @@ function(_device_tidy_maker target result)
     set(${result} "${target}" PARENT_SCOPE)
   elseif(files)
     add_custom_target("${maker}" DEPENDS ${files})
+    if(before)
+      add_dependencies("${maker}" ${before})
+    endif()
     if(CMAKE_GENERATOR MATCHES "Makefiles")
       add_dependencies("${target}" "${maker}")
     endif()
-    set(${result} "${maker}" PARENT_SCOPE)
+    set(${result} ${before} "${maker}" PARENT_SCOPE)
   endif()
 endfunction()
 
-# The generated sources of a target, and whether the target writes others that have no rule of their own.
+# The generated sources of a target, and whether the target itself writes others that have no rule of their own.
 function(_device_tidy_generated target filesResult byTargetResult)
   set(${filesResult} "" PARENT_SCOPE)
   set(${byTargetResult} FALSE PARENT_SCOPE)
@@ -263,8 +271,7 @@ function(_device_tidy_generated target filesResult byTargetResult)
     endif()
   endforeach()
   set(${filesResult} "${files}" PARENT_SCOPE)
-  # Another target may make the files, by no rule that says so.
-  foreach(property IN ITEMS AUTOMOC AUTOUIC AUTORCC MANUALLY_ADDED_DEPENDENCIES)
+  foreach(property IN ITEMS AUTOMOC AUTOUIC AUTORCC)
     get_target_property(value "${target}" ${property})
     if(value)
       set(${byTargetResult} TRUE PARENT_SCOPE)
@@ -338,11 +345,6 @@ function(_device_tidy_emit target emitOptions)
   endif()
   add_custom_target("device-tidy-facts-${target}" DEPENDS ${facts})
   add_dependencies("device-tidy-facts-${target}" device-tidy-commands)
-  # What has to exist before the target is compiled has to exist before it is read.
-  get_target_property(before "${target}" MANUALLY_ADDED_DEPENDENCIES)
-  if(before)
-    add_dependencies("device-tidy-facts-${target}" ${before})
-  endif()
 endfunction()
 
 # An entry of a target's sources as an absolute path: what the build makes may be named from the binary directory.

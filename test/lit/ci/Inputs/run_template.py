@@ -58,7 +58,9 @@ def github(path, event, environment):
     status = 0
     for name, job in workflow["jobs"].items():
         known(job, JOB_KEYS, name)
-        values = {"github.workspace": os.getcwd(), "github.ref": "ref", "github.sha": "sha"}
+        # In a job with a container this is the folder as the host names it, which is not where the steps run.
+        workspace = os.path.join(os.getcwd(), ".home", "host") if "container" in job else os.getcwd()
+        values = {"github.workspace": workspace, "github.ref": "ref", "github.sha": "sha"}
         for key, value in job["env"].items():
             environment.setdefault(key, re.sub(r"\$\{\{ *([\w.]+) *\}\}", lambda m: values[m.group(1)], str(value)))
         for step in job["steps"]:
@@ -74,6 +76,9 @@ def github(path, event, environment):
             code = run(step["run"], environment) if status == 0 else 0
             print(f"== {title}: {code}", flush=True)
             status = status or code
+        for path in (step["with"]["path"] for step in job["steps"] if "cache/save" in step.get("uses", "")):
+            if not os.path.isdir(path) or not os.listdir(path):
+                sys.exit(f"{name}: nothing is kept in {path}")
     return status
 
 
