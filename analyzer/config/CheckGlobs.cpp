@@ -4,6 +4,7 @@
 #include "analyzer/report/Glob.h"
 #include "checks/CheckRegistry.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -20,38 +21,60 @@ std::vector<std::string> checkNames() {
   return names;
 }
 
+struct CheckGlob {
+  StringRef pattern;
+  bool removes = false;
+
+  bool matches(const std::string &check) const {
+    return globMatches(std::string_view(pattern.data(), pattern.size()), check);
+  }
+};
+
+/// Points into `globs`.
+llvm::SmallVector<CheckGlob, 8> splitGlobs(StringRef globs) {
+  llvm::SmallVector<StringRef, 8> parts;
+  llvm::SplitString(globs, parts, ",\n");
+  llvm::SmallVector<CheckGlob, 8> split;
+  for (StringRef glob : parts) {
+    glob = glob.trim();
+    const bool removes = glob.consume_front("-");
+    if (removes || !glob.empty())
+      split.push_back({glob, removes});
+  }
+  return split;
+}
+
 } // namespace
 
 bool selectChecks(const std::string &globs, std::set<std::string> &selected, std::string &error) {
   const std::vector<std::string> names = checkNames();
-  llvm::SmallVector<StringRef, 8> parts;
-  llvm::SplitString(globs, parts, ",\n");
   bool isFirst = true;
-  for (StringRef glob : parts) {
-    glob = glob.trim();
-    if (glob.empty())
-      continue;
-    const bool removes = glob.consume_front("-");
-    if (isFirst && removes)
+  for (const CheckGlob &glob : splitGlobs(globs)) {
+    if (isFirst && glob.removes)
       selected.insert(names.begin(), names.end());
     isFirst = false;
     bool matched = false;
     for (const std::string &name : names) {
-      if (!globMatches(std::string_view(glob.data(), glob.size()), name))
+      if (!glob.matches(name))
         continue;
       matched = true;
-      if (removes)
+      if (glob.removes)
         selected.erase(name);
       else
         selected.insert(name);
     }
     if (!matched) {
-      const std::string hint = suggestion(glob, names);
-      error = "no check matches '" + glob.str() + "'" + (hint.empty() ? "; --list-checks lists them" : hint);
+      const std::string hint = suggestion(glob.pattern, names);
+      error = "no check matches '" + glob.pattern.str() + "'" +
+              (hint.empty() ? "; --list-checks lists them" : hint);
       return false;
     }
   }
   return true;
+}
+
+bool speakOf(const std::string &globs, const std::string &check) {
+  return llvm::any_of(splitGlobs(globs), [&check](const CheckGlob &glob) { return glob.matches(check); });
 }
 
 } // namespace devicetidy::config

@@ -11,4 +11,7 @@ namespace devicetidy::config {
 /// with a sentence in `error`, when a glob matches no check.
 bool selectChecks(const std::string &globs, std::set<std::string> &selected, std::string &error);
 
+/// Does one of `globs`, with or without a leading `-`, match `check`?
+bool speakOf(const std::string &globs, const std::string &check);
+
 } // namespace devicetidy::config

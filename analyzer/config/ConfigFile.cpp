@@ -25,6 +25,7 @@ enum class Kind { Any, Globs, Regex, Level, Version, OptionName, OptionValue };
 /// Goes with the input as its context.
 struct Reading {
   StringRef text;
+  const llvm::yaml::Input *input = nullptr;
   std::string option;  ///< whose value comes next
   std::string problem; ///< what a value is refused with; LLVM keeps no copy until it reports
 };
@@ -73,11 +74,13 @@ std::string wrongValue(Kind kind, StringRef text, Reading &reading) {
   return error;
 }
 
-/// The line of a scalar; one with escapes is a copy that stands nowhere.
-unsigned lineOf(StringRef scalar, StringRef text) {
-  if (scalar.begin() < text.begin() || scalar.end() > text.end())
+/// The line of the scalar under way; its text may be a copy without the escapes, which stands nowhere.
+unsigned lineOf(const Reading &reading) {
+  const llvm::yaml::Node *node = reading.input ? reading.input->getCurrentNode() : nullptr;
+  const char *place = node ? node->getSourceRange().Start.getPointer() : nullptr;
+  if (!place || place < reading.text.begin() || place > reading.text.end())
     return 0;
-  return static_cast<unsigned>(1 + std::count(text.begin(), scalar.begin(), '\n'));
+  return static_cast<unsigned>(1 + std::count(reading.text.begin(), place, '\n'));
 }
 
 template <Kind K> std::vector<ConfigText> textsOf(const ScalarOrList<K> &list) {
@@ -96,7 +99,7 @@ template <dt::Kind K> struct ScalarTraits<dt::Scalar<K>> {
   static StringRef input(StringRef text, void *context, dt::Scalar<K> &value) {
     auto &reading = *static_cast<dt::Reading *>(context);
     value.text = text.str();
-    value.line = dt::lineOf(text, reading.text);
+    value.line = dt::lineOf(reading);
     reading.problem = dt::wrongValue(K, text, reading);
     return reading.problem;
   }
@@ -249,9 +252,11 @@ bool ConfigSection::holdsFor(StringRef path) const {
 }
 
 bool parseConfig(StringRef text, ConfigFile &file, std::string &error) {
-  Reading reading{text, {}, {}};
+  Reading reading;
+  reading.text = text;
   FirstError first{file.name, error};
   llvm::yaml::Input input(text, &reading, keepFirstError, &first);
+  reading.input = &input;
   input >> file.sections;
   if (input.error() && error.empty())
     error = file.name + ":1:1: error: this is no YAML";

@@ -8,26 +8,22 @@
 namespace devicetidy::config {
 namespace {
 
-std::string joined(const std::vector<Sourced> &lists, std::size_t count) {
-  std::string text;
-  for (std::size_t i = 0; i < count; ++i)
-    text += (text.empty() ? "" : ",") + lists[i].text;
-  return text;
-}
-
-std::set<std::string> selectedBy(const std::vector<Sourced> &lists, std::size_t count) {
+std::set<std::string> selectedBy(const std::vector<Sourced> &lists) {
+  std::string globs;
+  for (const Sourced &list : lists)
+    globs += (globs.empty() ? "" : ",") + list.text;
   std::set<std::string> selected;
   std::string error; // the lists were checked where they were read
-  selectChecks(joined(lists, count), selected, error);
+  selectChecks(globs, selected, error);
   return selected;
 }
 
 } // namespace
 
 Settings::Settings(Values values)
-    : written(std::move(values)), enabled(selectedBy(written.checks, written.checks.size())),
-      errors(selectedBy(written.warningsAsErrors, written.warningsAsErrors.size())),
-      headers(written.headerFilter.text), excludedHeaders(written.excludeHeaderFilter.text) {
+    : written(std::move(values)), enabled(selectedBy(written.checks)),
+      errors(selectedBy(written.warningsAsErrors)), headers(written.headerFilter.text),
+      excludedHeaders(written.excludeHeaderFilter.text) {
   std::string error;
   for (const CheckInfo &info : checkInfos()) {
     const std::string check(info.name), own = option(check, "Level");
@@ -64,11 +60,10 @@ std::string Settings::option(llvm::StringRef check, llvm::StringRef name) const 
 }
 
 std::string Settings::originOf(const std::string &check) const {
-  const bool isEnabledNow = isEnabled(check);
-  std::size_t count = written.checks.size();
-  while (count > 1 && (selectedBy(written.checks, count - 1).count(check) != 0) == isEnabledNow)
-    --count;
-  return count ? written.checks[count - 1].origin : "default";
+  for (const Sourced &list : llvm::reverse(written.checks))
+    if (speakOf(list.text, check))
+      return list.origin;
+  return written.checks.empty() ? "default" : written.checks.front().origin;
 }
 
 } // namespace devicetidy::config

@@ -47,7 +47,7 @@ public:
   TorchVersion torchVersion() const { return version; }
   /// The value of an option of a check, its default when nothing sets it.
   std::string option(llvm::StringRef check, llvm::StringRef name) const;
-  /// Who says whether `check` is enabled: the list with the last glob that matches it.
+  /// Who says whether `check` is enabled: the list with the last glob that matches it, else the first list.
   std::string originOf(const std::string &check) const;
 
 private:

@@ -274,6 +274,9 @@ private:
       return ExitCode::Usage;
     for (const std::string &line : result.summary)
       remark(options, line);
+    if (outcome.checks.empty())
+      remark(options,
+             "no check is enabled for these files; --explain-config FILE says where that comes from");
     if (const std::size_t hits = statistics.omissions())
       remark(options, fmt::format("some calls were not followed (bounds were hit {} time{}): see --stats",
                                   hits, hits == 1 ? "" : "s"));
