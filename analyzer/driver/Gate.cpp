@@ -40,7 +40,7 @@ bool Gate::open(std::string &error) {
     error = "--baseline: " + error;
     return false;
   }
-  if (!options.writeBaseline.empty() && fs::exists(options.writeBaseline) &&
+  if (!options.writeBaseline.empty() && !writesToOutput() && fs::exists(options.writeBaseline) &&
       !readBaseline(options.writeBaseline, replaced, error)) {
     error = "--write-baseline: " + error + "; it is not overwritten";
     return false;
@@ -98,15 +98,17 @@ bool Gate::write(std::vector<Diagnostic> &diagnostics, const ReportRun &run, con
   Baseline old = replaced.value_or(Baseline());
   std::vector<Diagnostic> marked = diagnostics; // the new baseline goes with the old one of the same file
   old.compare(marked, run, looksAt);
-  if (const std::string problem =
-          writeWholeFile(options.writeBaseline, old.updated(diagnostics, run, looksAt));
-      !problem.empty()) {
+  const std::string text = old.updated(diagnostics, run, looksAt);
+  if (writesToOutput()) {
+    if (!writeOutput("-", text))
+      return false;
+  } else if (const std::string problem = writeWholeFile(options.writeBaseline, text); !problem.empty()) {
     complain("--write-baseline: " + problem);
     return false;
   }
   const auto written = llvm::count_if(diagnostics, [](const Diagnostic &each) { return !each.isSuppressed; });
-  told.push_back(
-      fmt::format("wrote {} finding{} to {}", written, written == 1 ? "" : "s", options.writeBaseline));
+  told.push_back(fmt::format("wrote {} finding{} to {}", written, written == 1 ? "" : "s",
+                             writesToOutput() ? "standard output" : options.writeBaseline));
   if (!baseline) // what was just written down is known
     for (Diagnostic &diagnostic : diagnostics)
       diagnostic.baseline = BaselineState::Unchanged;

@@ -37,6 +37,7 @@ public:
   const std::vector<std::string> &remarks() const { return told; }
 
 private:
+  bool writesToOutput() const { return options.writeBaseline == "-"; }
   bool write(std::vector<Diagnostic> &diagnostics, const ReportRun &run, const LooksAt &looksAt);
 
   const Options &options;

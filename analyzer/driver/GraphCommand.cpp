@@ -45,11 +45,13 @@ Definitions definitionsIn(const std::vector<Unit> &units) {
   return found;
 }
 
-/// The definitions that are called `written`, in `files` only unless that is empty.
+/// The definitions that are called `written`, in `files` only unless that is empty. As in C++, a name that
+/// begins with "::" is whole.
 Definitions matching(const Definitions &all, StringRef written, const std::set<Name> &files) {
   Definitions meant;
+  const bool isWhole = written.consume_front("::");
   for (const auto &[name, places] : all)
-    if (isSuffix(name, written))
+    if (isWhole ? name == written : isSuffix(name, written))
       for (const auto &[file, where] : places)
         if (files.empty() || files.count(file))
           meant[name].emplace(file, where);

@@ -101,6 +101,10 @@ std::string conflictingOptions(const Options &options) {
     return "--depfile says what a facts file was made from; it needs --emit-facts=FILE";
   if (options.writeBaselineErrors && options.writeBaseline.empty())
     return "--write-baseline-errors needs --write-baseline=FILE";
+  if (options.writeBaseline == "-" && options.output.empty() &&
+      (options.format != "text" || !options.baseline.empty() || options.showSuppressed ||
+       options.writeBaselineErrors))
+    return "--write-baseline=- and the report would both be on standard output; give one of them a file";
   if (std::string conflict = graphConflict(options); !conflict.empty())
     return conflict;
   if (options.link)

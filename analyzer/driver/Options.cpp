@@ -118,7 +118,8 @@ constexpr StringRef Input = "What to analyse", Checks = "What to report", Config
                     ScaleOut = "How to share out the work", Other = "Other";
 
 const OptionSpec Specs[] = {
-    {"-p", "DIR", Input, "directory of compile_commands.json, or that file", setText<&Options::buildPath>},
+    {"-p", "DIR", Input, "directory of compile_commands.json or compile_flags.txt, or that file",
+     setText<&Options::buildPath>},
     {"--extra-arg", "ARG", Input, "append ARG to every compile command",
      addConfig<&config::CommandLine::extraArguments>},
     {"--extra-arg-before", "ARG", Input, "put ARG in front of every compile command",
@@ -150,8 +151,8 @@ const OptionSpec Specs[] = {
      setConfig<&config::CommandLine::warningsAsErrors>},
     {"--baseline", "FILE", Checks, "show only findings that the report FILE (json or sarif) has not",
      setText<&Options::baseline>},
-    {"--write-baseline", "FILE", Checks, "write what is found to FILE, for --baseline",
-     setText<&Options::writeBaseline>},
+    {"--write-baseline", "FILE", Checks,
+     "write what is found to FILE (- for standard output), for --baseline", setText<&Options::writeBaseline>},
     {"--write-baseline-errors", "", Checks, "write the baseline even if the code has errors",
      setFlag<&Options::writeBaselineErrors>, Rare},
     {"--changed-since", "REF", Checks, "show only findings that touch lines changed since the commit REF",

@@ -1,6 +1,8 @@
 //===- Progress.h - how far a long run has come -----------------*- C++ -*-===//
 #pragma once
 
+#include "llvm/ADT/StringRef.h"
+
 #include <chrono>
 #include <cstddef>
 #include <mutex>
@@ -37,5 +39,9 @@ private:
 /// What is left to wait when `finished` of `total` pieces took `elapsed` seconds: "about 2 min left: ", or
 /// nothing as long as a guess would be worth little.
 std::string timeLeft(double elapsed, std::size_t finished, std::size_t total);
+
+/// `line`, which is UTF-8, cut so that it stays in one line of a terminal with that many columns; 0 for any
+/// number.
+std::string cutToColumns(llvm::StringRef line, std::size_t columns);
 
 } // namespace devicetidy::driver

@@ -240,23 +240,33 @@ private:
           change.offset ? before.rfind('\n', change.offset - 1) : std::string_view::npos;
       const std::size_t first = newline == std::string_view::npos ? 0 : newline + 1;
       const std::size_t last = std::min(before.find('\n', end), before.size());
-      const std::string head(before.substr(first, change.offset - first)),
-          tail(before.substr(end, last - end));
+      const std::string head = shownHead(before.substr(first, change.offset - first)),
+                        tail = shownTail(before.substr(end, last - end));
       out += fmt::format(" <code><del>{}</del> <ins>{}</ins></code>",
-                         shownLine(std::string(before.substr(first, last - first))),
-                         shownLine(head + change.text + tail));
+                         escapeMarkup(head + shownChange(before.substr(change.offset, change.length)) + tail),
+                         escapeMarkup(head + shownChange(change.text) + tail));
     }
     out += "</p>\n";
   }
 
-  static std::string shownLine(std::string_view line) {
-    static constexpr std::string_view blanks = " \t\r";
-    line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
-    line.remove_suffix(line.size() - std::min(line.find_last_not_of(blanks) + 1, line.size()));
-    return escapeMarkup(cutText(std::string(line), LongestChange));
+  // The old line and the new one are cut in the same places.
+  static std::string shownHead(std::string_view head) {
+    head.remove_prefix(std::min(head.find_first_not_of(blanks), head.size()));
+    if (head.size() <= MostAround)
+      return std::string(head);
+    std::size_t begin = head.size() - MostAround;
+    while (begin < head.size() && (static_cast<unsigned char>(head[begin]) & 0xC0) == 0x80)
+      ++begin;
+    return "..." + std::string(head.substr(begin));
   }
+  static std::string shownTail(std::string_view tail) {
+    tail.remove_suffix(tail.size() - std::min(tail.find_last_not_of(blanks) + 1, tail.size()));
+    return cutText(std::string(tail), MostAround);
+  }
+  static std::string shownChange(std::string_view text) { return cutText(std::string(text), LongestChange); }
 
-  static constexpr std::size_t LongestChange = 400;
+  static constexpr std::string_view blanks = " \t\r";
+  static constexpr std::size_t LongestChange = 400, MostAround = 160; ///< bytes
 
   const std::vector<Diagnostic> &diagnostics;
   const ReportRun &run;

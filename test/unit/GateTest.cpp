@@ -74,6 +74,19 @@ TEST(Progress, GuessesWhatIsLeft) {
   EXPECT_EQ(timeLeft(3600, 10, 40), "about 3 h 0 min left: ");
 }
 
+TEST(Progress, StaysInOneLine) {
+  EXPECT_EQ(cutToColumns("reading [1/2] a.cpp", 0), "reading [1/2] a.cpp");
+  EXPECT_EQ(cutToColumns("reading [1/2] a.cpp", 20), "reading [1/2] a.cpp");
+  EXPECT_EQ(cutToColumns("reading [1/2] a.cpp", 19), "reading [1/2] a...");
+  EXPECT_EQ(cutToColumns("reading [1/2] a.cpp", 3), "..");
+  EXPECT_EQ(cutToColumns("reading [1/2] a.cpp", 1), "");
+  // Two columns each.
+  EXPECT_EQ(cutToColumns("\xE6\xB5\x8B\xE8\xAF\x95\xE6\x96\x87\xE4\xBB\xB6", 9),
+            "\xE6\xB5\x8B\xE8\xAF\x95\xE6\x96\x87\xE4\xBB\xB6");
+  EXPECT_EQ(cutToColumns("\xE6\xB5\x8B\xE8\xAF\x95\xE6\x96\x87\xE4\xBB\xB6", 8),
+            "\xE6\xB5\x8B\xE8\xAF\x95...");
+}
+
 Diagnostic finding(const std::string &file, const std::string &function, const std::string &fingerprint) {
   Diagnostic diagnostic = at(file, 1);
   diagnostic.check = "device-mixed-op";
