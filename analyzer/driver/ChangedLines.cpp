@@ -100,10 +100,10 @@ public:
 
   /// Adds what has changed in the repository of `file`, once for each.
   void addFor(const std::string &file, LineFilter &filter, std::vector<std::string> &remarks) {
-    llvm::SmallString<256> directory;
-    if (fs::real_path(path::parent_path(file), directory))
+    llvm::SmallString<256> place; // a link is shown, and filtered, as what it leads to
+    if (fs::real_path(file, place))
       return;
-    const std::string root = rootOf(directory);
+    const std::string root = rootOf(path::parent_path(place));
     if (root.empty() || bases.count(root))
       return;
     const Base base = baseOf(root);
