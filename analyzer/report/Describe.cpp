@@ -102,13 +102,13 @@ std::map<std::string, std::string> templateFields(const Finding &finding, const 
 
 class NoteList {
 public:
-  void add(Location where, std::string text) {
+  void add(Location where, std::string text, bool isAdvice = false) {
     if (!where.valid() || text.empty())
       return;
     // The stories of two operands often share their first steps.
     const auto same = [&](const Note &note) { return note.where == where && note.text == text; };
     if (std::none_of(notes.begin(), notes.end(), same))
-      notes.push_back({where, std::move(text)});
+      notes.push_back({where, std::move(text), isAdvice});
   }
   void add(const std::vector<Step> &steps) {
     for (const Step &step : steps)
@@ -127,16 +127,17 @@ std::vector<std::vector<Note>> flowsOf(const Finding &finding) {
     std::vector<Note> &flow = flows.emplace_back();
     for (const Step &step : steps)
       if (step.where.valid())
-        flow.push_back({step.where, describeStep(step)});
+        flow.push_back({step.where, describeStep(step), false});
     return flow;
   };
   for (const PlacedOperand &operand : finding.operands)
     add(storyOf(operand))
         .push_back({operand.where.valid() ? operand.where : finding.where,
                     fmt::format("{} on {} reaches '{}' here", operandText(operand.text),
-                                deviceText(operand.device), finding.operation)});
+                                deviceText(operand.device), finding.operation),
+                    false});
   if (!finding.origin.empty())
-    add(finding.origin).push_back({finding.where, "reaches this call"});
+    add(finding.origin).push_back({finding.where, "reaches this call", false});
   return flows;
 }
 
@@ -238,9 +239,9 @@ Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &
     notes.add(storyOf(operand));
   }
   notes.add(finding.origin);
-  const auto addToBoth = [&](const Location &where, const std::string &text) {
-    notes.add(where, text);
-    related.add(where, text);
+  const auto addToBoth = [&](const Location &where, const std::string &text, bool isAdvice = false) {
+    notes.add(where, text, isAdvice);
+    related.add(where, text, isAdvice);
   };
   for (const RelatedPlace &place : finding.related)
     addToBoth(place.where, fillTemplate(noteTemplate(info, place.key), fields));
@@ -250,7 +251,7 @@ Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &
   // Advice with an expression needs the expression; one without stands by itself.
   const bool wantsExpression = advised.find("{fix}") != std::string_view::npos;
   if (!wantsExpression || !fields.at("fix").empty())
-    addToBoth(finding.fixAt.valid() ? finding.fixAt : finding.where, fillTemplate(advised, fields));
+    addToBoth(finding.fixAt.valid() ? finding.fixAt : finding.where, fillTemplate(advised, fields), true);
   result.notes = notes.take();
   result.related = related.take();
   return result;

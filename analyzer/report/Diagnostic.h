@@ -20,6 +20,7 @@ enum class BaselineState : std::uint8_t { None, New, Unchanged };
 struct Note {
   Location where;
   std::string text;
+  bool isAdvice = false; ///< says what to do, not how it came to this
 };
 
 struct Diagnostic {

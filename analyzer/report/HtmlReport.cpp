@@ -213,18 +213,18 @@ private:
   }
 
   void writeStory(const Diagnostic &diagnostic, std::size_t number) {
-    if (diagnostic.graph.empty() && diagnostic.notes.empty())
+    std::string steps;
+    for (const Note &note : diagnostic.notes)
+      if (!note.isAdvice || !diagnostic.fix) // the fix is shown below, and may be a better one
+        steps += fmt::format("<li>{} <span class=\"path soft\">{}</span>{}</li>\n", escapeMarkup(note.text),
+                             escapeMarkup(placeOf(note.where)), htmlExcerpt(sources, note.where, {}, 0));
+    if (diagnostic.graph.empty() && steps.empty())
       return;
     out += fmt::format("<details{}><summary>How it comes to this</summary>\n",
                        diagnostics.size() <= MostOpen ? " open" : "");
     if (!diagnostic.graph.empty())
       out += "<figure>" + svgOf(diagnostic.graph, colours, fmt::format("g{}", number)) + "</figure>\n";
-    if (!diagnostic.notes.empty())
-      out += "<ol class=\"story\">\n";
-    for (const Note &note : diagnostic.notes)
-      out += fmt::format("<li>{} <span class=\"path soft\">{}</span>{}</li>\n", escapeMarkup(note.text),
-                         escapeMarkup(placeOf(note.where)), htmlExcerpt(sources, note.where, {}, 0));
-    out += diagnostic.notes.empty() ? "</details>\n" : "</ol></details>\n";
+    out += steps.empty() ? "</details>\n" : "<ol class=\"story\">\n" + steps + "</ol></details>\n";
   }
 
   void writeFix(const Diagnostic &diagnostic) {
