@@ -69,10 +69,7 @@ void add(Call &call, std::size_t archive, const Value &saved) {
 }
 
 Value snapshot(const Call &call, const Value &tensor) {
-  if (!is(tensor, ValueKind::Tensor))
-    return unknownContents();
-  const Memory &memory = call.machine.memory;
-  return tensorValue(memory.placementOf(call.row, tensor), memory.rankOf(call.row, tensor), nullptr);
+  return is(tensor, ValueKind::Tensor) ? call.machine.memory.snapshot(call.row, tensor) : unknownContents();
 }
 
 // What operand `i`, a module, an optimizer, a tensor or a list of them, is in the archive.

@@ -1,5 +1,6 @@
 //===- Construct.cpp - objects made by constructors, and by the library on the program's behalf ---===//
 #include "analyzer/solve/Callables.h"
+#include "analyzer/solve/Containers.h"
 #include "analyzer/solve/DeviceMaps.h"
 #include "analyzer/solve/HostAccess.h"
 #include "analyzer/solve/LogChecks.h"
@@ -64,11 +65,6 @@ const Function *Machine::selectConstructor(const Type &type, const std::vector<A
     }
   }
   return best;
-}
-
-// The empty optional that `nullopt` turns into where an optional is wanted.
-bool isNullopt(const Value &value) {
-  return is(value, ValueKind::Record) && value->type.view().find("nullopt") != std::string_view::npos;
 }
 
 Outcomes invokeForwarded(Call &call, Row row, const Function &callee, const Address &self,

@@ -471,8 +471,7 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
       return nullValue();
     if (args.size() > 1)
       return listValue(type, args);
-    if (types.program.type(type) && is(args[0], ValueKind::Record) &&
-        args[0]->type.str().find("nullopt") != std::string::npos)
+    if (types.program.type(type) && isNullopt(args[0]))
       return nullValue();
     return args[0];
   case TypeClass::Tensor:

@@ -22,6 +22,10 @@ Value mapEntry(Name key, Value value);
 Name anyKey();
 /// Keys of a map all of whose keys are known, else nothing.
 std::vector<Name> mapKeys(const Value &map);
+/// Is `value` the nullopt that turns into an empty optional where an optional is wanted?
+inline bool isNullopt(const Value &value) {
+  return is(value, ValueKind::Record) && value->type.view().find("nullopt") != std::string_view::npos;
+}
 /// The entry that stands for all of a map that has some and whose keys are not all known; from here on they
 /// are one.
 std::optional<Address> anyEntry(Call &call, const Address &where, const Value &map);

@@ -26,18 +26,13 @@ RootId usedElsewhere(Machine &machine) {
 
 bool isSet(const Value &record) { return record && is(record, ValueKind::Record) && !record->fields.empty(); }
 
-Value snapshot(const Machine &machine, const Row &row, const Value &parameter) {
-  return tensorValue(machine.memory.placementOf(row, parameter), parameter->rank,
-                     machine.memory.historyOf(row, parameter));
-}
-
 // step() has used the gradients of what it optimises.
 void noteGradients(Call &call, const Value &optimizer) {
   const RootId root = gradients(call.machine);
   const Value known = call.row.store.get(root);
   Value now = isSet(known) ? known : recordValue({});
   for (const Value &parameter : optimizedBy(call, optimizer))
-    if (const Value kept = snapshot(call.machine, call.row, parameter); kept->placement.isKnown())
+    if (const Value kept = call.machine.memory.snapshot(call.row, parameter); kept->placement.isKnown())
       now = withField(now, keyOfParameter(parameter->address), kept);
   if (isSet(now))
     call.row.store.set(root, now);
@@ -71,7 +66,7 @@ Outcomes gradientsOf(Call &call) {
   gradients.type = call.resultType();
   for (std::vector<Value> *part : {&gradients.elements, &gradients.summary})
     for (Value &each : *part)
-      each = is(each, ValueKind::Tensor) ? snapshot(call.machine, call.row, each) : unknownValue();
+      each = is(each, ValueKind::Tensor) ? call.machine.memory.snapshot(call.row, each) : unknownValue();
   return call.done(makeValue(std::move(gradients)));
 }
 
@@ -119,7 +114,8 @@ void noteUsed(Machine &machine, Row &row, const std::vector<TensorUse> &uses) {
     const auto gradient = known->fields.find(keyOfParameter(use.tensor->address));
     if (gradient == known->fields.end())
       continue;
-    const Value before = row.store.get(usedElsewhere(machine)), now = snapshot(machine, row, use.tensor);
+    const Value before = row.store.get(usedElsewhere(machine)),
+                now = machine.memory.snapshot(row, use.tensor);
     ValueData used = before && is(before, ValueKind::Record) ? *before : *recordValue({});
     if (now->placement.isKnown() && now->placement != gradient->second->placement)
       used.fields[gradient->first] = now;

@@ -149,7 +149,7 @@ Outcomes insertEntry(Call &call, Replaces replaces) {
 // What is looked up under a key that nobody knows may be kept by GPU: which of them it is on is up to the
 // key.
 Value onGpuOfKey(const Value &value) {
-  static const Term index = applyTerm("index of", {symbolTerm("a key")});
+  const Term index = applyTerm("index of", {symbolTerm("a key")});
   if (is(value, ValueKind::Tensor) && value->placement.kind == PlacementKind::Cuda && !value->address.valid())
     return tensorValue(Placement::cuda(index), value->rank, value->history, value->count);
   if (value->fields.empty() && value->elements.empty() && value->summary.empty())

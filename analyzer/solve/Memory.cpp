@@ -398,6 +398,10 @@ int Memory::rankOf(const Row &row, const Value &tensor) const {
   return is(tensor, ValueKind::Tensor) ? tensor->rank : unknownRank;
 }
 
+Value Memory::snapshot(const Row &row, const Value &tensor) const {
+  return tensorValue(placementOf(row, tensor), rankOf(row, tensor), historyOf(row, tensor));
+}
+
 void Memory::dropLocals(Row &row, unsigned depth) const {
   std::vector<RootId> dead;
   row.store.forEach(RootKind::Local, [&](RootId root, const Value &) {

@@ -65,6 +65,8 @@ public:
   /// Is where the tensor lives up to the caller, whatever the code has asked about it since?
   bool isFromOutside(const Row &row, const Value &tensor) const;
   int rankOf(const Row &row, const Value &tensor) const;
+  /// A tensor that stays as `tensor` is now, whatever becomes of the module it is a parameter of.
+  Value snapshot(const Row &row, const Value &tensor) const;
 
   /// Drops heap objects that neither variables nor registers refer to; those in `callers` belong to a caller
   /// and stay.
