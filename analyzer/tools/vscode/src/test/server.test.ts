@@ -79,7 +79,11 @@ test("a conversation with the server", { skip: !tool && "DEVICE_TIDY is not set"
     range: diagnostics[0].range,
     context: { diagnostics },
   });
-  assert.deepStrictEqual((actions as CodeAction[]).map((each) => each.title), ["Move 'x' to the device of 'y'"]);
+  assert.deepStrictEqual((actions as CodeAction[]).map((each) => each.title), [
+    "Move 'x' to the device of 'y'",
+    "Ignore 'device-mixed-op' on this line (NOLINT)",
+    "Repair all findings of device-tidy in this file",
+  ]);
   const hover = await connection.sendRequest(HoverRequest.type, { textDocument, position: { line: 4, character: 11 } });
   assert.match(JSON.stringify(hover), /'x' is a tensor on cpu/);
   const range = { start: { line: 0, character: 0 }, end: { line: 9, character: 0 } };
