@@ -75,7 +75,7 @@ struct VersionedOp {
 using OpTable = std::unordered_map<std::string_view, std::vector<VersionedOp>>;
 
 template <typename Row> Op opOf(std::string_view name, const Row &row) {
-  return {name, ruleOf(row.rule), resultOf(row.result), rankOf(row.rank0), row.loss == "yes", {}};
+  return {name, ruleOf(row.rule), resultOf(row.result), rankOf(row.rank0), row.loss == "yes", false, {}};
 }
 
 const Op *find(const OpTable &table, std::string_view name, TorchVersion version) {
@@ -94,9 +94,11 @@ const Op *find(const OpTable &table, std::string_view name, TorchVersion version
 const Op *atenOp(std::string_view name, TorchVersion version) {
   static const OpTable table = [] {
     OpTable ops;
-    for (const auto &row : tables::kAtenOps)
-      ops[row.op].push_back(
-          {opOf(row.op, row), versionNumber(row.since, 0), versionNumber(row.until, 99999)});
+    for (const auto &row : tables::kAtenOps) {
+      Op op = opOf(row.op, row);
+      op.isView = row.view == "yes";
+      ops[row.op].push_back({op, versionNumber(row.since, 0), versionNumber(row.until, 99999)});
+    }
     return ops;
   }();
   return find(table, name, version);

@@ -50,6 +50,7 @@ struct Op {
   Result result = Result::Unknown;
   Rank0 rank0 = Rank0::Unknown;
   bool isLoss = false;
+  bool isView = false;            ///< the result may share the storage of the first tensor, or be that tensor
   std::string_view optionTensors; ///< functional options that hold tensors: "weight;pos_weight"
 };
 

@@ -18,10 +18,11 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-COLUMNS = ["op", "rule", "result", "rank0", "loss", "since", "until", "source"]
+COLUMNS = ["op", "rule", "result", "rank0", "loss", "view", "since", "until", "source"]
 # The versions of the two operator lists, and the bounds of the rows that only one of them supports.
 OLD, NEW = "1.13.1", "2.6.0"
 OLD_UNTIL, NEW_SINCE = "1.13", "2.0"
+MOVE_RULES = ("move", "to_cpu", "to_cuda", "type_as", "pin_memory")
 OUT_RULES = ("strict", "iterator", "same_self", "factory")
 
 
@@ -93,7 +94,7 @@ def deriveAll(facts):
             rank0 = deriveRank0(name, rule, overloads, operators)
             derived.setdefault(name, {})[version] = {
                 "op": name, "rule": rule, "result": "self" if isInplace else result, "rank0": rank0,
-                "loss": "no", "since": "", "until": "", "source": source}
+                "loss": "no", "view": "", "since": "", "until": "", "source": source}
     return derived
 
 
@@ -176,6 +177,15 @@ def outForm(row):
     return dict(row, rule=rule, result="self", rank0="keep", loss="no", source="out form: " + row["source"])
 
 
+def viewNames(facts):
+    """Operators that may give back the storage of their first tensor: views, moves and in-place forms."""
+    views = {name for operators in facts.values() for name, overloads in operators.items()
+             if any(row["view"] == "True" for row in overloads)}
+    inplace = {name for operators in facts.values() for name in operators
+               if name.endswith(("_", "_out")) and not name.endswith("__")}
+    return views | inplace
+
+
 def deriveTable(dataDir):
     """Sorted rows of aten_ops.csv and the names that stay without a rule."""
     facts = readFacts(os.path.join(dataDir, "op_device_rules.csv"))
@@ -184,9 +194,11 @@ def deriveTable(dataDir):
     applyOverrides(table, overrides)
     addInplaceForms(table, overrides, facts)
     addOutForms(table, facts)
+    views = viewNames(facts)
     for name, rows in table.items():
         for row in rows:
             row["op"] = name
+            row["view"] = row["view"] or ("yes" if name in views or row["rule"] in MOVE_RULES else "no")
     skipped = {name for name, items in overrides.items() if items[0]["rule"] == "skip"}
     every = {name for operators in facts.values() for name in operators if not name.endswith("_out")}
     unmodelled = sorted(every - set(table) - skipped)

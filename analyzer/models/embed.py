@@ -34,6 +34,7 @@ What the words mean
            reduce: when called with no dim argument; loss: unless the reduction is none; size: when the
            size is empty
   loss     yes for losses
+  view     yes: what it returns may share the storage of its first tensor, or be that tensor
   kind     what a library class holds; explained at the top of library_types.csv
   role     torch_api.csv and distributed.csv: what a name is for; `detail` narrows it
   params   yes: owns parameters or buffers; one: a single parameter; no; weight: a loss with optional tensors given by its options
@@ -71,8 +72,8 @@ class Table:
 
 OP_WORDS = {"rule": RULES, "result": RESULTS, "rank0": RANKS, "loss": YES_NO}
 TABLES = {
-    "aten_ops.csv": Table("kAtenOps", "AtenOpRow", "op rule result rank0 loss since until source", OP_WORDS,
-                          ["op"]),
+    "aten_ops.csv": Table("kAtenOps", "AtenOpRow", "op rule result rank0 loss view since until source",
+                          dict(OP_WORDS, view=YES_NO), ["op"]),
     "nn_modules.csv": Table("kNnModules", "NnModuleRow",
                             "module params rule result rank0 loss buffers source",
                             dict(OP_WORDS, params=YES_NO | {"one", "weight"}), ["module"]),

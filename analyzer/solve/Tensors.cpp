@@ -479,7 +479,7 @@ std::optional<Outcomes> modelTensors(Call &call) {
     const std::string_view base = name.substr(name.rfind("::") + 2);
     if (const Op *op = models::atenOp(base, call.machine.version); op && op->rule == Rule::Factory)
       return factory(call, *op);
-    Op plain{base, Rule::Factory, Result::Cpu, Rank0::No, false, {}};
+    Op plain{base, Rule::Factory, Result::Cpu, Rank0::No, false, false, {}};
     return factory(call, plain);
   }
   if (api.role == "like")

@@ -335,22 +335,20 @@ Reg temporaryAt(const Fact *begin, const Fact *end, Reg object) {
 
 // `x.argmax(-1).cpu();` waits for the GPU: what was computed is nobody's, so nobody goes on with it on its
 // old device. A view of `x` would be.
-bool waitsForResult(const Block &block, const Fact &move) {
-  static const std::set<std::string_view> views = {
-      "operator[]", "select", "slice",    "narrow",     "view",      "view_as",    "reshape",
-      "transpose",  "t",      "permute",  "squeeze",    "unsqueeze", "expand",     "detach",
-      "data",       "alias",  "diagonal", "unfold",     "flatten",   "index",      "to",
-      "cpu",        "cuda",   "grad",     "contiguous", "value",     "tensor_data"};
+bool waitsForResult(const Block &block, const Fact &move, models::TorchVersion version) {
   if (lastPart(move.name.view()) != "cpu")
     return false;
   const Fact *begin = &move; // registers are numbered anew with each full expression
   while (begin != block.facts.data() && begin[-1].kind != FactKind::EndStatement)
     --begin;
   const Reg object = temporaryAt(begin, &move, move.operands[0].reg);
-  return object != NoReg && std::any_of(begin, &move, [object](const Fact &fact) {
-           return fact.kind == FactKind::Call && fact.result == object &&
-                  !views.count(lastPart(fact.name.view())) &&
-                  (startsWith(fact.name.view(), "at::") || startsWith(fact.name.view(), "torch::"));
+  return object != NoReg && std::any_of(begin, &move, [&](const Fact &fact) {
+           const std::string_view name = fact.name.view();
+           if (fact.kind != FactKind::Call || fact.result != object ||
+               !(startsWith(name, "at::") || startsWith(name, "torch::")))
+             return false;
+           const models::Op *op = models::atenOp(lastPart(name), version);
+           return !op || !op->isView;
          });
 }
 
@@ -374,7 +372,7 @@ std::vector<DiscardedMove> findDiscardedMoves(const Program &program) {
         const bool moving =
             op && (op->rule == Rule::Move || op->rule == Rule::ToCpu || op->rule == Rule::ToCuda ||
                    op->rule == Rule::TypeAs || op->rule == Rule::PinMemory);
-        if (!(moving || method == "toType") || waitsForResult(block, fact) ||
+        if (!(moving || method == "toType") || waitsForResult(block, fact, version) ||
             !seen.emplace(fact.where, fact.operands[0].text.str()).second)
           continue;
         DiscardedMove move;

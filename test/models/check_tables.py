@@ -108,7 +108,7 @@ class Embedding(unittest.TestCase):
 
     def testRefusesOverlappingVersions(self):
         def overlap(lines):
-            lines.append("where,where,common,unknown,no,1.10,1.12,somewhere")
+            lines.append("where,where,common,unknown,no,no,1.10,1.12,somewhere")
             return len(lines)
         self.broken("aten_ops.csv", overlap, "duplicate where")
 
@@ -118,11 +118,11 @@ class Embedding(unittest.TestCase):
                 lines.append(row)
                 return len(lines)
             return change
-        self.broken("aten_ops.csv", append("zzz,srict,self,no,no,,,x"), "unknown rule 'srict'")
-        self.broken("aten_ops.csv", append("zzz,strict,self,maybe,no,,,x"), "unknown rank0 'maybe'")
-        self.broken("aten_ops.csv", append("zzz,strict,self,no,no,two,,x"), "bad version 'two'")
-        self.broken("aten_ops.csv", append("zzz,strict,self,no,no,,,"), "missing source")
-        self.broken("aten_ops.csv", append("zzz,strict,self,no,no,,"), "7 cells where 8 are needed")
+        self.broken("aten_ops.csv", append("zzz,srict,self,no,no,no,,,x"), "unknown rule 'srict'")
+        self.broken("aten_ops.csv", append("zzz,strict,self,maybe,no,no,,,x"), "unknown rank0 'maybe'")
+        self.broken("aten_ops.csv", append("zzz,strict,self,no,no,no,two,,x"), "bad version 'two'")
+        self.broken("aten_ops.csv", append("zzz,strict,self,no,no,no,,,"), "missing source")
+        self.broken("aten_ops.csv", append("zzz,strict,self,no,no,no,,"), "8 cells where 9 are needed")
         self.broken("nn_modules.csv", append("Zzz,maybe,strict,self,no,no,,x"), "unknown params 'maybe'")
         self.broken("torch_api.csv", append("torch::zzz,fly,,x"), "unknown role 'fly'")
         self.broken("distributed.csv", append("zzz,fly,x"), "unknown role 'fly'")
