@@ -177,7 +177,7 @@ Outcomes resize(Call &call) {
   Value count = call.arg(0), list = call.object();
   const Address where = call.objectAddress();
   const Name type = call.fact.operands[0].type;
-  const auto number = is(count, ValueKind::Scalar) ? constantOf(call.row.resolve(count->term)) : std::nullopt;
+  const auto number = call.row.numberOf(count);
   Value fill = call.argCount() > 1 ? call.arg(1) : nullValue();
   if (number && *number >= 0 && is(list, ValueKind::List) && !isSummary(list) &&
       canListElements(static_cast<std::size_t>(*number))) {
@@ -425,7 +425,7 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
         return list;
     }
     if (is(args[0], ValueKind::Scalar)) {
-      auto count = constantOf(call.row.resolve(args[0]->term));
+      auto count = call.row.numberOf(args[0]);
       const std::string &name = type.str();
       if (name.find("ArrayRef") != std::string::npos) // one number, or a pointer and a length
         return args.size() == 1 ? listValue(type, {args[0]}) : summaryList(type, {unknownValue()});

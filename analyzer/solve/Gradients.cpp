@@ -147,9 +147,7 @@ std::optional<Outcomes> modelGradients(Call &call) {
   if (!call.fact.hasObject || (!isOptimizer && name != "torch::nn::Module::zero_grad"))
     return std::nullopt;
   if (method == "zero_grad") {
-    const auto drops = call.argCount() > 0 && is(call.arg(0), ValueKind::Scalar)
-                           ? constantOf(call.row.resolve(call.arg(0)->term))
-                           : std::nullopt;
+    const auto drops = call.argCount() > 0 ? call.row.numberOf(call.arg(0)) : std::nullopt;
     if (drops.value_or(call.machine.version.major >= 2) != 0)
       forgetGradients(call.machine, call.row);
     return call.done(call.machine.unknownResult(call));

@@ -54,8 +54,7 @@ Outcomes modelMethod(Call &call, std::string_view method) {
 
 // c10/core/Backend.h: CPU and CUDA come first; the others name a layout too, or no device of ours.
 Placement deviceOfBackend(const Call &call, const Value &backend) {
-  const auto number =
-      is(backend, ValueKind::Scalar) ? constantOf(call.row.resolve(backend->term)) : std::nullopt;
+  const auto number = call.row.numberOf(backend);
   return number == 0   ? Placement::cpu()
          : number == 1 ? Placement::cuda(currentCudaIndex())
                        : Placement::unknown();

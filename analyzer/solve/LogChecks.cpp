@@ -22,9 +22,9 @@ std::optional<Outcomes> modelLogChecks(const Call &call) {
 
 bool isFatalMessage(const Call &call, const std::vector<Value> &args) {
   const models::Api api = models::api(call.fact.type.view());
-  if (api.role != "fatal_log" || args.empty() || !is(args.back(), ValueKind::Scalar))
+  if (api.role != "fatal_log" || args.empty())
     return false;
-  const auto severity = constantOf(call.row.resolve(args.back()->term));
+  const auto severity = call.row.numberOf(args.back());
   return severity && std::to_string(*severity) == api.detail;
 }
 

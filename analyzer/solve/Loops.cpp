@@ -100,10 +100,9 @@ bool isRangeHead(const Block &block) {
 
 std::optional<std::int64_t> numberIn(const Row &row, const Operand &operand) {
   const auto reg = static_cast<std::size_t>(operand.reg);
-  if (operand.reg == NoReg || operand.isAddress || reg >= row.registers.size() || !row.registers[reg] ||
-      !is(row.registers[reg], ValueKind::Scalar))
+  if (operand.reg == NoReg || operand.isAddress || reg >= row.registers.size() || !row.registers[reg])
     return std::nullopt;
-  return constantOf(row.resolve(row.registers[reg]->term));
+  return row.numberOf(row.registers[reg]);
 }
 
 // The locals a condition asks about; its facts are in one block, where later ones use registers again.

@@ -37,7 +37,7 @@ std::int64_t countOfSizes(const Call &call) {
       continue;
     std::int64_t count = 1;
     for (const Value &size : value->elements) {
-      auto number = is(size, ValueKind::Scalar) ? constantOf(call.row.resolve(size->term)) : std::nullopt;
+      auto number = call.row.numberOf(size);
       if (!number || *number < 0 || *number > 1000000)
         return -1;
       count *= *number;
@@ -71,8 +71,7 @@ bool namesDimension(const Call &call) {
 // squeeze(1) fails for tensors that have but one dimension.
 bool namesLaterDimension(const Call &call) {
   const Value dimension = call.argCount() ? call.arg(0) : unknownValue();
-  const auto number =
-      is(dimension, ValueKind::Scalar) ? constantOf(call.row.resolve(dimension->term)) : std::nullopt;
+  const auto number = call.row.numberOf(dimension);
   return number && *number > 0;
 }
 

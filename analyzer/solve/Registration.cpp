@@ -167,7 +167,7 @@ Outcomes moduleList(Call &call, std::string_view method) {
   const Value self = call.argCount() ? call.arg(call.argCount() - 1) : unknownValue(); // include_self
   const Address object = call.objectAddress();
   std::vector<NamedModule> modules;
-  if (deep && !(is(self, ValueKind::Scalar) && constantOf(call.row.resolve(self->term)) == 0))
+  if (deep && call.row.numberOf(self) != 0)
     modules.push_back({"", addressValue(object)});
   if (!object.valid() || !collectModules(call.machine, call.row, object, "", deep, modules))
     return call.done(call.machine.unknownResult(call));

@@ -156,6 +156,10 @@ Term Row::resolve(Term term) const {
   return implied ? intTerm(*implied) : term;
 }
 
+std::optional<std::int64_t> Row::numberOf(const Value &value) const {
+  return is(value, ValueKind::Scalar) ? constantOf(resolve(value->term)) : std::nullopt;
+}
+
 Placement Row::resolve(Placement placement) const {
   for (int hops = 0; hops < 4 && placement.kind == PlacementKind::Symbol; ++hops) {
     auto alias = std::find_if(aliases.begin(), aliases.end(),

@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,8 @@ struct Row {
   /// `term` with what this row knows put in.
   Term resolve(Term term) const;
   Placement resolve(Placement placement) const;
+  /// The number that `value` is here; none when it is no scalar, or can be several.
+  std::optional<std::int64_t> numberOf(const Value &value) const;
   /// `term` with what is known to equal a number put in for it, which resolve() leaves alone: loop variables
   /// in their first round above all. For questions only: what is kept stands for any round.
   Term pinned(Term term) const;

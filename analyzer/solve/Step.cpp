@@ -143,7 +143,7 @@ Value Machine::defaultObject(Name type) const {
 
 Value Machine::defaultArray(const Row &row, Name type, const Value &count) const {
   const Value element = defaultObject(types.inner(type));
-  const auto number = is(count, ValueKind::Scalar) ? constantOf(row.resolve(count->term)) : std::nullopt;
+  const auto number = row.numberOf(count);
   if (number && *number >= 0 && canListElements(static_cast<std::size_t>(*number)))
     return listValue(type, std::vector<Value>(static_cast<std::size_t>(*number), element));
   return summaryList(type, {element});

@@ -32,7 +32,7 @@ std::optional<std::int64_t> numberArgument(const Call &call, std::size_t i, std:
   if (i >= call.argCount())
     return otherwise;
   const Value value = call.arg(i);
-  return is(value, ValueKind::Scalar) ? constantOf(call.row.resolve(value->term)) : std::nullopt;
+  return call.row.numberOf(value);
 }
 
 Value position(std::size_t found) {

@@ -35,7 +35,7 @@ std::size_t pieceCount(const Call &call, const Op &op) {
   if ((op.name != "chunk" && op.name != "tensor_split") || call.fact.operands.size() < 2)
     return 0;
   const Value count = call.operand(1);
-  const auto number = is(count, ValueKind::Scalar) ? constantOf(call.row.resolve(count->term)) : std::nullopt;
+  const auto number = call.row.numberOf(count);
   const bool isListed = number && *number > 0 && canListElements(static_cast<std::size_t>(*number));
   return isListed ? static_cast<std::size_t>(*number) : 0;
 }
