@@ -5,6 +5,7 @@
 #include "analyzer/solve/Registers.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace devicetidy {
 namespace {
@@ -24,14 +25,36 @@ struct Elements {
   std::vector<Term> indices;
 };
 
-// The elements the call's range stands for: each of a few known ones, else one for all of them.
-Elements elementsOf(const Call &call, const Address &where) {
+// How many elements of its list a range leaves out at its front, as far as the text of its iterator tells:
+// "v.begin()", "v.begin() + 1", "std::next(v.begin())".
+std::optional<std::size_t> skippedBy(const Operand &iterator) {
+  std::string_view text = iterator.text.view();
+  std::size_t skipped = 0;
+  if (constexpr std::string_view next = "std::next("; startsWith(text, next) && endsWith(text, "())")) {
+    text = text.substr(next.size(), text.size() - next.size() - 1);
+    skipped = 1;
+  } else if (const std::size_t plus = text.find(" + "); plus != std::string_view::npos) {
+    const std::string_view number = text.substr(plus + 3);
+    if (number.empty() || number.size() > 2 || number.find_first_not_of("0123456789") != number.npos)
+      return std::nullopt;
+    skipped = static_cast<std::size_t>(std::atoi(std::string(number).c_str()));
+    text = text.substr(0, plus);
+  }
+  const bool isStart = (endsWith(text, "begin()") && text.find_first_of("+-*?, ") == text.npos) ||
+                       startsWith(text, "std::begin(");
+  return isStart ? std::optional<std::size_t>(skipped) : std::nullopt;
+}
+
+// The elements the range of operand `i` stands for: each of a few known ones, else one for all of them.
+Elements elementsOf(const Call &call, std::size_t i, const Address &where) {
   Elements elements{where, false, {}};
   const Value list = call.machine.memory.read(call.row, where);
-  if (is(list, ValueKind::List) && !isSummary(list) && list->elements.size() <= bounds::forksPerRead) {
+  const std::optional<std::size_t> skipped = skippedBy(call.fact.operands[i]);
+  if (skipped && is(list, ValueKind::List) && !isSummary(list) &&
+      list->elements.size() <= bounds::forksPerRead) {
     elements.isUnrolled = true;
-    for (std::size_t i = 0; i < list->elements.size(); ++i)
-      elements.indices.push_back(intTerm(static_cast<std::int64_t>(i)));
+    for (std::size_t at = *skipped; at < list->elements.size(); ++at)
+      elements.indices.push_back(intTerm(static_cast<std::int64_t>(at)));
     return elements;
   }
   elements.indices.push_back(
@@ -39,10 +62,11 @@ Elements elementsOf(const Call &call, const Address &where) {
   return elements;
 }
 
-// "parts" of "parts.begin()".
+// "parts" of "parts.begin()" and "std::next(parts.begin())".
 std::string rangeText(const Call &call) {
   const std::string &text = call.fact.operands[0].text.str();
-  return text.substr(0, text.rfind('.'));
+  const std::size_t from = text.rfind('(', text.rfind('.')) + 1;
+  return text.substr(from, text.rfind('.') - from);
 }
 
 // One call of the algorithm's function: what it gives for `element`, after `before`.
@@ -97,7 +121,7 @@ Outcomes forEach(Call &call, const Value &callable) {
     return callValue(inRow, std::move(row), callable, {element});
   };
   Outcomes outcomes =
-      lastResults(runOver(call, elementsOf(call, where), unknownValue(), apply), unknownValue());
+      lastResults(runOver(call, elementsOf(call, 0, where), unknownValue(), apply), unknownValue());
   if (lastPart(call.fact.name.view()) == "find_if") // an iterator stands for its container
     for (Outcome &outcome : outcomes)
       outcome.result = addressValue(where);
@@ -106,13 +130,14 @@ Outcomes forEach(Call &call, const Value &callable) {
 
 // The list `target` after `results` were written over it, or added to it.
 Value written(const Value &target, const std::vector<Value> &results, bool adds, bool isUnrolled) {
+  const bool isPart = !adds && results.size() < target->elements.size(); // which part, nobody knows
+  const bool isListed = isUnrolled && !isPart && !(adds && isSummary(target));
   std::vector<Value> all;
-  if (adds)
+  if (adds || isPart)
     all = isSummary(target) ? target->summary : target->elements;
   for (const Value &result : results)
     all.push_back(isUnrolled ? result : generalise(result));
-  return isUnrolled && !(adds && isSummary(target)) ? listValue(target->type, std::move(all))
-                                                    : summaryList(target->type, std::move(all));
+  return isListed ? listValue(target->type, std::move(all)) : summaryList(target->type, std::move(all));
 }
 
 // The list at `to` after `runs`, each with what it gave.
@@ -127,6 +152,27 @@ Outcomes writeResults(Call &call, std::vector<Run> runs, const Address &to, bool
   return outcomes;
 }
 
+// The list that an output iterator, argument `i`, writes to, and whether it adds to it.
+std::pair<Address, bool> outputAt(const Call &call, std::size_t i) {
+  const Value out = call.operand(i);
+  const bool adds = is(out, ValueKind::Record) && out->fields.count(insertedField);
+  return {adds ? out->fields.at(insertedField)->address : rangeAt(call, i), adds};
+}
+
+// copy(begin, end, out) and its relatives, which take some of the elements or change their order.
+std::optional<Outcomes> copyElements(Call &call, bool inOrder) {
+  const Address from = rangeAt(call, 0);
+  const auto [to, adds] = outputAt(call, 2);
+  if (!from.valid() || !to.valid() || !is(call.machine.memory.read(call.row, from), ValueKind::List))
+    return std::nullopt; // pointers into memory
+  const Elements elements = elementsOf(call, 0, from);
+  const Apply apply = [](Call &inRow, Row, const Argument &element, const Value &) {
+    return inRow.done(element.value);
+  };
+  return writeResults(call, runOver(call, elements, unknownValue(), apply), to, adds,
+                      inOrder && elements.isUnrolled);
+}
+
 // transform(begin, end, [begin of a second range,] out, f): `out` is the start of a list, or adds to one.
 Outcomes transform(Call &call, const Value &callable) {
   const Address from = rangeAt(call, 0);
@@ -135,12 +181,10 @@ Outcomes transform(Call &call, const Value &callable) {
   if (!from.valid() || (call.argCount() != 4 && !second.valid()))
     return call.done(unknownValue());
   const std::size_t last = call.argCount() - 2;
-  const Value out = call.operand(last);
-  const bool adds = is(out, ValueKind::Record) && out->fields.count(insertedField);
-  const Address to = adds ? out->fields.at(insertedField)->address : rangeAt(call, last);
-  Elements elements = elementsOf(call, from);
+  const auto [to, adds] = outputAt(call, last);
+  Elements elements = elementsOf(call, 0, from);
   if (isOfTwo && !elements.isUnrolled) // as many as there are in the range of which it is known
-    if (Elements others = elementsOf(call, second); others.isUnrolled)
+    if (Elements others = elementsOf(call, 2, second); others.isUnrolled)
       elements = {from, true, std::move(others.indices)};
   const Apply apply = [&](Call &inRow, Row row, const Argument &element, const Value &) {
     std::vector<Argument> args{element};
@@ -158,7 +202,7 @@ Outcomes generate(Call &call, const Value &callable) {
   const Address to = rangeAt(call, 0);
   if (!to.valid())
     return call.done(unknownValue());
-  const Elements elements = elementsOf(call, to);
+  const Elements elements = elementsOf(call, 0, to);
   const Apply apply = [&](Call &inRow, Row row, const Argument &, const Value &) {
     return callValue(inRow, std::move(row), callable, {});
   };
@@ -178,7 +222,7 @@ Outcomes accumulate(Call &call) {
   };
   if (!is(call.arg(2), ValueKind::Tensor))
     return call.done(call.machine.unknownResult(call));
-  return lastResults(runOver(call, elementsOf(call, where), call.arg(2), apply), call.arg(2));
+  return lastResults(runOver(call, elementsOf(call, 0, where), call.arg(2), apply), call.arg(2));
 }
 
 const Name savedField("@saved");
@@ -256,6 +300,8 @@ std::optional<Outcomes> modelAlgorithms(Call &call) {
   if (isOneOf(name, {"std::for_each", "std::for_each_n", "std::all_of", "std::any_of", "std::none_of",
                      "std::find_if"}))
     return forEach(call, callable);
+  if (isOneOf(name, {"std::copy", "std::move", "std::copy_n", "std::sample", "std::reverse_copy"}))
+    return copyElements(call, name == "std::copy" || name == "std::move");
   if (name == "std::transform")
     return transform(call, callable);
   if (name == "std::generate")

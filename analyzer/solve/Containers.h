@@ -20,6 +20,11 @@ std::optional<Name> keyField(const Row &row, const Value &key);
 Value mapEntry(Name key, Value value);
 /// The field a map keeps entries of unknown keys in.
 Name anyKey();
+/// The field of all keys that are made of a device that is not known.
+Name deviceKey();
+/// A text that is made of `device`, or of another such text.
+Value keyMadeOf(const Value &device);
+bool isMadeOfDevice(const Value &text);
 /// Keys of a map all of whose keys are known, else nothing.
 std::vector<Name> mapKeys(const Value &map);
 /// Is `value` the nullopt that turns into an empty optional where an optional is wanted?

@@ -130,6 +130,12 @@ std::optional<Outcomes> modelDeviceMethod(Call &call, std::string_view method) {
   if (!device)
     return call.done(call.machine.unknownResult(call));
   Placement placement = call.row.resolve(*device);
+  if (method == "str") { // a text that names a device is one
+    const bool isText = placement.kind == PlacementKind::Cpu ||
+                        (placement.kind == PlacementKind::Cuda && constantOf(placement.index));
+    return call.done(isText ? scalarValue(textTerm(Name(placement.describe())))
+                            : deviceValue(placement, object->history));
+  }
   if (method == "is_cuda")
     return call.done(scalarValue(isCudaTerm(placement)));
   if (method == "is_cpu")

@@ -8,16 +8,36 @@
 #include "analyzer/solve/Registers.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace devicetidy {
 
-Name anyKey() {
-  static const Name name("@any");
-  return name;
+namespace {
+
+// What is looked up under a key that nobody knows may be kept by GPU, under one that is made of a device by
+// device: where it is, is up to the key.
+Value whereKeySays(const Value &value, const std::optional<Name> &key) {
+  if (is(value, ValueKind::Tensor) && !value->address.valid()) {
+    if (key == deviceKey())
+      return tensorValue(Placement::unknown(), value->rank, value->history, value->count);
+    return value->placement.kind == PlacementKind::Cuda
+               ? tensorValue(Placement::cuda(applyTerm("index of", {symbolTerm("a key")})), value->rank,
+                             value->history, value->count)
+               : value;
+  }
+  if (value->fields.empty() && value->elements.empty() && value->summary.empty())
+    return value;
+  ValueData result = *value;
+  for (auto &[name, field] : result.fields)
+    field = whereKeySays(field, key);
+  for (std::vector<Value> *part : {&result.elements, &result.summary})
+    for (Value &element : *part)
+      element = whereKeySays(element, key);
+  return makeValue(std::move(result));
 }
 
-namespace {
+bool hasKnownKeys(const Value &map) {
+  return !map->fields.count(anyKey()) && !map->fields.count(deviceKey());
+}
 
 std::optional<Name> keyOf(const Call &call, std::size_t i) { return keyField(call.row, call.arg(i)); }
 
@@ -27,29 +47,25 @@ const Name iteratorType("@iterator"), atField("@at"), fromField("@from");
 Value iteratorAt(const Value &entry) { return recordValue(iteratorType, {{atField, entry}}); }
 Value iteratorFrom(const Value &entry) { return recordValue(iteratorType, {{fromField, entry}}); }
 
-} // namespace
-
-std::optional<Name> keyField(const Row &row, const Value &key) {
-  if (!is(key, ValueKind::Scalar))
-    return std::nullopt;
-  const Term term = row.resolve(key->term);
-  if (std::optional<Name> text = textOf(term))
-    return Name("[" + text->str() + "]");
-  if (auto number = constantOf(term))
-    return Name("[#" + std::to_string(*number) + "]");
-  return std::nullopt;
+// What the entries hold, put together; null when there is none.
+Value heldByAny(const Value &map) {
+  Value held;
+  for (const auto &[name, entry] : map->fields)
+    if (auto second = entry->fields.find("second"); second != entry->fields.end())
+      held = held ? joinValues(held, second->second, symbolTerm("map")) : second->second;
+  return held;
 }
 
-// Entries are pairs, as iteration sees them.
-Value mapEntry(Name key, Value value) {
-  Value first = unknownValue();
-  if (const std::string_view text = key.view(); text.size() >= 2 && text.front() == '[')
-    first = scalarValue(text[1] == '#' ? intTerm(std::strtoll(text.data() + 2, nullptr, 10))
-                                       : textTerm(text.substr(1, text.size() - 2)));
-  return recordValue("std::pair", {{"first", first}, {"key", first}, {"second", value}, {"value", value}});
+// What an entry holds that was not there, as far as `map` tells.
+Value heldByOther(const Value &map, const std::optional<Name> &key) {
+  if (!key)
+    return unknownValue();
+  const auto any = map->fields.find(anyKey());
+  if (any != map->fields.end() && any->second->fields.count("second"))
+    return any->second->fields.at("second");
+  const Value held = key == deviceKey() || map->fields.count(deviceKey()) ? heldByAny(map) : nullptr;
+  return held ? whereKeySays(held, deviceKey()) : nullValue();
 }
-
-namespace {
 
 // The entry under `key` (empty: any key), made when it is not there; `map` is what is at `where`.
 Address entryOf(Call &call, Row &row, const Address &where, const Value &map,
@@ -57,25 +73,16 @@ Address entryOf(Call &call, Row &row, const Address &where, const Value &map,
   const Name field = key ? *key : anyKey();
   if (!key && map->fields.size() > map->fields.count(field)) {
     // What is done to an entry nobody can name may be done to any: from here on they are one.
-    Value held;
-    for (const auto &[name, entry] : map->fields)
-      if (entry->fields.count("second"))
-        held = held ? joinValues(held, entry->fields.at("second"), symbolTerm("map"))
-                    : entry->fields.at("second");
+    const Value held = heldByAny(map);
     ValueData whole = *map;
     whole.fields = {{field, mapEntry(field, held ? held : unknownValue())}};
     call.machine.memory.write(row, where, makeValue(std::move(whole)));
     return where.field(field);
   }
-  if (!map->fields.count(field)) {
-    Value held;
-    auto any = map->fields.find(anyKey());
-    held = !key ? unknownValue()
-           : any != map->fields.end() && any->second->fields.count("second")
-               ? any->second->fields.at("second")
-               : nullValue();
-    call.machine.memory.write(row, where, withField(map, field, mapEntry(field, held)));
-  }
+  if (!map->fields.count(field))
+    call.machine.memory.write(row, where, withField(map, field, mapEntry(field, heldByOther(map, key))));
+  else if (key == deviceKey()) // of another device, maybe
+    call.machine.memory.write(row, where, withField(map, field, whereKeySays(map->fields.at(field), key)));
   return where.field(field);
 }
 
@@ -128,7 +135,7 @@ Outcomes insertEntry(Call &call, Replaces replaces) {
     return call.done(unknownValue());
   const Address where = call.objectAddress();
   const Name field = key ? *key : anyKey();
-  const bool isThere = key && map->fields.count(field);
+  const bool isThere = key && key != deviceKey() && map->fields.count(field);
   if (isThere && replaces != Replaces::Always) {
     // An entry that is there stays as it is.
   } else if (!key && !map->fields.empty()) { // any entry may have been replaced
@@ -140,27 +147,10 @@ Outcomes insertEntry(Call &call, Replaces replaces) {
   }
   if (call.fact.resultIsAddress) // OrderedDict gives the value
     return call.done(addressValue(where.field(field).field("second")));
-  const bool isKnown = isThere || (key && !map->origin && !map->fields.count(anyKey()));
+  const bool isKnown = isThere || (key && !map->origin && hasKnownKeys(map) && key != deviceKey());
   return call.done(recordValue("std::pair", {{"first", iteratorAt(addressValue(where.field(field)))},
                                              {"second", isKnown ? scalarValue(intTerm(!isThere))
                                                                 : call.machine.unknownResult(call)}}));
-}
-
-// What is looked up under a key that nobody knows may be kept by GPU: which of them it is on is up to the
-// key.
-Value onGpuOfKey(const Value &value) {
-  const Term index = applyTerm("index of", {symbolTerm("a key")});
-  if (is(value, ValueKind::Tensor) && value->placement.kind == PlacementKind::Cuda && !value->address.valid())
-    return tensorValue(Placement::cuda(index), value->rank, value->history, value->count);
-  if (value->fields.empty() && value->elements.empty() && value->summary.empty())
-    return value;
-  ValueData result = *value;
-  for (auto &[name, field] : result.fields)
-    field = onGpuOfKey(field);
-  for (std::vector<Value> *part : {&result.elements, &result.summary})
-    for (Value &element : *part)
-      element = onGpuOfKey(element);
-  return makeValue(std::move(result));
 }
 
 // find, count and contains: is the key there? A key that is not known may be, when there is any entry.
@@ -174,11 +164,11 @@ Outcomes lookUp(Call &call, std::string_view method) {
     return call.done(call.machine.unknownResult(call));
   const bool begins = method == "begin" || method == "cbegin";
   const std::optional<Name> key = begins || !call.argCount() ? std::nullopt : keyOf(call, 0);
-  const bool isKnown = key && (map->fields.count(*key) || !map->fields.count(anyKey()));
+  const bool isKnown = key && key != deviceKey() && (map->fields.count(*key) || hasKnownKeys(map));
   auto found = [&](bool is) {
     Row row = call.row;
     if (is && !key && !begins)
-      call.machine.memory.write(row, where, onGpuOfKey(map));
+      call.machine.memory.write(row, where, whereKeySays(map, key));
     if (method == "count" || method == "contains")
       return Outcome{std::move(row), scalarValue(intTerm(is))};
     if (!is)
@@ -268,7 +258,7 @@ std::optional<Outcomes> modelMapIterator(Call &call, std::string_view method) {
 std::vector<Name> mapKeys(const Value &map) {
   std::vector<Name> keys;
   for (const auto &[name, entry] : map->fields) {
-    if (name == anyKey() || !entry->fields.count("second"))
+    if (name == anyKey() || name == deviceKey() || !entry->fields.count("second"))
       return {};
     keys.push_back(name);
   }
@@ -276,7 +266,7 @@ std::vector<Name> mapKeys(const Value &map) {
 }
 
 std::optional<Address> anyEntry(Call &call, const Address &where, const Value &map) {
-  if (!map->fields.count(anyKey()) || map->origin)
+  if (hasKnownKeys(map) || map->origin)
     return std::nullopt;
   return entryOf(call, call.row, where, map, std::nullopt);
 }

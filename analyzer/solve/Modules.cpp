@@ -327,13 +327,29 @@ std::optional<Outcomes> modelModules(Call &call) {
   return modelModuleMethod(call, method);
 }
 
+namespace {
+
+// Does a holder of `impl` made of `value` hold what it holds? A module of another class is an argument of the
+// constructor.
+bool isHeldAlready(const Call &call, Name impl, const Value &value) {
+  if (is(value, ValueKind::Null))
+    return true;
+  if (!is(value, ValueKind::Address))
+    return false;
+  const Value held = call.machine.memory.read(call.row, value->address);
+  return !is(held, ValueKind::Record) || !call.machine.types.isModule(held->type) ||
+         call.machine.types.derivesFrom(held->type, impl.view());
+}
+
+} // namespace
+
 // A holder makes its module as that module's constructor does, on each way through it.
 std::optional<Outcomes> constructHolder(Call &call, Name type, const std::vector<Argument> &args) {
   Machine &machine = call.machine;
   const Name impl = machine.types.inner(type);
   if (machine.types.classOf(type) != TypeClass::Holder || impl.empty())
     return std::nullopt;
-  if (args.size() == 1 && (is(args[0].value, ValueKind::Null) || is(args[0].value, ValueKind::Address)))
+  if (args.size() == 1 && isHeldAlready(call, impl, args[0].value))
     return call.done(args[0].value);
   Address where = machine.allocate(call.row, call.frame, call.fact, impl);
   // Holders of containers take modules, and keep them.

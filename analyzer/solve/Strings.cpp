@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/Strings.h"
 
+#include "analyzer/solve/Containers.h"
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Registers.h"
@@ -96,6 +97,8 @@ std::optional<Value> compute(const Call &call, const std::string &text, std::str
 // "cuda:" + std::to_string(i) names a device.
 std::optional<Outcomes> concatenate(Call &call) {
   Value a = call.operand(0), b = call.operand(1);
+  if (isMadeOfDevice(a) || isMadeOfDevice(b))
+    return call.done(keyMadeOf(isMadeOfDevice(a) ? a : b));
   if (!is(a, ValueKind::Scalar) || !is(b, ValueKind::Scalar))
     return std::nullopt;
   std::optional<Name> left = textOf(call.row.resolve(a->term)), right = textOf(call.row.resolve(b->term));
@@ -141,6 +144,8 @@ std::optional<Outcomes> modelString(Call &call, std::string_view method) {
     Value after = scalarValue(call.machine.freshScalar(call));
     if (added && before && (isText || method == "assign"))
       after = scalarValue(textTerm(Name(*before + *added)));
+    else if (call.argCount() == 1 && (isMadeOfDevice(call.arg(0)) || isMadeOfDevice(text)))
+      after = keyMadeOf(isMadeOfDevice(text) ? text : call.arg(0));
     call.machine.memory.write(call.row, call.objectAddress(), after);
     return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : unknownValue());
   }

@@ -157,7 +157,7 @@ std::optional<Outcomes> modelTupleFunction(Call &call, std::string_view name) {
     call.machine.memory.write(call.row, b, va);
     return call.done(unknownValue());
   }
-  if (isOneOf(name, {"std::begin", "std::end", "std::data"}))
+  if (isOneOf(name, {"std::begin", "std::end", "std::data", "std::next", "std::prev"}))
     return call.done(registerOf(call.row, call.fact.operands[0].reg));
   if (name == "std::size")
     return call.done(scalarValue(sizeTerm(call.operand(0), call.addressOf(0))));
