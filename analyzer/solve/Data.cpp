@@ -4,6 +4,7 @@
 #include "analyzer/solve/Datasets.h"
 #include "analyzer/solve/Devices.h"
 #include "analyzer/solve/Gradients.h"
+#include "analyzer/solve/HostAccess.h"
 #include "analyzer/solve/Kernels.h"
 #include "analyzer/solve/LogChecks.h"
 #include "analyzer/solve/NameParts.h"
@@ -43,6 +44,8 @@ std::optional<Outcomes> modelData(Call &call) {
   std::string_view name = call.fact.name.view();
   const models::Api api = models::api(name);
   if (std::optional<Outcomes> outcomes = modelKernels(call))
+    return outcomes;
+  if (std::optional<Outcomes> outcomes = modelElementOfAccessor(call))
     return outcomes;
   if (std::optional<Outcomes> outcomes = modelLogChecks(call))
     return outcomes;

@@ -2,6 +2,7 @@
 #include "analyzer/solve/HostAccess.h"
 
 #include "analyzer/models/Models.h"
+#include "analyzer/solve/NameParts.h"
 #include "analyzer/solve/Registers.h"
 
 #include <set>
@@ -94,16 +95,23 @@ std::optional<Value> tensorMemory(Call &call, std::string_view method, const Val
   if (!is(tensor, ValueKind::Tensor) || call.fact.operands.empty())
     return std::nullopt;
   const Operand &object = call.fact.operands[0];
-  if (method == "accessor") {
-    requireHost(call, tensor, &object, {}, "accessor");
-    return std::nullopt;
-  }
   const bool isPointer =
       pointers.count(method) && call.machine.types.classOf(call.resultType()) == TypeClass::Pointer;
-  if (!isPointer && method.find("packed_accessor") == std::string_view::npos)
+  if (!isPointer && !endsWith(method, "accessor") && !startsWith(method, "packed_accessor"))
     return std::nullopt;
   const Name text = call.fact.isObjectPointee ? Name("(*" + object.text.str() + ")") : object.text;
   return recordValue(memoryType(), {{tensorField(), tensor}, {textField(), scalarValue(textTerm(text))}});
+}
+
+std::optional<Outcomes> modelElementOfAccessor(Call &call) {
+  const std::string_view name = call.fact.name.view();
+  const bool isAccessor = startsWith(name, "at::TensorAccessor") ||
+                          startsWith(name, "at::GenericPackedTensorAccessor") ||
+                          startsWith(name, "at::PackedTensorAccessor");
+  if (!isAccessor || !call.fact.hasObject || !isTensorMemory(call.object()) ||
+      !isOneOf(lastPart(name), {"operator[]", "data"}))
+    return std::nullopt;
+  return call.done(call.object());
 }
 
 void meetHostAccess(Call &call) {

@@ -22,9 +22,12 @@ bool isTensorMemory(const Value &value);
 /// Such a pointer as a use of its tensor; `operand` is where it is used.
 TensorUse memoryUse(const Value &pointer, const Operand &operand);
 
-/// What `method` of a tensor gives that leads to its memory; nothing for other methods. An accessor is for
-/// the host only, so making one for a tensor elsewhere is a conflict already; a packed one is for kernels.
+/// What `method` of a tensor gives that leads to its memory: a pointer or an accessor; nothing for other
+/// methods.
 std::optional<Value> tensorMemory(Call &call, std::string_view method, const Value &tensor);
+
+/// An element of an accessor: again one, of a dimension less, or a place in the memory.
+std::optional<Outcomes> modelElementOfAccessor(Call &call);
 
 /// The host reads or writes at operand 0 of a fact, which is such a pointer.
 void meetHostAccess(Call &call);

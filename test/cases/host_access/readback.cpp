@@ -94,8 +94,8 @@ void sum_in_a_loop_ok() {
 
 void accessor_bad() {
   auto boxes = torch::rand({5, 4}).cuda();
-  auto view = boxes.accessor<float, 2>(); // [[device-host-access]]
-  float left = view[0][0];
+  auto view = boxes.accessor<float, 2>();
+  float left = view[0][0]; // [[device-host-access]]
   (void)left;
 }
 
