@@ -375,8 +375,15 @@ bool DeviceMaps::isReported(const Candidate &candidate, const std::set<Name> &in
 std::vector<MapUnderDistributed> DeviceMaps::findings() const {
   std::vector<MapUnderDistributed> result;
   const std::set<Name> initialisers = functionsThatInitialise();
+  std::set<std::string> loaded; // maps that reach a loader for sure
+  for (const auto &[where, candidate] : candidates)
+    if (candidate.kind > LoaderKind::Weak && isReported(candidate, initialisers))
+      loaded.insert(candidate.finding.map);
   for (const auto &[where, candidate] : candidates) {
     if (!isReported(candidate, initialisers))
+      continue;
+    // A trainer that is made from all options and hands them to the loader later.
+    if (candidate.kind == LoaderKind::Weak && loaded.count(candidate.finding.map))
       continue;
     MapUnderDistributed finding = candidate.finding;
     const bool isMet = !candidate.initialiser.empty();

@@ -110,24 +110,50 @@ Location lastInConstruction(const Program &program, Name className, const Placed
   return result;
 }
 
+// The modules a member holds: itself, or its elements.
+std::vector<RootId> modulesIn(const Value &held) {
+  std::vector<RootId> modules;
+  if (is(held, ValueKind::Address))
+    modules.push_back(held->address.root);
+  for (const auto *elements : {&held->elements, &held->summary})
+    for (const Value &element : *elements)
+      if (is(element, ValueKind::Address))
+        modules.push_back(element->address.root);
+  return modules;
+}
+
+// The member of `record`, a module, that holds `module` without being registered: how it was made, and what
+// it is called.
+std::vector<Step> holdingMember(const Machine &machine, const Row &row, const Value &record, RootId module) {
+  for (const auto &[name, held] : record->fields) {
+    const Field *field = machine.types.field(record->type, name);
+    if (!field)
+      continue;
+    for (RootId root : modulesIn(held)) {
+      if (isRegisteredIn(record, root) || !registeredBelow(machine.memory, row, root).count(module))
+        continue;
+      const Term site = machine.memory.info(root).site;
+      const Location made = site ? madeInMethods(machine.program, record->type, site) : Location();
+      if (made.valid())
+        return {{StepKind::ModuleMade, made, name.str(), "cpu"},
+                {StepKind::Member, field->where, record->type.str() + "::" + name.str(), "cpu"}};
+    }
+  }
+  return {};
+}
+
+// A step that puts a member where a module's tensors are made: what a constructor takes to the CPU is left
+// behind by to() like what it creates there.
+bool isWhereItIsMade(const Step &step) {
+  return step.kind == StepKind::Created || step.kind == StepKind::ModuleMade ||
+         (step.kind == StepKind::Moved && step.device == "cpu");
+}
+
 std::vector<Step> holderIn(const Machine &machine, const Row &row, RootId module) {
   std::vector<Step> result;
   row.store.forEach([&](RootId, const Value &record) {
-    if (!result.empty() || !is(record, ValueKind::Record) || !machine.movedClasses.count(record->type))
-      return;
-    for (const auto &[name, held] : record->fields) {
-      const Field *field = machine.types.field(record->type, name);
-      if (!field || !is(held, ValueKind::Address) || isRegisteredIn(record, held->address.root) ||
-          !registeredBelow(machine.memory, row, held->address.root).count(module))
-        continue;
-      const Term site = machine.memory.info(held->address.root).site;
-      const Location made = site ? madeInMethods(machine.program, record->type, site) : Location();
-      if (!made.valid())
-        continue;
-      result = {{StepKind::ModuleMade, made, name.str(), "cpu"},
-                {StepKind::Member, field->where, record->type.str() + "::" + name.str(), "cpu"}};
-      return;
-    }
+    if (result.empty() && is(record, ValueKind::Record) && machine.movedClasses.count(record->type))
+      result = holdingMember(machine, row, record, module);
   });
   return result;
 }
@@ -174,8 +200,7 @@ void findUnregistered(const Machine &machine, Solution &solution) {
     const std::string className =
         member ? member->subject.substr(0, member->subject.rfind("::")) : std::string();
     auto moved = machine.movedClasses.find(Name(className));
-    const bool isMade =
-        member && created && (created->kind == StepKind::Created || created->kind == StepKind::ModuleMade);
+    const bool isMade = member && created && isWhereItIsMade(*created);
     const Location made = isMade ? inConstruction(machine.program, Name(className), created->where,
                                                   created->kind == StepKind::ModuleMade)
                                  : Location();
