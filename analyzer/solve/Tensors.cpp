@@ -75,14 +75,14 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
   if (Machine::isAbsent(call.row, placement))
     return {};
   // A move that is thrown away is told of at the move: what the tensor meets later is its consequence.
-  if (call.fact.isDiscarded && call.fact.hasObject && self->kind == ValueKind::Tensor &&
-      !self->address.valid()) {
+  if (call.fact.isDiscarded && call.fact.hasObject && self->kind == ValueKind::Tensor) {
     const Placement kept = machine.memory.placementOf(call.row, self);
     History history;
     if (kept.isKnown() && kept.kind != PlacementKind::Symbol)
       history = machine.note(machine.memory.historyOf(call.row, self), StepKind::Discarded, call.fact.where,
                              receiverText(call), kept.describe());
-    machine.memory.write(call.row, call.objectAddress(),
+    const bool isParameter = self->address.valid();
+    machine.memory.write(call.row, isParameter ? self->address : call.objectAddress(),
                          tensorValue(Placement::unknown(), rank, std::move(history), count));
   }
   Step step{StepKind::Moved, call.fact.where, receiverText(call), placement.describe()};
