@@ -163,14 +163,14 @@ std::pair<Address, bool> outputAt(const Call &call, std::size_t i) {
 std::optional<Outcomes> copyElements(Call &call, bool inOrder) {
   const Address from = rangeAt(call, 0);
   const auto [to, adds] = outputAt(call, 2);
-  if (!from.valid() || !to.valid() || !is(call.machine.memory.read(call.row, from), ValueKind::List))
+  const Value source = from.valid() ? call.machine.memory.read(call.row, from) : unknownValue();
+  if (!is(source, ValueKind::List) || !to.valid())
     return std::nullopt; // pointers into memory
   const Elements elements = elementsOf(call, 0, from);
-  const Apply apply = [](Call &inRow, Row, const Argument &element, const Value &) {
-    return inRow.done(element.value);
-  };
-  return writeResults(call, runOver(call, elements, unknownValue(), apply), to, adds,
-                      inOrder && elements.isUnrolled);
+  std::vector<Value> copied = isSummary(source) ? source->summary : source->elements;
+  if (elements.isUnrolled)
+    copied.erase(copied.begin(), copied.end() - static_cast<std::ptrdiff_t>(elements.indices.size()));
+  return writeResults(call, {{call.row, std::move(copied)}}, to, adds, inOrder && elements.isUnrolled);
 }
 
 // transform(begin, end, [begin of a second range,] out, f): `out` is the start of a list, or adds to one.

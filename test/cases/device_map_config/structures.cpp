@@ -63,6 +63,28 @@ void trainer_with_default_map_bad() {
   TORCH_CHECK(trainer.net->head->weight.defined());
 }
 
+// Made of all options, which it keeps: the model is built later.
+struct LateTrainer {
+  explicit LateTrainer(TrainConfig given) : config(std::move(given)) {}
+  void setup() {
+    store = joinRanks();
+    net = buildModel(config.model.path, config.model.device_map); // [[device-map-distributed]]
+  }
+  static std::shared_ptr<torch::nn::LinearImpl> buildModel(const std::string &, const std::string &) {
+    return std::make_shared<torch::nn::LinearImpl>(2, 2);
+  }
+  TrainConfig config;
+  c10::intrusive_ptr<c10d::TCPStore> store;
+  std::shared_ptr<torch::nn::LinearImpl> net;
+};
+
+void trainer_that_builds_later_bad() {
+  TrainConfig config;
+  LateTrainer trainer(config);
+  trainer.setup();
+  TORCH_CHECK(trainer.net->weight.defined());
+}
+
 struct PlainConfig {
   std::string path, device_map;
 };
@@ -172,6 +194,6 @@ void layers_folded_onto_the_ranks_gpu_ok() {
     layers[i]->to(torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(rankOnHost() % gpus)));
 }
 
-DT_MAIN(trainer_with_default_map_bad, json_into_struct_bad, json_into_struct_ok, optional_balanced_bad,
+DT_MAIN(trainer_with_default_map_bad, trainer_that_builds_later_bad, json_into_struct_bad, json_into_struct_ok, optional_balanced_bad,
         optional_empty_ok, shared_options_bad, map_filled_in_a_loop_bad, map_of_the_rank_ok,
         layers_over_a_device_list_bad, layers_by_device_string_bad, layers_folded_onto_the_ranks_gpu_ok)
