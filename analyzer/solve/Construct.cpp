@@ -122,9 +122,10 @@ std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row r
     values.push_back(arg.value);
   if (values.size() == 1 && is(values[0], ValueKind::Record) && values[0]->type == type)
     memory.write(row, where, values[0]);
-  else if (std::optional<Value> made = modelConstructor(call, type, values))
+  else if (std::optional<Value> made = modelConstructor(call, type, values)) {
     memory.write(row, where, *made);
-  else
+    keepModules(call, type, where, args);
+  } else
     memory.write(row, where, record && record->isProject ? recordValue(type) : unknownValue());
   rows.push_back(std::move(row));
   return rows;
@@ -179,8 +180,10 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
           object = withField(object, name, field);
       memory.write(row, where, object);
     }
+    keepModules(call, fact.type, where, call.forwardedFrom(0));
   } else if (made) {
     memory.write(row, where, *made);
+    keepModules(call, fact.type, where, call.forwardedFrom(0));
   } else {
     memory.write(row, where, types.isProject(fact.type) ? recordValue(fact.type) : unknownValue());
     ++solution.stats.unknownCalls[fact.name.str()];

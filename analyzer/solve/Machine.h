@@ -246,6 +246,8 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
 /// A module holder of `type` made of `args`, one row per way through its module's constructor; nothing when
 /// `type` is no holder.
 std::optional<Outcomes> constructHolder(Call &call, Name type, const std::vector<Argument> &args);
+/// Puts the modules in `args` into a container module of `type` that was made at `where`.
+void keepModules(Call &call, Name type, const Address &where, const std::vector<Argument> &args);
 
 /// Runs forward() of the module at `module`; `name` is how the user calls it.
 /// `owner` is the story of the handle it is called through.

@@ -343,6 +343,13 @@ bool isHeldAlready(const Call &call, Name impl, const Value &value) {
 
 } // namespace
 
+void keepModules(Call &call, Name type, const Address &where, const std::vector<Argument> &args) {
+  const bool isCopy = args.size() == 1 && is(args[0].value, ValueKind::Record) && args[0].value->type == type;
+  if (!isCopy && isOneOf(call.machine.types.builtinModule(type), {"Sequential", "ModuleList", "ModuleDict"}))
+    for (const Argument &arg : args)
+      appendChildren(call, where, arg);
+}
+
 // A holder makes its module as that module's constructor does, on each way through it.
 std::optional<Outcomes> constructHolder(Call &call, Name type, const std::vector<Argument> &args) {
   Machine &machine = call.machine;
@@ -352,13 +359,6 @@ std::optional<Outcomes> constructHolder(Call &call, Name type, const std::vector
   if (args.size() == 1 && isHeldAlready(call, impl, args[0].value))
     return call.done(args[0].value);
   Address where = machine.allocate(call.row, call.frame, call.fact, impl);
-  // Holders of containers take modules, and keep them.
-  if (isOneOf(machine.types.builtinModule(impl), {"Sequential", "ModuleList", "ModuleDict"})) {
-    machine.memory.write(call.row, where, recordValue(impl));
-    for (const Argument &arg : args)
-      appendChildren(call, where, arg);
-    return call.done(addressValue(where));
-  }
   Outcomes outcomes;
   for (Row &row : machine.construct(call.frame, call.fact, call.row, impl, where, args))
     outcomes.push_back({std::move(row), addressValue(where)});

@@ -28,6 +28,10 @@ struct HeadImpl : torch::nn::Module {
 };
 TORCH_MODULE(Head);
 
+struct TowerImpl : torch::nn::SequentialImpl {
+  explicit TowerImpl(int64_t n) : SequentialImpl(torch::nn::Linear(n, n), torch::nn::ReLU()) {}
+};
+
 } // namespace
 
 void after_one_layer_bad() {
@@ -75,5 +79,29 @@ void made_of_a_module_ok() {
   head->fc->forward(features);
 }
 
+void made_with_layers_bad() {
+  auto layers = std::make_shared<torch::nn::SequentialImpl>(torch::nn::Linear(4, 4), torch::nn::ReLU());
+  layers->to(torch::kCUDA);
+  layers->forward(torch::ones({1, 4})); // [[device-mixed-op]]
+}
+
+void made_with_layers_ok() {
+  auto layers = std::make_shared<torch::nn::SequentialImpl>(torch::nn::Linear(4, 4), torch::nn::ReLU());
+  layers->to(torch::kCUDA);
+  layers->forward(torch::ones({1, 4}, torch::kCUDA));
+}
+
+void base_with_layers_bad() {
+  TowerImpl tower(4);
+  tower.to(torch::kCUDA);
+  tower.forward(torch::ones({1, 4})); // [[device-mixed-op]]
+}
+
+void base_with_layers_ok() {
+  TowerImpl tower(4);
+  tower.to(torch::kCUDA);
+  tower.forward(torch::ones({1, 4}, torch::kCUDA));
+}
+
 DT_MAIN(after_one_layer_bad, after_one_layer_ok, another_handle_ok, another_handle_bad, made_of_a_module_bad,
-        made_of_a_module_ok)
+        made_of_a_module_ok, made_with_layers_bad, made_with_layers_ok, base_with_layers_bad, base_with_layers_ok)
