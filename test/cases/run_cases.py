@@ -56,7 +56,7 @@ def collectUnits(root):
         groups.setdefault(source.parent if whole else source, []).append(source)
     units = []
     for key, sources in groups.items():
-        headers = sorted(key.glob("*.h")) if key.is_dir() else []
+        headers = sorted(key.glob("*.h*")) if key.is_dir() else []
         units.append(Unit(str(key.relative_to(root)), sources, sources + headers))
     return units
 
