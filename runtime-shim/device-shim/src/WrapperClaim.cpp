@@ -78,6 +78,13 @@ bool anySharded(const std::vector<at::Tensor> &parameters) {
   });
 }
 
+bool isExchanged(const at::Tensor &parameter) {
+  std::lock_guard<std::mutex> lock(claims().mutex);
+  const auto *identity = parameter.unsafeGetTensorImpl();
+  return claims().all.count({identity, Wrapper::dataParallel}) > 0 ||
+         claims().all.count({identity, Wrapper::sharded}) > 0;
+}
+
 void requireNotSharded(const std::vector<at::Tensor> &ofOptimizer) {
   if (anySharded(ofOptimizer))
     throw UsageError("the optimizer was made of the parameters of a module that ShardedDataParallel has "

@@ -29,6 +29,8 @@ private:
 /// Whether ShardedDataParallel has sharded one of these parameters of a module: no gradients come to them,
 /// but to optimizer_parameters() alone.
 bool anySharded(const std::vector<at::Tensor> &parameters);
+/// Whether a wrapper exchanges the gradient of `parameter` between the ranks.
+bool isExchanged(const at::Tensor &parameter);
 /// An optimizer made of such parameters would train nothing. \throws UsageError
 void requireNotSharded(const std::vector<at::Tensor> &ofOptimizer);
 
