@@ -2,6 +2,7 @@
 
 #include "BalancedSplit.h"
 #include "ModelsOverDevices.h"
+#include "NormalTensors.h"
 #include "WrapperClaim.h"
 
 #include <device_shim/Distributed.h>
@@ -14,6 +15,7 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <utility>
 
 namespace device_shim {
 namespace {
@@ -22,13 +24,28 @@ class MovingHooks final : public StageHooks {
 public:
   explicit MovingHooks(at::Device ofStage) : device(ofStage) {}
   void before_forward(const std::vector<at::Tensor *> &inputs) override {
-    for (auto *input : inputs)
-      if (input->defined() && input->device() != device)
-        *input = input->to(device);
+    std::vector<std::pair<at::Tensor, at::Tensor>> moved; // one that comes twice stays one
+    for (auto *input : inputs) {
+      if (!input->defined() || input->device() == device)
+        continue;
+      auto known = std::find_if(moved.begin(), moved.end(),
+                                [&](const auto &each) { return each.first.is_same(*input); });
+      if (known == moved.end())
+        known = moved.insert(known, {*input, copyOf(*input)});
+      *input = known->second;
+    }
   }
   void after_forward(const std::vector<at::Tensor *> &) override {}
 
 private:
+  // In InferenceMode, too, one that counts what is written into it, see StageCall.
+  at::Tensor copyOf(const at::Tensor &input) const {
+    if (!c10::InferenceMode::is_enabled())
+      return input.to(device);
+    detail::NormalTensors normal;
+    return input.to(device);
+  }
+
   at::Device device;
 };
 

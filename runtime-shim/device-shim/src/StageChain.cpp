@@ -5,6 +5,7 @@
 #include <c10/util/Type.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <typeinfo>
 
@@ -147,12 +148,13 @@ at::Tensor StageChain::runFrom(std::vector<at::Tensor *> tensors,
   size_t index = 0;
   for (auto child = sequential->begin(); child != sequential->end(); ++child, ++index) {
     const auto &link = all[index];
+    std::optional<detail::StageCall> call;
     if (link.hooks)
-      link.hooks->before_forward(tensors);
+      call.emplace(*link.hooks, tensors, /*byReference=*/false);
     value = index == 0 ? first(*child) : child->any_forward(std::move(value));
     tensors = tensorsIn(value, link.name);
-    if (link.hooks)
-      link.hooks->after_forward(tensors);
+    if (call)
+      call->end(tensors, {});
   }
   return value.get<at::Tensor>();
 }

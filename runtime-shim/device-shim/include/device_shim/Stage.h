@@ -14,6 +14,8 @@
 // Without a wrapper a stage only calls its module.
 #pragma once
 
+#include <device_shim/StageCall.h>
+
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
@@ -41,7 +43,8 @@ public:
   /// be undefined. They may be replaced, for example by copies on another device; the pointers end with the
   /// call.
   virtual void before_forward(const std::vector<at::Tensor *> &inputs) = 0;
-  /// The same for the tensors in the result, which may be replaced, too.
+  /// The same for the tensors in the result, which may be replaced, too; after them come those that the
+  /// module put into arguments it takes by reference, or wrote in place into its arguments.
   virtual void after_forward(const std::vector<at::Tensor *> &outputs) = 0;
 };
 
@@ -100,6 +103,42 @@ template <typename T> void collect(std::vector<at::Tensor *> &found, T &value) {
   }
 }
 
+template <typename T> std::vector<at::Tensor *> collected(T &value) {
+  std::vector<at::Tensor *> found;
+  collect(found, value);
+  return found;
+}
+
+// Whether the forward() of a module, given as its holder, takes arguments of these types.
+template <typename Holder, typename, typename... Arguments> inline constexpr bool takes = false;
+template <typename Holder, typename... Arguments>
+inline constexpr bool
+    takes<Holder, std::void_t<decltype(std::declval<Holder &>()->forward(std::declval<Arguments>()...))>,
+          Arguments...> = true;
+
+// Whether forward() takes the argument at `position` by reference to non-const, and the caller's is a
+// variable.
+template <typename Holder, size_t position, typename Indices, typename... Arguments>
+inline constexpr bool writesArgument = false;
+template <typename Holder, size_t position, size_t... index, typename... Arguments>
+inline constexpr bool writesArgument<Holder, position, std::index_sequence<index...>, Arguments...> =
+    std::is_lvalue_reference_v<std::tuple_element_t<position, std::tuple<Arguments...>>> &&
+    !std::is_const_v<std::remove_reference_t<std::tuple_element_t<position, std::tuple<Arguments...>>>> &&
+    !takes<
+        Holder, void,
+        std::conditional_t<index == position, const std::decay_t<Arguments> &, std::decay_t<Arguments> &>...>;
+
+// See StageCall::restore(); also after an exception.
+template <typename Inputs> struct Restoring {
+  const StageCall &call;
+  Inputs &inputs;
+  bool wanted;
+  ~Restoring() {
+    if (wanted)
+      call.restore(collected(inputs));
+  }
+};
+
 // Whether collect() finds all tensors in a T.
 template <typename T> struct Transparent {
   static constexpr bool check() {
@@ -134,7 +173,8 @@ public:
 
   /// What the module's forward() takes and returns. Tensors are found in vectors, arrays, maps, tuples, pairs
   /// and optionals, nested too; a result may hold nothing but these, numbers and text, because a tensor that
-  /// the wrapper does not find would be one of which it does not know that autograd comes to it.
+  /// the wrapper does not find would be one of which it does not know that autograd comes to it. What the
+  /// module writes into arguments it takes by reference, or in place, is the caller's, as without a wrapper.
   template <typename... Arguments> auto forward(Arguments &&...arguments) {
     using Output = std::decay_t<decltype(module->forward(std::declval<std::decay_t<Arguments> &>()...))>;
     static_assert(detail::Transparent<Output>::check(),
@@ -142,18 +182,29 @@ public:
                   "other types, such as a struct, its wrapper does not find the tensors");
     if (!hooks())
       return Output(module->forward(std::forward<Arguments>(arguments)...));
-    std::tuple<std::decay_t<Arguments>...> inputs(std::forward<Arguments>(arguments)...);
-    std::vector<at::Tensor *> tensors;
-    detail::collect(tensors, inputs);
-    hooks()->before_forward(tensors);
-    Output output = std::apply([this](auto &...each) { return module->forward(each...); }, inputs);
-    tensors.clear();
-    detail::collect(tensors, output);
-    hooks()->after_forward(tensors);
-    return output;
+    return withHooks<Output>(std::index_sequence_for<Arguments...>(), std::forward<Arguments>(arguments)...);
   }
 
   ModuleType module{nullptr};
+
+private:
+  // Copies of the arguments, since hooks replace tensors among them, and the caller's own where the module
+  // may write into it.
+  template <typename Output, size_t... index, typename... Arguments>
+  Output withHooks(std::index_sequence<index...>, Arguments &&...arguments) {
+    constexpr bool byReference =
+        (detail::writesArgument<ModuleType, index, std::index_sequence<index...>, Arguments...> || ...);
+    std::tuple<std::conditional_t<
+        detail::writesArgument<ModuleType, index, std::index_sequence<index...>, Arguments...>, Arguments,
+        std::decay_t<Arguments>>...>
+    inputs(std::forward<Arguments>(arguments)...);
+    detail::StageCall call(*hooks(), detail::collected(inputs), byReference);
+    const detail::Restoring<decltype(inputs)> restoring{call, inputs, byReference};
+    Output output = std::apply([this](auto &...each) { return module->forward(each...); }, inputs);
+    call.end(detail::collected(output),
+             byReference ? detail::collected(inputs) : std::vector<at::Tensor *>());
+    return output;
+  }
 };
 
 /// Holder of a StageImpl; `ModuleType` is the holder of a module, such as torch::nn::Linear.
