@@ -4,6 +4,7 @@
 #include "Compat.h"
 #include "DenseGradient.h"
 #include "ModelAgreement.h"
+#include "UnlinkedGradient.h"
 
 #include <device_shim/Error.h>
 
@@ -21,10 +22,6 @@ namespace device_shim::detail {
 namespace {
 
 const char *const kWrapper = "DistributedDataParallel";
-
-bool sameMemory(const at::Tensor &a, const at::Tensor &b) {
-  return a.data_ptr() == b.data_ptr() && a.sizes() == b.sizes() && a.strides() == b.strides();
-}
 
 // Autograd keeps gradients in the layout of their parameters where that is dense. The result shares memory,
 // but is no view to autograd: Optimizer::zero_grad() of LibTorch 1.13 detaches gradients in place, which
@@ -70,13 +67,18 @@ void requireSameKind(const at::Tensor &parameter, const at::Tensor &part, const 
 
 GradientBuckets::GradientBuckets(torch::nn::Module &ofModule, std::shared_ptr<Communicator> all,
                                  const DataParallelOptions &wanted)
-    : module(ofModule), ranks(std::move(all)), options(wanted), claim(ofModule, Wrapper::dataParallel) {
+    : module(ofModule), ranks(std::move(all)), options(wanted), claim(ofModule, Wrapper::dataParallel),
+      known(ofModule) {
   if (!ranks)
     throw UsageError("DistributedDataParallel got no communicator; pass what init_distributed() returned");
   checkOptions(options);
   requireOnDevice(module, *ranks, kWrapper);
   requireSameModel(module, agreementText(options), *ranks);
   broadcastModel(module, *ranks);
+  // Two models may fill their buckets in another order on each rank. NCCL has no use for it: its operations
+  // want one order over all communicators, and each takes memory of the device.
+  if (ranks->backend() == "gloo")
+    ranks = ranks->duplicate();
   assign();
   addHooks();
 }
@@ -124,8 +126,10 @@ void GradientBuckets::assign() {
   if (slots.empty())
     throw UsageError(
         "the model has no parameter that requires a gradient; DistributedDataParallel has nothing to do");
-  for (auto &bucket : buckets)
+  for (auto &bucket : buckets) {
     allocate(bucket);
+    bucket.missing = bucket.slots.size();
+  }
 }
 
 void GradientBuckets::allocate(Bucket &bucket) {
@@ -136,7 +140,6 @@ void GradientBuckets::allocate(Bucket &bucket) {
   const int64_t flags = options.find_unused_parameters ? static_cast<int64_t>(bucket.slots.size()) : 0;
   bucket.flat =
       at::zeros({total + flags}, slots[bucket.slots.front()].parameter.options().requires_grad(false));
-  bucket.missing = bucket.slots.size();
   int64_t offset = 0;
   for (const auto index : bucket.slots) {
     slots[index].view = viewLike(bucket.flat, offset, slots[index].parameter);
@@ -159,6 +162,11 @@ void GradientBuckets::followReplaced() {
   }
 }
 
+void GradientBuckets::compareModule() {
+  known.requireNoneAdded(module, kWrapper);
+  comparedModule = true;
+}
+
 void GradientBuckets::beforeForward() {
   requireStillFrozen(frozen, kWrapper);
   {
@@ -166,10 +174,12 @@ void GradientBuckets::beforeForward() {
     if (passActive) // an exception ended the last backward pass, and a thread of autograd still holds it
       abandon();
     dropSpoilt();
-    if (at::GradMode::is_enabled())
+    if (at::GradMode::is_enabled()) {
       followReplaced();
+      compareModule();
+    }
   }
-  if (!averaging || !options.broadcast_buffers || !at::GradMode::is_enabled())
+  if (pauses > 0 || !options.broadcast_buffers || !at::GradMode::is_enabled())
     return;
   // Without telling autograd, where another forward pass waits for its backward pass. What that needs is not
   // changed: a buffer that differs between the ranks was changed by a forward pass, which autograd knows.
@@ -209,7 +219,7 @@ void GradientBuckets::gradientReady(size_t index) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   auto &slot = slots[index];
   buckets[slot.bucket].spoilt = false;
-  if (!averaging) {
+  if (pauses > 0) {
     slot.accumulated = true;
     return;
   }
@@ -233,15 +243,18 @@ void GradientBuckets::place(Slot &slot) {
   at::NoGradGuard noGrad;
   auto &gradient = slot.parameter.mutable_grad();
   requireDenseGradient(gradient, slot.name, kWrapper);
-  if (!gradient.defined())
-    slot.view.zero_();
-  else if (!sameMemory(gradient, slot.view))
+  if (isPart(gradient, slot.view))
+    return;
+  leaveToOthers(buckets[slot.bucket]);
+  if (gradient.defined())
     slot.view.copy_(gradient.detach());
   else
-    return;
+    slot.view.zero_();
   // A parameter that nobody used keeps its undefined gradient, see settleUnused().
   if (!slot.unused)
-    gradient = slot.view;
+    gradient = gradient.defined() && gradient.requires_grad()
+                   ? unlinkedGradient(slot.view, slot.name, kWrapper)
+                   : slot.view;
 }
 
 // Buckets are sent in their order on every rank, whatever the order of the gradients.
@@ -286,6 +299,8 @@ void GradientBuckets::passEnds() {
     return;
   }
   try {
+    if (!comparedModule) // the module's own forward() was called
+      compareModule();
     fillMissing();
     for (auto &bucket : buckets)
       bucket.sum.wait();
@@ -297,6 +312,7 @@ void GradientBuckets::passEnds() {
   }
   for (auto &slot : slots)
     slot.accumulated = false;
+  comparedModule = false;
   reset();
 }
 
@@ -306,7 +322,9 @@ void GradientBuckets::fillMissing() {
   for (auto &slot : slots) {
     if (slot.ready)
       continue;
-    slot.unused = !slot.accumulated && !slot.parameter.grad().defined();
+    const bool holds = slot.parameter.grad().defined();
+    slot.accumulated = slot.accumulated && holds; // or it was dropped meanwhile
+    slot.unused = !holds;
     if (!slot.accumulated && !options.find_unused_parameters && ++unused <= 8)
       names += (names.empty() ? "" : ", ") + slot.name;
   }
@@ -402,8 +420,10 @@ void GradientBuckets::reset() {
   for (auto &slot : slots)
     slot.ready = slot.unused = false;
   waitForSums();
-  for (auto &bucket : buckets)
+  for (auto &bucket : buckets) {
     bucket.missing = bucket.slots.size();
+    bucket.checked = false;
+  }
   nextBucket = 0;
   passActive = false;
 }
@@ -424,10 +444,12 @@ void DataParallelCore::after_forward(const std::vector<at::Tensor *> &outputs) {
 }
 size_t DataParallelCore::bucket_count() const { return buckets->count(); }
 
-DataParallelCore::NoSync::NoSync(detail::GradientBuckets &ofBuckets)
-    : buckets(ofBuckets), before(buckets.averages()) {
-  buckets.setAverages(false);
+DataParallelCore::NoSync::NoSync(detail::GradientBuckets &ofBuckets) : buckets(&ofBuckets) {
+  buckets->pauseAveraging();
 }
-DataParallelCore::NoSync::~NoSync() { buckets.setAverages(before); }
+DataParallelCore::NoSync::~NoSync() {
+  if (buckets)
+    buckets->resumeAveraging();
+}
 
 } // namespace device_shim

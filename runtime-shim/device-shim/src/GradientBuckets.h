@@ -5,6 +5,7 @@
 
 #include "DistinctParameters.h"
 #include "GradientHook.h"
+#include "KnownParameters.h"
 #include "Tether.h"
 #include "WrapperClaim.h"
 
@@ -31,8 +32,9 @@ public:
 
   void beforeForward();
   void afterForward(const std::vector<at::Tensor *> &outputs);
-  bool averages() const { return averaging; }
-  void setAverages(bool value) { averaging = value; }
+  /// As often as resumeAveraging(): backward passes average again after the last.
+  void pauseAveraging() { ++pauses; }
+  void resumeAveraging() { --pauses; }
   size_t count() const { return buckets.size(); }
 
   /// See BackwardPass.
@@ -55,15 +57,20 @@ private:
     at::Tensor flat; ///< gradients, then with find_unused_parameters one flag per slot
     size_t missing = 0;
     Pending sum;
-    bool spoilt = false; ///< by a pass that failed after it was sent
+    bool spoilt = false;  ///< by a pass that failed after it was sent
+    bool checked = false; ///< in this backward pass, for others that hold its memory
   };
 
   void assign();
   void allocate(Bucket &bucket);
+  static bool isPart(const at::Tensor &gradient, const at::Tensor &view);
+  bool heldElsewhere(const Bucket &bucket) const;
+  void leaveToOthers(Bucket &bucket);
   void addHooks();
   void passReachesOutputs();
   bool isNested() const;
   void followReplaced();
+  void compareModule();
   void gradientReady(size_t slot);
   void place(Slot &slot);
   void launchReady();
@@ -81,12 +88,14 @@ private:
   std::shared_ptr<Communicator> ranks;
   DataParallelOptions options;
   WrapperClaim claim;
+  KnownParameters known;
   std::vector<Slot> slots;
   std::vector<DistinctParameter> frozen; ///< when the model was wrapped
   std::vector<Bucket> buckets;
   std::recursive_mutex mutex; // the autograd engine has a thread per device
-  bool averaging = true;
+  int pauses = 0;
   bool passActive = false;
+  bool comparedModule = false;       ///< with what is known, since the last backward pass
   uint64_t passes = 0;               ///< that were followed
   uint64_t activePass = 0;           ///< with whose end the averaging ends
   uint64_t outputsPass = 0;          ///< the one that came through the results of the model; 0: has ended

@@ -149,6 +149,52 @@ RANK_WORKER(wrapped_then_another_shape) {
 
 TEST(WrappedModule, FilesOfAnotherModel) { run("wrapped_then_another_shape"); }
 
+// Modules that come after the wrapper have no hooks.
+RANK_WORKER(wrapped_then_added) {
+  auto all = init_distributed();
+  const auto input = torch::ones({2, kWidth});
+  for (const bool unused : {false, true}) {
+    auto net = plainNet(1);
+    DataParallelOptions options;
+    options.find_unused_parameters = unused;
+    Parallel model(net, all, options);
+    model.forward(input).sum().backward();
+    Linear added(kClasses, kClasses);
+    for (auto &parameter : added->parameters())
+      parameter.set_requires_grad(false);
+    net->push_back(added);
+    model.forward(input).sum().backward(); // it learns nothing
+    for (auto &parameter : added->parameters())
+      parameter.set_requires_grad(true);
+    const std::string reason = "parameter 3.weight was added, or its module replaced, after "
+                               "DistributedDataParallel was made";
+    MUST_THROW(model.forward(input), UsageError, reason);
+    MUST_THROW(net->forward(input).sum().backward(), UsageError, reason);
+    {
+      torch::NoGradGuard noGrad;
+      model.forward(input);
+    }
+    // One that another wrapper averages.
+    DistributedDataParallel<Linear> own(added, all);
+    net->zero_grad();
+    model.forward(input * (1 + all->rank())).sum().backward();
+    for (const auto &parameter : net->parameters()) {
+      auto sum = parameter.grad().clone();
+      all->all_reduce(sum);
+      MUST(sum.allclose(parameter.grad() * all->size()));
+    }
+  }
+  // A child that takes the place of another, under the same name.
+  Net net;
+  DataParallelOptions options;
+  options.find_unused_parameters = true;
+  DistributedDataParallel<Net> model(net, all, options);
+  net->second = net->replace_module("second", Linear(16, kClasses));
+  MUST_THROW(model.forward(input), UsageError, "parameter second.weight was added, or its module replaced");
+}
+
+TEST(WrappedModule, AddedModulesAreRefused) { run("wrapped_then_added"); }
+
 namespace {
 
 void mustRefuse(Sharded &model, const std::string &reason) {

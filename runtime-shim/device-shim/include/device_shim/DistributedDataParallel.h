@@ -63,8 +63,9 @@ public:
 
   /// What comes before each forward pass: follows parameters that torch::load() has filled. Collective where
   /// it copies buffers: with broadcast_buffers, while gradients are enabled and not within no_sync().
-  /// \throws UsageError for a parameter that was frozen when the wrapper was made and is no longer, or that
-  /// has another type, shape or device since; PeerError.
+  /// \throws UsageError for a parameter that was frozen when the wrapper was made and is no longer, that has
+  /// another type, shape or device since, or, while gradients are enabled, that requires a gradient and came
+  /// later, unless another wrapper has it; PeerError.
   void before_forward();
 
   /// What comes after each forward pass, with the tensors in its result, of any shape; some may be undefined.
@@ -73,19 +74,22 @@ public:
   /// find_unused_parameters is set.
   void after_forward(const std::vector<at::Tensor *> &outputs);
 
-  /// While it lives, backward passes add up gradients on this rank only; the next pass after it averages the
-  /// sums. It counts when backward() runs; the forward pass may be within or before. It must end before the
-  /// wrapper, and other threads must not run backward() of the model while it begins or ends.
+  /// While one lives, backward passes add up gradients on this rank only; the next pass after it averages the
+  /// sums. It counts when backward() runs; the forward pass may be within or before. Several may live at a
+  /// time, and end in any order. They must end before the wrapper, and other threads must not run backward()
+  /// of the model while one begins or ends.
   class NoSync {
   public:
     explicit NoSync(detail::GradientBuckets &buckets);
     ~NoSync();
-    NoSync(const NoSync &) = delete;
-    NoSync &operator=(const NoSync &) = delete;
+    NoSync(NoSync &&other) noexcept : buckets(std::exchange(other.buckets, nullptr)) {}
+    NoSync &operator=(NoSync &&other) noexcept {
+      std::swap(buckets, other.buckets); // ends with `other`
+      return *this;
+    }
 
   private:
-    detail::GradientBuckets &buckets;
-    bool before;
+    detail::GradientBuckets *buckets; ///< null when moved from
   };
   /// To be kept in a variable: it has no effect otherwise.
   [[nodiscard]] NoSync no_sync() { return NoSync(*buckets); }
@@ -101,8 +105,9 @@ private:
 ///
 /// The constructor gives all ranks the parameters and buffers of rank 0. Gradients are averaged in buckets,
 /// each as soon as its gradients are there, overlapped with the rest of backward(). The gradients of the
-/// parameters are views of the buckets. The result is that of one process with the concatenated batch when
-/// all ranks have equally many samples and the loss is a mean.
+/// parameters are views of the buckets; one that a program takes out of its parameter stays what it is, and
+/// holds the memory of its bucket. The result is that of one process with the concatenated batch when all
+/// ranks have equally many samples and the loss is a mean.
 ///
 /// A tied parameter, which the module has under several names, is averaged once. Complex parameters may be.
 ///
@@ -110,12 +115,16 @@ private:
 /// device; the next forward() follows. Module::to() of another type or device is refused there, and when the
 /// module's own forward() comes first instead, backward() throws UsageError.
 ///
-/// Every rank must run backward() equally often. Segments of the model may be computed again in backward(),
-/// by a torch::autograd::Function whose backward() calls backward(): the averaging ends with the outer pass.
-/// Optimizers may be made before or after. A parameter
-/// that is frozen meanwhile counts as one that a pass does not use. Whoever catches an exception of
-/// backward() must do so on all ranks, and drop the gradients, of which some are averaged already; the next
-/// pass is as if nothing had been.
+/// What torch::autograd::grad() returns for the parameters are this rank's gradients: only those that
+/// backward passes leave in the parameters are averaged. With create_graph these have no graph: backward() of
+/// a loss that uses them throws UsageError. Gradients by inputs have theirs.
+///
+/// Every rank must run backward() equally often. Several models may have theirs in different order, except
+/// with NCCL. Segments of the model may be computed again in backward(), by a torch::autograd::Function whose
+/// backward() calls backward(): the averaging ends with the outer pass. Optimizers may be made before or
+/// after. A parameter that is frozen meanwhile counts as one that a pass does not use. Whoever catches an
+/// exception of backward() must do so on all ranks, and drop the gradients, of which some are averaged
+/// already; the next pass is as if nothing had been.
 ///
 /// A module has one wrapper, except that one which dispatch_model put on this rank's device may be wrapped.
 template <typename ModuleType> class DistributedDataParallel {
