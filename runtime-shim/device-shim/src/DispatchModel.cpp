@@ -20,10 +20,19 @@
 namespace device_shim {
 namespace {
 
+std::vector<at::Tensor> tensorsOf(const torch::nn::Module &module) {
+  auto tensors = module.parameters();
+  for (const auto &buffer : module.buffers())
+    tensors.push_back(buffer);
+  return tensors;
+}
+
 class MovingHooks final : public StageHooks {
 public:
-  explicit MovingHooks(at::Device ofStage) : device(ofStage) {}
+  MovingHooks(const torch::nn::Module &stage, at::Device ofStage)
+      : device(ofStage), belonging(tensorsOf(stage)) {}
   void before_forward(const std::vector<at::Tensor *> &inputs) override {
+    followReplaced();
     std::vector<std::pair<at::Tensor, at::Tensor>> moved; // one that comes twice stays one
     for (auto *input : inputs) {
       if (!input->defined() || input->device() == device)
@@ -38,6 +47,15 @@ public:
   void after_forward(const std::vector<at::Tensor *> &) override {}
 
 private:
+  // torch::load() puts them where the file says, or its caller.
+  void followReplaced() {
+    for (auto &tensor : belonging)
+      if (tensor.defined() && tensor.device() != device) {
+        detail::NormalTensors normal;
+        tensor.set_data(tensor.detach().to(device));
+      }
+  }
+
   // In InferenceMode, too, one that counts what is written into it, see StageCall.
   at::Tensor copyOf(const at::Tensor &input) const {
     if (!c10::InferenceMode::is_enabled())
@@ -47,6 +65,7 @@ private:
   }
 
   at::Device device;
+  std::vector<at::Tensor> belonging; // parameters and buffers
 };
 
 std::vector<at::Device> visibleDevices() {
@@ -123,13 +142,6 @@ std::vector<at::Device> listedPlaces(const StageChain &chain, const DeviceMap &m
                        "is named '" +
                        chain.links().front().name + "'");
   return places;
-}
-
-std::vector<at::Tensor> tensorsOf(const torch::nn::Module &module) {
-  auto tensors = module.parameters();
-  for (const auto &buffer : module.buffers())
-    tensors.push_back(buffer);
-  return tensors;
 }
 
 // For each stage the first of those that must be on one device with it, because they share parameters with it
@@ -246,7 +258,7 @@ DispatchCore::DispatchCore(const std::shared_ptr<torch::nn::Module> &module, con
     places.emplace(link.name, devices[i]);
     for (const auto &alias : link.aliases)
       places.emplace(alias, devices[i]);
-    chain.install(i, std::make_shared<MovingHooks>(devices[i]));
+    chain.install(i, std::make_shared<MovingHooks>(*link.module, devices[i]));
   }
   first = devices.front();
   last = devices[chain.last()];

@@ -2,6 +2,7 @@
 // is followed, or refused; it never ends the training without a word.
 #include "Training.h"
 
+#include <device_shim/DispatchModel.h>
 #include <device_shim/Distributed.h>
 #include <device_shim/DistributedDataParallel.h>
 #include <device_shim/Error.h>
@@ -148,6 +149,51 @@ RANK_WORKER(wrapped_then_another_shape) {
 }
 
 TEST(WrappedModule, FilesOfAnotherModel) { run("wrapped_then_another_shape"); }
+
+// What a file, or its loading, says of devices does not hold for a dispatched model.
+RANK_WORKER(dispatched_then_loaded) {
+  using torch::nn::BatchNorm1d;
+  const auto make = [](int seed) {
+    torch::manual_seed(seed);
+    return Sequential(Linear(kWidth, 8), BatchNorm1d(8), Linear(8, kClasses));
+  };
+  const torch::Device first(torch::kCUDA, 0), second(torch::kCUDA, 1);
+  auto saved = make(2), net = make(1);
+  torch::save(saved, file());
+  saved->train();
+  auto model = dispatch_model(net, DeviceMap({{"0", first}, {"", second}}));
+  torch::optim::SGD optimizer(net->parameters(), 0.1), expected(saved->parameters(), 0.1);
+  const auto step = [&](torch::optim::Optimizer &of, auto forward, torch::Device device) {
+    const auto batch = batchOf(0, 8);
+    of.zero_grad();
+    loss(forward(batch.input), batch.to(device)).backward();
+    of.step();
+  };
+  const auto own = [&](const torch::Tensor &x) { return model.forward(x); };
+  step(optimizer, own, second);
+  torch::load(net, file(), torch::Device(torch::kCPU));
+  for (int i = 0; i < 3; ++i) {
+    step(optimizer, own, second);
+    step(expected, [&](const torch::Tensor &x) { return saved->forward(x); }, torch::kCPU);
+    if (i == 1)
+      net->to(first);
+  }
+  MUST(net->parameters()[0].device() == first && net->parameters()[5].device() == second);
+  for (size_t i = 0; i < net->parameters().size(); ++i)
+    MUST(distance({net->parameters()[i]}, {saved->parameters()[i]}) < 1e-5);
+  net->to(torch::kCPU);
+  c10::InferenceMode inference;
+  net->eval();
+  saved->eval();
+  const auto input = batchOf(1, 8).input;
+  MUST(distance({model.forward(input)}, {saved->forward(input)}) < 1e-5);
+}
+
+TEST(WrappedModule, DispatchedModulesAreLoaded) {
+  if (!ranks::haveVirtualGpus())
+    GTEST_SKIP() << "no library of virtual GPUs";
+  ranks::runAll({"dispatched_then_loaded", 1, 2, {{"FOLDER", ranks::temporaryDirectory()}}});
+}
 
 // Modules that come after the wrapper have no hooks.
 RANK_WORKER(wrapped_then_added) {

@@ -84,7 +84,8 @@ private:
 };
 
 /// A module, given as its holder (`Net`) or as a std::shared_ptr, with its stages on their devices. It holds
-/// the module, whose stages must not be used by another wrapper meanwhile.
+/// the module, whose stages must not be used by another wrapper meanwhile. torch::load() may fill it, given
+/// any device: when a stage runs, its parameters and buffers move to its device again.
 template <typename ModuleType> class DispatchedModel : public DispatchCore {
 public:
   /// \throws what dispatch_model() throws.
