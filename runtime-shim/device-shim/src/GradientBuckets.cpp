@@ -17,6 +17,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 
 namespace device_shim::detail {
 namespace {
@@ -63,6 +64,19 @@ void requireSameKind(const at::Tensor &parameter, const at::Tensor &part, const 
                      "of the rank, and load files of the same model only");
 }
 
+// Of a graph whose wrapper is gone. A pass for certain tensors, as that of torch::autograd::grad(), leaves no
+// gradients in parameters.
+void refuseBackward(const std::vector<at::Tensor> &parameters) {
+  const auto *wanted = torch::autograd::get_current_graph_task_exec_info();
+  if (wanted && !wanted->empty())
+    return;
+  if (std::any_of(parameters.begin(), parameters.end(),
+                  [](const auto &each) { return each.requires_grad(); }))
+    throw UsageError(std::string("the ") + kWrapper +
+                     " whose forward() made this graph was destroyed before backward(), so that the ranks "
+                     "would not average the gradients; keep it for as long as its results");
+}
+
 } // namespace
 
 GradientBuckets::GradientBuckets(torch::nn::Module &ofModule, std::shared_ptr<Communicator> all,
@@ -81,6 +95,11 @@ GradientBuckets::GradientBuckets(torch::nn::Module &ofModule, std::shared_ptr<Co
     ranks = ranks->duplicate();
   assign();
   addHooks();
+  std::vector<at::Tensor> parameters;
+  if (ranks->size() > 1)
+    for (const auto &slot : slots)
+      parameters.push_back(slot.parameter);
+  trained = std::make_shared<const std::vector<at::Tensor>>(std::move(parameters));
 }
 
 GradientBuckets::~GradientBuckets() {
@@ -193,11 +212,16 @@ void GradientBuckets::beforeForward() {
 // A backward pass within another, as that of a segment that is computed again, ends before it. The outer one
 // is the one that comes through the results of the model.
 void GradientBuckets::afterForward(const std::vector<at::Tensor *> &outputs) {
+  bool learns = false;
   for (const auto *output : outputs)
-    if (output->defined() && output->requires_grad() && !output->is_leaf())
-      output->register_hook([tether = tether](const at::Tensor &) {
-        tether.reach([](GradientBuckets &buckets) { buckets.passReachesOutputs(); });
+    if (output->defined() && output->requires_grad() && !output->is_leaf()) {
+      learns = true;
+      output->register_hook([tether = tether, trained = trained](const at::Tensor &) {
+        if (!tether.reach([](GradientBuckets &buckets) { buckets.passReachesOutputs(); }))
+          refuseBackward(*trained);
       });
+    }
+  forwardPasses += learns;
 }
 
 void GradientBuckets::passReachesOutputs() {
@@ -220,6 +244,7 @@ void GradientBuckets::gradientReady(size_t index) {
   auto &slot = slots[index];
   buckets[slot.bucket].spoilt = false;
   if (pauses > 0) {
+    forwardPasses = 0;
     slot.accumulated = true;
     return;
   }
@@ -228,13 +253,14 @@ void GradientBuckets::gradientReady(size_t index) {
     activePass = ++passes;
     BackwardPass<GradientBuckets>::follow(tether, activePass);
   }
-  if (slot.ready)
+  waiting = waiting || (forwardPasses > 1 && !options.find_unused_parameters && isNested());
+  if (slot.ready && (!waiting || slot.bucket < nextBucket))
     throw UsageError("parameter " + slot.name +
                      " got its gradient twice in one backward pass, as with nested "
                      "backward passes; call backward() once, inside no_sync() for all but the last");
-  slot.ready = true;
+  if (!std::exchange(slot.ready, true))
+    --buckets[slot.bucket].missing;
   place(slot);
-  --buckets[slot.bucket].missing;
   launchReady();
 }
 
@@ -259,7 +285,7 @@ void GradientBuckets::place(Slot &slot) {
 
 // Buckets are sent in their order on every rank, whatever the order of the gradients.
 void GradientBuckets::launchReady() {
-  while (nextBucket < buckets.size() && buckets[nextBucket].missing == 0)
+  while (!waiting && nextBucket < buckets.size() && buckets[nextBucket].missing == 0)
     launch(buckets[nextBucket++]);
 }
 
@@ -294,10 +320,11 @@ void GradientBuckets::passEnds() {
     return;
   const bool complete =
       std::all_of(buckets.begin(), buckets.end(), [](const auto &bucket) { return bucket.missing == 0; });
-  if (!complete && !options.find_unused_parameters && isNested()) {
+  if ((waiting || !complete) && !options.find_unused_parameters && isNested()) {
     activePass = outputsPass;
     return;
   }
+  waiting = false;
   try {
     if (!comparedModule) // the module's own forward() was called
       compareModule();
@@ -313,27 +340,34 @@ void GradientBuckets::passEnds() {
   for (auto &slot : slots)
     slot.accumulated = false;
   comparedModule = false;
+  forwardPasses = 0;
   reset();
 }
 
 void GradientBuckets::fillMissing() {
   std::string names;
-  size_t unused = 0;
+  size_t unused = 0, frozenSince = 0;
   for (auto &slot : slots) {
     if (slot.ready)
       continue;
     const bool holds = slot.parameter.grad().defined();
     slot.accumulated = slot.accumulated && holds; // or it was dropped meanwhile
     slot.unused = !holds;
-    if (!slot.accumulated && !options.find_unused_parameters && ++unused <= 8)
+    if (slot.accumulated || options.find_unused_parameters)
+      continue;
+    frozenSince += !slot.parameter.requires_grad();
+    if (++unused <= 8)
       names += (names.empty() ? "" : ", ") + slot.name;
   }
   if (unused > 0)
     throw UsageError("rank " + std::to_string(ranks->rank()) + ": " + std::to_string(unused) +
                      " parameters got no gradient in this backward pass (" + names +
-                     (unused > 8 ? ", ..." : "") +
-                     "); use all outputs of the model in the loss, freeze these parameters, or set "
-                     "DataParallelOptions::find_unused_parameters");
+                     (unused > 8 ? ", ..." : "") + "); " +
+                     (frozenSince > 0 ? std::to_string(frozenSince) + " were frozen after " + kWrapper +
+                                            " was made: make it again after freezing parameters"
+                                      : "use all outputs of the model in the loss, freeze these parameters "
+                                        "before making the wrapper") +
+                     ", or set DataParallelOptions::find_unused_parameters");
   for (auto &slot : slots) {
     if (slot.ready)
       continue;
@@ -425,7 +459,7 @@ void GradientBuckets::reset() {
     bucket.checked = false;
   }
   nextBucket = 0;
-  passActive = false;
+  passActive = waiting = false;
 }
 
 } // namespace device_shim::detail

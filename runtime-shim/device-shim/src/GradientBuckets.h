@@ -95,12 +95,15 @@ private:
   std::recursive_mutex mutex; // the autograd engine has a thread per device
   int pauses = 0;
   bool passActive = false;
+  bool waiting = false;     ///< in this backward pass nothing is sent before its end
+  size_t forwardPasses = 0; ///< since the last backward pass, with which gradients come again in nested ones
   bool comparedModule = false;       ///< with what is known, since the last backward pass
   uint64_t passes = 0;               ///< that were followed
   uint64_t activePass = 0;           ///< with whose end the averaging ends
   uint64_t outputsPass = 0;          ///< the one that came through the results of the model; 0: has ended
   const void *outputsTask = nullptr; ///< autograd's, of that
   size_t nextBucket = 0;
+  std::shared_ptr<const std::vector<at::Tensor>> trained; ///< for graphs that outlive the buckets
   Tether<GradientBuckets> tether{*this};
 };
 

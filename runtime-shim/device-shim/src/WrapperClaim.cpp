@@ -15,7 +15,7 @@ namespace {
 
 struct Claims {
   std::mutex mutex;
-  std::set<std::pair<const void *, Wrapper>> all;
+  std::multiset<std::pair<const void *, Wrapper>> all; // frozen parameters may have several of one kind
 };
 
 // Never destroyed: models may live as long as the process.
@@ -30,13 +30,17 @@ const char *nameOf(Wrapper wrapper) {
                                           : "dispatch_model";
 }
 
-bool together(Wrapper first, Wrapper second) {
-  return first == Wrapper::dispatched && second == Wrapper::dataParallel;
+// Two that average leave a frozen parameter alone, such as that of a feature extractor which two models
+// share.
+bool together(Wrapper first, Wrapper second, const at::Tensor &parameter) {
+  return second == Wrapper::dataParallel &&
+         (first == Wrapper::dispatched || (first == Wrapper::dataParallel && !parameter.requires_grad()));
 }
 
 void requireUnclaimed(const DistinctParameter &parameter, Wrapper wanted) {
   for (const auto other : {Wrapper::dataParallel, Wrapper::sharded, Wrapper::dispatched})
-    if (!together(other, wanted) && claims().all.count({parameter.value.unsafeGetTensorImpl(), other}))
+    if (!together(other, wanted, parameter.value) &&
+        claims().all.count({parameter.value.unsafeGetTensorImpl(), other}))
       throw UsageError(std::string(nameOf(wanted)) + ": parameter " + parameter.name +
                        " belongs to a wrapper already, of " + nameOf(other) +
                        "; a model is either data-parallel, sharded or dispatched, and once. Use the wrapper "
@@ -68,7 +72,7 @@ WrapperClaim::WrapperClaim(const torch::nn::Module &module, Wrapper wanted) : wr
 WrapperClaim::~WrapperClaim() {
   std::lock_guard<std::mutex> lock(claims().mutex);
   for (const auto &parameter : claimed)
-    claims().all.erase({parameter.unsafeGetTensorImpl(), wrapper});
+    claims().all.erase(claims().all.find({parameter.unsafeGetTensorImpl(), wrapper}));
 }
 
 bool anySharded(const std::vector<at::Tensor> &parameters) {

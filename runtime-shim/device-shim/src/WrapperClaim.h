@@ -11,7 +11,8 @@ namespace device_shim::detail {
 enum class Wrapper { dataParallel, sharded, dispatched };
 
 /// While it lives, the parameters of `module` belong to a wrapper. That of a dispatched model allows
-/// data-parallel training on top, no other goes together with a second one.
+/// data-parallel training on top, and two of data-parallel training may share parameters that are frozen when
+/// the second one comes; no other goes together with a second one.
 class WrapperClaim {
 public:
   /// \throws UsageError for a parameter that belongs to another wrapper, or when ShardedDataParallel left the

@@ -209,3 +209,19 @@ TEST(DataParallel, TwoModelsInAnyOrder) {
   if (ranks::haveVirtualGpus())
     ranks::runAll({"ddp_two_models", 2, 2});
 }
+
+// The ranks would not average what comes after the wrapper.
+RANK_WORKER(ddp_ends_before_backward) {
+  auto all = init_distributed();
+  auto net = plainNet();
+  const auto own = batchOf(0, 8).part(all->rank(), all->size());
+  const auto result = [&] {
+    Parallel model(net, all);
+    return loss(model.forward(own.input), own);
+  };
+  MUST_THROW(result().backward(), UsageError, "was destroyed before backward()");
+  MUST(torch::autograd::grad({result()}, {net->parameters()[0]})[0].defined()); // of which none is averaged
+  loss(net->forward(own.input), own).backward(); // the module is its owner's again
+}
+
+TEST(DataParallel, EndsBeforeBackward) { ranks::runAll({"ddp_ends_before_backward", 2}); }

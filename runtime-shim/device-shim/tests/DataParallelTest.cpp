@@ -318,7 +318,9 @@ RANK_WORKER(ddp_unfrozen) {
   // Freezing for a while, as the discriminator of a GAN, is fine.
   for (auto &parameter : net->second->parameters())
     parameter.set_requires_grad(false);
-  model.forward(batch.input);
+  MUST_THROW(loss(model.forward(batch.input), batch).backward(), UsageError,
+             "2 parameters got no gradient in this backward pass (second.bias, second.weight); 2 were frozen "
+             "after DistributedDataParallel was made: make it again after freezing parameters");
   for (auto &parameter : net->second->parameters())
     parameter.set_requires_grad(true);
   loss(model.forward(batch.input), batch).backward();

@@ -78,6 +78,39 @@ RANK_WORKER(ddp_recomputation) {
     }
 }
 
+// As a discriminator with real and generated samples: the gradients of a segment come once for each forward
+// pass.
+RANK_WORKER(ddp_recomputation_twice) {
+  auto all = init_distributed();
+  for (const auto &again :
+       std::vector<std::vector<bool>>{{false, false, true}, {true, false, false}, {true, true, true}})
+    for (const int64_t bytes : {300, 100000})
+      for (const bool unused : {false, true}) {
+        CheckpointedNet reference(std::vector<bool>(3)), net(again);
+        DataParallelOptions options;
+        options.bucket_bytes = options.first_bucket_bytes = bytes;
+        options.find_unused_parameters = unused;
+        DistributedDataParallel<CheckpointedNet> model(net, all, options);
+        torch::optim::SGD one(reference->parameters(), 0.1), many(net->parameters(), 0.1);
+        for (int step = 0; step < 3; ++step) {
+          const auto batch = batchOf(step, 8), own = batch.part(all->rank(), all->size());
+          const int passes = 1 + (step + 1) % 3; // 2, 3, 1
+          torch::Tensor expected = torch::zeros({}), sum = torch::zeros({});
+          for (int i = 0; i < passes; ++i) {
+            expected = expected + loss(reference->forward(batch.input + i), batch);
+            sum = sum + loss(model.forward(own.input + i), own);
+          }
+          one.zero_grad();
+          many.zero_grad();
+          expected.backward();
+          sum.backward();
+          one.step();
+          many.step();
+        }
+        MUST(distance(net->parameters(), reference->parameters()) < 1e-5);
+      }
+}
+
 // A nested pass waits for the outer one; where that ends without the gradients, or with an exception, it is
 // so.
 RANK_WORKER(ddp_recomputation_fails) {
@@ -120,4 +153,5 @@ TEST(DataParallelRecomputation, EqualsOneProcessOnVirtualGpus) {
     GTEST_SKIP() << "no library of virtual GPUs";
   ranks::runAll({"ddp_recomputation", 2, 2});
 }
+TEST(DataParallelRecomputation, SeveralForwardPasses) { ranks::runAll({"ddp_recomputation_twice", 2}); }
 TEST(DataParallelRecomputation, Fails) { ranks::runAll({"ddp_recomputation_fails", 2}); }

@@ -63,6 +63,29 @@ RANK_WORKER(wrapping_twice) {
   MUST_THROW(Sharded(net, all), UsageError, "as ShardedDataParallel with stage 3 leaves them");
 }
 
+// A feature extractor that two models use and none trains.
+RANK_WORKER(wrapping_shared_frozen) {
+  auto all = init_distributed();
+  Linear shared(kWidth, 8);
+  for (auto &parameter : shared->parameters())
+    parameter.set_requires_grad(false);
+  Sequential first(shared, Linear(8, 2)), second(shared, Linear(8, 3));
+  const auto input = torch::ones({2, kWidth});
+  Parallel one(first, all);
+  {
+    Parallel other(second, all);
+    one.forward(input).sum().backward();
+    other.forward(input).sum().backward();
+    MUST_THROW(Sharded(second, all), UsageError, kOnce);
+  }
+  MUST_THROW(Sharded(second, all), UsageError, kOnce); // still of the first
+  for (auto &parameter : shared->parameters())
+    parameter.set_requires_grad(true);
+  MUST_THROW(Parallel(second, all), UsageError, kOnce);
+  MUST_THROW(one.forward(input), UsageError, "parameter 0.bias was frozen when");
+}
+
+TEST(Wrapping, FrozenParametersMayBeShared) { ranks::runAll({"wrapping_shared_frozen", 2}); }
 TEST(Wrapping, OnceForEachModel) { ranks::runAll({"wrapping_twice", 2}); }
 
 RANK_WORKER(wrapping_nothing) {

@@ -56,7 +56,8 @@ public:
   ///   this rank's device; PeerError when another rank fails.
   DataParallelCore(torch::nn::Module &module, std::shared_ptr<Communicator> ranks,
                    const DataParallelOptions &options);
-  /// Gradients keep what they are, and are not averaged from then on.
+  /// Gradients keep what they are, and are not averaged from then on: backward() of a result that
+  /// after_forward() has seen throws UsageError.
   ~DataParallelCore();
   DataParallelCore(DataParallelCore &&) noexcept;
   DataParallelCore &operator=(DataParallelCore &&) = delete;
@@ -126,7 +127,10 @@ private:
 /// exception of backward() must do so on all ranks, and drop the gradients, of which some are averaged
 /// already; the next pass is as if nothing had been.
 ///
-/// A module has one wrapper, except that one which dispatch_model put on this rank's device may be wrapped.
+/// A module has one wrapper, except that one which dispatch_model put on this rank's device may be wrapped,
+/// and that several may share parameters which are frozen. The wrapper must live until the backward() of what
+/// its forward() returned, which throws UsageError else. On devices, models of several threads must not share
+/// one: autograd has one thread for each, which waits for the averaging of one model at a time.
 template <typename ModuleType> class DistributedDataParallel {
 public:
   /// Collective. `wrapped` keeps the module; it must be on this rank's device.
