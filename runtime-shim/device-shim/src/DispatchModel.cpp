@@ -27,6 +27,13 @@ std::vector<at::Tensor> tensorsOf(const torch::nn::Module &module) {
   return tensors;
 }
 
+// Module::to() leaves them where they are, and autograd adds to them there.
+void moveGradients(const torch::nn::Module &module, at::Device device) {
+  for (auto &parameter : module.parameters())
+    if (auto &gradient = parameter.mutable_grad(); gradient.defined())
+      gradient = gradient.to(device);
+}
+
 class MovingHooks final : public StageHooks {
 public:
   MovingHooks(const torch::nn::Module &stage, at::Device ofStage)
@@ -255,6 +262,7 @@ DispatchCore::DispatchCore(const std::shared_ptr<torch::nn::Module> &module, con
   for (size_t i = 0; i < devices.size(); ++i) {
     const auto &link = chain.links()[i];
     link.module->to(devices[i]);
+    moveGradients(*link.module, devices[i]);
     places.emplace(link.name, devices[i]);
     for (const auto &alias : link.aliases)
       places.emplace(alias, devices[i]);

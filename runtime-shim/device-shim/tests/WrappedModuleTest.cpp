@@ -160,8 +160,9 @@ RANK_WORKER(dispatched_then_loaded) {
   const torch::Device first(torch::kCUDA, 0), second(torch::kCUDA, 1);
   auto saved = make(2), net = make(1);
   torch::save(saved, file());
-  saved->train();
+  net->forward(batchOf(1, 8).input).sum().backward(); // leaves gradients on the CPU
   auto model = dispatch_model(net, DeviceMap({{"0", first}, {"", second}}));
+  model.forward(batchOf(1, 8).input).sum().backward();
   torch::optim::SGD optimizer(net->parameters(), 0.1), expected(saved->parameters(), 0.1);
   const auto step = [&](torch::optim::Optimizer &of, auto forward, torch::Device device) {
     const auto batch = batchOf(0, 8);
