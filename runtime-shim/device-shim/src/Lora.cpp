@@ -161,6 +161,7 @@ void save_adapters(const torch::nn::Module &module, const std::string &path) {
       requireHeld(entry.value(), entry.key());
       adapters[entry.key()] = entry.value();
     }
+  detail::addScales(module, adapters);
   detail::writeAdapters(adapters, path);
 }
 
@@ -183,6 +184,7 @@ void load_adapters(torch::nn::Module &module, const std::string &path) {
       throw Error("adapter '" + entry.key() + "' in '" + path + "' has another shape; was its rank another?");
     found.emplace_back(entry.value(), value);
   }
+  detail::requireSameScales(module, archive, path);
   for (auto &[adapter, value] : found)
     adapter.copy_(value);
 }

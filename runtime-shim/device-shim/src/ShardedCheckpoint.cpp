@@ -429,6 +429,7 @@ void saveAdapters(ShardedModel &model, const std::string &path) {
   auto values = collectValues(model, adapters);
   for (auto entry = values.begin(); entry != values.end();)
     entry = isAdapter(entry->first) ? std::next(entry) : values.erase(entry);
+  addScales(model.root(), values);
   onRankZero(model.communicator(), [&] { writeAdapters(values, path); });
 }
 

@@ -297,6 +297,10 @@ RANK_WORKER(state_of_adapters) {
   auto loaded = make();
   load_adapters(*loaded, file());
   MUST_THROW(load_adapters(*net, file()), UsageError, "has no values");
+  LoraOptions half;
+  half.alpha = 8;
+  Sequential other(LoraLinear(kWidth, 8), LoraLinear(8, kClasses, half));
+  MUST_THROW(load_adapters(*other, file()), Error, "was trained with alpha 16, but this layer has 8");
   torch::NoGradGuard noGrad;
   MUST(distance({loaded->forward(input)}, {evaluated(model, input)}) < 1e-6);
   all->barrier();

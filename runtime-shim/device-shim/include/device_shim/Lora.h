@@ -48,6 +48,8 @@ public:
 
   torch::nn::Linear base_layer{nullptr};
   torch::Tensor lora_A, lora_B;
+  /// By what the correction is multiplied: alpha / rank.
+  double scale() const { return scaling; }
 
 private:
   void makeAdapter(const LoraOptions &options);
@@ -72,9 +74,9 @@ std::vector<torch::Tensor> trainable_parameters(const torch::nn::Module &module)
 /// own.
 void save_adapters(const torch::nn::Module &module, const std::string &path);
 /// Reads the adapters of `module`; further ones in the file are ignored. Nothing changes when it throws.
-/// \throws Error when the file lacks one or has another shape; UsageError for adapters that are merged, and
-/// for a model that is sharded with stage 3; c10::Error when the file cannot be read. To be called before
-/// ShardedDataParallel is made: see there for stage 2.
+/// \throws Error when the file lacks one, has another shape, or was written for another alpha; UsageError for
+/// adapters that are merged, and for a model that is sharded with stage 3; c10::Error when the file cannot be
+/// read. To be called before ShardedDataParallel is made: see there for stage 2.
 void load_adapters(torch::nn::Module &module, const std::string &path);
 
 } // namespace device_shim
