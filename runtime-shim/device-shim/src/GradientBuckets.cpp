@@ -271,7 +271,7 @@ void GradientBuckets::place(Slot &slot) {
   requireDenseGradient(gradient, slot.name, kWrapper);
   if (isPart(gradient, slot.view))
     return;
-  leaveToOthers(buckets[slot.bucket]);
+  spareKept(slot);
   if (gradient.defined())
     slot.view.copy_(gradient.detach());
   else

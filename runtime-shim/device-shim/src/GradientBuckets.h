@@ -64,6 +64,7 @@ private:
   void assign();
   void allocate(Bucket &bucket);
   static bool isPart(const at::Tensor &gradient, const at::Tensor &view);
+  void spareKept(Slot &slot);
   bool heldElsewhere(const Bucket &bucket) const;
   void leaveToOthers(Bucket &bucket);
   void addHooks();

@@ -1,5 +1,5 @@
 // Gradients that a program has taken out of the parameters, such as those of another loss. They stay what
-// they are: the bucket whose memory they share leaves it to them.
+// they are when the next ones come.
 #include "GradientBuckets.h"
 
 #include <ATen/ATen.h>
@@ -13,20 +13,25 @@ bool GradientBuckets::isPart(const at::Tensor &gradient, const at::Tensor &view)
          gradient.strides() == view.strides();
 }
 
-// Whether more tensors share its memory than the views of its slots and the gradients of the parameters:
-// those that a program has kept.
+// Before the memory of `slot` is written over. What a program holds is the view itself, or others with its
+// memory, of which nobody knows whose they are.
+void GradientBuckets::spareKept(Slot &slot) {
+  if (slot.view.use_count() > 1) {
+    auto kept = std::exchange(slot.view, slot.view.variable_data());
+    kept.set_data(kept.clone());
+  }
+  leaveToOthers(buckets[slot.bucket]);
+}
+
+// Whether more tensors share its memory than the views of its slots and the gradients of the parameters.
 bool GradientBuckets::heldElsewhere(const Bucket &bucket) const {
-  const auto &memory = bucket.flat.storage();
   size_t tensors = 1 + bucket.slots.size();
   for (const auto index : bucket.slots) {
-    const auto &slot = slots[index];
-    const auto &gradient = slot.parameter.grad();
-    const bool isView = gradient.is_same(slot.view);
-    if (slot.view.use_count() > size_t(isView ? 2 : 1))
-      return true;
-    tensors += !isView && gradient.defined() && gradient.has_storage() && gradient.is_alias_of(bucket.flat);
+    const auto &gradient = slots[index].parameter.grad();
+    tensors += gradient.defined() && gradient.has_storage() && !gradient.is_same(slots[index].view) &&
+               gradient.is_alias_of(bucket.flat);
   }
-  return memory.use_count() > tensors;
+  return bucket.flat.storage().use_count() > tensors;
 }
 
 // Once in a backward pass, before the first gradient is written over.

@@ -115,6 +115,33 @@ RANK_WORKER(ddp_gradients_kept) {
   MUST(distance(gradientsOf(net), gradientsOf(reference)) < 1e-6);
 }
 
+// Gradients that a program holds while the parameters have them are those of the parameters, also where
+// others are written over.
+RANK_WORKER(ddp_gradients_held) {
+  auto all = init_distributed();
+  auto net = plainNet();
+  DataParallelOptions options;
+  options.find_unused_parameters = true;
+  Parallel model(net, all, options);
+  const auto own = batchOf(0, 8).part(all->rank(), all->size());
+  auto last = [&] { return net->at<torch::nn::LinearImpl>(2).forward(torch::ones({4, 8})).square().mean(); };
+  model.forward(own.input);
+  last().backward(); // the first layer has none
+  const auto held = net->parameters()[2].grad();
+  MUST(held.defined() && !net->parameters()[0].grad().defined());
+  for (int step = 0; step < 3; ++step) {
+    if (step == 1)
+      loss(model.forward(own.input), own).backward();
+    else
+      last().backward();
+    if (step == 1)
+      net->parameters()[0].mutable_grad() = torch::Tensor();
+    MUST(held.is_same(net->parameters()[2].grad()));
+  }
+}
+
+TEST(DataParallel, GradientsThatAreHeldFollow) { ranks::runAll({"ddp_gradients_held", 2}); }
+
 TEST(DataParallel, GradientsThatAreKeptStay) {
   ranks::runAll({"ddp_gradients_kept", 2});
   ranks::runAll({"ddp_gradients_kept", 2, -1, {{"UNUSED", "1"}}});

@@ -106,9 +106,9 @@ private:
 ///
 /// The constructor gives all ranks the parameters and buffers of rank 0. Gradients are averaged in buckets,
 /// each as soon as its gradients are there, overlapped with the rest of backward(). The gradients of the
-/// parameters are views of the buckets; one that a program takes out of its parameter stays what it is, and
-/// holds the memory of its bucket. The result is that of one process with the concatenated batch when all
-/// ranks have equally many samples and the loss is a mean.
+/// parameters are views of the buckets; one that a program takes out of its parameter and keeps stays what it
+/// is, and a view of it keeps the memory of its bucket. The result is that of one process with the
+/// concatenated batch when all ranks have equally many samples and the loss is a mean.
 ///
 /// A tied parameter, which the module has under several names, is averaged once. Complex parameters may be.
 ///
