@@ -71,7 +71,9 @@ at::Tensor forReducing(const Backing &backing, const at::Tensor &tensor) {
     options = options.dtype(at::kFloat);
   if (type == at::kBool)
     options = options.dtype(at::kByte);
-  return tensor.detach().to(options).contiguous();
+  // Itself where it can be: Gloo's threads hold it for a moment longer than the operation.
+  const bool plain = !tensor.requires_grad() && !tensor.is_inference();
+  return (plain ? tensor : tensor.detach()).to(options).contiguous();
 }
 
 // Data that is only moved travels as bytes, whatever its type.

@@ -159,6 +159,7 @@ void GradientBuckets::allocate(Bucket &bucket) {
   const int64_t flags = options.find_unused_parameters ? static_cast<int64_t>(bucket.slots.size()) : 0;
   bucket.flat =
       at::zeros({total + flags}, slots[bucket.slots.front()].parameter.options().requires_grad(false));
+  bucket.sent = bucket.flat.is_complex() ? at::view_as_real(bucket.flat) : bucket.flat;
   int64_t offset = 0;
   for (const auto index : bucket.slots) {
     slots[index].view = viewLike(bucket.flat, offset, slots[index].parameter);
@@ -308,8 +309,7 @@ void GradientBuckets::launch(Bucket &bucket) {
   if (options.find_unused_parameters)
     setFlags(bucket);
   bucket.flat.div_(ranks->size());
-  bucket.sum =
-      ranks->all_reduce_async(bucket.flat.is_complex() ? at::view_as_real(bucket.flat) : bucket.flat);
+  bucket.sum = ranks->all_reduce_async(bucket.sent);
 }
 
 // Runs at the end of the backward pass, on the thread that called backward(); for a pass that is followed

@@ -55,6 +55,7 @@ private:
   struct Bucket {
     std::vector<size_t> slots;
     at::Tensor flat; ///< gradients, then with find_unused_parameters one flag per slot
+    at::Tensor sent; ///< all of it, complex elements as pairs of real ones
     size_t missing = 0;
     Pending sum;
     bool spoilt = false;  ///< by a pass that failed after it was sent

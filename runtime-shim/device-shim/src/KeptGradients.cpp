@@ -25,7 +25,7 @@ void GradientBuckets::spareKept(Slot &slot) {
 
 // Whether more tensors share its memory than the views of its slots and the gradients of the parameters.
 bool GradientBuckets::heldElsewhere(const Bucket &bucket) const {
-  size_t tensors = 1 + bucket.slots.size();
+  size_t tensors = bucket.slots.size() + (bucket.sent.is_same(bucket.flat) ? 1 : 2);
   for (const auto index : bucket.slots) {
     const auto &gradient = slots[index].parameter.grad();
     tensors += gradient.defined() && gradient.has_storage() && !gradient.is_same(slots[index].view) &&
