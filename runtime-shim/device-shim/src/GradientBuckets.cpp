@@ -162,8 +162,10 @@ void GradientBuckets::allocate(Bucket &bucket) {
   bucket.sent = bucket.flat.is_complex() ? at::view_as_real(bucket.flat) : bucket.flat;
   int64_t offset = 0;
   for (const auto index : bucket.slots) {
-    slots[index].view = viewLike(bucket.flat, offset, slots[index].parameter);
-    offset += slots[index].parameter.numel();
+    auto &slot = slots[index];
+    slot.offset = offset;
+    slot.view = viewLike(bucket.flat, offset, slot.parameter);
+    offset += slot.parameter.numel();
   }
 }
 
@@ -270,6 +272,9 @@ void GradientBuckets::place(Slot &slot) {
   at::NoGradGuard noGrad;
   auto &gradient = slot.parameter.mutable_grad();
   requireDenseGradient(gradient, slot.name, kWrapper);
+  const auto &flat = buckets[slot.bucket].flat;
+  if (!slot.view.is_alias_of(flat)) // after set_data() of the gradient
+    slot.view = viewLike(flat, slot.offset, slot.parameter);
   if (isPart(gradient, slot.view))
     return;
   spareKept(slot);

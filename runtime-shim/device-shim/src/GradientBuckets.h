@@ -46,7 +46,8 @@ private:
     std::string name;
     at::Tensor parameter;
     size_t bucket = 0;
-    at::Tensor view; ///< this parameter's part of its bucket
+    int64_t offset = 0; ///< in the bucket, in elements
+    at::Tensor view;    ///< this parameter's part of its bucket
     std::unique_ptr<GradientHook> hook;
     bool ready = false;       ///< in this backward pass
     bool accumulated = false; ///< in passes without averaging since the last with it

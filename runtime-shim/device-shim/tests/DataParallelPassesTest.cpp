@@ -113,6 +113,15 @@ RANK_WORKER(ddp_gradients_kept) {
   loss(reference->forward(batch.input), batch).backward();
   MUST(distance({taken}, {expected}) < 1e-6);
   MUST(distance(gradientsOf(net), gradientsOf(reference)) < 1e-6);
+  // Gradients that got other memory.
+  for (auto *of : {&net, &reference})
+    for (auto &parameter : (*of)->parameters())
+      parameter.mutable_grad().set_data(parameter.grad() * 0.5);
+  for (int pass = 0; pass < 2; ++pass) {
+    loss(model.forward(own.input), own).backward();
+    loss(reference->forward(batch.input), batch).backward();
+    MUST(distance(gradientsOf(net), gradientsOf(reference)) < 1e-6);
+  }
 }
 
 // Gradients that a program holds while the parameters have them are those of the parameters, also where
