@@ -72,11 +72,18 @@ FlatPartition::FlatPartition(std::vector<Member> members, const Placement &wante
       memory.add(bytesOf(ownMaster));
     ownMaster.set_requires_grad(true);
     knownMaster.emplace(ownMaster, ranks);
+    for (const auto &part : parts)
+      marks.push_back(std::make_unique<GradientMark>(part.parameter, part.name));
     seenVersion = ownMaster._version();
   }
   pointMembers(/*atWhole=*/true);
   release();
   noteVersions();
+}
+
+FlatPartition::~FlatPartition() {
+  if (needsGradient)
+    ownMaster.mutable_grad() = gradientOfNothing();
 }
 
 at::Tensor FlatPartition::onHost(const at::Tensor &tensor) const {
@@ -146,6 +153,13 @@ const FlatPartition::Member *FlatPartition::overwrittenMember() const {
   return found == parts.end() ? nullptr : &*found;
 }
 
+const FlatPartition::Member *FlatPartition::sharesMemory(const at::Tensor &tensor) const {
+  if (!tensor.defined() || !tensor.has_storage() || !tensor.is_alias_of(whole))
+    return nullptr;
+  const auto begins = [&](const Member &part) { return part.offset <= tensor.storage_offset(); };
+  return &*std::find_if(parts.rbegin(), parts.rend(), begins);
+}
+
 void FlatPartition::startGather(Communicator &ranks) {
   if (hasWhole)
     return;
@@ -203,6 +217,7 @@ void FlatPartition::takeGradient(size_t index) {
     gradient = at::zeros({paddedSize()}, whole.options());
     memory.add(bytesOf(gradient));
   }
+  gradientsLinked = from.requires_grad();
   gradient.narrow(0, part.offset, part.elements).view(part.sizes).copy_(from.detach());
   from = at::Tensor();
 }
@@ -266,6 +281,44 @@ void FlatPartition::addToMaster(const at::Tensor &part) {
   countGradient();
 }
 
+void FlatPartition::placeMarks() {
+  if (needsGradient && ownMaster.grad().defined())
+    for (auto &mark : marks)
+      mark->place(gradientsLinked);
+}
+
+const FlatPartition::Member *FlatPartition::takeMarks() {
+  const Member *changed = nullptr;
+  std::vector<const Member *> cleared;
+  size_t dropped = 0;
+  for (size_t i = 0; i < marks.size(); ++i) {
+    const auto found = marks[i]->take();
+    if (found == GradientMark::Found::zeroed || found == GradientMark::Found::dropped)
+      cleared.push_back(&parts[i]);
+    dropped += found == GradientMark::Found::dropped ? 1 : 0;
+    if (found == GradientMark::Found::changed)
+      changed = &parts[i];
+  }
+  if (cleared.empty() || !ownMaster.grad().defined())
+    return changed;
+  if (dropped == parts.size())
+    ownMaster.mutable_grad() = at::Tensor();
+  else
+    for (const auto *member : cleared)
+      clearGradient(*member);
+  countGradient();
+  return changed;
+}
+
+// What of the member is in this rank's part.
+void FlatPartition::clearGradient(const Member &member) {
+  NormalTensors normal;
+  const auto first = std::max<int64_t>(member.offset - rank * ownSize, 0);
+  const auto end = std::min(member.offset + member.elements - rank * ownSize, ownSize);
+  if (first < end)
+    ownMaster.mutable_grad().narrow(0, first, end - first).zero_();
+}
+
 // The exchange goes on using the tensors until it is over. That a rank has died is said by the next
 // operation.
 void FlatPartition::abandonGradient() noexcept {
@@ -306,6 +359,14 @@ void FlatPartition::synchronize(Communicator &ranks, bool stepsTaken) {
   if (needsGradient)
     seenVersion = ownMaster._version();
   overwritten = false;
+}
+
+bool FlatPartition::follow(Communicator &ranks) {
+  NormalTensors normal;
+  const auto before = needsGradient ? whole.clone() : at::Tensor();
+  synchronize(ranks, /*stepsTaken=*/true);
+  // As bytes: a NaN is not equal to itself.
+  return !needsGradient || at::equal(before.view(at::kByte), whole.view(at::kByte));
 }
 
 at::Tensor FlatPartition::assemble(const at::Tensor &part, Communicator &ranks) const {

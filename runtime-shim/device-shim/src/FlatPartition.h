@@ -1,6 +1,7 @@
 // A few parameters of one type as one vector, of which every rank owns an equal part.
 #pragma once
 
+#include "GradientMark.h"
 #include "ShardedParts.h"
 
 #include <device_shim/Communicator.h>
@@ -52,6 +53,10 @@ public:
   /// Takes the parameters over: they become views of the whole vector.
   FlatPartition(std::vector<Member> members, const Placement &placement,
                 const std::shared_ptr<Communicator> &ranks, MemoryCount &memory);
+  /// An optimizer that goes on with master() fails.
+  ~FlatPartition();
+  FlatPartition(const FlatPartition &) = delete;
+  FlatPartition &operator=(const FlatPartition &) = delete;
 
   const std::vector<Member> &members() const { return parts; }
   int group() const { return placement.group; }
@@ -70,6 +75,9 @@ public:
   /// The first member that was changed by an operation on it, where that is lost. Null: there is none.
   const Member *overwrittenMember() const;
 
+  /// The member, or one of them, in whose memory the tensor is. Null: it is elsewhere.
+  const Member *sharesMemory(const at::Tensor &tensor) const;
+
   /// The whole vector, in two steps. \param ranks a communicator used for gathering only.
   void startGather(Communicator &ranks);
   void finishGather();
@@ -86,6 +94,11 @@ public:
   /// Adds this rank's part of the average to master().grad(). What goes to the host arrives later.
   void finishReduce();
   void finishArrival();
+  /// While master() has a gradient, its members have marks in place of theirs, except in backward passes.
+  void placeMarks();
+  /// master().grad() follows what was done to the marks, as by Module::zero_grad(). Returns a member where
+  /// that cannot be followed; null: there is none.
+  const Member *takeMarks();
   /// Forgets what takeGradient() took and what is reduced.
   void abandonGradient() noexcept;
 
@@ -93,6 +106,9 @@ public:
   /// the parameters are kept whole. `stepsTaken`: an optimizer may have changed master() at any time: some
   /// work on data(), which no version counter shows.
   void synchronize(Communicator &ranks, bool stepsTaken);
+  /// As synchronize() after steps, where the parameters are kept whole. Returns whether they were what they
+  /// are now.
+  bool follow(Communicator &ranks);
 
   /// Optimizers make gradients undefined without telling anyone: lets the count of bytes follow.
   void countGradient();
@@ -112,10 +128,12 @@ private:
   void pointMembers(bool atWhole);
   void noteVersions();
   void addToMaster(const at::Tensor &part);
+  void clearGradient(const Member &member);
   at::Tensor onHost(const at::Tensor &tensor) const;
   int64_t wholeBytes() const;
 
   std::vector<Member> parts;
+  std::vector<std::unique_ptr<GradientMark>> marks; ///< of each, where they learn
   Placement placement;
   MemoryCount &memory;
   int rank;
@@ -130,10 +148,11 @@ private:
   at::Tensor ownMaster; ///< may share memory with `resting` or `whole`
   std::optional<ShardedPart> knownMaster;
   int64_t seenVersion = 0;
-  bool overwritten = false;    ///< by setOwnValues()
-  int64_t countedGradient = 0; ///< bytes of master().grad() in `memory`
-  at::Tensor gradient;         ///< [paddedSize()], during backward
-  at::Tensor ownGradient;      ///< [partSize()], of the master type, while it is reduced
+  bool overwritten = false;     ///< by setOwnValues()
+  int64_t countedGradient = 0;  ///< bytes of master().grad() in `memory`
+  at::Tensor gradient;          ///< [paddedSize()], during backward
+  at::Tensor ownGradient;       ///< [partSize()], of the master type, while it is reduced
+  bool gradientsLinked = false; ///< what takeGradient() took last had a graph of its own
   at::Tensor gatherInput;
   at::Tensor arriving; ///< [partSize()], on the host; filled when `copying` is through
   std::optional<c10::Stream> copying;

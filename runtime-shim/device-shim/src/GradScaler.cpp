@@ -7,6 +7,7 @@
 #include <device_shim/Error.h>
 
 #include <ATen/ATen.h>
+#include <torch/optim/lbfgs.h>
 #include <torch/optim/optimizer.h>
 
 #include <cmath>
@@ -22,7 +23,19 @@ std::vector<at::Tensor> parametersOf(torch::optim::Optimizer &optimizer) {
   for (auto &group : optimizer.param_groups())
     parameters.insert(parameters.end(), group.params().begin(), group.params().end());
   detail::requireNotSharded(parameters);
+  if (detail::anyEnded(parameters))
+    throw UsageError(
+        "the optimizer works on partitions of a ShardedDataParallel that has ended, where no "
+        "gradients come to; make it again, of optimizer_parameters() of the wrapper there is now");
   return parameters;
+}
+
+// A rank sees its own partitions only, and would step in a direction of its own.
+void requireElementwise(const torch::optim::Optimizer &optimizer, const std::vector<at::Tensor> &parameters) {
+  if (dynamic_cast<const torch::optim::LBFGS *>(&optimizer) && !detail::spreadOver(parameters).empty())
+    throw UsageError(
+        "LBFGS cannot work on the partitions of ShardedDataParallel, because its steps depend on "
+        "all parameters at once; take another optimizer, or DistributedDataParallel");
 }
 
 bool isScale(double value) { return value > 0 && std::isfinite(value); }
@@ -110,6 +123,7 @@ bool GradScaler::step(torch::optim::Optimizer &optimizer) {
   if (!stepped.insert(&optimizer).second)
     throw UsageError("this optimizer had its step already; call update() before the next one");
   const auto parameters = parametersOf(optimizer);
+  requireElementwise(optimizer, parameters);
   std::vector<at::Tensor> scaled;
   for (const auto &parameter : parameters)
     if (!unscaled.count(identity(parameter)))

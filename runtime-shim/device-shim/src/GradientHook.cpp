@@ -12,12 +12,16 @@ namespace device_shim::detail {
 namespace autograd = torch::autograd;
 
 GradientHook::GradientHook(at::Tensor ofParameter, std::string itsName, const char *ofWrapper,
-                           std::function<void()> whenReady)
+                           std::function<void()> whenReady, const std::function<void()> &coming)
     : parameter(std::move(ofParameter)), name(std::move(itsName)), wrapper(ofWrapper),
       ready(std::move(whenReady)) {
   attach();
   // This one belongs to the parameter, so that another accumulator calls it, too.
-  before = parameter.register_hook([this](const at::Tensor &) { refuseOther(); });
+  before = parameter.register_hook([this, coming](const at::Tensor &) {
+    refuseOther();
+    if (coming)
+      coming();
+  });
 }
 
 GradientHook::~GradientHook() {

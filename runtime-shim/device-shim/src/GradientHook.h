@@ -16,8 +16,10 @@ namespace device_shim::detail {
 /// then.
 class GradientHook {
 public:
-  /// `ready` runs after each time, on a thread of autograd. \param wrapper says in messages who asked for it.
-  GradientHook(at::Tensor parameter, std::string name, const char *wrapper, std::function<void()> ready);
+  /// `ready` runs after each time, on a thread of autograd, and `coming` before the parameter has the
+  /// gradient. \param wrapper says in messages who asked for it.
+  GradientHook(at::Tensor parameter, std::string name, const char *wrapper, std::function<void()> ready,
+               const std::function<void()> &coming = {});
   ~GradientHook();
   GradientHook(const GradientHook &) = delete;
   GradientHook &operator=(const GradientHook &) = delete;

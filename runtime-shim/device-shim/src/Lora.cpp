@@ -2,6 +2,7 @@
 
 #include "AdapterFile.h"
 #include "DistinctParameters.h"
+#include "LaggingParameters.h"
 
 #include <device_shim/Error.h>
 
@@ -45,6 +46,16 @@ void requireHeld(const torch::Tensor &adapter, const std::string &name) {
                      "' has no values: ShardedDataParallel with stage 3 keeps them in its "
                      "partitions. Use ShardedDataParallel::save_adapters(), and load or merge adapters in a "
                      "model that is not sharded");
+}
+
+// Meanwhile its adapters are of different steps: this rank's part of the last, the others' of one before.
+void requireCurrent(const torch::Tensor &adapter, const std::string &name) {
+  requireHeld(adapter, name);
+  if (detail::lags(adapter))
+    throw UsageError(
+        "adapter '" + name +
+        "' may have values from before the last step: with stage 2 the module follows "
+        "ShardedDataParallel when it is told. Call synchronize() of the wrapper first, on all ranks");
 }
 
 std::string joined(const std::string &path, const std::string &name) {
@@ -103,6 +114,8 @@ void LoraLinearImpl::merge() {
   torch::NoGradGuard noGrad;
   if (merged())
     return;
+  requireCurrent(lora_A, "lora_A");
+  requireCurrent(lora_B, "lora_B");
   base_layer->weight.add_(correction(lora_A, lora_B));
   mergedA = lora_A.detach().clone();
   mergedB = lora_B.detach().clone();
@@ -158,7 +171,7 @@ void save_adapters(const torch::nn::Module &module, const std::string &path) {
   std::map<std::string, at::Tensor> adapters;
   for (const auto &entry : module.named_parameters())
     if (isAdapter(entry.key())) {
-      requireHeld(entry.value(), entry.key());
+      requireCurrent(entry.value(), entry.key());
       adapters[entry.key()] = entry.value();
     }
   detail::addScales(module, adapters);

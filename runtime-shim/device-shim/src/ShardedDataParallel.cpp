@@ -41,6 +41,7 @@ void ShardedCore::synchronize() {
   model->synchronize();
 }
 void ShardedCore::begin_forward() { model->beginForward(); }
+void ShardedCore::end_forward(const std::vector<at::Tensor *> &outputs) { model->endForward(outputs); }
 
 at::Tensor ShardedCore::converted(const at::Tensor &input) const {
   const auto type = model->wanted().parameter_type;

@@ -3,6 +3,8 @@
 
 #include "ClipLimit.h"
 
+#include <device_shim/Error.h>
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -23,8 +25,53 @@ void ShardedModel::followFreezing() {
   }
 }
 
+void ShardedModel::takeMarks() {
+  if (!marked)
+    return;
+  marked = false;
+  const FlatPartition::Member *changed = nullptr;
+  for (auto *partition : partitions())
+    if (const auto *member = partition->takeMarks(); member && !changed)
+      changed = member;
+  if (changed)
+    throw UsageError(
+        "the gradient of parameter " + changed->name +
+        " was changed, but ShardedDataParallel has the gradients in its partitions: change those of "
+        "optimizer_parameters(), or clip them with unscale_and_clip_grads()");
+}
+
+void ShardedModel::placeMarks() {
+  for (auto *partition : partitions())
+    partition->placeMarks();
+  marked = true;
+}
+
+void ShardedModel::followZeroGrad() {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  takeMarks();
+  placeMarks();
+}
+
+// Of passes before the module was sharded: where zero_grad() of the optimizer reaches them.
+void ShardedModel::takeEarlierGradients() {
+  const auto parameters = module->parameters();
+  const bool any = std::any_of(parameters.begin(), parameters.end(),
+                               [](const at::Tensor &parameter) { return parameter.grad().defined(); });
+  if (ranks->reduce_number(any ? 1 : 0, Reduction::maximum) == 0)
+    return;
+  for (auto *partition : partitions()) {
+    for (size_t member = 0; partition->trainable() && member < partition->members().size(); ++member)
+      partition->takeGradient(member);
+    partition->startReduce(*ranks);
+    partition->finishReduce();
+    partition->finishArrival();
+  }
+  placeMarks();
+}
+
 double ShardedModel::gradNorm() {
   at::NoGradGuard noGrad;
+  followZeroGrad();
   // Sums of squares on each device; they are added up on the host, because they may be on different ones.
   std::map<std::string, at::Tensor> squares;
   for (auto *partition : partitions()) {

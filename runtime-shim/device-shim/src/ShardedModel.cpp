@@ -1,7 +1,7 @@
 #include "ShardedModel.h"
 
-#include "BackwardPass.h"
 #include "ModelAgreement.h"
+#include "NormalTensors.h"
 
 #include <device_shim/Error.h>
 
@@ -81,7 +81,7 @@ FlatPartition::Member memberOf(const DistinctParameter &parameter) {
 ShardedModel::ShardedModel(std::shared_ptr<torch::nn::Module> ofModule, std::shared_ptr<Communicator> all,
                            const ShardedOptions &wanted)
     : module(present(std::move(ofModule), all)), ranks(std::move(all)), options(wanted),
-      claim(*module, Wrapper::sharded) {
+      claim(*module, Wrapper::sharded), lagging(*module), known(*module) {
   checkOptions(options);
   requireSameModel(*module, agreementText(options, *module), *ranks);
   broadcastModel(*module, *ranks);
@@ -90,6 +90,7 @@ ShardedModel::ShardedModel(std::shared_ptr<torch::nn::Module> ofModule, std::sha
     makeStageUnits();
   else
     makeBucketUnits();
+  takeEarlierGradients();
   moveBuffers();
   for (auto &unit : units)
     unit->missing = unit->trainable;
@@ -190,6 +191,13 @@ FlatPartition::Placement ShardedModel::placementOf(bool offloaded, const at::Ten
   return placement;
 }
 
+// Nothing of it can be sharded.
+void ShardedModel::moveEmpty(at::Tensor &parameter) const {
+  NormalTensors normal;
+  const auto placement = placementOf(/*offloaded=*/false, parameter);
+  parameter.set_data(parameter.to(placement.compute, placement.type));
+}
+
 // Parameters of one type, group and need for gradients make a partition.
 void ShardedModel::addUnit(const std::string &name, std::vector<FlatPartition::Member> members,
                            bool offloaded) {
@@ -198,8 +206,10 @@ void ShardedModel::addUnit(const std::string &name, std::vector<FlatPartition::M
   auto unit = std::make_unique<Unit>();
   unit->name = name;
   for (auto &member : members) {
-    if (member.elements == 0)
+    if (member.elements == 0) {
+      moveEmpty(member.parameter);
       continue;
+    }
     const int group = options.group ? options.group(member.name, member.parameter) : 0;
     kinds[{member.parameter.scalar_type(), member.parameter.requires_grad(), group}].push_back(member);
   }
@@ -226,9 +236,9 @@ void ShardedModel::addHooks(size_t index) {
     partition.finishGather();
     for (size_t m = 0; m < partition.members().size(); ++m) {
       const auto &member = partition.members()[m];
-      unit.hooks.push_back(
-          std::make_unique<GradientHook>(member.parameter, member.name, "ShardedDataParallel",
-                                         [this, index, p, m] { gradientReady(index, p, m); }));
+      unit.hooks.push_back(std::make_unique<GradientHook>(
+          member.parameter, member.name, "ShardedDataParallel",
+          [this, index, p, m] { gradientReady(index, p, m); }, [this] { beforeGradient(); }));
     }
     partition.release();
   }
@@ -252,8 +262,14 @@ std::vector<at::Tensor> ShardedModel::masters(std::optional<int> group) const {
 
 void ShardedModel::synchronize() {
   std::lock_guard<std::recursive_mutex> lock(mutex);
+  synchronize(stepsTaken);
+}
+
+void ShardedModel::synchronize(bool stepped) {
   for (auto *partition : partitions())
-    partition->synchronize(*gathers, stepsTaken);
+    partition->synchronize(*gathers, stepped);
+  passedSince = false;
+  lagging.set(false);
 }
 
 const MemoryCount &ShardedModel::memoryCount() {
@@ -263,18 +279,21 @@ const MemoryCount &ShardedModel::memoryCount() {
   return memory;
 }
 
-// ---------------------------------------------------------------------------------------------- forward
-
 void ShardedModel::beginForward() {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   if (backwardActive) // an exception ended the last backward pass
     resetBackward();
   requireStillFrozen(frozen, "ShardedDataParallel");
   requireUntouched();
-  if (at::GradMode::is_enabled())
+  if (at::GradMode::is_enabled()) {
+    known.requireNoneAdded(*module, "ShardedDataParallel");
     followFreezing();
+  }
+  takeMarks();
   memoryCount();
   synchronize();
+  placeMarks();
+  begun = true;
   if (!order.empty())
     lastOrder = std::move(order);
   order.clear();
@@ -307,18 +326,32 @@ void ShardedModel::prefetchAfter(size_t unit) {
 
 void ShardedModel::beforeStage(size_t index) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
+  if (!begun && !backwardActive) // the module's own forward() was called
+    beginForward();
   order.push_back(index);
   gather(*units[index]);
   prefetchAfter(index);
 }
 
+void ShardedModel::requireOwnMemory(const Unit &unit, const at::Tensor &output) const {
+  for (const auto &partition : unit.partitions)
+    if (const auto *member = partition->sharesMemory(output))
+      throw UsageError(
+          "stage '" + unit.name + "' returned its parameter " + member->name +
+          ", or a view of it, whose memory is freed after the stage; return a copy, as clone() makes "
+          "it, or take stage 2");
+}
+
 void ShardedModel::afterStage(size_t index, const std::vector<at::Tensor *> &outputs) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   auto &unit = *units[index];
+  for (const auto *output : outputs)
+    requireOwnMemory(unit, *output);
   release(unit);
   std::shared_ptr<StageUse> use;
   for (auto *output : outputs) {
-    if (!output->defined() || !output->requires_grad())
+    // A leaf is no result, but an input. Autograd comes to it when it is through with what made the others.
+    if (!output->defined() || !output->requires_grad() || output->is_leaf())
       continue;
     if (!use)
       use = unit.uses.add(++stageUses, order.size() - 1);
@@ -329,156 +362,6 @@ void ShardedModel::afterStage(size_t index, const std::vector<at::Tensor *> &out
             "and the parameters with it; keep it for as long as its results");
     });
   }
-}
-
-// ---------------------------------------------------------------------------------------------- backward
-
-void ShardedModel::beginBackward() {
-  if (backwardActive)
-    return;
-  backwardActive = true;
-  memoryCount();
-  orderReductions();
-  BackwardPass<ShardedModel>::follow(tether, ++passes);
-}
-
-// Gradients come in the reverse of the order in which the stages ran; a stage that ran twice has its when
-// autograd is through with its first run. All ranks run the stages in one order. What did not run comes last,
-// and with ZeRO 2, where nothing runs in stages, the buckets from the last to the first.
-void ShardedModel::orderReductions() {
-  reduceOrder.clear();
-  std::vector<bool> listed(units.size());
-  const auto list = [&](size_t unit) {
-    if (!listed[unit])
-      reduceOrder.push_back(unit);
-    listed[unit] = true;
-  };
-  for (const auto unit : order)
-    list(unit);
-  std::reverse(reduceOrder.begin(), reduceOrder.end());
-  for (size_t i = units.size(); i-- > 0;)
-    list(i);
-}
-
-void ShardedModel::beforeStageBackward(size_t index, StageUse &use) {
-  std::lock_guard<std::recursive_mutex> lock(mutex);
-  auto &unit = *units[index];
-  if (at::GradMode::is_enabled())
-    throw UsageError("a backward pass with create_graph=true came to stage '" + unit.name +
-                     "': ShardedDataParallel with stage 3 has no gradients of gradients, because they need "
-                     "parameters that it has freed; use stage 2 or DistributedDataParallel");
-  beginBackward();
-  leaveBehind(use.number);
-  unit.uses.reach(use);
-  unit.inBackward = true;
-  gather(unit);
-  prefetchBefore(use);
-}
-
-// Autograd comes to an earlier use, and is through with the stages that were used after it: their parameters
-// are not needed any more, and those that have no gradient get none.
-void ShardedModel::leaveBehind(uint64_t use) {
-  for (auto &unit : units) {
-    if (!unit->inBackward || !unit->uses.leftBehind(use))
-      continue;
-    if (unit->uses.allLeftBehind(use))
-      unit->missing = 0;
-    // Another use gathers them again. That must not depend on which gradients came: ranks may differ in it.
-    release(*unit);
-    unit->inBackward = false;
-  }
-  reduceReady();
-}
-
-void ShardedModel::prefetchBefore(const StageUse &use) {
-  if (options.prefetch && use.position > 0 && use.position < order.size())
-    startGather(*units[order[use.position - 1]]);
-}
-
-void ShardedModel::gradientReady(size_t index, size_t partition, size_t member) {
-  std::lock_guard<std::recursive_mutex> lock(mutex);
-  beginBackward();
-  auto &unit = *units[index];
-  unit.partitions[partition]->requireLearning(member);
-  if (unit.missing == 0)
-    throw UsageError("parameters of stage '" + unit.name +
-                     "' got gradients twice in one backward pass, or after it had gone on to stages that ran "
-                     "earlier, as with nested backward passes, which ShardedDataParallel does not support");
-  if (options.stage == 3 && !unit.inBackward)
-    throw UsageError(
-        "a parameter of stage '" + unit.name +
-        "' got a gradient that did not come through the results of the stage, so that it was not "
-        "gathered; use parameters inside their stage only, and return all tensors from it");
-  unit.partitions[partition]->takeGradient(member);
-  --unit.missing;
-  reduceReady();
-}
-
-// In one order on every rank, whatever the order in which gradients came.
-void ShardedModel::reduceReady() {
-  while (nextToReduce < reduceOrder.size() && units[reduceOrder[nextToReduce]]->missing == 0)
-    reduce(*units[reduceOrder[nextToReduce++]]);
-}
-
-// One reduction is under way while the gradients of the next unit are computed.
-void ShardedModel::reduce(Unit &unit) {
-  if (unit.trainable == 0)
-    return;
-  finishReduce();
-  for (auto &partition : unit.partitions)
-    partition->startReduce(*ranks);
-  reducing = &unit;
-}
-
-void ShardedModel::finishReduce() {
-  if (!reducing)
-    return;
-  for (auto &partition : reducing->partitions)
-    partition->finishReduce();
-  reducing = nullptr;
-}
-
-// Runs at the end of the backward pass, on the thread that called backward().
-void ShardedModel::passEnds() {
-  std::lock_guard<std::recursive_mutex> lock(mutex);
-  try {
-    for (auto &unit : units)
-      unit->missing = 0;
-    reduceReady();
-    finishReduce();
-    for (auto *partition : partitions())
-      partition->finishArrival();
-  } catch (...) {
-    resetBackward();
-    throw;
-  }
-  stepsTaken = true;
-  resetBackward();
-}
-
-void ShardedModel::passFailed(uint64_t pass) noexcept {
-  std::lock_guard<std::recursive_mutex> lock(mutex);
-  if (!backwardActive || pass != passes)
-    return;
-  try {
-    resetBackward();
-  } catch (const std::exception &) {
-    // Another rank has failed, which the next forward pass says.
-  }
-}
-
-void ShardedModel::resetBackward() {
-  for (auto &unit : units) {
-    for (auto &partition : unit->partitions)
-      partition->abandonGradient();
-    release(*unit);
-    unit->missing = unit->trainable;
-    unit->uses.endPass();
-    unit->inBackward = false;
-  }
-  reducing = nullptr;
-  nextToReduce = 0;
-  backwardActive = false;
 }
 
 } // namespace device_shim::detail

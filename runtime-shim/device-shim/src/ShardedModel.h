@@ -4,6 +4,9 @@
 #include "DistinctParameters.h"
 #include "FlatPartition.h"
 #include "GradientHook.h"
+#include "KnownParameters.h"
+#include "LaggingParameters.h"
+#include "ResultsPass.h"
 #include "StageUses.h"
 #include "Tether.h"
 #include "WrapperClaim.h"
@@ -28,6 +31,8 @@ public:
   ShardedModel &operator=(const ShardedModel &) = delete;
 
   void beginForward();
+  /// With the tensors in the result of a forward pass.
+  void endForward(const std::vector<at::Tensor *> &outputs);
   void beforeStage(size_t unit);
   void afterStage(size_t unit, const std::vector<at::Tensor *> &outputs);
 
@@ -45,6 +50,8 @@ public:
   void requireUntouched(bool overwritten = false);
   /// Parameters follow what an optimizer did. Collective.
   void synchronize();
+  /// Gradients follow what the module's zero_grad() did.
+  void followZeroGrad();
   /// Types of buffers that were converted, by name.
   const std::map<std::string, at::ScalarType> &bufferTypes() const { return convertedBuffers; }
   double gradNorm();
@@ -74,17 +81,26 @@ private:
   void addUnit(const std::string &name, std::vector<FlatPartition::Member> members, bool offloaded);
   void addHooks(size_t unit);
   void moveBuffers();
+  void moveEmpty(at::Tensor &parameter) const;
   FlatPartition::Placement placementOf(bool offloaded, const at::Tensor &parameter) const;
 
+  void synchronize(bool stepped);
   void followFreezing();
+  void takeMarks();
+  void placeMarks();
+  void takeEarlierGradients();
   void gather(Unit &unit);
   void startGather(Unit &unit);
   void release(Unit &unit);
+  void requireOwnMemory(const Unit &unit, const at::Tensor &output) const;
   void prefetchAfter(size_t unit);
   void beforeStageBackward(size_t unit, StageUse &use);
   void leaveBehind(uint64_t use);
   void prefetchBefore(const StageUse &use);
+  void beforeGradient();
   void beginBackward();
+  void passReachesResults();
+  void requireCurrentParameters();
   void orderReductions();
   void gradientReady(size_t unit, size_t partition, size_t member);
   void reduceReady();
@@ -97,6 +113,8 @@ private:
   std::shared_ptr<Communicator> gathers; ///< its operations do not queue behind those of `ranks`
   ShardedOptions options;
   WrapperClaim claim;
+  LaggingParameters lagging;
+  KnownParameters known;
   MemoryCount memory;
   std::unique_ptr<StageChain> chain; ///< stage 3 only
   std::vector<std::unique_ptr<Unit>> units;
@@ -108,10 +126,14 @@ private:
   std::map<std::string, at::ScalarType> convertedBuffers;
   std::recursive_mutex mutex; // the autograd engine has threads of its own
   bool backwardActive = false;
-  bool stepsTaken = false; ///< by an optimizer, perhaps; so after the first backward pass
-  size_t nextToReduce = 0; ///< in reduceOrder
+  bool stepsTaken = false;  ///< by an optimizer, perhaps; so after the first backward pass
+  bool passedSince = false; ///< a backward pass has ended since the parameters followed the partitions
+  bool begun = false;       ///< a forward pass, since the last backward pass
+  bool marked = false;      ///< the parameters have the marks of the partitions
+  size_t nextToReduce = 0;  ///< in reduceOrder
   uint64_t passes = 0;
   Unit *reducing = nullptr;
+  ResultsPass resultsPass{[this] { passReachesResults(); }};
   Tether<ShardedModel> tether{*this};
 };
 

@@ -25,4 +25,7 @@ private:
 /// The communicators over which tensors among these are spread, each once, in the order of the tensors.
 std::vector<std::shared_ptr<Communicator>> spreadOver(const std::vector<at::Tensor> &tensors);
 
+/// Whether one of these was such a part, and is none any more.
+bool anyEnded(const std::vector<at::Tensor> &tensors);
+
 } // namespace device_shim::detail

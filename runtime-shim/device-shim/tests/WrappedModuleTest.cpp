@@ -357,6 +357,7 @@ RANK_WORKER(sharded_then_merged) {
   Sharded model(net, all, wantedOptions());
   const auto input = torch::ones({2, kWidth});
   model.forward(input).sum().backward();
+  model.synchronize();
   net->at<LoraLinearImpl>(0).merge();
   model.forward(input);
   net->at<LoraLinearImpl>(0).unmerge();

@@ -36,7 +36,8 @@ public:
   /// Adds the correction to the base's weight, for use without training, or takes that same correction out
   /// again. Both round, so that the base afterwards is what it was but for the last bits of its type.
   /// Meanwhile forward() does not look at A and B: changing them shows after unmerge().
-  /// \throws UsageError between passes of ShardedDataParallel with stage 3, which holds the parameters then.
+  /// \throws UsageError between passes of ShardedDataParallel with stage 3, which holds the parameters then;
+  /// merge() after a backward pass with stage 2, before its synchronize().
   void merge();
   void unmerge();
   bool merged() const { return mergedA.defined(); }
@@ -70,8 +71,8 @@ int64_t train_only_adapters(torch::nn::Module &module);
 std::vector<torch::Tensor> trainable_parameters(const torch::nn::Module &module);
 
 /// Writes the adapters alone, by name, on the host. \throws c10::Error when the file cannot be written;
-/// UsageError for a model that ShardedDataParallel shards with stage 3, which has a save_adapters() of its
-/// own.
+/// UsageError for a model that ShardedDataParallel shards, with stage 3, or after a backward pass before its
+/// synchronize(); it has a save_adapters() of its own.
 void save_adapters(const torch::nn::Module &module, const std::string &path);
 /// Reads the adapters of `module`; further ones in the file are ignored. Nothing changes when it throws.
 /// \throws Error when the file lacks one, has another shape, or was written for another alpha; UsageError for

@@ -37,8 +37,8 @@ struct ShardedOptions {
   /// stages, see Stage, and each is gathered before use and freed after it.
   int stage = 3;
   /// What the model computes in, kHalf, kBFloat16 or kFloat; the optimizer works on copies in the type of the
-  /// parameters, float for half types. Unset: as it is. Floating inputs of forward() and floating buffers are
-  /// converted.
+  /// parameters, float for half types. Unset: as it is. Floating tensors among the arguments of forward() and
+  /// floating buffers are converted.
   std::optional<at::ScalarType> parameter_type;
   /// Keep the optimizer's partitions (float parameters, gradients, state) in host memory, and with it the
   /// work of the optimizer. Below 1, `offload_ratio` is the share of the stages, counted from the first, that
@@ -69,7 +69,7 @@ class ShardedModel;
 class ShardedCore {
 public:
   /// Moves parameters and buffers to this rank's device, those of rank 0, and partitions the parameters.
-  /// Collective.
+  /// Gradients that they have are averaged, and are those of the partitions then. Collective.
   /// \throws UsageError when the models of the ranks differ, options are out of range, a parameter is in two
   ///   stages or in none (stage 3) or belongs to another wrapper, or `module` or `ranks` is null; PeerError.
   ShardedCore(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<Communicator> ranks,
@@ -80,8 +80,11 @@ public:
 
   /// This rank's partitions that learn, leaves of the shape [ceil(n / world)] for n elements, float (double
   /// for parameters of double): what an optimizer is made of. One that is made of the module's parameters
-  /// trains nothing. Optimizers must work element by element, as all of LibTorch do except LBFGS. With
-  /// `group`, those of one group; none when no parameter has that number.
+  /// trains nothing; one that outlives the wrapper throws c10::Error. Optimizers must work element by
+  /// element, as all of LibTorch do except LBFGS, whose step() is wrong here, and with a line search waits
+  /// for ever. The state of an optimizer belongs to this rank's partitions: save() it, because torch::save()
+  /// of one rank's would give its state to all. With `group`, those of one group; none when no parameter has
+  /// that number.
   std::vector<at::Tensor> optimizer_parameters() const;
   std::vector<at::Tensor> optimizer_parameters(int group) const;
 
@@ -134,9 +137,14 @@ public:
 
   /// What forward() does before it runs the module, for those who do that themselves: parameters follow the
   /// optimizer. Collective, with stage 2 after a backward pass. \throws UsageError for a parameter that was
-  /// frozen when the model was wrapped and is no longer, or that was frozen since and shares a partition with
-  /// one that was not; for replaced or overwritten parameters, see below; PeerError.
+  /// frozen when the model was wrapped and is no longer, that was frozen since and shares a partition with
+  /// one that was not, or that was added since; for replaced or overwritten parameters and changed gradients,
+  /// see below; PeerError.
   void begin_forward();
+  /// What forward() does after it, with the tensors in the result, of any shape; some may be undefined. With
+  /// stage 2 their backward() then begins with the parameters of all ranks after a step() that came between:
+  /// collective there, when another backward pass ended since the last forward pass.
+  void end_forward(const std::vector<at::Tensor *> &outputs);
   /// A floating tensor in parameter_type, of the same shape and on the same device; others as they are.
   at::Tensor converted(const at::Tensor &input) const;
   /// The stages; null with stage 2. It ends with the wrapper.
@@ -166,11 +174,26 @@ private:
 /// parameters, and on all when parameter_type and offload_optimizer are unset; every rank must then do the
 /// same. What is written through data() cannot be seen.
 ///
+/// Gradients come to optimizer_parameters(). Those of the module's parameters are marks in their place, with
+/// a NaN, for Module::zero_grad(), which clears the gradients of the partitions by the next forward pass or
+/// gradient; other changes of them are refused there. A loss that uses what a pass with create_graph = true
+/// leaves throws UsageError in backward(). torch::autograd::grad() with respect to parameters gives this
+/// rank's gradients.
+///
+/// A forward pass that calls the module instead of the wrapper is allowed with stage 3 for models of Stage
+/// members; nothing is converted then. With stage 2 its backward() throws UsageError after a step(), because
+/// nobody gathered the parameters: begin_forward() does. A step() between forward() and its backward() lets
+/// autograd go on with the new parameters, as LibTorch's optimizers do it in one process, unless forward()
+/// came after the last backward pass of the model before the step: each rank then sees its own part of the
+/// step only. Step before forward() then.
+///
+/// Modules that are added, or put in the place of others, after wrapping are refused by the next forward(),
+/// unless they are frozen or another wrapper has them.
+///
 /// Buffers, such as running statistics, are those of rank 0 at first; then every rank's follow its own
 /// batches, and save() writes those of rank 0. Whoever catches an exception of backward() must do so on all
 /// ranks, and drop the gradients; the next pass is as if nothing had been. The wrapper must outlive the
-/// graphs that forward() makes: with stage 3 their backward() throws UsageError else. A module has one
-/// wrapper.
+/// graphs that forward() makes: their backward() throws UsageError else. A module has one wrapper.
 ///
 /// With stage 2 the destructor lets the module follow the last step(), so all ranks must destroy the wrapper;
 /// not while an exception is on its way. With stage 3 the module is left without parameters: save() it first.
@@ -182,17 +205,21 @@ public:
       : ShardedCore(pointerTo(wrapped), std::move(ranks), options), inner(std::move(wrapped)) {}
 
   /// The module's forward(), after begin_forward(), on inputs that are converted(), which are not moved to
-  /// the device. With stage 3 collective: stages are gathered. Errors of the averaging come from backward():
-  /// PeerError; UsageError for gradients that come twice, past their stage, for frozen parameters, or are
-  /// sparse.
+  /// the device, then end_forward(). Tensors within containers are not converted. With stage 3 collective:
+  /// stages are gathered, and a stage that returns its parameter, which is freed after it, throws UsageError.
+  /// Errors of the averaging come from backward(): PeerError; UsageError for gradients that come twice, past
+  /// their stage, for frozen parameters, or are sparse.
   /// \throws UsageError and PeerError as begin_forward(), and as StageChain::run().
   template <typename... Arguments> auto forward(Arguments &&...arguments) {
     begin_forward();
-    using Impl = std::remove_reference_t<decltype(*inner)>;
-    if constexpr (std::is_same_v<torch::nn::SequentialImpl, Impl>) {
-      return runSequential(convert(std::forward<Arguments>(arguments))...);
+    if constexpr (std::is_void_v<decltype(run(convert(std::forward<Arguments>(arguments))...))>) {
+      run(convert(std::forward<Arguments>(arguments))...);
     } else {
-      return inner->forward(convert(std::forward<Arguments>(arguments))...);
+      auto output = run(convert(std::forward<Arguments>(arguments))...);
+      std::vector<at::Tensor *> tensors;
+      detail::collect(tensors, output);
+      end_forward(tensors);
+      return output;
     }
   }
   template <typename... Arguments> auto operator()(Arguments &&...arguments) {
@@ -213,10 +240,15 @@ private:
     else
       return std::forward<T>(value);
   }
-  template <typename... Inputs> at::Tensor runSequential(Inputs &&...inputs) {
-    auto *stages = chain();
-    return stages && stages->runs_children() ? stages->run(std::forward<Inputs>(inputs)...)
-                                             : inner->forward(std::forward<Inputs>(inputs)...);
+  template <typename... Inputs> auto run(Inputs &&...inputs) {
+    using Impl = std::remove_reference_t<decltype(*inner)>;
+    if constexpr (std::is_same_v<torch::nn::SequentialImpl, Impl>) {
+      auto *stages = chain();
+      return stages && stages->runs_children() ? stages->run(std::forward<Inputs>(inputs)...)
+                                               : inner->forward(std::forward<Inputs>(inputs)...);
+    } else {
+      return inner->forward(std::forward<Inputs>(inputs)...);
+    }
   }
 
   ModuleType inner;
