@@ -4,6 +4,7 @@
 #include "CheckpointExtras.h"
 #include "NormalTensors.h"
 #include "OptimizerState.h"
+#include "TensorDigest.h"
 #include "WrapperClaim.h"
 
 #include <device_shim/Error.h>
@@ -335,6 +336,7 @@ struct Loaded {
   Named buffers;
   CheckpointExtras extras;
   OwnStates states;
+  std::string digest; ///< of the file's values
 };
 
 Loaded readCheckpoint(ShardedModel &model, const std::string &path, torch::optim::Optimizer *optimizer,
@@ -349,6 +351,7 @@ Loaded readCheckpoint(ShardedModel &model, const std::string &path, torch::optim
   Named values;
   readModule(model.root(), "", archive, values, loaded.buffers);
   requireBuffers(model.root(), "", loaded.buffers, path);
+  loaded.digest = digestOf(values);
   if (optimizer || scaler)
     loaded.extras = readExtras(archive, path);
   requireSaved(!optimizer || !loaded.extras.groups.empty(), "an optimizer", path);
@@ -383,6 +386,15 @@ void onAllRanks(Communicator &ranks, const std::function<void()> &work) {
     std::rethrow_exception(own);
   throw Error("rank " + std::to_string(static_cast<int>(first)) +
               " could not load, so no rank has loaded anything: " + problem);
+}
+
+// As where nodes have a folder of their own. The model would be one of parts of both.
+void requireSameFile(Communicator &ranks, const std::string &digest, const std::string &path) {
+  const bool same = digest == ranks.broadcast_text(digest);
+  const double first = ranks.reduce_number(same ? ranks.size() : ranks.rank(), Reduction::minimum);
+  if (first != ranks.size())
+    throw Error("'" + path + "' has other parameters on rank " + std::to_string(static_cast<int>(first)) +
+                " than on rank 0, so no rank has loaded anything; give all ranks the same file");
 }
 
 void restoreOptimizer(ShardedModel &model, Loaded &loaded, torch::optim::Optimizer &optimizer) {
@@ -438,6 +450,7 @@ void loadCheckpoint(ShardedModel &model, const std::string &path, torch::optim::
   NormalTensors normal;
   Loaded loaded;
   onAllRanks(model.communicator(), [&] { loaded = readCheckpoint(model, path, optimizer, scaler); });
+  requireSameFile(model.communicator(), loaded.digest, path);
   if (optimizer)
     restoreOptimizer(model, loaded, *optimizer);
   if (scaler)

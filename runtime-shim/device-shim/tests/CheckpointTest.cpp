@@ -94,6 +94,28 @@ RANK_WORKER(checkpoint_on_one_rank) {
   MUST(weightsOf(other, *all).equal(weightsOf(model, *all)));
 }
 
+// A node with a folder of its own, with an older file in it.
+RANK_WORKER(checkpoint_of_two_steps) {
+  auto all = init_distributed();
+  Sharded model(plainNet(1), all, wantedOptions());
+  torch::optim::Adam adam(model.optimizer_parameters(), 0.1);
+  const auto older = folder() + "/older.pt";
+  model.save(older, &adam);
+  takeStep(model, adam);
+  model.save(file(), &adam);
+  takeStep(model, adam);
+  const auto before = weightsOf(model, *all);
+  MUST_THROW(model.load(all->rank() == 0 ? file() : older, &adam), Error,
+             "has other parameters on rank 1 than on rank 0, so no rank has loaded anything");
+  MUST(weightsOf(model, *all).equal(before));
+  model.load(file(), &adam);
+}
+
+TEST(Checkpoint, RanksWithOtherFiles) {
+  run("checkpoint_of_two_steps", {{"STAGE", "2"}});
+  run("checkpoint_of_two_steps", {{"STAGE", "3"}});
+}
+
 TEST(Checkpoint, AllRanksLoadOrNone) {
   run("checkpoint_on_one_rank", {{"STAGE", "2"}});
   run("checkpoint_on_one_rank", {{"STAGE", "3"}});

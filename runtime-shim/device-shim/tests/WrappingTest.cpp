@@ -122,10 +122,13 @@ RANK_WORKER(wrapping_before_it_is_whole) {
   auto net = plainNet();
   {
     Sharded model(net, all, ofStage(3));
+    net->push_back(torch::nn::Identity());
+    MUST_THROW(model.forward(torch::ones({2, kWidth})), UsageError,
+               "child 2 of the Sequential was added or replaced after");
     for (int i = 0; i < 4; ++i)
       net->push_back(Linear(kClasses, kClasses));
     MUST_THROW(model.forward(torch::ones({2, kWidth})), UsageError,
-               "child 2 of the Sequential was added or replaced after");
+               "parameter 3.weight was added, or its module replaced, after");
   }
   net = plainNet();
   auto model = dispatch_model(net, DeviceMap({{"", torch::Device(torch::kCPU)}}));

@@ -122,7 +122,8 @@ public:
   /// model. Every rank reads the file. Each parameter gets the state that the file has for it, or none; what
   /// the optimizer's options want besides, such as amsgrad, begins at zero. Of the options of the optimizer's
   /// groups the learning rates are restored. What the file has besides is ignored. Collective.
-  /// \throws Error naming the parameter or buffer that is missing in it, or has another shape; when it has no
+  /// \throws Error when the ranks read files with other parameters; naming the parameter or buffer that is
+  /// missing in it, or has another shape; when it has no
   /// state for the `optimizer` or `scaler`; when it cannot be read. UsageError as save(), except for
   /// overwritten parameters, and when the optimizer has another number of groups than that in the file, or a
   /// parameter in another one of them. When one rank throws all do, the others an Error that says why, and on
