@@ -19,12 +19,12 @@ Reg FunctionLowering::lowerLambda(const LambdaExpr *lambda) {
                                                               : operand(value));
       operands.back().text = "this";
     } else if (capture.capturesVariable()) {
-      names.push_back(Name(capture.getCapturedVar()->getNameAsString()));
+      names.push_back(captureName(lambda->getLambdaClass(), capture.getCapturedVar()));
       bool byReference = capture.getCaptureKind() == LCK_ByRef;
       operands.push_back(byReference ? use(lowerAddress(value), true, value)
                                      : use(lowerValue(value), false, value));
       if (capture.isImplicit())
-        operands.back().text = names.back();
+        operands.back().text = Name(capture.getCapturedVar()->getNameAsString());
     }
   }
   const CXXMethodDecl *body = lambda->getCallOperator();
@@ -72,7 +72,7 @@ Reg FunctionLowering::lowerCapture(const ValueDecl *variable, const Expr *expr) 
   Name type = unit.types.id(field->getType());
   Location where = locate(expr->getSourceRange());
   Fact &fact = append(FactKind::Field);
-  fact.name = Name(variable->getNameAsString());
+  fact.name = captureName(cast<CXXRecordDecl>(field->getParent()), variable);
   fact.type = type;
   fact.where = where;
   fact.operands.push_back(closure);

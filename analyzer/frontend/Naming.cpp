@@ -1,6 +1,7 @@
 #include "analyzer/frontend/Naming.h"
 
 #include "clang/AST/DeclTemplate.h"
+#include "clang/AST/LambdaCapture.h"
 #include "clang/Basic/SourceManager.h"
 #include "clang/Index/USRGeneration.h"
 #include "llvm/Support/raw_ostream.h"
@@ -10,6 +11,19 @@
 namespace devicetidy::frontend {
 
 using namespace clang;
+
+Name captureName(const CXXRecordDecl *lambda, const ValueDecl *variable) {
+  const std::string name = variable->getNameAsString();
+  int before = 0;
+  for (const LambdaCapture &capture : lambda->captures()) {
+    if (!capture.capturesVariable())
+      continue;
+    if (capture.getCapturedVar() == variable)
+      break;
+    before += capture.getCapturedVar()->getNameAsString() == name;
+  }
+  return before ? Name(name + "#" + std::to_string(before)) : Name(name);
+}
 
 const CXXRecordDecl *lambdaOf(const Decl *function) {
   const auto *method = dyn_cast_or_null<CXXMethodDecl>(function);

@@ -167,7 +167,7 @@ Name fieldName(const FieldDecl *field) {
     return "this";
   for (auto [variable, captured] : captures)
     if (captured == field)
-      return Name(variable->getNameAsString());
+      return captureName(record, variable);
   return {};
 }
 

@@ -210,6 +210,17 @@ Outcomes generate(Call &call, const Value &callable) {
                       elements.isUnrolled);
 }
 
+// generate_n(out, count, f): how many there are does not matter.
+Outcomes generateSome(Call &call, const Value &callable) {
+  const auto [to, adds] = outputAt(call, 0);
+  if (!to.valid())
+    return call.done(unknownValue());
+  std::vector<Run> runs;
+  for (Outcome &outcome : callValue(call, call.row, callable, {}))
+    runs.push_back({std::move(outcome.row), {std::move(outcome.result)}});
+  return writeResults(call, std::move(runs), to, adds, /*isUnrolled=*/false);
+}
+
 // accumulate and reduce: the operator is + unless one is given.
 Outcomes accumulate(Call &call) {
   const Address where = rangeAt(call, 0);
@@ -304,6 +315,8 @@ std::optional<Outcomes> modelAlgorithms(Call &call) {
     return copyElements(call, name == "std::copy" || name == "std::move");
   if (name == "std::transform")
     return transform(call, callable);
+  if (name == "std::generate_n")
+    return generateSome(call, callable);
   if (name == "std::generate")
     return generate(call, callable);
   return std::nullopt;

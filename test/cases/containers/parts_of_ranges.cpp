@@ -100,5 +100,19 @@ void scaled_rest_ok() {
                 [](torch::Tensor &part) { part *= torch::full({2}, 0.5, torch::kCUDA); });
 }
 
+void generated_bad() {
+  std::vector<Step> steps;
+  std::generate_n(std::back_inserter(steps), 3, [] { return Step{torch::ones({2}), torch::ones({1}, torch::kCUDA)}; });
+  for (const Step &step : steps)
+    auto sum = step.state + torch::ones({2}, torch::kCUDA); // [[device-mixed-op]]
+}
+
+void generated_ok() {
+  std::vector<Step> steps;
+  std::generate_n(std::back_inserter(steps), 3, [] { return Step{torch::ones({2}), torch::ones({1}, torch::kCUDA)}; });
+  for (const Step &step : steps)
+    auto sum = step.action + torch::ones({2}, torch::kCUDA);
+}
+
 DT_MAIN(sampled_bad, sampled_ok, copied_bad, copied_ok, sum_of_the_rest_bad, sum_of_the_rest_ok, scaled_rest_bad,
-        scaled_rest_ok)
+        scaled_rest_ok, generated_bad, generated_ok)
