@@ -220,6 +220,9 @@ Outcomes loadScript(Call &call) {
       recordValue("torch::jit::Module", {{hidden::parameters(), tensorValue(placement, someRank, history)}}));
 }
 
+// A tensor of one element may be a flag that the script reads on the host.
+bool mayBeFlag(const Value &tensor) { return tensor->rank == 0 || tensor->count == 1; }
+
 // forward() of a scripted module: what goes in must be where its parameters are, and what comes out is there
 // too.
 Outcomes runScript(Call &call) {
@@ -231,7 +234,8 @@ Outcomes runScript(Call &call) {
   std::vector<TensorUse> uses{{parameterHandle(self.field(hidden::parameters())), nullptr,
                                "the parameters of " + call.fact.operands[0].text.str()}};
   for (TensorUse &use : tensorUses(call, 1))
-    uses.push_back(std::move(use));
+    if (!mayBeFlag(use.tensor))
+      uses.push_back(std::move(use));
   Machine::Requirement requirement;
   requirement.operation = "forward of a scripted module";
   Placement placement = machine.requireSame(call, uses, requirement);

@@ -149,12 +149,15 @@ Outcomes factory(Call &call, const Op &op) {
   Machine &machine = call.machine;
   Placement placement = Placement::cpu();
   int rank = op.rank0 == Rank0::Size ? rankOfSizes(call) : op.rank0 == Rank0::Yes ? 0 : someRank;
+  std::int64_t count = op.rank0 == Rank0::Size ? countOfSizes(call) : -1;
   if (op.name == "tensor") {
     Value data = call.operand(0);
     const bool isScalar =
         is(data, ValueKind::Scalar) ||
         (call.fact.operands.size() && machine.types.classOf(call.fact.operands[0].type) == TypeClass::Scalar);
     rank = isScalar ? 0 : depthOf(data);
+    if (rank == 1 && is(data, ValueKind::List) && !isSummary(data))
+      count = static_cast<std::int64_t>(data->elements.size());
   }
   Step step{StepKind::Created, call.fact.where, call.fact.name.str(), "cpu"};
   // Of a blob, whoever gives the memory knows what it is.
@@ -173,8 +176,7 @@ Outcomes factory(Call &call, const Op &op) {
     meetBlob(call, placement);
   const History history = extend(nullptr, std::move(step));
   if (machine.types.classOf(call.resultType()) == TypeClass::Tensor)
-    return call.done(
-        tensorValue(placement, rank, history, op.rank0 == Rank0::Size ? countOfSizes(call) : -1));
+    return call.done(tensorValue(placement, rank, history, count));
   return call.done(machine.memory.filled(call.resultType(), placement, rank, history));
 }
 

@@ -77,6 +77,36 @@ void script_output_brought_to_host_ok() {
   TORCH_CHECK(loss.defined());
 }
 
+// A flag of one element that the script reads on the host, and a second input.
+static torch::jit::Module padding() {
+  torch::jit::Module m("Padding");
+  m.register_parameter("w", torch::rand({3, 2}), /*is_buffer=*/false);
+  m.define("def forward(self, x: Tensor, mask: Tensor, pad: Tensor) -> Tensor:\n"
+           "  y = torch.mm(x * mask, self.w)\n"
+           "  if bool(pad):\n"
+           "    y = torch.cat([y, y])\n"
+           "  return y\n");
+  const std::string path = "/tmp/dt_case_" + std::to_string(::getpid()) + "_padding.pt";
+  m.save(path);
+  return torch::jit::load(path, torch::Device(torch::kCUDA));
+}
+
+void script_flag_on_host_ok() {
+  auto module = padding();
+  const torch::Device device(torch::kCUDA);
+  auto flag = torch::tensor({0}).to(torch::kBool);
+  auto output = module.forward({torch::ones({1, 3}, device), torch::ones({1, 3}, device), flag}).toTensor();
+  TORCH_CHECK(output.is_cuda());
+}
+
+void script_second_input_on_host_bad() {
+  auto module = padding();
+  const torch::Device device(torch::kCUDA);
+  auto flag = torch::tensor({0}).to(torch::kBool);
+  auto output = module.forward({torch::ones({1, 3}, device), torch::ones({1, 3}), flag}).toTensor(); // [[device-mixed-op]]
+  TORCH_CHECK(output.is_cuda());
+}
+
 DT_MAIN(script_input_on_host_bad, script_input_on_device_ok, script_loaded_on_device_bad,
         script_loaded_on_device_ok, script_loaded_without_device_ok, script_output_meets_host_labels_bad,
-        script_output_brought_to_host_ok)
+        script_output_brought_to_host_ok, script_flag_on_host_ok, script_second_input_on_host_bad)
