@@ -32,6 +32,8 @@ const char *nameOf(Bound bound) {
     return "facts run from one entry";
   case Bound::RowsOfAlgorithm:
     return "rows of one algorithm";
+  case Bound::RowsOfElements:
+    return "ways through the constructors of an array's elements";
   case Bound::RowsOfSequential:
     return "rows of one Sequential";
   case Bound::AlternativesOfElement:

@@ -54,6 +54,7 @@ enum class Bound : std::uint8_t {
   VisitsOfBlock,
   FactsOfEntry,
   RowsOfAlgorithm,
+  RowsOfElements,
   RowsOfSequential,
   AlternativesOfElement,
   ElementsOfList,

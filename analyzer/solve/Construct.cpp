@@ -131,6 +131,31 @@ std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row r
   return rows;
 }
 
+// The elements of an array or of vector(n) at `where`: each is made as its class's default constructor does.
+std::vector<Row> Machine::constructElements(const Frame &caller, const Fact &fact, Row row, Name inner,
+                                            const Address &where) {
+  const Value list = memory.read(row, where);
+  const Type *record = program.type(inner);
+  const Function *constructor = record && record->isProject ? selectConstructor(*record, {}) : nullptr;
+  const bool isMade = types.classOf(inner) == TypeClass::Holder || (constructor && constructor->hasBody);
+  std::vector<Row> rows;
+  rows.push_back(std::move(row));
+  if (!isMade || !is(list, ValueKind::List) || isSummary(list) ||
+      list->elements.size() > bounds::unrolledElements)
+    return rows;
+  for (std::size_t i = 0; i < list->elements.size(); ++i) {
+    std::vector<Row> next;
+    for (const Row &before : rows)
+      for (Row &after :
+           construct(caller, fact, before, inner, where.element(intTerm(static_cast<std::int64_t>(i))), {}))
+        next.push_back(std::move(after));
+    if (!isWithin(next.size(), bounds::rowsPerOutcome, Bound::RowsOfElements))
+      return rows;
+    rows = std::move(next);
+  }
+  return rows;
+}
+
 std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row) {
   Call call{*this, frame, row, fact, 1};
   const DeviceMaps::Scope watched(deviceMaps, call);
@@ -140,6 +165,11 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
   for (std::size_t i = 1; i < fact.operands.size(); ++i)
     args.push_back(registerOf(row, fact.operands[i].reg));
   const Function *constructor = fact.target.empty() ? nullptr : program.function(fact.target);
+  if (const Type *made = program.type(fact.type); constructor && made && made->kind == TypeKind::Array) {
+    const Value count = made->numbers.empty() ? unknownValue() : scalarValue(intTerm(made->numbers[0]));
+    memory.write(row, where, defaultArray(row, fact.type, count));
+    return constructElements(frame, fact, std::move(row), types.inner(fact.type), where);
+  }
   if (constructor && constructor->hasBody) {
     // A base-class constructor runs on the object that is there already.
     Value current = memory.read(row, where);
@@ -184,6 +214,9 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
   } else if (made) {
     memory.write(row, where, *made);
     keepModules(call, fact.type, where, call.forwardedFrom(0));
+    const bool fills = values.empty() || (values.size() == 1 && is(values[0], ValueKind::Scalar));
+    if (fills && types.classOf(fact.type) == TypeClass::List)
+      return constructElements(frame, fact, std::move(row), types.inner(fact.type), where);
   } else {
     memory.write(row, where, types.isProject(fact.type) ? recordValue(fact.type) : unknownValue());
     ++solution.stats.unknownCalls[fact.name.str()];

@@ -101,6 +101,9 @@ public:
   /// Constructs an object of `type` at `where` with `args` as make_shared, emplace or a module holder would.
   std::vector<Row> construct(const Frame &caller, const Fact &fact, Row row, Name type, const Address &where,
                              const std::vector<Argument> &args);
+  /// Constructs the elements, of class `inner`, of the list that was made at `where` without saying of what.
+  std::vector<Row> constructElements(const Frame &caller, const Fact &fact, Row row, Name inner,
+                                     const Address &where);
   /// An array of `type` with `count` elements as their default constructor leaves them.
   Value defaultArray(const Row &row, Name type, const Value &count) const;
   /// A value of `type` ends: device guards in it restore the device that was current before them.
