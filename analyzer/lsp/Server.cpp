@@ -105,11 +105,12 @@ void Server::onInitialize(const RawJson &params, Reply reply) {
     progress.enable();
   canWatchFiles =
       isTrue(params.value, {"capabilities", "workspace", "didChangeWatchedFiles", "dynamicRegistration"});
+  // An editor that has its reply may end at any time.
+  if (const json::Value *id = find(params.value, {"processId"}))
+    editor.follow(id->getAsInteger().value_or(0));
   reply(
       json::Object{{"capabilities", capabilities()},
                    {"serverInfo", json::Object{{"name", "device-tidy"}, {"version", DEVICE_TIDY_VERSION}}}});
-  if (const json::Value *id = find(params.value, {"processId"}))
-    editor.follow(id->getAsInteger().value_or(0));
   if (const json::Value *chosen = find(params.value, {"initializationOptions"}))
     configure(*chosen, /*isSection=*/true);
 }
