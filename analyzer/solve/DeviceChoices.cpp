@@ -10,10 +10,7 @@ Placement constantPlacement(const Value &value) {
     return Placement::cpu();
   if (is(value, ValueKind::Device) || is(value, ValueKind::Options))
     placement = value->placement;
-  const bool isConstant = placement.kind == PlacementKind::Cpu || placement.kind == PlacementKind::Other ||
-                          (placement.kind == PlacementKind::Cuda && placement.index &&
-                           (constantOf(placement.index) || placement.index == currentCudaIndex()));
-  return isConstant ? placement : Placement::unknown();
+  return isConstant(placement) ? placement : Placement::unknown();
 }
 
 } // namespace

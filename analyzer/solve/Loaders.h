@@ -8,8 +8,8 @@
 namespace devicetidy {
 
 /// How sure it is that a call is the one that loads the model. Weak: it returns a model, but may be what
-/// surrounds the loader (a trainer that is made from all options).
-/// How sure it is that a call loads a model. Known: by the name that loaders have (distributed.csv).
+/// surrounds the loader (a trainer that is made from all options). Known: by the name that loaders have
+/// (distributed.csv).
 enum class LoaderKind : std::uint8_t { None, Weak, Strong, Known };
 
 /// Classifies calls by what they return and how they are called.

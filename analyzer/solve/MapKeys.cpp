@@ -22,10 +22,7 @@ bool isOfDevice(Term term) {
 
 std::optional<Name> fieldOfDevice(const Row &row, const Placement &device) {
   const Placement placement = row.resolve(device);
-  const bool isOne = placement.kind == PlacementKind::Cpu ||
-                     (placement.kind == PlacementKind::Cuda &&
-                      (constantOf(placement.index) || placement.index == currentCudaIndex()));
-  return isOne ? Name("[" + placement.describe() + "]") : deviceKey();
+  return isConstant(placement) ? Name("[" + placement.describe() + "]") : deviceKey();
 }
 
 // A pair or tuple of keys is one key.

@@ -77,6 +77,12 @@ std::uint64_t Placement::hash() const {
   return hash * 31 + static_cast<std::uint64_t>(kind) * 5 + static_cast<std::uint64_t>(role);
 }
 
+bool isConstant(const Placement &placement) {
+  return placement.kind == PlacementKind::Cpu || placement.kind == PlacementKind::Other ||
+         (placement.kind == PlacementKind::Cuda && placement.index &&
+          (constantOf(placement.index) || placement.index == currentCudaIndex()));
+}
+
 std::string Placement::describe() const {
   switch (kind) {
   case PlacementKind::Unknown:

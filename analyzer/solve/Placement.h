@@ -57,6 +57,9 @@ struct Placement {
   friend bool operator!=(const Placement &a, const Placement &b) { return !(a == b); }
 };
 
+/// Is it one device in every run: the CPU, a GPU by its number, the current GPU, one of another kind?
+bool isConstant(const Placement &placement);
+
 /// The index of the current CUDA device at program start; `kCUDA` without an index means it until a guard
 /// changes it.
 Term currentCudaIndex();
