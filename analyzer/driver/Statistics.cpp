@@ -1,6 +1,6 @@
 #include "analyzer/driver/Statistics.h"
 
-#include "analyzer/solve/Bounds.h"
+#include "analyzer/solve/domain/Bounds.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
 #include "analyzer/solve/Solve.h"
 
-#include "analyzer/solve/DeviceMaps.h"
-#include "analyzer/solve/Entries.h"
-#include "analyzer/solve/Placed.h"
-#include "analyzer/solve/Unregistered.h"
+#include "analyzer/solve/engine/Entries.h"
+#include "analyzer/solve/questions/DeviceMaps.h"
+#include "analyzer/solve/questions/Placed.h"
+#include "analyzer/solve/questions/Unregistered.h"
 
 #include <algorithm>
 #include <tuple>

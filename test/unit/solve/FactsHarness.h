@@ -12,8 +12,8 @@
 #pragma once
 
 #include "analyzer/facts/Program.h"
-#include "analyzer/solve/Machine.h"
 #include "analyzer/solve/Solve.h"
+#include "analyzer/solve/engine/Machine.h"
 
 #include <string>
 #include <string_view>

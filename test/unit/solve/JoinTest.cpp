@@ -1,5 +1,5 @@
 // Joins are upper bounds: what a join claims to know is true of both.
-#include "analyzer/solve/Row.h"
+#include "analyzer/solve/domain/Row.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // The persistent store against std::map, on random operations.
-#include "analyzer/solve/Store.h"
+#include "analyzer/solve/domain/Store.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // Terms: hash-consing, folding that agrees with C++ arithmetic, what a row puts in for what it knows.
-#include "analyzer/solve/Row.h"
+#include "analyzer/solve/domain/Row.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // The table of verdicts: one test for each cell, and the page that shows it to people.
-#include "analyzer/solve/Placement.h"
+#include "analyzer/solve/domain/Placement.h"
 #include "test/unit/solve/FactsHarness.h"
 #include "test/unit/solve/MarkdownTable.h"
 

@@ -1,0 +1,50 @@
+#include "analyzer/solve/domain/DeviceChoices.h"
+
+namespace devicetidy {
+namespace {
+
+// Unknown when the value may be another device in another run.
+Placement constantPlacement(const Value &value) {
+  Placement placement;
+  if (is(value, ValueKind::Options) && !value->hasDevice)
+    return Placement::cpu();
+  if (is(value, ValueKind::Device) || is(value, ValueKind::Options))
+    placement = value->placement;
+  return isConstant(placement) ? placement : Placement::unknown();
+}
+
+} // namespace
+
+void DeviceChoices::note(const std::string &slot, const Value &value) {
+  const bool isSymbol = (is(value, ValueKind::Device) || is(value, ValueKind::Options)) &&
+                        value->placement.kind == PlacementKind::Symbol;
+  const std::string ownSlots = constructing.str() + "::";
+  if (!constructing.empty() && (isSymbol || slot.compare(0, ownSlots.size(), ownSlots) == 0))
+    return;
+  if (isSymbol)
+    if (const auto own = slots.find(value->placement.index); own != slots.end() && own->second == slot)
+      return;
+  Slot &entry = noted[slot];
+  const Placement placement = constantPlacement(value);
+  if (!placement.isKnown() || (entry.only && *entry.only != placement))
+    entry.isOpen = true;
+  else
+    entry.only = placement;
+}
+
+std::optional<Placement> DeviceChoices::settled(Term origin) const {
+  const auto slot = slots.find(origin);
+  if (slot == slots.end())
+    return std::nullopt;
+  const auto entry = noted.find(slot->second);
+  if (entry == noted.end() || entry->second.isOpen)
+    return std::nullopt;
+  return entry->second.only;
+}
+
+bool DeviceChoices::isUnseen(Term origin) const {
+  const auto slot = slots.find(origin);
+  return slot != slots.end() && noted.find(slot->second) == noted.end();
+}
+
+} // namespace devicetidy

@@ -1,0 +1,101 @@
+//===- Memory.h - roots, and reading and writing through addresses -*- C++ -*-===//
+//
+// Roots are the things a store maps: local variables of active calls, heap objects, globals, and objects from
+// outside the analysed code. Outside objects are lazy: nothing is stored until the code writes, and what was
+// never written is computed from the access path that leads to it, so two reads of one path give one symbol.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/solve/domain/DeviceChoices.h"
+#include "analyzer/solve/domain/Row.h"
+#include "analyzer/solve/domain/Types.h"
+
+#include <array>
+#include <tuple>
+#include <unordered_map>
+
+namespace devicetidy {
+
+/// Hidden fields of module records.
+namespace hidden {
+const Name &parameters();         ///< "@own": the parameters of a torch::nn module, as one tensor
+const Name &children();           ///< "@children": the modules a container module holds, in order
+std::string parameter(Name name); ///< "@p:name": a tensor that is registered under `name`
+std::string submodule(Name name); ///< "@m:name": address of the module that is registered under `name`
+bool isParameter(Name field);
+bool isSubmodule(Name field);
+} // namespace hidden
+
+struct RootInfo {
+  unsigned depth = 0; ///< Local: depth of the call
+  Name type;
+  Term origin = nullptr; ///< Outside, Global: access path
+  Name text;             ///< how a user would name it
+  Term site = nullptr;   ///< Heap: function, line, column and type of the fact that makes it
+  bool isFlag = false;   ///< Global: says whether a static local was initialised; false before anything
+};
+
+class Memory {
+public:
+  explicit Memory(const Types &types) : types(types) {}
+
+  RootId local(unsigned depth, unsigned index, const Variable &variable);
+  /// The `copy`-th live object made at `site`.
+  RootId heap(Term site, unsigned copy, Name type);
+  RootId global(Name id, Name type, Name text);
+  RootId outside(Term origin, Name type, Name text);
+  const RootInfo &info(RootId root) const {
+    static const RootInfo none;
+    return root == noRoot ? none : roots[static_cast<std::size_t>(kindOf(root))][indexOf(root) - 1];
+  }
+
+  /// The value at `address`; never null.
+  Value read(const Row &row, const Address &address) const;
+  void write(Row &row, const Address &address, Value value) const;
+
+  /// A value of `type` that is decided outside: `origin` is the access path, `text` how a user would name it.
+  Value symbolic(Name type, Term origin, Name text, SymbolRole tensorRole = SymbolRole::Tensor);
+  /// A value of `type` all of whose tensors are at `placement` (results of library calls).
+  Value filled(Name type, const Placement &placement, int rank, const History &history) const;
+
+  /// Placement of a tensor value: follows handles into their module, and what the row knows.
+  Placement placementOf(const Row &row, const Value &tensor) const;
+  History historyOf(const Row &row, const Value &tensor) const;
+  /// Is where the tensor lives up to the caller, whatever the code has asked about it since?
+  bool isFromOutside(const Row &row, const Value &tensor) const;
+  int rankOf(const Row &row, const Value &tensor) const;
+  /// A tensor that stays as `tensor` is now, whatever becomes of the module it is a parameter of.
+  Value snapshot(const Row &row, const Value &tensor) const;
+
+  /// Drops heap objects that neither variables nor registers refer to; those in `callers` belong to a caller
+  /// and stay.
+  void collectGarbage(Row &row, const Store *callers) const;
+  /// Drops the locals of calls at `depth` and deeper.
+  void dropLocals(Row &row, unsigned depth) const;
+
+  const Types &types;
+  mutable DeviceChoices choices; ///< what is written to device slots
+
+private:
+  void noteChoices(const Row &row, const Address &address, const Value &value) const;
+  /// What tells the roots of one kind apart: depth and index of a local, site and copy of a heap object, name
+  /// of a global, origin of an outside object; and a name.
+  using Key = std::tuple<std::uint64_t, std::uint64_t, Name>;
+  struct KeyHash {
+    std::size_t operator()(const Key &key) const;
+  };
+  RootId intern(RootKind kind, const Key &key, const std::function<RootInfo()> &info);
+  Value rootValue(const Row &row, RootId root) const;
+  Value descend(const Value &value, Path node, const Address &whole) const;
+  Value element(const Value &list, Term index) const;
+  Value replace(const Value &value, const std::vector<Path> &path, std::size_t depth,
+                const Value &leaf) const;
+  Value replaceElement(const Value &list, Term index,
+                       const std::function<Value(const Value &)> &change) const;
+
+  std::array<std::vector<RootInfo>, rootKinds> roots;
+  std::array<std::unordered_map<Key, RootId, KeyHash>, rootKinds> ids;
+};
+
+} // namespace devicetidy

@@ -1,0 +1,104 @@
+#include "analyzer/solve/domain/Placement.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+const Name loopOp("loop"), previousOp("previous"), backOp("back"), rankOp("rank"), indexOfOp("index of");
+
+bool ofLoop(Term term) { return applies(term, loopOp); }
+
+Verdict compareCuda(Term a, Term b, bool programSetsDevice) {
+  if (a == b)
+    return Verdict::Same;
+  auto ca = constantOf(a), cb = constantOf(b);
+  if (ca && cb)
+    return Verdict::Definite;
+  const Term current = currentCudaIndex();
+  if (a == current || b == current) {
+    if (programSetsDevice)
+      return Verdict::Silent;
+    auto constant = ca ? ca : cb;
+    if (constant)
+      return *constant > 0 ? Verdict::Likely : Verdict::Silent;
+    // "The index of a tensor that is on CUDA" may well be the current one.
+    return applies(a, indexOfOp) || applies(b, indexOfOp) ? Verdict::Silent : Verdict::Likely;
+  }
+  return differentPositions(a, b) ? Verdict::Likely : Verdict::Latent;
+}
+
+Verdict compareSymbol(const Placement &symbol, const Placement &other) {
+  // Code that asks whether a tensor is on CUDA has not put it there.
+  const bool isAsked = other.kind == PlacementKind::Cuda && applies(other.index, indexOfOp);
+  if (other.kind == PlacementKind::Symbol || isAsked)
+    return Verdict::Latent;
+  return symbol.role == SymbolRole::DeviceChoice ? Verdict::Likely : Verdict::Latent;
+}
+
+} // namespace
+
+Term currentCudaIndex() {
+  static const Name name("current device");
+  return symbolTerm(name);
+}
+
+bool differentPositions(Term a, Term b) {
+  if (a == b)
+    return false;
+  const auto number = constantOf(a) ? constantOf(a) : constantOf(b);
+  // This round of a loop over devices against the round before.
+  if (ofLoop(a) && ofLoop(b))
+    return applies(a, previousOp) != applies(b, previousOp);
+  // A device that changes with the round, the last of a list, or the rank, against a fixed one. The round
+  // after the loop may be the last of the list: those two are not told apart.
+  auto varies = [](Term term) { return ofLoop(term) || applies(term, backOp) || applies(term, rankOp); };
+  if (number) // any fixed device but the first may be that of the last round
+    return (*number == 0 && (varies(a) || varies(b))) || applies(a, rankOp) || applies(b, rankOp);
+  return applies(a, rankOp) != applies(b, rankOp) && varies(a) && varies(b);
+}
+
+Verdict compare(const Placement &a, const Placement &b, bool programSetsDevice) {
+  if (!a.isKnown() || !b.isKnown())
+    return Verdict::Silent;
+  if (a == b)
+    return Verdict::Same;
+  if (a.kind == PlacementKind::Symbol)
+    return compareSymbol(a, b);
+  if (b.kind == PlacementKind::Symbol)
+    return compareSymbol(b, a);
+  if (a.kind == PlacementKind::Cuda && b.kind == PlacementKind::Cuda)
+    return compareCuda(a.index, b.index, programSetsDevice);
+  return Verdict::Definite;
+}
+
+std::uint64_t Placement::hash() const {
+  std::uint64_t hash = index ? index->hash : 7;
+  return hash * 31 + static_cast<std::uint64_t>(kind) * 5 + static_cast<std::uint64_t>(role);
+}
+
+bool isConstant(const Placement &placement) {
+  return placement.kind == PlacementKind::Cpu || placement.kind == PlacementKind::Other ||
+         (placement.kind == PlacementKind::Cuda && placement.index &&
+          (constantOf(placement.index) || placement.index == currentCudaIndex()));
+}
+
+std::string Placement::describe() const {
+  switch (kind) {
+  case PlacementKind::Unknown:
+    return "an unknown device";
+  case PlacementKind::Cpu:
+    return "cpu";
+  case PlacementKind::Cuda:
+    if (auto number = constantOf(index))
+      return "cuda:" + std::to_string(*number);
+    return index == currentCudaIndex() ? "cuda" : "cuda:" + (text.empty() ? std::string("i") : text.str());
+  case PlacementKind::Other:
+    return index->name.str();
+  case PlacementKind::Symbol:
+    return text.str();
+  }
+  return {};
+}
+
+} // namespace devicetidy

@@ -1,0 +1,324 @@
+#include "analyzer/solve/domain/Row.h"
+
+#include "analyzer/solve/domain/Bounds.h"
+#include "analyzer/solve/domain/Comparisons.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+const Name deviceOp("device"), equalOp("=="), isCudaOp("is_cuda"), isCpuOp("is_cpu"), negation("!"),
+    indexOfOp("index of"), lessOp("<");
+
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  a ^= b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2);
+  a *= 0xff51afd7ed558ccdULL;
+  return a ^ (a >> 31);
+}
+
+Placement placementOf(Term device) {
+  Placement placement;
+  placement.kind = static_cast<PlacementKind>(device->args[0]->number);
+  placement.role = static_cast<SymbolRole>(device->args[1]->number);
+  placement.index = device->args.size() > 2 ? device->args[2] : nullptr;
+  return placement;
+}
+
+bool isDevice(Term term) { return term->kind == TermKind::Apply && term->name == deviceOp; }
+
+template <typename T> std::vector<T> intersect(const std::vector<T> &a, const std::vector<T> &b) {
+  std::vector<T> result;
+  for (const T &entry : a)
+    if (std::find(b.begin(), b.end(), entry) != b.end())
+      result.push_back(entry);
+  return result;
+}
+
+std::uint64_t rowHash(const Row &row, std::uint64_t storeDigest, bool places) {
+  std::uint64_t hash = mix(storeDigest, row.currentDevice->hash);
+  for (const Value &value : row.registers)
+    hash = mix(hash, value ? (places ? value->placeHash : value->hash) : 1);
+  for (const ModuleMove &move : row.moves)
+    hash = mix(hash, mix(move.origin->hash, move.placement.hash()));
+  return hash;
+}
+
+std::uint64_t knownHash(const Row &row) {
+  std::uint64_t sum = 0;
+  for (const auto &[term, number] : row.known)
+    sum += mix(term->hash, static_cast<std::uint64_t>(number) + 11);
+  for (const auto &[term, placement] : row.aliases)
+    sum += mix(term->hash, placement.hash());
+  for (const auto &[a, b] : row.excluded)
+    sum += mix(mix(a.first->hash, static_cast<std::uint64_t>(a.second)),
+               mix(b.first->hash, static_cast<std::uint64_t>(b.second)));
+  return sum;
+}
+
+bool knows(const Row &row, Term term, std::int64_t number) {
+  return std::find(row.known.begin(), row.known.end(), Condition(term, number)) != row.known.end();
+}
+
+// The pair never holds in the row: it says so, or it knows one of the two to be otherwise.
+bool rulesOut(const Row &row, const std::pair<Condition, Condition> &pair) {
+  if (std::find(row.excluded.begin(), row.excluded.end(), pair) != row.excluded.end())
+    return true;
+  for (const Condition &one : {pair.first, pair.second})
+    for (const auto &[term, number] : row.known)
+      if (term == one.first && number != one.second)
+        return true;
+  return false;
+}
+
+// What is excluded in both rows; and where they differ in a condition, what the second knows besides it.
+void excludeAfterJoin(const Row &a, const Row &b, std::vector<std::pair<Condition, Condition>> &result) {
+  auto add = [&](const std::pair<Condition, Condition> &pair) {
+    if (std::find(result.begin(), result.end(), pair) == result.end() &&
+        isWithin(result.size() + 1, bounds::excludedPairs, Bound::ExcludedPairs))
+      result.push_back(pair);
+  };
+  for (const auto &pair : a.excluded)
+    if (rulesOut(b, pair))
+      add(pair);
+  auto isBool = [](std::int64_t number) { return number == 0 || number == 1; };
+  for (const auto &[term, number] : b.known) {
+    if (!isBool(number) || !knows(a, term, 1 - number))
+      continue;
+    for (const auto &[other, value] : b.known)
+      if (other != term && isBool(value) && !knows(a, other, value))
+        add({{term, number}, {other, 1 - value}});
+  }
+}
+
+} // namespace
+
+Term deviceTerm(const Placement &placement) {
+  std::vector<Term> args{intTerm(static_cast<int>(placement.kind)),
+                         intTerm(static_cast<int>(placement.role))};
+  if (placement.index)
+    args.push_back(placement.index);
+  return applyTerm(deviceOp, std::move(args));
+}
+
+Term indexOf(Term device) { return applyTerm(indexOfOp, {device}); }
+
+Term deviceWithIndex(Term condition) {
+  const bool isAsked = condition->kind == TermKind::Apply && condition->name == lessOp &&
+                       constantOf(condition->args[0]) == -1 && condition->args[1]->kind == TermKind::Apply &&
+                       condition->args[1]->name == indexOfOp;
+  return isAsked ? condition->args[1]->args[0] : nullptr;
+}
+
+namespace {
+
+template <typename Entries> auto findRound(Entries &rounds, std::int32_t loopHead) {
+  return std::lower_bound(rounds.begin(), rounds.end(), loopHead,
+                          [](const auto &entry, std::int32_t head) { return entry.first < head; });
+}
+
+} // namespace
+
+Term Row::roundOf(std::int32_t loopHead) const {
+  if (!rounds)
+    return nullptr;
+  auto found = findRound(*rounds, loopHead);
+  return found != rounds->end() && found->first == loopHead ? found->second : nullptr;
+}
+
+void Row::setRound(std::int32_t loopHead, Term round) {
+  if (roundOf(loopHead) == round)
+    return;
+  Rounds changed = rounds ? *rounds : Rounds();
+  auto place = findRound(changed, loopHead);
+  if (place != changed.end() && place->first == loopHead)
+    place->second = round;
+  else
+    changed.insert(place, {loopHead, round});
+  rounds = std::make_shared<const Rounds>(std::move(changed));
+}
+
+Term Row::resolve(Term term) const {
+  for (const auto &[known_, number] : known)
+    if (known_ == term)
+      return intTerm(number);
+  if (term->kind != TermKind::Apply || term->name == deviceOp)
+    return term;
+  std::vector<Term> args;
+  bool changed = false;
+  for (Term arg : term->args) {
+    args.push_back(resolve(arg));
+    changed |= args.back() != arg;
+  }
+  if (changed)
+    return resolve(applyTerm(term->name, std::move(args)));
+  const auto implied = impliedBy(known, term);
+  return implied ? intTerm(*implied) : term;
+}
+
+std::optional<std::int64_t> Row::numberOf(const Value &value) const {
+  return is(value, ValueKind::Scalar) ? constantOf(resolve(value->term)) : std::nullopt;
+}
+
+Placement Row::resolve(Placement placement) const {
+  for (int hops = 0; hops < 4 && placement.kind == PlacementKind::Symbol; ++hops) {
+    auto alias = std::find_if(aliases.begin(), aliases.end(),
+                              [&](const auto &entry) { return entry.first == placement.index; });
+    if (alias == aliases.end())
+      return placement;
+    placement = alias->second;
+  }
+  if (placement.kind == PlacementKind::Cuda)
+    placement.index = resolve(placement.index);
+  return placement;
+}
+
+void Row::forgetConditions(const std::function<bool(Term)> &changed) {
+  known.erase(std::remove_if(known.begin(), known.end(),
+                             [&](const Condition &condition) { return changed(condition.first); }),
+              known.end());
+  excluded.erase(std::remove_if(excluded.begin(), excluded.end(),
+                                [&](const auto &pair) {
+                                  return changed(pair.first.first) || changed(pair.second.first);
+                                }),
+                 excluded.end());
+}
+
+Term Row::pinned(Term term) const {
+  for (const auto &[comparison, holds] : known) {
+    if (holds != 1 || comparison->kind != TermKind::Apply || comparison->name != equalOp)
+      continue;
+    const Term left = comparison->args[0], right = comparison->args[1];
+    if (constantOf(left) || constantOf(right))
+      term = constantOf(left) ? substitute(term, right, left) : substitute(term, left, right);
+  }
+  return term;
+}
+
+void Row::learn(const Condition &condition) {
+  if (!isWithin(known.size() + 1, bounds::knownConditions, Bound::Conditions))
+    known.erase(known.begin());
+  known.push_back(condition);
+}
+
+bool Row::assume(Term term, std::int64_t number) {
+  term = resolve(term);
+  if (auto constant = constantOf(term))
+    return *constant == number || (number == 1 && *constant != 0);
+  if (term->kind == TermKind::Apply && term->name == negation)
+    return assume(term->args[0], number == 0 ? 1 : 0);
+  for (const auto &[one, two] : excluded) {
+    const bool isOne = one == Condition(term, number), isTwo = two == Condition(term, number);
+    const Condition &other = isOne ? two : one;
+    if ((isOne || isTwo) && constantOf(resolve(other.first)) == other.second)
+      return false;
+  }
+  learn({term, number});
+  if (term->kind != TermKind::Apply)
+    return true;
+  if (term->name == equalOp && number == 1) {
+    Term a = term->args[0], b = term->args[1];
+    if (isDevice(a) && isDevice(b)) {
+      Placement pa = resolve(placementOf(a)), pb = resolve(placementOf(b));
+      if (pa.kind == PlacementKind::Symbol)
+        aliases.emplace_back(pa.index, pb);
+      else if (pb.kind == PlacementKind::Symbol)
+        aliases.emplace_back(pb.index, pa);
+    } else if (auto constant = constantOf(a) ? constantOf(a) : constantOf(b)) {
+      return assume(constantOf(a) ? b : a, *constant);
+    }
+  }
+  if (const Term device = deviceWithIndex(term)) {
+    const Placement placement = resolve(Placement::symbol(SymbolRole::None, device, {}));
+    if (placement.kind != PlacementKind::Symbol)
+      return (placement.kind == PlacementKind::Cuda) == (number == 1);
+    aliases.emplace_back(placement.index,
+                         number == 1 ? Placement::cuda(indexOf(placement.index)) : Placement::cpu());
+  }
+  if ((term->name == isCudaOp || term->name == isCpuOp) && isDevice(term->args[0])) {
+    Placement device = resolve(placementOf(term->args[0]));
+    if (device.kind == PlacementKind::Symbol)
+      aliases.emplace_back(device.index, (term->name == isCudaOp) == (number == 1)
+                                             ? Placement::cuda(indexOf(device.index))
+                                             : Placement::cpu());
+  }
+  return true;
+}
+
+std::uint64_t Row::digest() const { return mix(rowHash(*this, store.digest(), false), knownHash(*this)); }
+std::uint64_t Row::placeDigest() const { return rowHash(*this, store.placeDigest(), true); }
+
+Row joinRows(const Row &a, const Row &b, Term phi) {
+  static const Name rootOp("root"), registerOp("register"), phiOp("phi");
+  Row result = a;
+  Store::forEachDifference(a.store, b.store, [&](RootId root, const Value &va, const Value &vb) {
+    if (va && vb &&
+        absorbs(va, vb)) // what was unknown before stays so: most of what differs in long functions
+      return;
+    Value joined = va && vb ? joinValues(va, vb, applyTerm(rootOp, {phi, intTerm(root)})) : nullptr;
+    result.store.set(root, joined);
+  });
+  for (std::size_t i = 0; i < result.registers.size(); ++i) {
+    Value other = i < b.registers.size() ? b.registers[i] : nullptr;
+    Value &mine = result.registers[i];
+    if (mine && other && !same(mine, other))
+      mine = joinValues(mine, other, applyTerm(registerOp, {phi, intTerm(std::int64_t(i))}));
+    else if (!other)
+      mine = nullptr;
+  }
+  result.known = intersect(a.known, b.known);
+  result.excluded.clear();
+  excludeAfterJoin(a, b, result.excluded);
+  excludeAfterJoin(b, a, result.excluded);
+  std::vector<std::pair<Term, Placement>> aliases = intersect(a.aliases, b.aliases);
+  result.aliases = std::move(aliases);
+  if (a.currentDevice != b.currentDevice)
+    result.currentDevice = applyTerm(phiOp, {phi, textTerm("current device")});
+  if (a.moves.size() != b.moves.size() || !std::equal(a.moves.begin(), a.moves.end(), b.moves.begin(),
+                                                      [](const ModuleMove &x, const ModuleMove &y) {
+                                                        return x.origin == y.origin &&
+                                                               x.placement == y.placement;
+                                                      }))
+    for (ModuleMove &move : result.moves)
+      move.placement = Placement::unknown();
+  return result;
+}
+
+namespace {
+
+// Merges rows with equal keys in place, keeping the first of each.
+template <typename KeyOf> void mergeEqual(std::vector<Row> &rows, KeyOf keyOf, Term phi) {
+  std::vector<Row> merged;
+  std::vector<std::uint64_t> keys;
+  for (Row &row : rows) {
+    const std::uint64_t key = keyOf(row);
+    auto found = std::find(keys.begin(), keys.end(), key);
+    if (found == keys.end()) {
+      keys.push_back(key);
+      merged.push_back(std::move(row));
+    } else {
+      Row &first = merged[static_cast<std::size_t>(found - keys.begin())];
+      first = joinRows(first, row, phi);
+    }
+  }
+  rows = std::move(merged);
+}
+
+} // namespace
+
+std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t cap, Term phi) {
+  if (rows.size() < 2)
+    return 0;
+  mergeEqual(rows, [](const Row &row) { return rowHash(row, row.store.digest(), false); }, phi);
+  if (rows.size() > softCap)
+    mergeEqual(rows, [](const Row &row) { return row.placeDigest(); }, phi);
+  std::size_t joins = 0;
+  while (rows.size() > cap) {
+    rows[cap - 1] = joinRows(rows[cap - 1], rows.back(), phi);
+    rows.pop_back();
+    ++joins;
+  }
+  return joins;
+}
+
+} // namespace devicetidy

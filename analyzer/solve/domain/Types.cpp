@@ -1,0 +1,186 @@
+#include "analyzer/solve/domain/Types.h"
+
+#include "analyzer/models/Models.h"
+
+#include <map>
+#include <string>
+
+namespace devicetidy {
+namespace {
+
+TypeClass classOfKind(std::string_view kind) {
+  static const std::map<std::string_view, TypeClass> classes = {
+      {"tensor", TypeClass::Tensor},     {"device", TypeClass::Device},
+      {"options", TypeClass::Options},   {"list", TypeClass::List},
+      {"map", TypeClass::Map},           {"pair", TypeClass::Pair},
+      {"tuple", TypeClass::Tuple},       {"pointer", TypeClass::Pointer},
+      {"holder", TypeClass::Holder},     {"any_module", TypeClass::AnyModule},
+      {"optional", TypeClass::Optional}, {"wrapper", TypeClass::Wrapper},
+      {"scalar", TypeClass::Scalar},     {"function", TypeClass::Function},
+      {"string", TypeClass::String},     {"variant", TypeClass::Variant},
+      {"example", TypeClass::Example}};
+  auto found = classes.find(kind);
+  return found == classes.end() ? TypeClass::Other : found->second;
+}
+
+constexpr int maxBaseDepth = 8;
+
+} // namespace
+
+TypeClass Types::classOf(Name type) const {
+  auto found = classes.find(type);
+  if (found != classes.end())
+    return found->second;
+  classes[type] = TypeClass::Other; // ends recursion over malformed types
+  return classes[type] = compute(type);
+}
+
+TypeClass Types::compute(Name id) const {
+  const Type *type = program.type(id);
+  if (!type)
+    return classOfKind(models::typeKind(id.view()));
+  switch (type->kind) {
+  case TypeKind::Bool:
+  case TypeKind::Int:
+  case TypeKind::Float:
+    return TypeClass::Scalar;
+  case TypeKind::Enum:
+    return id == Name("c10::DeviceType") ? TypeClass::Device : TypeClass::Scalar;
+  case TypeKind::Pointer: {
+    const Type *pointee = program.type(type->pointee);
+    if (type->pointee == Name("char") || type->pointee == Name("const char"))
+      return TypeClass::String;
+    return pointee && pointee->kind == TypeKind::Function ? TypeClass::Function : TypeClass::Pointer;
+  }
+  case TypeKind::Array:
+    return TypeClass::List;
+  case TypeKind::Function:
+    return TypeClass::Function;
+  case TypeKind::Record: {
+    TypeClass known = classOfKind(models::typeKind(type->templateName.view()));
+    if (known != TypeClass::Other)
+      return known;
+    if (type->isLambda)
+      return TypeClass::Function;
+    for (Name base : type->bases) {
+      TypeClass inherited = classOf(base);
+      if (inherited != TypeClass::Record && inherited != TypeClass::Other)
+        return inherited;
+    }
+    return TypeClass::Record;
+  }
+  default:
+    return TypeClass::Other;
+  }
+}
+
+Name Types::inner(Name id) const {
+  const Type *type = program.type(id);
+  for (int depth = 0; type && depth < maxBaseDepth; ++depth) {
+    if (type->kind == TypeKind::Pointer || type->kind == TypeKind::Array)
+      return type->pointee;
+    if (models::typeKind(type->templateName.view()) == "map")
+      return type->args.size() > 1 ? type->args[1] : Name();
+    if (!models::typeKind(type->templateName.view()).empty())
+      return type->args.empty() ? Name() : type->args[0];
+    const Type *next = nullptr;
+    for (Name base : type->bases)
+      if (classOf(base) != TypeClass::Record && classOf(base) != TypeClass::Other)
+        next = program.type(base);
+    type = next;
+  }
+  return {};
+}
+
+std::vector<Name> Types::parts(Name id) const {
+  const Type *type = program.type(id);
+  return type ? type->args : std::vector<Name>();
+}
+
+const Field *Types::field(Name id, Name field) const {
+  const Type *type = program.type(id);
+  if (!type)
+    return nullptr;
+  for (const Field &own : type->fields)
+    if (own.name == field)
+      return &own;
+  for (Name base : type->bases)
+    if (base != id)
+      if (const Field *inherited = this->field(base, field))
+        return inherited;
+  return nullptr;
+}
+
+Name Types::fieldType(Name id, Name name) const {
+  const Field *found = field(id, name);
+  if (found)
+    return found->type;
+  if (classOf(id) == TypeClass::Pair || classOf(id) == TypeClass::Example) {
+    std::vector<Name> types = parts(id);
+    const bool second = name == Name("second") || name == Name("target");
+    if (types.size() > (second ? 1U : 0U))
+      return types[second ? 1 : 0];
+    return "at::Tensor";
+  }
+  return {};
+}
+
+Name Types::baseWithPrefix(Name id, std::string_view prefix) const {
+  const Type *type = program.type(id);
+  if (!type)
+    return {};
+  if (type->templateName.view().substr(0, prefix.size()) == prefix)
+    return id;
+  for (Name base : type->bases)
+    if (base != id)
+      if (Name found = baseWithPrefix(base, prefix))
+        return found;
+  return {};
+}
+
+bool Types::isInteger(Name type) const {
+  const Type *known = program.type(type);
+  return known && (known->kind == TypeKind::Int || known->kind == TypeKind::Enum);
+}
+
+bool Types::derivesFrom(Name id, std::string_view templateName) const {
+  const Type *type = program.type(id);
+  if (!type)
+    return id.view() == templateName;
+  if (type->templateName.view() == templateName)
+    return true;
+  for (Name base : type->bases)
+    if (base != id && derivesFrom(base, templateName))
+      return true;
+  return false;
+}
+
+bool Types::isProject(Name id) const {
+  const Type *type = program.type(id);
+  return type && type->isProject;
+}
+
+std::string Types::builtinModule(Name id) const {
+  const Type *type = program.type(id);
+  const std::string &name = type ? type->templateName.str() : id.str();
+  constexpr std::string_view prefix = "torch::nn::", suffix = "Impl";
+  if (name.size() <= prefix.size() + suffix.size() || name.compare(0, prefix.size(), prefix) != 0 ||
+      name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0)
+    return {};
+  std::string middle = name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
+  return middle.find("::") == std::string::npos && models::module(middle) ? middle : std::string();
+}
+
+std::string Types::builtinModuleBase(Name id) const {
+  std::string own = builtinModule(id);
+  if (!own.empty())
+    return own;
+  if (const Type *type = program.type(id))
+    for (Name base : type->bases)
+      if (base != id)
+        if (std::string inherited = builtinModuleBase(base); !inherited.empty())
+          return inherited;
+  return {};
+}
+
+} // namespace devicetidy

@@ -1,0 +1,476 @@
+#include "analyzer/solve/domain/Value.h"
+
+#include "analyzer/solve/domain/Bounds.h"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_set>
+
+namespace devicetidy {
+namespace {
+
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  a ^= b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2);
+  a *= 0xff51afd7ed558ccdULL;
+  return a ^ (a >> 29);
+}
+
+std::uint64_t pathHash(Path path) { return path ? path->hash : 3; }
+
+struct PathHash {
+  std::size_t operator()(Path node) const { return node->hash; }
+};
+struct SamePath {
+  bool operator()(Path a, Path b) const {
+    return a->parent == b->parent && a->field == b->field && a->index == b->index;
+  }
+};
+
+Path internPath(PathNode node) {
+  thread_local std::deque<PathNode> nodes;
+  thread_local std::unordered_set<Path, PathHash, SamePath> table;
+  node.hash =
+      mix(pathHash(node.parent), node.index ? node.index->hash : std::hash<std::string>()(node.field.str()));
+  if (auto found = table.find(&node); found != table.end())
+    return *found;
+  node.marks = (node.parent ? node.parent->marks : 0) | (node.index ? node.index->marks : 0);
+  nodes.push_back(node);
+  return *table.insert(&nodes.back()).first;
+}
+
+std::uint64_t nameHash(Name name) { return std::hash<std::string_view>()(name.view()); }
+
+// The scalars' own identity is left out of the second hash; everything that can hold a device is in both.
+void computeHashes(ValueData &data) {
+  std::uint64_t common = static_cast<std::uint64_t>(data.kind) + 17;
+  common = mix(common, (data.hasDevice ? 2 : 0) + (data.pinned ? 1 : 0) +
+                           (static_cast<std::uint64_t>(data.rank + 8) << 4));
+  common = mix(common, data.placement.hash());
+  common = mix(common, mix(data.address.root, pathHash(data.address.path)));
+  common = mix(common, nameHash(data.type));
+  common = mix(common, nameHash(data.function));
+  common = mix(common, data.origin ? data.origin->hash : 0);
+  std::uint64_t full =
+      mix(common, (data.term ? data.term->hash : 0) + static_cast<std::uint64_t>(data.count));
+  const bool isText = data.term && data.term->kind == TermKind::Text;
+  std::uint64_t place = mix(common, isText ? data.term->hash : 1);
+  for (const auto &[name, field] : data.fields) {
+    full = mix(full, mix(nameHash(name), field->hash));
+    place = mix(place, mix(nameHash(name), field->placeHash));
+  }
+  for (const auto *list : {&data.elements, &data.summary}) {
+    full = mix(full, list->size() + 101);
+    place = mix(place, list->size() + 101);
+    for (const Value &element : *list) {
+      full = mix(full, element->hash);
+      place = mix(place, element->placeHash);
+    }
+  }
+  data.hash = full;
+  data.placeHash = place;
+}
+
+void computeMarks(ValueData &data) {
+  std::uint64_t all = data.address.valid() ? marks::address : 0;
+  if (data.kind == ValueKind::List && data.term)
+    all |= marks::round;
+  for (Term term : {data.term, data.placement.index, data.origin})
+    all |= term ? term->marks : 0;
+  all |= data.address.path ? data.address.path->marks : 0;
+  for (const auto &[name, field] : data.fields)
+    all |= field->marks;
+  for (const auto *list : {&data.elements, &data.summary})
+    for (const Value &element : *list)
+      all |= element->marks;
+  data.marks = all;
+}
+
+} // namespace
+
+History extend(History before, Step step) {
+  auto event = std::make_shared<Event>();
+  event->step = std::move(step);
+  if (before && before->length >= maxHistory)
+    before = before->before;
+  event->length = before ? before->length + 1 : 1;
+  event->before = std::move(before);
+  return event;
+}
+
+std::vector<Step> steps(const History &history) {
+  std::vector<Step> result;
+  for (const Event *event = history.get(); event; event = event->before.get())
+    result.push_back(event->step);
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+const Step *decidingStep(const History &history) {
+  for (const Event *event = history.get(); event; event = event->before.get())
+    switch (event->step.kind) {
+    case StepKind::Inherited:
+    case StepKind::Passed:
+    case StepKind::Returned:
+    case StepKind::Stored:
+    case StepKind::Member:
+      continue;
+    default:
+      return &event->step;
+    }
+  return history ? &history->step : nullptr;
+}
+
+Path fieldPath(Path parent, Name field) { return internPath({parent, field}); }
+Path elementPath(Path parent, Term index) { return internPath({parent, {}, index}); }
+Path appendPath(Path prefix, Path suffix) {
+  if (!suffix)
+    return prefix;
+  Path parent = appendPath(prefix, suffix->parent);
+  return suffix->index ? elementPath(parent, suffix->index) : fieldPath(parent, suffix->field);
+}
+
+Value makeValue(ValueData data) {
+  computeHashes(data);
+  computeMarks(data);
+  return std::make_shared<const ValueData>(std::move(data));
+}
+
+Value unknownValue() {
+  thread_local const Value value = makeValue({});
+  return value;
+}
+
+Value nullValue() {
+  thread_local const Value value = [] {
+    ValueData data;
+    data.kind = ValueKind::Null;
+    return makeValue(std::move(data));
+  }();
+  return value;
+}
+
+Value scalarValue(Term term) {
+  ValueData data;
+  data.kind = ValueKind::Scalar;
+  data.term = term;
+  return makeValue(std::move(data));
+}
+
+Value deviceValue(Placement placement, History history) {
+  ValueData data;
+  data.kind = ValueKind::Device;
+  data.placement = placement;
+  data.history = std::move(history);
+  return makeValue(std::move(data));
+}
+
+Value optionsValue(const Placement *placement, History history, bool pinned) {
+  ValueData data;
+  data.kind = ValueKind::Options;
+  data.pinned = pinned;
+  data.hasDevice = placement != nullptr;
+  if (placement)
+    data.placement = *placement;
+  data.history = std::move(history);
+  return makeValue(std::move(data));
+}
+
+Value tensorValue(Placement placement, int rank, History history, std::int64_t count) {
+  ValueData data;
+  data.kind = ValueKind::Tensor;
+  data.placement = placement;
+  data.rank = rank;
+  data.count = count;
+  data.history = std::move(history);
+  return makeValue(std::move(data));
+}
+
+Value parameterHandle(Address cell, int rank) {
+  ValueData data;
+  data.kind = ValueKind::Tensor;
+  data.address = cell;
+  data.rank = rank;
+  return makeValue(std::move(data));
+}
+
+Value addressValue(Address address) {
+  ValueData data;
+  data.kind = ValueKind::Address;
+  data.address = address;
+  return makeValue(std::move(data));
+}
+
+Value recordValue(Name type, std::map<Name, Value> fields, Term origin) {
+  ValueData data;
+  data.kind = ValueKind::Record;
+  data.type = type;
+  data.fields = std::move(fields);
+  data.origin = origin;
+  return makeValue(std::move(data));
+}
+
+Value listValue(Name type, std::vector<Value> elements) {
+  ValueData data;
+  data.kind = ValueKind::List;
+  data.type = type;
+  data.elements = std::move(elements);
+  return makeValue(std::move(data));
+}
+
+Value summaryList(Name type, std::vector<Value> alternatives) {
+  std::vector<Value> distinct;
+  for (Value &value : alternatives)
+    if (std::none_of(distinct.begin(), distinct.end(),
+                     [&](const Value &other) { return same(value, other); }))
+      distinct.push_back(std::move(value));
+  if (distinct.empty() || !isWithin(distinct.size(), bounds::listAlternatives, Bound::AlternativesOfList))
+    distinct = {unknownValue()};
+  ValueData data;
+  data.kind = ValueKind::List;
+  data.type = type;
+  data.summary = std::move(distinct);
+  return makeValue(std::move(data));
+}
+
+Value functionValue(Name function, std::map<Name, Value> captures) {
+  ValueData data;
+  data.kind = ValueKind::Function;
+  data.function = function;
+  data.fields = std::move(captures);
+  return makeValue(std::move(data));
+}
+
+Value libraryFunction(Name name) {
+  ValueData data;
+  data.kind = ValueKind::Function;
+  data.type = name;
+  return makeValue(std::move(data));
+}
+
+Value withField(const Value &record, Name field, Value value) {
+  ValueData data = *record;
+  data.fields[field] = std::move(value);
+  return makeValue(std::move(data));
+}
+
+Value withHistory(const Value &value, History history) {
+  ValueData data = *value;
+  data.history = std::move(history);
+  return std::make_shared<const ValueData>(std::move(data));
+}
+
+namespace {
+
+// Rebuilds a value bottom-up; returns the same pointer when nothing changed so that sharing survives.
+Value rebuild(const Value &value, const std::function<bool(ValueData &)> &changeOwn,
+              const std::function<Value(const Value &)> &changeChild) {
+  ValueData data = *value;
+  bool changed = changeOwn(data);
+  for (auto &[name, field] : data.fields) {
+    Value next = changeChild(field);
+    changed |= next != field;
+    field = std::move(next);
+  }
+  for (auto *list : {&data.elements, &data.summary})
+    for (Value &element : *list) {
+      Value next = changeChild(element);
+      changed |= next != element;
+      element = std::move(next);
+    }
+  return changed ? makeValue(std::move(data)) : value;
+}
+
+Path rewritePath(Path path, const TermRewrite &rewrite) {
+  if (!path)
+    return nullptr;
+  Path parent = rewritePath(path->parent, rewrite);
+  Term index = path->index ? rewrite(path->index) : nullptr;
+  if (parent == path->parent && index == path->index)
+    return path;
+  return index ? elementPath(parent, index) : fieldPath(parent, path->field);
+}
+
+bool rewriteOwnTerms(ValueData &data, const TermRewrite &rewrite) {
+  bool changed = false;
+  auto apply = [&](Term &term) {
+    if (!term)
+      return;
+    Term next = rewrite(term);
+    changed |= next != term;
+    term = next;
+  };
+  apply(data.term);
+  apply(data.placement.index);
+  apply(data.origin);
+  Path path = rewritePath(data.address.path, rewrite);
+  changed |= path != data.address.path;
+  data.address.path = path;
+  return changed;
+}
+
+} // namespace
+
+Value rewriteTerms(const Value &value, const TermRewrite &rewrite, std::uint64_t wanted) {
+  if (!marks::include(value->marks, wanted))
+    return value;
+  return rebuild(
+      value, [&](ValueData &data) { return rewriteOwnTerms(data, rewrite); },
+      [&](const Value &child) { return rewriteTerms(child, rewrite, wanted); });
+}
+
+Value substitute(const Value &value, Term from, Term to) {
+  return rewriteTerms(value, [&](Term term) { return substitute(term, from, to); }, from->marks);
+}
+
+Value rewriteAddresses(const Value &value, const AddressRewrite &rewrite) {
+  if (!marks::include(value->marks, marks::address))
+    return value;
+  return rebuild(
+      value,
+      [&](ValueData &data) {
+        if (!data.address.valid())
+          return false;
+        Address next = rewrite(data.address);
+        bool changed = !(next == data.address);
+        data.address = next;
+        return changed;
+      },
+      [&](const Value &child) { return rewriteAddresses(child, rewrite); });
+}
+
+void forEachAddress(const Value &value, const std::function<void(const Address &)> &visit) {
+  if (!marks::include(value->marks, marks::address))
+    return;
+  if (value->address.valid())
+    visit(value->address);
+  for (const auto &[name, field] : value->fields)
+    forEachAddress(field, visit);
+  for (const auto *list : {&value->elements, &value->summary})
+    for (const Value &element : *list)
+      forEachAddress(element, visit);
+}
+
+Value withElementOfRound(const Value &old, Value element, Term round) {
+  std::vector<Value> alternatives;
+  for (const Value &other : old->summary)
+    if (!same(other, element))
+      alternatives.push_back(other);
+  alternatives.push_back(std::move(element));
+  ValueData list = *summaryList(old->type, std::move(alternatives));
+  list.term = round;
+  return makeValue(std::move(list));
+}
+
+Term previousRound(Term round) { return applyTerm("previous", {round}); }
+
+Value endRounds(const Value &value) {
+  if (!marks::include(value->marks, marks::round))
+    return value;
+  return rebuild(
+      value,
+      [](ValueData &data) {
+        const bool marked = data.kind == ValueKind::List && data.term;
+        if (marked)
+          data.term = nullptr;
+        return marked;
+      },
+      [](const Value &child) { return endRounds(child); });
+}
+
+// An element pushed in round i of a loop, and the one pushed in the round before, are one function of the
+// index.
+Value generalise(const Value &value) {
+  static const Name previous("previous"), loop("loop");
+  if (!marks::include(value->marks, marks::of(previous)) && !marks::include(value->marks, marks::of(loop)))
+    return value;
+  std::function<Term(Term)> rewrite = [&](Term term) -> Term {
+    if (term->kind == TermKind::Apply && (term->name == previous || term->name == loop))
+      return elementIndex();
+    if (term->args.empty())
+      return term;
+    std::vector<Term> args;
+    for (Term arg : term->args)
+      args.push_back(rewrite(arg));
+    return args == term->args ? term : applyTerm(term->name, std::move(args));
+  };
+  return rewriteTerms(value, rewrite, 0);
+}
+
+namespace {
+
+Value joinLists(const Value &a, const Value &b, Term phi) {
+  if (!isSummary(a) && !isSummary(b) && a->elements.size() == b->elements.size()) {
+    ValueData data = *a;
+    for (std::size_t i = 0; i < data.elements.size(); ++i)
+      data.elements[i] =
+          joinValues(a->elements[i], b->elements[i], applyTerm("elem", {phi, intTerm(std::int64_t(i))}));
+    return makeValue(std::move(data));
+  }
+  std::vector<Value> alternatives;
+  for (const Value &list : {a, b})
+    for (const auto *elements : {&list->elements, &list->summary})
+      for (const Value &element : *elements)
+        alternatives.push_back(generalise(element));
+  if (alternatives.empty())
+    return a;
+  return summaryList(a->type, std::move(alternatives));
+}
+
+Value joinRecords(const Value &a, const Value &b, Term phi) {
+  ValueData data = *a;
+  if (a->origin != b->origin)
+    data.origin = nullptr;
+  for (auto &[name, field] : data.fields) {
+    auto other = b->fields.find(name);
+    // What one of two registered, Module::to moves where it is there.
+    if (other == b->fields.end() && name.view().substr(0, 3) == "@m:")
+      continue;
+    field = other == b->fields.end()
+                ? unknownValue()
+                : joinValues(field, other->second, applyTerm("field", {phi, textTerm(name)}));
+  }
+  for (const auto &[name, field] : b->fields)
+    data.fields.emplace(name, name.view().substr(0, 3) == "@m:" ? field : unknownValue());
+  return makeValue(std::move(data));
+}
+
+} // namespace
+
+bool absorbs(const Value &a, const Value &b) {
+  if (is(a, ValueKind::Unknown))
+    return true;
+  if (!is(a, ValueKind::Tensor) || !is(b, ValueKind::Tensor) || a->address.valid() || b->address.valid())
+    return false;
+  const bool keepsRank = a->rank == unknownRank || (a->rank == b->rank && b->placement.isKnown());
+  return !a->placement.isKnown() && keepsRank && a->count < 0 && !a->pinned;
+}
+
+Value joinValues(const Value &a, const Value &b, Term phi) {
+  if (same(a, b))
+    return a;
+  if (a->kind != b->kind)
+    return unknownValue();
+  switch (a->kind) {
+  case ValueKind::Scalar: {
+    // What comes from the rank on one way still differs from process to process.
+    const bool fromRank = applies(a->term, "rank") || applies(b->term, "rank");
+    return scalarValue(applyTerm(fromRank ? "rank" : "phi", {phi}));
+  }
+  case ValueKind::Tensor: {
+    if (a->address.valid() || b->address.valid())
+      return unknownValue();
+    if (a->placement != b->placement)
+      return tensorValue(Placement::unknown(), a->rank == b->rank ? a->rank : unknownRank, nullptr);
+    const bool bothShaped = a->rank != 0 && b->rank != 0 && a->rank != unknownRank && b->rank != unknownRank;
+    return tensorValue(a->placement, bothShaped ? someRank : unknownRank, a->history);
+  }
+  case ValueKind::List:
+    return joinLists(a, b, phi);
+  case ValueKind::Record:
+    return a->type == b->type ? joinRecords(a, b, phi) : unknownValue();
+  default:
+    return unknownValue();
+  }
+}
+
+} // namespace devicetidy

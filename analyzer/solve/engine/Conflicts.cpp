@@ -1,0 +1,245 @@
+//===- Conflicts.cpp - operations whose tensors must share a device ---===//
+#include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/library/torch/Devices.h"
+#include "analyzer/solve/library/torch/Gradients.h"
+#include "analyzer/solve/questions/Unregistered.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+struct Placed {
+  const TensorUse *use;
+  Placement kept;      ///< as values hold it: for any round
+  Placement placement; ///< in the round this row is in
+  int rank;
+  bool isFromOutside;
+};
+
+Level levelOf(Verdict verdict) {
+  return verdict == Verdict::Definite ? Level::Definite
+         : verdict == Verdict::Likely ? Level::Likely
+                                      : Level::Latent;
+}
+
+PlacedOperand describe(const Machine &machine, const Row &row, const Call &call, const Placed &placed) {
+  PlacedOperand result;
+  const Operand *operand = placed.use->operand;
+  result.text = !placed.use->text.empty() ? placed.use->text : operand ? operand->text.str() : std::string();
+  result.where = operand && operand->where.valid() ? operand->where : call.fact.where;
+  result.device = placed.placement.describe();
+  result.witness = steps(machine.memory.historyOf(row, placed.use->tensor));
+  if (placed.use->owner && placed.use->owner->step.kind == StepKind::Member)
+    result.witness.push_back(placed.use->owner->step);
+  else if (placed.use->tensor->address.valid())
+    for (Step &step : unregisteredHolder(machine, call.frame, row, placed.use->tensor->address.root))
+      result.witness.push_back(std::move(step));
+  return result;
+}
+
+// `text` as something a member can be called on.
+std::string postfix(const std::string &text) {
+  int depth = 0;
+  for (char c : text) {
+    depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+    if (depth == 0 && c == ' ')
+      return "(" + text + ")";
+  }
+  return text.empty() || text[0] == '-' || text[0] == '*' || text[0] == '!' ? "(" + text + ")" : text;
+}
+
+// The device of the operand that stays, as code. An operand that is a call is not to run twice.
+std::string deviceExpression(const std::string &text, const Placement &placement) {
+  if (text.find('(') == std::string::npos)
+    return postfix(text) + ".device()";
+  if (placement.kind == PlacementKind::Cpu)
+    return "torch::kCPU";
+  if (placement.kind != PlacementKind::Cuda)
+    return {};
+  if (placement.index == currentCudaIndex())
+    return "torch::kCUDA";
+  const auto index = constantOf(placement.index);
+  return index ? "torch::Device(torch::kCUDA, " + std::to_string(*index) + ")" : std::string();
+}
+
+// 0-dim CPU tensors may meet CUDA tensors in pointwise operations; a rank nobody knows is given the benefit.
+bool isCpuScalar(const Placed &placed) {
+  return placed.placement.kind == PlacementKind::Cpu && (placed.rank == 0 || placed.rank == unknownRank);
+}
+
+bool isChoice(const Placement &placement) {
+  return placement.kind == PlacementKind::Symbol && placement.role == SymbolRole::DeviceChoice;
+}
+
+// A tensor from outside stays one in a branch that has asked for its device: the program fixed nothing there
+// that a device choice could differ from.
+Verdict comparePlaced(const Placed &a, const Placed &b, bool currentDeviceIsOpen) {
+  const Verdict verdict = compare(a.placement, b.placement, currentDeviceIsOpen);
+  const bool isAgreement =
+      (isChoice(a.placement) && b.isFromOutside) || (isChoice(b.placement) && a.isFromOutside);
+  return isAgreement ? std::min(verdict, Verdict::Latent) : verdict;
+}
+
+Placement pinned(const Row &row, Placement placement) {
+  if (placement.kind == PlacementKind::Cuda)
+    placement.index = row.pinned(placement.index);
+  return placement;
+}
+
+// Has the row asked whether they are equal, and is on the branch where they are?
+bool knowsSame(const Row &row, const Placement &a, const Placement &b) {
+  return constantOf(row.resolve(sameDeviceTerm(a, b))) == 1;
+}
+
+// Is the row on the branch where a tensor from outside was asked for its device and found on the CPU? That
+// branch is there for a program without GPUs; that it meets CUDA by another way is a guess.
+bool foundOnCpu(const Row &row) {
+  return std::any_of(row.known.begin(), row.known.end(), [](const Condition &condition) {
+    return condition.second == 0 && asksForCuda(condition.first);
+  });
+}
+
+bool hasAskedForCuda(const Row &row) {
+  return std::any_of(row.known.begin(), row.known.end(),
+                     [](const Condition &condition) { return asksForCuda(condition.first); });
+}
+
+// The operand to move is the one on the CPU, or the later one.
+bool shouldMoveFirst(const Placed &a, const Placed &b) {
+  return a.placement.kind == PlacementKind::Cpu && b.placement.kind != PlacementKind::Cpu;
+}
+
+} // namespace
+
+History Machine::note(History before, StepKind kind, Location where, std::string subject,
+                      std::string device) const {
+  Step step;
+  step.kind = kind;
+  step.where = where;
+  step.subject = std::move(subject);
+  step.device = std::move(device);
+  return extend(std::move(before), std::move(step));
+}
+
+void Machine::collectTensors(const Row &row, const Value &value, std::vector<Value> &out,
+                             std::size_t limit) const {
+  if (out.size() >= limit)
+    return;
+  switch (value->kind) {
+  case ValueKind::Tensor:
+    out.push_back(value);
+    return;
+  case ValueKind::List:
+    for (const auto *list : {&value->elements, &value->summary})
+      for (const Value &element : *list)
+        collectTensors(row, element, out, limit);
+    return;
+  case ValueKind::Record:
+    // Tuples of tensors (LSTM states), and the options of torch::nn functions that hold tensors (class
+    // weights).
+    if (types.classOf(value->type) == TypeClass::Tuple || types.classOf(value->type) == TypeClass::Pair ||
+        value->type.view().substr(0, 11) == "torch::nn::")
+      for (const auto &[name, field] : value->fields)
+        collectTensors(row, field, out, limit);
+    return;
+  default:
+    return;
+  }
+}
+
+Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
+                               const Requirement &requirement) {
+  std::vector<Placed> placed;
+  for (const TensorUse &use : uses) {
+    const Placement kept = memory.placementOf(call.row, use.tensor);
+    placed.push_back({&use, kept, pinned(call.row, kept), memory.rankOf(call.row, use.tensor),
+                      memory.isFromOutside(call.row, use.tensor)});
+  }
+  const bool areAllScalars = std::all_of(placed.begin(), placed.end(), [](const Placed &each) {
+    return each.rank == 0 || each.rank == unknownRank;
+  });
+  auto exempt = [&](std::size_t i) {
+    return requirement.cpuScalars && (!requirement.expandsScalars || areAllScalars) &&
+           !(i == 0 && requirement.firstIsOutput) && isCpuScalar(placed[i]);
+  };
+  Verdict worst = Verdict::Same;
+  std::size_t worstA = 0, worstB = 0;
+  for (std::size_t i = 0; i < placed.size(); ++i)
+    for (std::size_t j = i + 1; j < placed.size(); ++j) {
+      if (exempt(i) || exempt(j) || isAssumed(call.row, placed[i].placement) ||
+          isAssumed(call.row, placed[j].placement))
+        continue;
+      Verdict verdict = comparePlaced(placed[i], placed[j], currentDeviceIsOpen);
+      if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
+          foundOnCpu(call.row))
+        verdict = std::min(verdict, Verdict::Latent);
+      // Who launches kernels has chosen a GPU; that it is another one than the current one is the caller's
+      // doing.
+      if (requirement.kind == ConflictKind::Launch &&
+          (isChoice(placed[i].placement) || isChoice(placed[j].placement)))
+        verdict = std::min(verdict, Verdict::Latent);
+      if (verdict > worst && !knowsSame(call.row, placed[i].placement, placed[j].placement)) {
+        worst = verdict;
+        worstA = i;
+        worstB = j;
+      }
+    }
+  if (worst >= Verdict::Likely || (worst == Verdict::Latent && reportLatent)) {
+    // A loss is fixed by moving the target, an in-place operation by moving the other operand.
+    const bool fixed =
+        requirement.kind != ConflictKind::Operation || (requirement.firstIsOutput && worstA == 0);
+    const bool swap = !fixed && shouldMoveFirst(placed[worstA], placed[worstB]);
+    const Placed &first = placed[swap ? worstB : worstA], &second = placed[swap ? worstA : worstB];
+    Conflict conflict;
+    conflict.level = levelOf(worst);
+    conflict.where = call.fact.where;
+    conflict.operation = requirement.operation;
+    conflict.kind = requirement.kind;
+    conflict.first = describe(*this, call.row, call, first);
+    conflict.second = describe(*this, call.row, call, second);
+    conflict.functionId = call.frame.function.id.str();
+    const Frame *frame = &call.frame;
+    for (; frame->caller && frame->call; frame = frame->caller)
+      conflict.callers.push_back({frame->call->where, frame->function.name.str()});
+    conflict.entryId = frame->function.id.str();
+    // A braced list has no methods, and the text of a macro is not the code it makes.
+    const bool isList = conflict.second.text.substr(0, 1) == "{" || conflict.first.text.substr(0, 1) == "{";
+    const std::string device = deviceExpression(conflict.first.text, first.placement);
+    if (first.use->text.empty() && second.use->text.empty() && !conflict.first.text.empty() && !isList &&
+        !call.fact.inMacro && !device.empty())
+      conflict.fix = postfix(conflict.second.text) + ".to(" + device + ")";
+    solution.conflicts.push_back(std::move(conflict));
+    conflictContexts.push_back({first.placement, second.placement, hasAskedForCuda(call.row)});
+  }
+  if (worst == Verdict::Same && placed.size() > 1 && !call.row.known.empty() && hasAskedForCuda(call.row)) {
+    auto &[onCpu, onCuda] = agreements[call.fact.where];
+    onCpu |= placed[0].placement.kind == PlacementKind::Cpu;
+    onCuda |= placed[0].placement.kind == PlacementKind::Cuda;
+  }
+  if (worst == Verdict::Definite) {
+    ++definiteConflicts;
+    call.row.failed = true;
+  } else {
+    noteUsed(*this, call.row, uses);
+  }
+  const bool isDisputed =
+      worst >= Verdict::Likely || std::any_of(placed.begin(), placed.end(),
+                                              [](const Placed &each) { return each.placement.isDisputed(); });
+  if (isDisputed)
+    return Placement::disputed();
+  if (worst == Verdict::Latent && !placed.empty())
+    return placed[0].kept;
+  // One device: that of the first tensor that is known and is no CPU scalar among CUDA tensors.
+  Placement common = placed.empty() ? Placement::unknown() : placed[0].kept;
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    if (!placed[i].placement.isKnown())
+      return Placement::unknown();
+    if (exempt(i) && placed[i].placement.kind == PlacementKind::Cpu)
+      continue;
+    return placed[i].kept;
+  }
+  return common;
+}
+
+} // namespace devicetidy

@@ -1,0 +1,229 @@
+//===- Construct.cpp - objects made by constructors, and by the library on the program's behalf ---===//
+#include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/engine/Machine.h"
+#include "analyzer/solve/library/std/Callables.h"
+#include "analyzer/solve/library/std/Containers.h"
+#include "analyzer/solve/library/torch/HostAccess.h"
+#include "analyzer/solve/library/torch/LogChecks.h"
+#include "analyzer/solve/questions/DeviceMaps.h"
+
+namespace devicetidy {
+namespace {
+
+// How well a constructor parameter takes an argument; negative: not at all.
+int fit(const Types &types, const Variable &parameter, const Value &argument) {
+  const TypeClass wanted = types.classOf(parameter.type);
+  switch (argument->kind) {
+  case ValueKind::Tensor:
+    return wanted == TypeClass::Tensor                                     ? 2
+           : wanted == TypeClass::Optional || wanted == TypeClass::Wrapper ? 1
+                                                                           : -1;
+  case ValueKind::Device:
+    return wanted == TypeClass::Device                                     ? 2
+           : wanted == TypeClass::Options || wanted == TypeClass::Optional ? 1
+                                                                           : -1;
+  case ValueKind::Options:
+    return wanted == TypeClass::Options ? 2 : -1;
+  case ValueKind::Scalar:
+    return wanted == TypeClass::Scalar || wanted == TypeClass::String ? 2
+           : wanted == TypeClass::Tensor                              ? -1
+                                                                      : 0;
+  case ValueKind::List:
+    return wanted == TypeClass::List                                    ? 2
+           : wanted == TypeClass::Tensor || wanted == TypeClass::Scalar ? -1
+                                                                        : 0;
+  case ValueKind::Record:
+    return parameter.type == argument->type ? 3 : wanted == TypeClass::Record ? 0 : -1;
+  case ValueKind::Address:
+    return wanted == TypeClass::Pointer || wanted == TypeClass::Holder ? 2 : parameter.isReference ? 0 : -1;
+  default:
+    return 0;
+  }
+}
+
+} // namespace
+
+const Function *Machine::selectConstructor(const Type &type, const std::vector<Argument> &args) const {
+  const Function *best = nullptr;
+  int bestScore = -1;
+  for (Name id : type.constructors) {
+    const Function *candidate = program.function(id);
+    if (!candidate || args.size() < candidate->requiredParams || args.size() > candidate->paramCount)
+      continue;
+    int score = 0;
+    bool fits = true;
+    for (std::size_t i = 0; i < args.size() && fits; ++i) {
+      const int one = fit(types, candidate->locals[i], args[i].value);
+      fits = one >= 0;
+      score += one;
+    }
+    // One that takes exactly as many is a companion, which knows the default arguments.
+    score = 2 * score + (args.size() == candidate->paramCount);
+    if (fits && score > bestScore) {
+      best = candidate;
+      bestScore = score;
+    }
+  }
+  return best;
+}
+
+Outcomes invokeForwarded(Call &call, Row row, const Function &callee, const Address &self,
+                         const std::vector<Argument> &args) {
+  std::vector<Value> bound;
+  for (std::size_t i = 0; i < args.size() && i < callee.paramCount; ++i) {
+    const Variable &parameter = callee.locals[i];
+    const bool isEmpty =
+        isNullopt(args[i].value) && call.machine.types.classOf(parameter.type) == TypeClass::Optional;
+    if (isEmpty) {
+      const Address temporary = call.machine.allocate(row, call.frame, call.fact, parameter.type);
+      call.machine.memory.write(row, temporary, nullValue());
+      bound.push_back(parameter.isReference ? addressValue(temporary) : nullValue());
+    } else if (!parameter.isReference) {
+      bound.push_back(args[i].value);
+    } else if (args[i].address.valid()) {
+      bound.push_back(addressValue(args[i].address));
+    } else {
+      // A reference parameter needs an address even for a temporary.
+      Address temporary = call.machine.allocate(row, call.frame, call.fact, parameter.type);
+      call.machine.memory.write(row, temporary, args[i].value);
+      bound.push_back(addressValue(temporary));
+    }
+  }
+  return call.machine.invoke(call.frame, call.fact, std::move(row), callee, self, std::move(bound));
+}
+
+std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row row, Name type,
+                                    const Address &where, const std::vector<Argument> &args) {
+  std::vector<Row> rows;
+  const Type *record = program.type(type);
+  Frame frame = caller;
+  Call call{*this, frame, row, fact, 1};
+  const Function *constructor = record && record->isProject ? selectConstructor(*record, args) : nullptr;
+  if (constructor && constructor->hasBody) {
+    memory.write(row, where, recordValue(type));
+    for (Outcome &outcome : invokeForwarded(call, row, *constructor, where, args))
+      rows.push_back(std::move(outcome.row));
+    return rows;
+  }
+  if (std::optional<Outcomes> outcomes = constructThread(call, type, args)) {
+    for (Outcome &outcome : *outcomes)
+      rows.push_back(std::move(outcome.row));
+    return rows;
+  }
+  if (std::optional<Outcomes> outcomes = constructHolder(call, type, args)) {
+    for (Outcome &outcome : *outcomes) {
+      memory.write(outcome.row, where, outcome.result);
+      rows.push_back(std::move(outcome.row));
+    }
+    return rows;
+  }
+  std::vector<Value> values;
+  for (const Argument &arg : args)
+    values.push_back(arg.value);
+  if (values.size() == 1 && is(values[0], ValueKind::Record) && values[0]->type == type)
+    memory.write(row, where, values[0]);
+  else if (std::optional<Value> made = modelConstructor(call, type, values)) {
+    memory.write(row, where, *made);
+    keepModules(call, type, where, args);
+  } else
+    memory.write(row, where, record && record->isProject ? recordValue(type) : unknownValue());
+  rows.push_back(std::move(row));
+  return rows;
+}
+
+// The elements of an array or of vector(n) at `where`: each is made as its class's default constructor does.
+std::vector<Row> Machine::constructElements(const Frame &caller, const Fact &fact, Row row, Name inner,
+                                            const Address &where) {
+  const Value list = memory.read(row, where);
+  const Type *record = program.type(inner);
+  const Function *constructor = record && record->isProject ? selectConstructor(*record, {}) : nullptr;
+  const bool isMade = types.classOf(inner) == TypeClass::Holder || (constructor && constructor->hasBody);
+  std::vector<Row> rows;
+  rows.push_back(std::move(row));
+  if (!isMade || !is(list, ValueKind::List) || isSummary(list) ||
+      list->elements.size() > bounds::unrolledElements)
+    return rows;
+  for (std::size_t i = 0; i < list->elements.size(); ++i) {
+    std::vector<Row> next;
+    for (const Row &before : rows)
+      for (Row &after :
+           construct(caller, fact, before, inner, where.element(intTerm(static_cast<std::int64_t>(i))), {}))
+        next.push_back(std::move(after));
+    if (!isWithin(next.size(), bounds::rowsPerOutcome, Bound::RowsOfElements))
+      return rows;
+    rows = std::move(next);
+  }
+  return rows;
+}
+
+std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row) {
+  Call call{*this, frame, row, fact, 1};
+  const DeviceMaps::Scope watched(deviceMaps, call);
+  Address where = call.addressOf(0);
+  std::vector<Row> rows;
+  std::vector<Value> args;
+  for (std::size_t i = 1; i < fact.operands.size(); ++i)
+    args.push_back(registerOf(row, fact.operands[i].reg));
+  const Function *constructor = fact.target.empty() ? nullptr : program.function(fact.target);
+  if (const Type *made = program.type(fact.type); constructor && made && made->kind == TypeKind::Array) {
+    const Value count = made->numbers.empty() ? unknownValue() : scalarValue(intTerm(made->numbers[0]));
+    memory.write(row, where, defaultArray(row, fact.type, count));
+    return constructElements(frame, fact, std::move(row), types.inner(fact.type), where);
+  }
+  if (constructor && constructor->hasBody) {
+    // A base-class constructor runs on the object that is there already.
+    Value current = memory.read(row, where);
+    const bool isBase = is(current, ValueKind::Record) && frame.function.isConstructor && where == frame.self;
+    if (!isBase)
+      memory.write(row, where, recordValue(fact.type));
+    for (Outcome &outcome : invoke(frame, fact, std::move(row), *constructor, where, std::move(args)))
+      rows.push_back(std::move(outcome.row));
+    return rows;
+  }
+  if (std::optional<Outcomes> outcomes = constructThread(call, fact.type, call.forwardedFrom(0))) {
+    for (Outcome &outcome : *outcomes)
+      rows.push_back(std::move(outcome.row));
+    return rows;
+  }
+  meetHostFunction(call);
+  const bool isBase = frame.function.isConstructor && where == frame.self && where.valid();
+  if (!isBase)
+    if (std::optional<Outcomes> outcomes = constructHolder(call, fact.type, call.forwardedFrom(0))) {
+      for (Outcome &outcome : *outcomes) {
+        memory.write(outcome.row, where, outcome.result);
+        rows.push_back(std::move(outcome.row));
+      }
+      return rows;
+    }
+  std::vector<Value> values;
+  for (std::size_t i = 0; i < args.size(); ++i)
+    values.push_back(call.arg(i));
+  if (isFatalMessage(call, values))
+    return rows;
+  std::optional<Value> made = modelConstructor(call, fact.type, values);
+  if (isBase) {
+    // The base part of an object: what a torch::nn base owns is added to the record.
+    if (made && is(*made, ValueKind::Record)) {
+      Value object = memory.read(row, where);
+      for (const auto &[name, field] : (*made)->fields)
+        if (is(object, ValueKind::Record))
+          object = withField(object, name, field);
+      memory.write(row, where, object);
+    }
+    keepModules(call, fact.type, where, call.forwardedFrom(0));
+  } else if (made) {
+    memory.write(row, where, *made);
+    keepModules(call, fact.type, where, call.forwardedFrom(0));
+    const bool fills = values.empty() || (values.size() == 1 && is(values[0], ValueKind::Scalar));
+    if (fills && types.classOf(fact.type) == TypeClass::List)
+      return constructElements(frame, fact, std::move(row), types.inner(fact.type), where);
+  } else {
+    memory.write(row, where, types.isProject(fact.type) ? recordValue(fact.type) : unknownValue());
+    ++solution.stats.unknownCalls[fact.name.str()];
+    forgetScalars(call);
+  }
+  rows.push_back(std::move(row));
+  return rows;
+}
+
+} // namespace devicetidy

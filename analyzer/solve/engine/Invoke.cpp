@@ -1,0 +1,425 @@
+//===- Invoke.cpp - calls: dispatch and summaries ---===//
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/engine/Machine.h"
+#include "analyzer/solve/library/config/Config.h"
+#include "analyzer/solve/library/std/Callables.h"
+#include "analyzer/solve/library/std/Containers.h"
+#include "analyzer/solve/library/torch/Archives.h"
+#include "analyzer/solve/library/torch/HostAccess.h"
+#include "analyzer/solve/library/torch/Launches.h"
+#include "analyzer/solve/questions/DeviceMaps.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  a ^= b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2);
+  a *= 0xff51afd7ed558ccdULL;
+  return a ^ (a >> 33);
+}
+
+std::uint64_t idHash(Name id) { return std::hash<std::string_view>()(id.view()); }
+
+// A symbol that gets a new meaning: what was known of it is of the old one.
+void forgetKnown(Row &row, Term symbol) {
+  row.forgetConditions([&](Term term) { return contains(term, symbol); });
+}
+
+// A list of tensors after a library algorithm: one that looks, one that reorders, one that writes.
+Value afterAlgorithm(std::string_view name, const Value &list) {
+  if (isOneOf(name, {"distance",    "next",
+                     "prev",        "advance",
+                     "find",        "count",
+                     "count_if",    "equal",
+                     "min_element", "max_element",
+                     "size",        "begin",
+                     "end",         "cbegin",
+                     "cend",        "binary_search",
+                     "lower_bound", "upper_bound",
+                     "is_sorted",   "mismatch",
+                     "search",      "make_move_iterator",
+                     "empty",       "data"}))
+    return list;
+  if (isOneOf(name, {"reverse", "rotate", "shuffle", "random_shuffle", "sort", "stable_sort", "partial_sort",
+                     "nth_element", "partition", "stable_partition", "remove", "remove_if", "unique",
+                     "iter_swap", "swap_ranges"}))
+    return inAnyOrder(list);
+  return summaryList(list->type, {unknownValue()});
+}
+
+} // namespace
+
+// What a callee can see: the globals, what it is given, and what these lead to.
+Row Machine::restrict(const Row &row, const std::vector<Value> &inputs) const {
+  Row entry;
+  entry.known = row.known;
+  entry.excluded = row.excluded;
+  entry.aliases = row.aliases;
+  entry.moves = row.moves;
+  entry.currentDevice = row.currentDevice;
+  entry.store = row.store.outer();
+  std::vector<Value> reached = inputs;
+  entry.store.forEach([&](RootId, const Value &value) { reached.push_back(value); }, marks::address);
+  while (!reached.empty()) {
+    const Value next = std::move(reached.back());
+    reached.pop_back();
+    forEachAddress(next, [&](const Address &address) {
+      const RootKind kind = kindOf(address.root);
+      if (kind == RootKind::Global || kind == RootKind::Outside || entry.store.get(address.root))
+        return;
+      if (Value value = row.store.get(address.root)) {
+        entry.store.set(address.root, value);
+        reached.push_back(std::move(value));
+      }
+    });
+  }
+  return entry;
+}
+
+// Brings what a call did into the caller's row. Heap objects the callee made get names of their own there;
+// made in a loop that is run once for any round, they are elements of an array over the round.
+void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome) {
+  std::vector<std::pair<RootId, Value>> written;
+  Store::forEachDifference(entry.store, outcome.row.store,
+                           [&](RootId root, const Value &, const Value &after) {
+                             if (after || kindOf(root) != RootKind::Local)
+                               written.emplace_back(root, after);
+                           });
+  const Term round = roundOf(frame, row);
+  std::map<RootId, Address> renamed;
+  std::set<RootId> taken;
+  for (auto &[root, value] : written) {
+    if (kindOf(root) != RootKind::Heap || !value || entry.store.get(root))
+      continue;
+    const Term site = applyTerm("copy", {intTerm(root)});
+    if (round) {
+      renamed[root] = Address{memory.heap(site, arrayCopy, memory.info(root).type), nullptr}.element(round);
+      continue;
+    }
+    unsigned copy = 0;
+    RootId fresh = root;
+    while (copy < 64 && (row.store.get(fresh) || taken.count(fresh)))
+      fresh = memory.heap(site, copy++, memory.info(root).type);
+    taken.insert(fresh);
+    if (fresh != root)
+      renamed[root] = {fresh, nullptr};
+  }
+  auto rename = [&](const Address &address) -> Address {
+    auto found = renamed.find(address.root);
+    return found == renamed.end() ? address
+                                  : Address{found->second.root, appendPath(found->second.path, address.path)};
+  };
+  Row result = row;
+  for (auto &[root, value] : written) {
+    Value next = value ? endRounds(value) : value; // the loops of the callee are over
+    if (!renamed.empty() && next)
+      next = rewriteAddresses(next, rename);
+    auto moved = renamed.find(root);
+    if (moved != renamed.end() && moved->second.path)
+      next = summaryList({}, {substitute(next, round, elementIndex())});
+    result.store.set(moved == renamed.end() ? root : moved->second.root, next);
+  }
+  if (!renamed.empty())
+    outcome.result = rewriteAddresses(outcome.result, rename);
+  result.known = outcome.row.known;
+  result.excluded = outcome.row.excluded;
+  result.aliases = outcome.row.aliases;
+  result.moves = outcome.row.moves;
+  result.currentDevice = outcome.row.currentDevice;
+  outcome.row = std::move(result);
+}
+
+Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const Function &callee, Address self,
+                         std::vector<Value> args) {
+  auto giveUp = [&](Bound bound) {
+    countHit(bound);
+    havoc(row, callee, self, args);
+    Outcomes outcomes;
+    outcomes.push_back({std::move(row), unknownValue()});
+    return outcomes;
+  };
+  if (caller.depth + 1 >= bounds::callDepth)
+    return giveUp(Bound::CallDepth);
+  if (factsRun > bounds::factsPerEntry)
+    return giveUp(Bound::FactsOfEntry);
+  const bool matters = usage.devicesMatter.count(callee.id) != 0;
+  const unsigned activations = active[&callee];
+  // Deeper recursion adds nothing: what it returns is what the rounds above return.
+  if (activations > 0 && !matters)
+    return giveUp(Bound::RecursionWithoutDevices);
+  const bool isCounted = std::any_of(args.begin(), args.end(), [](const Value &arg) {
+    return is(arg, ValueKind::Scalar) && constantOf(arg->term);
+  });
+  const unsigned deepest = isCounted ? bounds::countedRecursionDepth : bounds::recursionDepth;
+  if (activations > 0 && (activations >= deepest || reactivations >= deepest)) {
+    countHit(Bound::RecursionDepth);
+    return {};
+  }
+  Frame frame{callee, &caller, &fact, caller.depth + 1, self, 0, nullptr};
+  std::vector<Value> inputs = args;
+  if (self.valid())
+    inputs.push_back(addressValue(self));
+  Row entry = restrict(row, inputs);
+  frame.entry = &entry.store;
+  std::uint64_t key = mix(idHash(callee.id), mix(entry.digest(), frame.depth));
+  for (const Value &input : inputs)
+    key = mix(key, input->hash);
+  auto known = summaries.find(key);
+  const std::size_t conflictsBefore = definiteConflicts;
+  Outcomes outcomes;
+  if (known != summaries.end()) {
+    outcomes = known->second;
+  } else {
+    if (++contextsOf[&callee] > (matters ? bounds::contextsPerFunction : bounds::contextsWithoutDevices)) {
+      return giveUp(matters ? Bound::Contexts : Bound::ContextsWithoutDevices);
+    }
+    Row start = entry;
+    for (std::uint32_t i = 0; i < callee.paramCount && i < callee.locals.size(); ++i) {
+      Value value = i < args.size() ? args[i] : unknownValue();
+      if (!callee.locals[i].isReference && is(value, ValueKind::Null) &&
+          types.classOf(callee.locals[i].type) == TypeClass::Record)
+        value = unknownValue();
+      start.store.set(memory.local(frame.depth, i, callee.locals[i]), std::move(value));
+    }
+    ++active[&callee];
+    reactivations += activations > 0;
+    outcomes = run(frame, std::move(start));
+    reactivations -= activations > 0;
+    --active[&callee];
+    std::vector<Row> rows;
+    for (Outcome &outcome : outcomes) {
+      memory.dropLocals(outcome.row, frame.depth);
+      outcome.row.registers = {outcome.result};
+      memory.collectGarbage(outcome.row, &entry.store);
+      rows.push_back(std::move(outcome.row));
+    }
+    const Term phi = symbolTerm(Name("return " + callee.id.str()));
+    solution.stats.rowsJoined += mergeRows(rows, 2, bounds::rowsPerOutcome, phi);
+    outcomes.clear();
+    for (Row &merged : rows) {
+      Value result = merged.registers.empty() || !merged.registers[0] ? unknownValue() : merged.registers[0];
+      merged.registers.clear();
+      outcomes.push_back({std::move(merged), std::move(result)});
+    }
+    if (active[&callee] == 0)
+      summaries[key] = outcomes;
+  }
+  // A call that always fails at a device ends its caller too; an entry goes on with what it does next.
+  if (outcomes.empty() && caller.depth == 0 && (definiteConflicts > conflictsBefore || failing.count(key))) {
+    failing.insert(key);
+    outcomes.push_back({std::move(row), unknownValue()});
+    return outcomes;
+  }
+  if (outcomes.empty() && definiteConflicts > conflictsBefore)
+    failing.insert(key);
+  for (Outcome &outcome : outcomes)
+    overlay(caller, row, entry, outcome);
+  return outcomes;
+}
+
+const Function *Machine::resolveVirtual(const Row &row, const Fact &fact,
+                                        std::vector<const Function *> &candidates) const {
+  Value receiver = registerOf(row, fact.operands[0].reg);
+  Name dynamic;
+  bool exact = false;
+  if (is(receiver, ValueKind::Address)) {
+    Value object = memory.read(row, receiver->address);
+    dynamic = object->type;
+    exact = is(object, ValueKind::Record) && !object->origin && !dynamic.empty();
+  }
+  auto overriders = program.overriders.find(fact.target);
+  const Function *base = program.function(fact.target);
+  std::vector<const Function *> all;
+  if (base && base->hasBody)
+    all.push_back(base);
+  if (overriders != program.overriders.end())
+    for (Name id : overriders->second)
+      if (const Function *function = program.function(id))
+        if (function->hasBody)
+          all.push_back(function);
+  if (exact) {
+    // The most derived override among the dynamic class and its bases.
+    for (Name type = dynamic; !type.empty();) {
+      for (const Function *function : all)
+        if (function->className == type)
+          return function;
+      const Type *record = program.type(type);
+      Name next;
+      if (record)
+        for (Name base_ : record->bases)
+          if (types.isProject(base_))
+            next = base_;
+      type = next;
+    }
+    return base && base->hasBody ? base : nullptr;
+  }
+  candidates = std::move(all);
+  return nullptr;
+}
+
+// A call that is not followed may have changed what it was handed by reference, and its object.
+void Machine::havoc(Row &row, const Function &callee, const Address &self, const std::vector<Value> &args) {
+  for (std::uint32_t i = 0; i < callee.paramCount && i < args.size() && i < callee.locals.size(); ++i)
+    if (callee.locals[i].isReference && !callee.locals[i].isConst && is(args[i], ValueKind::Address))
+      memory.write(row, args[i]->address, unknownValue());
+  if (self.valid() && !callee.isConst)
+    forgetFields(row, self);
+}
+
+Outcomes Machine::callOverriders(Frame &frame, const Fact &fact, const Row &row,
+                                 const std::vector<const Function *> &candidates,
+                                 const std::vector<Value> &args) {
+  Outcomes outcomes;
+  if (candidates.empty() || !isWithin(candidates.size(), bounds::overridersPerCall, Bound::Overriders))
+    return outcomes;
+  Value receiver = registerOf(row, fact.operands[0].reg);
+  for (const Function *candidate : candidates)
+    for (Outcome &outcome : invoke(frame, fact, row, *candidate, receiver->address, args))
+      outcomes.push_back(std::move(outcome));
+  return outcomes;
+}
+
+Value Machine::unknownResult(const Call &call) {
+  const Fact &fact = call.fact;
+  switch (types.classOf(fact.type)) {
+  case TypeClass::Scalar:
+  case TypeClass::String:
+    return scalarValue(freshScalar(call));
+  case TypeClass::Device: {
+    Term id =
+        applyTerm("device from", {textTerm(fact.name), intTerm(fact.where.line), intTerm(fact.where.column)});
+    return deviceValue(
+        Placement::symbol(SymbolRole::DeviceChoice, id, "a device chosen at run time"),
+        note(nullptr, StepKind::Chosen, fact.where, fact.name.str(), "a device chosen at run time"));
+  }
+  default:
+    return unknownValue();
+  }
+}
+
+// A call that is asked the same question again gives the same answer, until its loop comes round.
+Term Machine::freshScalar(const Call &call) const {
+  std::vector<Term> parts{textTerm(call.fact.name)};
+  bool stable = call.fact.hasObject || call.argCount() > 0;
+  for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
+    Value value = registerOf(call.row, call.fact.operands[i].reg);
+    if (is(value, ValueKind::Address)) {
+      Value pointed = memory.read(call.row, value->address);
+      if (is(pointed, ValueKind::Scalar)) {
+        parts.push_back(call.row.resolve(pointed->term));
+        continue;
+      }
+      parts.push_back(applyTerm(
+          "address", {intTerm(value->address.root),
+                      intTerm(static_cast<std::int64_t>(
+                          (pointed->hash ^ (value->address.path ? value->address.path->hash : 0)) >> 1))}));
+    } else if (is(value, ValueKind::Scalar)) {
+      parts.push_back(call.row.resolve(value->term));
+    } else if (is(value, ValueKind::Null)) {
+      parts.push_back(intTerm(0));
+    } else {
+      stable = false;
+    }
+  }
+  if (!stable)
+    parts.push_back(applyTerm("once", {intTerm(call.fact.where.line), intTerm(call.fact.where.column)}));
+  Term term = applyTerm("call", std::move(parts));
+  if (!stable)
+    forgetKnown(call.row, term);
+  return term;
+}
+
+Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
+  Call call{*this, frame, row, fact, fact.hasObject || fact.isIndirect ? std::size_t(1) : std::size_t(0)};
+  static const Name rangeTest("__range_has_next"), rangeNext("__range_next");
+  if (fact.name == rangeTest || fact.name == rangeNext)
+    return rangeCall(call);
+  const DeviceMaps::Scope watched(deviceMaps, call);
+  std::vector<Value> args;
+  for (std::size_t i = call.first; i < fact.operands.size(); ++i)
+    args.push_back(registerOf(row, fact.operands[i].reg));
+  if (fact.isLaunch) {
+    meetLaunch(call);
+    return call.done(unknownResult(call));
+  }
+  if (fact.isIndirect)
+    return callValue(call, row, call.operand(0), call.forwardedFrom(0));
+  const Function *callee = fact.target.empty() ? nullptr : program.function(fact.target);
+  Address self = fact.hasObject ? call.addressOf(0) : Address();
+  if (fact.isVirtual && fact.hasObject && (callee || program.overriders.count(fact.target))) {
+    std::vector<const Function *> candidates;
+    if (const Function *exact = resolveVirtual(row, fact, candidates))
+      return invoke(frame, fact, row, *exact, self, std::move(args));
+    Outcomes outcomes = callOverriders(frame, fact, row, candidates, args);
+    if (!outcomes.empty())
+      return outcomes;
+    callee = nullptr;
+  }
+  if (callee && callee->hasBody) {
+    if (callee->isLambda) {
+      // Called through its closure object: captures are fields of that object.
+      Value closure = call.operand(0);
+      if (is(closure, ValueKind::Function)) // of a generic lambda, the instance that is called
+        return callValue(call, row, functionValue(callee->id, closure->fields), call.forwardedFrom(0));
+    }
+    return invoke(frame, fact, row, *callee, self, std::move(args));
+  }
+  if (callee)
+    havoc(row, *callee, self, args);
+  meetHostFunction(call);
+  return callLibrary(call);
+}
+
+Outcomes Machine::callLibrary(Call &call) {
+  for (Model model : {modelConfig, modelTensors, modelDevices, modelModules, modelPointers, modelContainers,
+                      modelData, modelAlgorithms, modelCallables})
+    if (std::optional<Outcomes> outcomes = model(call))
+      return std::move(*outcomes);
+  ++solution.stats.unknownCalls[call.fact.name.str()];
+  forgetScalars(call);
+  return call.done(unknownResult(call));
+}
+
+// What nobody models may write through the addresses it gets (`stream >> n`, scanf, sort). Tensors stay: a
+// function that replaces one is rare, and one that only looks at it is not.
+void Machine::forgetScalars(Call &call) {
+  for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
+    const Address where = call.addressOf(i);
+    if (!where.valid())
+      continue;
+    forgetSaved(call, i);
+    const Value value = memory.read(call.row, where);
+    const bool isNumbers = is(value, ValueKind::List) && !isSummary(value) &&
+                           std::all_of(value->elements.begin(), value->elements.end(),
+                                       [](const Value &element) { return is(element, ValueKind::Scalar); });
+    const Term written = applyTerm("written", {intTerm(call.fact.where.line), intTerm(call.fact.where.column),
+                                               intTerm(std::int64_t(i))});
+    if (is(value, ValueKind::Scalar))
+      memory.write(call.row, where, scalarValue(written));
+    else if (isNumbers)
+      memory.write(call.row, where, summaryList(value->type, {scalarValue(written)}));
+    else if (is(value, ValueKind::List) && startsWith(call.fact.name.view(), "std::"))
+      memory.write(call.row, where, afterAlgorithm(lastPart(call.fact.name.view()), value));
+    else
+      continue;
+    forgetKnown(call.row, written);
+  }
+}
+
+std::vector<Row> Machine::stepCall(Frame &frame, const Fact &fact, Row row) {
+  std::vector<Row> rows;
+  for (Outcome &outcome : evaluateCall(frame, row, fact)) {
+    // In an entry every operation is looked at; elsewhere a failed row ends here.
+    if (outcome.row.failed && frame.depth > 0)
+      continue;
+    outcome.row.failed = false;
+    setRegister(outcome.row, fact.result, std::move(outcome.result));
+    rows.push_back(std::move(outcome.row));
+  }
+  return rows;
+}
+
+} // namespace devicetidy

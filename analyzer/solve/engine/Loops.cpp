@@ -1,0 +1,316 @@
+//===- Loops.cpp - rounds of loops ------------------------------===//
+//
+// A loop is run once for "any round", whose number is a symbol, unless it is known how often it runs and that
+// is not often: then its rounds are run one by one.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/engine/Machine.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+const Name loopOp("loop"), previousOp("previous"), callOp("call"), boolType("bool");
+
+// This round's value of a loop variable becomes the previous round's.
+Term renameRound(Term term, Term current, Term previous) {
+  if (term == previous)
+    return term;
+  if (term == current)
+    return previous;
+  if (!marks::include(term->marks, current->marks))
+    return term;
+  std::vector<Term> args;
+  for (Term arg : term->args)
+    args.push_back(renameRound(arg, current, previous));
+  return args == term->args ? term : applyTerm(term->name, std::move(args));
+}
+
+} // namespace
+
+void startRound(Row &row, Term current) {
+  const Term previous = applyTerm(previousOp, {current});
+  auto rewrite = [&](Term term) { return renameRound(term, current, previous); };
+  std::vector<std::pair<RootId, Value>> changed;
+  row.store.forEach(
+      [&](RootId root, const Value &value) {
+        Value next = rewriteTerms(value, rewrite, current->marks);
+        if (next != value)
+          changed.emplace_back(root, next);
+      },
+      current->marks);
+  for (auto &[root, value] : changed)
+    row.store.set(root, value);
+  row.forgetConditions([&](Term term) { return contains(term, current); });
+  auto mentions = [&](const auto &entry) { return contains(entry.first, current); };
+  row.aliases.erase(std::remove_if(row.aliases.begin(), row.aliases.end(), mentions), row.aliases.end());
+}
+
+// The innermost loop head around each block, -1 for none: the natural loops of the back edges, inner ones
+// last.
+const std::vector<BlockId> &Machine::loopHeads(const Function &function) {
+  std::vector<BlockId> &result = heads[&function];
+  if (!result.empty())
+    return result;
+  const std::size_t count = function.blocks.size();
+  result.assign(count, -1);
+  const std::vector<BlockId> &position = order(function);
+  std::vector<std::vector<BlockId>> predecessors(count);
+  std::vector<std::pair<BlockId, BlockId>> headsByOrder;
+  for (std::size_t id = 0; id < count; ++id) {
+    for (BlockId to : function.blocks[id].terminator.successors)
+      predecessors[static_cast<std::size_t>(to)].push_back(static_cast<BlockId>(id));
+    if (function.blocks[id].isLoopHead)
+      headsByOrder.emplace_back(position[id], static_cast<BlockId>(id));
+  }
+  std::sort(headsByOrder.begin(), headsByOrder.end());
+  for (const auto &[at, head] : headsByOrder) {
+    std::vector<BlockId> work;
+    for (BlockId from : predecessors[static_cast<std::size_t>(head)])
+      if (position[static_cast<std::size_t>(from)] >= at)
+        work.push_back(from);
+    std::set<BlockId> body{head};
+    while (!work.empty()) {
+      const BlockId id = work.back();
+      work.pop_back();
+      if (position[static_cast<std::size_t>(id)] < at || !body.insert(id).second)
+        continue;
+      for (BlockId from : predecessors[static_cast<std::size_t>(id)])
+        work.push_back(from);
+    }
+    for (BlockId id : body)
+      result[static_cast<std::size_t>(id)] = head;
+  }
+  return result;
+}
+
+Term Machine::roundOf(const Frame &frame, const Row &row) {
+  return row.rounds ? row.roundOf(loopHeads(frame.function)[static_cast<std::size_t>(frame.block)]) : nullptr;
+}
+
+namespace {
+
+bool isRangeHead(const Block &block) {
+  static const Name next("__range_next");
+  return std::any_of(block.facts.begin(), block.facts.end(),
+                     [](const Fact &fact) { return fact.name == next; });
+}
+
+std::optional<std::int64_t> numberIn(const Row &row, const Operand &operand) {
+  const auto reg = static_cast<std::size_t>(operand.reg);
+  if (operand.reg == NoReg || operand.isAddress || reg >= row.registers.size() || !row.registers[reg])
+    return std::nullopt;
+  return row.numberOf(row.registers[reg]);
+}
+
+// The locals a condition asks about; its facts are in one block, where later ones use registers again.
+void markTested(const Block &block, std::size_t end, Reg reg, std::vector<bool> &tested) {
+  while (reg != NoReg && end-- > 0) {
+    const Fact &fact = block.facts[end];
+    if (fact.result != reg)
+      continue;
+    if (fact.kind == FactKind::Local)
+      tested[static_cast<std::size_t>(fact.number)] = true;
+    else if (fact.kind == FactKind::Operator || fact.kind == FactKind::Load)
+      for (const Operand &operand : fact.operands)
+        markTested(block, end, operand.reg, tested);
+    return;
+  }
+}
+
+// The conditions that say something of `subject` and a number.
+std::vector<Condition> knownOf(const Row &row, Term subject) {
+  std::vector<Condition> found;
+  for (const Condition &condition : row.known) {
+    const Term term = condition.first;
+    if (term->kind == TermKind::Apply && term->args.size() == 2 &&
+        ((term->args[0] == subject && constantOf(term->args[1])) ||
+         (term->args[1] == subject && constantOf(term->args[0]))))
+      found.push_back(condition);
+  }
+  return found;
+}
+
+// `value` is what `subject` was in the round before and a positive number more.
+bool isGrown(Term value, Term subject) {
+  static const Name plus("+");
+  if (value->kind != TermKind::Apply || value->name != plus || value->args.size() != 2)
+    return false;
+  const auto left = constantOf(value->args[0]), right = constantOf(value->args[1]);
+  return (value->args[0] == subject && right && *right > 0) ||
+         (value->args[1] == subject && left && *left > 0);
+}
+
+// What is known of a loop variable in the next round, where it is `value`: its number in the first round,
+// which later rounds have left behind when it only grows, and what it is as long as no round changes it.
+std::vector<Condition> knownInNextRound(const Row &row, Term subject, Term value) {
+  static const Name lessOp("<"), equalOp("==");
+  const std::vector<Condition> known = knownOf(row, subject);
+  if (value == subject)
+    return known;
+  std::optional<std::int64_t> first, passed;
+  for (const auto &[term, holds] : known)
+    if (term->name == equalOp && holds == 1)
+      first = constantOf(term->args[constantOf(term->args[0]) ? 0 : 1]);
+    else if (term->name == lessOp && term->args[1] == subject && holds == 1)
+      passed = constantOf(term->args[0]);
+  if (constantOf(value)) // the loop is entered
+    return {{applyTerm(equalOp, {subject, value}), 1}};
+  if (!isGrown(value, subject) || (!first && !passed))
+    return {};
+  return {{applyTerm(lessOp, {intTerm(first ? *first : *passed), subject}), 1}};
+}
+
+} // namespace
+
+// The locals that some condition asks about, tests of loops aside.
+const std::vector<bool> &Machine::testedLocals(const Function &function) {
+  std::vector<bool> &result = tested[&function];
+  if (!result.empty() || function.locals.empty())
+    return result;
+  result.assign(function.locals.size(), false);
+  for (const Block &block : function.blocks) {
+    const Terminator &end = block.terminator;
+    const bool isLoopTest = end.kind == TerminatorKind::Branch &&
+                            function.blocks[static_cast<std::size_t>(end.successors[0])].isLoopHead;
+    if ((end.kind == TerminatorKind::Branch || end.kind == TerminatorKind::Switch) && !isLoopTest)
+      markTested(block, block.facts.size(), end.value.reg, result);
+  }
+  return result;
+}
+
+void Machine::varyLoop(Frame &frame, BlockId id, Row &row) {
+  const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
+  const bool isRange = isRangeHead(block);
+  for (std::int32_t local : block.variesInLoop) {
+    const Term symbol = symbolTerm(Name(blockName(frame.function, id) + "#" + std::to_string(local) + "@" +
+                                        std::to_string(frame.depth)));
+    const Term current = applyTerm(loopOp, {symbol});
+    const Variable &variable = frame.function.locals[static_cast<std::size_t>(local)];
+    const RootId root = memory.local(frame.depth, static_cast<unsigned>(local), variable);
+    const Value old = row.store.get(root);
+    const bool isScalar = old && is(old, ValueKind::Scalar);
+    const bool isFlag = variable.type == boolType && isScalar && constantOf(old->term);
+    std::vector<Condition> next;
+    if (isScalar && !isFlag && testedLocals(frame.function)[static_cast<std::size_t>(local)])
+      next = knownInNextRound(row, current, old->term);
+    startRound(row, current);
+    if (!isRange)
+      row.setRound(id, row.roundOf(id) ? row.roundOf(id) : current);
+    // A flag has two values: its rounds repeat by themselves.
+    if (!variable.isReference && !isFlag && (!old || isScalar || is(old, ValueKind::Unknown)))
+      row.store.set(root, scalarValue(current));
+    // Conditions only: the variable keeps its name, so that what is made of it stands for any round.
+    for (const Condition &condition : next)
+      row.learn(condition);
+  }
+  row.forgetConditions([&](Term term) { return applies(term, callOp); });
+}
+
+// Set in a row while the rounds of this loop are run one by one, for the row knows their number.
+RootId Machine::countedFlag(const Frame &frame, BlockId head) {
+  return memory.global(Name("counted " + blockName(frame.function, head) + "@" + std::to_string(frame.depth)),
+                       "bool", {});
+}
+
+std::size_t Machine::enterLoop(Frame &frame, BlockId head, std::vector<Row> &rows) {
+  const Block &block = frame.function.blocks[static_cast<std::size_t>(head)];
+  if (isRangeHead(block)) // whether its rounds are known is seen at its next element
+    return bounds::visitsBeforeWidening + bounds::unrolledElements;
+  bool isCounted = false;
+  const RootId flag = countedFlag(frame, head);
+  for (Row &row : rows)
+    if (row.store.get(flag))
+      isCounted = true;
+    else
+      varyLoop(frame, head, row);
+  return isCounted ? 8 * bounds::visitsBeforeWidening : bounds::visitsBeforeWidening;
+}
+
+// The rounds the test before a loop promises, when it compares two known numbers; none when it does not.
+Machine::KnownRounds Machine::knownRounds(const Block &block, const Row &row) const {
+  const Operand &condition = block.terminator.value;
+  const auto test = std::find_if(block.facts.rbegin(), block.facts.rend(),
+                                 [&](const Fact &fact) { return fact.result == condition.reg; });
+  if (test == block.facts.rend() || test->kind != FactKind::Operator || test->operands.size() != 2)
+    return {};
+  const auto left = numberIn(row, test->operands[0]), right = numberIn(row, test->operands[1]);
+  if (!left || !right)
+    return {};
+  const std::string_view comparison = test->name.view();
+  if (comparison != "<" && comparison != ">" && comparison != "<=" && comparison != ">=" &&
+      comparison != "!=")
+    return {};
+  const bool isInclusive = comparison == "<=" || comparison == ">=";
+  const auto [least, most] = std::minmax(*left, *right);
+  return {most - least + isInclusive, most + isInclusive};
+}
+
+// The loop may take elements by number of a list whose length is not known (the pieces of a tensor): then the
+// list has as many as the loop asks for. False when its elements are not alike: what is written to one of
+// them would be lost among the others, where the loop that is run for any round writes all.
+bool Machine::closeLists(const Frame &frame, BlockId head, Row &row, std::int64_t length) {
+  const std::vector<BlockId> &innermost = loopHeads(frame.function);
+  auto listAt = [&](const Block &block, const Operand &operand) {
+    const auto maker = std::find_if(block.facts.begin(), block.facts.end(),
+                                    [&](const Fact &fact) { return fact.result == operand.reg; });
+    if (maker == block.facts.end())
+      return Address();
+    if (maker->kind == FactKind::Field && frame.self.valid())
+      return frame.self.field(maker->name);
+    if (maker->kind != FactKind::Local)
+      return Address();
+    const auto index = static_cast<unsigned>(maker->number);
+    const Variable &variable = frame.function.locals[index];
+    const Address local{memory.local(frame.depth, index, variable), nullptr};
+    const Value held = row.store.get(local.root);
+    return variable.isReference && held && is(held, ValueKind::Address) ? held->address : local;
+  };
+  std::vector<std::pair<Address, Value>> closed; // written when the loop is counted for certain
+  for (std::size_t id = 0; id < innermost.size(); ++id) {
+    if (innermost[id] != head)
+      continue;
+    const Block &block = frame.function.blocks[id];
+    for (const Fact &fact : block.facts) {
+      const std::string_view name = fact.name.view();
+      const bool takesElement = fact.kind == FactKind::Call && fact.hasObject && fact.operands.size() == 2 &&
+                                (lastPart(name) == "operator[]" || lastPart(name) == "at") &&
+                                types.classOf(fact.operands[0].type) == TypeClass::List;
+      if (!takesElement)
+        continue;
+      const Address list = listAt(block, fact.operands[0]);
+      const Value open = list.valid() ? memory.read(row, list) : unknownValue();
+      if (!isSummary(open))
+        continue;
+      if (open->summary.size() > 1 || open->term || !is(open->summary[0], ValueKind::Tensor))
+        return false;
+      std::vector<Value> elements;
+      for (std::int64_t i = 0; i < length; ++i)
+        elements.push_back(substitute(open->summary[0], elementIndex(), intTerm(i)));
+      closed.emplace_back(list, listValue(open->type, std::move(elements)));
+    }
+  }
+  for (const auto &[list, elements] : closed)
+    memory.write(row, list, elements);
+  return true;
+}
+
+void Machine::countRounds(const Frame &frame, const Terminator &test, Row &row, KnownRounds rounds,
+                          bool isKnown) {
+  const BlockId head = test.successors[0];
+  const Block &block = frame.function.blocks[static_cast<std::size_t>(head)];
+  if (!block.isLoopHead || isRangeHead(block))
+    return;
+  const RootId flag = countedFlag(frame, head);
+  if (test.entersLoop && isKnown && rounds.count > 0 && rounds.count <= bounds::countedRounds &&
+      closeLists(frame, head, row, rounds.end)) {
+    row.store.set(flag, scalarValue(intTerm(1)));
+    row.setRound(head, nullptr);
+  } else if (test.entersLoop || !isKnown) {
+    row.store.erase(flag);
+  }
+}
+
+} // namespace devicetidy

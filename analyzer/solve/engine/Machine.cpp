@@ -1,0 +1,323 @@
+//===- Machine.cpp - the fixpoint over one function ---------------===//
+//
+// Blocks are taken in reverse post-order. A block is run once for every row that has not been run through it;
+// a loop head renames what the loop varies, so that rows repeat, and joins rows when they still do not.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/solve/engine/Machine.h"
+
+#include "analyzer/solve/engine/Operators.h"
+#include "analyzer/solve/library/torch/Devices.h"
+#include "analyzer/solve/questions/Placed.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace devicetidy {
+
+std::string blockName(const Function &function, BlockId id) {
+  return function.id.str() + "#" + std::to_string(id);
+}
+
+struct Machine::BlockState {
+  std::vector<Row> pending;
+  std::set<std::uint64_t> seen;
+  std::size_t visits = 0;
+  std::vector<std::pair<std::uint64_t, Row>> joined; ///< by the digest of their placements
+};
+
+Machine::Machine(const Program &program, const SolveOptions &options, Solution &solution, const Usage &usage)
+    : program(program),
+      version{options.torchMajor ? options.torchMajor : (program.torchMajor ? program.torchMajor : 2),
+              options.torchMajor ? options.torchMinor : (program.torchMajor ? program.torchMinor : 6)},
+      names(options.names), types(program), memory(types), solution(solution), usage(usage),
+      stop(options.stop) {}
+
+const std::vector<BlockId> &Machine::order(const Function &function) {
+  std::vector<BlockId> &position = orders[&function];
+  if (!position.empty())
+    return position;
+  // Iterative depth-first search: functions of 10,000 branches are deep graphs.
+  const std::size_t count = function.blocks.size();
+  position.assign(count, static_cast<BlockId>(count));
+  std::vector<BlockId> postOrder;
+  std::vector<bool> seen(count, false);
+  std::vector<std::pair<BlockId, std::size_t>> stack{{0, 0}};
+  seen[0] = true;
+  while (!stack.empty()) {
+    auto &[id, next] = stack.back();
+    const Block &block = function.blocks[static_cast<std::size_t>(id)];
+    const std::size_t successors = block.terminator.successors.size() + (block.handler >= 0 ? 1 : 0);
+    if (next == successors) {
+      postOrder.push_back(id);
+      stack.pop_back();
+      continue;
+    }
+    // The last successor first, so that a loop's body comes before its exit in reverse post-order.
+    const std::size_t index = successors - 1 - next++;
+    const BlockId to =
+        index < block.terminator.successors.size() ? block.terminator.successors[index] : block.handler;
+    if (to >= 0 && static_cast<std::size_t>(to) < count && !seen[static_cast<std::size_t>(to)]) {
+      seen[static_cast<std::size_t>(to)] = true;
+      stack.emplace_back(to, 0);
+    }
+  }
+  for (std::size_t i = 0; i < postOrder.size(); ++i)
+    position[static_cast<std::size_t>(postOrder[i])] = static_cast<BlockId>(postOrder.size() - 1 - i);
+  return position;
+}
+
+void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, BlockState &state) {
+  const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
+  auto phi = [&] { return symbolTerm(Name("join " + blockName(frame.function, id))); };
+  ++state.visits;
+  if (rows.size() > 1 || block.isLoopHead)
+    for (Row &row : rows)
+      memory.collectGarbage(row, frame.entry);
+  const std::size_t patience = block.isLoopHead ? enterLoop(frame, id, rows) : 0;
+  if (rows.size() > 1)
+    solution.stats.rowsJoined += mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi());
+  // Rows that still differ after some rounds are joined: with a row of the same placements where there is one
+  // (what counts rounds becomes unknown), with any row otherwise.
+  if ((block.isLoopHead && state.visits > patience) || state.visits > bounds::visitsPerBlock)
+    for (Row &row : rows) {
+      const std::uint64_t places = row.placeDigest();
+      auto same = std::find_if(state.joined.begin(), state.joined.end(),
+                               [&](const auto &entry) { return entry.first == places; });
+      if (same == state.joined.end() && state.joined.size() < bounds::rowsPerOutcome) {
+        state.joined.emplace_back(places, row);
+        continue;
+      }
+      Row &target = same == state.joined.end() ? state.joined.front().second : same->second;
+      target = joinRows(target, row, phi());
+      row = target;
+    }
+  rows.erase(std::remove_if(rows.begin(), rows.end(),
+                            [&](const Row &row) { return !state.seen.insert(row.digest()).second; }),
+             rows.end());
+  if (!isWithin(state.visits, 4 * bounds::visitsPerBlock, Bound::VisitsOfBlock))
+    rows.clear();
+}
+
+Outcomes Machine::run(Frame &frame, Row row) {
+  const Function &function = frame.function;
+  Outcomes outcomes;
+  if (function.blocks.empty())
+    return outcomes;
+  entered.insert(&function);
+  ++solution.stats.contexts;
+  const std::vector<BlockId> &position = order(function);
+  std::vector<BlockState> states(function.blocks.size());
+  row.registers.clear();
+  if (placed)
+    placed->enter(frame, row);
+  states[0].pending.push_back(std::move(row));
+  std::set<std::pair<BlockId, BlockId>> work{{position[0], 0}};
+  while (!work.empty()) {
+    const BlockId id = work.begin()->second;
+    work.erase(work.begin());
+    std::vector<Row> rows = std::move(states[static_cast<std::size_t>(id)].pending);
+    states[static_cast<std::size_t>(id)].pending.clear();
+    enterBlock(frame, id, rows, states[static_cast<std::size_t>(id)]);
+    if (rows.empty())
+      continue;
+    frame.block = id;
+    runBlock(frame, id, std::move(rows), states, outcomes);
+    const Block &block = function.blocks[static_cast<std::size_t>(id)];
+    auto enqueue = [&](BlockId to) {
+      if (to >= 0 && !states[static_cast<std::size_t>(to)].pending.empty())
+        work.emplace(position[static_cast<std::size_t>(to)], to);
+    };
+    for (BlockId to : block.terminator.successors)
+      enqueue(to);
+    enqueue(block.handler);
+    if (!isWithin(factsRun, bounds::factsPerEntry, Bound::FactsOfEntry))
+      break;
+    if (stop && *stop)
+      break;
+  }
+  return outcomes;
+}
+
+namespace {
+
+// Can this fact end in a catch clause? Assignments, accessors and the standard library's plumbing are taken
+// not to throw.
+bool mayThrow(const Fact &fact) {
+  if (fact.kind != FactKind::Call && fact.kind != FactKind::Construct)
+    return false;
+  if (!fact.target.empty())
+    return true;
+  const std::string_view name = fact.name.view();
+  const std::string_view last =
+      name.substr(name.rfind(':') == std::string_view::npos ? 0 : name.rfind(':') + 1);
+  if (last == "operator=" || name.substr(0, 5) == "std::" || name.substr(0, 5) == "c10::" ||
+      name.substr(0, 2) == "__")
+    return false;
+  const models::Op *op = models::atenOp(last, {2, 6});
+  return !(op && op->rule == models::Rule::Host);
+}
+
+} // namespace
+
+namespace {
+
+// A fact that ends its row (an operation that throws) is told with what it was given.
+void noteStep(PlacedExpressions &placed, const Frame &frame, const Fact &fact, const Row &before,
+              const std::vector<Row> &after) {
+  if (after.empty())
+    placed.step(frame, fact, before);
+  for (const Row &row : after)
+    placed.step(frame, fact, row);
+}
+
+} // namespace
+
+void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vector<BlockState> &states,
+                       Outcomes &outcomes) {
+  const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
+  auto phi = [&] { return symbolTerm(Name("in " + blockName(frame.function, id))); };
+  auto reachHandler = [&](const Row &row) {
+    if (block.handler < 0)
+      return;
+    Row thrown = row;
+    thrown.registers.clear();
+    states[static_cast<std::size_t>(block.handler)].pending.push_back(std::move(thrown));
+  };
+  for (const Fact &fact : block.facts) {
+    if (mayThrow(fact))
+      for (const Row &row : rows)
+        reachHandler(row);
+    std::vector<Row> next;
+    for (Row &row : rows) {
+      ++factsRun;
+      const std::optional<Row> before = placed ? std::optional(row) : std::nullopt;
+      std::vector<Row> after = step(frame, fact, std::move(row));
+      if (placed)
+        noteStep(*placed, frame, fact, *before, after);
+      if (next.empty())
+        next = std::move(after);
+      else
+        std::move(after.begin(), after.end(), std::back_inserter(next));
+    }
+    rows = std::move(next);
+    if (rows.size() > bounds::rowsPerBlock)
+      solution.stats.rowsJoined +=
+          mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi());
+    if (rows.empty())
+      return;
+  }
+  for (Row &row : rows)
+    finishBlock(frame, block, std::move(row), states, outcomes);
+}
+
+namespace {
+
+Value terminatorValue(const Row &row, const Operand &operand) {
+  const auto reg = static_cast<std::size_t>(operand.reg);
+  if (operand.reg == NoReg || reg >= row.registers.size() || !row.registers[reg])
+    return unknownValue();
+  return row.registers[reg];
+}
+
+// Is `term` for sure something else than a truth value?
+bool isNumber(Term term) {
+  static const std::set<Name> operators = {"rank", "+", "-", "*", "/", "%", "<<", ">>", "size"};
+  return term->kind == TermKind::Apply && operators.count(term->name);
+}
+
+// A condition as a term; null when nothing is known about it.
+Term conditionTerm(const Value &value) {
+  switch (value->kind) {
+  case ValueKind::Scalar:
+    return value->term;
+  case ValueKind::Null:
+    return intTerm(0);
+  case ValueKind::Address:
+  case ValueKind::Function:
+    return intTerm(1);
+  default:
+    return nullptr;
+  }
+}
+
+// Each case that the value may be, and the default where it may be none of them.
+void takeCases(const Terminator &end, const Value &value, Row row,
+               const std::function<void(BlockId, Row)> &go) {
+  std::vector<Term> conditions;
+  for (std::size_t i = 0; i < end.cases.size(); ++i) {
+    conditions.push_back(caseTerm(row, value, end.cases[i]));
+    Row taken = row;
+    if (!conditions[i] || taken.assume(conditions[i], 1))
+      go(end.successors[i], std::move(taken));
+  }
+  for (Term condition : conditions)
+    if (condition && !row.assume(condition, 0))
+      return;
+  if (end.successors.size() > end.cases.size())
+    go(end.successors.back(), std::move(row));
+}
+
+} // namespace
+
+void Machine::finishBlock(Frame &frame, const Block &block, Row row, std::vector<BlockState> &states,
+                          Outcomes &outcomes) {
+  const Terminator &end = block.terminator;
+  auto go = [&](BlockId to, Row next) {
+    states[static_cast<std::size_t>(to)].pending.push_back(std::move(next));
+  };
+  Value value = terminatorValue(row, end.value);
+  if (end.value.isAddress && end.kind != TerminatorKind::Return)
+    value = memory.read(row, value->address);
+  const KnownRounds rounds = end.entersLoop ? knownRounds(block, row) : KnownRounds();
+  if (row.expressionEnded) {
+    row.registers.clear();
+    row.expressionEnded = false;
+  }
+  switch (end.kind) {
+  case TerminatorKind::Unreachable:
+    return;
+  case TerminatorKind::Jump:
+    go(end.successors[0], std::move(row));
+    return;
+  case TerminatorKind::Return: {
+    if (end.value.isAddress && !frame.function.resultIsReference && is(value, ValueKind::Address))
+      value = memory.read(row, value->address);
+    row.registers.clear();
+    outcomes.push_back({std::move(row), std::move(value)});
+    return;
+  }
+  case TerminatorKind::Branch: {
+    Term condition = conditionTerm(value);
+    // A number, or the text of the rank, as a condition: that it is not zero says nothing more of its value.
+    static const Name boolType("bool");
+    const bool isBool = end.value.type == boolType || end.value.type.empty();
+    if (condition && (isNumber(condition) || (!isBool && !constantOf(condition) &&
+                                              types.classOf(end.value.type) == TypeClass::Scalar)))
+      condition = asAvailability(applyTerm("!=", {condition, intTerm(0)}));
+    if (condition)
+      condition = row.resolve(condition);
+    const auto constant = condition ? constantOf(row.resolve(row.pinned(condition))) : std::nullopt;
+    if (constant || end.entersLoop) {
+      const bool taken = constant ? *constant != 0 : true;
+      countRounds(frame, end, row, rounds, constant.has_value() && taken);
+      if (!constant && condition && !row.assume(condition, 1))
+        return;
+      go(end.successors[taken ? 0 : 1], std::move(row));
+      return;
+    }
+    countRounds(frame, end, row, {}, false);
+    Row otherwise = row;
+    if (!condition || row.assume(condition, 1))
+      go(end.successors[0], std::move(row));
+    if (!condition || otherwise.assume(condition, 0))
+      go(end.successors[1], std::move(otherwise));
+    return;
+  }
+  case TerminatorKind::Switch:
+    takeCases(end, value, std::move(row), go);
+    return;
+  }
+}
+
+} // namespace devicetidy

@@ -1,0 +1,272 @@
+//===- Machine.h - runs facts over rows -------------------------*- C++ -*-===//
+//
+// The abstract interpreter. A call is run with the caller's actual objects (so receivers, callbacks and
+// aliases are exact), and what it did is kept as the summary of that function for that entry: equal entries
+// are answered from it. Everything is bounded; hitting a bound loses findings, is counted, and never adds
+// one.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/models/Models.h"
+#include "analyzer/solve/Solve.h"
+#include "analyzer/solve/domain/Bounds.h"
+#include "analyzer/solve/domain/Memory.h"
+#include "analyzer/solve/engine/Usage.h"
+
+#include <deque>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+namespace devicetidy {
+
+/// Copy number of the heap object that stands for all objects a loop makes at one site.
+constexpr unsigned arrayCopy = 1000;
+
+/// The name of a block in terms: the same for every run of the function.
+std::string blockName(const Function &function, BlockId id);
+
+struct Frame {
+  const Function &function;
+  const Frame *caller = nullptr;
+  const Fact *call = nullptr; ///< the caller's fact that runs this function
+  unsigned depth = 0;
+  Address self{};               ///< `this`
+  BlockId block = 0;            ///< block being run
+  const Store *entry = nullptr; ///< what the caller passed in: its objects outlive the call
+};
+
+/// A row after a call, with the value the call returned.
+struct Outcome {
+  Row row;
+  Value result;
+};
+using Outcomes = std::vector<Outcome>;
+
+class DeviceMaps;
+class PlacedExpressions;
+class Machine;
+
+/// An argument of a constructor that a library function runs: its value, and where it is when it is no
+/// temporary.
+struct Argument {
+  Value value;
+  Address address;
+  Name text{}; ///< how the user wrote it
+};
+
+/// A call being evaluated: what library models look at and change.
+struct Call {
+  Machine &machine;
+  Frame &frame;
+  Row &row;
+  const Fact &fact;
+  std::size_t first = 0; ///< index of the first argument (1 when operand 0 is the object)
+
+  std::size_t argCount() const { return fact.operands.size() - first; }
+  /// Value of operand `i` (object included), read through its address.
+  Value operand(std::size_t i) const;
+  Value arg(std::size_t i) const { return operand(first + i); }
+  /// Argument `i` as a forwarding reference would take it.
+  Argument forwarded(std::size_t i) const;
+  std::vector<Argument> forwardedFrom(std::size_t i) const;
+  /// Address operand `i` refers to; invalid when it is a plain value.
+  Address addressOf(std::size_t i) const;
+  Value object() const { return operand(0); }
+  Address objectAddress() const { return addressOf(0); }
+  Outcomes done(Value result) const;
+  Name resultType() const { return fact.type; }
+};
+
+/// A tensor taking part in an operation.
+struct TensorUse {
+  Value tensor;
+  const Operand *operand = nullptr;
+  std::string text{}; ///< description when it is not the operand itself ("parameters of fc1")
+  History owner{};    ///< story of the module whose parameter it is, when it is one
+};
+
+class Machine {
+public:
+  Machine(const Program &program, const SolveOptions &options, Solution &solution, const Usage &usage);
+
+  /// Runs `function` from `row` with its parameters bound; the rows it returns in.
+  Outcomes run(Frame &frame, Row row);
+  /// Calls a project function with `args` (addresses for reference parameters, values otherwise).
+  Outcomes invoke(const Frame &caller, const Fact &fact, Row row, const Function &callee, Address self,
+                  std::vector<Value> args);
+  /// Calls what has no body here: the first library model that knows the call answers it.
+  Outcomes callLibrary(Call &call);
+  /// Constructs an object of `type` at `where` with `args` as make_shared, emplace or a module holder would.
+  std::vector<Row> construct(const Frame &caller, const Fact &fact, Row row, Name type, const Address &where,
+                             const std::vector<Argument> &args);
+  /// Constructs the elements, of class `inner`, of the list that was made at `where` without saying of what.
+  std::vector<Row> constructElements(const Frame &caller, const Fact &fact, Row row, Name inner,
+                                     const Address &where);
+  /// An array of `type` with `count` elements as their default constructor leaves them.
+  Value defaultArray(const Row &row, Name type, const Value &count) const;
+  /// A value of `type` ends: device guards in it restore the device that was current before them.
+  void endGuards(Row &row, const Value &value, Name type) const;
+  /// A fresh heap object of `type`.
+  Address allocate(Row &row, const Frame &frame, const Fact &fact, Name type);
+
+  /// Tensors of `uses` must share a device; records a Conflict when they need not. Returns their common
+  /// placement; a definite conflict marks the row as failed: the operation throws, nothing after it runs.
+  struct Requirement {
+    std::string operation;
+    ConflictKind kind = ConflictKind::Operation;
+    bool cpuScalars = false;     ///< 0-dim CPU inputs are accepted
+    bool expandsScalars = false; ///< but only beside 0-dim ones: they are expanded to the others' shape
+    bool firstIsOutput = false;  ///< the first tensor is written, so it is never such a scalar
+  };
+  Placement requireSame(Call &call, const std::vector<TensorUse> &uses, const Requirement &requirement);
+
+  /// Index of the round of the innermost loop around the block being run, null when rounds are run one by
+  /// one.
+  Term roundOf(const Frame &frame, const Row &row);
+  const std::vector<BlockId> &loopHeads(const Function &function);
+
+  /// Tensors inside `value`, lists and optionals included (at most `limit`).
+  void collectTensors(const Row &row, const Value &value, std::vector<Value> &out,
+                      std::size_t limit = 8) const;
+
+  /// Reads `address`; what comes from a member that Module::to does not move says so in its history.
+  Value readMarked(const Row &row, const Address &address) const;
+
+  /// Puts the row's current device in for `kCUDA` without an index.
+  Placement concrete(const Row &row, Placement placement) const;
+  /// The row knows that no such device is there: putting a tensor on it throws, and no two devices meet.
+  static bool isAbsent(const Row &row, const Placement &placement);
+  Term freshScalar(const Call &call) const;
+  Value unknownResult(const Call &call);
+  History note(History before, StepKind kind, Location where, std::string subject, std::string device) const;
+
+  const Program &program;
+  const models::TorchVersion version;
+  const DistributedNames names;
+  Types types;
+  Memory memory;
+  Solution &solution;
+  const Usage &usage;
+  const std::atomic<bool> *const stop; ///< may be null; true: nothing more is run
+  /// The entry being run may be called with any device made current by its caller.
+  bool currentDeviceIsOpen = false;
+  bool reportLatent = false;
+  DeviceMaps *deviceMaps = nullptr;    ///< told of every call when set
+  PlacedExpressions *placed = nullptr; ///< told of every fact when set
+  /// Told of a static local that was initialised in a program that had been running: whose flag the row held.
+  std::function<void(Row &, Name)> initialisedStatic;
+  std::set<const Function *> entered;
+  /// What more is known of each of the solution's conflicts, in their order.
+  struct ConflictContext {
+    Placement first, second;
+    bool wasAsked = false; ///< its row has asked a tensor from outside whether it is on CUDA
+  };
+  std::vector<ConflictContext> conflictContexts;
+  /// Where rows that have asked so found all operands of an operation together: on the CPU, on CUDA.
+  std::map<Location, std::pair<bool, bool>> agreements;
+  std::map<Name, Step>
+      movedClasses; ///< project module class -> where and to which device one was moved first
+  std::size_t factsRun = 0;
+  std::size_t definiteConflicts = 0; ///< operations that fail for certain, met so far
+
+private:
+  friend struct Call;
+  struct BlockState;
+  void enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, BlockState &state);
+  void runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vector<BlockState> &states,
+                Outcomes &outcomes);
+  void finishBlock(Frame &frame, const Block &block, Row row, std::vector<BlockState> &states,
+                   Outcomes &outcomes);
+  void varyLoop(Frame &frame, BlockId id, Row &row);
+  const std::vector<bool> &testedLocals(const Function &function);
+  /// Begins a round. Returns after how many visits of the loop head rows that still differ are joined.
+  std::size_t enterLoop(Frame &frame, BlockId head, std::vector<Row> &rows);
+  RootId countedFlag(const Frame &frame, BlockId head);
+  struct KnownRounds {
+    std::int64_t count = 0; ///< 0: not known
+    std::int64_t end = 0;   ///< one past the last number the loop counts to
+  };
+  KnownRounds knownRounds(const Block &block, const Row &row) const;
+  bool closeLists(const Frame &frame, BlockId head, Row &row, std::int64_t length);
+  /// After a loop's test: says in `row` whether its rounds are run one by one. `rounds` as the test before
+  /// the loop knows them; `isKnown`: this test is known to be true.
+  void countRounds(const Frame &frame, const Terminator &test, Row &row, KnownRounds rounds, bool isKnown);
+  std::vector<Row> step(Frame &frame, const Fact &fact, Row row);
+  void stepStore(const Fact &fact, Row &row);
+  std::vector<Row> stepHostAccess(Frame &frame, const Fact &fact, Row row);
+  std::vector<Row> stepElement(Frame &frame, const Fact &fact, Row row);
+  std::vector<Row> stepCall(Frame &frame, const Fact &fact, Row row);
+  std::vector<Row> stepConstruct(Frame &frame, const Fact &fact, Row row);
+  Outcomes evaluateCall(Frame &frame, Row &row, const Fact &fact);
+  Outcomes rangeCall(Call &call);
+  std::vector<Row> endScope(Frame &frame, const Fact &fact, Row row);
+  const Function *resolveVirtual(const Row &row, const Fact &fact,
+                                 std::vector<const Function *> &candidates) const;
+  Outcomes callOverriders(Frame &frame, const Fact &fact, const Row &row,
+                          const std::vector<const Function *> &candidates, const std::vector<Value> &args);
+  /// What the fields of a record hold is no longer known.
+  void forgetFields(Row &row, const Address &object) const;
+  void forgetScalars(Call &call);
+  void havoc(Row &row, const Function &callee, const Address &self, const std::vector<Value> &args);
+  const Function *selectConstructor(const Type &type, const std::vector<Argument> &args) const;
+  Value defaultObject(Name type) const;
+  Row restrict(const Row &row, const std::vector<Value> &roots) const;
+  void overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome);
+
+  std::unordered_map<std::uint64_t, Outcomes> summaries;
+  std::set<std::uint64_t> failing; ///< summaries without an outcome because a device conflict ends every way
+  std::unordered_map<const Function *, unsigned> active, contextsOf;
+  unsigned reactivations = 0; ///< calls under way of functions that were under way already
+  std::unordered_map<const Function *, std::vector<BlockId>> orders, heads;
+  std::unordered_map<const Function *, std::vector<bool>> tested;
+  const std::vector<BlockId> &order(const Function &function);
+};
+
+/// Library models: each looks at a call and answers it, or returns nothing when the call is not its own.
+using Model = std::optional<Outcomes> (*)(Call &call);
+std::optional<Outcomes> modelDevices(Call &call);
+std::optional<Outcomes> modelTensors(Call &call);
+std::optional<Outcomes> modelModules(Call &call);
+std::optional<Outcomes> modelContainers(Call &call);
+std::optional<Outcomes> modelPointers(Call &call);
+std::optional<Outcomes> modelData(Call &call);
+std::optional<Outcomes> modelAlgorithms(Call &call);
+std::optional<Outcomes> modelCallables(Call &call);
+/// The object a library constructor makes from `args`; nothing when it is not known.
+std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args);
+
+/// A loop that is run for any round comes round: what is of round `current` becomes of the round before.
+void startRound(Row &row, Term current);
+
+/// Library constructors by family; `args` are values. Each answers for its own types.
+std::optional<Value> constructDevice(Call &call, Name type, const std::vector<Value> &args);
+std::optional<Value> constructModule(Call &call, Name type, const std::vector<Value> &args);
+std::optional<Value> constructPointer(Call &call, Name type, const std::vector<Value> &args);
+std::optional<Value> constructContainer(Call &call, Name type, const std::vector<Value> &args);
+
+/// A module holder of `type` made of `args`, one row per way through its module's constructor; nothing when
+/// `type` is no holder.
+std::optional<Outcomes> constructHolder(Call &call, Name type, const std::vector<Argument> &args);
+/// Puts the modules in `args` into a container module of `type` that was made at `where`.
+void keepModules(Call &call, Name type, const Address &where, const std::vector<Argument> &args);
+
+/// Runs forward() of the module at `module`; `name` is how the user calls it.
+/// `owner` is the story of the handle it is called through.
+Outcomes forwardModule(Call &call, const Address &module, std::vector<Argument> args, const std::string &name,
+                       const History &owner);
+/// A method of a project class or its bases by its unqualified name; null when there is none.
+const Function *findMethod(const Machine &machine, Name type, std::string_view name);
+/// Calls `callee` with arguments as a library function would forward them.
+Outcomes invokeForwarded(Call &call, Row row, const Function &callee, const Address &self,
+                         const std::vector<Argument> &args);
+
+/// A batch taken from a loader, with this place in its tensors' stories.
+Value takenBatch(Call &call, const Value &batch);
+
+/// Moves the module at `where`: everything registered in it and below.
+void moveModule(Machine &machine, Row &row, const Address &where, const Placement &placement,
+                const History &history);
+
+} // namespace devicetidy

@@ -1,0 +1,420 @@
+//===- Step.cpp - what one fact does to a row ----------------------===//
+#include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/engine/Operators.h"
+#include "analyzer/solve/library/torch/Devices.h"
+#include "analyzer/solve/library/torch/HostAccess.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+
+namespace {
+
+Value literalValue(const Fact &fact, const Types &types) {
+  switch (fact.literal) {
+  case LiteralKind::Bool:
+  case LiteralKind::Int:
+    return scalarValue(intTerm(fact.number));
+  case LiteralKind::Enum:
+    if (types.classOf(fact.type) == TypeClass::Device)
+      return deviceValue(deviceOfEnum(fact.number));
+    return scalarValue(intTerm(fact.number));
+  case LiteralKind::String:
+    return scalarValue(textTerm(fact.name));
+  case LiteralKind::Null:
+    return nullValue();
+  case LiteralKind::Float:
+    return scalarValue(floatTerm(fact.name));
+  case LiteralKind::None:
+    break;
+  }
+  return unknownValue();
+}
+
+// A pointer into a tensor's memory with a number added or taken away: the same memory. Null for other facts.
+Value movedPointer(const Row &row, const Fact &fact, const Types &types) {
+  static const Name plus("+"), minus("-");
+  if ((fact.name != plus && fact.name != minus) || types.classOf(fact.type) != TypeClass::Pointer)
+    return nullptr;
+  for (const Operand &operand : fact.operands)
+    if (Value value = registerOf(row, operand.reg); isTensorMemory(value))
+      return value;
+  return nullptr;
+}
+
+Value operatorResult(const Row &row, const Fact &fact, const Types &types) {
+  if (Value pointer = movedPointer(row, fact, types))
+    return pointer;
+  std::vector<Value> operands;
+  bool areIntegers = true;
+  for (const Operand &operand : fact.operands) {
+    operands.push_back(registerOf(row, operand.reg));
+    areIntegers &= types.isInteger(operand.type);
+  }
+  return operatorValue(row, fact.name, operands, areIntegers);
+}
+
+} // namespace
+
+Value Call::operand(std::size_t i) const {
+  if (i >= fact.operands.size())
+    return unknownValue();
+  const Operand &use = fact.operands[i];
+  Value value = registerOf(row, use.reg);
+  if (use.isAddress && is(value, ValueKind::Address))
+    return machine.readMarked(row, value->address);
+  // An enumerator that came through a template argument is a plain number.
+  if (is(value, ValueKind::Scalar) && constantOf(value->term) &&
+      machine.types.classOf(use.type) == TypeClass::Device)
+    return deviceValue(deviceOfEnum(*constantOf(value->term)));
+  return value;
+}
+
+Address Call::addressOf(std::size_t i) const {
+  if (i >= fact.operands.size())
+    return {};
+  Value value = registerOf(row, fact.operands[i].reg);
+  return is(value, ValueKind::Address) ? value->address : Address();
+}
+
+Argument Call::forwarded(std::size_t i) const {
+  const std::size_t index = first + i;
+  const bool isAddress = index < fact.operands.size() && fact.operands[index].isAddress;
+  const Name text = index < fact.operands.size() ? fact.operands[index].text : Name();
+  return {operand(index), isAddress ? addressOf(index) : Address(), text};
+}
+
+std::vector<Argument> Call::forwardedFrom(std::size_t i) const {
+  std::vector<Argument> args;
+  for (; i < argCount(); ++i)
+    args.push_back(forwarded(i));
+  return args;
+}
+
+Outcomes Call::done(Value result) const {
+  Outcomes outcomes;
+  outcomes.push_back({row, std::move(result)});
+  return outcomes;
+}
+
+Value Machine::readMarked(const Row &row, const Address &address) const {
+  Value value = memory.read(row, address);
+  const bool tensor = is(value, ValueKind::Tensor) && !value->address.valid();
+  if (!address.path || (!tensor && !is(value, ValueKind::Address)))
+    return value;
+  Path first = address.path;
+  while (first->parent)
+    first = first->parent;
+  Value owner = memory.read(row, {address.root, nullptr});
+  if (!is(owner, ValueKind::Record) || !types.isProject(owner->type) || !types.isModule(owner->type))
+    return value;
+  for (const auto &[name, field] : owner->fields)
+    if (hidden::isSubmodule(name) && same(field, value))
+      return value;
+  const Field *field = types.field(owner->type, first->field);
+  if (!field || (value->history && value->history->step.kind == StepKind::Member))
+    return value;
+  return withHistory(value, note(value->history, StepKind::Member, field->where,
+                                 owner->type.str() + "::" + first->field.str(), value->placement.describe()));
+}
+
+Value Machine::defaultObject(Name type) const {
+  switch (types.classOf(type)) {
+  case TypeClass::List:
+    return listValue(type, {});
+  case TypeClass::Map:
+  case TypeClass::Record:
+  case TypeClass::Pair:
+  case TypeClass::Tuple:
+  case TypeClass::Example:
+    return recordValue(type);
+  case TypeClass::Options:
+    return optionsValue(nullptr);
+  case TypeClass::Tensor:
+  case TypeClass::Pointer:
+  case TypeClass::Holder:
+  case TypeClass::Optional:
+  case TypeClass::Wrapper:
+    return nullValue();
+  default:
+    return unknownValue();
+  }
+}
+
+Value Machine::defaultArray(const Row &row, Name type, const Value &count) const {
+  const Value element = defaultObject(types.inner(type));
+  const auto number = row.numberOf(count);
+  if (number && *number >= 0 && canListElements(static_cast<std::size_t>(*number)))
+    return listValue(type, std::vector<Value>(static_cast<std::size_t>(*number), element));
+  return summaryList(type, {element});
+}
+
+Address Machine::allocate(Row &row, const Frame &frame, const Fact &fact, Name type) {
+  const Term site = applyTerm("site", {textTerm(frame.function.id), intTerm(fact.where.line),
+                                       intTerm(fact.where.column), textTerm(type)});
+  const bool isRecord = types.classOf(type) == TypeClass::Record || types.classOf(type) == TypeClass::Other;
+  Value fresh = isRecord ? recordValue(type) : defaultObject(type);
+  if (Term round = roundOf(frame, row)) {
+    const RootId root = memory.heap(site, arrayCopy, type);
+    row.store.set(root, summaryList({}, {fresh}));
+    return Address{root, nullptr}.element(round);
+  }
+  unsigned copy = 0;
+  while (isWithin(copy + 1, bounds::copiesPerSite, Bound::CopiesOfSite) &&
+         row.store.get(memory.heap(site, copy, type)))
+    ++copy;
+  const RootId root = memory.heap(site, copy, type);
+  row.store.set(root, fresh);
+  return {root, nullptr};
+}
+
+void Machine::forgetFields(Row &row, const Address &object) const {
+  Value record = memory.read(row, object);
+  if (!is(record, ValueKind::Record))
+    return;
+  ValueData data = *record;
+  for (auto &[name, field] : data.fields)
+    if (is(field, ValueKind::Tensor) || is(field, ValueKind::Scalar) || is(field, ValueKind::List))
+      field = unknownValue();
+  memory.write(row, object, makeValue(std::move(data)));
+}
+
+std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
+  auto one = [](Row result) {
+    std::vector<Row> rows;
+    rows.push_back(std::move(result));
+    return rows;
+  };
+  auto addressIn = [&](std::size_t i) {
+    Value value = registerOf(row, fact.operands[i].reg);
+    return is(value, ValueKind::Address) ? value->address : Address();
+  };
+  auto localAddress = [&]() -> Address {
+    const auto index = static_cast<std::size_t>(fact.number);
+    return {memory.local(frame.depth, static_cast<unsigned>(index), frame.function.locals[index]), nullptr};
+  };
+  switch (fact.kind) {
+  case FactKind::Literal:
+    setRegister(row, fact.result, literalValue(fact, types));
+    return one(std::move(row));
+  case FactKind::Local:
+    setRegister(row, fact.result, addressValue(localAddress()));
+    return one(std::move(row));
+  case FactKind::Global: {
+    auto found = program.globals.find(fact.name);
+    Name text = found == program.globals.end() ? fact.name : found->second.name;
+    setRegister(row, fact.result, addressValue({memory.global(fact.name, fact.type, text), nullptr}));
+    return one(std::move(row));
+  }
+  case FactKind::This:
+    setRegister(row, fact.result, frame.self.valid() ? addressValue(frame.self) : unknownValue());
+    return one(std::move(row));
+  case FactKind::Field: {
+    Address base = addressIn(0);
+    Name field = fact.name;
+    if (fact.operands.size() > 1) {
+      // Through a pointer to member, whose value is the member's name. One that is not known may be any
+      // member.
+      Value member = registerOf(row, fact.operands[1].reg);
+      std::optional<Name> known =
+          is(member, ValueKind::Scalar) ? textOf(row.resolve(member->term)) : std::nullopt;
+      if (!known)
+        forgetFields(row, base);
+      field = known ? Name(known->view().substr(known->view().rfind(':') + 1)) : Name();
+    }
+    setRegister(row, fact.result,
+                base.valid() && !field.empty() ? addressValue(base.field(field)) : unknownValue());
+    return one(std::move(row));
+  }
+  case FactKind::Element:
+    return stepElement(frame, fact, std::move(row));
+  case FactKind::Load: {
+    if (isTensorMemory(registerOf(row, fact.operands[0].reg)))
+      return stepHostAccess(frame, fact, std::move(row));
+    Address address = addressIn(0);
+    Value value = readMarked(row, address);
+    if (is(value, ValueKind::Scalar))
+      value = scalarValue(row.resolve(value->term));
+    setRegister(row, fact.result, std::move(value));
+    return one(std::move(row));
+  }
+  case FactKind::Store:
+    if (isTensorMemory(registerOf(row, fact.operands[0].reg)))
+      return stepHostAccess(frame, fact, std::move(row));
+    stepStore(fact, row);
+    return one(std::move(row));
+  case FactKind::Call:
+    return stepCall(frame, fact, std::move(row));
+  case FactKind::Construct:
+    return stepConstruct(frame, fact, std::move(row));
+  case FactKind::New: {
+    const Address where = allocate(row, frame, fact, fact.type);
+    if (!fact.operands.empty())
+      memory.write(row, where, defaultArray(row, fact.type, registerOf(row, fact.operands[0].reg)));
+    setRegister(row, fact.result, addressValue(where));
+    return one(std::move(row));
+  }
+  case FactKind::Closure: {
+    std::map<Name, Value> captures;
+    for (std::size_t i = 0; i < fact.operands.size() && i < fact.captures.size(); ++i)
+      captures[fact.captures[i]] = registerOf(row, fact.operands[i].reg);
+    Value callable = functionValue(fact.target, std::move(captures));
+    if (fact.target.empty())
+      callable = libraryFunction(fact.name);
+    setRegister(row, fact.result, std::move(callable));
+    return one(std::move(row));
+  }
+  case FactKind::Operator:
+    setRegister(row, fact.result, operatorResult(row, fact, types));
+    return one(std::move(row));
+  case FactKind::Aggregate: {
+    std::vector<Value> values;
+    for (const Operand &operand : fact.operands)
+      values.push_back(registerOf(row, operand.reg));
+    // A list made of one array (std::array, std::initializer_list) is that array.
+    if (values.size() == 1 && is(values[0], ValueKind::List) && types.classOf(fact.type) == TypeClass::List &&
+        types.program.type(fact.operands[0].type) &&
+        types.program.type(fact.operands[0].type)->kind == TypeKind::Array) {
+      setRegister(row, fact.result, listValue(fact.type, values[0]->elements));
+      return one(std::move(row));
+    }
+    if (fact.captures.empty()) {
+      setRegister(row, fact.result, listValue(fact.type, std::move(values)));
+      return one(std::move(row));
+    }
+    std::map<Name, Value> fields;
+    for (std::size_t i = 0; i < values.size() && i < fact.captures.size(); ++i)
+      fields[fact.captures[i]] = values[i];
+    setRegister(row, fact.result, recordValue(fact.type, std::move(fields)));
+    return one(std::move(row));
+  }
+  case FactKind::Declare: {
+    const auto index = static_cast<std::size_t>(fact.number);
+    if (!frame.function.locals[index].isReference)
+      row.store.set(localAddress().root, defaultObject(frame.function.locals[index].type));
+    return one(std::move(row));
+  }
+  case FactKind::EndScope:
+    return endScope(frame, fact, std::move(row));
+  case FactKind::Opaque:
+    setRegister(row, fact.result, unknownValue());
+    return one(std::move(row));
+  case FactKind::EndStatement:
+    row.expressionEnded = true;
+    return one(std::move(row));
+  }
+  return one(std::move(row));
+}
+
+void Machine::stepStore(const Fact &fact, Row &row) {
+  const Value target = registerOf(row, fact.operands[0].reg);
+  const Address address = is(target, ValueKind::Address) ? target->address : Address();
+  const RootInfo &root = memory.info(address.root);
+  const bool endsInitialiser = root.isFlag && initialisedStatic && row.store.get(address.root);
+  memory.write(row, address, registerOf(row, fact.operands[1].reg));
+  if (endsInitialiser) {
+    const std::string flag = root.origin->args[0]->name.str();
+    initialisedStatic(row, Name(flag.substr(0, flag.size() - initialisedSuffix.size())));
+  }
+}
+
+// What lies in a tensor's memory is not known, only where the memory is.
+std::vector<Row> Machine::stepHostAccess(Frame &frame, const Fact &fact, Row row) {
+  Call call{*this, frame, row, fact, 0};
+  meetHostAccess(call);
+  std::vector<Row> rows;
+  if (row.failed && frame.depth > 0)
+    return rows;
+  row.failed = false;
+  if (fact.kind == FactKind::Load)
+    setRegister(row, fact.result, unknownValue());
+  rows.push_back(std::move(row));
+  return rows;
+}
+
+std::vector<Row> Machine::stepElement(Frame &frame, const Fact &fact, Row row) {
+  Call call{*this, frame, row, fact, 1};
+  Address base = call.addressOf(0);
+  Value index = call.operand(1);
+  std::vector<Row> rows;
+  if (Value pointer = registerOf(row, fact.operands[0].reg); isTensorMemory(pointer)) {
+    setRegister(row, fact.result, std::move(pointer));
+    rows.push_back(std::move(row));
+    return rows;
+  }
+  if (!base.valid() || !is(index, ValueKind::Scalar)) {
+    setRegister(row, fact.result, unknownValue());
+    rows.push_back(std::move(row));
+    return rows;
+  }
+  setRegister(row, fact.result, addressValue(base.element(row.resolve(index->term))));
+  rows.push_back(std::move(row));
+  return rows;
+}
+
+namespace {
+
+// The destructor to run at the end of a local's life: one that has to do with devices. What a function
+// returns lives on.
+const Function *destructorOf(const Machine &machine, const Function &function, const Variable &local) {
+  const Type *record = local.isReference ? nullptr : machine.program.type(local.type);
+  if (!record || !record->isProject)
+    return nullptr;
+  const Function *found = nullptr;
+  for (Name id : record->methods)
+    if (const Function *method = machine.program.function(id))
+      if (method->isDestructor && method->hasBody && machine.usage.devicesMatter.count(id))
+        found = method;
+  const bool isReturned =
+      found && std::any_of(function.blocks.begin(), function.blocks.end(), [&](const Block &block) {
+        return block.terminator.kind == TerminatorKind::Return && block.terminator.value.text == local.name;
+      });
+  return isReturned ? nullptr : found;
+}
+
+} // namespace
+
+std::vector<Row> Machine::endScope(Frame &frame, const Fact &fact, Row row) {
+  const auto index = static_cast<std::size_t>(fact.number);
+  const Variable &local = frame.function.locals[index];
+  const RootId root = memory.local(frame.depth, static_cast<unsigned>(index), local);
+  std::vector<Row> rows;
+  const Value value = row.store.get(root);
+  const Function *destructor = value ? destructorOf(*this, frame.function, local) : nullptr;
+  if (destructor)
+    for (Outcome &outcome : invoke(frame, fact, std::move(row), *destructor, {root, nullptr}, {}))
+      rows.push_back(std::move(outcome.row));
+  else
+    rows.push_back(std::move(row));
+  if (!value)
+    return rows;
+  for (Row &ended : rows) {
+    if (!local.isReference)
+      endGuards(ended, value, local.type);
+    ended.store.erase(root);
+  }
+  return rows;
+}
+
+// Members end in the reverse order of their declaration.
+void Machine::endGuards(Row &row, const Value &value, Name type) const {
+  static const Name before("@device before"), uniquePointer("std::unique_ptr");
+  const Type *known = program.type(type);
+  if (is(value, ValueKind::Address) && known && known->templateName == uniquePointer)
+    return endGuards(row, memory.read(row, value->address), types.inner(type));
+  if (!is(value, ValueKind::Record))
+    return;
+  if (const auto guarded = value->fields.find(before); guarded != value->fields.end()) {
+    row.currentDevice = guarded->second->term;
+    return;
+  }
+  const Type *record = program.type(value->type);
+  if (!record || !record->isProject)
+    return;
+  for (auto field = record->fields.rbegin(); field != record->fields.rend(); ++field)
+    if (const auto member = value->fields.find(field->name);
+        member != value->fields.end() && !field->isReference)
+      endGuards(row, member->second, field->type);
+}
+
+} // namespace devicetidy

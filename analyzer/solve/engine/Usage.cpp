@@ -1,0 +1,391 @@
+#include "analyzer/solve/engine/Usage.h"
+
+#include "analyzer/models/Models.h"
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/questions/Distributed.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace devicetidy {
+namespace {
+
+bool isGuard(const Program &program, Name type) {
+  const Type *record = program.type(type);
+  return models::api(record ? record->templateName.view() : type.view()).role == "guard";
+}
+
+bool assigns(const Fact &fact) {
+  if (fact.kind == FactKind::Store || fact.kind == FactKind::Construct)
+    return true;
+  if (fact.kind != FactKind::Call || !fact.hasObject)
+    return false;
+  const std::string_view method = lastPart(fact.name.view());
+  return method == "operator=" || method == "reset" || method == "swap" || method == "clear" ||
+         method == "set_data";
+}
+
+// Does the call change argument `i` of a project function, or the object of its method? What a method with a
+// body does to its object is seen there, field by field.
+bool mayChange(const Program &program, const Fact &fact, std::size_t i) {
+  const Function *callee = fact.target.empty() ? nullptr : program.function(fact.target);
+  if (!callee || fact.kind != FactKind::Call)
+    return false;
+  if (fact.hasObject && i == 0)
+    return !callee->isConst && !callee->isConstructor && !callee->hasBody;
+  const std::size_t parameter = i - (fact.hasObject ? 1 : 0);
+  return parameter < callee->paramCount && callee->locals[parameter].isReference &&
+         !callee->locals[parameter].isConst;
+}
+
+bool movesModule(const Fact &fact) {
+  return fact.kind == FactKind::Call && fact.hasObject && lastPart(fact.name.view()) == "to" &&
+         !startsWith(fact.name.view(), "at::");
+}
+
+/// Fields and globals that lead to a place: `net.encoder->` is reached through both.
+struct Way {
+  std::set<Name> fields, globals;
+
+  void add(const Way &other) {
+    fields.insert(other.fields.begin(), other.fields.end());
+    globals.insert(other.globals.begin(), other.globals.end());
+  }
+};
+
+// No module is behind the `kGpu` of `layers.back()->to(kGpu)`.
+bool isPlace(const Types &types, Name type) {
+  const TypeClass kind = types.classOf(type);
+  return kind == TypeClass::Device || kind == TypeClass::Options || kind == TypeClass::Scalar;
+}
+
+// What the modules that a full expression moves are reached through.
+Way waysToMoved(const Types &types, const std::vector<const Fact *> &expression) {
+  std::map<Reg, Way> ways;
+  Way moved;
+  Way all; // what a conditional or another detour leads to is not told apart
+  for (const Fact *fact : expression) {
+    Way way;
+    if (fact->kind == FactKind::Global && !isPlace(types, fact->type))
+      way.globals.insert(fact->name);
+    if (fact->kind == FactKind::Field && !isPlace(types, fact->type))
+      way.fields.insert(fact->name);
+    all.add(way);
+    for (const Operand &operand : fact->operands)
+      if (auto known = ways.find(operand.reg); known != ways.end())
+        way.add(known->second);
+    if (movesModule(*fact)) {
+      const Way &object = ways[fact->operands[0].reg];
+      moved.add(object.fields.empty() && object.globals.empty() ? all : object);
+    } else if (fact->result != NoReg) {
+      ways[fact->result] = std::move(way);
+    }
+  }
+  return moved;
+}
+
+// Fields and globals a full expression assigns, or whose modules it moves.
+void scanExpression(const Program &program, const Types &types, const std::vector<const Fact *> &expression,
+                    bool writesFields, std::set<Name> &writtenFields, std::set<Name> &writtenGlobals) {
+  std::map<Reg, Name> fields, globals;
+  bool moves = false;
+  for (const Fact *fact : expression) {
+    if (fact->kind == FactKind::Field)
+      fields[fact->result] = fact->name;
+    if (fact->kind == FactKind::Global)
+      globals[fact->result] = fact->name;
+    if (fact->kind == FactKind::Field && !fact->operands.empty())
+      if (auto base = globals.find(fact->operands[0].reg); base != globals.end())
+        globals[fact->result] = base->second;
+    moves |= movesModule(*fact);
+  }
+  for (const Fact *fact : expression)
+    for (std::size_t i = 0; i < fact->operands.size(); ++i) {
+      const Reg reg = fact->operands[i].reg;
+      const bool assigned = i == 0 && assigns(*fact);
+      if (auto field = fields.find(reg); assigned && writesFields && field != fields.end())
+        writtenFields.insert(field->second);
+      if (auto global = globals.find(reg);
+          global != globals.end() && (assigned || mayChange(program, *fact, i)))
+        writtenGlobals.insert(global->second);
+    }
+  if (!moves)
+    return;
+  const Way moved = waysToMoved(types, expression);
+  if (writesFields)
+    writtenFields.insert(moved.fields.begin(), moved.fields.end());
+  writtenGlobals.insert(moved.globals.begin(), moved.globals.end());
+}
+
+// The initialiser of a static local stands between the test of its flag and the setting of it.
+bool initialisesStatic(const Block &block) {
+  for (const Fact &fact : block.facts)
+    if (fact.kind == FactKind::Global && endsWith(fact.name.view(), initialisedSuffix))
+      return block.terminator.kind == TerminatorKind::Jump;
+  return false;
+}
+
+} // namespace
+
+namespace {
+
+// Can a value of a type hold a tensor, module or device, at any depth?
+class DeviceTypes {
+public:
+  explicit DeviceTypes(const Types &types) : types(types) {}
+
+  bool holds(Name type) {
+    auto [entry, isNew] = known.emplace(type, false);
+    if (isNew) {
+      // Of this question only: what a type in a cycle is found to hold depends on where one began.
+      std::set<Name> seen{type};
+      entry->second = search(type, seen);
+    }
+    return entry->second;
+  }
+
+private:
+  bool search(Name type, std::set<Name> &seen) const {
+    auto inside = [&](Name part) { return seen.insert(part).second && search(part, seen); };
+    switch (types.classOf(type)) {
+    case TypeClass::Tensor:
+    case TypeClass::Device:
+    case TypeClass::Options:
+    case TypeClass::Holder:
+    case TypeClass::AnyModule:
+    case TypeClass::Example:
+      return true;
+    case TypeClass::List:
+    case TypeClass::Map:
+    case TypeClass::Optional:
+    case TypeClass::Pointer:
+      return inside(types.inner(type));
+    case TypeClass::Pair:
+    case TypeClass::Tuple:
+    case TypeClass::Variant: {
+      const std::vector<Name> parts = types.parts(type);
+      return std::any_of(parts.begin(), parts.end(), inside);
+    }
+    case TypeClass::Record: {
+      if (types.isModule(type))
+        return true;
+      const Type *record = types.program.type(type);
+      return record && std::any_of(record->fields.begin(), record->fields.end(),
+                                   [&](const Field &field) { return inside(field.type); });
+    }
+    case TypeClass::Function: // a callable over tensors
+      return type.view().find("at::Tensor") != std::string_view::npos;
+    default:
+      return false;
+    }
+  }
+
+  const Types &types;
+  std::map<Name, bool> known;
+};
+
+bool isOfTorch(std::string_view name, const DistributedNames &names) {
+  return startsWith(name, "torch::") || startsWith(name, "at::") || startsWith(name, "c10d:") ||
+         startsWith(name, "pybind11::") || startsWith(name, "PyRun_") || initialises(name, names) ||
+         isListed(names.loaders, name) || isListed(names.launchers, name);
+}
+
+// device_map options are fields, keys and Python text; no tensor need be near.
+bool speaksOfDeviceMap(const Fact &fact) {
+  if (fact.kind != FactKind::Field && fact.literal != LiteralKind::String && fact.kind != FactKind::Call)
+    return false;
+  const std::string_view text = fact.name.view();
+  return text.find("device_map") != std::string_view::npos ||
+         text.find("deviceMap") != std::string_view::npos || text.find("DeviceMap") != std::string_view::npos;
+}
+
+// Functions that touch tensors, modules or devices, then everything that calls them.
+std::set<Name> findDevicesMatter(const Program &program, const Types &types, const DistributedNames &names) {
+  std::set<Name> matter;
+  std::map<Name, std::vector<Name>> callers;
+  std::vector<Name> work;
+  DeviceTypes deviceTypes(types);
+  auto add = [&](Name id) {
+    if (matter.insert(id).second)
+      work.push_back(id);
+  };
+  for (Name id : program.order) {
+    const Function &function = *program.function(id);
+    auto touches = [&](const Variable &variable) { return deviceTypes.holds(variable.type); };
+    if (std::any_of(function.locals.begin(), function.locals.end(), touches))
+      add(id);
+    for (const Block &block : function.blocks)
+      for (const Fact &fact : block.facts) {
+        const std::string_view name = fact.name.view();
+        if (deviceTypes.holds(fact.type) || isOfTorch(name, names) || speaksOfDeviceMap(fact))
+          add(id);
+        if (!fact.target.empty())
+          callers[fact.target].push_back(id);
+      }
+  }
+  for (const auto &[base, overriders] : program.overriders)
+    for (Name overrider : overriders)
+      callers[overrider].insert(callers[overrider].end(), callers[base].begin(), callers[base].end());
+  while (!work.empty()) {
+    const Name id = work.back();
+    work.pop_back();
+    for (Name caller : callers[id])
+      add(caller);
+  }
+  return matter;
+}
+
+/// What the constructors and the destructor of a class do to globals. Pairs of a global and a field.
+struct ScopeWrites {
+  std::set<Name> written;
+  std::set<std::pair<Name, Name>> saved, restored;
+};
+
+// Which field a constructor keeps the value of a global in, and which the destructor gives back.
+void notePairs(const std::vector<const Fact *> &expression, bool isConstructor, ScopeWrites &writes) {
+  std::map<Reg, Name> globals, fields;
+  for (const Fact *fact : expression) {
+    const Reg first = fact->operands.empty() ? NoReg : fact->operands[0].reg;
+    if (fact->kind == FactKind::Global)
+      globals[fact->result] = fact->name;
+    else if (fact->kind == FactKind::Field)
+      fields[fact->result] = fact->name;
+    else if (fact->kind == FactKind::Load && globals.count(first))
+      globals[fact->result] = globals[first];
+    else if (fact->kind == FactKind::Load && fields.count(first))
+      fields[fact->result] = fields[first];
+    if (!assigns(*fact) || fact->operands.size() != 2)
+      continue;
+    const Reg second = fact->operands[1].reg;
+    if (isConstructor && fields.count(first) && globals.count(second))
+      writes.saved.emplace(globals[second], fields[first]);
+    if (!isConstructor && globals.count(first) && fields.count(second))
+      writes.restored.emplace(globals[first], fields[second]);
+  }
+}
+
+// What a destructor gives back as a constructor found it is changed for a scope only.
+void addUnscoped(const std::map<Name, ScopeWrites> &classes, std::set<Name> &written) {
+  for (const auto &[name, writes] : classes)
+    for (Name global : writes.written)
+      if (std::none_of(writes.saved.begin(), writes.saved.end(), [&, &of = writes](const auto &pair) {
+            return pair.first == global && of.restored.count(pair);
+          }))
+        written.insert(global);
+}
+
+} // namespace
+
+Usage scanUsage(const Program &program, const Types &types, const DistributedNames &names) {
+  Usage usage;
+  std::map<Name, ScopeWrites> classes;
+  usage.devicesMatter = findDevicesMatter(program, types, names);
+  for (Name id : program.order) {
+    const Function &function = *program.function(id);
+    const bool isGlobalInit =
+        std::find(program.globalInits.begin(), program.globalInits.end(), id) != program.globalInits.end();
+    ScopeWrites *scope =
+        function.isConstructor || function.isDestructor ? &classes[function.className] : nullptr;
+    std::vector<const Fact *> expression;
+    for (const Block &block : function.blocks) {
+      const bool initialises = isGlobalInit || initialisesStatic(block);
+      for (const Fact &fact : block.facts) {
+        // A function whose address is taken may be called from anywhere: it stays an entry.
+        const Function *target = fact.target.empty() ? nullptr : program.function(fact.target);
+        const bool takesAddress = fact.kind == FactKind::Closure && !(target && target->isLambda);
+        if (!fact.target.empty() && fact.target != id && !takesAddress && !isCompanion(id)) {
+          usage.called.insert(fact.target);
+          if (auto overriders = program.overriders.find(fact.target);
+              fact.isVirtual && overriders != program.overriders.end())
+            usage.called.insert(overriders->second.begin(), overriders->second.end());
+        }
+        if (fact.kind == FactKind::Global && endsWith(fact.name.view(), initialisedSuffix))
+          usage.staticFlags.insert(fact.name);
+        if (fact.kind == FactKind::Construct && isGuard(program, fact.type))
+          usage.hasGuards = true;
+        if (fact.kind == FactKind::Call && models::api(fact.name.view()).role == "set_device")
+          usage.setsDevice = true;
+        if (fact.kind == FactKind::EndStatement) {
+          if (!initialises)
+            scanExpression(program, types, expression, !function.isConstructor, usage.writtenFields,
+                           scope ? scope->written : usage.writtenGlobals);
+          if (scope)
+            notePairs(expression, function.isConstructor, *scope);
+          expression.clear();
+        } else {
+          expression.push_back(&fact);
+        }
+      }
+    }
+  }
+  addUnscoped(classes, usage.writtenGlobals);
+  return usage;
+}
+
+namespace {
+
+// The value that stands at the address in `object`, a temporary of the expression [begin, end).
+Reg temporaryAt(const Fact *begin, const Fact *end, Reg object) {
+  const Fact *store = std::find_if(begin, end, [object](const Fact &fact) {
+    return fact.kind == FactKind::Store && fact.operands[0].reg == object;
+  });
+  return store == end ? NoReg : store->operands[1].reg;
+}
+
+// `x.argmax(-1).cpu();` waits for the GPU: what was computed is nobody's, so nobody goes on with it on its
+// old device. A view of `x` would be.
+bool waitsForResult(const Block &block, const Fact &move, models::TorchVersion version) {
+  if (lastPart(move.name.view()) != "cpu")
+    return false;
+  const Fact *begin = &move; // registers are numbered anew with each full expression
+  while (begin != block.facts.data() && begin[-1].kind != FactKind::EndStatement)
+    --begin;
+  const Reg object = temporaryAt(begin, &move, move.operands[0].reg);
+  return object != NoReg && std::any_of(begin, &move, [&](const Fact &fact) {
+           const std::string_view name = fact.name.view();
+           if (fact.kind != FactKind::Call || fact.result != object ||
+               !(startsWith(name, "at::") || startsWith(name, "torch::")))
+             return false;
+           const models::Op *op = models::atenOp(lastPart(name), version);
+           return !op || !op->isView;
+         });
+}
+
+} // namespace
+
+std::vector<DiscardedMove> findDiscardedMoves(const Program &program) {
+  std::vector<DiscardedMove> moves;
+  std::set<std::pair<Location, std::string>> seen; // each instance of a template has the same calls
+  const models::TorchVersion version{program.torchMajor ? program.torchMajor : 2, program.torchMinor};
+  for (Name id : program.order)
+    for (const Block &block : program.function(id)->blocks)
+      for (const Fact &fact : block.facts) {
+        if (fact.kind != FactKind::Call || !fact.isDiscarded || !fact.hasObject || fact.operands.empty())
+          continue;
+        const std::string_view name = fact.name.view();
+        if (name.substr(0, 12) != "at::Tensor::" && name.substr(0, 16) != "at::TensorBase::")
+          continue;
+        const std::string_view method = lastPart(name);
+        const models::Op *op = models::atenOp(method, version);
+        using models::Rule;
+        const bool moving =
+            op && (op->rule == Rule::Move || op->rule == Rule::ToCpu || op->rule == Rule::ToCuda ||
+                   op->rule == Rule::TypeAs || op->rule == Rule::PinMemory);
+        if (!(moving || method == "toType") || waitsForResult(block, fact, version) ||
+            !seen.emplace(fact.where, fact.operands[0].text.str()).second)
+          continue;
+        DiscardedMove move;
+        move.where = fact.where;
+        move.tensor = fact.operands[0].text.str();
+        move.method = std::string(method);
+        move.callText = move.tensor + "." + move.method + "(...)";
+        move.changesDtypeOnly = method == "toType" || (fact.operands.size() > 1 &&
+                                                       fact.operands[1].type == Name("c10::ScalarType"));
+        move.functionId = id.str();
+        moves.push_back(std::move(move));
+      }
+  return moves;
+}
+
+} // namespace devicetidy

@@ -1,0 +1,30 @@
+//===- Usage.h - facts about the program that need no solving ---*- C++ -*-===//
+#pragma once
+
+#include "analyzer/solve/Solve.h"
+#include "analyzer/solve/domain/Types.h"
+
+#include <set>
+
+namespace devicetidy {
+
+/// Is `id` that of a constructor's companion, which no program calls itself?
+inline bool isCompanion(Name id) { return id.view().find(delegationMark) != std::string_view::npos; }
+
+/// What a scan over all facts tells.
+struct Usage {
+  bool hasGuards = false;  ///< device guards occur
+  bool setsDevice = false; ///< set_device calls occur
+  std::set<Name> called;   ///< functions some fact calls, constructs with, or makes a closure of
+  std::set<Name>
+      devicesMatter; ///< functions that handle tensors, modules or devices, themselves or by what they call
+  std::set<Name> writtenFields;  ///< fields that something besides a constructor assigns or moves
+  std::set<Name> staticFlags;    ///< flags of static locals (initialisedSuffix)
+  std::set<Name> writtenGlobals; ///< globals and statics that something besides their initialiser changes
+};
+Usage scanUsage(const Program &program, const Types &types, const DistributedNames &names = {});
+
+/// Calls of Tensor::to and its kin whose result is thrown away.
+std::vector<DiscardedMove> findDiscardedMoves(const Program &program);
+
+} // namespace devicetidy

@@ -1,0 +1,496 @@
+//===- Containers.cpp - lists, maps, pairs, tuples, optionals, range-for ---===//
+#include "analyzer/solve/library/std/Containers.h"
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/library/std/Variants.h"
+#include "analyzer/solve/library/torch/HostAccess.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace devicetidy {
+
+// The address of element `index` of the list at `list`; one row per alternative when the index is not known.
+Outcomes elementAt(Call &call, const Address &where, const Value &list, Term index) {
+  index = call.row.resolve(index);
+  if (!is(list, ValueKind::List) || !where.valid())
+    return call.done(unknownValue());
+  auto result = [&](Row &row, const Address &address) {
+    return call.fact.resultIsAddress ? addressValue(address) : call.machine.memory.read(row, address);
+  };
+  if (!isSummary(list) && !constantOf(index)) {
+    const bool alike = std::all_of(list->elements.begin(), list->elements.end(),
+                                   [&](const Value &element) { return same(element, list->elements[0]); });
+    // In a loop run for any round, which entry it is differs from round to round: a device list gives "its
+    // i-th entry".
+    const bool anyRound = applies(index, "loop");
+    const bool devices = std::all_of(list->elements.begin(), list->elements.end(), [](const Value &element) {
+      return is(element, ValueKind::Device) && element->placement.kind == PlacementKind::Cuda;
+    });
+    const bool numbers = std::all_of(list->elements.begin(), list->elements.end(),
+                                     [](const Value &element) { return is(element, ValueKind::Scalar); });
+    if (!alike && anyRound && (devices || numbers)) {
+      const Term entry = applyTerm(
+          "entry", {intTerm(where.root), intTerm(static_cast<std::int64_t>(list->hash >> 1)), index});
+      Value value = devices ? deviceValue(Placement::cuda(entry)) : scalarValue(entry);
+      if (!call.fact.resultIsAddress)
+        return call.done(value);
+      Address copy = call.machine.allocate(call.row, call.frame, call.fact, call.resultType());
+      call.machine.memory.write(call.row, copy, value);
+      return call.done(addressValue(copy));
+    }
+    if (!alike && list->elements.size() <= bounds::forksPerRead) {
+      Outcomes outcomes;
+      for (std::size_t i = 0; i < list->elements.size(); ++i) {
+        Row row = call.row;
+        const Term number = intTerm(static_cast<std::int64_t>(i));
+        if (row.assume(applyTerm("==", {index, number}), 1))
+          outcomes.push_back({row, result(row, where.element(number))});
+      }
+      return outcomes;
+    }
+  }
+  if (isSummary(list) && list->summary.size() > 1 && !isOfThisRound(list, index)) {
+    // Which alternative an index has is decided once per row.
+    Outcomes outcomes;
+    const Term choice = applyTerm("alternative", {intTerm(where.root), index});
+    for (std::size_t i = 0; i < list->summary.size(); ++i) {
+      if (!isWithin(i + 1, bounds::forksPerRead, Bound::AlternativesOfElement))
+        break;
+      Row row = call.row;
+      if (!row.assume(applyTerm("==", {choice, intTerm(static_cast<std::int64_t>(i))}), 1))
+        continue;
+      Value chosen = substitute(list->summary[i], elementIndex(), index);
+      if (!call.fact.resultIsAddress) {
+        outcomes.push_back({row, chosen});
+        continue;
+      }
+      Address copy = call.machine.allocate(row, call.frame, call.fact, call.resultType());
+      call.machine.memory.write(row, copy, chosen);
+      outcomes.push_back({row, addressValue(copy)});
+    }
+    return outcomes;
+  }
+  return call.done(result(call.row, where.element(index)));
+}
+
+Term sizeTerm(const Value &list, const Address &where) {
+  if (is(list, ValueKind::List) && !isSummary(list))
+    return intTerm(static_cast<std::int64_t>(list->elements.size()));
+  return applyTerm("size", {intTerm(where.root),
+                            intTerm(static_cast<std::int64_t>(where.path ? where.path->hash >> 1 : 0))});
+}
+
+namespace {
+
+// In a loop that is run once for any round, the element stands for one of every round.
+Value appended(Call &call, const Value &list, Name type, Value element) {
+  if (Term round = call.machine.roundOf(call.frame, call.row)) {
+    std::vector<Value> before;
+    if (is(list, ValueKind::List))
+      for (const auto *known : {&list->elements, &list->summary})
+        before.insert(before.end(), known->begin(), known->end());
+    ValueData old;
+    old.kind = ValueKind::List;
+    old.type = type;
+    old.summary = std::move(before);
+    return withElementOfRound(makeValue(std::move(old)), generalise(element), round);
+  }
+  if (is(list, ValueKind::List) && isSummary(list)) {
+    std::vector<Value> alternatives = list->summary;
+    alternatives.push_back(std::move(element));
+    return summaryList(list->type, std::move(alternatives));
+  }
+  std::vector<Value> elements = is(list, ValueKind::List) ? list->elements : std::vector<Value>();
+  elements.push_back(std::move(element));
+  if (!canListElements(elements.size()))
+    return summaryList(type, std::move(elements));
+  return listValue(type, std::move(elements));
+}
+
+} // namespace
+
+Value inAnyOrder(const Value &list) {
+  if (!is(list, ValueKind::List))
+    return list;
+  const std::vector<Value> &all = isSummary(list) ? list->summary : list->elements;
+  if (all.size() < 2)
+    return list;
+  Value any = all.front(); // which one is where is not known, so only what they share is
+  for (const Value &element : all)
+    any = joinValues(any, element, symbolTerm("an element"));
+  return summaryList(list->type, {any});
+}
+
+namespace {
+
+// What emplace_back returns: the element it has put at the end of `list`, which is at `where`.
+Value lastElement(const Call &call, const Address &where, const Value &list) {
+  if (!call.fact.resultIsAddress || !is(list, ValueKind::List))
+    return unknownValue();
+  if (!isSummary(list))
+    return addressValue(where.element(intTerm(static_cast<std::int64_t>(list->elements.size()) - 1)));
+  const Term round = call.machine.roundOf(call.frame, call.row);
+  return round && list->term == round ? addressValue(where.element(round)) : unknownValue();
+}
+
+// push_back and its kin; emplace_back constructs in place.
+Outcomes append(Call &call, std::string_view method) {
+  Machine &machine = call.machine;
+  const Address where = call.objectAddress();
+  Value list = call.object();
+  const Name type = call.fact.operands[0].type, inner = machine.types.inner(type);
+  Value element;
+  const bool emplaces = isOneOf(method, {"emplace_back", "emplace", "emplace_front"});
+  const TypeClass kind = machine.types.classOf(inner);
+  const bool builds =
+      emplaces && (kind == TypeClass::Record || kind == TypeClass::Holder || kind == TypeClass::Device ||
+                   kind == TypeClass::Pair || kind == TypeClass::Tuple || kind == TypeClass::Example);
+  const bool sameType = call.argCount() == 1 && call.fact.operands[call.first].type == inner;
+  if (builds && !sameType) {
+    Address made = machine.allocate(call.row, call.frame, call.fact, inner);
+    std::vector<Row> rows =
+        machine.construct(call.frame, call.fact, call.row, inner, made, call.forwardedFrom(0));
+    Outcomes outcomes;
+    for (Row &row : rows) {
+      Value value = machine.memory.read(row, made);
+      Call inRow{machine, call.frame, row, call.fact, call.first};
+      const Value next = appended(inRow, machine.memory.read(row, where), type, value);
+      machine.memory.write(row, where, next);
+      Value result = method == "emplace_back" ? lastElement(inRow, where, next) : unknownValue();
+      outcomes.push_back({std::move(row), std::move(result)});
+    }
+    return outcomes;
+  }
+  element = call.argCount() ? call.arg(call.argCount() - 1) : unknownValue();
+  Value next = appended(call, list, type, element);
+  if (isOneOf(method, {"push_front", "emplace_front"}) && is(next, ValueKind::List) && !isSummary(next)) {
+    std::vector<Value> rotated = next->elements;
+    std::rotate(rotated.begin(), rotated.end() - 1, rotated.end());
+    next = listValue(type, std::move(rotated));
+  }
+  machine.memory.write(call.row, where, next);
+  return call.done(method == "emplace_back" ? lastElement(call, where, next) : unknownValue());
+}
+
+Outcomes resize(Call &call) {
+  Value count = call.arg(0), list = call.object();
+  const Address where = call.objectAddress();
+  const Name type = call.fact.operands[0].type;
+  const auto number = call.row.numberOf(count);
+  Value fill = call.argCount() > 1 ? call.arg(1) : nullValue();
+  if (number && *number >= 0 && is(list, ValueKind::List) && !isSummary(list) &&
+      canListElements(static_cast<std::size_t>(*number))) {
+    std::vector<Value> elements = list->elements;
+    elements.resize(static_cast<std::size_t>(*number), fill);
+    call.machine.memory.write(call.row, where, listValue(type, std::move(elements)));
+  } else {
+    call.machine.memory.write(call.row, where, summaryList(type, {fill}));
+  }
+  return call.done(unknownValue());
+}
+
+// A list the program itself has put things in, or the parameters of a module from outside.
+bool holdsSomething(const Value &list) {
+  return is(list, ValueKind::List) &&
+         std::any_of(list->summary.begin(), list->summary.end(), [](const Value &element) {
+           return element->address.valid() ||
+                  (is(element, ValueKind::Tensor) && (element->placement.kind != PlacementKind::Symbol ||
+                                                      element->placement.role == SymbolRole::Module));
+         });
+}
+
+enum class Position { Front, Back, Unknown };
+
+// Where an iterator argument points, as far as its text tells.
+Position positionOf(const Operand &iterator) {
+  const std::string_view text = iterator.text.view();
+  auto endsWith = [&](std::string_view tail) {
+    return text.size() >= tail.size() && text.substr(text.size() - tail.size()) == tail;
+  };
+  if (text.find_first_of("+-*?, ") != std::string_view::npos)
+    return Position::Unknown;
+  return endsWith("begin()") ? Position::Front : endsWith("end()") ? Position::Back : Position::Unknown;
+}
+
+// insert(position, x), insert(position, begin, end), emplace(position, x): where the position says.
+Outcomes insert(Call &call, const Value &list) {
+  Machine &machine = call.machine;
+  const Address where = call.objectAddress();
+  const Name type = call.fact.operands[0].type;
+  const Position position = positionOf(call.fact.operands[call.first]);
+  std::vector<Value> added{call.arg(call.argCount() - 1)};
+  if (call.argCount() == 3) { // a range of another list
+    const Value from = call.arg(1);
+    const Value other = is(from, ValueKind::Address) ? machine.memory.read(call.row, from->address) : from;
+    added = is(other, ValueKind::List) && !isSummary(other) ? other->elements
+            : is(other, ValueKind::List)                    ? other->summary
+                                                            : std::vector<Value>{unknownValue()};
+    if (is(other, ValueKind::List) && isSummary(other) && is(list, ValueKind::List)) {
+      std::vector<Value> all = isSummary(list) ? list->summary : list->elements;
+      all.insert(all.end(), added.begin(), added.end());
+      machine.memory.write(call.row, where, summaryList(type, std::move(all)));
+      return call.done(unknownValue());
+    }
+  } else if (is(added[0], ValueKind::List)) {
+    added = {unknownValue()};
+  }
+  Value next = list;
+  for (const Value &element : added)
+    next = appended(call, next, type, element);
+  if (position == Position::Front && is(next, ValueKind::List) && !isSummary(next)) {
+    std::vector<Value> rotated = next->elements;
+    std::rotate(rotated.begin(), rotated.end() - static_cast<std::ptrdiff_t>(added.size()), rotated.end());
+    next = listValue(type, std::move(rotated));
+  } else if (position != Position::Back) {
+    next = inAnyOrder(next);
+  }
+  machine.memory.write(call.row, where, next);
+  return call.done(unknownValue());
+}
+
+// Sequences put a new element before an iterator, the other containers where they like.
+bool takesPosition(Name emplace) {
+  const std::string_view name = emplace.view();
+  return isOneOf(name, {"std::vector::emplace", "std::deque::emplace", "std::list::emplace"});
+}
+
+std::optional<Outcomes> modelList(Call &call, std::string_view method) {
+  Machine &machine = call.machine;
+  const Address where = call.objectAddress();
+  Value list = call.object();
+  if (method == "emplace" && call.argCount() == 2 && takesPosition(call.fact.name))
+    return insert(call, list);
+  if (isOneOf(method, {"push_back", "emplace_back", "push", "emplace", "push_front", "emplace_front", "add"}))
+    return append(call, method);
+  if (method == "insert")
+    return insert(call, list);
+  if (method == "swap" && call.addressOf(call.first).valid()) {
+    const Value other = call.arg(0);
+    machine.memory.write(call.row, call.addressOf(call.first), list);
+    machine.memory.write(call.row, where, other);
+    return call.done(unknownValue());
+  }
+  if (isOneOf(method, {"operator[]", "at", "get"}) && call.argCount() == 1) {
+    Value index = call.arg(0);
+    return is(index, ValueKind::Scalar) ? elementAt(call, where, list, index->term)
+                                        : call.done(unknownValue());
+  }
+  if (isOneOf(method, {"front", "top"}))
+    return elementAt(call, where, list, intTerm(0));
+  if (method == "back") {
+    const Term size = sizeTerm(list, where);
+    const Term round = call.machine.roundOf(call.frame, call.row);
+    if (round && is(list, ValueKind::List) && list->term == round)
+      return elementAt(call, where, list, round);
+    const Term last = constantOf(size) ? applyTerm("-", {size, intTerm(1)}) : applyTerm("back", {size});
+    return elementAt(call, where, list, last);
+  }
+  if (isOneOf(method, {"size", "length"}))
+    return call.done(scalarValue(call.row.resolve(sizeTerm(list, where))));
+  if (method == "empty" && holdsSomething(list)) // filled by a loop or a module: loops are meant to run
+    return call.done(scalarValue(intTerm(0)));
+  if (method == "empty") {
+    const Term size = sizeTerm(list, where);
+    return call.done(scalarValue(call.row.resolve(applyTerm("==", {size, intTerm(0)}))));
+  }
+  if (method == "resize")
+    return resize(call);
+  if (method == "assign") {
+    const Value from = call.arg(0), fill = call.argCount() == 2 ? call.arg(1) : unknownValue();
+    const bool isRange = is(from, ValueKind::Address);
+    const Value copied = isRange ? machine.memory.read(call.row, from->address) : from;
+    machine.memory.write(call.row, where,
+                         is(copied, ValueKind::List) ? copied
+                                                     : summaryList(call.fact.operands[0].type, {fill}));
+    return call.done(unknownValue());
+  }
+  if (method == "clear") {
+    machine.memory.write(call.row, where, listValue(call.fact.operands[0].type, {}));
+    return call.done(unknownValue());
+  }
+  if (isOneOf(method, {"pop_back", "pop", "pop_front", "erase"})) {
+    if (is(list, ValueKind::List) && !isSummary(list) && !list->elements.empty() && method != "erase") {
+      std::vector<Value> elements = list->elements;
+      elements.erase(method == "pop_back" ? elements.end() - 1 : elements.begin());
+      machine.memory.write(call.row, where, listValue(list->type, std::move(elements)));
+    } else if (method == "erase") {
+      machine.memory.write(call.row, where, inAnyOrder(list));
+    }
+    return call.done(machine.unknownResult(call));
+  }
+  if (method == "operator=") {
+    Value value = call.arg(0);
+    machine.memory.write(call.row, where, value);
+    return call.done(call.fact.resultIsAddress ? addressValue(where) : value);
+  }
+  if (isOneOf(method, {"begin", "cbegin", "data", "rbegin", "end", "cend", "rend"}))
+    return call.done(addressValue(where)); // an iterator stands for its container
+  if (isOneOf(method, {"vec", "toVector", "slice"}))
+    return call.done(list);
+  if (isOneOf(method, {"reserve", "shrink_to_fit", "swap"}))
+    return call.done(unknownValue());
+  return std::nullopt;
+}
+
+} // namespace
+
+std::optional<Outcomes> modelContainers(Call &call) {
+  std::string_view name = call.fact.name.view();
+  if (startsWith(name, "torch::OrderedDict::Item::") && call.fact.hasObject) {
+    const Address value = call.objectAddress().field(lastPart(name) == "key" ? "first" : "second");
+    return call.done(call.fact.resultIsAddress ? addressValue(value)
+                                               : call.machine.memory.read(call.row, value));
+  }
+  if (std::optional<Outcomes> outcomes = modelMapIterator(call, lastPart(name)))
+    return outcomes;
+  if (!call.fact.hasObject) {
+    if (std::optional<Outcomes> outcomes = modelVariant(call))
+      return outcomes;
+    return modelTupleFunction(call, name);
+  }
+  if (call.fact.operands.empty())
+    return std::nullopt;
+  const std::string_view method = lastPart(name);
+  // By the static class first; iterators of containers are addresses of the container.
+  switch (call.machine.types.classOf(call.fact.operands[0].type)) {
+  case TypeClass::List:
+    return modelList(call, method);
+  case TypeClass::Map:
+    return modelMap(call, method);
+  case TypeClass::Optional:
+  case TypeClass::Wrapper:
+    return modelOptional(call, method);
+  case TypeClass::Tuple:
+  case TypeClass::Pair:
+    return modelTuple(call, method);
+  case TypeClass::Variant:
+    return modelVariantMethod(call, method);
+  default:
+    break;
+  }
+  // Iterators stand for their container: what they point to is any element.
+  if ((method == "operator*" || method == "operator->") && name.find("iterator") != std::string_view::npos) {
+    Value iterator = call.object();
+    if (!is(iterator, ValueKind::Address))
+      return call.done(unknownValue());
+    Value list = call.machine.memory.read(call.row, iterator->address);
+    if (!is(list, ValueKind::List))
+      return call.done(unknownValue());
+    Term round = call.machine.roundOf(call.frame, call.row);
+    return call.done(addressValue(iterator->address.element(
+        round ? round : symbolTerm(Name("element at line " + std::to_string(call.fact.where.line))))));
+  }
+  if (isOneOf(method, {"operator++", "operator--", "operator+", "operator-", "operator+=", "operator-="}) &&
+      name.find("iterator") != std::string_view::npos && is(call.object(), ValueKind::Address))
+    return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : call.object());
+  if (startsWith(name, "torch::ExpandingArray"))
+    return call.done(unknownValue());
+  return std::nullopt;
+}
+
+namespace {
+
+// std::array<T, N> before anything is put in.
+Value emptyArray(const Types &types, Name type) {
+  const std::string_view name = type.view();
+  const Name inner = types.inner(type);
+  const TypeClass kind = types.classOf(inner);
+  const bool isRecord = kind == TypeClass::Record || kind == TypeClass::Tuple || kind == TypeClass::Pair;
+  const Value element = isRecord ? recordValue(inner) : nullValue();
+  const std::size_t count = std::strtoul(name.data() + name.rfind(' ') + 1, nullptr, 10);
+  return count > 0 && canListElements(count) ? listValue(type, std::vector<Value>(count, element))
+                                             : summaryList(type, {element});
+}
+
+} // namespace
+
+std::optional<Value> constructContainer(Call &call, Name type, const std::vector<Value> &args) {
+  const Types &types = call.machine.types;
+  switch (types.classOf(type)) {
+  case TypeClass::List: {
+    if (args.empty())
+      return startsWith(type.view(), "std::array<") ? emptyArray(types, type) : listValue(type, {});
+    if (args.size() <= 2 && is(args[0], ValueKind::List))
+      return args[0];
+    if (isTensorMemory(args[0]))
+      return summaryList(type, {unknownValue()});
+    if (args.size() <= 2 && is(args[0], ValueKind::Tensor) && types.inner(type) == Name("at::Tensor"))
+      return listValue(type, {args[0]});
+    if (is(args[0], ValueKind::Address)) { // a pair of iterators, or a pointer to an element
+      Address whole = args[0]->address;
+      if (whole.path && whole.path->index)
+        whole.path = whole.path->parent;
+      if (Value list = call.machine.memory.read(call.row, whole); is(list, ValueKind::List))
+        return list;
+    }
+    if (is(args[0], ValueKind::Scalar)) {
+      auto count = call.row.numberOf(args[0]);
+      const std::string &name = type.str();
+      if (name.find("ArrayRef") != std::string::npos) // one number, or a pointer and a length
+        return args.size() == 1 ? listValue(type, {args[0]}) : summaryList(type, {unknownValue()});
+      Value fill = args.size() > 1 ? args[1] : nullValue();
+      if (count && *count >= 0 && canListElements(static_cast<std::size_t>(*count)))
+        return listValue(type, std::vector<Value>(static_cast<std::size_t>(*count), fill));
+      return summaryList(type, {fill});
+    }
+    return is(args[0], ValueKind::Unknown) ? unknownValue() : listValue(type, args);
+  }
+  case TypeClass::Map:
+    if (args.empty() || is(args[0], ValueKind::Scalar)) // a number of buckets, a description of the keys
+      return recordValue(type);
+    if (is(args[0], ValueKind::List) && !isSummary(args[0])) {
+      std::map<Name, Value> fields;
+      for (const Value &entry : args[0]->elements)
+        if (is(entry, ValueKind::Record) && entry->fields.count("first") && entry->fields.count("second")) {
+          const Name field = keyField(call.row, entry->fields.at("first")).value_or(anyKey());
+          fields[field] = mapEntry(field, entry->fields.at("second"));
+        }
+      return recordValue(type, std::move(fields));
+    }
+    return args[0];
+  case TypeClass::Pair:
+  case TypeClass::Tuple:
+  case TypeClass::Example: {
+    if (args.size() == 1 && is(args[0], ValueKind::Record))
+      return args[0];
+    std::map<Name, Value> fields;
+    const TypeClass kind = types.classOf(type);
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      Name field = kind == TypeClass::Tuple  ? Name(std::to_string(i))
+                   : kind == TypeClass::Pair ? Name(i == 0 ? "first" : "second")
+                                             : Name(i == 0 ? "data" : "target");
+      fields[field] = args[i];
+    }
+    return recordValue(type, std::move(fields));
+  }
+  case TypeClass::Optional:
+  case TypeClass::Wrapper:
+  case TypeClass::Scalar:
+    if (args.empty())
+      return nullValue();
+    if (args.size() > 1)
+      return listValue(type, args);
+    if (types.program.type(type) && isNullopt(args[0]))
+      return nullValue();
+    return args[0];
+  case TypeClass::Tensor:
+    return args.empty() ? nullValue() : args[0];
+  case TypeClass::Variant:
+    return args.size() == 1 ? args[0] : unknownValue();
+  case TypeClass::String:
+    return args.empty()                     ? scalarValue(textTerm(""))
+           : is(args[0], ValueKind::Scalar) ? args[0]
+                                            : unknownValue();
+  case TypeClass::Function:
+    return args.empty() ? nullValue() : args[0];
+  case TypeClass::Record:
+    if (type.view() == "at::indexing::Slice")
+      return recordValue(type);
+    return std::nullopt;
+  default:
+    return std::nullopt;
+  }
+}
+
+} // namespace devicetidy

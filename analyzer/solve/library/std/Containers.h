@@ -1,0 +1,48 @@
+//===- Containers.h - what the container models share -----------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/solve/engine/Machine.h"
+#include "analyzer/solve/library/torch/Devices.h"
+
+namespace devicetidy {
+
+/// Element `index` of the list at `where` (an address when the call gives a reference); one row per
+/// alternative when the index is not known.
+Outcomes elementAt(Call &call, const Address &where, const Value &list, Term index);
+/// The list with its elements in an order nobody knows.
+Value inAnyOrder(const Value &list);
+/// Number of elements: a constant, or a symbol of the list.
+Term sizeTerm(const Value &list, const Address &where);
+
+/// The field a map keeps the entry of `key` in; nothing when the key is not known.
+std::optional<Name> keyField(const Row &row, const Value &key);
+/// A map's entry as iteration sees it: a pair of key and value.
+Value mapEntry(Name key, Value value);
+/// The field a map keeps entries of unknown keys in.
+Name anyKey();
+/// The field of all keys that are made of a device that is not known.
+Name deviceKey();
+/// A text that is made of `device`, or of another such text.
+Value keyMadeOf(const Value &device);
+bool isMadeOfDevice(const Value &text);
+/// Keys of a map all of whose keys are known, else nothing.
+std::vector<Name> mapKeys(const Value &map);
+/// Is `value` the nullopt that turns into an empty optional where an optional is wanted?
+inline bool isNullopt(const Value &value) {
+  return is(value, ValueKind::Record) && value->type.view().find("nullopt") != std::string_view::npos;
+}
+/// The entry that stands for all of a map that has some and whose keys are not all known; from here on they
+/// are one.
+std::optional<Address> anyEntry(Call &call, const Address &where, const Value &map);
+/// Nothing is known of the map's entries any more.
+void forgetEntries(Machine &machine, Row &row, const Address &where, const Value &map);
+
+std::optional<Outcomes> modelMap(Call &call, std::string_view method);
+/// What an iterator of a map points to, and whether it is the end.
+std::optional<Outcomes> modelMapIterator(Call &call, std::string_view method);
+std::optional<Outcomes> modelOptional(Call &call, std::string_view method);
+std::optional<Outcomes> modelTuple(Call &call, std::string_view method);
+/// std::move, tie, get, make_pair, swap ...
+std::optional<Outcomes> modelTupleFunction(Call &call, std::string_view name);
+
+} // namespace devicetidy

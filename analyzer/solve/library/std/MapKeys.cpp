@@ -1,0 +1,88 @@
+//===- MapKeys.cpp - the field a map keeps an entry in ---===//
+//
+// A number or a text that is known names a field of its own. Caches are kept by device: a key that is made of
+// a device that is not known names the field that all such keys share.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/library/std/Containers.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace devicetidy {
+namespace {
+
+const Name ofDevice("of device");
+
+bool isOfDevice(Term term) {
+  return term->kind == TermKind::Apply &&
+         (term->name == ofDevice || std::any_of(term->args.begin(), term->args.end(), isOfDevice));
+}
+
+std::optional<Name> fieldOfDevice(const Row &row, const Placement &device) {
+  const Placement placement = row.resolve(device);
+  return isConstant(placement) ? Name("[" + placement.describe() + "]") : deviceKey();
+}
+
+// A pair or tuple of keys is one key.
+std::optional<Name> fieldOfParts(const Row &row, const Value &key) {
+  std::string text;
+  bool isKnown = !key->fields.empty();
+  for (const auto &[name, part] : key->fields) {
+    const std::optional<Name> field = keyField(row, part);
+    if (field == deviceKey())
+      return field;
+    isKnown = isKnown && field;
+    text += field ? field->str() : std::string();
+  }
+  return isKnown ? std::optional<Name>(Name("[#(" + text + ")]")) : std::nullopt;
+}
+
+} // namespace
+
+Name anyKey() {
+  static const Name name("@any");
+  return name;
+}
+
+Name deviceKey() {
+  static const Name name("@device");
+  return name;
+}
+
+Value keyMadeOf(const Value &device) {
+  return scalarValue(
+      applyTerm(ofDevice, {is(device, ValueKind::Device) ? deviceTerm(device->placement) : device->term}));
+}
+
+bool isMadeOfDevice(const Value &text) {
+  return is(text, ValueKind::Device) || (is(text, ValueKind::Scalar) && isOfDevice(text->term));
+}
+
+std::optional<Name> keyField(const Row &row, const Value &key) {
+  if (is(key, ValueKind::Device))
+    return fieldOfDevice(row, key->placement);
+  if (is(key, ValueKind::Record) && !key->origin)
+    return fieldOfParts(row, key);
+  if (!is(key, ValueKind::Scalar))
+    return std::nullopt;
+  const Term term = row.resolve(key->term);
+  if (std::optional<Name> text = textOf(term))
+    return Name("[" + text->str() + "]");
+  if (auto number = constantOf(term))
+    return Name("[#" + std::to_string(*number) + "]");
+  return isOfDevice(term) ? std::optional<Name>(deviceKey()) : std::nullopt;
+}
+
+// Entries are pairs, as iteration sees them.
+Value mapEntry(Name key, Value value) {
+  Value first = unknownValue();
+  const std::string_view text = key.view();
+  if (text.size() >= 2 && text.front() == '[' && !startsWith(text, "[#("))
+    first = scalarValue(text[1] == '#' ? intTerm(std::strtoll(text.data() + 2, nullptr, 10))
+                                       : textTerm(text.substr(1, text.size() - 2)));
+  return recordValue("std::pair", {{"first", first}, {"key", first}, {"second", value}, {"value", value}});
+}
+
+} // namespace devicetidy

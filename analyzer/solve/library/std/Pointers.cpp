@@ -1,0 +1,133 @@
+//===- Pointers.cpp - smart pointers, comparisons ---------===//
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/library/std/Callables.h"
+#include "analyzer/solve/library/std/Strings.h"
+#include "analyzer/solve/library/torch/Devices.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+std::optional<Outcomes> modelPointer(Call &call, std::string_view method) {
+  Value held = call.object();
+  if (isOneOf(method, {"operator->", "get", "operator*", "lock", "release", "operator Type &"}))
+    return call.done(held);
+  if (method == "operator bool") {
+    if (is(held, ValueKind::Null))
+      return call.done(scalarValue(intTerm(0)));
+    if (is(held, ValueKind::Address) && kindOf(held->address.root) != RootKind::Outside)
+      return call.done(scalarValue(intTerm(1)));
+    return call.done(call.machine.unknownResult(call));
+  }
+  if (method == "operator=" || method == "swap") {
+    Value value = call.argCount() ? call.arg(0) : nullValue();
+    call.machine.memory.write(call.row, call.objectAddress(), value);
+    return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : value);
+  }
+  if (method == "reset") {
+    call.machine.endGuards(call.row, held, call.fact.operands[0].type);
+    call.machine.memory.write(call.row, call.objectAddress(), call.argCount() ? call.arg(0) : nullValue());
+    return call.done(unknownValue());
+  }
+  if (method == "operator[]" && is(held, ValueKind::Address) && is(call.arg(0), ValueKind::Scalar))
+    return call.done(addressValue(held->address.element(call.row.resolve(call.arg(0)->term))));
+  return std::nullopt;
+}
+
+// make_shared<T>(args...), make_unique, make_intrusive.
+Outcomes makeObject(Call &call) {
+  Name type = call.fact.templateTypes.empty() ? call.machine.types.inner(call.resultType())
+                                              : call.fact.templateTypes[0];
+  if (Name pointee = call.machine.types.inner(call.resultType()); !pointee.empty())
+    type = pointee;
+  Address where = call.machine.allocate(call.row, call.frame, call.fact, type);
+  const Type *made = call.machine.program.type(type);
+  if (made && made->kind == TypeKind::Array) {
+    call.machine.memory.write(call.row, where, call.machine.defaultArray(call.row, type, call.arg(0)));
+    return call.done(addressValue(where));
+  }
+  Outcomes outcomes;
+  for (Row &row : call.machine.construct(call.frame, call.fact, call.row, type, where, call.forwardedFrom(0)))
+    outcomes.push_back({std::move(row), addressValue(where)});
+  return outcomes;
+}
+
+std::optional<Outcomes> modelFreePointer(Call &call, std::string_view name) {
+  if (isOneOf(name, {"std::make_shared", "std::make_unique", "c10::make_intrusive", "std::allocate_shared"}))
+    return makeObject(call);
+  if (isOneOf(name, {"std::dynamic_pointer_cast", "std::static_pointer_cast", "std::const_pointer_cast",
+                     "std::reinterpret_pointer_cast"}))
+    return call.done(call.operand(0));
+  if (std::optional<Outcomes> outcomes = modelStringFunction(call, name))
+    return outcomes;
+  if (isOneOf(name, {"std::operator==", "std::operator!=", "c10::operator==", "c10::operator!="}) &&
+      call.argCount() == 2) {
+    Value a = call.operand(0), b = call.operand(1);
+    Term equal = nullptr;
+    if (is(a, ValueKind::Scalar) && is(b, ValueKind::Scalar))
+      equal = call.row.resolve(applyTerm("==", {a->term, b->term}));
+    else if (is(a, ValueKind::Null) || is(b, ValueKind::Null)) {
+      const Value &other = is(a, ValueKind::Null) ? b : a;
+      if (is(other, ValueKind::Null) || is(other, ValueKind::Address))
+        equal = intTerm(is(other, ValueKind::Null));
+    } else if (is(a, ValueKind::Device) && is(b, ValueKind::Device))
+      equal = sameDeviceTerm(call.row.resolve(a->placement), call.row.resolve(b->placement));
+    if (!equal)
+      return call.done(call.machine.unknownResult(call));
+    return call.done(scalarValue(name.find("!=") != std::string_view::npos ? notTerm(equal) : equal));
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+std::optional<Outcomes> modelPointers(Call &call) {
+  std::string_view name = call.fact.name.view();
+  if (!call.fact.hasObject)
+    return modelFreePointer(call, name);
+  if (call.fact.operands.empty())
+    return std::nullopt;
+  const std::string_view method = lastPart(name);
+  switch (call.machine.types.classOf(call.fact.operands[0].type)) {
+  case TypeClass::Pointer:
+    return modelPointer(call, method);
+  case TypeClass::Function:
+    return modelFunctionObject(call, method);
+  case TypeClass::String:
+    return modelString(call, method);
+  case TypeClass::Holder:
+    if (method == "operator=")
+      return modelPointer(call, method);
+    break;
+  case TypeClass::Record:
+    // The defaulted assignment of a record copies it.
+    if (method == "operator=" && call.argCount() == 1 && !startsWith(name, "std::")) {
+      call.machine.memory.write(call.row, call.objectAddress(), call.arg(0));
+      return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : call.arg(0));
+    }
+    break;
+  case TypeClass::Device:
+  case TypeClass::Options:
+  case TypeClass::AnyModule:
+  case TypeClass::Example:
+  case TypeClass::Scalar:
+    if (method == "operator=") {
+      call.machine.memory.write(call.row, call.objectAddress(), call.arg(0));
+      return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : call.arg(0));
+    }
+    break;
+  default:
+    break;
+  }
+  return std::nullopt;
+}
+
+std::optional<Value> constructPointer(Call &call, Name type, const std::vector<Value> &args) {
+  if (call.machine.types.classOf(type) != TypeClass::Pointer)
+    return std::nullopt;
+  return args.empty() ? nullValue() : args[0];
+}
+
+} // namespace devicetidy

@@ -1,0 +1,114 @@
+//===- Ranges.cpp - range-for ---===//
+//===----------------------------------------------------------------------===//
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/library/std/Containers.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+
+namespace {
+
+std::string iteratorKey(const Call &call, const Address &range) {
+  return call.frame.function.id.str() + "@" + std::to_string(call.frame.depth) + "@" +
+         std::to_string(range.root) + "@" + std::to_string(range.path ? range.path->hash : 0);
+}
+
+// What a range of the program's own hands out in any round: what `*range.begin()` is.
+std::optional<Outcomes> elementOfOwnRange(Call &call, const Address &range, Name type) {
+  Machine &machine = call.machine;
+  const Function *begin = range.valid() ? findMethod(machine, type, "begin") : nullptr;
+  if (!begin)
+    return std::nullopt;
+  Outcomes elements;
+  for (Outcome &begun : machine.invoke(call.frame, call.fact, call.row, *begin, range, {})) {
+    const Function *dereference = findMethod(machine, begin->resultType, "operator*");
+    if (!dereference)
+      return std::nullopt;
+    const Address iterator = machine.allocate(begun.row, call.frame, call.fact, begin->resultType);
+    machine.memory.write(begun.row, iterator, begun.result);
+    for (Outcome &taken :
+         machine.invoke(call.frame, call.fact, std::move(begun.row), *dereference, iterator, {})) {
+      if (!dereference->resultIsReference || !is(taken.result, ValueKind::Address)) {
+        const Address element = machine.allocate(taken.row, call.frame, call.fact, call.resultType());
+        machine.memory.write(taken.row, element, taken.result);
+        taken.result = addressValue(element);
+      }
+      elements.push_back(std::move(taken));
+    }
+  }
+  return elements;
+}
+
+} // namespace
+
+// Range-for: lists of a few known elements are run element by element; others once for "any element", whose
+// index is a loop variable.
+Outcomes Machine::rangeCall(Call &call) {
+  Address range = call.addressOf(0);
+  Value list = call.operand(0);
+  // A pointer to a container (a data loader held by a smart pointer): look through it.
+  if (is(list, ValueKind::Address)) {
+    range = list->address;
+    list = memory.read(call.row, range);
+  }
+  // A container module is iterated over its modules.
+  if (is(list, ValueKind::Record) && list->fields.count(hidden::children())) {
+    range = range.field(hidden::children());
+    list = memory.read(call.row, range);
+  }
+  const bool test = call.fact.name == Name("__range_has_next");
+  const bool isMap = is(list, ValueKind::Record) && types.classOf(list->type) == TypeClass::Map;
+  const std::vector<Name> keys = isMap ? mapKeys(list) : std::vector<Name>();
+  const std::size_t size = isMap ? keys.size() : list->elements.size();
+  const bool known =
+      size <= bounds::unrolledElements && (isMap ? size > 0 : is(list, ValueKind::List) && !isSummary(list));
+  const RootId counter = memory.global(Name("iterator " + iteratorKey(call, range)), "long", {});
+  const Block &block = call.frame.function.blocks[static_cast<std::size_t>(call.frame.block)];
+  Value position =
+      test && block.terminator.entersLoop ? scalarValue(intTerm(0)) : call.row.store.get(counter);
+  // The counter lives as long as the loop: rows after it are not to differ by it.
+  if (test)
+    call.row.store.erase(counter);
+  if (known && position && constantOf(position->term)) {
+    const std::int64_t at = *constantOf(position->term);
+    const bool more = at < static_cast<std::int64_t>(size);
+    if (test && more)
+      call.row.store.set(counter, position);
+    if (test)
+      return call.done(scalarValue(intTerm(more)));
+    call.row.store.set(counter, scalarValue(intTerm(at + 1)));
+    if (isMap)
+      return call.done(addressValue(range.field(keys[static_cast<std::size_t>(at) % size])));
+    return call.done(addressValue(range.element(intTerm(at))));
+  }
+  if (test)
+    return call.done(unknownValue());
+  varyLoop(call.frame, call.frame.block, call.row);
+  const Term round = applyTerm("loop", {symbolTerm(Name(iteratorKey(call, range)))});
+  startRound(call.row, round);
+  call.row.setRound(loopHeads(call.frame.function)[static_cast<std::size_t>(call.frame.block)], round);
+  if (is(list, ValueKind::List) && list->summary.size() > 1)
+    return elementAt(call, range, list, round);
+  if (is(list, ValueKind::List))
+    return call.done(addressValue(range.element(round)));
+  if (isMap && range.valid()) {
+    if (const std::optional<Address> entry = anyEntry(call, range, list))
+      return call.done(addressValue(*entry));
+    forgetEntries(*this, call.row, range, list);
+  }
+  if (is(list, ValueKind::Record) && types.isProject(list->type))
+    if (std::optional<Outcomes> elements = elementOfOwnRange(call, range, list->type))
+      return std::move(*elements);
+  // A data loader or a container nobody knows: its element type says what can be in it.
+  Address element = allocate(call.row, call.frame, call.fact, call.resultType());
+  Value batch = is(list, ValueKind::Record) && list->fields.count("@batch") ? list->fields.at("@batch")
+                                                                            : unknownValue();
+  if (types.classOf(call.resultType()) == TypeClass::List && !is(batch, ValueKind::List))
+    batch = is(batch, ValueKind::Unknown) ? batch : summaryList(call.resultType(), {batch});
+  memory.write(call.row, element, takenBatch(call, batch));
+  return call.done(addressValue(element));
+}
+
+} // namespace devicetidy

@@ -1,0 +1,169 @@
+//===- Tuples.cpp - optionals, pairs, tuples, and the free functions around them ---===//
+//===----------------------------------------------------------------------===//
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/library/std/Containers.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+
+namespace {
+
+// optional<T>::emplace(args...) makes a T in place; nothing when that is to store the argument.
+std::optional<Outcomes> emplace(Call &call) {
+  const Types &types = call.machine.types;
+  const Name inner = types.inner(call.fact.operands[0].type);
+  const Address where = call.objectAddress();
+  const bool isMade = types.classOf(inner) == TypeClass::Record || types.classOf(inner) == TypeClass::Other;
+  if (!isMade || !where.valid())
+    return std::nullopt;
+  call.machine.endGuards(call.row, call.object(), inner);
+  Outcomes outcomes;
+  for (Row &row :
+       call.machine.construct(call.frame, call.fact, call.row, inner, where, call.forwardedFrom(0)))
+    outcomes.push_back({std::move(row), call.fact.resultIsAddress ? addressValue(where) : unknownValue()});
+  return outcomes;
+}
+
+} // namespace
+
+std::optional<Outcomes> modelOptional(Call &call, std::string_view method) {
+  Value held = call.object();
+  if (isOneOf(method, {"value", "operator*", "get", "toTensor", "toTensorRef", "operator->", "data"}))
+    return call.done(call.fact.resultIsAddress || method == "operator->" ? addressValue(call.objectAddress())
+                                                                         : held);
+  if (method == "value_or")
+    return call.done(is(held, ValueKind::Null) ? call.arg(0) : held);
+  if (isOneOf(method, {"has_value", "operator bool", "isTensor", "isNone"})) {
+    if (is(held, ValueKind::Null))
+      return call.done(scalarValue(intTerm(method == "isNone")));
+    const bool outside = (is(held, ValueKind::Tensor) || is(held, ValueKind::Device)) &&
+                         held->placement.kind == PlacementKind::Symbol;
+    const bool isNumber = is(held, ValueKind::Scalar) &&
+                          (constantOf(call.row.resolve(held->term)) || textOf(call.row.resolve(held->term)));
+    if (isNumber)
+      return call.done(scalarValue(intTerm(method != "isNone" && method != "isTensor")));
+    if (!is(held, ValueKind::Unknown) && !is(held, ValueKind::Scalar) && !held->origin && !outside)
+      return call.done(scalarValue(intTerm(method != "isNone")));
+    return call.done(call.machine.unknownResult(call));
+  }
+  if (method == "emplace")
+    if (std::optional<Outcomes> made = emplace(call))
+      return made;
+  if (isOneOf(method, {"operator=", "emplace"})) {
+    call.machine.memory.write(call.row, call.objectAddress(), call.argCount() ? call.arg(0) : nullValue());
+    return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : held);
+  }
+  if (method == "reset") {
+    call.machine.endGuards(call.row, held, call.machine.types.inner(call.fact.operands[0].type));
+    call.machine.memory.write(call.row, call.objectAddress(), nullValue());
+    return call.done(unknownValue());
+  }
+  if (is(held, ValueKind::Tensor) && isOneOf(method, {"to", "cuda", "cpu", "pin_memory"})) {
+    Fact fact = call.fact; // a PackedSequence moves as the tensor it stands for
+    fact.name = Name("at::Tensor::" + std::string(method));
+    Call moved{call.machine, call.frame, call.row, fact, call.first};
+    return call.machine.callLibrary(moved);
+  }
+  if (isOneOf(method, {"toTuple", "toTensorVector", "toTensorList", "toList", "elements", "toTupleRef"}))
+    return call.done(held);
+  return std::nullopt;
+}
+
+// std::tuple: `std::tie(a, b) = f()` assigns through the references it holds.
+std::optional<Outcomes> modelTuple(Call &call, std::string_view method) {
+  if (method != "operator=")
+    return std::nullopt;
+  Value target = call.object(), value = call.arg(0);
+  if (is(target, ValueKind::Record))
+    for (const auto &[name, field] : target->fields) {
+      if (!is(field, ValueKind::Address))
+        continue;
+      Value part = unknownValue();
+      if (is(value, ValueKind::Record)) {
+        auto found = value->fields.find(name);
+        if (found == value->fields.end()) // a pair assigned to a tuple
+          found = value->fields.find(name == Name("0") ? "first" : "second");
+        if (found != value->fields.end())
+          part = found->second;
+      }
+      call.machine.memory.write(call.row, field->address, part);
+    }
+  const bool isTie = is(target, ValueKind::Record) && !target->fields.empty() &&
+                     is(target->fields.begin()->second, ValueKind::Address);
+  if (!isTie)
+    call.machine.memory.write(call.row, call.objectAddress(), value);
+  return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : value);
+}
+
+namespace {
+
+Outcomes makeTuple(Call &call, bool references) {
+  std::map<Name, Value> fields;
+  const bool pair = call.machine.types.classOf(call.resultType()) == TypeClass::Pair;
+  for (std::size_t i = 0; i < call.argCount(); ++i) {
+    Name field = pair ? Name(i == 0 ? "first" : "second") : Name(std::to_string(i));
+    fields[field] = references ? registerOf(call.row, call.fact.operands[i].reg) : call.arg(i);
+  }
+  return call.done(recordValue(call.resultType(), std::move(fields)));
+}
+
+Outcomes getPart(Call &call) {
+  Address where = call.addressOf(0);
+  Value value = call.operand(0);
+  const std::int64_t index = call.fact.templateNumbers.empty() ? 0 : call.fact.templateNumbers[0];
+  if (is(value, ValueKind::List))
+    return elementAt(call, where, value, intTerm(index));
+  Name field(std::to_string(index));
+  if (is(value, ValueKind::Record) && !value->fields.count(field)) {
+    const Name named = index == 0 ? "first" : "second";
+    if (value->fields.count(named) || call.machine.types.classOf(value->type) == TypeClass::Pair)
+      field = named;
+  }
+  if (call.fact.resultIsAddress && where.valid()) {
+    Value part = call.machine.memory.read(call.row, where.field(field));
+    return call.done(is(part, ValueKind::Address) && is(value, ValueKind::Record) &&
+                             call.machine.types.classOf(call.resultType()) == TypeClass::Tensor
+                         ? part
+                         : addressValue(where.field(field)));
+  }
+  auto found = value->fields.find(field);
+  return call.done(found == value->fields.end() ? unknownValue() : found->second);
+}
+
+} // namespace
+
+std::optional<Outcomes> modelTupleFunction(Call &call, std::string_view name) {
+  if (isOneOf(name, {"std::move", "std::forward", "std::as_const", "std::addressof", "std::ref", "std::cref",
+                     "c10::guts::forward"}))
+    return call.done(registerOf(call.row, call.fact.operands[0].reg));
+  if (isOneOf(name, {"std::tie", "std::forward_as_tuple"}))
+    return makeTuple(call, true);
+  if (isOneOf(name, {"std::make_tuple", "std::make_pair"}))
+    return makeTuple(call, false);
+  if (name == "std::get")
+    return getPart(call);
+  if (name == "std::exchange" && call.argCount() == 2) {
+    Value old = call.operand(0);
+    Value next = call.operand(1);
+    call.machine.memory.write(call.row, call.addressOf(0), next);
+    return call.done(old);
+  }
+  if (name == "std::swap" && call.argCount() == 2) {
+    Address a = call.addressOf(0), b = call.addressOf(1);
+    Value va = call.operand(0), vb = call.operand(1);
+    call.machine.memory.write(call.row, a, vb);
+    call.machine.memory.write(call.row, b, va);
+    return call.done(unknownValue());
+  }
+  if (isOneOf(name, {"std::begin", "std::end", "std::data", "std::next", "std::prev"}))
+    return call.done(registerOf(call.row, call.fact.operands[0].reg));
+  if (name == "std::size")
+    return call.done(scalarValue(sizeTerm(call.operand(0), call.addressOf(0))));
+  if (isOneOf(name, {"std::make_optional", "c10::make_optional", "c10::make_left"}))
+    return call.done(call.operand(0));
+  return std::nullopt;
+}
+
+} // namespace devicetidy

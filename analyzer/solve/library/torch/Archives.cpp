@@ -1,0 +1,248 @@
+//===- Archives.cpp - what is saved and loaded --------------------===//
+//
+// Without a device of its own a load puts tensors where they were when they were saved. That is known where
+// the same stream, archive or file was written before on the row: a copy through a stream, a best model that
+// is read back.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/solve/library/torch/Archives.h"
+
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/library/torch/Devices.h"
+#include "analyzer/solve/library/torch/Modules.h"
+#include "analyzer/solve/library/torch/OptimizerState.h"
+
+namespace devicetidy {
+namespace {
+
+const Name archiveContents("@saved");
+
+// Where it is kept what the archive, stream or file of operand `i` holds: a tensor that stands for all in it,
+// or the list that was saved.
+Address contentsSlot(Call &call, std::size_t i) {
+  if (i >= call.fact.operands.size())
+    return {};
+  const Value archive = call.operand(i);
+  if (is(archive, ValueKind::Scalar)) {
+    const std::optional<Name> path = textOf(call.row.resolve(archive->term));
+    return path ? Address{call.machine.memory.global(Name("archive " + path->str()), {}, {}), nullptr}
+                : Address();
+  }
+  const Address where = call.addressOf(i);
+  return where.valid() ? where.field(archiveContents) : Address();
+}
+
+// A tensor nobody knows is taken for one of some dimensions, as tensors in files are.
+const Value &unknownContents() {
+  static const Value unknown = tensorValue(Placement::unknown(), someRank, nullptr);
+  return unknown;
+}
+
+Value kept(const Call &call, const Address &slot) {
+  const Value held = slot.valid() ? call.machine.memory.read(call.row, slot) : unknownValue();
+  return is(held, ValueKind::Tensor) || is(held, ValueKind::List) ? held : unknownContents();
+}
+
+void keep(Call &call, const Address &slot, const Value &contents) {
+  if (slot.valid())
+    call.machine.memory.write(call.row, slot, contents);
+}
+
+// One tensor for all that `contents` are.
+Value summarised(const Value &contents) {
+  if (!is(contents, ValueKind::List))
+    return contents;
+  Value result;
+  for (const auto *part : {&contents->elements, &contents->summary})
+    for (const Value &each : *part)
+      result = result ? joinValues(result, each, nullptr) : each;
+  return result && is(result, ValueKind::Tensor) ? result : unknownContents();
+}
+
+// Streams and archives hold what was written before as well; a file is written anew.
+void add(Call &call, std::size_t archive, const Value &saved) {
+  const Address slot = contentsSlot(call, archive);
+  const Value before = slot.valid() ? call.machine.memory.read(call.row, slot) : unknownValue();
+  const bool isFile = is(call.operand(archive), ValueKind::Scalar);
+  const bool isFirst = isFile || (!is(before, ValueKind::Tensor) && !is(before, ValueKind::List));
+  keep(call, slot, isFirst ? saved : joinValues(summarised(before), summarised(saved), nullptr));
+}
+
+Value snapshot(const Call &call, const Value &tensor) {
+  return is(tensor, ValueKind::Tensor) ? call.machine.memory.snapshot(call.row, tensor) : unknownContents();
+}
+
+// What operand `i`, a module, an optimizer, a tensor or a list of them, is in the archive.
+Value savedAs(const Call &call, std::size_t i) {
+  const Machine &machine = call.machine;
+  const Value value = call.operand(i);
+  if (isOptimizer(value))
+    return tensorValue(stateDevice(call, value), someRank, nullptr);
+  const Address module = moduleOf(call, value, call.addressOf(i));
+  if (module.valid() && !is(value, ValueKind::Tensor))
+    return tensorValue(modulePlacement(machine, call.row, module), someRank, nullptr);
+  if (is(value, ValueKind::Tensor))
+    return snapshot(call, value);
+  if (!is(value, ValueKind::List))
+    return unknownContents();
+  ValueData list = *value;
+  for (std::vector<Value> *part : {&list.elements, &list.summary})
+    for (Value &each : *part)
+      each = snapshot(call, each);
+  return makeValue(std::move(list));
+}
+
+// `contents` on `placement`, with the story of their loading.
+Value placed(const Value &contents, const Placement &placement, const History &history) {
+  if (!is(contents, ValueKind::List))
+    return tensorValue(placement, contents->rank, history);
+  ValueData list = *contents;
+  for (std::vector<Value> *part : {&list.elements, &list.summary})
+    for (Value &each : *part)
+      each = tensorValue(placement, each->rank, history);
+  return makeValue(std::move(list));
+}
+
+// The device a load is given, else the one that was saved.
+Placement loadedDevice(Call &call, std::size_t archive) {
+  for (std::size_t i = archive + 1; i < call.fact.operands.size(); ++i) {
+    const Value value = call.operand(i);
+    if (is(value, ValueKind::Device))
+      return call.machine.concrete(call.row, value->placement);
+    if (!is(value, ValueKind::Null)) // an optional that may hold one
+      return Placement::unknown();
+  }
+  return summarised(kept(call, contentsSlot(call, archive)))->placement;
+}
+
+History loaded(const Call &call, std::size_t i, const Placement &placement) {
+  return call.machine.note(nullptr, StepKind::Loaded, call.fact.where,
+                           i < call.fact.operands.size() ? call.fact.operands[i].text.str() : "",
+                           placement.describe());
+}
+
+// torch::load(x, archive[, device]).
+Outcomes load(Call &call) {
+  Machine &machine = call.machine;
+  const Placement placement = loadedDevice(call, 1);
+  if (Machine::isAbsent(call.row, placement))
+    return {};
+  const History history = loaded(call, 0, placement);
+  const Address target = call.addressOf(0);
+  const Value held = call.operand(0), contents = kept(call, contentsSlot(call, 1));
+  const Name type = call.fact.operands.empty() ? Name() : call.fact.operands[0].type;
+  if (isOptimizer(held))
+    loadState(call, target, placement, history);
+  else if (is(held, ValueKind::Address))
+    moveModule(machine, call.row, held->address, placement, history);
+  else if (is(held, ValueKind::Record) && machine.types.isModule(held->type))
+    moveModule(machine, call.row, target, placement, history);
+  else if (target.valid() && machine.types.classOf(type) == TypeClass::Tensor)
+    machine.memory.write(call.row, target, placed(summarised(contents), placement, history));
+  else if (target.valid() && machine.types.classOf(type) == TypeClass::List)
+    machine.memory.write(call.row, target,
+                         is(contents, ValueKind::List)
+                             ? placed(contents, placement, history)
+                             : summaryList(type, {placed(contents, placement, history)}));
+  return call.done(unknownValue());
+}
+
+// load(archive) of a module or optimizer.
+Outcomes loadObject(Call &call) {
+  const Placement placement = summarised(kept(call, contentsSlot(call, call.first)))->placement;
+  if (isOptimizer(call.object()))
+    loadState(call, call.objectAddress(), placement, loaded(call, 0, placement));
+  else if (call.objectAddress().valid())
+    moveModule(call.machine, call.row, call.objectAddress(), placement, loaded(call, 0, placement));
+  return call.done(unknownValue());
+}
+
+// load_from, read and try_read of an InputArchive.
+Outcomes readArchive(Call &call) {
+  Machine &machine = call.machine;
+  if (lastPart(call.fact.name.view()) == "load_from") {
+    const Placement placement = loadedDevice(call, call.first);
+    if (Machine::isAbsent(call.row, placement))
+      return {};
+    const Value contents = summarised(kept(call, contentsSlot(call, call.first)));
+    keep(call, contentsSlot(call, 0), tensorValue(placement, contents->rank, nullptr));
+    return call.done(unknownValue());
+  }
+  const std::size_t into = call.first + 1;
+  const Address target = call.argCount() > 1 ? call.addressOf(into) : Address();
+  if (target.valid() && machine.types.classOf(call.fact.operands[into].type) == TypeClass::Tensor) {
+    const Value contents = summarised(kept(call, contentsSlot(call, 0)));
+    // Archives hold numbers beside tensors, so nothing is taken for granted.
+    const int rank = contents->placement.isKnown() ? contents->rank : unknownRank;
+    machine.memory.write(call.row, target,
+                         tensorValue(contents->placement, rank, loaded(call, into, contents->placement)));
+  }
+  return call.done(machine.unknownResult(call));
+}
+
+// torch::save(x, archive), save(archive) of a module, write and save_to of an OutputArchive.
+void save(Call &call) {
+  const std::string_view method = lastPart(call.fact.name.view());
+  if (method == "save_to" && call.argCount())
+    return add(call, call.first, kept(call, contentsSlot(call, 0)));
+  if (method == "write" && call.argCount() > 1)
+    return add(call, 0, savedAs(call, call.first + 1));
+  if (method == "save" && call.fact.operands.size() > 1)
+    add(call, 1, savedAs(call, 0));
+}
+
+// str() of a stream is a text that holds what was saved into the stream.
+Outcomes streamText(Call &call) {
+  if (call.argCount() > 0) {
+    const Value text = call.arg(0);
+    if (const auto held = text->fields.find(archiveContents); held != text->fields.end())
+      keep(call, contentsSlot(call, 0), held->second);
+    else
+      forgetSaved(call, 0);
+    return call.done(call.machine.unknownResult(call));
+  }
+  const Address slot = contentsSlot(call, 0);
+  const Value held = slot.valid() ? call.machine.memory.read(call.row, slot) : unknownValue();
+  if (!is(held, ValueKind::Tensor) && !is(held, ValueKind::List))
+    return call.done(call.machine.unknownResult(call));
+  return call.done(recordValue(call.resultType(), {{archiveContents, held}}));
+}
+
+} // namespace
+
+std::optional<Value> constructStream(Call &call, Name type, const std::vector<Value> &args) {
+  const std::string_view name = call.fact.name.view();
+  if (args.empty() || models::api(name.substr(0, name.rfind("::"))).role != "stream")
+    return std::nullopt;
+  const auto held = args[0]->fields.find(archiveContents);
+  if (held == args[0]->fields.end())
+    return std::nullopt;
+  return recordValue(type, {*held});
+}
+
+void forgetSaved(Call &call, std::size_t i) {
+  const std::string_view method = lastPart(call.fact.name.view());
+  if (call.fact.operands.size() == 1 ||
+      isOneOf(method, {"seekg", "seekp", "clear", "setstate", "exceptions"}))
+    return;
+  const Address where = call.addressOf(i);
+  const Value stream = call.machine.memory.read(call.row, where);
+  if (is(stream, ValueKind::Record) && stream->fields.count(archiveContents))
+    keep(call, where.field(archiveContents), unknownContents());
+}
+
+std::optional<Outcomes> modelArchives(Call &call, std::string_view role) {
+  if (role == "save") {
+    save(call);
+    return call.done(call.machine.unknownResult(call));
+  }
+  if (role == "stream_text")
+    return streamText(call);
+  if (role != "load_module" && role != "load_tensor")
+    return std::nullopt;
+  if (!call.fact.hasObject)
+    return load(call);
+  return startsWith(call.fact.name.view(), "torch::serialize::") ? readArchive(call) : loadObject(call);
+}
+
+} // namespace devicetidy

@@ -1,0 +1,92 @@
+//===- Kernels.cpp - functions registered with the dispatcher ---===//
+//
+// TORCH_LIBRARY_IMPL(ns, CUDA, m) { m.impl("f", f); }: the dispatcher calls `f` for CUDA tensors only. With
+// several tensors CUDA wins over the CPU, so one that is registered for the CPU gets CPU tensors alone; of
+// one that is registered for CUDA the first tensor is taken to be there, as the dispatcher's own device guard
+// does.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/solve/library/torch/Kernels.h"
+
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/library/std/Callables.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace devicetidy {
+namespace {
+
+// The dispatch key of a function that TORCH_LIBRARY_IMPL makes: TORCH_LIBRARY_IMPL_init_NAMESPACE_KEY_NUMBER.
+// library.h promises the name to tools; the macro hides the key itself.
+std::string_view keyOfBlock(std::string_view name) {
+  if (!startsWith(name, "TORCH_LIBRARY_IMPL_init_"))
+    return {};
+  auto isDigit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)); };
+  const std::size_t number = name.rfind('_');
+  if (!std::all_of(name.begin() + static_cast<std::ptrdiff_t>(number) + 1, name.end(), isDigit))
+    return {};
+  name = name.substr(0, number);
+  return name.substr(name.rfind('_') + 1);
+}
+
+// impl(name, f) is for the device of its block, impl(name, kCUDA, f) for its own.
+Placement deviceOfKernels(const Call &call) {
+  const bool hasOwn = call.argCount() == 3;
+  if (hasOwn && is(call.arg(1), ValueKind::Device))
+    return call.row.resolve(call.arg(1)->placement);
+  const std::string_view key = hasOwn ? lastPart(call.fact.operands[call.first + 1].text.view())
+                                      : keyOfBlock(lastPart(call.frame.function.name.view()));
+  return key == "CUDA"  ? Placement::cuda(currentCudaIndex())
+         : key == "CPU" ? Placement::cpu()
+                        : Placement::unknown();
+}
+
+// What the dispatcher hands over for `parameter`: a tensor of `device`, or anything.
+Argument dispatched(const Call &call, const Function &kernel, std::size_t i, const Placement &device) {
+  const Variable &parameter = kernel.locals[i];
+  const Term origin = applyTerm("dispatched", {textTerm(kernel.id), intTerm(static_cast<std::int64_t>(i))});
+  if (!device.isKnown())
+    return {call.machine.memory.symbolic(parameter.type, origin, parameter.name), {}, parameter.name};
+  Placement placement = device;
+  if (placement.kind == PlacementKind::Cuda)
+    placement.index = indexOf(origin);
+  const History history = call.machine.note(nullptr, StepKind::Dispatched, parameter.where,
+                                            parameter.name.str(), device.describe());
+  return {call.machine.memory.filled(parameter.type, placement, unknownRank, history), {}, parameter.name};
+}
+
+bool holdsTensors(const Types &types, Name type) {
+  const TypeClass kind = types.classOf(type);
+  if (kind == TypeClass::Optional || kind == TypeClass::List)
+    return !types.inner(type).empty() && holdsTensors(types, types.inner(type));
+  return kind == TypeClass::Tensor;
+}
+
+} // namespace
+
+std::optional<Outcomes> modelKernels(Call &call) {
+  static const Name implName("torch::Library::impl");
+  if (call.fact.name != implName || call.argCount() < 2)
+    return std::nullopt;
+  const Value callable = call.arg(call.argCount() - 1);
+  const Placement device = deviceOfKernels(call);
+  const Function *kernel =
+      is(callable, ValueKind::Function) ? call.machine.program.function(callable->function) : nullptr;
+  if (kernel && kernel->hasBody && device.isKnown()) {
+    std::vector<Argument> args;
+    bool isFirst = true;
+    for (std::size_t i = 0; i < kernel->paramCount; ++i) {
+      const bool holds = holdsTensors(call.machine.types, kernel->locals[i].type);
+      const bool isThere =
+          holds && (device.kind == PlacementKind::Cpu ||
+                    (isFirst && call.machine.types.classOf(kernel->locals[i].type) == TypeClass::Tensor));
+      args.push_back(dispatched(call, *kernel, i, isThere ? device : Placement::unknown()));
+      isFirst &= !holds;
+    }
+    callValue(call, call.row, callable, args);
+  }
+  return call.done(addressValue(call.objectAddress()));
+}
+
+} // namespace devicetidy

@@ -1,0 +1,230 @@
+//===- Registration.cpp - what a module registers: parameters, buffers, submodules ---===//
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/library/torch/Modules.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+
+Address moduleOf(const Call &call, const Value &value, const Address &where) {
+  if (is(value, ValueKind::Address))
+    return value->address;
+  if (is(value, ValueKind::Record) && call.machine.types.isModule(value->type))
+    return where;
+  if (is(value, ValueKind::Record)) {
+    // NamedAnyModule, pair<string, module>: the module is in there.
+    for (const auto &[name, field] : value->fields)
+      if (is(field, ValueKind::Address))
+        return field->address;
+  }
+  return {};
+}
+
+namespace {
+
+std::optional<Name> textArgument(const Call &call, std::size_t i) {
+  const Value value = call.arg(i);
+  return is(value, ValueKind::Scalar) ? textOf(call.row.resolve(value->term)) : std::nullopt;
+}
+
+} // namespace
+
+std::string stringArgument(const Call &call, std::size_t i) {
+  if (std::optional<Name> text = textArgument(call, i))
+    return text->str();
+  // A name made at run time: the place of the call stands for it.
+  return "at line " + std::to_string(call.fact.where.line);
+}
+
+namespace {
+
+void setField(Call &call, const Address &object, Name field, const Value &value) {
+  call.machine.memory.write(call.row, object.field(field), value);
+}
+
+// The variable or member whose value operand `i` is a copy of; invalid for a temporary.
+Address copiedFrom(const Call &call, std::size_t i) {
+  if (i >= call.fact.operands.size())
+    return {};
+  if (call.fact.operands[i].isAddress)
+    return call.addressOf(i);
+  const Fact *load = nullptr;
+  for (const Fact &fact : call.frame.function.blocks[static_cast<std::size_t>(call.frame.block)].facts) {
+    if (&fact == &call.fact)
+      break;
+    if (fact.kind == FactKind::EndStatement)
+      load = nullptr;
+    else if (fact.kind == FactKind::Load && fact.result == call.fact.operands[i].reg)
+      load = &fact;
+  }
+  if (!load)
+    return {};
+  Value source = registerOf(call.row, load->operands[0].reg);
+  return is(source, ValueKind::Address) ? source->address : Address();
+}
+
+} // namespace
+
+Outcomes registerTensor(Call &call) {
+  Machine &machine = call.machine;
+  const Address self = call.objectAddress();
+  Value tensor = call.arg(1);
+  const Name cell = hidden::parameter(stringArgument(call, 0));
+  Value held = is(tensor, ValueKind::Tensor)
+                   ? tensorValue(machine.memory.placementOf(call.row, tensor), tensor->rank,
+                                 machine.memory.historyOf(call.row, tensor))
+                   : tensor;
+  if (!self.valid() || !is(held, ValueKind::Tensor))
+    return call.done(call.fact.resultIsAddress ? unknownValue() : tensor);
+  setField(call, self, cell, held);
+  Value handle = parameterHandle(self.field(cell), held->rank);
+  // The argument is the same tensor: it moves with the module too.
+  if (Address argument = copiedFrom(call, call.first + 1); argument.valid())
+    machine.memory.write(call.row, argument, handle);
+  if (!call.fact.resultIsAddress)
+    return call.done(handle);
+  Address temporary = machine.allocate(call.row, call.frame, call.fact, "at::Tensor");
+  machine.memory.write(call.row, temporary, handle);
+  return call.done(addressValue(temporary));
+}
+
+Outcomes registerModule(Call &call) {
+  const Address self = call.objectAddress();
+  Value module = call.arg(1);
+  const Address where = moduleOf(call, module, call.addressOf(call.first + 1));
+  if (self.valid() && where.valid()) {
+    std::string name = stringArgument(call, 0);
+    if (!textArgument(call, 0)) // in a loop the place alone would stand for several modules
+      name += "#" + std::to_string(where.root);
+    setField(call, self, hidden::submodule(name), addressValue(where));
+  }
+  return call.done(where.valid() ? addressValue(where) : module);
+}
+
+namespace {
+
+bool hasOneParameter(const Machine &machine, Name type) {
+  const models::Module *model = models::module(machine.types.builtinModuleBase(type));
+  return model && model->hasOneParameter;
+}
+
+void collectParameters(const Machine &machine, const Row &row, const Address &module, std::vector<Value> &out,
+                       std::set<Address> &seen) {
+  if (!module.valid() || !seen.insert(module).second)
+    return;
+  Value record = machine.memory.read(row, module);
+  if (!is(record, ValueKind::Record))
+    return;
+  for (const auto &[name, field] : record->fields) {
+    if (hidden::isParameter(name) && is(field, ValueKind::Tensor)) {
+      // A torch::nn module keeps a weight and more in one cell: two handles say that there are several.
+      const std::size_t count =
+          name == hidden::parameters() && !hasOneParameter(machine, record->type) ? 2 : 1;
+      if (!isWithin(out.size() + count, bounds::parametersOfModule, Bound::ParametersOfModule))
+        return;
+      out.insert(out.end(), count, parameterHandle(module.field(name)));
+    } else if (hidden::isSubmodule(name) && is(field, ValueKind::Address))
+      collectParameters(machine, row, field->address, out, seen);
+  }
+}
+
+} // namespace
+
+namespace {
+
+struct NamedModule {
+  std::string name;
+  Value module;
+};
+
+// What is registered in `module`, all the way down when `deep`. False when some of it is not known.
+bool collectModules(const Machine &machine, const Row &row, const Address &module, const std::string &prefix,
+                    bool deep, std::vector<NamedModule> &out) {
+  const Value record = machine.memory.read(row, module);
+  if (!is(record, ValueKind::Record) || record->origin ||
+      !isWithin(out.size(), bounds::modulesOfModule, Bound::ModulesOfModule))
+    return false;
+  if (const auto held = record->fields.find(hidden::children());
+      held != record->fields.end() && (!is(held->second, ValueKind::List) || isSummary(held->second)))
+    return false;
+  for (const auto &[name, field] : record->fields)
+    if (hidden::isSubmodule(name)) {
+      if (!is(field, ValueKind::Address))
+        return false;
+      const std::string path = prefix + name.str().substr(hidden::submodule({}).size());
+      out.push_back({path, field});
+      if (deep && !collectModules(machine, row, field->address, path + ".", deep, out))
+        return false;
+    }
+  return true;
+}
+
+} // namespace
+
+Outcomes moduleList(Call &call, std::string_view method) {
+  const bool named = startsWith(method, "named_"), deep = method.find("modules") != method.npos;
+  const Value self = call.argCount() ? call.arg(call.argCount() - 1) : unknownValue(); // include_self
+  const Address object = call.objectAddress();
+  std::vector<NamedModule> modules;
+  if (deep && call.row.numberOf(self) != 0)
+    modules.push_back({"", addressValue(object)});
+  if (!object.valid() || !collectModules(call.machine, call.row, object, "", deep, modules))
+    return call.done(call.machine.unknownResult(call));
+  std::vector<Value> elements;
+  for (const NamedModule &each : modules) {
+    const Value name = scalarValue(textTerm(each.name));
+    elements.push_back(
+        named ? recordValue("std::pair",
+                            {{"first", name}, {"key", name}, {"second", each.module}, {"value", each.module}})
+              : each.module);
+  }
+  return call.done(listValue(call.resultType(), std::move(elements)));
+}
+
+Placement commonPlacement(const Machine &machine, const Row &row, const std::vector<Value> &tensors) {
+  const Placement common =
+      tensors.empty() ? Placement::unknown() : machine.memory.placementOf(row, tensors.front());
+  const bool isOne = std::all_of(tensors.begin(), tensors.end(), [&](const Value &tensor) {
+    return machine.memory.placementOf(row, tensor) == common;
+  });
+  return isOne ? common : Placement::unknown();
+}
+
+Placement modulePlacement(const Machine &machine, const Row &row, const Address &where) {
+  std::vector<Value> handles;
+  std::vector<NamedModule> below;
+  std::set<Address> seen;
+  if (!collectModules(machine, row, where, "", /*deep=*/true, below))
+    return Placement::unknown();
+  collectParameters(machine, row, where, handles, seen);
+  return commonPlacement(machine, row, handles);
+}
+
+Outcomes parameterList(Call &call, bool named) {
+  std::vector<Value> handles;
+  std::set<Address> seen;
+  collectParameters(call.machine, call.row, call.objectAddress(), handles, seen);
+  Value object = call.object();
+  if (handles.empty()) {
+    if (!is(object, ValueKind::Record) || !object->origin)
+      return call.done(is(object, ValueKind::Record) ? listValue(call.resultType(), {}) : unknownValue());
+    Value each =
+        call.machine.memory.symbolic("at::Tensor", applyTerm(".", {object->origin, textTerm("parameters")}),
+                                     object->function, SymbolRole::Module);
+    handles = {each};
+  }
+  const bool areKept = handles.size() <= bounds::unrolledElements && !object->origin;
+  if (handles.size() > bounds::unrolledElements && commonPlacement(call.machine, call.row, handles).isKnown())
+    handles.resize(1); // one stands for all when they are on one device
+  if (named) {
+    for (Value &handle : handles)
+      handle = recordValue(
+          "std::pair",
+          {{"first", scalarValue(symbolTerm("a parameter's name"))}, {"second", handle}, {"value", handle}});
+  }
+  return call.done(areKept ? listValue(call.resultType(), std::move(handles))
+                           : summaryList(call.resultType(), std::move(handles)));
+}
+
+} // namespace devicetidy

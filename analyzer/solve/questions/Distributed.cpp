@@ -1,0 +1,133 @@
+#include "analyzer/solve/questions/Distributed.h"
+
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/library/config/Config.h"
+#include "analyzer/solve/library/config/MapText.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+// A constructor's name without its last part, or a class template's name without arguments.
+std::string_view classOf(std::string_view name) {
+  const std::size_t colon = name.rfind("::");
+  return colon == std::string_view::npos ? std::string_view() : name.substr(0, colon);
+}
+
+bool isMaker(std::string_view callee) {
+  return isOneOf(callee,
+                 {"c10::make_intrusive", "std::make_shared", "std::make_unique", "std::allocate_shared"});
+}
+
+std::string initialiserIn(const Fact &fact, const DistributedNames &names) {
+  const auto isInit = [&names](std::string_view name) { return initialises(name, names); };
+  const std::string_view name = fact.name.view();
+  if (isInit(name))
+    return std::string(name);
+  if (fact.kind == FactKind::Construct && isInit(classOf(name)))
+    return std::string(classOf(name));
+  if (fact.kind == FactKind::Call && isMaker(name))
+    for (Name type : fact.templateTypes)
+      if (isInit(type.view()))
+        return type.str();
+  return {};
+}
+
+bool namesInit(std::string_view literal) {
+  return !models::findDistributed(literal, "launcher").empty() ||
+         !models::findDistributed(std::string(literal) + "(", "python_init").empty();
+}
+
+void appendText(const Call &call, const Value &value, std::string &out, int depth) {
+  switch (value->kind) {
+  case ValueKind::Scalar:
+    out += ' ' + textOfTerm(call.row.resolve(value->term));
+    break;
+  case ValueKind::List:
+    if (canDescend(depth, Bound::TextNesting))
+      for (const Value &element : value->elements)
+        appendText(call, element, out, depth - 1);
+    break;
+  case ValueKind::Address:
+    if (canDescend(depth, Bound::TextNesting))
+      appendText(call, call.machine.memory.read(call.row, value->address), out, depth - 1);
+    break;
+  default:
+    break;
+  }
+}
+
+} // namespace
+
+bool isListed(const std::set<std::string, std::less<>> &names, std::string_view name) {
+  return !names.empty() && (names.count(name) || names.count(lastPart(name)));
+}
+
+bool initialises(std::string_view name, const DistributedNames &names) {
+  return models::isDistributed(name, "init") || isListed(names.initialisers, name);
+}
+
+bool mayInitialise(const Program &program, const DistributedNames &names) {
+  for (Name id : program.order)
+    for (const Block &block : program.function(id)->blocks)
+      for (const Fact &fact : block.facts) {
+        const bool isCall = fact.kind == FactKind::Call || fact.kind == FactKind::Construct;
+        if (isCall && !initialiserIn(fact, names).empty())
+          return true;
+        if (fact.kind == FactKind::Literal && fact.literal == LiteralKind::String &&
+            namesInit(fact.name.view()))
+          return true;
+      }
+  return false;
+}
+
+bool runsPython(std::string_view callee) {
+  return isOneOf(callee,
+                 {"PyRun_SimpleString", "PyRun_SimpleStringFlags", "PyRun_String", "PyRun_StringFlags",
+                  "Py_CompileString", "Py_CompileStringFlags", "Py_CompileStringExFlags", "pybind11::exec",
+                  "pybind11::eval", "boost::python::exec", "boost::python::eval"});
+}
+
+bool startsProgram(std::string_view callee, const DistributedNames &names) {
+  return isListed(names.launchers, callee) ||
+         isOneOf(callee,
+                 {"system", "std::system", "popen", "execl", "execlp", "execle", "execv", "execvp", "execve",
+                  "execvpe", "posix_spawn", "posix_spawnp", "boost::process::system", "boost::process::spawn",
+                  "boost::process::child::child", "g_spawn_command_line_sync", "g_spawn_command_line_async",
+                  "QProcess::start", "QProcess::execute"});
+}
+
+std::string textOfTerm(Term term) {
+  if (term->kind == TermKind::Text)
+    return term->name.str();
+  static const Name concat("concat");
+  if (term->kind != TermKind::Apply || term->name != concat)
+    return " ";
+  std::string text;
+  for (Term part : term->args)
+    text += textOfTerm(part);
+  return text;
+}
+
+std::string textOfArguments(const Call &call) {
+  std::string text;
+  for (std::size_t i = 0; i < call.argCount(); ++i)
+    appendText(call, call.arg(i), text, bounds::textNesting);
+  return text;
+}
+
+std::string initialiserOf(const Call &call) {
+  if (std::string name = initialiserIn(call.fact, call.machine.names); !name.empty())
+    return name;
+  const std::string_view callee = call.fact.name.view();
+  if (startsProgram(callee, call.machine.names))
+    return std::string(launcherIn(textOfArguments(call)));
+  if (runsPython(callee))
+    return std::string(models::findDistributed(withoutComments(textOfArguments(call)), "python_init"));
+  if (std::string path = pythonCallee(call); !path.empty())
+    return models::findDistributed(path + "(", "python_init").empty() ? std::string() : path;
+  return {};
+}
+
+} // namespace devicetidy

@@ -1,0 +1,21 @@
+//===- Unregistered.h - members that Module::to leaves behind ---*- C++ -*-===//
+#pragma once
+
+#include "analyzer/solve/engine/Machine.h"
+
+namespace devicetidy {
+
+/// How a module that was moved holds `module` without having registered it: where the held module was made in
+/// the holder's construction, then the member (StepKind::Member). Empty when nothing holds it like that. The
+/// holder may be an object of a caller of `frame` that `row` does not see.
+std::vector<Step> unregisteredHolder(const Machine &machine, const Frame &frame, const Row &row,
+                                     RootId module);
+
+/// Conflicts whose cause is a member that Module::to leaves behind are told of the member, not of the
+/// operation.
+void findUnregistered(const Machine &machine, Solution &solution);
+
+/// The step of an operand's story that decided its device; null for one without a story.
+const Step *decidingStep(const PlacedOperand &operand);
+
+} // namespace devicetidy
