@@ -87,6 +87,9 @@ enum class LiteralKind : std::uint8_t { None, Bool, Int, Float, String, Null, En
 struct Operand {
   Reg reg = NoReg;
   bool isAddress = false;
+  /// Call, Construct: the callee is given it to write to: the object of a method that is not const, what a
+  /// reference or pointer parameter to something not const refers to. Not so for forwarding references.
+  bool isWritable = false;
   Name type;      ///< canonical non-reference type of the expression (key into Program::types)
   Location where; ///< range of the expression, as the user wrote it
   Name text;      ///< its source text, at most 60 characters
@@ -140,8 +143,8 @@ struct Block {
   std::vector<Fact> facts;
   Terminator terminator;
   BlockId handler = -1; ///< block of the innermost catch clauses around this block, or -1
-  /// This block is a loop head: the scalar locals that the loop assigns (they vary from one iteration to the
-  /// next).
+  /// This block is a loop head: the scalars, iterators and other locals that the loop assigns or moves (they
+  /// may vary from one iteration to the next).
   bool isLoopHead = false;
   std::vector<std::int32_t> variesInLoop;
 };

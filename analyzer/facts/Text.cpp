@@ -116,6 +116,8 @@ void Writer::operand(const Operand &operand) {
   out += operand.reg == NoReg ? std::string("none") : "%" + std::to_string(operand.reg);
   if (operand.isAddress)
     out += "&";
+  if (operand.isWritable)
+    out += "!";
   if (!operand.type.empty()) {
     out += " ";
     name(operand.type);

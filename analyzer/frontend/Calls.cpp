@@ -37,7 +37,37 @@ void describeObject(Fact &fact, const CallExpr *call) {
       !type.isNull() && !type.isConstQualified() && (callee->isArrow() || object->isLValue());
 }
 
+/// `T &&` of a function template, which takes whatever it is given and says nothing about it.
+bool isForwardingReference(const FunctionDecl *callee, unsigned i) {
+  const FunctionTemplateDecl *pattern = callee->getPrimaryTemplate();
+  const FunctionDecl *written = pattern ? pattern->getTemplatedDecl() : nullptr;
+  if (!written || written->getNumParams() == 0)
+    return false;
+  const unsigned at = std::min(i, written->getNumParams() - 1); // the last may be a pack
+  QualType type = written->getParamDecl(at)->getType();
+  if (const auto *pack = type->getAs<PackExpansionType>())
+    type = pack->getPattern();
+  const auto *reference = type->getAs<RValueReferenceType>();
+  return reference && reference->getPointeeType()->isTemplateTypeParmType();
+}
+
+/// May a function write to what it is given as a parameter of this type?
+bool isWritten(QualType type) {
+  if (const auto *reference = type->getAs<ReferenceType>())
+    return !reference->getPointeeType().isConstQualified();
+  const QualType pointee = type->getPointeeType();
+  return !pointee.isNull() && !pointee.isConstQualified() && !pointee->isFunctionType();
+}
+
 } // namespace
+
+/// Marks what `callee` may write to among `operands`, whose first arguments stand at `first`.
+void FunctionLowering::markWritable(std::vector<Operand> &operands, const FunctionDecl *callee,
+                                    std::size_t first) {
+  for (unsigned i = 0; i < callee->getNumParams() && first + i < operands.size(); ++i)
+    operands[first + i].isWritable =
+        isWritten(callee->getParamDecl(i)->getType()) && !isForwardingReference(callee, i);
+}
 
 Operand FunctionLowering::argument(const Expr *expr, const Expr *call) {
   const auto *defaulted = dyn_cast<CXXDefaultArgExpr>(expr);
@@ -108,8 +138,13 @@ Reg FunctionLowering::finishCall(const CallExpr *call, const FunctionDecl *calle
   fact.type = unit.types.id(call->getType());
   fact.where = locateCall(caret, call);
   fact.operands = std::move(operands);
-  if (callee)
+  if (callee) {
     describeCallee(fact, callee);
+    markWritable(fact.operands, callee, hasObject ? 1 : 0);
+    const auto *method = dyn_cast<CXXMethodDecl>(callee);
+    if (hasObject && method && !fact.operands.empty())
+      fact.operands[0].isWritable = !method->isConst() && !method->isStatic();
+  }
   fact.isLaunch = isa<CUDAKernelCallExpr>(call);
   fact.isIndirect = !callee || isStdFunction(callee);
   if (fact.isIndirect)

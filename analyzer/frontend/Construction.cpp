@@ -75,6 +75,7 @@ void FunctionLowering::construct(const CXXConstructExpr *expr, Reg address) {
   fact.inMacroArgument = unit.source.inMacroArgument(expr->getBeginLoc());
   fact.operands = std::move(operands);
   describeConstructor(fact, constructor);
+  markWritable(fact.operands, constructor, 1);
   append(FactKind::Construct) = std::move(fact);
   // A message like those of CHECK: it is put together, and its destructor ends the program.
   if (constructor->getParent()->isAnyDestructorNoReturn())

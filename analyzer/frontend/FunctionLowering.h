@@ -139,6 +139,8 @@ private:
   // Construction (Construction.cpp, Aggregates.cpp).
   void lowerInto(const clang::Expr *expr, Reg address);
   void construct(const clang::CXXConstructExpr *expr, Reg address);
+  static void markWritable(std::vector<Operand> &operands, const clang::FunctionDecl *callee,
+                           std::size_t first);
   void describeConstructor(Fact &fact, const clang::CXXConstructorDecl *constructor);
   bool isPlainCopy(const clang::CXXConstructExpr *expr);
   const clang::Expr *copySource(const clang::CXXConstructExpr *expr) const;

@@ -67,6 +67,15 @@ bool comesBack(const Function &function, BlockId head, BlockId firstBlock, Block
   return false;
 }
 
+/// Does an operator of this name move an iterator?
+bool movesObject(std::string_view callee) {
+  for (std::string_view suffix :
+       {"::operator++", "::operator--", "::operator+=", "::operator-=", "::operator=", "std::advance"})
+    if (callee.size() >= suffix.size() && callee.substr(callee.size() - suffix.size()) == suffix)
+      return true;
+  return false;
+}
+
 } // namespace
 
 // `while (is wrong) fail();` is how some libraries write an assertion: not a loop, and not meant to run.
@@ -91,6 +100,9 @@ void FunctionLowering::finishLoop(BlockId head, BlockId firstBlock) {
       else if (fact.kind == FactKind::Store)
         if (auto cell = cells.find(fact.operands[0].reg); cell != cells.end())
           stored.insert(cell->second);
+      if (fact.kind == FactKind::Call && !fact.operands.empty() && movesObject(fact.name.view()))
+        if (auto cell = cells.find(fact.operands[0].reg); cell != cells.end())
+          stored.insert(cell->second);
     }
   };
   for (BlockId id : blocksThatRepeat(function, head, firstBlock))
@@ -100,10 +112,10 @@ void FunctionLowering::finishLoop(BlockId head, BlockId firstBlock) {
   for (std::int32_t local : stored) {
     const Variable &variable = function.locals[local];
     TypeKind kind = unit.unit.types[variable.type].kind;
-    bool isScalar =
-        kind == TypeKind::Bool || kind == TypeKind::Int || kind == TypeKind::Float || kind == TypeKind::Enum;
+    bool mayCount = kind == TypeKind::Bool || kind == TypeKind::Int || kind == TypeKind::Float ||
+                    kind == TypeKind::Enum || kind == TypeKind::Pointer || kind == TypeKind::Record;
     // What the loop declares itself is new in every iteration.
-    if (isScalar && !variable.isReference && !declared.count(local))
+    if (mayCount && !variable.isReference && !declared.count(local))
       block.variesInLoop.push_back(local);
   }
 }

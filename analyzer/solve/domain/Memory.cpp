@@ -317,7 +317,7 @@ Value Memory::replace(const Value &value, const std::vector<Path> &path, std::si
                           [&](const Value &old) { return replace(old, path, depth + 1, leaf); });
   }
   Value record = value;
-  if (!is(value, ValueKind::Record))
+  if (!is(value, ValueKind::Record) && !is(value, ValueKind::Function)) // captures are fields of a closure
     record = recordValue({});
   auto found = record->fields.find(node->field);
   Value old = found != record->fields.end() ? found->second : unknownValue();

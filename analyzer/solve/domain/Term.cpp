@@ -103,6 +103,8 @@ Term foldBinary(Name op, Term a, Term b) {
   const std::string_view text = op.view();
   if (text == "==" && a->kind == TermKind::Text && b->kind == TermKind::Text)
     return intTerm(a == b);
+  if ((text == "<" || text == ">") && a->kind == TermKind::Text && b->kind == TermKind::Text)
+    return intTerm(text == "<" ? a->name.view() < b->name.view() : a->name.view() > b->name.view());
   if (const auto left = numberOf(a), right = numberOf(b); left && right) {
     if (text == "==")
       return intTerm(*left == *right);

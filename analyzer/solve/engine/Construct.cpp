@@ -1,6 +1,8 @@
 //===- Construct.cpp - objects made by constructors, and by the library on the program's behalf ---===//
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Machine.h"
+#include "analyzer/solve/engine/ModelBodies.h"
+#include "analyzer/solve/library/Iterators.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
@@ -117,11 +119,15 @@ std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row r
     }
     return rows;
   }
+  if (std::optional<std::vector<Row>> made = constructByBody(call, type, where, args))
+    return std::move(*made);
   std::vector<Value> values;
   for (const Argument &arg : args)
     values.push_back(arg.value);
   if (values.size() == 1 && is(values[0], ValueKind::Record) && values[0]->type == type)
     memory.write(row, where, values[0]);
+  else if (std::optional<Value> iterator = convertedIterator(call, type, values))
+    memory.write(row, where, *iterator);
   else if (std::optional<Value> made = modelConstructor(call, type, values)) {
     memory.write(row, where, *made);
     keepModules(call, type, where, args);
@@ -200,7 +206,13 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
     values.push_back(call.arg(i));
   if (isFatalMessage(call, values))
     return rows;
-  std::optional<Value> made = modelConstructor(call, fact.type, values);
+  if (!isBase)
+    if (std::optional<std::vector<Row>> built =
+            constructByBody(call, fact.type, where, call.forwardedFrom(0)))
+      return std::move(*built);
+  std::optional<Value> made = convertedIterator(call, fact.type, values);
+  if (!made)
+    made = modelConstructor(call, fact.type, values);
   if (isBase) {
     // The base part of an object: what a torch::nn base owns is added to the record.
     if (made && is(*made, ValueKind::Record)) {
@@ -220,7 +232,7 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
   } else {
     memory.write(row, where, types.isProject(fact.type) ? recordValue(fact.type) : unknownValue());
     ++solution.stats.unknownCalls[fact.name.str()];
-    forgetScalars(call);
+    forgetWritten(call);
   }
   rows.push_back(std::move(row));
   return rows;

@@ -2,6 +2,8 @@
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Machine.h"
+#include "analyzer/solve/engine/ModelBodies.h"
+#include "analyzer/solve/library/Primitives.h"
 #include "analyzer/solve/library/config/Config.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Containers.h"
@@ -23,31 +25,19 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
 
 std::uint64_t idHash(Name id) { return std::hash<std::string_view>()(id.view()); }
 
+// What a model body can learn of the call that it is run for.
+std::uint64_t siteHash(const Fact &site) {
+  std::uint64_t hash = mix(idHash(site.type), mix(site.where.line, site.where.column));
+  for (Name type : site.templateTypes)
+    hash = mix(hash, idHash(type));
+  for (std::int64_t number : site.templateNumbers)
+    hash = mix(hash, static_cast<std::uint64_t>(number));
+  return site.operands.empty() ? hash : mix(hash, idHash(site.operands[0].type));
+}
+
 // A symbol that gets a new meaning: what was known of it is of the old one.
 void forgetKnown(Row &row, Term symbol) {
   row.forgetConditions([&](Term term) { return contains(term, symbol); });
-}
-
-// A list of tensors after a library algorithm: one that looks, one that reorders, one that writes.
-Value afterAlgorithm(std::string_view name, const Value &list) {
-  if (isOneOf(name, {"distance",    "next",
-                     "prev",        "advance",
-                     "find",        "count",
-                     "count_if",    "equal",
-                     "min_element", "max_element",
-                     "size",        "begin",
-                     "end",         "cbegin",
-                     "cend",        "binary_search",
-                     "lower_bound", "upper_bound",
-                     "is_sorted",   "mismatch",
-                     "search",      "make_move_iterator",
-                     "empty",       "data"}))
-    return list;
-  if (isOneOf(name, {"reverse", "rotate", "shuffle", "random_shuffle", "sort", "stable_sort", "partial_sort",
-                     "nth_element", "partition", "stable_partition", "remove", "remove_if", "unique",
-                     "iter_swap", "swap_ranges"}))
-    return inAnyOrder(list);
-  return summaryList(list->type, {unknownValue()});
 }
 
 } // namespace
@@ -145,7 +135,8 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     return giveUp(Bound::CallDepth);
   if (factsRun > bounds::factsPerEntry)
     return giveUp(Bound::FactsOfEntry);
-  const bool matters = usage.devicesMatter.count(callee.id) != 0;
+  const bool isBody = isModelBody(callee);
+  const bool matters = isBody || usage.devicesMatter.count(callee.id) != 0;
   const unsigned activations = active[&callee];
   // Deeper recursion adds nothing: what it returns is what the rounds above return.
   if (activations > 0 && !matters)
@@ -159,6 +150,11 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     return {};
   }
   Frame frame{callee, &caller, &fact, caller.depth + 1, self, 0, nullptr};
+  if (isBody) {
+    frame.site = caller.site ? caller.site : &fact;
+    frame.user = caller.site ? caller.user : &caller;
+    frame.fixedRound = roundOf(caller, row);
+  }
   std::vector<Value> inputs = args;
   if (self.valid())
     inputs.push_back(addressValue(self));
@@ -167,13 +163,16 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   std::uint64_t key = mix(idHash(callee.id), mix(entry.digest(), frame.depth));
   for (const Value &input : inputs)
     key = mix(key, input->hash);
+  if (isBody)
+    key = mix(key, mix(siteHash(*frame.site), frame.fixedRound ? frame.fixedRound->hash : 0));
   auto known = summaries.find(key);
   const std::size_t conflictsBefore = definiteConflicts;
   Outcomes outcomes;
   if (known != summaries.end()) {
     outcomes = known->second;
   } else {
-    if (++contextsOf[&callee] > (matters ? bounds::contextsPerFunction : bounds::contextsWithoutDevices)) {
+    if (!isBody &&
+        ++contextsOf[&callee] > (matters ? bounds::contextsPerFunction : bounds::contextsWithoutDevices)) {
       return giveUp(matters ? Bound::Contexts : Bound::ContextsWithoutDevices);
     }
     Row start = entry;
@@ -337,16 +336,23 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
   static const Name rangeTest("__range_has_next"), rangeNext("__range_next");
   if (fact.name == rangeTest || fact.name == rangeNext)
     return rangeCall(call);
-  const DeviceMaps::Scope watched(deviceMaps, call);
   std::vector<Value> args;
   for (std::size_t i = call.first; i < fact.operands.size(); ++i)
     args.push_back(registerOf(row, fact.operands[i].reg));
+  if (frame.site) {
+    const Function *body = bodyCallee(fact);
+    return body && body->hasBody ? invoke(frame, fact, row, *body,
+                                          fact.hasObject ? call.addressOf(0) : Address(), std::move(args))
+                                 : runPrimitive(call);
+  }
+  const DeviceMaps::Scope watched(deviceMaps, call);
   if (fact.isLaunch) {
     meetLaunch(call);
     return call.done(unknownResult(call));
   }
   if (fact.isIndirect)
-    return callValue(call, row, call.operand(0), call.forwardedFrom(0));
+    return callValue(call, row, call.operand(0), call.forwardedFrom(0),
+                     fact.operands[0].isAddress ? call.addressOf(0) : Address());
   const Function *callee = fact.target.empty() ? nullptr : program.function(fact.target);
   Address self = fact.hasObject ? call.addressOf(0) : Address();
   if (fact.isVirtual && fact.hasObject && (callee || program.overriders.count(fact.target))) {
@@ -363,7 +369,7 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
       // Called through its closure object: captures are fields of that object.
       Value closure = call.operand(0);
       if (is(closure, ValueKind::Function)) // of a generic lambda, the instance that is called
-        return callValue(call, row, functionValue(callee->id, closure->fields), call.forwardedFrom(0));
+        return callValue(call, row, functionValue(callee->id, closure->fields), call.forwardedFrom(0), self);
     }
     return invoke(frame, fact, row, *callee, self, std::move(args));
   }
@@ -374,37 +380,47 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
 }
 
 Outcomes Machine::callLibrary(Call &call) {
+  if (std::optional<Outcomes> outcomes = runBody(call))
+    return std::move(*outcomes);
+  if (std::optional<Outcomes> outcomes = modelIterator(call))
+    return std::move(*outcomes);
   for (Model model : {modelConfig, modelTensors, modelDevices, modelModules, modelPointers, modelContainers,
                       modelData, modelAlgorithms, modelCallables})
     if (std::optional<Outcomes> outcomes = model(call))
       return std::move(*outcomes);
   ++solution.stats.unknownCalls[call.fact.name.str()];
-  forgetScalars(call);
+  forgetWritten(call);
   return call.done(unknownResult(call));
 }
 
-// What nobody models may write through the addresses it gets (`stream >> n`, scanf, sort). Tensors stay: a
-// function that replaces one is rare, and one that only looks at it is not.
-void Machine::forgetScalars(Call &call) {
+// What has no model may write through the addresses it gets (`stream >> n`, scanf): numbers through any, the
+// rest where the callee is given it to write to. Objects of the program keep what the library cannot know of,
+// and modules keep their parameters.
+void Machine::forgetWritten(Call &call) {
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
     const Address where = call.addressOf(i);
     if (!where.valid())
       continue;
     forgetSaved(call, i);
+    const Operand &operand = call.fact.operands[i];
     const Value value = memory.read(call.row, where);
+    const Term written = applyTerm("written", {intTerm(call.fact.where.line), intTerm(call.fact.where.column),
+                                               intTerm(std::int64_t(i))});
     const bool isNumbers = is(value, ValueKind::List) && !isSummary(value) &&
                            std::all_of(value->elements.begin(), value->elements.end(),
                                        [](const Value &element) { return is(element, ValueKind::Scalar); });
-    const Term written = applyTerm("written", {intTerm(call.fact.where.line), intTerm(call.fact.where.column),
-                                               intTerm(std::int64_t(i))});
+    const bool isObject = call.fact.hasObject && i == 0;
     if (is(value, ValueKind::Scalar))
       memory.write(call.row, where, scalarValue(written));
     else if (isNumbers)
       memory.write(call.row, where, summaryList(value->type, {scalarValue(written)}));
-    else if (is(value, ValueKind::List) && startsWith(call.fact.name.view(), "std::"))
-      memory.write(call.row, where, afterAlgorithm(lastPart(call.fact.name.view()), value));
-    else
+    else if (!operand.isWritable || types.isModule(value->type) || types.isModule(operand.type))
       continue;
+    else if (types.isProject(value->type) || types.isProject(operand.type)) {
+      if (!isObject)
+        forgetFields(call.row, where);
+    } else
+      memory.write(call.row, where, unknownValue());
     forgetKnown(call.row, written);
   }
 }

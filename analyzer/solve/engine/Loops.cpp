@@ -5,7 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/Positions.h"
+#include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Machine.h"
+#include "analyzer/solve/library/Iterators.h"
 
 #include <algorithm>
 
@@ -87,7 +90,11 @@ const std::vector<BlockId> &Machine::loopHeads(const Function &function) {
 }
 
 Term Machine::roundOf(const Frame &frame, const Row &row) {
-  return row.rounds ? row.roundOf(loopHeads(frame.function)[static_cast<std::size_t>(frame.block)]) : nullptr;
+  if (frame.hasFixedRound)
+    return frame.fixedRound;
+  Term own =
+      row.rounds ? row.roundOf(loopHeads(frame.function)[static_cast<std::size_t>(frame.block)]) : nullptr;
+  return own ? own : frame.fixedRound;
 }
 
 namespace {
@@ -98,11 +105,20 @@ bool isRangeHead(const Block &block) {
                      [](const Fact &fact) { return fact.name == next; });
 }
 
-std::optional<std::int64_t> numberIn(const Row &row, const Operand &operand) {
-  const auto reg = static_cast<std::size_t>(operand.reg);
-  if (operand.reg == NoReg || operand.isAddress || reg >= row.registers.size() || !row.registers[reg])
-    return std::nullopt;
-  return row.numberOf(row.registers[reg]);
+// The number that a test compares: a scalar's, or the one an iterator or pointer stands at.
+std::optional<std::int64_t> numberIn(const Machine &machine, const Row &row, const Operand &operand) {
+  Value value = registerOf(row, operand.reg);
+  if (operand.isAddress && is(value, ValueKind::Address))
+    value = machine.memory.read(row, value->address);
+  if (is(value, ValueKind::Scalar))
+    return row.numberOf(value);
+  return ordinalOf(machine, row, asPosition(machine, row, value));
+}
+
+const Fact *factOf(const Block &block, Reg result) {
+  const auto found = std::find_if(block.facts.rbegin(), block.facts.rend(),
+                                  [&](const Fact &fact) { return fact.result == result; });
+  return result == NoReg || found == block.facts.rend() ? nullptr : &*found;
 }
 
 // The locals a condition asks about; its facts are in one block, where later ones use registers again.
@@ -141,6 +157,26 @@ bool isGrown(Term value, Term subject) {
   const auto left = constantOf(value->args[0]), right = constantOf(value->args[1]);
   return (value->args[0] == subject && right && *right > 0) ||
          (value->args[1] == subject && left && *left > 0);
+}
+
+bool isScalarType(const Types &types, Name type) {
+  const TypeClass kind = types.classOf(type);
+  return kind == TypeClass::Scalar || kind == TypeClass::Device;
+}
+
+// An iterator that a loop moves.
+bool standsSomewhere(const Value &value) {
+  return isPosition(value) || (isReversed(value) && isPosition(baseOf(value)));
+}
+
+// The same iterator at the element of number `current`.
+Value standingAtNumber(const Value &iterator, Term current) {
+  if (isReversed(iterator)) {
+    static const Name plus("+");
+    const Address base = baseOf(iterator)->address;
+    return reversed(addressValue(sequenceOf(base).element(applyTerm(plus, {current, intTerm(1)}))));
+  }
+  return addressValue(sequenceOf(iterator->address).element(current));
 }
 
 // What is known of a loop variable in the next round, where it is `value`: its number in the first round,
@@ -191,6 +227,9 @@ void Machine::varyLoop(Frame &frame, BlockId id, Row &row) {
     const Variable &variable = frame.function.locals[static_cast<std::size_t>(local)];
     const RootId root = memory.local(frame.depth, static_cast<unsigned>(local), variable);
     const Value old = row.store.get(root);
+    const bool isIterator = old && !variable.isReference && standsSomewhere(old);
+    if (!isIterator && !isScalarType(types, variable.type))
+      continue;
     const bool isScalar = old && is(old, ValueKind::Scalar);
     const bool isFlag = variable.type == boolType && isScalar && constantOf(old->term);
     std::vector<Condition> next;
@@ -200,7 +239,9 @@ void Machine::varyLoop(Frame &frame, BlockId id, Row &row) {
     if (!isRange)
       row.setRound(id, row.roundOf(id) ? row.roundOf(id) : current);
     // A flag has two values: its rounds repeat by themselves.
-    if (!variable.isReference && !isFlag && (!old || isScalar || is(old, ValueKind::Unknown)))
+    if (isIterator)
+      row.store.set(root, standingAtNumber(old, current));
+    else if (!variable.isReference && !isFlag && (!old || isScalar || is(old, ValueKind::Unknown)))
       row.store.set(root, scalarValue(current));
     // Conditions only: the variable keeps its name, so that what is made of it stands for any round.
     for (const Condition &condition : next)
@@ -231,17 +272,30 @@ std::size_t Machine::enterLoop(Frame &frame, BlockId head, std::vector<Row> &row
 
 // The rounds the test before a loop promises, when it compares two known numbers; none when it does not.
 Machine::KnownRounds Machine::knownRounds(const Block &block, const Row &row) const {
-  const Operand &condition = block.terminator.value;
-  const auto test = std::find_if(block.facts.rbegin(), block.facts.rend(),
-                                 [&](const Fact &fact) { return fact.result == condition.reg; });
-  if (test == block.facts.rend() || test->kind != FactKind::Operator || test->operands.size() != 2)
+  static const Name negation("!");
+  const Fact *test = factOf(block, block.terminator.value.reg);
+  bool isNegated = false;
+  for (; test && test->kind == FactKind::Operator && test->name == negation; isNegated = !isNegated)
+    test = factOf(block, test->operands[0].reg);
+  if (!test || (test->kind != FactKind::Operator && test->kind != FactKind::Call))
     return {};
-  const auto left = numberIn(row, test->operands[0]), right = numberIn(row, test->operands[1]);
+  if (test->hasObject && test->operands.size() == 1) { // `while (!list.empty())`
+    const Value list = memory.read(row, registerOf(row, test->operands[0].reg)->address);
+    return is(list, ValueKind::List) && !isSummary(list)
+               ? KnownRounds{static_cast<std::int64_t>(list->elements.size()), 0}
+               : KnownRounds();
+  }
+  if (test->operands.size() != 2)
+    return {};
+  const auto left = numberIn(*this, row, test->operands[0]), right = numberIn(*this, row, test->operands[1]);
   if (!left || !right)
     return {};
-  const std::string_view comparison = test->name.view();
-  if (comparison != "<" && comparison != ">" && comparison != "<=" && comparison != ">=" &&
-      comparison != "!=")
+  std::string_view comparison = lastPart(test->name.view());
+  if (startsWith(comparison, "operator"))
+    comparison.remove_prefix(std::string_view("operator").size());
+  if (isNegated && comparison == "==")
+    comparison = "!=";
+  if (!isOneOf(comparison, {"<", ">", "<=", ">=", "!="}))
     return {};
   const bool isInclusive = comparison == "<=" || comparison == ">=";
   const auto [least, most] = std::minmax(*left, *right);
@@ -304,7 +358,8 @@ void Machine::countRounds(const Frame &frame, const Terminator &test, Row &row, 
   if (!block.isLoopHead || isRangeHead(block))
     return;
   const RootId flag = countedFlag(frame, head);
-  if (test.entersLoop && isKnown && rounds.count > 0 && rounds.count <= bounds::countedRounds &&
+  const std::int64_t most = frame.site ? std::int64_t(bounds::knownElements) : bounds::countedRounds;
+  if (test.entersLoop && isKnown && rounds.count > 0 && rounds.count <= most &&
       closeLists(frame, head, row, rounds.end)) {
     row.store.set(flag, scalarValue(intTerm(1)));
     row.setRound(head, nullptr);

@@ -109,6 +109,7 @@ Outcomes Machine::run(Frame &frame, Row row) {
   const std::vector<BlockId> &position = order(function);
   std::vector<BlockState> states(function.blocks.size());
   row.registers.clear();
+  PlacedExpressions *const placed = frame.site ? nullptr : this->placed;
   if (placed)
     placed->enter(frame, row);
   states[0].pending.push_back(std::move(row));
@@ -184,6 +185,7 @@ void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vec
     thrown.registers.clear();
     states[static_cast<std::size_t>(block.handler)].pending.push_back(std::move(thrown));
   };
+  PlacedExpressions *const placed = frame.site ? nullptr : this->placed;
   for (const Fact &fact : block.facts) {
     if (mayThrow(fact))
       for (const Row &row : rows)

@@ -35,6 +35,12 @@ struct Frame {
   Address self{};               ///< `this`
   BlockId block = 0;            ///< block being run
   const Store *entry = nullptr; ///< what the caller passed in: its objects outlive the call
+  /// In the frame of a model body: the call that the user wrote, and the frame it stands in.
+  const Fact *site = nullptr;
+  const Frame *user = nullptr;
+  /// The iteration that what is made here belongs to, where it is not that of this frame's own loops.
+  Term fixedRound = nullptr;
+  bool hasFixedRound = false;
 };
 
 /// A row after a call, with the value the call returned.
@@ -104,6 +110,8 @@ public:
   /// Constructs the elements, of class `inner`, of the list that was made at `where` without saying of what.
   std::vector<Row> constructElements(const Frame &caller, const Fact &fact, Row row, Name inner,
                                      const Address &where);
+  /// A default-constructed object of `type`.
+  Value defaultObject(Name type) const;
   /// An array of `type` with `count` elements as their default constructor leaves them.
   Value defaultArray(const Row &row, Name type, const Value &count) const;
   /// A value of `type` ends: device guards in it restore the device that was current before them.
@@ -208,10 +216,9 @@ private:
                           const std::vector<const Function *> &candidates, const std::vector<Value> &args);
   /// What the fields of a record hold is no longer known.
   void forgetFields(Row &row, const Address &object) const;
-  void forgetScalars(Call &call);
+  void forgetWritten(Call &call);
   void havoc(Row &row, const Function &callee, const Address &self, const std::vector<Value> &args);
   const Function *selectConstructor(const Type &type, const std::vector<Argument> &args) const;
-  Value defaultObject(Name type) const;
   Row restrict(const Row &row, const std::vector<Value> &roots) const;
   void overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome);
 

@@ -1,6 +1,8 @@
 //===- Step.cpp - what one fact does to a row ----------------------===//
+#include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Operators.h"
+#include "analyzer/solve/library/Iterators.h"
 #include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 
@@ -42,9 +44,38 @@ Value movedPointer(const Row &row, const Fact &fact, const Types &types) {
   return nullptr;
 }
 
-Value operatorResult(const Row &row, const Fact &fact, const Types &types) {
+// Arithmetic and comparisons of pointers into one sequence; null for other facts.
+Value pointerResult(const Machine &machine, const Row &row, const Fact &fact) {
+  static const Name plus("+"), minus("-");
+  if (fact.operands.size() != 2)
+    return nullptr;
+  Value left = registerOf(row, fact.operands[0].reg), right = registerOf(row, fact.operands[1].reg);
+  if (!is(left, ValueKind::Address) && !is(right, ValueKind::Address))
+    return nullptr;
+  left = asPosition(machine, row, left);
+  right = asPosition(machine, row, right);
+  if (is(left, ValueKind::Scalar) && fact.name == plus)
+    std::swap(left, right);
+  if (!isPosition(left))
+    return nullptr;
+  if (is(right, ValueKind::Scalar) && (fact.name == plus || fact.name == minus)) {
+    const Term by = fact.name == plus ? right->term : applyTerm(minus, {intTerm(0), right->term});
+    const Address next = moved(left->address, by);
+    return addressValue(sequenceOf(next).element(row.resolve(numberAt(next))));
+  }
+  if (!isPosition(right) || !areInOneSequence(left->address, right->address))
+    return nullptr;
+  return operatorValue(row, fact.name,
+                       {scalarValue(numberAt(left->address)), scalarValue(numberAt(right->address))},
+                       /*areIntegers=*/true);
+}
+
+Value operatorResult(const Machine &machine, const Row &row, const Fact &fact) {
+  const Types &types = machine.types;
   if (Value pointer = movedPointer(row, fact, types))
     return pointer;
+  if (Value result = pointerResult(machine, row, fact))
+    return result;
   std::vector<Value> operands;
   bool areIntegers = true;
   for (const Operand &operand : fact.operands) {
@@ -265,7 +296,7 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     return one(std::move(row));
   }
   case FactKind::Operator:
-    setRegister(row, fact.result, operatorResult(row, fact, types));
+    setRegister(row, fact.result, operatorResult(*this, row, fact));
     return one(std::move(row));
   case FactKind::Aggregate: {
     std::vector<Value> values;
@@ -347,7 +378,14 @@ std::vector<Row> Machine::stepElement(Frame &frame, const Fact &fact, Row row) {
     rows.push_back(std::move(row));
     return rows;
   }
-  setRegister(row, fact.result, addressValue(base.element(row.resolve(index->term))));
+  const Term number = row.resolve(index->term);
+  const Value start = addressValue(base);
+  if (!fact.operands[0].isAddress && isPosition(start)) { // `p[i]` of a pointer into a sequence
+    const Address there = moved(base, number);
+    setRegister(row, fact.result, addressValue(sequenceOf(there).element(row.resolve(numberAt(there)))));
+  } else {
+    setRegister(row, fact.result, addressValue(base.element(number)));
+  }
   rows.push_back(std::move(row));
   return rows;
 }

@@ -14,8 +14,11 @@ constexpr const char *calleeField = "@callee";   // std::bind: what it calls
 constexpr const char *boundField = "@arguments"; // std::bind: with which arguments
 constexpr std::string_view placeholderType = "std::_Placeholder<";
 
-// A closure's captures are the fields of its `this`.
-Address closureObject(Machine &machine, const Frame &frame, Row &row, const Value &closure) {
+// A closure's captures are the fields of its `this`. One without a place of its own gets one for the call.
+Address closureObject(Machine &machine, const Frame &frame, Row &row, const Value &closure,
+                      const Address &where) {
+  if (where.valid() && is(machine.memory.read(row, where), ValueKind::Function))
+    return where;
   const RootId root =
       machine.memory.heap(applyTerm("closure", {textTerm(closure->function), intTerm(frame.depth)}), 0, {});
   row.store.set(root, closure);
@@ -33,9 +36,9 @@ Address addressOfObject(Call &call, Row &row, const Argument &object) {
 }
 
 Outcomes runFunction(Call &call, Row row, const Function &callee, const Value &callable,
-                     const std::vector<Argument> &args) {
+                     const std::vector<Argument> &args, const Address &where) {
   if (callee.isLambda || !callable->fields.empty()) {
-    const Address self = closureObject(call.machine, call.frame, row, callable);
+    const Address self = closureObject(call.machine, call.frame, row, callable, where);
     return invokeForwarded(call, std::move(row), callee, self, args);
   }
   const bool isMethod = !callee.className.empty() && !callee.isStatic;
@@ -181,22 +184,26 @@ std::optional<Outcomes> runLast(Call &call) {
 
 } // namespace
 
-Outcomes callValue(Call &call, Row row, const Value &callable, const std::vector<Argument> &args) {
+Outcomes callValue(Call &call, Row row, const Value &callable, const std::vector<Argument> &args,
+                   const Address &where) {
   Machine &machine = call.machine;
   if (is(callable, ValueKind::Address)) // a reference wrapper, a pointer to a function object
-    return callValue(call, row, machine.memory.read(row, callable->address), args);
+    return callValue(call, row, machine.memory.read(row, callable->address), args, callable->address);
   if (is(callable, ValueKind::Function)) {
     if (callable->fields.count(calleeField))
       return runBound(call, std::move(row), callable, args);
     if (const Function *callee = machine.program.function(callable->function); callee && callee->hasBody)
-      return runFunction(call, std::move(row), *callee, callable, args);
+      return runFunction(call, std::move(row), *callee, callable, args, where);
     if (!callable->type.empty())
       return runLibrary(call, std::move(row), callable->type, args);
   }
   if (is(callable, ValueKind::Record))
     if (const Function *callee = findMethod(machine, callable->type, "operator()")) {
-      Address self = machine.allocate(row, call.frame, call.fact, callable->type);
-      machine.memory.write(row, self, callable);
+      Address self = where;
+      if (!self.valid() || !same(machine.memory.read(row, self), callable)) {
+        self = machine.allocate(row, call.frame, call.fact, callable->type);
+        machine.memory.write(row, self, callable);
+      }
       return invokeForwarded(call, std::move(row), *callee, self, args);
     }
   ++machine.solution.stats.unknownCalls["(callable that is not known)"];
@@ -231,7 +238,7 @@ std::optional<Outcomes> constructThread(Call &call, Name type, const std::vector
 
 std::optional<Outcomes> modelFunctionObject(Call &call, std::string_view method) {
   if (method == "operator()")
-    return callValue(call, call.row, call.object(), call.forwardedFrom(0));
+    return callValue(call, call.row, call.object(), call.forwardedFrom(0), call.objectAddress());
   if (method == "operator=") {
     call.machine.memory.write(call.row, call.objectAddress(), call.arg(0));
     return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : call.arg(0));

@@ -10,8 +10,10 @@
 
 namespace devicetidy {
 
-/// Calls `callable` with `args`; a library function that it names is answered by its model.
-Outcomes callValue(Call &call, Row row, const Value &callable, const std::vector<Argument> &args);
+/// Calls `callable` with `args`; a library function that it names is answered by its model. What a closure or
+/// function object keeps from call to call is kept at `where`, its own place, when that is given.
+Outcomes callValue(Call &call, Row row, const Value &callable, const std::vector<Argument> &args,
+                   const Address &where = {});
 
 /// std::bind, std::mem_fn, std::async, std::invoke, std::visit, thread pools ...
 std::optional<Outcomes> modelCallables(Call &call);

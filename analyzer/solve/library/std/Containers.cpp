@@ -81,10 +81,12 @@ Term sizeTerm(const Value &list, const Address &where) {
                             intTerm(static_cast<std::int64_t>(where.path ? where.path->hash >> 1 : 0))});
 }
 
-namespace {
-
-// In a loop that is run once for any round, the element stands for one of every round.
 Value appended(Call &call, const Value &list, Name type, Value element) {
+  if (is(list, ValueKind::Null)) // made by its default constructor
+    return appended(call, listValue(type, {}), type, std::move(element));
+  if (!is(list,
+          ValueKind::List)) // what was there before is not known, and neither is where the new one stands
+    return unknownValue();
   if (Term round = call.machine.roundOf(call.frame, call.row)) {
     std::vector<Value> before;
     if (is(list, ValueKind::List))
@@ -108,18 +110,20 @@ Value appended(Call &call, const Value &list, Name type, Value element) {
   return listValue(type, std::move(elements));
 }
 
-} // namespace
+Value anyOf(const std::vector<Value> &values) {
+  if (values.empty())
+    return unknownValue();
+  Value any = values.front();
+  for (const Value &value : values)
+    any = joinValues(any, value, symbolTerm("an element"));
+  return any;
+}
 
 Value inAnyOrder(const Value &list) {
   if (!is(list, ValueKind::List))
     return list;
   const std::vector<Value> &all = isSummary(list) ? list->summary : list->elements;
-  if (all.size() < 2)
-    return list;
-  Value any = all.front(); // which one is where is not known, so only what they share is
-  for (const Value &element : all)
-    any = joinValues(any, element, symbolTerm("an element"));
-  return summaryList(list->type, {any});
+  return all.size() < 2 ? list : summaryList(list->type, {anyOf(all)});
 }
 
 namespace {
@@ -141,7 +145,7 @@ Outcomes append(Call &call, std::string_view method) {
   Value list = call.object();
   const Name type = call.fact.operands[0].type, inner = machine.types.inner(type);
   Value element;
-  const bool emplaces = isOneOf(method, {"emplace_back", "emplace", "emplace_front"});
+  const bool emplaces = isOneOf(method, {"emplace_back", "emplace"});
   const TypeClass kind = machine.types.classOf(inner);
   const bool builds =
       emplaces && (kind == TypeClass::Record || kind == TypeClass::Holder || kind == TypeClass::Device ||
@@ -163,12 +167,7 @@ Outcomes append(Call &call, std::string_view method) {
     return outcomes;
   }
   element = call.argCount() ? call.arg(call.argCount() - 1) : unknownValue();
-  Value next = appended(call, list, type, element);
-  if (isOneOf(method, {"push_front", "emplace_front"}) && is(next, ValueKind::List) && !isSummary(next)) {
-    std::vector<Value> rotated = next->elements;
-    std::rotate(rotated.begin(), rotated.end() - 1, rotated.end());
-    next = listValue(type, std::move(rotated));
-  }
+  const Value next = appended(call, list, type, element);
   machine.memory.write(call.row, where, next);
   return call.done(method == "emplace_back" ? lastElement(call, where, next) : unknownValue());
 }
@@ -185,7 +184,13 @@ Outcomes resize(Call &call) {
     elements.resize(static_cast<std::size_t>(*number), fill);
     call.machine.memory.write(call.row, where, listValue(type, std::move(elements)));
   } else {
-    call.machine.memory.write(call.row, where, summaryList(type, {fill}));
+    Value any = fill;
+    if (is(list, ValueKind::List))
+      for (const auto *known : {&list->elements, &list->summary})
+        for (const Value &element : *known)
+          any = anyOf({any, element});
+    call.machine.memory.write(call.row, where,
+                              is(list, ValueKind::List) ? summaryList(type, {any}) : unknownValue());
   }
   return call.done(unknownValue());
 }
@@ -200,83 +205,18 @@ bool holdsSomething(const Value &list) {
          });
 }
 
-enum class Position { Front, Back, Unknown };
-
-// Where an iterator argument points, as far as its text tells.
-Position positionOf(const Operand &iterator) {
-  const std::string_view text = iterator.text.view();
-  auto endsWith = [&](std::string_view tail) {
-    return text.size() >= tail.size() && text.substr(text.size() - tail.size()) == tail;
-  };
-  if (text.find_first_of("+-*?, ") != std::string_view::npos)
-    return Position::Unknown;
-  return endsWith("begin()") ? Position::Front : endsWith("end()") ? Position::Back : Position::Unknown;
-}
-
-// insert(position, x), insert(position, begin, end), emplace(position, x): where the position says.
-Outcomes insert(Call &call, const Value &list) {
-  Machine &machine = call.machine;
-  const Address where = call.objectAddress();
-  const Name type = call.fact.operands[0].type;
-  const Position position = positionOf(call.fact.operands[call.first]);
-  std::vector<Value> added{call.arg(call.argCount() - 1)};
-  if (call.argCount() == 3) { // a range of another list
-    const Value from = call.arg(1);
-    const Value other = is(from, ValueKind::Address) ? machine.memory.read(call.row, from->address) : from;
-    added = is(other, ValueKind::List) && !isSummary(other) ? other->elements
-            : is(other, ValueKind::List)                    ? other->summary
-                                                            : std::vector<Value>{unknownValue()};
-    if (is(other, ValueKind::List) && isSummary(other) && is(list, ValueKind::List)) {
-      std::vector<Value> all = isSummary(list) ? list->summary : list->elements;
-      all.insert(all.end(), added.begin(), added.end());
-      machine.memory.write(call.row, where, summaryList(type, std::move(all)));
-      return call.done(unknownValue());
-    }
-  } else if (is(added[0], ValueKind::List)) {
-    added = {unknownValue()};
-  }
-  Value next = list;
-  for (const Value &element : added)
-    next = appended(call, next, type, element);
-  if (position == Position::Front && is(next, ValueKind::List) && !isSummary(next)) {
-    std::vector<Value> rotated = next->elements;
-    std::rotate(rotated.begin(), rotated.end() - static_cast<std::ptrdiff_t>(added.size()), rotated.end());
-    next = listValue(type, std::move(rotated));
-  } else if (position != Position::Back) {
-    next = inAnyOrder(next);
-  }
-  machine.memory.write(call.row, where, next);
-  return call.done(unknownValue());
-}
-
-// Sequences put a new element before an iterator, the other containers where they like.
-bool takesPosition(Name emplace) {
-  const std::string_view name = emplace.view();
-  return isOneOf(name, {"std::vector::emplace", "std::deque::emplace", "std::list::emplace"});
-}
-
 std::optional<Outcomes> modelList(Call &call, std::string_view method) {
   Machine &machine = call.machine;
   const Address where = call.objectAddress();
   Value list = call.object();
-  if (method == "emplace" && call.argCount() == 2 && takesPosition(call.fact.name))
-    return insert(call, list);
-  if (isOneOf(method, {"push_back", "emplace_back", "push", "emplace", "push_front", "emplace_front", "add"}))
+  if (isOneOf(method, {"push_back", "emplace_back", "push", "emplace", "add"}))
     return append(call, method);
-  if (method == "insert")
-    return insert(call, list);
-  if (method == "swap" && call.addressOf(call.first).valid()) {
-    const Value other = call.arg(0);
-    machine.memory.write(call.row, call.addressOf(call.first), list);
-    machine.memory.write(call.row, where, other);
-    return call.done(unknownValue());
-  }
   if (isOneOf(method, {"operator[]", "at", "get"}) && call.argCount() == 1) {
     Value index = call.arg(0);
     return is(index, ValueKind::Scalar) ? elementAt(call, where, list, index->term)
                                         : call.done(unknownValue());
   }
-  if (isOneOf(method, {"front", "top"}))
+  if (method == "front")
     return elementAt(call, where, list, intTerm(0));
   if (method == "back") {
     const Term size = sizeTerm(list, where);
@@ -296,40 +236,17 @@ std::optional<Outcomes> modelList(Call &call, std::string_view method) {
   }
   if (method == "resize")
     return resize(call);
-  if (method == "assign") {
-    const Value from = call.arg(0), fill = call.argCount() == 2 ? call.arg(1) : unknownValue();
-    const bool isRange = is(from, ValueKind::Address);
-    const Value copied = isRange ? machine.memory.read(call.row, from->address) : from;
-    machine.memory.write(call.row, where,
-                         is(copied, ValueKind::List) ? copied
-                                                     : summaryList(call.fact.operands[0].type, {fill}));
-    return call.done(unknownValue());
-  }
   if (method == "clear") {
     machine.memory.write(call.row, where, listValue(call.fact.operands[0].type, {}));
     return call.done(unknownValue());
-  }
-  if (isOneOf(method, {"pop_back", "pop", "pop_front", "erase"})) {
-    if (is(list, ValueKind::List) && !isSummary(list) && !list->elements.empty() && method != "erase") {
-      std::vector<Value> elements = list->elements;
-      elements.erase(method == "pop_back" ? elements.end() - 1 : elements.begin());
-      machine.memory.write(call.row, where, listValue(list->type, std::move(elements)));
-    } else if (method == "erase") {
-      machine.memory.write(call.row, where, inAnyOrder(list));
-    }
-    return call.done(machine.unknownResult(call));
   }
   if (method == "operator=") {
     Value value = call.arg(0);
     machine.memory.write(call.row, where, value);
     return call.done(call.fact.resultIsAddress ? addressValue(where) : value);
   }
-  if (isOneOf(method, {"begin", "cbegin", "data", "rbegin", "end", "cend", "rend"}))
-    return call.done(addressValue(where)); // an iterator stands for its container
   if (isOneOf(method, {"vec", "toVector", "slice"}))
     return call.done(list);
-  if (isOneOf(method, {"reserve", "shrink_to_fit", "swap"}))
-    return call.done(unknownValue());
   return std::nullopt;
 }
 
@@ -342,8 +259,6 @@ std::optional<Outcomes> modelContainers(Call &call) {
     return call.done(call.fact.resultIsAddress ? addressValue(value)
                                                : call.machine.memory.read(call.row, value));
   }
-  if (std::optional<Outcomes> outcomes = modelMapIterator(call, lastPart(name)))
-    return outcomes;
   if (!call.fact.hasObject) {
     if (std::optional<Outcomes> outcomes = modelVariant(call))
       return outcomes;
@@ -352,7 +267,6 @@ std::optional<Outcomes> modelContainers(Call &call) {
   if (call.fact.operands.empty())
     return std::nullopt;
   const std::string_view method = lastPart(name);
-  // By the static class first; iterators of containers are addresses of the container.
   switch (call.machine.types.classOf(call.fact.operands[0].type)) {
   case TypeClass::List:
     return modelList(call, method);
@@ -369,21 +283,6 @@ std::optional<Outcomes> modelContainers(Call &call) {
   default:
     break;
   }
-  // Iterators stand for their container: what they point to is any element.
-  if ((method == "operator*" || method == "operator->") && name.find("iterator") != std::string_view::npos) {
-    Value iterator = call.object();
-    if (!is(iterator, ValueKind::Address))
-      return call.done(unknownValue());
-    Value list = call.machine.memory.read(call.row, iterator->address);
-    if (!is(list, ValueKind::List))
-      return call.done(unknownValue());
-    Term round = call.machine.roundOf(call.frame, call.row);
-    return call.done(addressValue(iterator->address.element(
-        round ? round : symbolTerm(Name("element at line " + std::to_string(call.fact.where.line))))));
-  }
-  if (isOneOf(method, {"operator++", "operator--", "operator+", "operator-", "operator+=", "operator-="}) &&
-      name.find("iterator") != std::string_view::npos && is(call.object(), ValueKind::Address))
-    return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : call.object());
   if (startsWith(name, "torch::ExpandingArray"))
     return call.done(unknownValue());
   return std::nullopt;

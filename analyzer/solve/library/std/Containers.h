@@ -11,6 +11,11 @@ namespace devicetidy {
 Outcomes elementAt(Call &call, const Address &where, const Value &list, Term index);
 /// The list with its elements in an order nobody knows.
 Value inAnyOrder(const Value &list);
+/// What any of `values` may be: what they share.
+Value anyOf(const std::vector<Value> &values);
+/// `list`, whose type is `type`, with `element` at its end. In a loop that is run once for any iteration, the
+/// element stands for one of every iteration.
+Value appended(Call &call, const Value &list, Name type, Value element);
 /// Number of elements: a constant, or a symbol of the list.
 Term sizeTerm(const Value &list, const Address &where);
 
@@ -25,7 +30,9 @@ Name deviceKey();
 /// A text that is made of `device`, or of another such text.
 Value keyMadeOf(const Value &device);
 bool isMadeOfDevice(const Value &text);
-/// Keys of a map all of whose keys are known, else nothing.
+/// The field that the end of a map stands at.
+Name mapEnd();
+/// Keys of a map all of whose keys are known, else nothing; in their order.
 std::vector<Name> mapKeys(const Value &map);
 /// Is `value` the nullopt that turns into an empty optional where an optional is wanted?
 inline bool isNullopt(const Value &value) {
@@ -38,8 +45,6 @@ std::optional<Address> anyEntry(Call &call, const Address &where, const Value &m
 void forgetEntries(Machine &machine, Row &row, const Address &where, const Value &map);
 
 std::optional<Outcomes> modelMap(Call &call, std::string_view method);
-/// What an iterator of a map points to, and whether it is the end.
-std::optional<Outcomes> modelMapIterator(Call &call, std::string_view method);
 std::optional<Outcomes> modelOptional(Call &call, std::string_view method);
 std::optional<Outcomes> modelTuple(Call &call, std::string_view method);
 /// std::move, tie, get, make_pair, swap ...

@@ -46,6 +46,11 @@ Name anyKey() {
   return name;
 }
 
+Name mapEnd() {
+  static const Name name("@end");
+  return name;
+}
+
 Name deviceKey() {
   static const Name name("@device");
   return name;

@@ -8,6 +8,7 @@
 #include "analyzer/solve/library/std/Containers.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace devicetidy {
 
@@ -39,13 +40,18 @@ bool hasKnownKeys(const Value &map) {
   return !map->fields.count(anyKey()) && !map->fields.count(deviceKey());
 }
 
+// Does the key in field `a` come before that in field `b`?
+bool isBefore(const Value &map, Name a, Name b) {
+  constexpr std::string_view number = "[#";
+  if (map->type.view().find("std::greater") != std::string_view::npos)
+    std::swap(a, b);
+  if (startsWith(a.view(), number) && startsWith(b.view(), number))
+    return std::strtoll(a.view().data() + number.size(), nullptr, 10) <
+           std::strtoll(b.view().data() + number.size(), nullptr, 10);
+  return a < b;
+}
+
 std::optional<Name> keyOf(const Call &call, std::size_t i) { return keyField(call.row, call.arg(i)); }
-
-// An iterator is a record: of one entry (null: the end), or of the entries from one on.
-const Name iteratorType("@iterator"), atField("@at"), fromField("@from");
-
-Value iteratorAt(const Value &entry) { return recordValue(iteratorType, {{atField, entry}}); }
-Value iteratorFrom(const Value &entry) { return recordValue(iteratorType, {{fromField, entry}}); }
 
 // What the entries hold, put together; null when there is none.
 Value heldByAny(const Value &map) {
@@ -115,6 +121,54 @@ Outcomes dictElement(Call &call, const Value &list) {
   return outcomes;
 }
 
+// The entry an iterator stands at, when it is one of the map at `where`.
+std::optional<Name> entryAt(const Address &where, const Value &iterator) {
+  if (is(iterator, ValueKind::Address) && iterator->address.path && !iterator->address.path->index &&
+      Address{iterator->address.root, iterator->address.path->parent} == where)
+    return iterator->address.path->field;
+  return std::nullopt;
+}
+
+// erase(key), erase(iterator), erase(first, last).
+Outcomes eraseEntries(Call &call) {
+  const Address where = call.objectAddress();
+  const Value map = call.object();
+  const std::vector<Name> keys = mapKeys(map);
+  const bool isOrdered = map->type.view().find("unordered") == std::string_view::npos;
+  const std::optional<Name> at = entryAt(where, call.arg(0));
+  std::optional<Name> key = at ? at : keyOf(call, 0);
+  ValueData rest = *map;
+  Value result = call.machine.unknownResult(call);
+  if (call.argCount() == 2) {
+    const std::optional<Name> to = entryAt(where, call.arg(1));
+    const auto first = at ? std::find(keys.begin(), keys.end(), *at) : keys.end();
+    const auto last = to ? std::find(keys.begin(), keys.end(), *to) : keys.end();
+    if (!at || !to || !hasKnownKeys(map) || map->origin || (first == keys.end() && *at != mapEnd()) ||
+        (last == keys.end() && *to != mapEnd()) || first > last || (!isOrdered && *to != mapEnd())) {
+      call.machine.memory.write(call.row, where, unknownValue());
+      return call.done(unknownValue());
+    }
+    for (auto gone = first; gone != last; ++gone)
+      rest.fields.erase(*gone);
+    result = call.arg(1);
+  } else if (key && key != anyKey() && key != deviceKey()) {
+    const bool isThere = rest.fields.erase(*key) != 0;
+    const auto next =
+        std::upper_bound(keys.begin(), keys.end(), *key, [&](Name a, Name b) { return isBefore(map, a, b); });
+    if (at && hasKnownKeys(map))
+      result = isOrdered || keys.size() < 2 ? addressValue(where.field(next == keys.end() ? mapEnd() : *next))
+                                            : unknownValue();
+    else if (!at && hasKnownKeys(map) && !map->origin)
+      result = scalarValue(intTerm(isThere));
+  } else if (!map->fields.empty()) {
+    // Any entry may be gone: what is left is what was there, of keys that are not known.
+    const Value held = heldByAny(map);
+    rest.fields = {{anyKey(), mapEntry(anyKey(), held ? held : unknownValue())}};
+  }
+  call.machine.memory.write(call.row, where, makeValue(std::move(rest)));
+  return call.done(result);
+}
+
 enum class Replaces { WhenNew, Always };
 
 // emplace(key, value), insert({key, value}): a pair of an iterator and whether it was new.
@@ -148,7 +202,7 @@ Outcomes insertEntry(Call &call, Replaces replaces) {
   if (call.fact.resultIsAddress) // OrderedDict gives the value
     return call.done(addressValue(where.field(field).field("second")));
   const bool isKnown = isThere || (key && !map->origin && hasKnownKeys(map) && key != deviceKey());
-  return call.done(recordValue("std::pair", {{"first", iteratorAt(addressValue(where.field(field)))},
+  return call.done(recordValue("std::pair", {{"first", addressValue(where.field(field))},
                                              {"second", isKnown ? scalarValue(intTerm(!isThere))
                                                                 : call.machine.unknownResult(call)}}));
 }
@@ -158,11 +212,18 @@ Outcomes lookUp(Call &call, std::string_view method) {
   const Address where = call.objectAddress();
   const Value map = call.object();
   const bool isDict = startsWith(call.fact.name.view(), "torch::OrderedDict::");
-  if (method == "end" || method == "cend")
-    return call.done(iteratorAt(nullValue()));
+  if ((method == "end" || method == "cend") && where.valid())
+    return call.done(addressValue(where.field(mapEnd())));
   if (!is(map, ValueKind::Record) || map->origin || !where.valid())
     return call.done(call.machine.unknownResult(call));
   const bool begins = method == "begin" || method == "cbegin";
+  if (begins && hasKnownKeys(map)) {
+    const std::vector<Name> keys = mapKeys(map);
+    const bool isOrdered = map->type.view().find("unordered") == std::string_view::npos;
+    if (keys.size() > 1 && !isOrdered)
+      return call.done(unknownValue());
+    return call.done(addressValue(where.field(keys.empty() ? mapEnd() : keys.front())));
+  }
   const std::optional<Name> key = begins || !call.argCount() ? std::nullopt : keyOf(call, 0);
   const bool isKnown = key && key != deviceKey() && (map->fields.count(*key) || hasKnownKeys(map));
   auto found = [&](bool is) {
@@ -172,10 +233,10 @@ Outcomes lookUp(Call &call, std::string_view method) {
     if (method == "count" || method == "contains")
       return Outcome{std::move(row), scalarValue(intTerm(is))};
     if (!is)
-      return Outcome{std::move(row), isDict ? nullValue() : iteratorAt(nullValue())};
+      return Outcome{std::move(row), isDict ? nullValue() : addressValue(where.field(mapEnd()))};
     const Address entry = entryOf(call, row, where, call.machine.memory.read(row, where), key);
     Value at = addressValue(isDict ? entry.field("second") : entry);
-    return Outcome{std::move(row), isDict ? at : begins ? iteratorFrom(at) : iteratorAt(at)};
+    return Outcome{std::move(row), at};
   };
   Outcomes outcomes;
   if (!isKnown || map->fields.count(*key))
@@ -208,16 +269,7 @@ std::optional<Outcomes> modelMap(Call &call, std::string_view method) {
     return call.done(unknownValue());
   }
   if (method == "erase" && is(call.object(), ValueKind::Record)) {
-    const Value gone = call.arg(0);
-    const auto at = gone->fields.find(atField);
-    std::optional<Name> key = keyOf(call, 0);
-    if (at != gone->fields.end() && is(at->second, ValueKind::Address) && at->second->address.path)
-      key = at->second->address.path->field;
-    ValueData rest = *call.object();
-    if (key)
-      rest.fields.erase(*key);
-    call.machine.memory.write(call.row, where, makeValue(std::move(rest)));
-    return call.done(call.machine.unknownResult(call));
+    return eraseEntries(call);
   }
   if (isOneOf(method, {"find", "count", "contains", "begin", "cbegin", "end", "cend"}))
     return lookUp(call, method);
@@ -228,40 +280,17 @@ std::optional<Outcomes> modelMap(Call &call, std::string_view method) {
   return std::nullopt;
 }
 
-std::optional<Outcomes> modelMapIterator(Call &call, std::string_view method) {
-  auto isIterator = [](const Value &value) {
-    return is(value, ValueKind::Record) && value->type == iteratorType;
-  };
-  if (call.fact.operands.empty())
-    return std::nullopt;
-  const Value iterator = call.operand(0);
-  if (!isIterator(iterator))
-    return std::nullopt;
-  const auto at = iterator->fields.find(atField), from = iterator->fields.find(fromField);
-  if (method == "operator*" || method == "operator->")
-    return call.done(from != iterator->fields.end()       ? from->second
-                     : is(at->second, ValueKind::Address) ? at->second
-                                                          : unknownValue());
-  if (method == "operator++" || method == "operator--")
-    return call.done(call.fact.resultIsAddress ? addressValue(call.addressOf(0)) : iterator);
-  if (method == "operator==" || method == "operator!=") {
-    const Value other = call.operand(1);
-    if (from != iterator->fields.end() || !isIterator(other) || !other->fields.count(atField))
-      return call.done(call.machine.unknownResult(call));
-    return call.done(
-        scalarValue(intTerm(same(at->second, other->fields.at(atField)) == (method == "operator=="))));
-  }
-  return std::nullopt;
-}
-
 // Keys of a map all of whose keys are known, else nothing.
 std::vector<Name> mapKeys(const Value &map) {
   std::vector<Name> keys;
+  if (map->origin)
+    return keys;
   for (const auto &[name, entry] : map->fields) {
     if (name == anyKey() || name == deviceKey() || !entry->fields.count("second"))
       return {};
     keys.push_back(name);
   }
+  std::sort(keys.begin(), keys.end(), [&](Name a, Name b) { return isBefore(map, a, b); });
   return keys;
 }
 

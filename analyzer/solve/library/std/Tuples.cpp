@@ -109,10 +109,24 @@ Outcomes makeTuple(Call &call, bool references) {
   return call.done(recordValue(call.resultType(), std::move(fields)));
 }
 
+// std::get names a part by its number or by its type.
+std::optional<std::int64_t> partNumber(const Call &call) {
+  if (!call.fact.templateNumbers.empty())
+    return call.fact.templateNumbers[0];
+  const std::vector<Name> parts = call.machine.types.parts(call.fact.operands[0].type);
+  const auto found = call.fact.templateTypes.empty()
+                         ? parts.end()
+                         : std::find(parts.begin(), parts.end(), call.fact.templateTypes[0]);
+  return found == parts.end() ? std::nullopt : std::optional<std::int64_t>(found - parts.begin());
+}
+
 Outcomes getPart(Call &call) {
   Address where = call.addressOf(0);
   Value value = call.operand(0);
-  const std::int64_t index = call.fact.templateNumbers.empty() ? 0 : call.fact.templateNumbers[0];
+  const std::optional<std::int64_t> number = partNumber(call);
+  if (!number)
+    return call.done(call.machine.unknownResult(call));
+  const std::int64_t index = *number;
   if (is(value, ValueKind::List))
     return elementAt(call, where, value, intTerm(index));
   Name field(std::to_string(index));
@@ -144,23 +158,6 @@ std::optional<Outcomes> modelTupleFunction(Call &call, std::string_view name) {
     return makeTuple(call, false);
   if (name == "std::get")
     return getPart(call);
-  if (name == "std::exchange" && call.argCount() == 2) {
-    Value old = call.operand(0);
-    Value next = call.operand(1);
-    call.machine.memory.write(call.row, call.addressOf(0), next);
-    return call.done(old);
-  }
-  if (name == "std::swap" && call.argCount() == 2) {
-    Address a = call.addressOf(0), b = call.addressOf(1);
-    Value va = call.operand(0), vb = call.operand(1);
-    call.machine.memory.write(call.row, a, vb);
-    call.machine.memory.write(call.row, b, va);
-    return call.done(unknownValue());
-  }
-  if (isOneOf(name, {"std::begin", "std::end", "std::data", "std::next", "std::prev"}))
-    return call.done(registerOf(call.row, call.fact.operands[0].reg));
-  if (name == "std::size")
-    return call.done(scalarValue(sizeTerm(call.operand(0), call.addressOf(0))));
   if (isOneOf(name, {"std::make_optional", "c10::make_optional", "c10::make_left"}))
     return call.done(call.operand(0));
   return std::nullopt;

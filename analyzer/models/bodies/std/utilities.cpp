@@ -1,0 +1,43 @@
+// Wrappers of one value, and functions of <utility>.
+#include "dt.h"
+
+namespace dt {
+struct map : any {
+  void swap(any &other) { swap_contents(*this, other); }
+};
+} // namespace dt
+
+namespace std {
+void swap(dt::any &a, dt::any &b) {
+  if (dt::is_container(a) && dt::is_container(b))
+    dt::swap_contents(a, b);
+  else
+    dt::swap(a, b);
+}
+
+dt::any exchange(dt::any &held, dt::any value) {
+  const dt::any before = held;
+  held = value;
+  return before;
+}
+
+struct exchangeable : dt::any {
+  void swap(dt::any &other) { dt::swap(*this, other); }
+};
+struct pair : exchangeable {};
+struct tuple : exchangeable {};
+struct optional : exchangeable {};
+struct variant : exchangeable {};
+struct any : exchangeable {};
+struct function : exchangeable {};
+struct shared_ptr : exchangeable {};
+struct weak_ptr : exchangeable {};
+struct unique_ptr : exchangeable {
+  dt::any release() {
+    const dt::any held = *this;
+    static_cast<dt::any &>(*this) = dt::null();
+    return held;
+  }
+};
+
+} // namespace std

@@ -1,0 +1,229 @@
+#include "analyzer/solve/engine/ModelBodies.h"
+
+#include "analyzer/models/bodies/Bodies.h"
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/Positions.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+const Name numberType("long"), placeType("dt::place"), madeType("dt::made"), restType("dt::rest"),
+    constructMethod("construct");
+
+// The bodies by the names of what they model; those of a class stand under the names of the classes that
+// derive from it, too, where these have none of their own.
+struct Index {
+  std::unordered_map<Name, std::vector<const Function *>> byName;
+  std::set<const Function *> all;
+  std::set<Name> classes;
+
+  Index() {
+    const Program &program = models::bodies();
+    for (Name id : program.order)
+      if (const Function *function = program.function(id); function && function->hasBody) {
+        all.insert(function);
+        if (function->className.empty())
+          byName[function->name].push_back(function);
+      }
+    for (const auto &[id, type] : program.types)
+      if (type.kind == TypeKind::Record) {
+        classes.insert(type.templateName);
+        addMethods(type.templateName, type);
+      }
+  }
+
+  void addMethods(Name owner, const Type &type) {
+    std::map<Name, std::vector<const Function *>> found;
+    for (Name id : type.methods)
+      if (const Function *method = models::bodies().function(id); method && method->hasBody)
+        found[Name(owner.str() + "::" + std::string(lastPart(method->name.view())))].push_back(method);
+    for (auto &[name, methods] : found)
+      byName.try_emplace(name, std::move(methods));
+    for (Name base : type.bases)
+      if (const Type *record = models::bodies().type(base))
+        addMethods(owner, *record);
+  }
+};
+
+const Index &index() {
+  static const Index built;
+  return built;
+}
+
+// The class whose bodies model objects of `type`; empty when there is none.
+Name modelClass(const Types &types, Name type) {
+  if (const Type *record = types.program.type(type); record && index().classes.count(record->templateName))
+    return record->templateName;
+  switch (types.classOf(type)) {
+  case TypeClass::List:
+    return "dt::list";
+  case TypeClass::Map:
+    return "dt::map";
+  default:
+    return {};
+  }
+}
+
+bool takes(const Variable &parameter, const Value &value) {
+  if (parameter.type == placeType)
+    return is(value, ValueKind::Address) || is(value, ValueKind::Record) || is(value, ValueKind::Unknown);
+  return parameter.type != numberType || is(value, ValueKind::Scalar);
+}
+
+// The body of `name` for these arguments: one that asks for numbers where there are numbers is preferred.
+const Function *select(Name name, const std::vector<Argument> &args) {
+  const auto found = index().byName.find(name);
+  if (found == index().byName.end())
+    return nullptr;
+  const Function *best = nullptr;
+  int bestScore = -1;
+  for (const Function *body : found->second) {
+    const std::size_t count = body->paramCount;
+    const bool isOpen =
+        count > 0 && (body->locals[count - 1].type == madeType || body->locals[count - 1].type == restType);
+    if (isOpen ? args.size() + 1 < count : args.size() != count)
+      continue;
+    int score = isOpen ? 0 : 1;
+    bool fits = true;
+    for (std::size_t i = 0; i < count - isOpen && fits; ++i) {
+      fits = takes(body->locals[i], args[i].value);
+      score += fits && (body->locals[i].type == numberType || body->locals[i].type == placeType);
+    }
+    if (fits && score > bestScore) {
+      best = body;
+      bestScore = score;
+    }
+  }
+  return best;
+}
+
+// The element that a container of `type` constructs from `args`, in each row that its constructor leaves.
+Outcomes makeElement(Call &call, Name type, const std::vector<Argument> &args) {
+  Machine &machine = call.machine;
+  const Types &types = machine.types;
+  const Name inner = types.inner(type);
+  const TypeClass kind = types.classOf(inner);
+  const bool isBuilt = kind == TypeClass::Record || kind == TypeClass::Holder || kind == TypeClass::Device ||
+                       kind == TypeClass::Pair || kind == TypeClass::Tuple || kind == TypeClass::Example ||
+                       kind == TypeClass::List || kind == TypeClass::Map;
+  const bool isCopy = args.size() == 1 && (types.classOf(args[0].value->type) == kind ||
+                                           is(args[0].value, ValueKind::Device) || !isBuilt);
+  if (isCopy)
+    return call.done(args[0].value);
+  const Address made = machine.allocate(call.row, call.frame, call.fact, inner);
+  if (args.empty() && !isBuilt)
+    return call.done(machine.defaultObject(inner));
+  Outcomes outcomes;
+  for (Row &row : machine.construct(call.frame, call.fact, call.row, inner, made, args)) {
+    Value value = machine.memory.read(row, made);
+    outcomes.push_back({std::move(row), std::move(value)});
+  }
+  return outcomes;
+}
+
+// Runs `body` with `args`, the last ones packed as its last parameter wants it.
+Outcomes invokeBody(Call &call, const Function &body, const Address &self, const std::vector<Argument> &args,
+                    Name elementOf) {
+  const std::size_t count = body.paramCount;
+  const Name last = count ? body.locals[count - 1].type : Name();
+  if (last != madeType && last != restType)
+    return invokeForwarded(call, call.row, body, self, args);
+  std::vector<Argument> bound(args.begin(), args.begin() + static_cast<std::ptrdiff_t>(count - 1));
+  const std::vector<Argument> further(args.begin() + static_cast<std::ptrdiff_t>(count - 1), args.end());
+  if (last == restType) {
+    std::vector<Value> values;
+    for (const Argument &argument : further)
+      values.push_back(argument.value);
+    bound.push_back({listValue({}, std::move(values)), {}});
+    return invokeForwarded(call, call.row, body, self, bound);
+  }
+  Outcomes outcomes;
+  for (Outcome &made : makeElement(call, elementOf, further)) {
+    bound.resize(count - 1);
+    bound.push_back({std::move(made.result), {}});
+    Call inRow{call.machine, call.frame, made.row, call.fact, call.first};
+    for (Outcome &outcome : invokeForwarded(inRow, made.row, body, self, bound))
+      outcomes.push_back(std::move(outcome));
+  }
+  return outcomes;
+}
+
+// A body returns a place or a value; the call wants one of them.
+void giveAsAsked(Call &call, const Function &body, Outcome &outcome) {
+  Machine &machine = call.machine;
+  Call inRow{machine, call.frame, outcome.row, call.fact, call.first};
+  const bool isPlace = body.resultIsReference && is(outcome.result, ValueKind::Address);
+  if (isPlace && !call.fact.resultIsAddress)
+    outcome.result = machine.memory.read(outcome.row, outcome.result->address);
+  if (!isPlace && call.fact.resultIsAddress && !is(outcome.result, ValueKind::Unknown)) {
+    const Address copy = machine.allocate(outcome.row, call.frame, call.fact, call.resultType());
+    machine.memory.write(outcome.row, copy, outcome.result);
+    outcome.result = addressValue(copy);
+  }
+  if (is(outcome.result, ValueKind::Unknown))
+    outcome.result = machine.unknownResult(inRow);
+}
+
+} // namespace
+
+bool isModelBody(const Function &function) { return index().all.count(&function) != 0; }
+
+const Function *bodyCallee(const Fact &fact) {
+  return fact.target.empty() ? nullptr : models::bodies().function(fact.target);
+}
+
+std::optional<Outcomes> runBody(Call &call) {
+  Name name = call.fact.name, type;
+  if (call.fact.hasObject) {
+    type = call.fact.operands[0].type;
+    const Name owner = modelClass(call.machine.types, type);
+    if (owner.empty())
+      return std::nullopt;
+    name = Name(owner.str() + "::" + std::string(lastPart(name.view())));
+  }
+  if (!index().byName.count(name))
+    return std::nullopt;
+  const std::vector<Argument> args = call.forwardedFrom(0);
+  const Function *body = select(name, args);
+  const Address self = call.fact.hasObject ? call.objectAddress() : Address();
+  if (!body || (call.fact.hasObject && !self.valid()))
+    return std::nullopt;
+  Outcomes outcomes = invokeBody(call, *body, self, args, type);
+  for (Outcome &outcome : outcomes)
+    giveAsAsked(call, *body, outcome);
+  return outcomes;
+}
+
+std::optional<std::vector<Row>> constructByBody(Call &call, Name type, const Address &where,
+                                                const std::vector<Argument> &args) {
+  const Name owner = modelClass(call.machine.types, type);
+  if (owner.empty() || !where.valid())
+    return std::nullopt;
+  const Function *body = select(Name(owner.str() + "::" + constructMethod.str()), args);
+  if (!body)
+    return std::nullopt;
+  Row row = call.row;
+  call.machine.memory.write(row, where, call.machine.defaultObject(type));
+  Call inRow{call.machine, call.frame, row, call.fact, call.first};
+  std::vector<Row> rows;
+  for (Outcome &outcome : invokeBody(inRow, *body, where, args, type))
+    rows.push_back(std::move(outcome.row));
+  return rows;
+}
+
+Site::Site(Call &inner, Name callee)
+    : frame(inner.frame.site ? *inner.frame.user : inner.frame),
+      fact(inner.frame.site ? *inner.frame.site : inner.fact), call{inner.machine, frame, inner.row, fact} {
+  frame.depth = inner.frame.depth;
+  frame.fixedRound = inner.machine.roundOf(inner.frame, inner.row);
+  frame.hasFixedRound = true;
+  if (!callee.empty())
+    fact.name = callee;
+  fact.target = {};
+  fact.resultIsAddress = fact.isIndirect = fact.isVirtual = fact.isDiscarded = fact.hasObject = false;
+  fact.operands.clear();
+}
+
+} // namespace devicetidy

@@ -1,0 +1,34 @@
+//===- ModelBodies.h - runs model bodies in place of library calls -*- C++ -*-===//
+//
+// A library function that has a model body (analyzer/models/bodies) is run like a function of the program.
+// Its frame is a model frame: what happens in it happens, for the user, at the call that was written
+// (Frame::site), and what it asks the interpreter to do goes to the primitives.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/solve/engine/Machine.h"
+
+namespace devicetidy {
+
+/// Is `function` a model body?
+bool isModelBody(const Function &function);
+/// The function that the fact of a model body calls; null when there is none.
+const Function *bodyCallee(const Fact &fact);
+
+/// Runs the body that models `call`; nothing when there is none for these arguments.
+std::optional<Outcomes> runBody(Call &call);
+/// Runs the body that models the construction of an object of `type` at `where`; nothing when there is none.
+std::optional<std::vector<Row>> constructByBody(Call &call, Name type, const Address &where,
+                                                const std::vector<Argument> &args);
+
+/// The place in the program where what a model frame does is seen: the user's frame and call, for a call of
+/// `callee` (may be empty) that gives no address.
+struct Site {
+  explicit Site(Call &call, Name callee = {});
+  Frame frame;
+  Fact fact;
+  Call call;
+};
+
+} // namespace devicetidy

@@ -1,0 +1,484 @@
+#include "analyzer/solve/library/Primitives.h"
+
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/Positions.h"
+#include "analyzer/solve/engine/ModelBodies.h"
+#include "analyzer/solve/engine/Operators.h"
+#include "analyzer/solve/library/Iterators.h"
+#include "analyzer/solve/library/std/Callables.h"
+#include "analyzer/solve/library/std/Containers.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+bool isKnownList(const Value &value) { return is(value, ValueKind::List) && !isSummary(value); }
+
+Term numberArg(const Call &call, std::size_t i) {
+  const Value value = call.arg(i);
+  return is(value, ValueKind::Scalar) ? call.row.resolve(value->term) : nullptr;
+}
+
+std::optional<std::int64_t> constantArg(const Call &call, std::size_t i) {
+  return call.row.numberOf(call.arg(i));
+}
+
+Outcomes truth(const Call &call, bool value) { return call.done(scalarValue(intTerm(value))); }
+
+const Name comparatorField("@compare"), firstField("first"), secondField("second");
+
+// `list` with other elements; what else is kept with it stays.
+Value withElements(const Value &list, std::vector<Value> elements) {
+  ValueData data = *list;
+  data.elements = std::move(elements);
+  return makeValue(std::move(data));
+}
+
+// A number that nobody knows, the same one when the same thing is asked again.
+Value unknownNumber(const Call &call) { return scalarValue(call.machine.freshScalar(call)); }
+
+void forgetPlace(Call &call, std::size_t i) {
+  call.machine.memory.write(call.row, call.addressOf(i), unknownValue());
+}
+
+// Everything that leads into a sequence goes where the elements have gone.
+void redirect(Row &row, const AddressRewrite &rewrite) {
+  std::vector<std::pair<RootId, Value>> changed;
+  row.store.forEach(
+      [&](RootId root, const Value &value) {
+        Value next = rewriteAddresses(value, rewrite);
+        if (!same(next, value))
+          changed.emplace_back(root, std::move(next));
+      },
+      marks::address);
+  for (auto &[root, value] : changed)
+    row.store.set(root, std::move(value));
+}
+
+Outcomes sizeOf(Call &call) {
+  const Value list = call.arg(0);
+  if (!is(list, ValueKind::List))
+    return call.done(unknownNumber(call));
+  return call.done(scalarValue(call.row.resolve(sizeTerm(list, call.addressOf(0)))));
+}
+
+Outcomes elementOf(Call &call) {
+  const Term number = numberArg(call, 1);
+  return number ? elementAt(call, call.addressOf(0), call.arg(0), number) : call.done(unknownValue());
+}
+
+Outcomes insertElement(Call &call) {
+  const Address where = call.addressOf(0);
+  const Value list = call.arg(0);
+  const auto at = constantArg(call, 1);
+  if (!isKnownList(list) || !at || *at < 0 || *at > static_cast<std::int64_t>(list->elements.size()) ||
+      !canListElements(list->elements.size() + 1)) {
+    // Where the others stand now is not known, and neither is what leads to them.
+    const Value next = is(list, ValueKind::List)
+                           ? inAnyOrder(appended(call, inAnyOrder(list), list->type, call.arg(2)))
+                           : unknownValue();
+    redirect(call.row, [&](const Address &address) { return shifted(address, where, -1, -(1LL << 40)); });
+    call.machine.memory.write(call.row, where, next);
+    return call.done(unknownValue());
+  }
+  std::vector<Value> elements = list->elements;
+  elements.insert(elements.begin() + static_cast<std::ptrdiff_t>(*at), call.arg(2));
+  redirect(call.row, [&](const Address &address) { return shifted(address, where, *at, 1); });
+  call.machine.memory.write(call.row, where, withElements(list, std::move(elements)));
+  return call.done(unknownValue());
+}
+
+Outcomes eraseElements(Call &call) {
+  const Address where = call.addressOf(0);
+  const Value list = call.arg(0);
+  const auto at = constantArg(call, 1), count = constantArg(call, 2);
+  if (count == 0)
+    return call.done(unknownValue());
+  if (!isKnownList(list) || !at || !count || *at < 0 || *count < 0 ||
+      *at + *count > static_cast<std::int64_t>(list->elements.size())) {
+    redirect(call.row, [&](const Address &address) { return shifted(address, where, -1, -(1LL << 40)); });
+    Value next = unknownValue();
+    if (is(list, ValueKind::List) && !list->elements.empty() && !isSummary(list))
+      next = summaryList(list->type, {anyOf(list->elements)});
+    else if (is(list, ValueKind::List))
+      next = inAnyOrder(list);
+    call.machine.memory.write(call.row, where, next);
+    return call.done(unknownValue());
+  }
+  std::vector<Value> elements = list->elements;
+  const auto first = elements.begin() + static_cast<std::ptrdiff_t>(*at);
+  elements.erase(first, first + static_cast<std::ptrdiff_t>(*count));
+  redirect(call.row, [&](const Address &address) { return shifted(address, where, *at, -*count); });
+  call.machine.memory.write(call.row, where, withElements(list, std::move(elements)));
+  return call.done(unknownValue());
+}
+
+// Element `number` of one list goes in front of element `to` of another, or of the same.
+Outcomes moveElement(Call &call) {
+  const Address from = call.addressOf(0), into = call.addressOf(2);
+  const Value source = call.arg(0), target = call.arg(2);
+  const auto number = constantArg(call, 1);
+  auto to = constantArg(call, 3);
+  const bool isKnown = isKnownList(source) && isKnownList(target) && number && to && *number >= 0 &&
+                       *number < static_cast<std::int64_t>(source->elements.size()) && *to >= 0 &&
+                       *to <= static_cast<std::int64_t>(target->elements.size()) &&
+                       canListElements(target->elements.size() + 1);
+  if (!isKnown) {
+    forgetPlace(call, 0);
+    forgetPlace(call, 2);
+    return call.done(unknownValue());
+  }
+  if (from == into && *to > *number)
+    --*to;
+  const Address before = from.element(intTerm(*number)), after = into.element(intTerm(*to));
+  auto follow = [&](const Address &address) {
+    if (leadsThrough(address, before))
+      return moveBelow(address, before, after);
+    return shifted(shifted(address, from, *number, -1), into, *to, 1);
+  };
+  redirect(call.row, follow);
+  std::vector<Value> rest = source->elements;
+  const Value moving = rewriteAddresses(rest[static_cast<std::size_t>(*number)], follow);
+  rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(*number));
+  call.machine.memory.write(call.row, from, withElements(source, rest));
+  std::vector<Value> grown = from == into ? rest : target->elements;
+  grown.insert(grown.begin() + static_cast<std::ptrdiff_t>(*to), moving);
+  call.machine.memory.write(call.row, into, withElements(target, std::move(grown)));
+  return call.done(unknownValue());
+}
+
+// Any element of a range: what they share.
+Outcomes anyBetween(Call &call) {
+  const Value first = asPosition(call.machine, call.row, call.arg(0));
+  const Value list =
+      isPosition(first) ? call.machine.memory.read(call.row, sequenceOf(first->address)) : unknownValue();
+  const auto from = ordinalOf(call.machine, call.row, first),
+             to = ordinalOf(call.machine, call.row, asPosition(call.machine, call.row, call.arg(1)));
+  if (!is(list, ValueKind::List))
+    return call.done(unknownValue());
+  if (isSummary(list))
+    return call.done(anyOf(list->summary));
+  if (!from || !to || *from < 0 || *from > *to || *to > static_cast<std::int64_t>(list->elements.size()))
+    return call.done(anyOf(list->elements));
+  return call.done(anyOf({list->elements.begin() + static_cast<std::ptrdiff_t>(*from),
+                          list->elements.begin() + static_cast<std::ptrdiff_t>(*to)}));
+}
+
+// The elements of a range are in an order that is not known: each may be any of them.
+Outcomes shuffleRange(Call &call) {
+  const Value first = asPosition(call.machine, call.row, call.arg(0));
+  const Value last = asPosition(call.machine, call.row, call.arg(1));
+  if (!isPosition(first))
+    return call.done(unknownValue());
+  const Address where = sequenceOf(first->address);
+  const Value list = call.machine.memory.read(call.row, where);
+  const auto from = ordinalOf(call.machine, call.row, first), to = ordinalOf(call.machine, call.row, last);
+  if (!isKnownList(list) || !from || !to || *from < 0 || *from > *to ||
+      *to > static_cast<std::int64_t>(list->elements.size())) {
+    call.machine.memory.write(call.row, where, inAnyOrder(list));
+    return call.done(unknownValue());
+  }
+  std::vector<Value> elements = list->elements;
+  const auto begin = elements.begin() + static_cast<std::ptrdiff_t>(*from),
+             end = elements.begin() + static_cast<std::ptrdiff_t>(*to);
+  if (end - begin > 1)
+    std::fill(begin, end, anyOf(std::vector<Value>(begin, end)));
+  call.machine.memory.write(call.row, where, withElements(list, std::move(elements)));
+  return call.done(unknownValue());
+}
+
+Outcomes swapContents(Call &call) {
+  const Address a = call.addressOf(0), b = call.addressOf(1);
+  if (!a.valid() || !b.valid()) {
+    forgetPlace(call, 0);
+    forgetPlace(call, 1);
+    return call.done(unknownValue());
+  }
+  if (a == b)
+    return call.done(unknownValue());
+  const Value ofA = call.machine.memory.read(call.row, a), ofB = call.machine.memory.read(call.row, b);
+  // What leads to elements goes with them; what leads to the containers themselves stays.
+  redirect(call.row, [&](const Address &address) {
+    if (address == a || address == b)
+      return address;
+    return leadsThrough(address, a) ? moveBelow(address, a, b) : moveBelow(address, b, a);
+  });
+  auto follow = [&](const Value &value) {
+    return rewriteAddresses(value, [&](const Address &address) {
+      if (address == a || address == b)
+        return address;
+      return leadsThrough(address, a) ? moveBelow(address, a, b) : moveBelow(address, b, a);
+    });
+  };
+  call.machine.memory.write(call.row, a, follow(ofB));
+  call.machine.memory.write(call.row, b, follow(ofA));
+  return call.done(unknownValue());
+}
+
+Outcomes freshElement(Call &call) {
+  const Value list = call.arg(0);
+  const Name type = is(list, ValueKind::List) ? list->type : Name();
+  return call.done(type.empty() ? unknownValue()
+                                : call.machine.defaultObject(call.machine.types.inner(type)));
+}
+
+Outcomes applyOperator(Call &call, Name op, const char *tensorOp, std::size_t first);
+
+struct NamedOperator {
+  Name op;
+  const char *tensorOp;
+};
+
+// Function objects of the library, and those that bodies ask for.
+const NamedOperator *namedOperator(const Machine &machine, const Value &callable) {
+  static const std::map<std::string_view, NamedOperator> table = {
+      {"std::less", {"<", "at::operator<"}},         {"std::greater", {">", "at::operator>"}},
+      {"std::less_equal", {"<=", "at::operator<="}}, {"std::greater_equal", {">=", "at::operator>="}},
+      {"std::equal_to", {"==", "at::operator=="}},   {"std::not_equal_to", {"!=", "at::operator!="}},
+      {"std::plus", {"+", "at::operator+"}},         {"std::minus", {"-", "at::operator-"}},
+      {"std::multiplies", {"*", "at::operator*"}},
+  };
+  Name name = is(callable, ValueKind::Function) || is(callable, ValueKind::Record) ? callable->type : Name();
+  if (const Type *type = machine.program.type(name))
+    name = type->templateName;
+  const auto found = table.find(name.view());
+  return found == table.end() ? nullptr : &found->second;
+}
+
+// What one call of a callable gives; a reference that it returns is what it refers to.
+Outcomes callFunction(Call &call) {
+  const Address where = call.addressOf(0);
+  const Value callable = call.arg(0);
+  if (const NamedOperator *named = namedOperator(call.machine, callable); named && call.argCount() == 3)
+    return applyOperator(call, named->op, named->tensorOp, 1);
+  Site site(call);
+  std::vector<Argument> args;
+  for (std::size_t i = 1; i < call.argCount(); ++i) {
+    args.push_back(call.forwarded(i));
+    args.back().text = Name("an element of the range");
+  }
+  Outcomes outcomes = callValue(site.call, call.row, callable, args, where);
+  const Function *callee =
+      is(callable, ValueKind::Function) ? call.machine.program.function(callable->function) : nullptr;
+  if (callee && callee->resultIsReference)
+    for (Outcome &outcome : outcomes)
+      if (is(outcome.result, ValueKind::Address))
+        outcome.result = call.machine.memory.read(outcome.row, outcome.result->address);
+  return outcomes;
+}
+
+Outcomes testFunction(Call &call) {
+  Outcomes outcomes = callFunction(call);
+  for (Outcome &outcome : outcomes)
+    if (!is(outcome.result, ValueKind::Scalar))
+      outcome.result = is(outcome.result, ValueKind::Null)      ? scalarValue(intTerm(0))
+                       : is(outcome.result, ValueKind::Address) ? scalarValue(intTerm(1))
+                                                                : unknownNumber(call);
+  return outcomes;
+}
+
+// An operator between two values, arguments `first` and the next: built in, of tensors, or one of the
+// program's own.
+Outcomes applyOperator(Call &call, Name op, const char *tensorOp, std::size_t first) {
+  const Value a = call.arg(first), b = call.arg(first + 1);
+  const Argument left = call.forwarded(first), right = call.forwarded(first + 1);
+  if (is(a, ValueKind::Scalar) && is(b, ValueKind::Scalar))
+    return call.done(operatorValue(call.row, op, {a, b}, /*areIntegers=*/false));
+  if (is(a, ValueKind::Tensor) || is(b, ValueKind::Tensor)) {
+    Site site(call);
+    return callValue(site.call, call.row, libraryFunction(tensorOp), {left, right});
+  }
+  const std::string name = "operator" + op.str();
+  if (is(a, ValueKind::Record)) {
+    Site site(call);
+    if (const Function *method = findMethod(call.machine, a->type, name))
+      return invokeForwarded(site.call, call.row, *method, call.addressOf(call.first + first), {right});
+    for (const auto &[id, function] : call.machine.program.functions)
+      if (function.hasBody && function.className.empty() && function.paramCount == 2 &&
+          lastPart(function.name.view()) == name && function.locals[0].type == a->type)
+        return invokeForwarded(site.call, call.row, function, {}, {left, right});
+    if (std::optional<Value> compared = compareRecords(call, op, a, b))
+      return call.done(*compared);
+  }
+  return call.done(op == Name("+") || op == Name("-") || op == Name("*") ? unknownValue()
+                                                                         : unknownNumber(call));
+}
+
+// What compares the elements of an ordered container: what it was given, or what its type names.
+Value comparatorOf(const Call &call) {
+  static const Name less("std::less");
+  const Value container = call.arg(0);
+  if (const auto given = container->fields.find(comparatorField); given != container->fields.end())
+    return given->second;
+  const Machine &machine = call.machine;
+  const Type *type = machine.program.type(container->type);
+  for (Name id : type ? type->args : std::vector<Name>()) {
+    const Type *argument = machine.program.type(id);
+    if (!argument || argument->kind != TypeKind::Record)
+      continue;
+    if (namedOperator(machine, recordValue(id)))
+      return recordValue(id);
+    if (argument->isLambda)
+      for (const auto &[name, function] : machine.program.functions)
+        if (function.className == id && function.isLambda)
+          return functionValue(name, {});
+    if (argument->isProject && findMethod(machine, id, "operator()"))
+      return recordValue(id);
+  }
+  return libraryFunction(less);
+}
+
+using Primitive = Outcomes (*)(Call &);
+
+const std::map<std::string_view, Primitive> &primitives() {
+  static const std::map<std::string_view, Primitive> table = {
+      {"dt::either",
+       [](Call &call) {
+         const Address copy = call.machine.allocate(call.row, call.frame, call.fact, {});
+         call.machine.memory.write(call.row, copy, anyOf({call.arg(0), call.arg(1)}));
+         return call.done(addressValue(copy));
+       }},
+      {"dt::is_container",
+       [](Call &call) {
+         const Value value = call.arg(0);
+         return truth(call, is(value, ValueKind::List) ||
+                                (is(value, ValueKind::Record) &&
+                                 call.machine.types.classOf(value->type) == TypeClass::Map));
+       }},
+      {"dt::is_braced",
+       [](Call &call) {
+         return truth(call, startsWith(call.arg(0)->type.view(), "std::initializer_list<"));
+       }},
+      {"dt::is_certain", [](Call &call) { return truth(call, constantArg(call, 0).has_value()); }},
+      {"dt::set_empty",
+       [](Call &call) {
+         const Value list = call.arg(0);
+         ValueData data = *list;
+         if (!is(list, ValueKind::List))
+           data = ValueData();
+         data.kind = ValueKind::List;
+         data.elements.clear();
+         data.summary.clear();
+         data.term = data.origin = nullptr;
+         call.machine.memory.write(call.row, call.addressOf(0), makeValue(std::move(data)));
+         return call.done(unknownValue());
+       }},
+      {"dt::move_element", moveElement},
+      {"dt::method",
+       [](Call &call) {
+         const Value name = call.arg(1);
+         const auto text = is(name, ValueKind::Scalar) ? textOf(name->term) : std::nullopt;
+         return text && call.addressOf(0).valid() ? callMethod(call, call.addressOf(0), text->view(), {})
+                                                  : call.done(unknownValue());
+       }},
+      {"dt::test", testFunction},
+      {"dt::comparator", [](Call &call) { return call.done(comparatorOf(call)); }},
+      {"dt::set_comparator",
+       [](Call &call) {
+         call.machine.memory.write(call.row, call.addressOf(0),
+                                   withField(call.arg(0), comparatorField, call.arg(1)));
+         return call.done(unknownValue());
+       }},
+      {"dt::pair",
+       [](Call &call) {
+         return call.done(recordValue("std::pair", {{firstField, call.arg(0)}, {secondField, call.arg(1)}}));
+       }},
+      {"dt::first", [](Call &call) { return call.done(addressValue(call.addressOf(0).field(firstField))); }},
+      {"dt::second",
+       [](Call &call) { return call.done(addressValue(call.addressOf(0).field(secondField))); }},
+      {"dt::truth", [](Call &call) { return call.done(call.arg(0)); }},
+      {"dt::count", [](Call &call) { return call.done(call.arg(0)); }},
+      {"dt::unknown_truth", [](Call &call) { return call.done(unknownNumber(call)); }},
+      {"dt::less_function", [](Call &call) { return call.done(libraryFunction("std::less")); }},
+      {"dt::equal_function", [](Call &call) { return call.done(libraryFunction("std::equal_to")); }},
+      {"dt::plus_function", [](Call &call) { return call.done(libraryFunction("std::plus")); }},
+      {"dt::minus_function", [](Call &call) { return call.done(libraryFunction("std::minus")); }},
+      {"dt::unknown", [](Call &call) { return call.done(unknownValue()); }},
+      {"dt::null", [](Call &call) { return call.done(nullValue()); }},
+      {"dt::is_null",
+       [](Call &call) {
+         const Value value = call.arg(0);
+         return is(value, ValueKind::Unknown) || value->origin ? call.done(unknownNumber(call))
+                                                               : truth(call, is(value, ValueKind::Null));
+       }},
+      {"dt::is_list", [](Call &call) { return truth(call, is(call.arg(0), ValueKind::List)); }},
+      {"dt::is_position",
+       [](Call &call) { return truth(call, isPosition(asPosition(call.machine, call.row, call.arg(0)))); }},
+      {"dt::is_known", [](Call &call) { return truth(call, !is(call.arg(0), ValueKind::Unknown)); }},
+      {"dt::forget",
+       [](Call &call) {
+         forgetPlace(call, 0);
+         return call.done(unknownValue());
+       }},
+      {"dt::size", sizeOf},
+      {"dt::element", elementOf},
+      {"dt::empty_list", [](Call &call) { return call.done(listValue({}, {})); }},
+      {"dt::append",
+       [](Call &call) {
+         const Value list = call.arg(0);
+         call.machine.memory.write(call.row, call.addressOf(0),
+                                   appended(call, list, list->type, call.arg(1)));
+         return call.done(unknownValue());
+       }},
+      {"dt::insert", insertElement},
+      {"dt::erase", eraseElements},
+      {"dt::fresh_element", freshElement},
+      {"dt::shuffle", shuffleRange},
+      {"dt::swap_contents", swapContents},
+      {"dt::position",
+       [](Call &call) {
+         const Term number = numberArg(call, 1);
+         const Address list = call.addressOf(0);
+         return call.done(number && list.valid() ? addressValue(list.element(number)) : unknownValue());
+       }},
+      {"dt::sequence",
+       [](Call &call) {
+         const Value at = call.arg(0);
+         return call.done(isPosition(at) ? addressValue(sequenceOf(at->address)) : unknownValue());
+       }},
+      {"dt::number",
+       [](Call &call) {
+         const Value at = call.arg(0);
+         return call.done(isPosition(at) ? scalarValue(numberAt(at->address)) : unknownNumber(call));
+       }},
+      {"dt::next",
+       [](Call &call) {
+         const Term by = numberArg(call, 1);
+         return call.done(by ? advanced(call, call.arg(0), by) : unknownValue());
+       }},
+      {"dt::distance", [](Call &call) { return call.done(distanceBetween(call, call.arg(0), call.arg(1))); }},
+      {"dt::at", [](Call &call) { return standingAt(call, call.arg(0)); }},
+      {"dt::put", [](Call &call) { return putAt(call, call.arg(0), call.arg(1)); }},
+      {"dt::any_between", anyBetween},
+      {"dt::reversed", [](Call &call) { return call.done(reversed(call.arg(0))); }},
+      {"dt::base",
+       [](Call &call) { return call.done(isReversed(call.arg(0)) ? baseOf(call.arg(0)) : unknownValue()); }},
+      {"dt::inserter", [](Call &call) { return call.done(inserterAt(call.addressOf(0), call.arg(1))); }},
+      {"dt::back_inserter", [](Call &call) { return call.done(inserterAtEnd(call.addressOf(0), "back")); }},
+      {"dt::front_inserter", [](Call &call) { return call.done(inserterAtEnd(call.addressOf(0), "front")); }},
+      {"dt::call", callFunction},
+      {"dt::plus", [](Call &call) { return applyOperator(call, "+", "at::operator+", 0); }},
+      {"dt::minus", [](Call &call) { return applyOperator(call, "-", "at::operator-", 0); }},
+      {"dt::times", [](Call &call) { return applyOperator(call, "*", "at::operator*", 0); }},
+      {"dt::equal", [](Call &call) { return applyOperator(call, "==", "at::operator==", 0); }},
+      {"dt::less", [](Call &call) { return applyOperator(call, "<", "at::operator<", 0); }},
+  };
+  return table;
+}
+
+} // namespace
+
+Outcomes runPrimitive(Call &call) {
+  const auto found = primitives().find(call.fact.name.view());
+  return found == primitives().end() ? call.done(unknownValue()) : found->second(call);
+}
+
+std::vector<std::string_view> primitiveNames() {
+  std::vector<std::string_view> names;
+  for (const auto &[name, primitive] : primitives())
+    names.push_back(name);
+  return names;
+}
+
+} // namespace devicetidy

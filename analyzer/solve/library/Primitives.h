@@ -1,0 +1,22 @@
+//===- Primitives.h - what model bodies ask of the interpreter --*- C++ -*-===//
+//
+// The functions of analyzer/models/bodies/dt.h. Each does nothing but forget what it may change where it is
+// given something that is not known.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/solve/engine/Machine.h"
+
+namespace devicetidy {
+
+/// Runs the primitive that a fact of a model body names.
+Outcomes runPrimitive(Call &call);
+/// The names of all primitives, sorted.
+std::vector<std::string_view> primitiveNames();
+
+/// An operator of the program on an iterator, a pointer or a reverse iterator of the library, whatever its
+/// class; nothing when the first operand is none.
+std::optional<Outcomes> modelIterator(Call &call);
+
+} // namespace devicetidy
