@@ -1,7 +1,7 @@
 //===- Analysis.h - from units to findings and placements -------*- C++ -*-===//
 #pragma once
 
-#include "analyzer/driver/FileSettings.h"
+#include "analyzer/driver/options/FileSettings.h"
 #include "analyzer/lsp/Units.h"
 #include "analyzer/report/Finding.h"
 

@@ -1,6 +1,6 @@
 #include "analyzer/lsp/Present.h"
 
-#include "analyzer/driver/Paths.h"
+#include "analyzer/driver/support/Paths.h"
 #include "analyzer/lsp/Positions.h"
 #include "analyzer/report/Describe.h"
 #include "analyzer/report/DescribePlaced.h"

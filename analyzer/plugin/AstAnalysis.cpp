@@ -1,8 +1,8 @@
 #include "analyzer/plugin/AstAnalysis.h"
 
 #include "analyzer/config/DistributedOptions.h"
-#include "analyzer/driver/Parallel.h"
-#include "analyzer/driver/ProjectFiles.h"
+#include "analyzer/driver/input/ProjectFiles.h"
+#include "analyzer/driver/support/Parallel.h"
 #include "analyzer/frontend/LowerAst.h"
 #include "analyzer/report/Describe.h"
 #include "analyzer/report/FixPlanner.h"

@@ -1,4 +1,4 @@
-#include "analyzer/driver/ApplyFixes.h"
+#include "analyzer/driver/commands/ApplyFixes.h"
 #include "analyzer/report/ExpressionText.h"
 #include "analyzer/report/FixPlanner.h"
 #include "analyzer/report/SelectFixes.h"
