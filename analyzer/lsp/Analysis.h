@@ -3,7 +3,7 @@
 
 #include "analyzer/driver/options/FileSettings.h"
 #include "analyzer/lsp/Units.h"
-#include "analyzer/report/Finding.h"
+#include "analyzer/report/finding/Finding.h"
 
 #include <atomic>
 #include <set>

@@ -2,7 +2,7 @@
 
 #include "analyzer/driver/support/Paths.h"
 #include "analyzer/lsp/MergeReports.h"
-#include "analyzer/report/Source.h"
+#include "analyzer/report/source/Source.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"

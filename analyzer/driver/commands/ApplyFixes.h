@@ -1,8 +1,8 @@
 //===- ApplyFixes.h - changing the user's files -----------------*- C++ -*-===//
 #pragma once
 
-#include "analyzer/report/SelectFixes.h"
-#include "analyzer/report/Source.h"
+#include "analyzer/report/diagnostic/SelectFixes.h"
+#include "analyzer/report/source/Source.h"
 
 #include <string>
 #include <vector>

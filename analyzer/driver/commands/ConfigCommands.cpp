@@ -4,7 +4,7 @@
 #include "analyzer/config/Suggest.h"
 #include "analyzer/driver/support/Output.h"
 #include "analyzer/driver/support/Paths.h"
-#include "analyzer/report/NoLint.h"
+#include "analyzer/report/diagnostic/NoLint.h"
 #include "checks/CheckRegistry.h"
 
 #include "llvm/Support/raw_ostream.h"

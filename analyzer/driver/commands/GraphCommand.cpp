@@ -4,8 +4,8 @@
 #include "analyzer/driver/programs/Programs.h"
 #include "analyzer/driver/support/Output.h"
 #include "analyzer/driver/support/Parallel.h"
-#include "analyzer/report/DevicePicture.h"
-#include "analyzer/report/FunctionGraph.h"
+#include "analyzer/report/graph/DevicePicture.h"
+#include "analyzer/report/graph/FunctionGraph.h"
 #include "analyzer/solve/Solve.h"
 
 #include "llvm/ADT/ArrayRef.h"

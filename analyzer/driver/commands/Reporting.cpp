@@ -5,13 +5,13 @@
 #include "analyzer/driver/commands/Run.h"
 #include "analyzer/driver/support/Output.h"
 #include "analyzer/driver/support/Paths.h"
-#include "analyzer/report/Describe.h"
-#include "analyzer/report/Fingerprint.h"
-#include "analyzer/report/FixPlanner.h"
-#include "analyzer/report/NoLint.h"
-#include "analyzer/report/ReportRun.h"
-#include "analyzer/report/SelectFixes.h"
-#include "analyzer/report/TextReport.h"
+#include "analyzer/report/diagnostic/Describe.h"
+#include "analyzer/report/diagnostic/Fingerprint.h"
+#include "analyzer/report/diagnostic/NoLint.h"
+#include "analyzer/report/diagnostic/SelectFixes.h"
+#include "analyzer/report/fix/FixPlanner.h"
+#include "analyzer/report/formats/ReportRun.h"
+#include "analyzer/report/formats/TextReport.h"
 #include "checks/CheckRegistry.h"
 
 #include "DeviceTidyConfig.h"
@@ -86,7 +86,7 @@ public:
       if (outcome.checks.count(std::string(info.name)))
         context.checks.push_back(&info);
     addUnusedSuppressions();
-    addFingerprints(diagnostics, context, sources);
+    addFingerprints(diagnostics, context.sourceRoot, sources);
     ReportResult result;
     result.isWritten =
         gate.apply(diagnostics, context, [this](const BaselineEntry &entry) { return looksAt(entry); });

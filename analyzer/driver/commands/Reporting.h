@@ -6,7 +6,7 @@
 #include "analyzer/driver/gate/UnusedSuppressions.h"
 #include "analyzer/driver/input/ProjectFiles.h"
 #include "analyzer/driver/options/Options.h"
-#include "analyzer/report/Finding.h"
+#include "analyzer/report/finding/Finding.h"
 
 #include <functional>
 #include <set>

@@ -1,6 +1,6 @@
 #include "analyzer/driver/commands/Summary.h"
 
-#include "analyzer/report/Source.h"
+#include "analyzer/report/source/Source.h"
 
 #include <fmt/format.h>
 

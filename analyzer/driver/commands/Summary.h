@@ -1,7 +1,7 @@
 //===- Summary.h - a run in a few lines -------------------------*- C++ -*-===//
 #pragma once
 
-#include "analyzer/report/Diagnostic.h"
+#include "analyzer/report/diagnostic/Diagnostic.h"
 
 #include <cstddef>
 #include <string>

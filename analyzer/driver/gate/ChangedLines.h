@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analyzer/facts/Name.h"
-#include "analyzer/report/LineFilter.h"
+#include "analyzer/report/diagnostic/LineFilter.h"
 
 #include <set>
 #include <string>

@@ -1,7 +1,7 @@
 //===- Diff.h - what a unified diff changes ---------------------*- C++ -*-===//
 #pragma once
 
-#include "analyzer/report/LineFilter.h"
+#include "analyzer/report/diagnostic/LineFilter.h"
 
 #include "llvm/ADT/StringRef.h"
 

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "analyzer/driver/options/Options.h"
-#include "analyzer/report/Baseline.h"
-#include "analyzer/report/LineFilter.h"
+#include "analyzer/report/diagnostic/LineFilter.h"
+#include "analyzer/report/formats/Baseline.h"
 
 #include <functional>
 #include <optional>

@@ -1,8 +1,8 @@
 #include "analyzer/driver/gate/UnusedSuppressions.h"
 
 #include "analyzer/config/Suggest.h"
-#include "analyzer/report/Glob.h"
-#include "analyzer/report/NoLint.h"
+#include "analyzer/report/diagnostic/NoLint.h"
+#include "analyzer/report/finding/Glob.h"
 #include "checks/CheckRegistry.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "analyzer/facts/Location.h"
-#include "analyzer/report/Diagnostic.h"
-#include "analyzer/report/Source.h"
+#include "analyzer/report/diagnostic/Diagnostic.h"
+#include "analyzer/report/source/Source.h"
 
 #include <functional>
 #include <set>

@@ -3,7 +3,7 @@
 
 #include "analyzer/config/Configuration.h"
 #include "analyzer/facts/Program.h"
-#include "analyzer/report/Finding.h"
+#include "analyzer/report/finding/Finding.h"
 #include "analyzer/solve/Solve.h"
 
 #include <map>
