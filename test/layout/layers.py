@@ -79,9 +79,14 @@ ROOMS = {
     "runtime-shim/gpu-validation": ["runtime-shim/device-shim/include/device_shim", "runtime-shim/virtual-cuda/tests"],
 
     # device-run.
+    "runtime-shim/device-run/base": [],
+    "runtime-shim/device-run/records": ["runtime-shim/device-run/base"],
+    "runtime-shim/device-run/process": ["runtime-shim/device-run/base"],
+    "runtime-shim/device-run/launch": [
+        "runtime-shim/device-run/base", "runtime-shim/device-run/records", "runtime-shim/device-run/process"],
+    "runtime-shim/device-run/doctor": ["runtime-shim/device-run/base"],
     "runtime-shim/device-run": ["runtime-shim/device-run/*"],
-    "runtime-shim/device-run/doctor": ["runtime-shim/device-run"],
-    "runtime-shim/device-run/tests": ["runtime-shim/device-run"],
+    "runtime-shim/device-run/tests": ["runtime-shim/device-run/*"],
 
     # device_shim.
     "runtime-shim/device-shim/include/device_shim": [],
