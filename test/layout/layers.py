@@ -88,11 +88,40 @@ ROOMS = {
     "runtime-shim/device-run": ["runtime-shim/device-run/*"],
     "runtime-shim/device-run/tests": ["runtime-shim/device-run/*"],
 
-    # device_shim.
+    # device_shim. Its public headers are a room of their own, which includes nothing of the library.
     "runtime-shim/device-shim/include/device_shim": [],
-    "runtime-shim/device-shim/src": ["runtime-shim/device-shim/include/device_shim"],
+    "runtime-shim/device-shim/src/base": ["runtime-shim/device-shim/include/device_shim"],
+    "runtime-shim/device-shim/src/comm": [
+        "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/base"],
+    "runtime-shim/device-shim/src/autograd": [
+        "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/base"],
+    "runtime-shim/device-shim/src/params": [
+        "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/autograd",
+        "runtime-shim/device-shim/src/comm", "runtime-shim/device-shim/src/base"],
+    "runtime-shim/device-shim/src/stages": ["runtime-shim/device-shim/include/device_shim"],
+    "runtime-shim/device-shim/src/ddp": [
+        "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/params",
+        "runtime-shim/device-shim/src/stages", "runtime-shim/device-shim/src/autograd",
+        "runtime-shim/device-shim/src/comm", "runtime-shim/device-shim/src/base"],
+    "runtime-shim/device-shim/src/sharded": [
+        "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/params",
+        "runtime-shim/device-shim/src/stages", "runtime-shim/device-shim/src/autograd",
+        "runtime-shim/device-shim/src/comm", "runtime-shim/device-shim/src/base"],
+    "runtime-shim/device-shim/src/adapters": [
+        "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/params"],
+    "runtime-shim/device-shim/src/checkpoint": [
+        "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/sharded",
+        "runtime-shim/device-shim/src/adapters", "runtime-shim/device-shim/src/params",
+        "runtime-shim/device-shim/src/comm", "runtime-shim/device-shim/src/base"],
+    "runtime-shim/device-shim/src/dispatch": [
+        "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/stages",
+        "runtime-shim/device-shim/src/params", "runtime-shim/device-shim/src/comm",
+        "runtime-shim/device-shim/src/base"],
+    "runtime-shim/device-shim/src/checking": ["runtime-shim/device-shim/include/device_shim"],
+    "runtime-shim/device-shim/src": [
+        "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/*"],
     "runtime-shim/device-shim/tests": [
-        "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src"],
+        "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/*"],
     "runtime-shim/device-shim/tests/consumer": ["runtime-shim/device-shim/include/device_shim"],
 }
 
