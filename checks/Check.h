@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/report/Finding.h"
+#include "analyzer/report/finding/Finding.h"
 
 #include <functional>
 #include <string>

@@ -1,7 +1,7 @@
 //===- CheckRegistry.h - all checks -----------------------------*- C++ -*-===//
 #pragma once
 
-#include "analyzer/report/CheckInfo.h"
+#include "analyzer/report/finding/CheckInfo.h"
 #include "checks/Check.h"
 
 #include <memory>

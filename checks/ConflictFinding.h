@@ -1,7 +1,7 @@
 //===- ConflictFinding.h - what the operation checks share ------*- C++ -*-===//
 #pragma once
 
-#include "analyzer/report/Finding.h"
+#include "analyzer/report/finding/Finding.h"
 
 #include <string_view>
 

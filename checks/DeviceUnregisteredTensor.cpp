@@ -1,6 +1,6 @@
 #include "checks/DeviceUnregisteredTensor.h"
 
-#include "analyzer/report/Glob.h"
+#include "analyzer/report/finding/Glob.h"
 #include "checks/ConflictFinding.h"
 
 #include <algorithm>

@@ -25,7 +25,7 @@ OPTION_KINDS = {"level": "CheckOptionKind::Level", "flag": "CheckOptionKind::Fla
 COMMON_OPTIONS = [
     {"name": "Level", "kind": "level", "default": "", "help": "least sure level to show of this check"}
 ]
-# Fields that analyzer/report/Describe.cpp gives to every template.
+# Fields that analyzer/report/diagnostic/Describe.cpp gives to every template.
 COMMON_FIELDS = {"operation", "gets", "fix", "first", "second", "firstDevice", "secondDevice"}
 
 

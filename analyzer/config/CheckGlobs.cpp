@@ -1,7 +1,7 @@
 #include "analyzer/config/CheckGlobs.h"
 
 #include "analyzer/config/Suggest.h"
-#include "analyzer/report/Glob.h"
+#include "analyzer/report/finding/Glob.h"
 #include "checks/CheckRegistry.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/report/CheckInfo.h"
+#include "analyzer/report/finding/CheckInfo.h"
 
 #include "llvm/ADT/StringRef.h"
 

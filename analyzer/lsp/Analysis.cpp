@@ -1,8 +1,8 @@
 #include "analyzer/lsp/Analysis.h"
 
-#include "analyzer/driver/Parallel.h"
-#include "analyzer/driver/Programs.h"
-#include "analyzer/report/Site.h"
+#include "analyzer/driver/programs/Programs.h"
+#include "analyzer/driver/support/Parallel.h"
+#include "analyzer/report/finding/Site.h"
 #include "analyzer/solve/Solve.h"
 #include "checks/CheckRegistry.h"
 

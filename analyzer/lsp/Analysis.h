@@ -1,9 +1,9 @@
 //===- Analysis.h - from units to findings and placements -------*- C++ -*-===//
 #pragma once
 
-#include "analyzer/driver/FileSettings.h"
+#include "analyzer/driver/options/FileSettings.h"
 #include "analyzer/lsp/Units.h"
-#include "analyzer/report/Finding.h"
+#include "analyzer/report/finding/Finding.h"
 
 #include <atomic>
 #include <set>

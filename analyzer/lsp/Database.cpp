@@ -1,6 +1,6 @@
 #include "analyzer/lsp/Database.h"
 
-#include "analyzer/driver/Paths.h"
+#include "analyzer/driver/support/Paths.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -27,7 +27,7 @@ bool Database::load(std::string &error) {
   CommandSet read;
   config::Configuration configuration(options.config);
   if (!configuration.open(error) ||
-      (!options.hasFixedArguments && !collectCommands(options, configuration, read, error)))
+      (!options.hasFixedArguments && !collectCommands(sourceRequest(options), configuration, read, error)))
     return false;
   set = std::move(read);
   files = std::make_unique<driver::ProjectFiles>(set, options.projectRoots);
@@ -53,7 +53,7 @@ std::optional<CompileCommand> Database::commandFor(const std::string &file) {
   std::string error;
   config::Configuration configuration(options.config);
   std::optional<CompileCommand> command;
-  if (configuration.open(error) && collectCommands(one, configuration, guessed, error) &&
+  if (configuration.open(error) && collectCommands(sourceRequest(one), configuration, guessed, error) &&
       !guessed.commands.empty()) {
     command = guessed.commands.front();
     if (!files->isProject(file)) { // what is open is the user's own code

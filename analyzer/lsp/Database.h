@@ -2,8 +2,9 @@
 #pragma once
 
 #include "analyzer/cache/FileStates.h"
-#include "analyzer/driver/CompileDatabase.h"
-#include "analyzer/driver/ProjectFiles.h"
+#include "analyzer/driver/input/CompileDatabase.h"
+#include "analyzer/driver/input/ProjectFiles.h"
+#include "analyzer/driver/options/Options.h"
 #include "analyzer/lsp/Spellings.h"
 
 #include <map>

@@ -1,6 +1,6 @@
 #include "analyzer/lsp/EditorProcess.h"
 
-#include "analyzer/driver/Run.h"
+#include "analyzer/driver/commands/Run.h"
 
 #include <cerrno>
 #include <chrono>

@@ -1,7 +1,7 @@
 #include "analyzer/lsp/FileReport.h"
 
-#include "analyzer/report/DescribePlaced.h"
-#include "analyzer/report/Source.h"
+#include "analyzer/report/finding/DescribePlaced.h"
+#include "analyzer/report/source/Source.h"
 
 namespace devicetidy::lsp {
 

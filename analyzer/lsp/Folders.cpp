@@ -1,6 +1,6 @@
 #include "analyzer/lsp/Folders.h"
 
-#include "analyzer/driver/Paths.h"
+#include "analyzer/driver/support/Paths.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/LSP/Protocol.h"

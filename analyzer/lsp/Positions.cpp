@@ -1,6 +1,6 @@
 #include "analyzer/lsp/Positions.h"
 
-#include "analyzer/report/ReportRun.h"
+#include "analyzer/report/source/Text.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "analyzer/facts/Location.h"
-#include "analyzer/report/Source.h"
+#include "analyzer/report/source/Source.h"
 
 #include "llvm/Support/LSP/Protocol.h"
 

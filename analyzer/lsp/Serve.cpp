@@ -1,7 +1,7 @@
 #include "analyzer/lsp/Serve.h"
 
 #include "analyzer/config/Configuration.h"
-#include "analyzer/driver/Output.h"
+#include "analyzer/driver/support/Output.h"
 #include "analyzer/lsp/Server.h"
 
 #include "llvm/Support/raw_ostream.h"

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/driver/Run.h"
+#include "analyzer/driver/commands/Run.h"
 
 namespace devicetidy::lsp {
 

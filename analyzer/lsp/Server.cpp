@@ -1,6 +1,6 @@
 #include "analyzer/lsp/Server.h"
 
-#include "analyzer/driver/Paths.h"
+#include "analyzer/driver/support/Paths.h"
 #include "analyzer/lsp/CodeActions.h"
 #include "analyzer/lsp/Folders.h"
 #include "analyzer/lsp/Hover.h"

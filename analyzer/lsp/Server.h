@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/driver/Run.h"
+#include "analyzer/driver/commands/Run.h"
 #include "analyzer/lsp/Client.h"
 #include "analyzer/lsp/EditorProcess.h"
 #include "analyzer/lsp/Input.h"

@@ -1,7 +1,7 @@
 //===- Settings.h - what the editor's user has chosen -----------*- C++ -*-===//
 #pragma once
 
-#include "analyzer/driver/Options.h"
+#include "analyzer/driver/options/Options.h"
 
 #include "llvm/Support/JSON.h"
 

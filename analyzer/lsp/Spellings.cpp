@@ -1,6 +1,6 @@
 #include "analyzer/lsp/Spellings.h"
 
-#include "analyzer/driver/Paths.h"
+#include "analyzer/driver/support/Paths.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"

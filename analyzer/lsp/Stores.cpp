@@ -1,7 +1,7 @@
 #include "analyzer/lsp/Stores.h"
 
-#include "analyzer/driver/Paths.h"
-#include "analyzer/driver/TemporaryDirectory.h"
+#include "analyzer/driver/support/Paths.h"
+#include "analyzer/driver/support/TemporaryDirectory.h"
 
 namespace devicetidy::lsp {
 

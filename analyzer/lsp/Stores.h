@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analyzer/cache/BlobStore.h"
-#include "analyzer/driver/Options.h"
+#include "analyzer/driver/options/Options.h"
 
 #include <memory>
 

@@ -1,6 +1,6 @@
 #include "analyzer/lsp/Units.h"
 
-#include "analyzer/driver/Parallel.h"
+#include "analyzer/driver/support/Parallel.h"
 #include "analyzer/frontend/Lower.h"
 
 #include "llvm/ADT/STLExtras.h"

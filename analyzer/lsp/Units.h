@@ -7,7 +7,7 @@
 #pragma once
 
 #include "analyzer/cache/UnitCache.h"
-#include "analyzer/driver/LinkMap.h"
+#include "analyzer/driver/input/LinkMap.h"
 #include "analyzer/facts/Program.h"
 #include "analyzer/lsp/Database.h"
 #include "analyzer/lsp/Documents.h"

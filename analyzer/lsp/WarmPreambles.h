@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/driver/Preambles.h"
+#include "analyzer/driver/programs/Preambles.h"
 
 #include <functional>
 #include <map>

@@ -1,6 +1,6 @@
 #include "analyzer/lsp/Worker.h"
 
-#include "analyzer/driver/Parallel.h"
+#include "analyzer/driver/support/Parallel.h"
 
 #include <algorithm>
 

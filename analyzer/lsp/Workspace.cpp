@@ -1,8 +1,8 @@
 #include "analyzer/lsp/Workspace.h"
 
-#include "analyzer/driver/Paths.h"
+#include "analyzer/driver/support/Paths.h"
 #include "analyzer/lsp/MergeReports.h"
-#include "analyzer/report/Source.h"
+#include "analyzer/report/source/Source.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -26,7 +26,7 @@ std::string howToGetOne(const driver::Options &options, const std::string &file)
   std::string error;
   config::Configuration configuration(options.config);
   if (configuration.open(error))
-    collectCommands(one, configuration, commands, error);
+    collectCommands(sourceRequest(one), configuration, commands, error);
   return error;
 }
 

@@ -1,12 +1,12 @@
 #include "analyzer/plugin/AstAnalysis.h"
 
 #include "analyzer/config/DistributedOptions.h"
-#include "analyzer/driver/Parallel.h"
-#include "analyzer/driver/ProjectFiles.h"
+#include "analyzer/driver/input/ProjectFiles.h"
+#include "analyzer/driver/support/Parallel.h"
 #include "analyzer/frontend/LowerAst.h"
-#include "analyzer/report/Describe.h"
-#include "analyzer/report/FixPlanner.h"
-#include "analyzer/report/Site.h"
+#include "analyzer/report/diagnostic/Describe.h"
+#include "analyzer/report/finding/Site.h"
+#include "analyzer/report/fix/FixPlanner.h"
 #include "analyzer/solve/Solve.h"
 #include "checks/CheckRegistry.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analyzer/config/Values.h"
-#include "analyzer/report/Diagnostic.h"
+#include "analyzer/report/diagnostic/Diagnostic.h"
 
 #include "clang/AST/ASTContext.h"
 #include "clang/Lex/Preprocessor.h"

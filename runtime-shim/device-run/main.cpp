@@ -1,9 +1,9 @@
 //===- main.cpp - device-run -------------------------------------------------===//
-#include "Guardian.h"
-#include "Job.h"
-#include "LauncherProcess.h"
-#include "RunError.h"
+#include "base/RunError.h"
 #include "doctor/Doctor.h"
+#include "launch/Job.h"
+#include "process/Guardian.h"
+#include "process/LauncherProcess.h"
 
 #include <fmt/format.h>
 

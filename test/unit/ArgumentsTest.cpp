@@ -1,5 +1,5 @@
-#include "analyzer/driver/Arguments.h"
-#include "analyzer/driver/CudaHeaders.h"
+#include "analyzer/driver/input/Arguments.h"
+#include "analyzer/driver/input/CudaHeaders.h"
 
 #include "gtest/gtest.h"
 

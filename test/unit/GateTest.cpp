@@ -1,6 +1,6 @@
-#include "analyzer/driver/Diff.h"
-#include "analyzer/driver/Progress.h"
-#include "analyzer/report/Baseline.h"
+#include "analyzer/driver/gate/Diff.h"
+#include "analyzer/driver/support/Progress.h"
+#include "analyzer/report/formats/Baseline.h"
 
 #include "gtest/gtest.h"
 

@@ -1,6 +1,6 @@
 // What the files of a build say about linking.
-#include "analyzer/driver/LinkMap.h"
-#include "analyzer/driver/NinjaFile.h"
+#include "analyzer/driver/input/LinkMap.h"
+#include "analyzer/driver/input/NinjaFile.h"
 
 #include "gtest/gtest.h"
 

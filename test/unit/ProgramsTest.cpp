@@ -1,4 +1,4 @@
-#include "analyzer/driver/Programs.h"
+#include "analyzer/driver/programs/Programs.h"
 
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-#include "analyzer/driver/ProjectFiles.h"
+#include "analyzer/driver/input/ProjectFiles.h"
 
 #include "gtest/gtest.h"
 

@@ -1,7 +1,7 @@
-#include "analyzer/driver/ApplyFixes.h"
-#include "analyzer/report/ExpressionText.h"
-#include "analyzer/report/FixPlanner.h"
-#include "analyzer/report/SelectFixes.h"
+#include "analyzer/driver/commands/ApplyFixes.h"
+#include "analyzer/report/diagnostic/SelectFixes.h"
+#include "analyzer/report/fix/FixPlanner.h"
+#include "analyzer/report/source/ExpressionText.h"
 
 #include "gtest/gtest.h"
 

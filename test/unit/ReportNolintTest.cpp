@@ -1,7 +1,7 @@
-#include "analyzer/report/NoLint.h"
-#include "analyzer/report/NoLintPlanner.h"
-#include "analyzer/report/SelectFixes.h"
-#include "analyzer/report/Tokens.h"
+#include "analyzer/report/diagnostic/NoLint.h"
+#include "analyzer/report/diagnostic/NoLintPlanner.h"
+#include "analyzer/report/diagnostic/SelectFixes.h"
+#include "analyzer/report/source/Tokens.h"
 
 #include "gtest/gtest.h"
 

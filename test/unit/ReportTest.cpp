@@ -1,6 +1,6 @@
-#include "analyzer/report/Describe.h"
-#include "analyzer/report/Source.h"
-#include "analyzer/report/TextReport.h"
+#include "analyzer/report/diagnostic/Describe.h"
+#include "analyzer/report/formats/TextReport.h"
+#include "analyzer/report/source/Source.h"
 
 #include "gtest/gtest.h"
 

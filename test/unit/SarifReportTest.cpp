@@ -1,5 +1,6 @@
-#include "analyzer/report/Fingerprint.h"
-#include "analyzer/report/ReportRun.h"
+#include "analyzer/report/diagnostic/Fingerprint.h"
+#include "analyzer/report/formats/ReportRun.h"
+#include "analyzer/report/source/Text.h"
 
 #include "gtest/gtest.h"
 
@@ -56,7 +57,7 @@ std::vector<std::string> prints(const std::string &text, const std::vector<std::
     diagnostics.back().function = function;
   }
   SourceCache sources;
-  addFingerprints(diagnostics, runIn(testing::TempDir().substr(0, testing::TempDir().size() - 1)), sources);
+  addFingerprints(diagnostics, testing::TempDir().substr(0, testing::TempDir().size() - 1), sources);
   std::vector<std::string> result;
   for (const Diagnostic &diagnostic : diagnostics)
     result.push_back(diagnostic.fingerprint);
@@ -85,9 +86,9 @@ TEST(CutText, NeverCutsACharacter) {
 }
 
 TEST(Paths, AreRelativeOnlyBelowTheRoot) {
-  EXPECT_EQ(relativePath("/p/src/a.cpp", runIn("/p")), "src/a.cpp");
-  EXPECT_EQ(relativePath("/project/a.cpp", runIn("/p")), "/project/a.cpp");
-  EXPECT_EQ(relativePath("/p/a.cpp", runIn("")), "/p/a.cpp");
+  EXPECT_EQ(relativePath("/p/src/a.cpp", "/p"), "src/a.cpp");
+  EXPECT_EQ(relativePath("/project/a.cpp", "/p"), "/project/a.cpp");
+  EXPECT_EQ(relativePath("/p/a.cpp", ""), "/p/a.cpp");
 }
 
 TEST(Fingerprint, IgnoresLinesAndSpaces) {

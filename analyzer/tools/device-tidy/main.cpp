@@ -1,5 +1,5 @@
 //===- main.cpp - the device-tidy command -------------------------------------===//
-#include "analyzer/driver/Run.h"
+#include "analyzer/driver/commands/Run.h"
 
 #ifdef DEVICE_TIDY_HAS_LSP
 #include "analyzer/lsp/Serve.h"

@@ -1,6 +1,6 @@
 #include "doctor/ConfigFile.h"
 
-#include "RunError.h"
+#include "base/RunError.h"
 #include "doctor/AccelerateConfig.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "doctor/ConfigFile.h"
 
-#include "Text.h"
+#include "base/Text.h"
 #include "doctor/DeepSpeedNames.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "doctor/DeepSpeedNames.h"
 
-#include "Text.h"
+#include "base/Text.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "doctor/Checks.h"
 
-#include "Text.h"
+#include "base/Text.h"
 
 #include <fmt/format.h>
 

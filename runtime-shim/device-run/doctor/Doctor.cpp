@@ -1,7 +1,7 @@
 #include "doctor/Doctor.h"
 
-#include "RunError.h"
-#include "Text.h"
+#include "base/RunError.h"
+#include "base/Text.h"
 #include "doctor/Checks.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // What the NVIDIA driver says: through NVML, else nvidia-smi, else the kernel module's own file.
 #include "doctor/Machine.h"
 
-#include "Command.h"
-#include "Text.h"
+#include "base/Command.h"
+#include "base/Text.h"
 
 #include <fmt/format.h>
 

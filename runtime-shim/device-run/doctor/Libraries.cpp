@@ -1,8 +1,8 @@
 // Which LibTorch, NCCL and Python packages are here. Nothing of them is run, but NCCL's version function.
 #include "doctor/Machine.h"
 
-#include "ElfNeeded.h"
-#include "Text.h"
+#include "base/ElfNeeded.h"
+#include "base/Text.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,6 +1,6 @@
 #include "doctor/Machine.h"
 
-#include "Text.h"
+#include "base/Text.h"
 
 #include <memory>
 

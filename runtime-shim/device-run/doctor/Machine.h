@@ -1,7 +1,7 @@
 //===- Machine.h - what a machine has for distributed training --*- C++ -*-===//
 #pragma once
 
-#include "Environment.h"
+#include "base/Environment.h"
 #include "doctor/Version.h"
 
 #include <cstdint>

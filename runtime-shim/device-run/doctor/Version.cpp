@@ -1,6 +1,6 @@
 #include "doctor/Version.h"
 
-#include "Text.h"
+#include "base/Text.h"
 
 #include <charconv>
 

@@ -1,6 +1,6 @@
 #include "doctor/YamlLines.h"
 
-#include "Text.h"
+#include "base/Text.h"
 
 namespace devicerun::doctor {
 

@@ -1,4 +1,4 @@
-#include "Descendants.h"
+#include "base/Descendants.h"
 
 #include <gtest/gtest.h>
 

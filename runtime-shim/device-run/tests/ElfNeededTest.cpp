@@ -1,4 +1,4 @@
-#include "ElfNeeded.h"
+#include "base/ElfNeeded.h"
 
 #include <gtest/gtest.h>
 

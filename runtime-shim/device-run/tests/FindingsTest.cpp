@@ -1,5 +1,5 @@
-#include "Findings.h"
-#include "RunError.h"
+#include "records/Findings.h"
+#include "base/RunError.h"
 
 #include <gtest/gtest.h>
 

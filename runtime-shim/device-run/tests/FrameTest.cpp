@@ -1,5 +1,5 @@
-#include "Frame.h"
-#include "AddressLookup.h"
+#include "records/Frame.h"
+#include "records/AddressLookup.h"
 
 #include <gtest/gtest.h>
 

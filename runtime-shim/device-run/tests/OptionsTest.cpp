@@ -1,5 +1,5 @@
-#include "Options.h"
-#include "RunError.h"
+#include "launch/Options.h"
+#include "base/RunError.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-#include "OuterLauncher.h"
-#include "FreePort.h"
-#include "RunError.h"
+#include "launch/OuterLauncher.h"
+#include "base/FreePort.h"
+#include "base/RunError.h"
 
 #include <gtest/gtest.h>
 

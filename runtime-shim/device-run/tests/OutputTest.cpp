@@ -1,5 +1,5 @@
-#include "LinePrefixer.h"
-#include "OutputQueue.h"
+#include "process/LinePrefixer.h"
+#include "process/OutputQueue.h"
 
 #include <gtest/gtest.h>
 

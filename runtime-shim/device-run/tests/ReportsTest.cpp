@@ -1,9 +1,9 @@
 // Records, the explanation of an error, and the merged trace.
-#include "ErrorReport.h"
-#include "MemoryReport.h"
-#include "Records.h"
-#include "RunError.h"
-#include "TraceMerge.h"
+#include "base/RunError.h"
+#include "records/ErrorReport.h"
+#include "records/MemoryReport.h"
+#include "records/Records.h"
+#include "records/TraceMerge.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "VirtualGpus.h"
+#include "launch/VirtualGpus.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include <device_shim/ShardedDataParallel.h>
 
-#include "ShardedCheckpoint.h"
-#include "ShardedModel.h"
+#include "checkpoint/ShardedCheckpoint.h"
+#include "sharded/ShardedModel.h"
 
 namespace device_shim {
 

@@ -1,6 +1,6 @@
 // Joining a job, everything that can go wrong with it, the collectives, and the death of a rank.
 #include "Ranks.h"
-#include "StoreConnection.h"
+#include "comm/StoreConnection.h"
 
 #include <device_shim/Distributed.h>
 #include <device_shim/Error.h>

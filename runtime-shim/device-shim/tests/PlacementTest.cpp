@@ -1,7 +1,7 @@
 // A model over several devices, and the helpers for tensors that are on them.
 #include "Training.h"
 
-#include "BalancedSplit.h"
+#include "dispatch/BalancedSplit.h"
 
 #include <device_shim/CheckSameDevice.h>
 #include <device_shim/CheckedMode.h>

@@ -1,6 +1,6 @@
 // Operations that only a device waits for, as with NCCL: what the watching thread says of those that never
 // end.
-#include "Liveness.h"
+#include "comm/Liveness.h"
 
 #include <device_shim/Error.h>
 

@@ -1,0 +1,22 @@
+//===- ApplyFixes.h - changing the user's files -----------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/report/diagnostic/SelectFixes.h"
+#include "analyzer/report/source/Source.h"
+
+#include <string>
+#include <vector>
+
+namespace devicetidy::driver {
+
+struct AppliedFixes {
+  std::size_t files = 0;
+  std::vector<std::string> errors; ///< a sentence for every file that could not be changed
+};
+
+/// Writes the changes to their files. Each file is replaced as a whole or not at all: the new text goes to a
+/// temporary file beside it, which takes its permissions and then its name. A file that is no longer as
+/// `sources` read it stays as it is.
+AppliedFixes applyFixes(const std::vector<Replacement> &changes, SourceCache &sources);
+
+} // namespace devicetidy::driver

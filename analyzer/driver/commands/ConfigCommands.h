@@ -1,0 +1,12 @@
+//===- ConfigCommands.h - runs that tell and analyse nothing ----*- C++ -*-===//
+#pragma once
+
+#include "analyzer/driver/commands/Run.h"
+#include "analyzer/driver/options/Options.h"
+
+namespace devicetidy::driver {
+
+/// --list-checks, --explain, --dump-config, --verify-config or --explain-config, if the options ask for one.
+std::optional<ExitCode> runInformation(const Options &options);
+
+} // namespace devicetidy::driver

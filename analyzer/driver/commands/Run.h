@@ -1,0 +1,20 @@
+//===- Run.h - the whole command, from options to exit status ---*- C++ -*-===//
+#pragma once
+
+#include "analyzer/driver/options/Options.h"
+
+#include <string>
+#include <vector>
+
+namespace devicetidy::driver {
+
+/// What the command returns. A later one outranks an earlier one.
+enum class ExitCode : int { Clean = 0, Findings = 1, Usage = 2, ParseFailed = 3 };
+
+/// Serves an editor until it says goodbye (analyzer/lsp).
+using Server = ExitCode (*)(const Options &options);
+
+/// Runs device-tidy with the arguments after argv[0]. `serve` is what --lsp does; null in a build without.
+ExitCode runCommand(const std::vector<std::string> &arguments, Server serve);
+
+} // namespace devicetidy::driver

@@ -1,0 +1,19 @@
+//===- SolvePrograms.h - from units to findings -----------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/driver/commands/Reporting.h"
+#include "analyzer/driver/commands/Statistics.h"
+#include "analyzer/driver/options/FileSettings.h"
+#include "analyzer/facts/Program.h"
+
+#include <vector>
+
+namespace devicetidy::driver {
+
+/// Groups `units` into programs, links and solves each as their settings say and asks the checks of `outcome`
+/// about it, with a line of progress on a terminal. Findings, and programs the analyzer failed on, are added
+/// to `outcome`. The order of the units does not matter.
+void solvePrograms(std::vector<Unit> units, const FileSettings &settings, bool showProgress, Outcome &outcome,
+                   Statistics &statistics);
+
+} // namespace devicetidy::driver

@@ -1,0 +1,23 @@
+//===- ChangedLines.h - what differs from an earlier commit -----*- C++ -*-===//
+#pragma once
+
+#include "analyzer/facts/Name.h"
+#include "analyzer/report/diagnostic/LineFilter.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace devicetidy::driver {
+
+/// Adds the lines that are not as they were in the last commit that `ref` and HEAD share: committed since,
+/// staged, or only in the work tree; of files that git does not know all lines. Where lines are gone, the
+/// ones around the gap count.
+///
+/// The repository around `directory` is asked, and those that have `files`: a submodule is compared with the
+/// commit that the repository around it had, another repository with `ref` there. `remarks` gets a sentence
+/// for each of these that cannot be compared. False, with a sentence in `error`, when the first one cannot.
+bool addChangedLines(const std::string &directory, const std::string &ref, const std::set<Name> &files,
+                     LineFilter &filter, std::vector<std::string> &remarks, std::string &error);
+
+} // namespace devicetidy::driver

@@ -1,0 +1,16 @@
+//===- Diff.h - what a unified diff changes ---------------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/report/diagnostic/LineFilter.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace devicetidy::driver {
+
+/// Adds what the unified diff `diff` (without context) changes below `root`. Where lines are gone, the ones
+/// around the gap count.
+void addDiff(llvm::StringRef diff, const std::string &root, LineFilter &filter);
+
+} // namespace devicetidy::driver

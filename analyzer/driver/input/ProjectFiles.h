@@ -1,0 +1,51 @@
+//===- ProjectFiles.h - which code is the user's own ------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/driver/input/CompileDatabase.h"
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace devicetidy::driver {
+
+/// What reports ask about project code.
+struct ProjectView {
+  std::function<bool(const std::string &)> isProject;
+  std::vector<std::string> roots; ///< the one that reports name files from first
+};
+
+/// Knows project code from third-party code. Project code is what lies under a project root: the source
+/// directory that CMake was configured for, the git repository a source file is in, or else the directory
+/// that all sources share. Inside a root, vendored code is not project code: a copy of LibTorch, directories
+/// called third_party or the like, and directories that are searched with -isystem.
+class ProjectFiles {
+public:
+  /// `roots` take the place of those that would be found.
+  explicit ProjectFiles(const CommandSet &commands, const std::vector<std::string> &roots = {});
+
+  /// Is the file (absolute, without "." and "..") project code? Files to be analysed always are.
+  bool isProject(const std::string &file) const;
+
+  /// Is the file in the user's own tree, as opposed to a vendored one, judged by its place alone?
+  bool isOwnPlace(const std::string &file) const;
+
+  const std::vector<std::string> &projectRoots() const { return roots; }
+
+private:
+  void addRoot(const std::string &directory);
+  void findRoots(const std::vector<std::string> &files);
+  bool isOwnDirectory(const std::string &directory) const;
+  bool judgeDirectory(const std::string &directory) const;
+
+  std::vector<std::string> roots;
+  std::vector<std::string> systemDirectories; ///< below a root
+  std::set<std::string> sources;
+  mutable std::mutex mutex;
+  mutable std::map<std::string, bool> known; ///< directory -> verdict
+};
+
+} // namespace devicetidy::driver

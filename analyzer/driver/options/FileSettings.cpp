@@ -1,0 +1,62 @@
+#include "analyzer/driver/options/FileSettings.h"
+
+#include "analyzer/config/DistributedOptions.h"
+
+#include <algorithm>
+
+namespace devicetidy::driver {
+
+bool FileSettings::read(const std::set<Name> &files, std::string &error) {
+  for (Name file : files) {
+    config::SettingsPointer found = configuration.settingsFor(file.str(), error);
+    if (!found)
+      return false;
+    enabled.insert(found->checks().begin(), found->checks().end());
+    leastSure = std::max(leastSure, found->leastSure());
+    settings.emplace(file, std::move(found));
+  }
+  return true;
+}
+
+const config::Settings *FileSettings::of(Name file) const {
+  const auto found = settings.find(file);
+  return found == settings.end() ? nullptr : found->second.get();
+}
+
+bool FileSettings::isWanted(const Finding &finding) const {
+  const config::Settings *found = of(finding.where.file);
+  return found && found->isEnabled(finding.check) && finding.level <= found->levelOf(finding.check);
+}
+
+bool FileSettings::showsHeader(Name file) const {
+  const config::Settings *found = of(file);
+  return found && found->showsHeader(file.str());
+}
+
+bool FileSettings::isError(const Finding &finding) const {
+  const config::Settings *found = of(finding.where.file);
+  return found && found->makesErrors(finding.check);
+}
+
+SolveOptions FileSettings::solveOptions(const std::vector<Unit> &units) const {
+  SolveOptions options;
+  options.reportLatent = leastSure == Level::Latent;
+  for (const Unit &unit : units) {
+    options.isIncomplete |= !unit.skippedFunctions.empty();
+    const config::Settings *found = of(unit.mainFile);
+    if (!found)
+      continue;
+    DistributedNames names = config::distributedNames(
+        [found](const char *option) { return found->option("device-map-distributed", option); });
+    options.names.loaders.merge(names.loaders);
+    options.names.initialisers.merge(names.initialisers);
+    options.names.launchers.merge(names.launchers);
+    if (options.torchMajor == 0) {
+      options.torchMajor = found->torchVersion().major;
+      options.torchMinor = found->torchVersion().minor;
+    }
+  }
+  return options;
+}
+
+} // namespace devicetidy::driver

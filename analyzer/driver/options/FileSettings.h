@@ -1,0 +1,46 @@
+//===- FileSettings.h - the configuration of the files of a run -*- C++ -*-===//
+#pragma once
+
+#include "analyzer/config/Configuration.h"
+#include "analyzer/facts/Program.h"
+#include "analyzer/report/finding/Finding.h"
+#include "analyzer/solve/Solve.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace devicetidy::driver {
+
+/// What holds for each file that findings may be in, and what follows for the run as a whole.
+class FileSettings {
+public:
+  explicit FileSettings(config::Configuration &configuration) : configuration(configuration) {}
+
+  /// Looks up what holds for `files`. False, with a sentence in `error`, when a configuration file is wrong.
+  bool read(const std::set<Name> &files, std::string &error);
+
+  /// Checks that are enabled for some file.
+  const std::set<std::string> &checks() const { return enabled; }
+
+  /// Is the finding's check enabled where the finding is, and is the finding sure enough? A file that was
+  /// not read has none.
+  bool isWanted(const Finding &finding) const;
+  bool showsHeader(Name file) const;
+  bool isError(const Finding &finding) const;
+  const config::Settings *of(Name file) const;
+
+  /// What the solver has to know to answer for a program of these units.
+  SolveOptions solveOptions(const std::vector<Unit> &units) const;
+  /// Also what no file wants to be shown is found, because something else depends on it.
+  void findAll() { leastSure = Level::Latent; }
+
+private:
+  config::Configuration &configuration;
+  std::map<Name, config::SettingsPointer> settings;
+  std::set<std::string> enabled;
+  Level leastSure = Level::Definite;
+};
+
+} // namespace devicetidy::driver

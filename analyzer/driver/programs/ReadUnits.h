@@ -1,0 +1,47 @@
+//===- ReadUnits.h - translation units, read in parallel --------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/cache/UnitCache.h"
+#include "analyzer/driver/input/ProjectFiles.h"
+#include "analyzer/facts/Program.h"
+
+#include <vector>
+
+namespace devicetidy::driver {
+
+struct ReadOptions {
+  unsigned jobs = 0;                 ///< 0: as many as processors and memory allow
+  bool showProgress = false;         ///< on standard error, which is a terminal
+  cache::UnitCache *cache = nullptr; ///< null: everything is parsed
+  /// Where preambles are kept, if only for this run; null: none are made.
+  cache::BlobStore *store = nullptr;
+  cache::FileStates *states = nullptr; ///< goes with the store
+};
+
+struct ReadCounts {
+  std::size_t parsed = 0, fromCache = 0;
+  std::size_t preamblesMade = 0, withPreamble = 0;
+  std::size_t preambleFallbacks = 0; ///< units that had errors with their preamble and were parsed without
+};
+
+/// Units in the order of the commands they were read from.
+struct UnitSet {
+  std::vector<Unit> units;
+  std::vector<cache::Digest> facts; ///< of each unit; all zero without a cache
+  ReadCounts counts;
+  std::size_t asked = 0; ///< the first so many are those the user asked for, the rest is context
+  std::size_t total = 0; ///< how many could take part
+};
+
+/// Lowers every command to facts, or takes them from the cache. The result has the order of `commands`
+/// whatever the number of jobs; a unit the frontend crashed on comes back with a fatal error.
+UnitSet readUnits(const std::vector<CompileCommand> &commands, const ProjectFiles &project,
+                  const ReadOptions &options);
+
+/// As many jobs as processors and memory allow.
+unsigned defaultJobs();
+
+/// Only the units whose facts are in the cache and still true.
+UnitSet readCachedUnits(const std::vector<CompileCommand> &commands, const ReadOptions &options);
+
+} // namespace devicetidy::driver

@@ -1,0 +1,38 @@
+//===- UnitSource.h - which units take part, and where from -----*- C++ -*-===//
+#pragma once
+
+#include "analyzer/driver/input/CompileDatabase.h"
+#include "analyzer/driver/options/Options.h"
+#include "analyzer/driver/programs/ReadUnits.h"
+
+#include <memory>
+#include <string>
+
+namespace devicetidy::driver {
+
+/// Removes what earlier runs kept. A sentence when that fails, else empty.
+std::string clearCache(const Options &options);
+
+/// Gives out the units of a run, and what earlier runs know of them.
+///
+/// Without FILES every unit of the compile database takes part. With FILES it is those, and for context every
+/// other unit whose facts are in the cache and still true; --whole-program reads the rest as well.
+class UnitSource {
+public:
+  explicit UnitSource(const Options &options);
+  ~UnitSource();
+
+  UnitSet read(const CommandSet &commands, const ProjectFiles &project);
+
+  /// Keeps the cache within its bounds; the reason when it could not be written to, else empty.
+  std::string finish();
+
+private:
+  const Options &options;
+  std::unique_ptr<cache::BlobStore> store;
+  std::unique_ptr<cache::BlobStore> temporary; ///< for preambles, when nothing is kept
+  cache::FileStates states;
+  std::unique_ptr<cache::UnitCache> units;
+};
+
+} // namespace devicetidy::driver

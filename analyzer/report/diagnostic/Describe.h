@@ -1,0 +1,19 @@
+//===- Describe.h - from findings to sentences ------------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/report/diagnostic/Diagnostic.h"
+#include "analyzer/report/finding/CheckInfo.h"
+#include "analyzer/report/finding/Finding.h"
+#include "analyzer/report/source/Source.h"
+
+namespace devicetidy {
+
+/// Puts a finding of the check `info` into words: the message, then the steps that put each tensor where it
+/// is (oldest first), the other places of the story, the calls that lead here, and the fix. `sources` lends
+/// the text of the call that a fix repeats.
+Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &sources);
+
+/// `text` with every "{name}" replaced by its value in `fields`. Unknown names stay as they are.
+std::string fillTemplate(std::string_view text, const std::map<std::string, std::string> &fields);
+
+} // namespace devicetidy

@@ -1,0 +1,49 @@
+//===- Diagnostic.h - a finding in words ------------------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/facts/Location.h"
+#include "analyzer/report/fix/Fix.h"
+#include "analyzer/report/graph/DeviceGraph.h"
+#include "analyzer/solve/Solution.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace devicetidy {
+
+enum class Severity : std::uint8_t { Warning, Error };
+
+/// None: no baseline was given.
+enum class BaselineState : std::uint8_t { None, New, Unchanged };
+
+struct Note {
+  Location where;
+  std::string text;
+  bool isAdvice = false; ///< says what to do, not how it came to this
+};
+
+struct Diagnostic {
+  Severity severity = Severity::Warning;
+  std::string check;
+  Location where;
+  std::string message;
+  std::vector<Location> ranges; ///< underlined beside the caret
+  std::vector<Note> notes;      ///< in reading order; the fix comes last
+
+  // For the formats that machines read.
+  Level level = Level::Definite;
+  std::string function;                 ///< qualified name of the enclosing function or class; may be empty
+  std::vector<std::vector<Note>> flows; ///< per tensor, how it came to be where it is; each ends at `where`
+  std::vector<Note> related;            ///< the notes that belong to no flow
+  DeviceGraph graph;                    ///< picture of the flows; empty unless the format draws it
+  std::optional<Fix> fix;               ///< a change that can be applied as it stands
+  bool isSuppressed = false;            ///< by a comment
+  BaselineState baseline = BaselineState::None;
+  std::string fingerprint; ///< the same in every run until the finding's own line changes
+
+  /// Does it count? Neither a comment nor the baseline speaks against it.
+  bool isActive() const { return !isSuppressed && baseline != BaselineState::Unchanged; }
+};
+
+} // namespace devicetidy

@@ -1,0 +1,51 @@
+#include "analyzer/report/diagnostic/Fingerprint.h"
+
+#include "analyzer/report/source/Text.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+namespace devicetidy {
+namespace {
+
+/// FNV-1a, 64 bits: the same on every machine, and nobody attacks a fingerprint.
+class Hash {
+public:
+  void add(std::string_view text) {
+    for (char c : text)
+      add(c);
+    add('\0'); // so that "ab" + "c" is not "a" + "bc"
+  }
+  std::string digits() const { return fmt::format("{:016x}", value); }
+
+private:
+  void add(char c) { value = (value ^ static_cast<unsigned char>(c)) * 0x100000001B3u; }
+  std::uint64_t value = 0xCBF29CE484222325u;
+};
+
+std::string withoutSpaces(std::string_view line) {
+  std::string text;
+  for (char c : line)
+    if (c != ' ' && (c < '\t' || c > '\r'))
+      text += c;
+  return text;
+}
+
+} // namespace
+
+void addFingerprints(std::vector<Diagnostic> &diagnostics, const std::string &sourceRoot,
+                     SourceCache &sources) {
+  std::map<std::string, std::size_t> seen;
+  for (Diagnostic &diagnostic : diagnostics) {
+    Hash hash;
+    hash.add(diagnostic.check);
+    hash.add(relativePath(diagnostic.where.file.str(), sourceRoot));
+    hash.add(diagnostic.function);
+    hash.add(withoutSpaces(sources.line(diagnostic.where.file, diagnostic.where.line).value_or("")));
+    const std::string digits = hash.digits();
+    diagnostic.fingerprint = fmt::format("{}:{}", digits, ++seen[digits]);
+  }
+}
+
+} // namespace devicetidy

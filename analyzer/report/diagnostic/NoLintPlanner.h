@@ -1,0 +1,32 @@
+//===- NoLintPlanner.h - comments that suppress a finding -------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/report/diagnostic/Diagnostic.h"
+#include "analyzer/report/source/Source.h"
+#include "analyzer/report/source/Tokens.h"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace devicetidy {
+
+/// Plans the NOLINT comment that suppresses a finding, and nothing else on its line.
+class NoLintPlanner {
+public:
+  /// Reads texts from `sources`, which must not change while this object lives.
+  explicit NoLintPlanner(SourceCache &sources) : sources(sources) {}
+
+  /// Adds the check of `diagnostic` to the list of a NOLINT on its line, or a comment at the end of the line.
+  /// Nothing where the line ends in a string, in a comment that goes on, or in a backslash, and for what no
+  /// comment suppresses.
+  std::optional<Fix> plan(const Diagnostic &diagnostic);
+
+private:
+  const std::vector<Token> &tokensOf(Name file);
+
+  SourceCache &sources;
+  std::map<Name, std::vector<Token>> tokens;
+};
+
+} // namespace devicetidy

@@ -1,0 +1,75 @@
+#include "analyzer/report/finding/Finding.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace devicetidy {
+namespace {
+
+/// What two findings have in common when they are the same finding, seen twice.
+std::vector<std::string> statement(const Finding &finding) {
+  std::vector<std::string> parts{finding.operation};
+  for (const PlacedOperand &operand : finding.operands)
+    parts.push_back(operand.text);
+  for (const auto &[name, value] : finding.fields) {
+    if (name == "device" || name == "initialiser") // what another program may do otherwise
+      continue;
+    parts.push_back(name);
+    parts.push_back(value);
+  }
+  return parts;
+}
+
+/// What is left to order findings that are the same, so that the one that is kept never depends on the
+/// order in which programs were solved.
+std::vector<std::string> circumstances(const Finding &finding) {
+  std::vector<std::string> parts;
+  for (const PlacedOperand &operand : finding.operands)
+    parts.push_back(operand.device);
+  for (const auto &[name, value] : finding.fields)
+    parts.push_back(value);
+  for (const CallSite &call : finding.callers)
+    parts.push_back(call.function + ':' + std::to_string(call.where.line));
+  return parts;
+}
+
+bool before(const Finding &a, const Finding &b) {
+  if (a.where != b.where)
+    return a.where < b.where;
+  if (a.check != b.check)
+    return a.check < b.check;
+  const std::vector<std::string> left = statement(a), right = statement(b);
+  if (left != right)
+    return left < right;
+  // The surest first, then the one with the shortest story.
+  const auto first = std::make_tuple(a.level, a.callers.size()),
+             second = std::make_tuple(b.level, b.callers.size());
+  return first != second ? first < second : circumstances(a) < circumstances(b);
+}
+
+bool same(const Finding &a, const Finding &b) {
+  return a.where == b.where && a.check == b.check && statement(a) == statement(b);
+}
+
+} // namespace
+
+bool Site::isTensor(const Location &where) const {
+  return std::any_of(tensors.begin(), tensors.end(), [&](const Location &tensor) {
+    return tensor == where && tensor.endLine == where.endLine && tensor.endColumn == where.endColumn;
+  });
+}
+
+bool touches(const Finding &finding, const std::set<Name> &files) {
+  const auto isIn = [&files](const auto &place) { return files.count(place.where.file) != 0; };
+  const auto anyIn = [&isIn](const auto &places) { return std::any_of(places.begin(), places.end(), isIn); };
+  return isIn(finding) || anyIn(finding.origin) || anyIn(finding.related) || anyIn(finding.callers) ||
+         std::any_of(finding.operands.begin(), finding.operands.end(),
+                     [&](const PlacedOperand &operand) { return isIn(operand) || anyIn(operand.witness); });
+}
+
+void sortAndMerge(std::vector<Finding> &findings) {
+  std::sort(findings.begin(), findings.end(), before);
+  findings.erase(std::unique(findings.begin(), findings.end(), same), findings.end());
+}
+
+} // namespace devicetidy

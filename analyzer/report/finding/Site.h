@@ -1,0 +1,15 @@
+//===- Site.h - the code around findings ------------------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/report/finding/Finding.h"
+
+#include "analyzer/facts/Program.h"
+
+#include <vector>
+
+namespace devicetidy {
+
+/// Fills in `site` of the findings from index `first` on: those of `program`.
+void locate(std::vector<Finding> &findings, std::size_t first, const Program &program);
+
+} // namespace devicetidy

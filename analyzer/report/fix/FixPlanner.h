@@ -1,0 +1,84 @@
+//===- FixPlanner.h - changes that repair findings --------------*- C++ -*-===//
+//
+// A fix is planned only where the text says the same as the facts: every range is read again and compared,
+// and code that the preprocessor writes, third-party files and what is no plain expression are left alone.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/report/finding/Finding.h"
+#include "analyzer/report/fix/Fix.h"
+#include "analyzer/report/source/ExpressionText.h"
+#include "analyzer/report/source/Source.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace devicetidy {
+
+/// Names that `#define` gives a meaning in `source`, added to `names`.
+void collectMacros(std::string_view source, std::set<std::string, std::less<>> &names);
+
+class FixPlanner {
+public:
+  /// `mayChange` says which files fixes may touch; `macros` are the macros of the project (collectMacros).
+  FixPlanner(SourceCache &sources, std::function<bool(const std::string &)> mayChange,
+             std::set<std::string, std::less<>> macros)
+      : sources(sources), mayChange(std::move(mayChange)), macros(std::move(macros)) {}
+
+  /// The change that repairs `finding`, or nothing when none is certain to be right.
+  std::optional<Fix> plan(const Finding &finding);
+
+private:
+  /// An expression of the source: where it is, what it says, its tokens.
+  struct Piece {
+    Location where;
+    std::size_t begin = 0, end = 0;
+    std::string_view text;
+    TokenRange tokens;
+    TokenRange file; ///< all tokens of the file
+  };
+
+  /// The expression at `where`, when it can be changed and its text begins like `expected` (facts keep only
+  /// the beginning of long texts; empty: any text).
+  std::optional<Piece> read(const Location &where, const std::string &expected);
+  std::optional<Piece> readPart(Name file, std::size_t begin, std::size_t end);
+  std::optional<Piece> partOf(const Piece &piece, TokenRange tokens);
+  TokenRange tokensOf(Name file);
+  bool isMacro(std::string_view name) const;
+  /// Does `->` follow? Facts know the object behind it, the text names a pointer or a holder.
+  static bool isPointer(const Piece &piece) {
+    return piece.tokens.last != piece.file.last && piece.tokens.last->text == "->";
+  }
+  Fix makeFix(const Piece &piece, std::string text, std::string description);
+
+  // FixOperand.cpp: the tensor that has to move.
+  /// What to write for the place of the tensor that stays.
+  struct Target {
+    std::string device;      ///< empty when nothing is certain
+    bool asksTensor = false; ///< the tensor is asked: right wherever it is as it will be at the operation
+    std::string options;     ///< all its options, where only the device can differ from the defaults
+  };
+  std::optional<Fix> planMove(const Finding &finding);
+  Target targetOf(const Finding &finding, const Piece &keep, const Piece &moved);
+  bool hasDefaultOptions(const Finding &finding, const Piece &tensor, const Token *operation);
+  std::optional<Fix> planFactory(const Finding &finding, const Piece &moved, const Target &target);
+  std::optional<Piece> soleFactoryOf(const Finding &finding, const Piece &moved);
+  std::optional<Piece> initialiserOf(const Variable &variable);
+  std::optional<Fix> changeFactory(const Piece &factory, const Target &target);
+
+  // FixStatement.cpp: a move whose result is lost, a member that is not registered.
+  std::optional<Fix> planKeep(const Finding &finding);
+  std::optional<Fix> planRegister(const Finding &finding);
+
+  SourceCache &sources;
+  std::function<bool(const std::string &)> mayChange;
+  std::set<std::string, std::less<>> macros;
+  std::map<Name, std::vector<Token>> tokens;
+};
+
+} // namespace devicetidy

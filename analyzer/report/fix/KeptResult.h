@@ -1,0 +1,22 @@
+//===- KeptResult.h - what to do instead of losing a result -----*- C++ -*-===//
+#pragma once
+
+#include "analyzer/report/finding/Finding.h"
+#include "analyzer/report/source/Source.h"
+
+#include <string>
+
+namespace devicetidy {
+
+/// What the last note of a finding advises.
+struct Advice {
+  std::string key;  ///< the note of the check that says it; empty: its `fix`
+  std::string code; ///< for {fix}
+};
+
+/// How the result of the move at `finding`, which has the fields "tensor" and "method", is kept: in what was
+/// moved, where that is a place that may be assigned to and that something reads. A parameter is moved with
+/// its module.
+Advice keptResult(const Finding &finding, SourceCache &sources);
+
+} // namespace devicetidy

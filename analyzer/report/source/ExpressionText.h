@@ -1,0 +1,46 @@
+//===- ExpressionText.h - what a piece of source may become -----*- C++ -*-===//
+#pragma once
+
+#include "analyzer/report/source/Tokens.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace devicetidy {
+
+/// A run of tokens without comments.
+struct TokenRange {
+  const Token *first = nullptr, *last = nullptr; ///< the end is exclusive
+  const Token *begin() const { return first; }
+  const Token *end() const { return last; }
+  bool empty() const { return first == last; }
+  std::size_t size() const { return static_cast<std::size_t>(last - first); }
+  const Token &operator[](std::size_t i) const { return first[i]; }
+};
+
+/// The bracket that closes the one at `open`, or the end of `range`.
+const Token *closing(TokenRange range, const Token *open);
+
+/// The parts of a parenthesised list without its parentheses, cut at the commas outside brackets.
+std::vector<TokenRange> splitArguments(TokenRange inside);
+
+/// Can `.to(...)` follow as it is? Names, members, calls, subscripts and parenthesised expressions can.
+bool isPostfix(TokenRange expression);
+
+/// A braced list or a lambda: nothing `.to(...)` could follow even in parentheses.
+bool isNoValue(TokenRange expression);
+
+/// May the expression be evaluated a second time? Names, members and subscripts by names and numbers may:
+/// calls could do something.
+bool isRepeatable(TokenRange expression);
+
+/// `x[i].view({2}).index({...})` -> `x`: the tensor whose device the result of views and subscripts has. The
+/// whole expression when it ends in none.
+TokenRange withoutViews(TokenRange expression);
+
+/// Where `.name` or `->name` chains begin: the first name of an expression, without `this->`.
+std::string_view rootName(TokenRange expression);
+
+} // namespace devicetidy

@@ -1,0 +1,65 @@
+//===- Findings.h - static findings against a run ---------------*- C++ -*-===//
+#pragma once
+
+#include "records/Frame.h"
+#include "records/Records.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace devicerun {
+
+/// Lines of a source file.
+struct Region {
+  std::string file; ///< absolute, or as written when the report does not say what it is relative to
+  int firstLine = 0;
+  int lastLine = 0;
+
+  bool holds(const Frame &frame) const;
+};
+
+enum class Verdict { NotReached, Reached, Confirmed };
+
+/// One result of the report, and what the run said about it.
+struct Finding {
+  std::string rule;
+  std::string message;
+  Region place;
+  std::vector<Region> related; ///< relatedLocations and the steps of codeFlows
+  Verdict verdict = Verdict::NotReached;
+  std::string evidence; ///< the error that confirmed it, one line
+  int rank = -1;        ///< where that happened
+
+  std::size_t run = 0; ///< where it stands in the report
+  std::size_t result = 0;
+};
+
+/// A SARIF 2.1.0 report (OASIS Standard, https://docs.oasis-open.org/sarif/sarif/v2.1.0/).
+class FindingsReport {
+public:
+  /// Throws RunError(ExitUsage) when the file cannot be read or is not a SARIF 2.1.0 log.
+  explicit FindingsReport(const std::string &path);
+
+  std::vector<Finding> &findings() { return list; }
+  const std::vector<Finding> &findings() const { return list; }
+
+  /// Writes the report with `properties.deviceRun` on every result that has a place:
+  /// {"status": "confirmed" | "reached" | "notReached", "error": TEXT, "rank": N}. Throws
+  /// RunError(ExitLauncher).
+  void write(const std::string &path);
+
+private:
+  nlohmann::ordered_json log;
+  std::vector<Finding> list;
+};
+
+/// Compares findings with what happened, as CONTRACT.md defines it.
+void judgeFindings(std::vector<Finding> &findings, const std::vector<ErrorRecord> &errors,
+                   const std::vector<std::string> &reached, FrameResolver &resolver);
+
+/// A table with a line per finding and a line that counts them.
+std::string describeFindings(const std::vector<Finding> &findings);
+
+} // namespace devicerun

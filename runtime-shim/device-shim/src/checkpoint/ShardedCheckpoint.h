@@ -1,0 +1,20 @@
+// A sharded model in one file that does not depend on the number of ranks.
+#pragma once
+
+#include "sharded/ShardedModel.h"
+
+#include <string>
+
+namespace device_shim::detail {
+
+/// The root of the file is what torch::save() writes for the module; the rest is in an archive of its own in
+/// it.
+void saveCheckpoint(ShardedModel &model, const std::string &path, torch::optim::Optimizer *optimizer,
+                    const GradScaler *scaler);
+void loadCheckpoint(ShardedModel &model, const std::string &path, torch::optim::Optimizer *optimizer,
+                    GradScaler *scaler);
+
+/// Adapters alone, in the format of device_shim::save_adapters().
+void saveAdapters(ShardedModel &model, const std::string &path);
+
+} // namespace device_shim::detail
