@@ -107,7 +107,7 @@ class Composition:
             operand, other = self.last(), self.rng.choice(self.labels)
             form = self.rng.choice(["{w}.mm({o});", "auto {n} = {w}.mm({o});", "auto {n} = {o}.mm({e});",
                                     "auto {n} = {e} + {o};", "Tensor {n} = torch::mm({e}, {o});"])  # fmt: skip
-            self.body.append(form.format(e=operand, w=spelling.wrapped(operand), o=other, n=self.names.fresh("out")))
+            self.body.append(form.format(e=operand, w=spelling.wrapped(operand), o=other, n=self.names.fresh("product")))
         return Function(f"f{self.number}", list(dict.fromkeys(self.tags)), self.top, self.body)
 
     def last(self):

@@ -18,8 +18,11 @@ class Function:
         return f"namespace {self.name} {{\n{body.strip()}\n}} // namespace {self.name}"
 
     @property
-    def everyWorld(self):
-        return any(word in self.text for word in ("external", "look", "change"))
+    def row(self):
+        """Its entry in the table of the runner."""
+        differs = any(word in self.text for word in ("external", "look", "change"))
+        worlds = "runner::worlds" if differs else "1"
+        return f'  {{"{self.name}", {self.name}::run, {worlds}, {str("static " in self.text).lower()}}},'
 
 
 def sources(functions):
@@ -35,7 +38,7 @@ def sources(functions):
         lines.append("")
     read = "\n".join(line.replace("@@", "") for line in lines)
     run = "\n".join(line.replace("@@", f"label::statement = {number}; ") for number, line in enumerate(lines, 1))
-    table = "".join(f'  {{"{f.name}", {f.name}::run, {str(f.everyWorld).lower()}}},\n' for f in functions)
+    table = "\n".join(function.row for function in functions)
     run += ("\nconst char *const generatedFile = __FILE__;\n"
-            f"const runner::Function functions[] = {{\n{table}  {{nullptr, nullptr, false}}}};\n")  # fmt: skip
+            f"const runner::Function functions[] = {{\n{table}\n  {{nullptr, nullptr, 0, false}}}};\n")  # fmt: skip
     return read + "\n", run

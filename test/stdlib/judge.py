@@ -6,11 +6,10 @@ from dataclasses import dataclass
 @dataclass
 class Verdict:
     function: object
-    kind: str  # "discarded", "fails", "clean", "sometimes"
+    kind: str  # "fails" in every world, "sometimes", "clean", "other": only other exceptions, "discarded"
     line: int = 0  # where it fails in every world
     found: str = ""  # level of the finding there
     false: tuple = ()  # definite findings where nothing fails
-    lines: tuple = ()
 
     @property
     def missed(self):

@@ -11,7 +11,7 @@ def show(title, verdicts, number):
             print(f"    line {found.line - verdict.function.start + 1}: {found.message}")
         if verdict.missed:
             print(f"    line {verdict.line - verdict.function.start + 1} fails")
-        print(verdict.function.text)
+        print(verdict.function.text.replace("@@", ""))
 
 
 def byTag(verdicts, limit):
@@ -43,3 +43,8 @@ def totals(verdicts):
           f"{kinds['clean']} in none; {kinds['other']} only throw something else, {kinds['discarded']} discarded")
     print(f"false: {false}; found {len(found)} of {len(failing)} (recall {recall:.4f}), {definite} of them definite")
     return false, recall
+
+
+def below(options, false, recall):
+    """Whether the bars are not met."""
+    return false > options.max_false or recall < options.min_recall

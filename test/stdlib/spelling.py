@@ -6,6 +6,7 @@ LONG = "_of_the_samples_that_every_worker_collected_in_the_current_epoch"
 SLOT = re.compile(r"<<(.*?)>>|\b(BEGIN|END|POS)\(([^(),]*)(?:, *([^(),]*))?\)", re.S)
 LETTER = re.compile(r"(?<![\w'\"$])(@?)([A-F])(?![\w'\"])")
 NAME = re.compile(r"\$(\w+)")
+RESERVED = ["host", "gpu", "second", "look", "change"]
 # Lines before which no other statement may be put.
 FIXED = re.compile(r"\s*(while|else|case|default|\}|\.|,|\)|\?|:|<<)")
 
@@ -14,7 +15,7 @@ class Names:
     """Names of variables that do not collide within one function."""
 
     def __init__(self, suffix=""):
-        self.suffix, self.taken = suffix, {}
+        self.suffix, self.taken = suffix, dict.fromkeys(RESERVED, 1)
 
     def fresh(self, hint):
         number = self.taken[hint] = self.taken.get(hint, 0) + 1
@@ -36,8 +37,7 @@ def alternatives(match, jumps):
             (f"auto $position = std::next({place}.begin(), {count});", "$position"),
             (f"auto $position = {place}.begin();\nstd::advance($position, {count});", "$position")]  # fmt: skip
     if count == "1":
-        made += [(None, f"std::next({place}.begin())"), (None, f"++{place}.begin()"),
-                 (f"auto $position = {place}.begin();\n++$position;", "$position")]  # fmt: skip
+        made += [(None, f"std::next({place}.begin())"), (f"auto $position = {place}.begin();\n++$position;", "$position")]  # fmt: skip
     if jumps:
         made += [(None, f"{place}.begin() + {count}"), (f"auto $position = {place}.begin() + {count};", "$position"),
                  (f"auto $position = {place}.begin();\n$position += {count};", "$position")]  # fmt: skip
@@ -94,8 +94,12 @@ def rename(lines, names, known=None):
 
 def tensors(lines, plain, any_):
     """Replaces the letters: `@A` by plain("A"), a label; `A` by any_("A"), any tensor expression."""
-    return [LETTER.sub(lambda match: plain(match.group(2)) if match.group(1) else any_(match.group(2)), line)
-            for line in lines]  # fmt: skip
+
+    def replace(match):
+        text = (plain if match.group(1) else any_)(match.group(2))
+        return wrapped(text) if match.string[match.end() :].startswith(".") else text
+
+    return [LETTER.sub(replace, line) for line in lines]
 
 
 def wrapped(expression):

@@ -9,10 +9,10 @@ from function import Function
 from kinds import KINDS
 from labels import LABELS, SPELLED
 
-FINALS = ["auto $out = {w}.mm({o});", "Tensor $out = torch::mm({e}, {o});", "auto $out = {o}.mm({e});",
-          "Tensor $item = {e};\nauto $out = $item.mm({o});", "auto $out = {e} + {o};",
-          "const auto& $item = {e};\nauto $out = {o}.matmul($item);", "{w}.mm({o});",
-          "auto $item = {e};\n$item += {o};"]  # fmt: skip
+FINALS = ["auto $product = {w}.mm({o});", "Tensor $product = torch::mm({e}, {o});", "auto $product = {o}.mm({e});",
+          "Tensor $operand = {e};\nauto $product = $operand.mm({o});", "auto $product = {e} + {o};",
+          "const auto& $operand = {e};\nauto $product = {o}.matmul($operand);", "{w}.mm({o});",
+          "auto $operand = {e};\n$operand += {o};"]  # fmt: skip
 
 
 def systematic(entries, seed):

@@ -34,6 +34,9 @@ static void print(const std::set<int> &lines) {
 
 static void run(const runner::Function &function) {
   const char *status = "done";
+  label::thrown.clear();
+  label::passed.clear();
+  runner::flags = 0;
   try {
     function.call();
   } catch (const label::DeviceError &) {
@@ -48,20 +51,29 @@ static void run(const runner::Function &function) {
   std::fflush(stdout);
 }
 
+// Runs the function in the worlds from `first` to `end` in a child.
+static void start(const runner::Function &function, int first, int end) {
+  std::fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(2);
+    if (!std::freopen("/dev/null", "w", stderr))
+      _exit(1);
+    for (runner::world = first; runner::world < end; ++runner::world)
+      run(function);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status != 0)
+    std::printf("%s %d crash - -\n", function.name, first);
+}
+
 int main() {
   for (const runner::Function *function = functions; function->name; ++function)
-    for (runner::world = 0; runner::world < (function->everyWorld ? runner::worlds : 1); ++runner::world) {
-      std::fflush(stdout);
-      pid_t child = fork();
-      if (child == 0) {
-        alarm(2);
-        std::freopen("/dev/null", "w", stderr);
-        run(*function);
-        _exit(0);
-      }
-      int status = 0;
-      waitpid(child, &status, 0);
-      if (status != 0)
-        std::printf("%s %d crash - -\n", function->name, runner::world);
-    }
+    if (function->apart)
+      for (int world = 0; world < function->worlds; ++world)
+        start(*function, world, world + 1);
+    else
+      start(*function, 0, function->worlds);
 }
