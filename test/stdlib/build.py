@@ -22,6 +22,18 @@ class Failure(Exception):
     """The suite itself is broken: something could not be built, run or analysed."""
 
 
+def culprits(functions, name, messages):
+    """What does not compile, with the message: by the line of an error, or by the lines that an error mentions."""
+    direct, mentioned = {}, {}
+    for text in messages.splitlines():
+        match = re.match(rf".*{re.escape(name)}:(\d+)(.*)", text)
+        owner = next((f for f in functions if match and f.start <= int(match.group(1)) <= f.end), None)
+        if owner:
+            sure = "error:" in text or "required from here" in text
+            (direct if sure else mentioned).setdefault(owner, text)
+    return direct or mentioned
+
+
 class Workshop:
     def __init__(self, options, directory):
         self.options, self.directory = options, directory
@@ -58,31 +70,22 @@ class Workshop:
         """The program of the functions that compile; the others are taken out of the list."""
         source = self.directory / f"{title}.native.cpp"
         program = self.directory / f"{title}.bin"
-        header = ["-include-pch", self.precompiled] if "clang" in self.options.compiler else ["-include", self.directory / "all.h"]
+        header = ["-include-pch", self.precompiled]
+        if self.precompiled.suffix == ".gch":
+            header = ["-include", self.directory / "all.h"]
+        objects = [self.directory / "runner.o", self.directory / "outside.o"]
         while functions:
             read, run = sources(functions)
             (self.directory / f"{title}.cpp").write_text(read)
             source.write_text(run)
-            done = self.compiler(*header, source, self.directory / "runner.o", self.directory / "outside.o",
-                                 "-o", program)  # fmt: skip
+            done = self.compiler(*header, source, *objects, "-o", program)
             if not done.returncode:
                 return program
-            lines = {int(number) for number in re.findall(rf"{re.escape(source.name)}:(\d+)", done.stderr)}
-            bad = [f for f in functions if any(f.start <= line <= f.end for line in lines)]
-            # A line that is only mentioned makes no function bad, unless nothing says which one it is.
-            wrong = {int(n) for n in re.findall(rf"{re.escape(source.name)}:(\d+)(?::\d+)?: (?:fatal )?error", done.stderr)}
-            wrong |= {int(n) for n in re.findall(rf"{re.escape(source.name)}:(\d+)(?::\d+)?:   required from here", done.stderr)}
-            worse = [f for f in bad if any(f.start <= line <= f.end for line in wrong)] or bad
-            if not worse:
+            bad = culprits(functions, source.name, done.stderr)
+            if not bad:
                 raise Failure(f"{source}: {done.stderr[-3000:]}")
-            for function in worse:
-                message = next((text for text in done.stderr.splitlines() if "error:" in text), "")
-                for text in done.stderr.splitlines():
-                    match = re.match(rf".*{re.escape(source.name)}:(\d+):\d+: error", text)
-                    if match and function.start <= int(match.group(1)) <= function.end:
-                        message = text
-                        break
-                self.refused.append((function, message))
+            self.refused += bad.items()
+            for function in bad:
                 functions.remove(function)
         return None
 

@@ -8,6 +8,9 @@ from function import Function
 from kinds import KINDS
 from labels import LABELS
 
+FINALS = ["{w}.mm({o});", "auto {n} = {w}.mm({o});", "auto {n} = {o}.mm({e});", "auto {n} = {e} + {o};",
+          "Tensor {n} = torch::mm({e}, {o});"]  # fmt: skip
+
 
 @dataclass
 class Variable:
@@ -104,10 +107,9 @@ class Composition:
         for _ in range(self.rng.randint(2, 6)):
             self.step()
         for _ in range(self.rng.choice([1, 2, 2])):
-            operand, other = self.last(), self.rng.choice(self.labels)
-            form = self.rng.choice(["{w}.mm({o});", "auto {n} = {w}.mm({o});", "auto {n} = {o}.mm({e});",
-                                    "auto {n} = {e} + {o};", "Tensor {n} = torch::mm({e}, {o});"])  # fmt: skip
-            self.body.append(form.format(e=operand, w=spelling.wrapped(operand), o=other, n=self.names.fresh("product")))
+            operand, other, name = self.last(), self.rng.choice(self.labels), self.names.fresh("product")
+            form = self.rng.choice(FINALS)
+            self.body.append(form.format(e=operand, w=spelling.wrapped(operand), o=other, n=name))
         return Function(f"f{self.number}", list(dict.fromkeys(self.tags)), self.top, self.body)
 
     def last(self):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 
-@dataclass
+@dataclass(eq=False)
 class Function:
     name: str
     tags: list

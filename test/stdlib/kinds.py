@@ -35,7 +35,7 @@ KEYED = ['std::#K<std::string, Tensor> $v{{"bias", A}, {"input", B}, {"weight", 
          'std::#K<std::string, Tensor> $v;\n$v["bias"] = A;\n$v["input"] = B;\n$v["weight"] = C;',
          'std::#K<std::string, Tensor> $v;\n$v.emplace("bias", A);\n$v.insert({"input", B});\n'
          '$v.try_emplace("weight", C);',
-         'std::#K<std::string, Tensor> $v = {{"weight", C}, {"bias", A}};\n$v.insert_or_assign("input", B);']  # fmt: skip
+         'std::#K<std::string, Tensor> $v = {{"weight", C}, {"bias", A}};\n$v.insert_or_assign("input", B);']
 FINDS = [(text % {"k": key}, key) for key in (*KEYS, "mask")
          for text in ('$v.at("%(k)s")', '$v["%(k)s"]', '$v.find("%(k)s")->second')]  # fmt: skip
 
@@ -58,7 +58,8 @@ KINDS = {kind.name: kind for kind in [
          keys=KEYS, observers=[(f'$v.{find}("{key}")->second', key) for key in (*KEYS, "mask")
                                for find in ("find", "lower_bound")]),
     Kind("optional", ["std::optional<Tensor> $v = A;", "std::optional<Tensor> $v;\n$v = A;",
-                      "auto $v = std::make_optional(A);", "std::optional $v{A};", "std::optional<Tensor> $v;\n$v.emplace(A);",
+                      "auto $v = std::make_optional(A);", "std::optional $v{A};",
+                      "std::optional<Tensor> $v;\n$v.emplace(A);",
                       "std::optional<Tensor> $v(std::in_place, A);"], size=1,
          observers=[("*$v", 1), ("$v.value()", 1), ("$v.value_or(B)", 0)]),
     Kind("unique_ptr", ["auto $v = std::make_unique<Tensor>(A);", "std::unique_ptr<Tensor> $v(new Tensor(A));",

@@ -86,8 +86,8 @@ def main():
         print(f"not parsed: {line}")
     print()
     false, recall = report.totals(verdicts)
-    print(f"{len(workshop.refused)} do not compile (a bug of the generator), {len(workshop.notParsed)} not parsed by the "
-          f"analyzer; {time.monotonic() - started:.0f} s")
+    print(f"{len(workshop.refused)} do not compile (a bug of the generator), {len(workshop.notParsed)} not parsed by "
+          f"the analyzer; {time.monotonic() - started:.0f} s")
     return int(report.below(options, false, recall) or bool(workshop.refused))
 
 

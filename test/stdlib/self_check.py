@@ -35,7 +35,7 @@ CASES = [
     ("std::vector<Tensor> items;\n  items.front().mm(host()); // SAY definite", "discarded", False, False),
     ("while (true) {\n  host(); // SAY definite\n  }", "discarded", False, False),
     ("Tensor().mm(gpu()); // SAY definite", "other", False, False),
-    ("std::vector<Tensor> items{gpu()};\n@@auto sum = std::accumulate(items.begin(), items.end(), host()); // SAY definite",
+    ("std::vector<Tensor> v{gpu()};\n@@auto sum = std::accumulate(v.begin(), v.end(), host()); // SAY definite",
      "fails", False, False),
 ]  # fmt: skip
 
@@ -55,7 +55,7 @@ def check(options, directory):
         print("self-check: the function that does not compile was not taken out alone")
         wrong += 1
     verdicts = [judge(f, runs[f.name], findings[f.name]) for f in functions]
-    for (body, *expected), verdict in zip(CASES, verdicts):
+    for (body, *expected), verdict in zip(CASES, verdicts, strict=True):
         got = [verdict.kind, bool(verdict.false), verdict.missed]
         if got != expected:
             print(f"self-check: {got} instead of {expected}:\n  {body}")

@@ -37,7 +37,8 @@ def alternatives(match, jumps):
             (f"auto $position = std::next({place}.begin(), {count});", "$position"),
             (f"auto $position = {place}.begin();\nstd::advance($position, {count});", "$position")]  # fmt: skip
     if count == "1":
-        made += [(None, f"std::next({place}.begin())"), (f"auto $position = {place}.begin();\n++$position;", "$position")]  # fmt: skip
+        made += [(None, f"std::next({place}.begin())"),
+                 (f"auto $position = {place}.begin();\n++$position;", "$position")]  # fmt: skip
     if jumps:
         made += [(None, f"{place}.begin() + {count}"), (f"auto $position = {place}.begin() + {count};", "$position"),
                  (f"auto $position = {place}.begin();\n$position += {count};", "$position")]  # fmt: skip
