@@ -34,6 +34,7 @@ class Composition:
         self.home = self.rng.choice(self.labels)  # most tensors are here
         self.tags, self.top, self.body = [], [], []
         self.variables, self.tensors = [], []
+        self.shrinking = None  # what the entry being written takes elements from: they may be gone
 
     def label(self, _=None):
         return self.home if self.rng.random() < 0.5 else self.rng.choice(self.labels)
@@ -43,8 +44,9 @@ class Composition:
         chance = self.rng.random()
         if chance < 0.35 and self.tensors:
             return self.rng.choice(self.tensors[-3:])
-        if chance < 0.7 and self.variables:
-            return self.observed(self.rng.choice(self.variables[-3:])) or self.label()
+        usable = [variable for variable in self.variables[-3:] if variable is not self.shrinking]
+        if chance < 0.7 and usable:
+            return self.observed(self.rng.choice(usable)) or self.label()
         return self.label()
 
     def observed(self, variable):
@@ -94,7 +96,9 @@ class Composition:
         lines, result = list(entry.lines), self.rng.choice(entry.results) if entry.results else None
         if result:
             lines.append(self.rng.choice(["auto", "Tensor", "const auto"]) + f" $got = {result};")
+        self.shrinking = variable if entry.grow < 0 or entry.dropKeys else None
         known = self.write(entry, lines, variable)
+        self.shrinking = None
         self.tags += entry.tags
         if result:
             self.tensors.append(known["got"])

@@ -65,7 +65,7 @@ def spell(lines, pick, jumps=True):
             if FIXED.match(match.string):
                 return choices[0][1]
             hint = NAME.search(text).group(1)
-            unique = hint + "_" * len(renamed)  # the same hint may come again in a later line
+            unique = hint + "_" * (len(renamed) + 1)  # the entry may have a variable of that name, too
             renamed.append(unique)
             for part in statement.split("\n"):
                 before.append(part.replace("$" + hint, f"${unique}"))
