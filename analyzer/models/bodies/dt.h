@@ -11,7 +11,7 @@
 //   - A parameter `any` takes the value, `any &` the place; `long` takes numbers only, which tells overloads
 //   of
 //     one length apart. `made` takes all further arguments and is the element that is constructed from them.
-//   - What is declared here is executed by the interpreter itself (solve/library/Primitives.cpp).
+//   - What is declared here is executed by the interpreter itself (solve/library/std/Primitives.cpp).
 //
 // What is not known stays unknown: a primitive that is given something it does not know does nothing but
 // forget what it may have changed.

@@ -8,7 +8,7 @@
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Machine.h"
-#include "analyzer/solve/library/Iterators.h"
+#include "analyzer/solve/library/std/Iterators.h"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Operators.h"
-#include "analyzer/solve/library/Iterators.h"
+#include "analyzer/solve/library/std/Iterators.h"
 #include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 

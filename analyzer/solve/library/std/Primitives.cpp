@@ -1,12 +1,12 @@
-#include "analyzer/solve/library/Primitives.h"
+#include "analyzer/solve/library/std/Primitives.h"
 
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/engine/ModelBodies.h"
 #include "analyzer/solve/engine/Operators.h"
-#include "analyzer/solve/library/Iterators.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Containers.h"
+#include "analyzer/solve/library/std/Iterators.h"
 
 #include <algorithm>
 
