@@ -30,7 +30,7 @@ ROOMS = {
     "analyzer/solve/questions": [
         "analyzer/facts", "analyzer/models", "analyzer/solve/domain", "analyzer/solve/engine",
         "analyzer/solve/library/*"],
-    "analyzer/solve": ["analyzer/facts", "analyzer/models", "analyzer/solve/*"],
+    "analyzer/solve": ["analyzer/facts", "analyzer/models", "analyzer/models/bodies", "analyzer/solve/*"],
 
     # From findings to text.
     "analyzer/report/source": ["analyzer/facts"],
