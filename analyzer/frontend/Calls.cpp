@@ -25,6 +25,23 @@ bool isIdentity(const FunctionDecl *callee) {
          name == "addressof" || name == "__addressof";
 }
 
+bool isBelowStd(const Decl *decl) {
+  for (const DeclContext *context = decl->getDeclContext(); context; context = context->getParent())
+    if (context->isStdNamespace())
+      return true;
+  return false;
+}
+
+/// The object of a call when it is a function object that the library offers as a function
+/// (std::ranges::copy); null otherwise.
+const VarDecl *calledObject(const CXXOperatorCallExpr *call) {
+  if (call->getOperator() != OO_Call || call->getNumArgs() == 0)
+    return nullptr;
+  const auto *reference = dyn_cast<DeclRefExpr>(call->getArg(0)->IgnoreParenImpCasts());
+  const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
+  return variable && variable->hasGlobalStorage() && isBelowStd(variable) ? variable : nullptr;
+}
+
 /// Whether `x` of `x.f()`, or `*p` of `p->f()`, could be assigned to as it is written.
 void describeObject(Fact &fact, const CallExpr *call) {
   const auto *callee = dyn_cast<MemberExpr>(call->getCallee()->IgnoreParens());
@@ -289,6 +306,14 @@ Reg FunctionLowering::lowerOperatorCall(const CXXOperatorCallExpr *call) {
   if (!callee) {
     lowerOpaqueChildren(call);
     return opaque(call, call->getType());
+  }
+  if (const VarDecl *object = calledObject(call)) {
+    std::vector<Operand> operands;
+    for (unsigned i = 1; i < call->getNumArgs(); ++i)
+      operands.push_back(argument(call->getArg(i), call));
+    const Reg reg = finishCall(call, callee, std::move(operands), false, false, call->getBeginLoc());
+    function.blocks[current].facts.back().name = unit.naming.qualified(object);
+    return reg;
   }
   const auto *method = dyn_cast<CXXMethodDecl>(callee);
   bool hasObject = method && method->isImplicitObjectMemberFunction();

@@ -61,7 +61,8 @@ void FunctionLowering::construct(const CXXConstructExpr *expr, Reg address) {
   }
   std::vector<Operand> operands(1);
   for (const Expr *arg : expr->arguments())
-    if (!isDefaultAllocator(arg))
+    if (!isDefaultAllocator(arg) &&
+        !(isa<CXXDefaultArgExpr>(arg) && constructor->getParent()->isInStdNamespace()))
       operands.push_back(argument(arg, expr));
   if (const FunctionDecl *wrapped = wrappedFunction(constructor->getParent());
       wrapped && !unit.isProject(constructor))

@@ -38,6 +38,8 @@ bool is_list(const any &value);
 bool is_container(const any &value);
 bool is_position(const any &value);
 bool is_known(const any &value);
+/// Is it a number that is known?
+bool is_number(const any &value);
 /// Is it written as `{a, b}`?
 bool is_braced(const any &value);
 /// Is it certain which of the two `value` is?

@@ -1,5 +1,6 @@
 #include "analyzer/solve/domain/Memory.h"
 
+#include "analyzer/solve/domain/Ends.h"
 #include "analyzer/solve/domain/NameParts.h"
 
 #include <algorithm>
@@ -196,6 +197,8 @@ Value Memory::rootValue(const Row &row, RootId root) const {
 
 Value Memory::element(const Value &list, Term index) const {
   if (isSummary(list)) {
+    if (Value known = elementOfEnds(list, index))
+      return known;
     if (list->summary.size() != 1 && !isOfThisRound(list, index))
       return unknownValue();
     return substitute(list->summary.back(), elementIndex(), index);
@@ -280,6 +283,10 @@ Value Memory::replaceElement(const Value &list, Term index,
       slot = is(slot, ValueKind::Null) ? change(slot) : joinValues(slot, change(slot), index);
     return makeValue(std::move(data));
   }
+  if (const Value known = elementOfEnds(list, index))
+    return withElementOfEnds(list, index, change(known));
+  data.fields.erase(ends::head()); // any of them may be the one
+  data.fields.erase(ends::tail());
   auto changedElement = [&](const Value &element) {
     return substitute(change(substitute(element, elementIndex(), index)), index, elementIndex());
   };

@@ -382,6 +382,8 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
 Outcomes Machine::callLibrary(Call &call) {
   if (std::optional<Outcomes> outcomes = runBody(call))
     return std::move(*outcomes);
+  if (std::optional<Outcomes> outcomes = modelRangesAlgorithm(call))
+    return std::move(*outcomes);
   if (std::optional<Outcomes> outcomes = modelIterator(call))
     return std::move(*outcomes);
   for (Model model : {modelConfig, modelTensors, modelDevices, modelModules, modelPointers, modelContainers,

@@ -351,9 +351,27 @@ bool Machine::closeLists(const Frame &frame, BlockId head, Row &row, std::int64_
   return true;
 }
 
+namespace {
+
+// Where control goes from `id`, past the blocks in which temporaries of a test end.
+BlockId headBehind(const Function &function, BlockId id) {
+  auto blockAt = [&](BlockId at) -> const Block & { return function.blocks[static_cast<std::size_t>(at)]; };
+  auto onlyEnds = [](const Block &block) {
+    return !block.isLoopHead && block.terminator.kind == TerminatorKind::Jump &&
+           std::all_of(block.facts.begin(), block.facts.end(), [](const Fact &fact) {
+             return fact.kind == FactKind::EndScope || fact.kind == FactKind::EndStatement;
+           });
+  };
+  for (std::size_t steps = 0; steps < function.blocks.size() && onlyEnds(blockAt(id)); ++steps)
+    id = blockAt(id).terminator.successors[0];
+  return id;
+}
+
+} // namespace
+
 void Machine::countRounds(const Frame &frame, const Terminator &test, Row &row, KnownRounds rounds,
                           bool isKnown) {
-  const BlockId head = test.successors[0];
+  const BlockId head = headBehind(frame.function, test.successors[0]);
   const Block &block = frame.function.blocks[static_cast<std::size_t>(head)];
   if (!block.isLoopHead || isRangeHead(block))
     return;

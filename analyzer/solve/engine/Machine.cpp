@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/engine/Machine.h"
 
+#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/engine/Operators.h"
 #include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/questions/Placed.h"
@@ -142,24 +143,45 @@ Outcomes Machine::run(Frame &frame, Row row) {
 
 namespace {
 
-// Can this fact end in a catch clause? Assignments, accessors and the standard library's plumbing are taken
-// not to throw.
-bool mayThrow(const Fact &fact) {
-  if (fact.kind != FactKind::Call && fact.kind != FactKind::Construct)
-    return false;
-  if (!fact.target.empty())
-    return true;
-  const std::string_view name = fact.name.view();
-  const std::string_view last =
-      name.substr(name.rfind(':') == std::string_view::npos ? 0 : name.rfind(':') + 1);
-  if (last == "operator=" || name.substr(0, 5) == "std::" || name.substr(0, 5) == "c10::" ||
-      name.substr(0, 2) == "__")
-    return false;
-  const models::Op *op = models::atenOp(last, {2, 6});
-  return !(op && op->rule == models::Rule::Host);
+// Operators that make or move tensors: where they fail no tensor is on a GPU, and nothing meets it there.
+bool onlyPlaces(models::Rule rule) {
+  using models::Rule;
+  return rule == Rule::Host || rule == Rule::Factory || rule == Rule::Like || rule == Rule::Move ||
+         rule == Rule::ToCpu || rule == Rule::ToCuda || rule == Rule::TypeAs;
 }
 
 } // namespace
+
+// Can this fact end in a catch clause? Assignments, accessors and the standard library's plumbing are taken
+// not to throw; a call that always throws is seen when it is run.
+bool Machine::mayThrow(const Fact &fact) {
+  if (fact.kind != FactKind::Call && fact.kind != FactKind::Construct)
+    return false;
+  const Function *callee = fact.target.empty() ? nullptr : program.function(fact.target);
+  if (callee && callee->hasBody && !fact.isVirtual)
+    return mayThrow(*callee);
+  const std::string_view name = fact.name.view(), last = lastPart(name);
+  const bool isLibrary = fact.target.empty() || startsWith(name, "at::") || startsWith(name, "torch::");
+  if (!isLibrary)
+    return true;
+  if (last == "operator=" || startsWith(name, "std::") || startsWith(name, "c10::") || startsWith(name, "__"))
+    return false;
+  const models::Op *op = models::atenOp(last, version);
+  return !(op && onlyPlaces(op->rule));
+}
+
+bool Machine::mayThrow(const Function &function) {
+  const auto [known, isNew] = throwing.try_emplace(&function, false);
+  if (!isNew)
+    return known->second;
+  bool throws = false;
+  for (const Block &block : function.blocks)
+    throws |= block.handler < 0 &&
+              (block.terminator.kind == TerminatorKind::Unreachable ||
+               std::any_of(
+                   block.facts.begin(), block.facts.end(), [&](const Fact &fact) { return mayThrow(fact); }));
+  return throwing[&function] = throws;
+}
 
 namespace {
 
@@ -193,8 +215,10 @@ void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vec
     std::vector<Row> next;
     for (Row &row : rows) {
       ++factsRun;
-      const std::optional<Row> before = placed ? std::optional(row) : std::nullopt;
+      const std::optional<Row> before = placed || block.handler >= 0 ? std::optional(row) : std::nullopt;
       std::vector<Row> after = step(frame, fact, std::move(row));
+      if (after.empty() && before)
+        reachHandler(*before);
       if (placed)
         noteStep(*placed, frame, fact, *before, after);
       if (next.empty())

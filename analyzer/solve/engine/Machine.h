@@ -226,6 +226,9 @@ private:
   std::set<std::uint64_t> failing; ///< summaries without an outcome because a device conflict ends every way
   std::unordered_map<const Function *, unsigned> active, contextsOf;
   unsigned reactivations = 0; ///< calls under way of functions that were under way already
+  bool mayThrow(const Fact &fact);
+  bool mayThrow(const Function &function);
+  std::unordered_map<const Function *, bool> throwing;
   std::unordered_map<const Function *, std::vector<BlockId>> orders, heads;
   std::unordered_map<const Function *, std::vector<bool>> tested;
   const std::vector<BlockId> &order(const Function &function);

@@ -150,6 +150,12 @@ Outcomes invokeBody(Call &call, const Function &body, const Address &self, const
   return outcomes;
 }
 
+Value withType(const Value &list, Name type) {
+  ValueData data = *list;
+  data.type = type;
+  return makeValue(std::move(data));
+}
+
 // A body returns a place or a value; the call wants one of them.
 void giveAsAsked(Call &call, const Function &body, Outcome &outcome) {
   Machine &machine = call.machine;
@@ -162,6 +168,8 @@ void giveAsAsked(Call &call, const Function &body, Outcome &outcome) {
     machine.memory.write(outcome.row, copy, outcome.result);
     outcome.result = addressValue(copy);
   }
+  if (is(outcome.result, ValueKind::List) && machine.types.classOf(call.fact.type) == TypeClass::List)
+    outcome.result = withType(outcome.result, call.fact.type);
   if (is(outcome.result, ValueKind::Unknown))
     outcome.result = machine.unknownResult(inRow);
 }
@@ -174,26 +182,27 @@ const Function *bodyCallee(const Fact &fact) {
   return fact.target.empty() ? nullptr : models::bodies().function(fact.target);
 }
 
-std::optional<Outcomes> runBody(Call &call) {
-  Name name = call.fact.name, type;
-  if (call.fact.hasObject) {
-    type = call.fact.operands[0].type;
-    const Name owner = modelClass(call.machine.types, type);
-    if (owner.empty())
-      return std::nullopt;
-    name = Name(owner.str() + "::" + std::string(lastPart(name.view())));
-  }
-  if (!index().byName.count(name))
-    return std::nullopt;
-  const std::vector<Argument> args = call.forwardedFrom(0);
+std::optional<Outcomes> runBody(Call &call, Name name, const std::vector<Argument> &args) {
   const Function *body = select(name, args);
   const Address self = call.fact.hasObject ? call.objectAddress() : Address();
   if (!body || (call.fact.hasObject && !self.valid()))
     return std::nullopt;
+  const Name type = call.fact.hasObject ? call.fact.operands[0].type : Name();
   Outcomes outcomes = invokeBody(call, *body, self, args, type);
   for (Outcome &outcome : outcomes)
     giveAsAsked(call, *body, outcome);
   return outcomes;
+}
+
+std::optional<Outcomes> runBody(Call &call) {
+  Name name = call.fact.name;
+  if (call.fact.hasObject) {
+    const Name owner = modelClass(call.machine.types, call.fact.operands[0].type);
+    if (owner.empty())
+      return std::nullopt;
+    name = Name(owner.str() + "::" + std::string(lastPart(name.view())));
+  }
+  return index().byName.count(name) ? runBody(call, name, call.forwardedFrom(0)) : std::nullopt;
 }
 
 std::optional<std::vector<Row>> constructByBody(Call &call, Name type, const Address &where,

@@ -18,6 +18,8 @@ const Function *bodyCallee(const Fact &fact);
 
 /// Runs the body that models `call`; nothing when there is none for these arguments.
 std::optional<Outcomes> runBody(Call &call);
+/// Runs the body called `name` with `args`, for `call`.
+std::optional<Outcomes> runBody(Call &call, Name name, const std::vector<Argument> &args);
 /// Runs the body that models the construction of an object of `type` at `where`; nothing when there is none.
 std::optional<std::vector<Row>> constructByBody(Call &call, Name type, const Address &where,
                                                 const std::vector<Argument> &args);

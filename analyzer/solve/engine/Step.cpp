@@ -309,6 +309,10 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
       setRegister(row, fact.result, listValue(fact.type, values[0]->elements));
       return one(std::move(row));
     }
+    if (values.empty() && types.classOf(fact.type) == TypeClass::Record) {
+      setRegister(row, fact.result, recordValue(fact.type));
+      return one(std::move(row));
+    }
     if (fact.captures.empty()) {
       setRegister(row, fact.result, listValue(fact.type, std::move(values)));
       return one(std::move(row));
@@ -392,21 +396,43 @@ std::vector<Row> Machine::stepElement(Frame &frame, const Fact &fact, Row row) {
 
 namespace {
 
-// The destructor to run at the end of a local's life: one that has to do with devices. What a function
-// returns lives on.
-const Function *destructorOf(const Machine &machine, const Function &function, const Variable &local) {
+// Does the function call what it was given (a scope guard's action)?
+bool callsBack(const Function &function) {
+  return std::any_of(function.blocks.begin(), function.blocks.end(), [](const Block &block) {
+    return std::any_of(block.facts.begin(), block.facts.end(),
+                       [](const Fact &fact) { return fact.kind == FactKind::Call && fact.isIndirect; });
+  });
+}
+
+// Does `block` return the value of local `index`?
+bool returnsLocal(const Block &block, std::size_t index) {
+  Reg reg = block.terminator.kind == TerminatorKind::Return ? block.terminator.value.reg : NoReg;
+  for (auto fact = block.facts.rbegin(); reg != NoReg && fact != block.facts.rend(); ++fact) {
+    if (fact->result != reg)
+      continue;
+    if (fact->kind == FactKind::Local)
+      return static_cast<std::size_t>(fact->number) == index;
+    reg = fact->kind == FactKind::Load ? fact->operands[0].reg : NoReg;
+  }
+  return false;
+}
+
+// The destructor to run at the end of a local's life: one that has to do with devices, or calls what it was
+// given. What a function returns lives on.
+const Function *destructorOf(const Machine &machine, const Function &function, std::size_t index) {
+  const Variable &local = function.locals[index];
   const Type *record = local.isReference ? nullptr : machine.program.type(local.type);
   if (!record || !record->isProject)
     return nullptr;
   const Function *found = nullptr;
   for (Name id : record->methods)
     if (const Function *method = machine.program.function(id))
-      if (method->isDestructor && method->hasBody && machine.usage.devicesMatter.count(id))
+      if (method->isDestructor && method->hasBody &&
+          (machine.usage.devicesMatter.count(id) || callsBack(*method)))
         found = method;
   const bool isReturned =
-      found && std::any_of(function.blocks.begin(), function.blocks.end(), [&](const Block &block) {
-        return block.terminator.kind == TerminatorKind::Return && block.terminator.value.text == local.name;
-      });
+      found && std::any_of(function.blocks.begin(), function.blocks.end(),
+                           [&](const Block &block) { return returnsLocal(block, index); });
   return isReturned ? nullptr : found;
 }
 
@@ -418,7 +444,7 @@ std::vector<Row> Machine::endScope(Frame &frame, const Fact &fact, Row row) {
   const RootId root = memory.local(frame.depth, static_cast<unsigned>(index), local);
   std::vector<Row> rows;
   const Value value = row.store.get(root);
-  const Function *destructor = value ? destructorOf(*this, frame.function, local) : nullptr;
+  const Function *destructor = value ? destructorOf(*this, frame.function, index) : nullptr;
   if (destructor)
     for (Outcome &outcome : invoke(frame, fact, std::move(row), *destructor, {root, nullptr}, {}))
       rows.push_back(std::move(outcome.row));

@@ -148,6 +148,22 @@ bool equal(any first, any last, any second) {
   return true;
 }
 
+any mismatch(any first, any last, any second, any same) {
+  const long n = dt::distance(first, last);
+  for (long i = 0; i != n; ++i)
+    if (!dt::test(same, dt::at(dt::next(first, i)), dt::at(dt::next(second, i))))
+      return dt::pair(dt::next(first, i), dt::next(second, i));
+  return dt::pair(last, dt::next(second, n));
+}
+
+bool equal(any first, any last, any second, any same) {
+  const long n = dt::distance(first, last);
+  for (long i = 0; i != n; ++i)
+    if (!dt::test(same, dt::at(dt::next(first, i)), dt::at(dt::next(second, i))))
+      return false;
+  return true;
+}
+
 any mismatch(any first, any last, any second) {
   const long n = dt::distance(first, last);
   for (long i = 0; i != n; ++i)
@@ -199,6 +215,17 @@ bool binary_search(any first, any last, const any &value) {
   return std::binary_search(first, last, value, dt::less_function());
 }
 
+bool lexicographical_compare(any a, any aEnd, any b, any bEnd) {
+  const long n = dt::distance(a, aEnd), m = dt::distance(b, bEnd);
+  for (long i = 0; i != n; ++i) {
+    if (i == m || dt::less(dt::at(dt::next(b, i)), dt::at(dt::next(a, i))))
+      return false;
+    if (dt::less(dt::at(dt::next(a, i)), dt::at(dt::next(b, i))))
+      return true;
+  }
+  return n < m;
+}
+
 bool is_sorted(any first, any last, any less) {
   const long n = dt::distance(first, last);
   for (long i = 1; i < n; ++i)
@@ -236,10 +263,12 @@ any minmax_element(any first, any last, any less) {
 }
 
 static any &lesser(any &a, any &b, any less, bool isLargest) {
-  const bool isBefore = isLargest ? dt::test(less, a, b) : dt::test(less, b, a);
-  if (!dt::is_certain(isBefore))
-    return dt::either(a, b);
-  if (isBefore)
+  if (!dt::is_number(a) && !dt::is_number(b)) {
+    const bool isBefore = isLargest ? dt::test(less, a, b) : dt::test(less, b, a);
+    if (!dt::is_certain(isBefore))
+      return dt::either(a, b);
+  }
+  if (isLargest ? dt::test(less, a, b) : dt::test(less, b, a))
     return b;
   return a;
 }
@@ -259,4 +288,15 @@ any &max(any &list) {
 any minmax(any &a, any &b) { return dt::test(dt::less_function(), b, a) ? dt::pair(b, a) : dt::pair(a, b); }
 any &clamp(any &value, any &low, any &high) { return std::min(std::max(value, low), high); }
 
+} // namespace std
+
+// Of <cstdlib> and <cmath>.
+long abs(long n) {
+  if (!dt::is_certain(n < 0))
+    return dt::number(dt::unknown());
+  return n < 0 ? -n : n;
+}
+
+namespace std {
+long abs(long n) { return ::abs(n); }
 } // namespace std

@@ -152,6 +152,8 @@ struct priority_queue : dt::list {
   void pop() { pop_front(); }
 };
 
+any to_array(any elements) { return elements; }
+
 long erase(any &container, const any &value) {
   any begin = dt::position(container, 0);
   any end = dt::position(container, dt::size(container));

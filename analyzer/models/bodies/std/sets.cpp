@@ -82,6 +82,16 @@ struct set : dt::list {
 };
 
 struct multiset : set {
+  void construct(any values) {
+    if (!dt::is_list(values)) {
+      dt::set_comparator(*this, values);
+      return;
+    }
+    const long n = dt::size(values);
+    for (long i = 0; i != n; ++i)
+      insert(dt::element(values, i));
+  }
+  void construct(dt::place first, dt::place last) { insert(first, last); }
   any insert(any value) {
     if (dt::is_braced(value)) {
       const long n = dt::size(value);

@@ -1,7 +1,9 @@
 //===- Containers.cpp - lists, maps, pairs, tuples, optionals, range-for ---===//
 #include "analyzer/solve/library/std/Containers.h"
+#include "analyzer/solve/domain/Ends.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/library/std/Iterators.h"
 #include "analyzer/solve/library/std/Variants.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 
@@ -10,12 +12,46 @@
 
 namespace devicetidy {
 
+namespace {
+
+// A class of the library that stands for a number which has no address of its own.
+bool isProxy(const Call &call, Name type) {
+  const TypeClass kind = call.machine.types.classOf(type);
+  const Name inner = call.machine.types.inner(call.fact.operands[0].type);
+  return (kind == TypeClass::Record || kind == TypeClass::Other) && type != inner &&
+         call.machine.types.classOf(inner) == TypeClass::Scalar && !call.machine.types.isProject(type);
+}
+
+// Does the expression that `call` is part of write to what it gives?
+bool isWrittenTo(const Call &call) {
+  const Block &block = call.frame.function.blocks[static_cast<std::size_t>(call.frame.block)];
+  const auto end = block.facts.data() + block.facts.size();
+  if (&call.fact < block.facts.data() || &call.fact >= end) // called on the program's behalf
+    return true;
+  for (const Fact *fact = &call.fact + 1; fact != end && fact->kind != FactKind::EndStatement; ++fact) {
+    for (std::size_t i = 0; i < fact->operands.size(); ++i)
+      if (fact->operands[i].reg == call.fact.result &&
+          (fact->operands[i].isWritable || (fact->kind == FactKind::Store && i == 0)))
+        return true;
+    if (fact->result == call.fact.result)
+      return false;
+  }
+  return false;
+}
+
+} // namespace
+
 // The address of element `index` of the list at `list`; one row per alternative when the index is not known.
 Outcomes elementAt(Call &call, const Address &where, const Value &list, Term index) {
   index = call.row.resolve(index);
   if (!is(list, ValueKind::List) || !where.valid())
     return call.done(unknownValue());
+  // What stands for an element that has no address of its own (std::vector<bool>).
+  const bool givesProxy = !call.fact.resultIsAddress && call.fact.hasObject && is(list, ValueKind::List) &&
+                          isProxy(call, call.fact.type);
   auto result = [&](Row &row, const Address &address) {
+    if (givesProxy)
+      return elementProxy(address);
     return call.fact.resultIsAddress ? addressValue(address) : call.machine.memory.read(row, address);
   };
   if (!isSummary(list) && !constantOf(index)) {
@@ -39,7 +75,9 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
       call.machine.memory.write(call.row, copy, value);
       return call.done(addressValue(copy));
     }
-    if (!alike && list->elements.size() <= bounds::forksPerRead) {
+    // A loop that is run for any iteration writes to all of them, not to the one that this row takes.
+    const bool writesAny = anyRound && call.fact.resultIsAddress && isWrittenTo(call);
+    if (!alike && !writesAny && list->elements.size() <= bounds::forksPerRead) {
       Outcomes outcomes;
       for (std::size_t i = 0; i < list->elements.size(); ++i) {
         Row row = call.row;
@@ -50,7 +88,8 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
       return outcomes;
     }
   }
-  if (isSummary(list) && list->summary.size() > 1 && !isOfThisRound(list, index)) {
+  if (isSummary(list) && list->summary.size() > 1 && !isOfThisRound(list, index) &&
+      !elementOfEnds(list, index)) {
     // Which alternative an index has is decided once per row.
     Outcomes outcomes;
     const Term choice = applyTerm("alternative", {intTerm(where.root), index});
@@ -78,7 +117,8 @@ Term sizeTerm(const Value &list, const Address &where) {
   if (is(list, ValueKind::List) && !isSummary(list))
     return intTerm(static_cast<std::int64_t>(list->elements.size()));
   return applyTerm("size", {intTerm(where.root),
-                            intTerm(static_cast<std::int64_t>(where.path ? where.path->hash >> 1 : 0))});
+                            intTerm(static_cast<std::int64_t>(where.path ? where.path->hash >> 1 : 0)),
+                            intTerm(static_cast<std::int64_t>(knownAtBegin(list) + knownAtEnd(list)))});
 }
 
 Value appended(Call &call, const Value &list, Name type, Value element) {
@@ -89,7 +129,9 @@ Value appended(Call &call, const Value &list, Name type, Value element) {
     return unknownValue();
   if (Term round = call.machine.roundOf(call.frame, call.row)) {
     std::vector<Value> before;
-    if (is(list, ValueKind::List))
+    if (!is(list, ValueKind::List))
+      before.push_back(unknownValue());
+    else
       for (const auto *known : {&list->elements, &list->summary})
         before.insert(before.end(), known->begin(), known->end());
     ValueData old;
@@ -98,12 +140,9 @@ Value appended(Call &call, const Value &list, Name type, Value element) {
     old.summary = std::move(before);
     return withElementOfRound(makeValue(std::move(old)), generalise(element), round);
   }
-  if (is(list, ValueKind::List) && isSummary(list)) {
-    std::vector<Value> alternatives = list->summary;
-    alternatives.push_back(std::move(element));
-    return summaryList(list->type, std::move(alternatives));
-  }
-  std::vector<Value> elements = is(list, ValueKind::List) ? list->elements : std::vector<Value>();
+  if (!is(list, ValueKind::List) || isSummary(list))
+    return withLast(list, type, std::move(element));
+  std::vector<Value> elements = list->elements;
   elements.push_back(std::move(element));
   if (!canListElements(elements.size()))
     return summaryList(type, std::move(elements));
@@ -197,6 +236,8 @@ Outcomes resize(Call &call) {
 
 // A list the program itself has put things in, or the parameters of a module from outside.
 bool holdsSomething(const Value &list) {
+  if (knownAtBegin(list) + knownAtEnd(list) > 0)
+    return true;
   return is(list, ValueKind::List) &&
          std::any_of(list->summary.begin(), list->summary.end(), [](const Value &element) {
            return element->address.valid() ||
@@ -213,6 +254,10 @@ std::optional<Outcomes> modelList(Call &call, std::string_view method) {
     return append(call, method);
   if (isOneOf(method, {"operator[]", "at", "get"}) && call.argCount() == 1) {
     Value index = call.arg(0);
+    const auto number = call.row.numberOf(index);
+    if (method == "at" && number && is(list, ValueKind::List) && !isSummary(list) &&
+        *number >= static_cast<std::int64_t>(list->elements.size()))
+      return Outcomes(); // throws std::out_of_range
     return is(index, ValueKind::Scalar) ? elementAt(call, where, list, index->term)
                                         : call.done(unknownValue());
   }

@@ -13,7 +13,8 @@
 namespace devicetidy {
 namespace {
 
-const Name inserterType("@inserter"), containerField("@container"), whereField("@where");
+const Name inserterType("@inserter"), proxyType("@element"), containerField("@container"),
+    whereField("@where");
 const Name plusOp("+"), minusOp("-"), equalOp("=="), lessOp("<");
 
 bool isInserter(const Value &value) { return is(value, ValueKind::Record) && value->type == inserterType; }
@@ -167,6 +168,10 @@ Outcomes putAt(Call &call, const Value &iterator, const Value &value) {
   return outcomes;
 }
 
+Value elementProxy(const Address &element) {
+  return recordValue(proxyType, {{whereField, addressValue(element)}});
+}
+
 Value inserterAt(const Address &container, const Value &position) {
   return recordValue(inserterType, {{containerField, addressValue(container)}, {whereField, position}});
 }
@@ -211,9 +216,9 @@ std::optional<Value> convertedIterator(const Call &call, Name type, const std::v
 
 namespace {
 
-// The parts of a pair or tuple in their order; empty for other values.
+// The parts of a pair, a tuple or a list in their order; empty for other values.
 std::vector<Value> partsOf(const Value &record) {
-  std::vector<Value> parts;
+  std::vector<Value> parts = record->elements;
   for (const auto &[name, field] : record->fields)
     parts.push_back(field);
   return parts;
@@ -223,9 +228,13 @@ std::vector<Value> partsOf(const Value &record) {
 
 std::optional<Value> compareRecords(const Call &call, Name op, const Value &a, const Value &b) {
   const std::vector<Value> left = partsOf(a), right = partsOf(b);
-  if (!is(a, ValueKind::Record) || !is(b, ValueKind::Record) || left.size() != right.size() || left.empty() ||
-      call.machine.types.isProject(a->type))
+  const bool areLists = is(a, ValueKind::List) && is(b, ValueKind::List) && !isSummary(a) && !isSummary(b);
+  const bool areRecords = is(a, ValueKind::Record) && is(b, ValueKind::Record) && !left.empty() &&
+                          left.size() == right.size() && !call.machine.types.isProject(a->type);
+  if (!areLists && !areRecords)
     return std::nullopt;
+  if (left.size() != right.size())
+    return op == equalOp ? std::optional<Value>(scalarValue(intTerm(0))) : std::nullopt;
   for (std::size_t i = 0; i < left.size(); ++i) {
     if (!is(left[i], ValueKind::Scalar) || !is(right[i], ValueKind::Scalar))
       return std::nullopt;
@@ -280,14 +289,50 @@ Outcomes compare(Call &call, const Value &a, const Value &b, Name op) {
   return call.done(operatorValue(call.row, op, {apart, scalarValue(intTerm(0))}, /*areIntegers=*/true));
 }
 
+// A proxy of an element is read by its conversion, and written by its assignment.
+std::optional<Outcomes> modelProxy(Call &call, std::string_view method) {
+  const Memory &memory = call.machine.memory;
+  const Address element = call.operand(0)->fields.at(whereField)->address;
+  const Value held = memory.read(call.row, element);
+  if (method == "operator bool")
+    return call.done(held);
+  if (method == "flip") {
+    memory.write(call.row, element, operatorValue(call.row, "!", {held}, false));
+    return call.done(unknownValue());
+  }
+  if (method != "operator=" || call.fact.operands.size() != 2)
+    return std::nullopt;
+  const Value given = call.operand(1);
+  const bool isOther = is(given, ValueKind::Record) && given->type == proxyType;
+  memory.write(call.row, element,
+               isOther ? memory.read(call.row, given->fields.at(whereField)->address) : given);
+  return call.done(call.fact.resultIsAddress ? addressValue(call.addressOf(0)) : call.operand(0));
+}
+
+// A function object of the library is called: std::plus<>()(a, b).
+std::optional<Outcomes> modelOperatorObject(Call &call) {
+  if (!call.fact.hasObject || call.argCount() != 2)
+    return std::nullopt;
+  const Type *type = call.machine.program.type(call.fact.operands[0].type);
+  return type ? applyNamedOperator(call, type->templateName) : std::nullopt;
+}
+
 } // namespace
 
 std::optional<Outcomes> modelIterator(Call &call) {
   const std::string_view method = lastPart(call.fact.name.view());
-  if (call.fact.operands.empty() || (!startsWith(method, "operator") && method != "base"))
+  if (call.fact.operands.empty())
     return std::nullopt;
+  if (const Value object = call.operand(0); is(object, ValueKind::Record) && object->type == proxyType)
+    return modelProxy(call, method);
+  if (!startsWith(method, "operator") && method != "base")
+    return std::nullopt;
+  if (method == "operator()")
+    return modelOperatorObject(call);
   const Machine &machine = call.machine;
-  const TypeClass kind = machine.types.classOf(call.fact.operands[0].type);
+  const bool isSecond =
+      method == "operator+" && call.fact.operands.size() == 2 && isIterator(call.operand(1));
+  const TypeClass kind = machine.types.classOf(call.fact.operands[isSecond ? 1 : 0].type);
   if ((kind != TypeClass::Other && kind != TypeClass::Record) ||
       machine.types.isProject(call.fact.operands[0].type))
     return std::nullopt;

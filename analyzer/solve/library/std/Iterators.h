@@ -26,6 +26,9 @@ Outcomes putAt(Call &call, const Value &iterator, const Value &value);
 /// The number of the element at `iterator` from the begin of its container; none when it is not known.
 std::optional<std::int64_t> ordinalOf(const Machine &machine, const Row &row, const Value &iterator);
 
+/// Stands for the number at `element`, which has no address of its own in the program (std::vector<bool>).
+Value elementProxy(const Address &element);
+
 Value inserterAt(const Address &container, const Value &position);
 /// `end` is "back" or "front".
 Value inserterAtEnd(const Address &container, Name end);

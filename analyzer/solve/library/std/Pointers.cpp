@@ -2,6 +2,7 @@
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/std/Callables.h"
+#include "analyzer/solve/library/std/Iterators.h"
 #include "analyzer/solve/library/std/Strings.h"
 #include "analyzer/solve/library/torch/Devices.h"
 
@@ -74,6 +75,9 @@ std::optional<Outcomes> modelFreePointer(Call &call, std::string_view name) {
         equal = intTerm(is(other, ValueKind::Null));
     } else if (is(a, ValueKind::Device) && is(b, ValueKind::Device))
       equal = sameDeviceTerm(call.row.resolve(a->placement), call.row.resolve(b->placement));
+    if (!equal)
+      if (const std::optional<Value> compared = compareRecords(call, "==", a, b))
+        equal = (*compared)->term;
     if (!equal)
       return call.done(call.machine.unknownResult(call));
     return call.done(scalarValue(name.find("!=") != std::string_view::npos ? notTerm(equal) : equal));

@@ -1,5 +1,6 @@
 #include "analyzer/solve/library/std/Primitives.h"
 
+#include "analyzer/solve/domain/Ends.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/engine/ModelBodies.h"
@@ -26,7 +27,8 @@ std::optional<std::int64_t> constantArg(const Call &call, std::size_t i) {
 
 Outcomes truth(const Call &call, bool value) { return call.done(scalarValue(intTerm(value))); }
 
-const Name comparatorField("@compare"), firstField("first"), secondField("second");
+const Name elementText("an element of the range"), comparatorField("@compare"), firstField("first"),
+    secondField("second");
 
 // `list` with other elements; what else is kept with it stays.
 Value withElements(const Value &list, std::vector<Value> elements) {
@@ -72,6 +74,16 @@ Outcomes insertElement(Call &call) {
   const Address where = call.addressOf(0);
   const Value list = call.arg(0);
   const auto at = constantArg(call, 1);
+  if (at == 0 &&
+      !isKnownList(list)) { // all that leads to elements is off by one then, by how much is not known
+    redirect(call.row, [&](const Address &address) { return shifted(address, where, 0, -(1LL << 40)); });
+    call.machine.memory.write(call.row, where, prepended(list, call.arg(2)));
+    return call.done(unknownValue());
+  }
+  if (numberArg(call, 1) && !isKnownList(list) && numberFromEnd(numberArg(call, 1), list) == 0) {
+    call.machine.memory.write(call.row, where, appended(call, list, list->type, call.arg(2)));
+    return call.done(unknownValue());
+  }
   if (!isKnownList(list) || !at || *at < 0 || *at > static_cast<std::int64_t>(list->elements.size()) ||
       !canListElements(list->elements.size() + 1)) {
     // Where the others stand now is not known, and neither is what leads to them.
@@ -95,6 +107,10 @@ Outcomes eraseElements(Call &call) {
   const auto at = constantArg(call, 1), count = constantArg(call, 2);
   if (count == 0)
     return call.done(unknownValue());
+  if (const Value rest = withoutEnd(list, numberArg(call, 1), count)) {
+    call.machine.memory.write(call.row, where, rest);
+    return call.done(unknownValue());
+  }
   if (!isKnownList(list) || !at || !count || *at < 0 || *count < 0 ||
       *at + *count > static_cast<std::int64_t>(list->elements.size())) {
     redirect(call.row, [&](const Address &address) { return shifted(address, where, -1, -(1LL << 40)); });
@@ -228,12 +244,13 @@ Outcomes applyOperator(Call &call, Name op, const char *tensorOp, std::size_t fi
 struct NamedOperator {
   Name op;
   const char *tensorOp;
+  bool isOrder = false;
 };
 
 // Function objects of the library, and those that bodies ask for.
 const NamedOperator *namedOperator(const Machine &machine, const Value &callable) {
   static const std::map<std::string_view, NamedOperator> table = {
-      {"std::less", {"<", "at::operator<"}},         {"std::greater", {">", "at::operator>"}},
+      {"std::less", {"<", "at::operator<", true}},   {"std::greater", {">", "at::operator>", true}},
       {"std::less_equal", {"<=", "at::operator<="}}, {"std::greater_equal", {">=", "at::operator>="}},
       {"std::equal_to", {"==", "at::operator=="}},   {"std::not_equal_to", {"!=", "at::operator!="}},
       {"std::plus", {"+", "at::operator+"}},         {"std::minus", {"-", "at::operator-"}},
@@ -256,7 +273,7 @@ Outcomes callFunction(Call &call) {
   std::vector<Argument> args;
   for (std::size_t i = 1; i < call.argCount(); ++i) {
     args.push_back(call.forwarded(i));
-    args.back().text = Name("an element of the range");
+    args.back().text = elementText;
   }
   Outcomes outcomes = callValue(site.call, call.row, callable, args, where);
   const Function *callee =
@@ -282,7 +299,8 @@ Outcomes testFunction(Call &call) {
 // program's own.
 Outcomes applyOperator(Call &call, Name op, const char *tensorOp, std::size_t first) {
   const Value a = call.arg(first), b = call.arg(first + 1);
-  const Argument left = call.forwarded(first), right = call.forwarded(first + 1);
+  Argument left = call.forwarded(first), right = call.forwarded(first + 1);
+  left.text = right.text = call.frame.site ? elementText : Name();
   if (is(a, ValueKind::Scalar) && is(b, ValueKind::Scalar))
     return call.done(operatorValue(call.row, op, {a, b}, /*areIntegers=*/false));
   if (is(a, ValueKind::Tensor) || is(b, ValueKind::Tensor)) {
@@ -317,13 +335,14 @@ Value comparatorOf(const Call &call) {
     const Type *argument = machine.program.type(id);
     if (!argument || argument->kind != TypeKind::Record)
       continue;
-    if (namedOperator(machine, recordValue(id)))
+    if (const NamedOperator *named = namedOperator(machine, recordValue(id)); named && named->isOrder)
       return recordValue(id);
     if (argument->isLambda)
       for (const auto &[name, function] : machine.program.functions)
         if (function.className == id && function.isLambda)
           return functionValue(name, {});
-    if (argument->isProject && findMethod(machine, id, "operator()"))
+    const Function *call = argument->isProject ? findMethod(machine, id, "operator()") : nullptr;
+    if (call && call->paramCount == 2)
       return recordValue(id);
   }
   return libraryFunction(less);
@@ -361,6 +380,8 @@ const std::map<std::string_view, Primitive> &primitives() {
          data.elements.clear();
          data.summary.clear();
          data.term = data.origin = nullptr;
+         data.fields.erase(ends::head());
+         data.fields.erase(ends::tail());
          call.machine.memory.write(call.row, call.addressOf(0), makeValue(std::move(data)));
          return call.done(unknownValue());
        }},
@@ -405,6 +426,7 @@ const std::map<std::string_view, Primitive> &primitives() {
       {"dt::is_list", [](Call &call) { return truth(call, is(call.arg(0), ValueKind::List)); }},
       {"dt::is_position",
        [](Call &call) { return truth(call, isPosition(asPosition(call.machine, call.row, call.arg(0)))); }},
+      {"dt::is_number", [](Call &call) { return truth(call, constantArg(call, 0).has_value()); }},
       {"dt::is_known", [](Call &call) { return truth(call, !is(call.arg(0), ValueKind::Unknown)); }},
       {"dt::forget",
        [](Call &call) {
@@ -468,6 +490,31 @@ const std::map<std::string_view, Primitive> &primitives() {
 }
 
 } // namespace
+
+std::optional<Outcomes> modelRangesAlgorithm(Call &call) {
+  constexpr std::string_view prefix = "std::ranges::";
+  if (call.fact.hasObject || !startsWith(call.fact.name.view(), prefix))
+    return std::nullopt;
+  std::vector<Argument> args;
+  for (std::size_t i = 0; i < call.argCount(); ++i) {
+    const Argument given = call.forwarded(i);
+    if (!is(given.value, ValueKind::List) || !given.address.valid()) {
+      args.push_back(given);
+      continue;
+    }
+    const Term size = call.row.resolve(sizeTerm(given.value, given.address));
+    args.push_back({addressValue(given.address.element(intTerm(0))), {}});
+    args.push_back({addressValue(given.address.element(size)), {}});
+  }
+  return runBody(call, Name("std::" + std::string(call.fact.name.view().substr(prefix.size()))), args);
+}
+
+std::optional<Outcomes> applyNamedOperator(Call &call, Name name) {
+  const NamedOperator *named = namedOperator(call.machine, libraryFunction(name));
+  if (!named)
+    return std::nullopt;
+  return applyOperator(call, named->op, named->tensorOp, 0);
+}
 
 Outcomes runPrimitive(Call &call) {
   const auto found = primitives().find(call.fact.name.view());

@@ -15,6 +15,14 @@ Outcomes runPrimitive(Call &call);
 /// The names of all primitives, sorted.
 std::vector<std::string_view> primitiveNames();
 
+/// An algorithm of std::ranges is that of std from the begin to the end of each container; nothing for
+/// others.
+std::optional<Outcomes> modelRangesAlgorithm(Call &call);
+
+/// What a function object of the library (std::plus) gives for the arguments of `call`; nothing when `name`
+/// is none.
+std::optional<Outcomes> applyNamedOperator(Call &call, Name name);
+
 /// An operator of the program on an iterator, a pointer or a reverse iterator of the library, whatever its
 /// class; nothing when the first operand is none.
 std::optional<Outcomes> modelIterator(Call &call);

@@ -171,7 +171,8 @@ std::optional<Outcomes> modelStringFunction(Call &call, std::string_view name) {
       return call.done(scalarValue(textTerm(std::to_string(*constant))));
     return call.done(scalarValue(applyTerm("to_string", {number})));
   }
-  if (isOneOf(name, {"std::stoi", "std::stol", "std::stoll", "std::atoi", "atoi", "std::atol", "atol"}))
+  if (isOneOf(name, {"std::stoi", "std::stol", "std::stoll", "std::stoul", "std::stoull", "std::atoi", "atoi",
+                     "std::atol", "atol"}))
     return parseNumber(call);
   if (isOneOf(name, {"strcmp", "std::strcmp"}) && call.argCount() == 2) {
     const std::optional<std::string> a = textIn(call, call.arg(0)), b = textIn(call, call.arg(1));

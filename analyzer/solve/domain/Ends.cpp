@@ -1,0 +1,136 @@
+#include "analyzer/solve/domain/Ends.h"
+
+#include "analyzer/solve/domain/Bounds.h"
+
+namespace devicetidy {
+namespace {
+
+const Name sizeOp("size"), backOp("back"), plusOp("+"), minusOp("-");
+
+std::vector<Value> partOf(const Value &list, Name part) {
+  const auto found = list->fields.find(part);
+  return found == list->fields.end() ? std::vector<Value>() : found->second->elements;
+}
+
+Value withPart(const Value &list, Name part, std::vector<Value> elements) {
+  return withField(list, part, listValue({}, std::move(elements)));
+}
+
+bool mayBeAnything(const Value &list) {
+  for (const Value &any : list->summary)
+    if (is(any, ValueKind::Unknown))
+      return true;
+  return false;
+}
+
+// `list` with `element` among what any of its elements may be.
+Value covering(const Value &list, const Value &element, Name type) {
+  if (!is(list, ValueKind::List))
+    return summaryList(type, {unknownValue()});
+  if (mayBeAnything(list))
+    return list;
+  ValueData data = *list;
+  data.summary.push_back(element);
+  Value grown = summaryList(data.type, data.summary);
+  for (const auto &[name, field] : list->fields)
+    grown = withField(grown, name, field);
+  return grown;
+}
+
+bool isSizeOf(Term term, const Value &list) {
+  return term->kind == TermKind::Apply && term->name == sizeOp && term->args.size() == 3 &&
+         constantOf(term->args[2]) == static_cast<std::int64_t>(knownAtBegin(list) + knownAtEnd(list));
+}
+
+// Which of the known elements, and in which part.
+struct Slot {
+  Name part;
+  std::size_t number;
+};
+
+std::optional<Slot> slotOf(const Value &list, Term index) {
+  if (const auto number = constantOf(index);
+      number && *number >= 0 && *number < static_cast<std::int64_t>(knownAtBegin(list)))
+    return Slot{ends::head(), static_cast<std::size_t>(*number)};
+  const auto count = static_cast<std::int64_t>(knownAtEnd(list));
+  if (const auto number = numberFromEnd(index, list); number && *number >= 1 && *number <= count)
+    return Slot{ends::tail(), static_cast<std::size_t>(count - *number)};
+  return std::nullopt;
+}
+
+} // namespace
+
+const Name &ends::head() {
+  static const Name name("@head");
+  return name;
+}
+
+const Name &ends::tail() {
+  static const Name name("@tail");
+  return name;
+}
+
+std::size_t knownAtBegin(const Value &list) { return partOf(list, ends::head()).size(); }
+std::size_t knownAtEnd(const Value &list) { return partOf(list, ends::tail()).size(); }
+
+Value withLast(const Value &list, Name type, Value element) {
+  std::vector<Value> tail = partOf(list, ends::tail());
+  if (!isWithin(tail.size() + 1, bounds::knownElements, Bound::ElementsOfList))
+    tail.erase(tail.begin());
+  tail.push_back(element);
+  return withPart(covering(list, element, type), ends::tail(), std::move(tail));
+}
+
+Value prepended(const Value &list, Value element) {
+  std::vector<Value> head = partOf(list, ends::head());
+  head.insert(head.begin(), element);
+  if (!isWithin(head.size(), bounds::knownElements, Bound::ElementsOfList))
+    head.pop_back();
+  return withPart(covering(list, element, list->type), ends::head(), std::move(head));
+}
+
+Value withoutEnd(const Value &list, Term number, std::optional<std::int64_t> count) {
+  const auto slot = number && count == 1 && is(list, ValueKind::List) && isSummary(list)
+                        ? slotOf(list, number)
+                        : std::nullopt;
+  if (!slot)
+    return nullptr;
+  std::vector<Value> elements = partOf(list, slot->part);
+  elements.erase(elements.begin() + static_cast<std::ptrdiff_t>(slot->number));
+  return withPart(list, slot->part, std::move(elements));
+}
+
+std::optional<std::int64_t> numberFromEnd(Term index, const Value &list) {
+  if (index->kind != TermKind::Apply)
+    return std::nullopt;
+  if (index->name == backOp && index->args.size() == 1 && isSizeOf(index->args[0], list))
+    return 1;
+  if (isSizeOf(index, list))
+    return 0;
+  if (index->args.size() != 2)
+    return std::nullopt;
+  const auto left = constantOf(index->args[0]), right = constantOf(index->args[1]);
+  if (index->name == minusOp && right && isSizeOf(index->args[0], list))
+    return *right;
+  if (index->name == plusOp && right && isSizeOf(index->args[0], list))
+    return -*right;
+  if (index->name == plusOp && left && isSizeOf(index->args[1], list))
+    return -*left;
+  return std::nullopt;
+}
+
+Value elementOfEnds(const Value &list, Term index) {
+  const auto slot = slotOf(list, index);
+  return slot ? partOf(list, slot->part)[slot->number] : nullptr;
+}
+
+Value withElementOfEnds(const Value &list, Term index, const Value &element) {
+  const auto slot = slotOf(list, index);
+  if (!slot)
+    return nullptr;
+  std::vector<Value> elements = partOf(list, slot->part);
+  elements[slot->number] = element;
+  return withPart(covering(list, element, list->type), slot->part, std::move(elements));
+}
+
+} // namespace devicetidy
