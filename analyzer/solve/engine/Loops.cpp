@@ -180,6 +180,16 @@ Value standingAtNumber(const Value &iterator, Term current) {
   return addressValue(sequenceOf(iterator->address).element(current));
 }
 
+// The block a test leads to by way of `id`, where the temporaries of the test go away.
+BlockId behindScopes(const Function &function, BlockId id) {
+  const Block &block = function.blocks[static_cast<std::size_t>(id)];
+  const bool onlyLeaves = !block.isLoopHead && block.terminator.kind == TerminatorKind::Jump &&
+                          std::all_of(block.facts.begin(), block.facts.end(), [](const Fact &fact) {
+                            return fact.kind == FactKind::EndScope || fact.kind == FactKind::EndStatement;
+                          });
+  return onlyLeaves ? block.terminator.successors[0] : id;
+}
+
 // `iterator` as it is in the hands of a loop that comes to every element once.
 Value comingToEach(const Machine &machine, const Row &row, const Value &iterator) {
   if (!mapAround(machine, row, iterator))
@@ -364,7 +374,7 @@ bool Machine::closeLists(const Frame &frame, BlockId head, Row &row, std::int64_
 
 void Machine::countRounds(const Frame &frame, const Terminator &test, Row &row, KnownRounds rounds,
                           bool isKnown) {
-  const BlockId head = test.successors[0];
+  const BlockId head = behindScopes(frame.function, test.successors[0]);
   const Block &block = frame.function.blocks[static_cast<std::size_t>(head)];
   if (!block.isLoopHead || isRangeHead(block))
     return;
