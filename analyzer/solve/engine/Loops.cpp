@@ -9,6 +9,7 @@
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Machine.h"
 #include "analyzer/solve/library/std/Iterators.h"
+#include "analyzer/solve/library/std/Maps.h"
 
 #include <algorithm>
 
@@ -177,6 +178,30 @@ Value standingAtNumber(const Value &iterator, Term current) {
     return reversed(addressValue(sequenceOf(base).element(applyTerm(plus, {current, intTerm(1)}))));
   }
   return addressValue(sequenceOf(iterator->address).element(current));
+}
+
+// Where control goes from `id`, past the blocks in which temporaries of a test end.
+BlockId headBehind(const Function &function, BlockId id) {
+  auto blockAt = [&](BlockId at) -> const Block & { return function.blocks[static_cast<std::size_t>(at)]; };
+  auto onlyEnds = [](const Block &block) {
+    return !block.isLoopHead && block.terminator.kind == TerminatorKind::Jump &&
+           std::all_of(block.facts.begin(), block.facts.end(), [](const Fact &fact) {
+             return fact.kind == FactKind::EndScope || fact.kind == FactKind::EndStatement;
+           });
+  };
+  for (std::size_t steps = 0; steps < function.blocks.size() && onlyEnds(blockAt(id)); ++steps)
+    id = blockAt(id).terminator.successors[0];
+  return id;
+}
+
+// `iterator` as it is in the hands of a loop that comes to every element once.
+Value comingToEach(const Machine &machine, const Row &row, const Value &iterator) {
+  if (!mapAround(machine, row, iterator))
+    return iterator;
+  const MapPlace place = placeOf(iterator->address.path->field);
+  return place.standing != Standing::Some
+             ? iterator
+             : addressValue(sequenceOf(iterator->address).field(fieldOf({place.key, Standing::Each})));
 }
 
 // What is known of a loop variable in the next round, where it is `value`: its number in the first round,
@@ -351,24 +376,6 @@ bool Machine::closeLists(const Frame &frame, BlockId head, Row &row, std::int64_
   return true;
 }
 
-namespace {
-
-// Where control goes from `id`, past the blocks in which temporaries of a test end.
-BlockId headBehind(const Function &function, BlockId id) {
-  auto blockAt = [&](BlockId at) -> const Block & { return function.blocks[static_cast<std::size_t>(at)]; };
-  auto onlyEnds = [](const Block &block) {
-    return !block.isLoopHead && block.terminator.kind == TerminatorKind::Jump &&
-           std::all_of(block.facts.begin(), block.facts.end(), [](const Fact &fact) {
-             return fact.kind == FactKind::EndScope || fact.kind == FactKind::EndStatement;
-           });
-  };
-  for (std::size_t steps = 0; steps < function.blocks.size() && onlyEnds(blockAt(id)); ++steps)
-    id = blockAt(id).terminator.successors[0];
-  return id;
-}
-
-} // namespace
-
 void Machine::countRounds(const Frame &frame, const Terminator &test, Row &row, KnownRounds rounds,
                           bool isKnown) {
   const BlockId head = headBehind(frame.function, test.successors[0]);
@@ -381,6 +388,12 @@ void Machine::countRounds(const Frame &frame, const Terminator &test, Row &row, 
       closeLists(frame, head, row, rounds.end)) {
     row.store.set(flag, scalarValue(intTerm(1)));
     row.setRound(head, nullptr);
+    for (std::int32_t local : block.variesInLoop) {
+      const auto index = static_cast<unsigned>(local);
+      const RootId root = memory.local(frame.depth, index, frame.function.locals[index]);
+      if (const Value old = row.store.get(root))
+        row.store.set(root, comingToEach(*this, row, old));
+    }
   } else if (test.entersLoop || !isKnown) {
     row.store.erase(flag);
   }
