@@ -310,7 +310,8 @@ Reg FunctionLowering::lowerOperatorCall(const CXXOperatorCallExpr *call) {
   if (const VarDecl *object = calledObject(call)) {
     std::vector<Operand> operands;
     for (unsigned i = 1; i < call->getNumArgs(); ++i)
-      operands.push_back(argument(call->getArg(i), call));
+      if (!isa<CXXDefaultArgExpr>(call->getArg(i))) // an order, a projection
+        operands.push_back(argument(call->getArg(i), call));
     const Reg reg = finishCall(call, callee, std::move(operands), false, false, call->getBeginLoc());
     function.blocks[current].facts.back().name = unit.naming.qualified(object);
     return reg;

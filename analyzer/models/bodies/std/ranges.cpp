@@ -8,6 +8,7 @@ void partial_sort(dt::any first, dt::any middle, dt::any last);
 void nth_element(dt::any first, dt::any nth, dt::any last);
 dt::any transform(dt::any first, dt::any last, dt::any second, dt::any out, dt::any function);
 dt::any swap_ranges(dt::any first, dt::any last, dt::any second);
+dt::any transform(dt::any first, dt::any last, dt::any out, dt::any function);
 
 namespace ranges {
 using dt::any;
@@ -21,6 +22,10 @@ void nth_element(any &list, any nth) { std::nth_element(first(list), nth, last(l
 any swap_ranges(any &a, any &b) { return std::swap_ranges(first(a), last(a), first(b)); }
 any transform(any &a, any &b, any out, any function) {
   return std::transform(first(a), last(a), first(b), out, function);
+}
+
+any transform(any &list, any out, any function) {
+  return std::transform(first(list), last(list), out, function);
 }
 
 } // namespace ranges

@@ -124,16 +124,12 @@ Term sizeTerm(const Value &list, const Address &where) {
 Value appended(Call &call, const Value &list, Name type, Value element) {
   if (is(list, ValueKind::Null)) // made by its default constructor
     return appended(call, listValue(type, {}), type, std::move(element));
-  if (!is(list,
-          ValueKind::List)) // what was there before is not known, and neither is where the new one stands
-    return unknownValue();
   if (Term round = call.machine.roundOf(call.frame, call.row)) {
+    if (!is(list, ValueKind::List)) // which of its elements the new ones are is not known
+      return summaryList(type, {unknownValue()});
     std::vector<Value> before;
-    if (!is(list, ValueKind::List))
-      before.push_back(unknownValue());
-    else
-      for (const auto *known : {&list->elements, &list->summary})
-        before.insert(before.end(), known->begin(), known->end());
+    for (const auto *known : {&list->elements, &list->summary})
+      before.insert(before.end(), known->begin(), known->end());
     ValueData old;
     old.kind = ValueKind::List;
     old.type = type;
