@@ -13,13 +13,32 @@ struct Holders {
   bool mayBeOthers = false; ///< something that may be one more
 };
 
+// Can an object of `type` be a shared pointer, or hold one?
+bool canOwn(const Types &types, Name type, int depth) {
+  switch (types.classOf(type)) {
+  case TypeClass::Tensor:
+  case TypeClass::Device:
+  case TypeClass::Options:
+  case TypeClass::Scalar:
+  case TypeClass::String:
+  case TypeClass::Nothing:
+    return false;
+  case TypeClass::List:
+  case TypeClass::Map:
+  case TypeClass::Optional:
+    return depth > 4 || types.inner(type).empty() || canOwn(types, types.inner(type), depth + 1);
+  default:
+    return true;
+  }
+}
+
 // Looks through `value`, of `type` where that is known.
 void look(const Types &types, Name type, const Value &value, const Address &object, Holders &holders) {
   const Type *known = types.program.type(type);
   const std::string_view name = known ? known->templateName.view() : std::string_view();
   switch (value->kind) {
   case ValueKind::Unknown:
-    holders.mayBeOthers = true;
+    holders.mayBeOthers |= canOwn(types, type, 0);
     return;
   case ValueKind::Address:
     if (!(value->address == object)) {
