@@ -16,13 +16,13 @@ namespace devicetidy {
 namespace {
 
 constexpr std::string_view magic = "DTFACTS";
-constexpr std::uint64_t formatVersion = 9; ///< raise it with every change of `describe` or of the structs
+constexpr std::uint64_t formatVersion = 10; ///< raise it with every change of `describe` or of the structs
 
 template <typename A> void describe(A &archive, Location &x) {
   archive(x.file, x.line, x.column, x.endLine, x.endColumn);
 }
 template <typename A> void describe(A &archive, Operand &x) {
-  archive(x.reg, x.isAddress, x.isWritable, x.type, x.where, x.text);
+  archive(x.reg, x.isAddress, x.isWritable, x.isMoved, x.type, x.where, x.text);
 }
 template <typename A> void describe(A &archive, Fact &x) {
   archive(x.kind, x.literal, x.hasObject, x.isVirtual, x.isIndirect, x.resultIsAddress, x.isDiscarded,

@@ -90,6 +90,9 @@ struct Operand {
   /// Call, Construct: the callee is given it to write to: the object of a method that is not const, what a
   /// reference or pointer parameter to something not const refers to. Not so for forwarding references.
   bool isWritable = false;
+  /// Load: a move constructor or assignment takes the value away. Call, Construct: the callee is given an
+  /// xvalue by rvalue reference, and may take its value away.
+  bool isMoved = false;
   Name type;      ///< canonical non-reference type of the expression (key into Program::types)
   Location where; ///< range of the expression, as the user wrote it
   Name text;      ///< its source text, at most 60 characters

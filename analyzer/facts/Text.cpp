@@ -118,6 +118,8 @@ void Writer::operand(const Operand &operand) {
     out += "&";
   if (operand.isWritable)
     out += "!";
+  if (operand.isMoved)
+    out += "~";
   if (!operand.type.empty()) {
     out += " ";
     name(operand.type);

@@ -87,6 +87,10 @@ BlockId Reader::blockNumber(TextLine &line, const std::string &word) {
 Operand Reader::operand(TextLine &line) {
   Operand result;
   std::string word = line.name();
+  if (word.size() > 1 && word.back() == '~') {
+    result.isMoved = true;
+    word.pop_back();
+  }
   if (word.size() > 1 && word.back() == '!') {
     result.isWritable = true;
     word.pop_back();

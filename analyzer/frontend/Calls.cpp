@@ -78,18 +78,23 @@ bool isWritten(QualType type) {
 
 } // namespace
 
-/// Marks what `callee` may write to among `operands`, whose first arguments stand at `first`.
+/// Marks what `callee` may write to, or move from, among `operands`, whose first arguments stand at `first`.
 void FunctionLowering::markWritable(std::vector<Operand> &operands, const FunctionDecl *callee,
                                     std::size_t first) {
-  for (unsigned i = 0; i < callee->getNumParams() && first + i < operands.size(); ++i)
-    operands[first + i].isWritable =
-        isWritten(callee->getParamDecl(i)->getType()) && !isForwardingReference(callee, i);
+  for (unsigned i = 0; i < callee->getNumParams() && first + i < operands.size(); ++i) {
+    const QualType type = callee->getParamDecl(i)->getType();
+    operands[first + i].isWritable = isWritten(type) && !isForwardingReference(callee, i);
+    operands[first + i].isMoved &= type->isRValueReferenceType();
+  }
 }
 
 Operand FunctionLowering::argument(const Expr *expr, const Expr *call) {
   const auto *defaulted = dyn_cast<CXXDefaultArgExpr>(expr);
-  if (!defaulted)
-    return operand(expr);
+  if (!defaulted) {
+    Operand given = operand(expr);
+    given.isMoved = expr->isXValue() && !isa<MaterializeTemporaryExpr>(expr->IgnoreParenImpCasts());
+    return given;
+  }
   std::optional<Location> before = calledFrom;
   if (!calledFrom)
     calledFrom = unit.source.range(call->getSourceRange());
@@ -155,6 +160,9 @@ Reg FunctionLowering::finishCall(const CallExpr *call, const FunctionDecl *calle
   fact.type = unit.types.id(call->getType());
   fact.where = locateCall(caret, call);
   fact.operands = std::move(operands);
+  if (!callee)
+    for (Operand &operand : fact.operands)
+      operand.isMoved = false;
   if (callee) {
     describeCallee(fact, callee);
     markWritable(fact.operands, callee, hasObject ? 1 : 0);
@@ -285,7 +293,7 @@ std::optional<Reg> FunctionLowering::lowerDefaultedAssignment(const CXXOperatorC
   if (!method->isDefaulted() && !method->isImplicit())
     return std::nullopt;
   const Expr *right = call->getArg(1);
-  Reg value = lowerValue(right);
+  Reg value = lowerCopied(right, method->isMoveAssignmentOperator());
   Reg address = lowerAddress(call->getArg(0));
   store(address, value, false, right);
   function.blocks[current].facts.back().where = locate(call->getSourceRange());

@@ -29,6 +29,14 @@ const Expr *FunctionLowering::copySource(const CXXConstructExpr *expr) const {
   }
 }
 
+Reg FunctionLowering::lowerCopied(const Expr *source, bool isMove) {
+  Reg value = lowerValue(source);
+  if (isMove && source->isXValue() && !function.blocks[current].facts.empty())
+    if (Fact &fact = function.blocks[current].facts.back(); fact.kind == FactKind::Load)
+      fact.operands[0].isMoved = true;
+  return value;
+}
+
 namespace {
 
 /// Containers and strings take an allocator by default; it says nothing about devices and is left out.
@@ -187,7 +195,7 @@ void FunctionLowering::lowerInto(const Expr *expr, Reg address) {
     const Expr *source = copySource(construction);
     if (!source->isGLValue() && context.hasSameUnqualifiedType(source->getType(), construction->getType()))
       return lowerInto(source, address);
-    store(address, lowerValue(source), false, source);
+    store(address, lowerCopied(source, construction->getConstructor()->isMoveConstructor()), false, source);
     return;
   }
   Reg value = lowerValue(inner);

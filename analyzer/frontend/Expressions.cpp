@@ -149,7 +149,25 @@ Reg FunctionLowering::lowerSubscript(const ArraySubscriptExpr *subscript) {
   return result(fact);
 }
 
+Reg FunctionLowering::firstElement(const Expr *array) {
+  Operand whole = use(lowerAddress(array), true, array);
+  Operand number;
+  number.reg = literal(LiteralKind::Int, 0, context.IntTy);
+  number.type = unit.types.id(context.IntTy);
+  Name type = unit.types.id(context.getAsArrayType(array->getType())->getElementType());
+  Fact &fact = append(FactKind::Element);
+  fact.type = type;
+  fact.where = whole.where;
+  fact.operands.push_back(std::move(whole));
+  fact.operands.push_back(std::move(number));
+  return result(fact);
+}
+
 Reg FunctionLowering::lowerPointerTarget(const Expr *pointer) {
+  if (const auto *decay = dyn_cast<ImplicitCastExpr>(pointer->IgnoreParens());
+      decay && decay->getCastKind() == CK_ArrayToPointerDecay &&
+      !isa<StringLiteral, PredefinedExpr>(decay->getSubExpr()->IgnoreParens()))
+    return firstElement(decay->getSubExpr());
   // A pointer value is the address of what it points to.
   return pointer->isGLValue() ? load(lowerAddress(pointer), pointer) : lowerValue(pointer);
 }

@@ -85,6 +85,8 @@ private:
   Reg lowerVariableAddress(const clang::ValueDecl *variable, const clang::Expr *expr);
   Reg lowerCapture(const clang::ValueDecl *variable, const clang::Expr *expr);
   Reg lowerMember(const clang::MemberExpr *member);
+  /// The address of the first element of `array`.
+  Reg firstElement(const clang::Expr *array);
   Reg lowerSubscript(const clang::ArraySubscriptExpr *subscript);
   Reg lowerCastAddress(const clang::CastExpr *cast);
   Reg lowerCastValue(const clang::CastExpr *cast);
@@ -107,6 +109,7 @@ private:
   Reg lowerStatementExpression(const clang::StmtExpr *expr);
   Reg materialize(const clang::Expr *expr, const clang::MaterializeTemporaryExpr *materialization = nullptr);
   Reg lowerOther(const clang::Expr *expr);
+  Reg lowerTypeid(const clang::CXXTypeidExpr *expr);
   Reg lowerSame(const clang::Expr *expr) { return expr->isGLValue() ? lowerAddress(expr) : lowerValue(expr); }
   Reg lowerDefault(const clang::Expr *inner, const clang::Expr *use, bool isMemberInit);
   Reg lowerTrait(const clang::Expr *expr);
@@ -138,6 +141,8 @@ private:
 
   // Construction (Construction.cpp, Aggregates.cpp).
   void lowerInto(const clang::Expr *expr, Reg address);
+  /// The value that a plain copy of `source`, or a move, gives.
+  Reg lowerCopied(const clang::Expr *source, bool isMove);
   void construct(const clang::CXXConstructExpr *expr, Reg address);
   static void markWritable(std::vector<Operand> &operands, const clang::FunctionDecl *callee,
                            std::size_t first);

@@ -46,6 +46,18 @@ void FunctionLowering::lowerOpaqueChildren(const Stmt *what) {
       lowerDiscarded(expr);
 }
 
+// `typeid(T)`: a place that holds the name of the type.
+Reg FunctionLowering::lowerTypeid(const CXXTypeidExpr *expr) {
+  if (!expr->isTypeOperand()) {
+    lowerOpaqueChildren(expr);
+    return opaque(expr, expr->getType());
+  }
+  const QualType type = expr->getTypeOperand(context).getUnqualifiedType();
+  const Reg cell = localAddress(declareTemporary(expr->getType(), expr));
+  store(cell, literal(LiteralKind::String, 0, type, unit.types.id(type)), false, expr);
+  return cell;
+}
+
 Reg FunctionLowering::lowerOther(const Expr *expr) {
   switch (expr->getStmtClass()) {
   case Stmt::ParenExprClass:
@@ -80,6 +92,8 @@ Reg FunctionLowering::lowerOther(const Expr *expr) {
   }
   case Stmt::ArrayInitLoopExprClass:
     return lowerValue(cast<ArrayInitLoopExpr>(expr)->getCommonExpr()->getSourceExpr());
+  case Stmt::CXXTypeidExprClass:
+    return lowerTypeid(cast<CXXTypeidExpr>(expr));
   case Stmt::StmtExprClass:
     return lowerStatementExpression(cast<StmtExpr>(expr));
   case Stmt::CXXThrowExprClass:

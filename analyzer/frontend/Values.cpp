@@ -114,7 +114,9 @@ Reg FunctionLowering::lowerCastValue(const CastExpr *cast) {
     const Expr *array = inner->IgnoreParens();
     if (isa<StringLiteral, PredefinedExpr>(array))
       return lowerStringLiteral(array);
-    return lowerAddress(inner);
+    // An array of characters is a text, and one of numbers is written by whom it is given to.
+    return context.getBaseElementType(inner->getType())->isRecordType() ? firstElement(inner)
+                                                                        : lowerAddress(inner);
   }
   case CK_FunctionToPointerDecay:
   case CK_BuiltinFnToFnPtr:
@@ -190,7 +192,7 @@ Reg FunctionLowering::lowerValue(const Expr *expr) {
   }
   if (const auto *construction = dyn_cast<CXXConstructExpr>(expr)) {
     if (isPlainCopy(construction))
-      return lowerValue(copySource(construction));
+      return lowerCopied(copySource(construction), construction->getConstructor()->isMoveConstructor());
     Reg address = materialize(expr);
     return load(address, expr);
   }

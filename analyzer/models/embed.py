@@ -55,7 +55,7 @@ API_ROLES = set("factory like options op is_available device_count manual_seed l
                 "no_effect init_inplace optimizer guard set_device current_device device_of host_memory "
                 "stream stream_text legacy_type log_comparison log_value fatal_log".split())
 TYPE_KINDS = set("tensor device options string list map pair tuple pointer holder any_module optional "
-                 "wrapper scalar function variant example".split())
+                 "wrapper scalar function variant example nothing".split())
 DISTRIBUTED_ROLES = set("init rank launcher python_init map_value loader".split())
 
 

@@ -86,6 +86,15 @@ any inserter(any &container, const any &position);
 any back_inserter(any &container);
 any front_inserter(any &container);
 
+/// The address of what is there.
+any address(const any &value);
+
+// Views: a span is the position it begins at and a number of elements. One that comes from outside is a list.
+any view(const any &span, const any &first, long count);
+bool is_view(const any &value);
+any view_begin(const any &span);
+long view_size(const any &span);
+
 /// What the method of this name gives for a container.
 any method(any &container, const char *name);
 

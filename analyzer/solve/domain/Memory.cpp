@@ -95,6 +95,8 @@ Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole)
     Placement placement = Placement::symbol(SymbolRole::DeviceChoice, origin, text);
     return optionsValue(&placement, event(StepKind::Parameter));
   }
+  case TypeClass::Nothing:
+    return nullValue();
   case TypeClass::Scalar:
   case TypeClass::String:
     return scalarValue(symbolTerm(Name("v" + std::to_string(origin->hash))));

@@ -18,7 +18,7 @@ TypeClass classOfKind(std::string_view kind) {
       {"optional", TypeClass::Optional}, {"wrapper", TypeClass::Wrapper},
       {"scalar", TypeClass::Scalar},     {"function", TypeClass::Function},
       {"string", TypeClass::String},     {"variant", TypeClass::Variant},
-      {"example", TypeClass::Example}};
+      {"example", TypeClass::Example},   {"nothing", TypeClass::Nothing}};
   auto found = classes.find(kind);
   return found == classes.end() ? TypeClass::Other : found->second;
 }

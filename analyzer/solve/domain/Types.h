@@ -26,6 +26,7 @@ enum class TypeClass : std::uint8_t {
   Function,
   Variant,
   Example,
+  Nothing, ///< nullopt_t: what stands for no value
   Record,
 };
 

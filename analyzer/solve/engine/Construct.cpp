@@ -43,6 +43,26 @@ int fit(const Types &types, const Variable &parameter, const Value &argument) {
   }
 }
 
+// Can no pointer, iterator or holder be a value of this type?
+bool isPlain(const Types &types, Name type) {
+  switch (types.classOf(type)) {
+  case TypeClass::Tensor:
+  case TypeClass::Device:
+  case TypeClass::Options:
+  case TypeClass::Scalar:
+  case TypeClass::Map:
+  case TypeClass::Pair:
+  case TypeClass::Tuple:
+    return true;
+  case TypeClass::List:
+    return !types.program.type(type) || types.program.type(type)->kind != TypeKind::Array;
+  case TypeClass::Record:
+    return types.isProject(type) && !types.isModule(type);
+  default:
+    return false;
+  }
+}
+
 } // namespace
 
 const Function *Machine::selectConstructor(const Type &type, const std::vector<Argument> &args) const {
@@ -74,16 +94,14 @@ Outcomes invokeForwarded(Call &call, Row row, const Function &callee, const Addr
   std::vector<Value> bound;
   for (std::size_t i = 0; i < args.size() && i < callee.paramCount; ++i) {
     const Variable &parameter = callee.locals[i];
-    const bool isEmpty =
-        isNullopt(args[i].value) && call.machine.types.classOf(parameter.type) == TypeClass::Optional;
-    if (isEmpty) {
-      const Address temporary = call.machine.allocate(row, call.frame, call.fact, parameter.type);
-      call.machine.memory.write(row, temporary, nullValue());
-      bound.push_back(parameter.isReference ? addressValue(temporary) : nullValue());
-    } else if (!parameter.isReference) {
-      bound.push_back(args[i].value);
-    } else if (args[i].address.valid()) {
-      bound.push_back(addressValue(args[i].address));
+    // A reference wrapper turns into the reference that is wanted.
+    const bool isWrapped =
+        is(args[i].value, ValueKind::Address) && isPlain(call.machine.types, parameter.type);
+    const Address given = isWrapped ? args[i].value->address : args[i].address;
+    if (!parameter.isReference) {
+      bound.push_back(isWrapped ? call.machine.memory.read(row, given) : args[i].value);
+    } else if (given.valid()) {
+      bound.push_back(addressValue(given));
     } else {
       // A reference parameter needs an address even for a temporary.
       Address temporary = call.machine.allocate(row, call.frame, call.fact, parameter.type);
@@ -171,7 +189,7 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
   for (std::size_t i = 1; i < fact.operands.size(); ++i)
     args.push_back(registerOf(row, fact.operands[i].reg));
   const Function *constructor = fact.target.empty() ? nullptr : program.function(fact.target);
-  if (const Type *made = program.type(fact.type); constructor && made && made->kind == TypeKind::Array) {
+  if (const Type *made = program.type(fact.type); made && made->kind == TypeKind::Array && args.empty()) {
     const Value count = made->numbers.empty() ? unknownValue() : scalarValue(intTerm(made->numbers[0]));
     memory.write(row, where, defaultArray(row, fact.type, count));
     return constructElements(frame, fact, std::move(row), types.inner(fact.type), where);

@@ -6,6 +6,7 @@
 #include "analyzer/solve/library/config/Config.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Containers.h"
+#include "analyzer/solve/library/std/Moves.h"
 #include "analyzer/solve/library/std/Primitives.h"
 #include "analyzer/solve/library/torch/Archives.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
@@ -376,7 +377,10 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
   if (callee)
     havoc(row, *callee, self, args);
   meetHostFunction(call);
-  return callLibrary(call);
+  Outcomes outcomes = callLibrary(call);
+  for (Outcome &outcome : outcomes)
+    emptyMoved(*this, frame, fact, outcome.row);
+  return outcomes;
 }
 
 Outcomes Machine::callLibrary(Call &call) {

@@ -105,9 +105,13 @@ Outcomes makeElement(Call &call, Name type, const std::vector<Argument> &args) {
   const Types &types = machine.types;
   const Name inner = types.inner(type);
   const TypeClass kind = types.classOf(inner);
+  static const Name wrapper("std::reference_wrapper");
+  const Type *record = types.program.type(inner);
+  const bool isWrapper =
+      record && record->templateName == wrapper && args.size() == 1 && !is(args[0].value, ValueKind::Address);
   const bool isBuilt = kind == TypeClass::Record || kind == TypeClass::Holder || kind == TypeClass::Device ||
                        kind == TypeClass::Pair || kind == TypeClass::Tuple || kind == TypeClass::Example ||
-                       kind == TypeClass::List || kind == TypeClass::Map;
+                       kind == TypeClass::List || kind == TypeClass::Map || isWrapper;
   const bool isCopy = args.size() == 1 && (types.classOf(args[0].value->type) == kind ||
                                            is(args[0].value, ValueKind::Device) || !isBuilt);
   if (isCopy)

@@ -3,6 +3,7 @@
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Operators.h"
 #include "analyzer/solve/library/std/Iterators.h"
+#include "analyzer/solve/library/std/Moves.h"
 #include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 
@@ -166,6 +167,7 @@ Value Machine::defaultObject(Name type) const {
   case TypeClass::Holder:
   case TypeClass::Optional:
   case TypeClass::Wrapper:
+  case TypeClass::Nothing:
     return nullValue();
   default:
     return unknownValue();
@@ -264,6 +266,8 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
       return stepHostAccess(frame, fact, std::move(row));
     Address address = addressIn(0);
     Value value = readMarked(row, address);
+    if (fact.operands[0].isMoved && address.valid())
+      memory.write(row, address, movedFrom(*this, fact.operands[0].type, value));
     if (is(value, ValueKind::Scalar))
       value = scalarValue(row.resolve(value->term));
     setRegister(row, fact.result, std::move(value));
@@ -276,8 +280,14 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     return one(std::move(row));
   case FactKind::Call:
     return stepCall(frame, fact, std::move(row));
-  case FactKind::Construct:
-    return stepConstruct(frame, fact, std::move(row));
+  case FactKind::Construct: {
+    std::vector<Row> rows = stepConstruct(frame, fact, std::move(row));
+    const Function *constructor = fact.target.empty() ? nullptr : program.function(fact.target);
+    for (Row &made : rows)
+      if (!constructor || !constructor->hasBody) // one of the program moves by itself
+        emptyMoved(*this, frame, fact, made);
+    return rows;
+  }
   case FactKind::New: {
     const Address where = allocate(row, frame, fact, fact.type);
     if (!fact.operands.empty())

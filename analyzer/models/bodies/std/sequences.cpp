@@ -10,9 +10,6 @@ struct vector : dt::list {};
 struct deque : dt::list {};
 struct array : dt::list {};
 struct initializer_list : dt::list {};
-struct span : dt::list {
-  any &operator[](long i) { return dt::element(*this, i); }
-};
 
 struct list : dt::list {
   // Iterators stay where they are when others come: also the end.

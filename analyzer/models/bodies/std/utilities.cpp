@@ -9,6 +9,8 @@ void swap(dt::any &a, dt::any &b) {
     dt::swap(a, b);
 }
 
+dt::any to_array(dt::any values) { return values; }
+
 dt::any exchange(dt::any &held, dt::any value) {
   const dt::any before = held;
   held = value;
@@ -26,12 +28,40 @@ struct any : exchangeable {};
 struct function : exchangeable {};
 struct shared_ptr : exchangeable {};
 struct weak_ptr : exchangeable {};
+struct reference_wrapper : dt::any {
+  void construct(dt::any &target) { static_cast<dt::any &>(*this) = dt::address(target); }
+};
+struct type_info : dt::any {
+  bool operator==(const dt::any &other) { return dt::equal(*this, other); }
+};
 struct unique_ptr : exchangeable {
   dt::any release() {
     const dt::any held = *this;
     static_cast<dt::any &>(*this) = dt::null();
     return held;
   }
+};
+
+struct plus : dt::any {
+  dt::any operator()(const dt::any &a, const dt::any &b) { return dt::plus(a, b); }
+};
+struct minus : dt::any {
+  dt::any operator()(const dt::any &a, const dt::any &b) { return dt::minus(a, b); }
+};
+struct multiplies : dt::any {
+  dt::any operator()(const dt::any &a, const dt::any &b) { return dt::times(a, b); }
+};
+struct equal_to : dt::any {
+  bool operator()(const dt::any &a, const dt::any &b) { return dt::equal(a, b); }
+};
+struct less : dt::any {
+  bool operator()(const dt::any &a, const dt::any &b) { return dt::less(a, b); }
+};
+struct greater : dt::any {
+  bool operator()(const dt::any &a, const dt::any &b) { return dt::less(b, a); }
+};
+struct not_equal_to : dt::any {
+  bool operator()(const dt::any &a, const dt::any &b) { return !dt::equal(a, b); }
 };
 
 } // namespace std

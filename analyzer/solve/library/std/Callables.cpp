@@ -3,6 +3,7 @@
 
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/std/Variants.h"
 
 #include <algorithm>
@@ -154,6 +155,14 @@ Outcomes visit(Call &call) {
   return call.done(call.machine.unknownResult(call));
 }
 
+// The member that a pointer to a data member, whose value is its name, stands for; empty for others.
+Name memberNamedBy(const Row &row, const Value &callable) {
+  const std::optional<Name> text =
+      is(callable, ValueKind::Scalar) ? textOf(row.resolve(callable->term)) : std::nullopt;
+  const std::size_t colon = text ? text->view().rfind(':') : std::string_view::npos;
+  return colon == std::string_view::npos ? Name() : Name(text->view().substr(colon + 1));
+}
+
 bool isCallable(const Call &call, std::size_t i) {
   const Value value = call.arg(i);
   if (is(value, ValueKind::Function))
@@ -206,6 +215,11 @@ Outcomes callValue(Call &call, Row row, const Value &callable, const std::vector
       }
       return invokeForwarded(call, std::move(row), *callee, self, args);
     }
+  if (const Name member = memberNamedBy(row, callable); !member.empty() && !args.empty()) {
+    const Address part = addressOfObject(call, row, args[0]).field(member);
+    Call inRow{machine, call.frame, row, call.fact, call.first};
+    return inRow.done(call.fact.resultIsAddress ? addressValue(part) : machine.memory.read(row, part));
+  }
   ++machine.solution.stats.unknownCalls["(callable that is not known)"];
   Call inRow{machine, call.frame, row, call.fact, call.first};
   return inRow.done(machine.unknownResult(inRow));
@@ -219,6 +233,8 @@ std::optional<Outcomes> modelCallables(Call &call) {
     return call.done(call.arg(0));
   if (name == "std::visit")
     return visit(call);
+  if (name == "std::invoke" && call.argCount() > 1 && !memberNamedBy(call.row, call.arg(0)).empty())
+    return callValue(call, call.row, call.arg(0), call.forwardedFrom(1));
   if (isOneOf(name, {"std::async", "std::invoke", "std::call_once"}))
     return runFirst(call);
   if (name == "at::parallel_for" || lastPart(name) == "submit" || lastPart(name) == "enqueue" ||
@@ -243,8 +259,10 @@ std::optional<Outcomes> modelFunctionObject(Call &call, std::string_view method)
     call.machine.memory.write(call.row, call.objectAddress(), call.arg(0));
     return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : call.arg(0));
   }
-  if (method == "operator bool")
-    return call.done(scalarValue(intTerm(!is(call.object(), ValueKind::Null))));
+  if (method == "operator bool") {
+    const std::optional<bool> nothing = holdsNothing(call.row, call.object());
+    return call.done(nothing ? scalarValue(intTerm(!*nothing)) : call.machine.unknownResult(call));
+  }
   return std::nullopt;
 }
 

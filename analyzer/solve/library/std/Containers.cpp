@@ -343,6 +343,14 @@ Value emptyArray(const Types &types, Name type) {
                                              : summaryList(type, {element});
 }
 
+// The part of a tuple that has one; what several make is not known.
+Value onlyPart(const Call &call, const Value &tuple) {
+  if (!is(tuple, ValueKind::Record) || tuple->fields.size() != 1)
+    return unknownValue();
+  const Value part = tuple->fields.begin()->second;
+  return is(part, ValueKind::Address) ? call.machine.memory.read(call.row, part->address) : part;
+}
+
 } // namespace
 
 std::optional<Value> constructContainer(Call &call, Name type, const std::vector<Value> &args) {
@@ -396,6 +404,8 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
       return args[0];
     std::map<Name, Value> fields;
     const TypeClass kind = types.classOf(type);
+    if (args.size() == 3 && kind == TypeClass::Pair) // std::piecewise_construct
+      return recordValue(type, {{"first", onlyPart(call, args[1])}, {"second", onlyPart(call, args[2])}});
     for (std::size_t i = 0; i < args.size(); ++i) {
       Name field = kind == TypeClass::Tuple  ? Name(std::to_string(i))
                    : kind == TypeClass::Pair ? Name(i == 0 ? "first" : "second")
@@ -411,13 +421,11 @@ std::optional<Value> constructContainer(Call &call, Name type, const std::vector
       return nullValue();
     if (args.size() > 1)
       return listValue(type, args);
-    if (types.program.type(type) && isNullopt(args[0]))
-      return nullValue();
     return args[0];
   case TypeClass::Tensor:
     return args.empty() ? nullValue() : args[0];
   case TypeClass::Variant:
-    return args.size() == 1 ? args[0] : unknownValue();
+    return constructVariant(call.machine, type, args);
   case TypeClass::String:
     return args.empty()                     ? scalarValue(textTerm(""))
            : is(args[0], ValueKind::Scalar) ? args[0]

@@ -34,10 +34,8 @@ bool isMadeOfDevice(const Value &text);
 Name mapEnd();
 /// Keys of a map all of whose keys are known, else nothing; in their order where that is known.
 std::vector<Name> mapKeys(const Value &map);
-/// Is `value` the nullopt that turns into an empty optional where an optional is wanted?
-inline bool isNullopt(const Value &value) {
-  return is(value, ValueKind::Record) && value->type.view().find("nullopt") != std::string_view::npos;
-}
+/// Is `value`, what a wrapper or pointer holds, nothing? No answer when that is not known.
+std::optional<bool> holdsNothing(const Row &row, const Value &value);
 /// The entry that stands for all of a map that has some and whose keys are not all known; from here on they
 /// are one.
 std::optional<Address> anyEntry(Call &call, const Address &where, const Value &map);

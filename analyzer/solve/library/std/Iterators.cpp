@@ -195,7 +195,8 @@ Outcomes callMethod(Call &call, const Address &object, std::string_view name,
   const Value held = call.machine.memory.read(call.row, object);
   const Type *type = call.machine.program.type(held->type);
   site.fact.name =
-      Name((type ? type->templateName.str() : std::string("dt::list")) + "::" + std::string(name));
+      Name((type && !type->templateName.empty() ? type->templateName.str() : std::string("dt::list")) +
+           "::" + std::string(name));
   site.fact.hasObject = true;
   site.call.first = 1;
   auto add = [&](const Value &value, Name type, bool isAddress) {

@@ -1,8 +1,11 @@
 //===- Pointers.cpp - smart pointers, comparisons ---------===//
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/engine/Operators.h"
 #include "analyzer/solve/library/std/Callables.h"
+#include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/std/Iterators.h"
+#include "analyzer/solve/library/std/Ownership.h"
 #include "analyzer/solve/library/std/Strings.h"
 #include "analyzer/solve/library/torch/Devices.h"
 
@@ -13,22 +16,27 @@ namespace {
 
 std::optional<Outcomes> modelPointer(Call &call, std::string_view method) {
   Value held = call.object();
-  if (isOneOf(method, {"operator->", "get", "operator*", "lock", "release", "operator Type &"}))
+  const bool isWeak = startsWith(call.fact.operands[0].type.view(), "std::weak_ptr<");
+  if (isOneOf(method, {"lock", "expired", "use_count"}))
+    return modelOwnership(call, method);
+  const bool isReference = call.fact.name.view().find("::operator ") != std::string_view::npos &&
+                           call.fact.resultIsAddress; // a reference wrapper becomes a reference
+  if (isReference || isOneOf(method, {"operator->", "get", "operator*", "release"}))
     return call.done(held);
+  if (method == "operator()")
+    return callValue(call, call.row, held, call.forwardedFrom(0));
   if (method == "operator bool") {
-    if (is(held, ValueKind::Null))
-      return call.done(scalarValue(intTerm(0)));
-    if (is(held, ValueKind::Address) && kindOf(held->address.root) != RootKind::Outside)
-      return call.done(scalarValue(intTerm(1)));
-    return call.done(call.machine.unknownResult(call));
+    const std::optional<bool> nothing = holdsNothing(call.row, held);
+    return call.done(nothing ? scalarValue(intTerm(!*nothing)) : call.machine.unknownResult(call));
   }
-  if (method == "operator=" || method == "swap") {
+  if (method == "operator=") {
     Value value = call.argCount() ? call.arg(0) : nullValue();
     call.machine.memory.write(call.row, call.objectAddress(), value);
     return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : value);
   }
   if (method == "reset") {
-    call.machine.endGuards(call.row, held, call.fact.operands[0].type);
+    if (!isWeak)
+      call.machine.endGuards(call.row, held, call.fact.operands[0].type);
     call.machine.memory.write(call.row, call.objectAddress(), call.argCount() ? call.arg(0) : nullValue());
     return call.done(unknownValue());
   }
@@ -55,6 +63,34 @@ Outcomes makeObject(Call &call) {
   return outcomes;
 }
 
+// Objects of their own, none of which stands for several.
+bool areApart(const Address &a, const Address &b) {
+  auto isOne = [](const Address &address) {
+    return kindOf(address.root) != RootKind::Outside && kindOf(address.root) != RootKind::Global &&
+           !address.path;
+  };
+  return isOne(a) && isOne(b) && a.root != b.root;
+}
+
+// Are two values of wrappers, pointers or scalars equal? Null when that is not known.
+Term equalTerm(const Row &row, const Value &a, const Value &b) {
+  if (is(a, ValueKind::Null) || is(b, ValueKind::Null)) {
+    const std::optional<bool> nothing = holdsNothing(row, is(a, ValueKind::Null) ? b : a);
+    return nothing ? intTerm(*nothing) : nullptr;
+  }
+  if (is(a, ValueKind::Scalar) && is(b, ValueKind::Scalar))
+    return row.resolve(applyTerm("==", {a->term, b->term}));
+  if (is(a, ValueKind::Device) && is(b, ValueKind::Device))
+    return sameDeviceTerm(row.resolve(a->placement), row.resolve(b->placement));
+  if (is(a, ValueKind::Address) && is(b, ValueKind::Address)) {
+    if (areApart(a->address, b->address))
+      return intTerm(0);
+    const Value equal = operatorValue(row, "==", {a, b}, /*areIntegers=*/false);
+    return is(equal, ValueKind::Scalar) ? equal->term : nullptr;
+  }
+  return nullptr;
+}
+
 std::optional<Outcomes> modelFreePointer(Call &call, std::string_view name) {
   if (isOneOf(name, {"std::make_shared", "std::make_unique", "c10::make_intrusive", "std::allocate_shared"}))
     return makeObject(call);
@@ -65,16 +101,8 @@ std::optional<Outcomes> modelFreePointer(Call &call, std::string_view name) {
     return outcomes;
   if (isOneOf(name, {"std::operator==", "std::operator!=", "c10::operator==", "c10::operator!="}) &&
       call.argCount() == 2) {
-    Value a = call.operand(0), b = call.operand(1);
-    Term equal = nullptr;
-    if (is(a, ValueKind::Scalar) && is(b, ValueKind::Scalar))
-      equal = call.row.resolve(applyTerm("==", {a->term, b->term}));
-    else if (is(a, ValueKind::Null) || is(b, ValueKind::Null)) {
-      const Value &other = is(a, ValueKind::Null) ? b : a;
-      if (is(other, ValueKind::Null) || is(other, ValueKind::Address))
-        equal = intTerm(is(other, ValueKind::Null));
-    } else if (is(a, ValueKind::Device) && is(b, ValueKind::Device))
-      equal = sameDeviceTerm(call.row.resolve(a->placement), call.row.resolve(b->placement));
+    const Value a = call.operand(0), b = call.operand(1);
+    Term equal = equalTerm(call.row, a, b);
     if (!equal)
       if (const std::optional<Value> compared = compareRecords(call, "==", a, b))
         equal = (*compared)->term;
@@ -131,7 +159,10 @@ std::optional<Outcomes> modelPointers(Call &call) {
 std::optional<Value> constructPointer(Call &call, Name type, const std::vector<Value> &args) {
   if (call.machine.types.classOf(type) != TypeClass::Pointer)
     return std::nullopt;
-  return args.empty() ? nullValue() : args[0];
+  if (args.empty())
+    return nullValue();
+  const bool sharesOwner = args.size() == 2 && is(args[1], ValueKind::Address); // and points elsewhere
+  return args[sharesOwner ? 1 : 0];
 }
 
 } // namespace devicetidy

@@ -8,6 +8,7 @@
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/std/Iterators.h"
+#include "analyzer/solve/library/std/Views.h"
 
 #include <algorithm>
 
@@ -409,6 +410,23 @@ const std::map<std::string_view, Primitive> &primitives() {
       {"dt::truth", [](Call &call) { return call.done(call.arg(0)); }},
       {"dt::count", [](Call &call) { return call.done(call.arg(0)); }},
       {"dt::unknown_truth", [](Call &call) { return call.done(unknownNumber(call)); }},
+      {"dt::address", [](Call &call) { return call.done(addressValue(call.addressOf(0))); }},
+      {"dt::view",
+       [](Call &call) {
+         const Value first = asPosition(call.machine, call.row, call.arg(1));
+         const Term count = numberArg(call, 2);
+         return call.done(count ? viewOf(call.arg(0)->type, first, count) : unknownValue());
+       }},
+      {"dt::is_view", [](Call &call) { return truth(call, isView(call.arg(0))); }},
+      {"dt::view_begin",
+       [](Call &call) {
+         const Value view = call.arg(0);
+         return call.done(addressValue(isView(view) ? beginOf(view) : call.addressOf(0).element(intTerm(0))));
+       }},
+      {"dt::view_size",
+       [](Call &call) {
+         return isView(call.arg(0)) ? call.done(scalarValue(countOf(call.arg(0)))) : sizeOf(call);
+       }},
       {"dt::less_function", [](Call &call) { return call.done(libraryFunction("std::less")); }},
       {"dt::equal_function", [](Call &call) { return call.done(libraryFunction("std::equal_to")); }},
       {"dt::plus_function", [](Call &call) { return call.done(libraryFunction("std::plus")); }},

@@ -1,8 +1,10 @@
 //===- Ranges.cpp - range-for ---===//
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/std/Containers.h"
+#include "analyzer/solve/library/std/Views.h"
 
 #include <algorithm>
 
@@ -41,6 +43,35 @@ std::optional<Outcomes> elementOfOwnRange(Call &call, const Address &range, Name
   return elements;
 }
 
+// A part of a sequence that is known.
+struct Part {
+  std::int64_t from = 0;
+  std::size_t count = 0;
+};
+
+// Of a view with a known part of a sequence: puts the sequence in its place, and says which part it is. A
+// view that is not known so well is all of its sequence, or may change any of it.
+std::optional<Part> lookThroughView(Call &call, Address &range, Value &list) {
+  if (!isView(list))
+    return std::nullopt;
+  const Value count = scalarValue(countOf(list));
+  const auto from = call.row.numberOf(scalarValue(numberAt(beginOf(list))));
+  const auto number = call.row.numberOf(count);
+  range = sequenceOf(beginOf(list));
+  list = call.machine.memory.read(call.row, range);
+  const bool isKnown = is(list, ValueKind::List) && !isSummary(list);
+  if (isKnown && from && number && *from >= 0 && *number >= 0 &&
+      static_cast<std::size_t>(*from + *number) <= list->elements.size())
+    return Part{*from, static_cast<std::size_t>(*number)};
+  const bool isWhole = from == 0 && is(list, ValueKind::List) &&
+                       call.row.resolve(count->term) == call.row.resolve(sizeTerm(list, range));
+  if (!isWhole) {
+    call.machine.memory.write(call.row, range, unknownValue());
+    list = unknownValue();
+  }
+  return std::nullopt;
+}
+
 } // namespace
 
 // Range-for: lists of a few known elements are run element by element; others once for "any element", whose
@@ -53,6 +84,7 @@ Outcomes Machine::rangeCall(Call &call) {
     range = list->address;
     list = memory.read(call.row, range);
   }
+  const std::optional<Part> part = lookThroughView(call, range, list);
   // A container module is iterated over its modules.
   if (is(list, ValueKind::Record) && list->fields.count(hidden::children())) {
     range = range.field(hidden::children());
@@ -61,7 +93,7 @@ Outcomes Machine::rangeCall(Call &call) {
   const bool test = call.fact.name == Name("__range_has_next");
   const bool isMap = is(list, ValueKind::Record) && types.classOf(list->type) == TypeClass::Map;
   const std::vector<Name> keys = isMap ? mapKeys(list) : std::vector<Name>();
-  const std::size_t size = isMap ? keys.size() : list->elements.size();
+  const std::size_t size = isMap ? keys.size() : part ? part->count : list->elements.size();
   const bool known =
       size <= bounds::unrolledElements && (isMap ? size > 0 : is(list, ValueKind::List) && !isSummary(list));
   const RootId counter = memory.global(Name("iterator " + iteratorKey(call, range)), "long", {});
@@ -81,7 +113,7 @@ Outcomes Machine::rangeCall(Call &call) {
     call.row.store.set(counter, scalarValue(intTerm(at + 1)));
     if (isMap)
       return call.done(addressValue(range.field(keys[static_cast<std::size_t>(at) % size])));
-    return call.done(addressValue(range.element(intTerm(at))));
+    return call.done(addressValue(range.element(intTerm((part ? part->from : 0) + at))));
   }
   if (test)
     return call.done(unknownValue());

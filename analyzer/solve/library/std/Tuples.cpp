@@ -2,6 +2,7 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Containers.h"
 
 #include <algorithm>
@@ -28,6 +29,26 @@ std::optional<Outcomes> emplace(Call &call) {
 
 } // namespace
 
+std::optional<bool> holdsNothing(const Row &row, const Value &value) {
+  switch (value->kind) {
+  case ValueKind::Null:
+    return true;
+  case ValueKind::Unknown:
+    return std::nullopt;
+  case ValueKind::Tensor:
+  case ValueKind::Device:
+    return value->placement.kind == PlacementKind::Symbol ? std::nullopt : std::optional<bool>(false);
+  case ValueKind::Address:
+    return kindOf(value->address.root) == RootKind::Outside ? std::nullopt : std::optional<bool>(false);
+  case ValueKind::Scalar: {
+    const Term known = row.resolve(value->term);
+    return constantOf(known) || textOf(known) ? std::optional<bool>(false) : std::nullopt;
+  }
+  default:
+    return value->origin ? std::nullopt : std::optional<bool>(false);
+  }
+}
+
 std::optional<Outcomes> modelOptional(Call &call, std::string_view method) {
   Value held = call.object();
   if (isOneOf(method, {"value", "operator*", "get", "toTensor", "toTensorRef", "operator->", "data"}))
@@ -36,17 +57,12 @@ std::optional<Outcomes> modelOptional(Call &call, std::string_view method) {
   if (method == "value_or")
     return call.done(is(held, ValueKind::Null) ? call.arg(0) : held);
   if (isOneOf(method, {"has_value", "operator bool", "isTensor", "isNone"})) {
-    if (is(held, ValueKind::Null))
-      return call.done(scalarValue(intTerm(method == "isNone")));
-    const bool outside = (is(held, ValueKind::Tensor) || is(held, ValueKind::Device)) &&
-                         held->placement.kind == PlacementKind::Symbol;
-    const bool isNumber = is(held, ValueKind::Scalar) &&
-                          (constantOf(call.row.resolve(held->term)) || textOf(call.row.resolve(held->term)));
-    if (isNumber)
-      return call.done(scalarValue(intTerm(method != "isNone" && method != "isTensor")));
-    if (!is(held, ValueKind::Unknown) && !is(held, ValueKind::Scalar) && !held->origin && !outside)
-      return call.done(scalarValue(intTerm(method != "isNone")));
-    return call.done(call.machine.unknownResult(call));
+    const std::optional<bool> nothing = holdsNothing(call.row, held);
+    const bool isNumber = is(held, ValueKind::Scalar);
+    return call.done(nothing ? scalarValue(intTerm(method == "isNone"                 ? *nothing
+                                                   : method == "isTensor" && isNumber ? false
+                                                                                      : !*nothing))
+                             : call.machine.unknownResult(call));
   }
   if (method == "emplace")
     if (std::optional<Outcomes> made = emplace(call))
@@ -146,6 +162,59 @@ Outcomes getPart(Call &call) {
   return call.done(found == value->fields.end() ? unknownValue() : found->second);
 }
 
+// The parts of a pair, tuple or array as they are handed on one by one; nothing when they are not known.
+std::optional<std::vector<Argument>> partsOf(const Call &call, std::size_t i) {
+  const Argument whole = call.forwarded(i);
+  std::vector<Argument> parts;
+  auto add = [&](const Value &value, const Address &where) {
+    parts.push_back({value, whole.address.valid() ? where : Address(), whole.text});
+  };
+  if (is(whole.value, ValueKind::List) && !isSummary(whole.value)) {
+    for (std::size_t n = 0; n < whole.value->elements.size(); ++n)
+      add(whole.value->elements[n], whole.address.element(intTerm(static_cast<std::int64_t>(n))));
+    return parts;
+  }
+  if (!is(whole.value, ValueKind::Record))
+    return std::nullopt;
+  const bool isPair = call.machine.types.classOf(call.fact.operands[call.first + i].type) == TypeClass::Pair;
+  const std::size_t count = call.machine.types.parts(call.fact.operands[call.first + i].type).size();
+  for (std::size_t n = 0; n < count; ++n) {
+    const Name field = isPair ? Name(n == 0 ? "first" : "second") : Name(std::to_string(n));
+    const auto held = whole.value->fields.find(field);
+    const Address where = whole.address.field(field);
+    add(held != whole.value->fields.end() ? held->second
+        : whole.address.valid()           ? call.machine.memory.read(call.row, where)
+                                          : unknownValue(),
+        where);
+  }
+  return parts;
+}
+
+Outcomes joinTuples(Call &call) {
+  std::map<Name, Value> fields;
+  for (std::size_t i = 0; i < call.argCount(); ++i) {
+    const auto parts = partsOf(call, i);
+    if (!parts)
+      return call.done(unknownValue());
+    for (const Argument &part : *parts)
+      fields.emplace(Name(std::to_string(fields.size())), part.value);
+  }
+  return call.done(recordValue(call.resultType(), std::move(fields)));
+}
+
+Outcomes makeFromTuple(Call &call) {
+  const auto parts = partsOf(call, 0);
+  if (!parts)
+    return call.done(call.machine.unknownResult(call));
+  const Address made = call.machine.allocate(call.row, call.frame, call.fact, call.resultType());
+  Outcomes outcomes;
+  for (Row &row : call.machine.construct(call.frame, call.fact, call.row, call.resultType(), made, *parts)) {
+    Value value = call.machine.memory.read(row, made);
+    outcomes.push_back({std::move(row), std::move(value)});
+  }
+  return outcomes;
+}
+
 } // namespace
 
 std::optional<Outcomes> modelTupleFunction(Call &call, std::string_view name) {
@@ -158,6 +227,14 @@ std::optional<Outcomes> modelTupleFunction(Call &call, std::string_view name) {
     return makeTuple(call, false);
   if (name == "std::get")
     return getPart(call);
+  if (name == "std::apply" && call.argCount() == 2)
+    if (const auto parts = partsOf(call, 1))
+      return callValue(call, call.row, call.arg(0), *parts,
+                       call.fact.operands[0].isAddress ? call.addressOf(0) : Address());
+  if (name == "std::tuple_cat")
+    return joinTuples(call);
+  if (name == "std::make_from_tuple")
+    return makeFromTuple(call);
   if (isOneOf(name, {"std::make_optional", "c10::make_optional", "c10::make_left"}))
     return call.done(call.operand(0));
   return std::nullopt;

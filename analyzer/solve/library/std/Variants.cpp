@@ -1,18 +1,32 @@
-//===- Variants.cpp - std::variant: which alternative is held ---===//
+//===- Variants.cpp - std::variant and std::any: which type is held ---===//
 //
-// A variant's value is the value of the alternative it holds.
+// A variant's value, and that of an any, is the value of what it holds.
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/library/std/Variants.h"
 
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/torch/Devices.h"
+
+#include <algorithm>
 
 namespace devicetidy {
 
+namespace {
+
+bool isOneOfClasses(TypeClass kind, std::initializer_list<TypeClass> classes) {
+  return std::find(classes.begin(), classes.end(), kind) != classes.end();
+}
+
+} // namespace
+
 std::optional<bool> isOf(const Types &types, Name type, const Value &value) {
   const TypeClass wanted = types.classOf(type);
+  if (wanted == TypeClass::Optional || wanted == TypeClass::Wrapper || wanted == TypeClass::Variant ||
+      wanted == TypeClass::Other) // stand for what they hold
+    return std::nullopt;
   switch (value->kind) {
   case ValueKind::Tensor:
     return wanted == TypeClass::Tensor;
@@ -21,8 +35,8 @@ std::optional<bool> isOf(const Types &types, Name type, const Value &value) {
   case ValueKind::Options:
     return wanted == TypeClass::Options;
   case ValueKind::List:
-    if (wanted != TypeClass::List)
-      return false;
+    if (wanted != TypeClass::List || value->type == type)
+      return wanted == TypeClass::List;
     if (value->type.empty())
       return std::nullopt;
     return types.inner(value->type) ==
@@ -35,6 +49,13 @@ std::optional<bool> isOf(const Types &types, Name type, const Value &value) {
     if (wanted == TypeClass::String || wanted == TypeClass::Scalar)
       return std::nullopt;
     return false;
+  case ValueKind::Null:
+  case ValueKind::Address:
+    if (isOneOfClasses(wanted, {TypeClass::Scalar, TypeClass::List, TypeClass::Map, TypeClass::Device,
+                                TypeClass::Options, TypeClass::Pair, TypeClass::Tuple, TypeClass::Record}) ||
+        (is(value, ValueKind::Address) && wanted == TypeClass::Tensor))
+      return false;
+    return std::nullopt;
   default:
     return std::nullopt;
   }
@@ -58,11 +79,26 @@ Name alternative(const Call &call) {
     Name variant = call.fact.operands[0].type;
     if (call.machine.types.classOf(variant) == TypeClass::Pointer)
       variant = call.machine.types.inner(variant);
-    const Type *type = call.machine.program.type(variant);
+    const std::vector<Name> all = call.machine.types.parts(variant);
     const auto number = static_cast<std::size_t>(call.fact.templateNumbers[0]);
-    return type && number < type->args.size() ? type->args[number] : Name();
+    return number < all.size() ? all[number] : Name();
   }
   return call.fact.templateTypes.empty() ? Name() : call.fact.templateTypes[0];
+}
+
+// Does a variant (or any) of class `variant` whose value is `held` hold alternative `type`? It does when none
+// of the others is possible.
+std::optional<bool> holds(const Types &types, Name variant, Name type, const Value &held) {
+  const std::optional<bool> fits = isOf(types, type, held);
+  if (is(held, ValueKind::Unknown) || (fits && !*fits))
+    return fits;
+  const std::vector<Name> all = types.parts(variant);
+  if (all.empty())
+    return is(held, ValueKind::Null) ? std::optional<bool>(false) : fits; // an any that is empty
+  for (Name other : all)
+    if (other != type && isOf(types, other, held) != std::optional<bool>(false))
+      return std::nullopt;
+  return true;
 }
 
 Outcomes getIf(Call &call, Name type) {
@@ -70,23 +106,77 @@ Outcomes getIf(Call &call, Name type) {
   if (!is(pointer, ValueKind::Address))
     return call.done(unknownValue());
   const std::optional<bool> fits =
-      isOf(call.machine.types, type, call.machine.memory.read(call.row, pointer->address));
+      holds(call.machine.types, call.machine.types.inner(call.fact.operands[0].type), type,
+            call.machine.memory.read(call.row, pointer->address));
   if (!fits)
     return call.done(unknownValue());
   return call.done(*fits ? pointer : nullValue());
+}
+
+Outcomes indexOf(Call &call) {
+  const Name variant = call.fact.operands[0].type;
+  const std::vector<Name> all = call.machine.types.parts(variant);
+  const Value held = call.object();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (holds(call.machine.types, variant, all[i], held).value_or(false))
+      return call.done(scalarValue(intTerm(static_cast<std::int64_t>(i))));
+  return call.done(call.machine.unknownResult(call));
+}
+
+// What typeid says of what an any holds.
+Outcomes typeOf(Call &call) {
+  const Value held = call.object();
+  const Name name = is(held, ValueKind::Tensor)                                ? Name("at::Tensor")
+                    : is(held, ValueKind::Null)                                ? Name("void")
+                    : is(held, ValueKind::Record) || is(held, ValueKind::List) ? held->type
+                                                                               : Name();
+  const Address type = call.machine.allocate(call.row, call.frame, call.fact, call.resultType());
+  call.machine.memory.write(call.row, type, name.empty() ? unknownValue() : scalarValue(textTerm(name)));
+  return call.done(addressValue(type));
+}
+
+// emplace<T>(args...), make_any<T>(args...): the object that is made.
+Outcomes makeHeld(Call &call, Name type) {
+  Machine &machine = call.machine;
+  const bool isMade = machine.types.classOf(type) == TypeClass::Record;
+  const bool isCopy = call.argCount() == 1 && isOf(machine.types, type, call.arg(0)) == true;
+  if (call.argCount() == 0 && !isMade)
+    return call.done(machine.defaultObject(type));
+  if (!isMade || isCopy)
+    return call.done(call.argCount() == 1 ? call.arg(0) : unknownValue());
+  const Address made = machine.allocate(call.row, call.frame, call.fact, type);
+  Outcomes outcomes;
+  for (Row &row : machine.construct(call.frame, call.fact, call.row, type, made, call.forwardedFrom(0))) {
+    Value value = machine.memory.read(row, made);
+    outcomes.push_back({std::move(row), std::move(value)});
+  }
+  return outcomes;
+}
+
+Outcomes putHeld(Call &call, Outcomes values) {
+  const Address where = call.objectAddress();
+  for (Outcome &outcome : values) {
+    call.machine.memory.write(outcome.row, where, outcome.result);
+    outcome.result = call.fact.resultIsAddress ? addressValue(where) : unknownValue();
+  }
+  return values;
 }
 
 } // namespace
 
 std::optional<Outcomes> modelVariant(Call &call) {
   const std::string_view name = call.fact.name.view();
-  if (!isOneOf(name, {"std::get", "std::get_if", "std::holds_alternative"}) || !holdsVariant(call, 0))
+  if (name == "std::make_any" && !call.fact.templateTypes.empty())
+    return makeHeld(call, call.fact.templateTypes[0]);
+  if (!isOneOf(name, {"std::get", "std::get_if", "std::holds_alternative", "std::any_cast"}) ||
+      !holdsVariant(call, 0))
     return std::nullopt;
   const Name type = alternative(call);
-  if (name == "std::get_if")
+  const Name variant = call.fact.operands[0].type;
+  if (call.machine.types.classOf(variant) == TypeClass::Pointer)
     return getIf(call, type);
   const Value held = call.operand(0);
-  const std::optional<bool> fits = isOf(call.machine.types, type, held);
+  const std::optional<bool> fits = holds(call.machine.types, variant, type, held);
   if (name == "std::holds_alternative")
     return call.done(fits ? scalarValue(intTerm(*fits)) : call.machine.unknownResult(call));
   if (fits && !*fits) // throws std::bad_variant_access
@@ -96,11 +186,39 @@ std::optional<Outcomes> modelVariant(Call &call) {
 }
 
 std::optional<Outcomes> modelVariantMethod(Call &call, std::string_view method) {
-  if (method != "operator=" && method != "emplace")
-    return std::nullopt;
-  const Value value = call.argCount() == 1 ? call.arg(0) : unknownValue();
-  call.machine.memory.write(call.row, call.objectAddress(), value);
-  return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : value);
+  if (method == "operator=")
+    return putHeld(call, call.done(call.argCount() == 1 ? call.arg(0) : unknownValue()));
+  if (method == "emplace")
+    return putHeld(call, makeHeld(call, alternative(call)));
+  if (method == "index")
+    return indexOf(call);
+  if (method == "valueless_by_exception")
+    return call.done(scalarValue(intTerm(0)));
+  if (method == "type")
+    return typeOf(call);
+  if (method == "reset")
+    return putHeld(call, call.done(nullValue()));
+  if (method == "has_value") {
+    const std::optional<bool> nothing = holdsNothing(call.row, call.object());
+    // A variable of a type with an empty value of its own is not told apart from none.
+    return call.done(nothing ? scalarValue(intTerm(!*nothing)) : call.machine.unknownResult(call));
+  }
+  return std::nullopt;
+}
+
+Value constructVariant(const Machine &machine, Name type, const std::vector<Value> &args) {
+  const std::vector<Name> all = machine.types.parts(type);
+  if (args.size() == 1)
+    return args[0];
+  if (!args.empty()) { // std::in_place_type<T>, std::in_place_index<N>, what it is made of
+    const bool isPlain = args.size() == 2 && !is(args[1], ValueKind::Record) &&
+                         is(args[0], ValueKind::Record) && startsWith(args[0]->type.view(), "std::in_place");
+    return isPlain ? args[1] : unknownValue();
+  }
+  if (all.empty()) // an any
+    return nullValue();
+  return machine.types.classOf(all[0]) == TypeClass::Scalar ? scalarValue(intTerm(0))
+                                                            : machine.defaultObject(all[0]);
 }
 
 } // namespace devicetidy

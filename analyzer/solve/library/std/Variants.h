@@ -10,7 +10,9 @@ std::optional<bool> isOf(const Types &types, Name type, const Value &value);
 
 /// std::get, std::get_if, std::holds_alternative of a variant.
 std::optional<Outcomes> modelVariant(Call &call);
-/// Methods of a variant.
+/// What a constructor of variant (or any) class `type` makes of `args`.
+Value constructVariant(const Machine &machine, Name type, const std::vector<Value> &args);
+/// Methods of a variant or any.
 std::optional<Outcomes> modelVariantMethod(Call &call, std::string_view method);
 
 } // namespace devicetidy
