@@ -86,9 +86,6 @@ any inserter(any &container, const any &position);
 any back_inserter(any &container);
 any front_inserter(any &container);
 
-// Maps.
-any entry(any &map, const any &key);
-
 /// What the method of this name gives for a container.
 any method(any &container, const char *name);
 

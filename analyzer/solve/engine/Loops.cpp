@@ -9,6 +9,7 @@
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Machine.h"
 #include "analyzer/solve/library/std/Iterators.h"
+#include "analyzer/solve/library/std/Maps.h"
 
 #include <algorithm>
 
@@ -177,6 +178,16 @@ Value standingAtNumber(const Value &iterator, Term current) {
     return reversed(addressValue(sequenceOf(base).element(applyTerm(plus, {current, intTerm(1)}))));
   }
   return addressValue(sequenceOf(iterator->address).element(current));
+}
+
+// `iterator` as it is in the hands of a loop that comes to every element once.
+Value comingToEach(const Machine &machine, const Row &row, const Value &iterator) {
+  if (!mapAround(machine, row, iterator))
+    return iterator;
+  const MapPlace place = placeOf(iterator->address.path->field);
+  return place.standing != Standing::Some
+             ? iterator
+             : addressValue(sequenceOf(iterator->address).field(fieldOf({place.key, Standing::Each})));
 }
 
 // What is known of a loop variable in the next round, where it is `value`: its number in the first round,
@@ -381,6 +392,12 @@ void Machine::countRounds(const Frame &frame, const Terminator &test, Row &row, 
       closeLists(frame, head, row, rounds.end)) {
     row.store.set(flag, scalarValue(intTerm(1)));
     row.setRound(head, nullptr);
+    for (std::int32_t local : block.variesInLoop) {
+      const auto index = static_cast<unsigned>(local);
+      const RootId root = memory.local(frame.depth, index, frame.function.locals[index]);
+      if (const Value old = row.store.get(root))
+        row.store.set(root, comingToEach(*this, row, old));
+    }
   } else if (test.entersLoop || !isKnown) {
     row.store.erase(flag);
   }

@@ -1,5 +1,5 @@
 // Algorithms that look at a range.
-#include "dt.h"
+#include "std/mapping.h"
 
 namespace std {
 using dt::any;
@@ -7,7 +7,7 @@ using dt::any;
 any for_each(any first, any last, any function) {
   const long n = dt::distance(first, last);
   for (long i = 0; i != n; ++i)
-    dt::call(function, dt::at(dt::next(first, i)));
+    dt::call(function, dt::each(dt::next(first, i)));
   return function;
 }
 
@@ -17,7 +17,22 @@ any for_each_n(any first, long n, any function) {
   return dt::next(first, n);
 }
 
+// The only entry of a range without an order that the predicate holds for.
+static any find_only(any first, any last, any predicate) {
+  const long n = dt::distance(first, last);
+  long found = n;
+  for (long i = 0; i != n; ++i)
+    if (dt::test(predicate, dt::each(dt::next(first, i)))) {
+      if (found != n)
+        return dt::unknown();
+      found = i;
+    }
+  return found == n ? last : dt::found(dt::next(first, found));
+}
+
 any find_if(any first, any last, any predicate) {
+  if (dt::is_in_any_order(first))
+    return find_only(first, last, predicate);
   const long n = dt::distance(first, last);
   for (long i = 0; i != n; ++i)
     if (dt::test(predicate, dt::at(dt::next(first, i))))
@@ -45,7 +60,7 @@ long count_if(any first, any last, any predicate) {
   const long n = dt::distance(first, last);
   long found = 0;
   for (long i = 0; i != n; ++i)
-    if (dt::test(predicate, dt::at(dt::next(first, i))))
+    if (dt::test(predicate, dt::each(dt::next(first, i))))
       ++found;
   return found;
 }
@@ -62,7 +77,7 @@ long count(any first, any last, const any &value) {
 bool all_of(any first, any last, any predicate) {
   const long n = dt::distance(first, last);
   for (long i = 0; i != n; ++i)
-    if (!dt::test(predicate, dt::at(dt::next(first, i))))
+    if (!dt::test(predicate, dt::each(dt::next(first, i))))
       return false;
   return true;
 }
@@ -70,7 +85,7 @@ bool all_of(any first, any last, any predicate) {
 bool any_of(any first, any last, any predicate) {
   const long n = dt::distance(first, last);
   for (long i = 0; i != n; ++i)
-    if (dt::test(predicate, dt::at(dt::next(first, i))))
+    if (dt::test(predicate, dt::each(dt::next(first, i))))
       return true;
   return false;
 }

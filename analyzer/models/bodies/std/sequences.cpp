@@ -1,5 +1,6 @@
 // Sequences: what each does its own way.
 #include "std/algorithms.h"
+#include "std/mapping.h"
 #include "std/sequence.h"
 
 namespace std {
@@ -163,6 +164,8 @@ long erase(any &container, const any &value) {
   return n;
 }
 long erase_if(any &container, any predicate) {
+  if (dt::is_map(container))
+    return dt::erase_entries_if(container, predicate);
   any begin = dt::position(container, 0);
   any end = dt::position(container, dt::size(container));
   any from = std::remove_if(begin, end, predicate);

@@ -1,12 +1,6 @@
 // Wrappers of one value, and functions of <utility>.
 #include "dt.h"
 
-namespace dt {
-struct map : any {
-  void swap(any &other) { swap_contents(*this, other); }
-};
-} // namespace dt
-
 namespace std {
 void swap(dt::any &a, dt::any &b) {
   if (dt::is_container(a) && dt::is_container(b))

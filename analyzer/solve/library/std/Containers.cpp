@@ -316,7 +316,7 @@ std::optional<Outcomes> modelContainers(Call &call) {
   case TypeClass::List:
     return modelList(call, method);
   case TypeClass::Map:
-    return modelMap(call, method);
+    return modelDict(call, method);
   case TypeClass::Optional:
   case TypeClass::Wrapper:
     return modelOptional(call, method);

@@ -21,8 +21,8 @@ Term sizeTerm(const Value &list, const Address &where);
 
 /// The field a map keeps the entry of `key` in; nothing when the key is not known.
 std::optional<Name> keyField(const Row &row, const Value &key);
-/// A map's entry as iteration sees it: a pair of key and value.
-Value mapEntry(Name key, Value value);
+/// A map's entry as iteration sees it: a pair of key and value. `keyValue` is the key where it is known.
+Value mapEntry(Name key, Value value, const Value &keyValue = nullptr);
 /// The field a map keeps entries of unknown keys in.
 Name anyKey();
 /// The field of all keys that are made of a device that is not known.
@@ -32,7 +32,7 @@ Value keyMadeOf(const Value &device);
 bool isMadeOfDevice(const Value &text);
 /// The field that the end of a map stands at.
 Name mapEnd();
-/// Keys of a map all of whose keys are known, else nothing; in their order.
+/// Keys of a map all of whose keys are known, else nothing; in their order where that is known.
 std::vector<Name> mapKeys(const Value &map);
 /// Is `value` the nullopt that turns into an empty optional where an optional is wanted?
 inline bool isNullopt(const Value &value) {
@@ -44,7 +44,7 @@ std::optional<Address> anyEntry(Call &call, const Address &where, const Value &m
 /// Nothing is known of the map's entries any more.
 void forgetEntries(Machine &machine, Row &row, const Address &where, const Value &map);
 
-std::optional<Outcomes> modelMap(Call &call, std::string_view method);
+std::optional<Outcomes> modelDict(Call &call, std::string_view method);
 std::optional<Outcomes> modelOptional(Call &call, std::string_view method);
 std::optional<Outcomes> modelTuple(Call &call, std::string_view method);
 /// std::move, tie, get, make_pair, swap ...

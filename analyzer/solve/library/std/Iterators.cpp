@@ -5,7 +5,7 @@
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/ModelBodies.h"
 #include "analyzer/solve/engine/Operators.h"
-#include "analyzer/solve/library/std/Containers.h"
+#include "analyzer/solve/library/std/Maps.h"
 #include "analyzer/solve/library/std/Primitives.h"
 
 #include <algorithm>
@@ -19,26 +19,21 @@ const Name plusOp("+"), minusOp("-"), equalOp("=="), lessOp("<");
 
 bool isInserter(const Value &value) { return is(value, ValueKind::Record) && value->type == inserterType; }
 
-// The map that `address` is an entry of, or the end of; null when it is no such address.
-Value mapAround(const Machine &machine, const Row &row, const Value &value) {
-  if (!is(value, ValueKind::Address) || !value->address.path || value->address.path->index)
-    return nullptr;
-  Value map = machine.memory.read(row, sequenceOf(value->address));
-  return is(map, ValueKind::Record) && machine.types.classOf(map->type) == TypeClass::Map ? map : nullptr;
-}
-
-// The entries of `map` in order with its end; empty when they are not all known, or have no order.
+// The entries of `map` with its end; empty when they are not all known.
 std::vector<Name> placesOf(const Value &map) {
-  std::vector<Name> places = mapKeys(map);
-  const bool isOrdered = map->type.view().find("unordered") == std::string_view::npos;
-  if (map->origin || (places.empty() && !map->fields.empty()) || (places.size() > 1 && !isOrdered))
+  if (!isWholeMap(map))
     return {};
+  std::vector<Name> places = mapKeys(map);
   places.push_back(mapEnd());
   return places;
 }
 
-std::optional<std::size_t> placeIn(const std::vector<Name> &places, const Value &entry) {
-  const auto found = std::find(places.begin(), places.end(), entry->address.path->field);
+// The number of the entry at an iterator; none where it is not known how many stand before it.
+std::optional<std::size_t> placeIn(const Value &map, const std::vector<Name> &places, const Value &iterator) {
+  const MapPlace place = placeOf(iterator->address.path->field);
+  if (place.standing == Standing::Entry && place.key != mapEnd() && !hasOrder(map))
+    return std::nullopt;
+  const auto found = std::find(places.begin(), places.end(), place.key);
   return found == places.end() ? std::nullopt
                                : std::optional<std::size_t>(static_cast<std::size_t>(found - places.begin()));
 }
@@ -49,14 +44,27 @@ Value negated(const Row &row, Term by) {
 
 Value advancedEntry(const Value &map, const Value &entry, Term by) {
   const std::vector<Name> places = placesOf(map);
-  const auto at = placeIn(places, entry);
+  const auto at = placeIn(map, places, entry);
   const auto steps = constantOf(by);
   if (!at || !steps)
     return unknownValue();
   const std::int64_t to = static_cast<std::int64_t>(*at) + *steps;
   if (to < 0 || to >= static_cast<std::int64_t>(places.size()))
     return unknownValue();
-  return addressValue(sequenceOf(entry->address).field(places[static_cast<std::size_t>(to)]));
+  const Standing standing = placeOf(entry->address.path->field).standing;
+  const bool isFromEnd = standing == Standing::Entry && !hasOrder(map);
+  const Name field = fieldOf({places[static_cast<std::size_t>(to)], isFromEnd ? Standing::Some : standing});
+  return addressValue(sequenceOf(entry->address).field(field));
+}
+
+// The place of the entry at `iterator`, which stands in `map`.
+Outcomes entryAt(Call &call, const Value &map, const Value &iterator) {
+  const Address where = sequenceOf(iterator->address);
+  const MapPlace place = placeOf(iterator->address.path->field);
+  if (!map->fields.count(place.key))
+    return call.done(unknownValue());
+  return call.done(addressValue(place.standing == Standing::Some ? anyEntryOf(call, call.row, where, map)
+                                                                 : where.field(place.key)));
 }
 
 // The first callable operator of a class of the program.
@@ -99,7 +107,7 @@ std::optional<std::int64_t> ordinalOf(const Machine &machine, const Row &row, co
   if (isPosition(iterator))
     return row.numberOf(scalarValue(numberAt(iterator->address)));
   if (const Value map = mapAround(machine, row, iterator))
-    if (const auto at = placeIn(placesOf(map), iterator))
+    if (const auto at = placeIn(map, placesOf(map), iterator))
       return static_cast<std::int64_t>(*at);
   return std::nullopt;
 }
@@ -129,7 +137,7 @@ Outcomes standingAt(Call &call, const Value &iterator) {
   if (isReversed(iterator))
     return standingAt(call, advanced(call, baseOf(iterator), intTerm(-1)));
   if (const Value map = mapAround(machine, call.row, iterator))
-    return call.done(map->fields.count(iterator->address.path->field) ? iterator : unknownValue());
+    return entryAt(call, map, iterator);
   const Value position = asPosition(machine, call.row, iterator);
   if (isPosition(position)) {
     const Address sequence = sequenceOf(position->address);
@@ -275,15 +283,26 @@ Outcomes assignJumped(Call &call, Outcomes jumped) {
   return jumped;
 }
 
+// Do two iterators of maps stand at the same entry? Nothing when that is not known.
+std::optional<bool> areSameEntry(const Value &a, const Value &b) {
+  const MapPlace left = placeOf(a->address.path->field), right = placeOf(b->address.path->field);
+  if (!(sequenceOf(a->address) == sequenceOf(b->address)))
+    return std::nullopt;
+  if (left.key == mapEnd() || right.key == mapEnd())
+    return left.key == right.key;
+  const bool isOneKnown = (left.standing == Standing::Entry) != (right.standing == Standing::Entry);
+  if (isOneKnown || left.key == anyKey() || right.key == anyKey() || left.key == deviceKey())
+    return std::nullopt;
+  return left.key == right.key;
+}
+
 Outcomes compare(Call &call, const Value &a, const Value &b, Name op) {
   const bool areEntries = mapAround(call.machine, call.row, a) && mapAround(call.machine, call.row, b);
-  if (areEntries && op != Name("==") && op != Name("!="))
-    return call.done(call.machine.unknownResult(call));
   if (areEntries) {
-    const bool isSame = a->address == b->address;
-    const bool isCertain = !isSame || a->address.path->field != anyKey();
-    return call.done(isCertain ? scalarValue(intTerm(isSame == (op == Name("=="))))
-                               : call.machine.unknownResult(call));
+    const bool isEquality = op == Name("==") || op == Name("!=");
+    const std::optional<bool> isSame = isEquality ? areSameEntry(a, b) : std::nullopt;
+    return call.done(isSame ? scalarValue(intTerm(*isSame == (op == Name("=="))))
+                            : call.machine.unknownResult(call));
   }
   const Value apart = distanceBetween(call, b, a); // a - b
   return call.done(operatorValue(call.row, op, {apart, scalarValue(intTerm(0))}, /*areIntegers=*/true));

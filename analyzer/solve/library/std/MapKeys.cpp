@@ -81,10 +81,10 @@ std::optional<Name> keyField(const Row &row, const Value &key) {
 }
 
 // Entries are pairs, as iteration sees them.
-Value mapEntry(Name key, Value value) {
-  Value first = unknownValue();
+Value mapEntry(Name key, Value value, const Value &keyValue) {
+  Value first = keyValue && !is(keyValue, ValueKind::Scalar) ? keyValue : unknownValue();
   const std::string_view text = key.view();
-  if (text.size() >= 2 && text.front() == '[' && !startsWith(text, "[#("))
+  if (is(first, ValueKind::Unknown) && text.size() >= 2 && text.front() == '[' && !startsWith(text, "[#("))
     first = scalarValue(text[1] == '#' ? intTerm(std::strtoll(text.data() + 2, nullptr, 10))
                                        : textTerm(text.substr(1, text.size() - 2)));
   return recordValue("std::pair", {{"first", first}, {"key", first}, {"second", value}, {"value", value}});

@@ -1,11 +1,9 @@
-//===- Maps.cpp - maps and ordered dictionaries ---===//
-//
-// A map is a record with one field per known key; the entry of any other key is under one shared field.
-//
+//===- Maps.cpp - how maps are kept ---===//
 //===----------------------------------------------------------------------===//
+#include "analyzer/solve/library/std/Maps.h"
+
 #include "analyzer/solve/domain/NameParts.h"
-#include "analyzer/solve/domain/Registers.h"
-#include "analyzer/solve/library/std/Containers.h"
+#include "analyzer/solve/domain/Positions.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,6 +11,8 @@
 namespace devicetidy {
 
 namespace {
+
+constexpr std::string_view each = "@each", some = "@some";
 
 // What is looked up under a key that nobody knows may be kept by GPU, under one that is made of a device by
 // device: where it is, is up to the key.
@@ -36,24 +36,159 @@ Value whereKeySays(const Value &value, const std::optional<Name> &key) {
   return makeValue(std::move(result));
 }
 
+// Does key `a` come before key `b`? Nothing when that is not known.
+std::optional<bool> isBefore(const Value &a, const Value &b) {
+  if (is(a, ValueKind::Scalar) && is(b, ValueKind::Scalar)) {
+    const auto left = textOf(a->term), right = textOf(b->term);
+    if (left && right)
+      return left->view() < right->view();
+    const auto number = constantOf(a->term), other = constantOf(b->term);
+    return number && other ? std::optional<bool>(*number < *other) : std::nullopt;
+  }
+  const bool arePairs = is(a, ValueKind::Record) && is(b, ValueKind::Record) &&
+                        (startsWith(a->type.view(), "std::pair") || startsWith(a->type.view(), "std::tuple"));
+  if (!arePairs || a->fields.size() != b->fields.size())
+    return std::nullopt;
+  for (const auto &[name, part] : a->fields) {
+    const auto other = b->fields.find(name);
+    const auto less = other == b->fields.end() ? std::nullopt : isBefore(part, other->second);
+    const auto greater = less ? isBefore(other->second, part) : std::nullopt;
+    if (!greater || *less || *greater)
+      return greater ? less : std::nullopt;
+  }
+  return false;
+}
+
+Value keyIn(const Value &map, Name field) {
+  const Value &entry = map->fields.at(field);
+  const auto first = entry->fields.find("first");
+  return first == entry->fields.end() ? unknownValue() : first->second;
+}
+
+enum class Order { Unknown, Ascending, Descending };
+
+// Argument `number` of the template that `type` names; empty when it has fewer.
+std::string_view templateArgument(std::string_view type, std::size_t number) {
+  int depth = 0;
+  std::size_t begin = 0, seen = 0;
+  for (std::size_t i = 0; i < type.size(); ++i) {
+    const char c = type[i];
+    depth += (c == '<') - (c == '>');
+    if (depth == 1 && c == '<')
+      begin = i + 1;
+    if ((depth == 1 && c == ',') || (depth == 0 && c == '>')) {
+      if (seen++ == number)
+        return type.substr(begin, i - begin);
+      begin = type.find_first_not_of(' ', i + 1);
+    }
+  }
+  return {};
+}
+
+// How the type of `map` orders its keys.
+Order orderOf(const Value &map) {
+  const std::string_view type = map->type.view();
+  if (!startsWith(type, "std::map<"))
+    return Order::Unknown;
+  const std::string_view comparator = templateArgument(type, 2);
+  if (comparator.empty() || startsWith(comparator, "std::less<"))
+    return Order::Ascending;
+  return startsWith(comparator, "std::greater<") ? Order::Descending : Order::Unknown;
+}
+
+// The fields of `map` in the order of their keys; nothing when that is not known.
+std::optional<std::vector<Name>> inOrder(const Value &map, std::vector<Name> fields) {
+  const Order order = orderOf(map);
+  if (order == Order::Unknown && fields.size() > 1)
+    return std::nullopt;
+  bool isKnown = true;
+  std::sort(fields.begin(), fields.end(), [&](Name a, Name b) {
+    const auto less = isBefore(keyIn(map, a), keyIn(map, b));
+    isKnown = isKnown && less;
+    return less.value_or(a < b);
+  });
+  if (!isKnown)
+    return std::nullopt;
+  if (order == Order::Descending)
+    std::reverse(fields.begin(), fields.end());
+  return fields;
+}
+
+// The keys of a map all of whose keys are known, in no particular order.
+std::vector<Name> fieldsOf(const Value &map) {
+  std::vector<Name> fields;
+  if (map->origin)
+    return fields;
+  for (const auto &[name, entry] : map->fields) {
+    if (name == anyKey() || name == deviceKey() || !entry->fields.count("second"))
+      return {};
+    fields.push_back(name);
+  }
+  return fields;
+}
+
+// A value of `type` that nobody has said anything of.
+Value freshValue(const Machine &machine, Name type) {
+  switch (machine.types.classOf(type)) {
+  case TypeClass::Scalar:
+    return machine.types.program.type(type) && machine.types.program.type(type)->kind == TypeKind::Record
+               ? unknownValue()
+               : scalarValue(intTerm(0));
+  case TypeClass::String:
+    return scalarValue(textTerm(""));
+  case TypeClass::List:
+    return startsWith(type.view(), "std::array<") ? unknownValue() : machine.defaultObject(type);
+  case TypeClass::Map:
+  case TypeClass::Record:
+    return machine.defaultObject(type);
+  default:
+    return nullValue();
+  }
+}
+
+// What an entry holds that was not there, as far as `map` tells.
+Value heldByOther(const Machine &machine, const Value &map, const std::optional<Name> &key) {
+  if (!key)
+    return unknownValue();
+  const auto any = map->fields.find(anyKey());
+  if (any != map->fields.end() && any->second->fields.count("second"))
+    return any->second->fields.at("second");
+  const Value held = key == deviceKey() || map->fields.count(deviceKey()) ? heldByAny(map) : nullptr;
+  return held ? whereKeySays(held, deviceKey()) : freshValue(machine, machine.types.inner(map->type));
+}
+
+} // namespace
+
+MapPlace placeOf(Name field) {
+  const std::string_view text = field.view();
+  if (startsWith(text, each))
+    return {Name(text.substr(each.size())), Standing::Each};
+  if (startsWith(text, some))
+    return {Name(text.substr(some.size())), Standing::Some};
+  return {field, Standing::Entry};
+}
+
+Name fieldOf(const MapPlace &place) {
+  if (place.standing == Standing::Entry || place.key == mapEnd() || place.key == anyKey())
+    return place.key;
+  return Name(std::string(place.standing == Standing::Each ? each : some) + place.key.str());
+}
+
 bool hasKnownKeys(const Value &map) {
   return !map->fields.count(anyKey()) && !map->fields.count(deviceKey());
 }
 
-// Does the key in field `a` come before that in field `b`?
-bool isBefore(const Value &map, Name a, Name b) {
-  constexpr std::string_view number = "[#";
-  if (map->type.view().find("std::greater") != std::string_view::npos)
-    std::swap(a, b);
-  if (startsWith(a.view(), number) && startsWith(b.view(), number))
-    return std::strtoll(a.view().data() + number.size(), nullptr, 10) <
-           std::strtoll(b.view().data() + number.size(), nullptr, 10);
-  return a < b;
+bool isWholeMap(const Value &map) {
+  return is(map, ValueKind::Record) && !map->origin && fieldsOf(map).size() == map->fields.size();
 }
 
-std::optional<Name> keyOf(const Call &call, std::size_t i) { return keyField(call.row, call.arg(i)); }
+bool hasOrder(const Value &map) { return isWholeMap(map) && inOrder(map, fieldsOf(map)).has_value(); }
 
-// What the entries hold, put together; null when there is none.
+std::vector<Name> mapKeys(const Value &map) {
+  const std::vector<Name> fields = fieldsOf(map);
+  return inOrder(map, fields).value_or(fields);
+}
+
 Value heldByAny(const Value &map) {
   Value held;
   for (const auto &[name, entry] : map->fields)
@@ -62,242 +197,81 @@ Value heldByAny(const Value &map) {
   return held;
 }
 
-// What an entry holds that was not there, as far as `map` tells.
-Value heldByOther(const Value &map, const std::optional<Name> &key) {
-  if (!key)
-    return unknownValue();
-  const auto any = map->fields.find(anyKey());
-  if (any != map->fields.end() && any->second->fields.count("second"))
-    return any->second->fields.at("second");
-  const Value held = key == deviceKey() || map->fields.count(deviceKey()) ? heldByAny(map) : nullptr;
-  return held ? whereKeySays(held, deviceKey()) : nullValue();
+Value asKeySays(const Row &row, const Value &map, const Value &key) {
+  const std::optional<Name> field = keyField(row, key);
+  return field ? map : whereKeySays(map, field);
 }
 
-// The entry under `key` (empty: any key), made when it is not there; `map` is what is at `where`.
-Address entryOf(Call &call, Row &row, const Address &where, const Value &map,
-                const std::optional<Name> &key) {
-  const Name field = key ? *key : anyKey();
-  if (!key && map->fields.size() > map->fields.count(field)) {
+Address anyEntryOf(Call &call, Row &row, const Address &where, const Value &map) {
+  const Name field = anyKey();
+  if (map->fields.size() > map->fields.count(field)) {
     // What is done to an entry nobody can name may be done to any: from here on they are one.
     const Value held = heldByAny(map);
     ValueData whole = *map;
     whole.fields = {{field, mapEntry(field, held ? held : unknownValue())}};
     call.machine.memory.write(row, where, makeValue(std::move(whole)));
-    return where.field(field);
+  } else if (!map->fields.count(field)) {
+    call.machine.memory.write(row, where, withField(map, field, mapEntry(field, unknownValue())));
   }
-  if (!map->fields.count(field))
-    call.machine.memory.write(row, where, withField(map, field, mapEntry(field, heldByOther(map, key))));
-  else if (key == deviceKey()) // of another device, maybe
-    call.machine.memory.write(row, where, withField(map, field, whereKeySays(map->fields.at(field), key)));
   return where.field(field);
 }
 
-Outcomes mapElement(Call &call, const std::optional<Name> &key) {
-  Address where = call.objectAddress();
-  Value map = call.object();
-  if (!where.valid() || !is(map, ValueKind::Record))
+Address entryOf(Call &call, Row &row, const Address &where, const Value &map, const Value &key) {
+  const std::optional<Name> field = keyField(row, key);
+  if (!field)
+    return anyEntryOf(call, row, where, map);
+  if (!map->fields.count(*field))
+    call.machine.memory.write(
+        row, where, withField(map, *field, mapEntry(*field, heldByOther(call.machine, map, field), key)));
+  else if (field == deviceKey()) // of another device, maybe
+    call.machine.memory.write(row, where,
+                              withField(map, *field, whereKeySays(map->fields.at(*field), field)));
+  return where.field(*field);
+}
+
+std::optional<bool> holdsKey(const Row &row, const Value &map, const Value &key) {
+  if (!is(map, ValueKind::Record) || map->origin)
+    return std::nullopt;
+  const std::optional<Name> field = keyField(row, key);
+  if (map->fields.empty())
+    return false;
+  if (!field || field == deviceKey() || (!map->fields.count(*field) && !hasKnownKeys(map)))
+    return std::nullopt;
+  return map->fields.count(*field) != 0;
+}
+
+Outcomes insertUnder(Call &call, const Address &where, const Value &key, const Value &value, bool replaces) {
+  const Value map = call.machine.memory.read(call.row, where);
+  const std::optional<Name> known = keyField(call.row, key);
+  const Name field = known ? *known : anyKey();
+  if (!is(map, ValueKind::Record))
     return call.done(unknownValue());
-  const Address value = entryOf(call, call.row, where, map, key).field("second");
-  return call.done(call.fact.resultIsAddress ? addressValue(value)
-                                             : call.machine.memory.read(call.row, value));
-}
-
-// An entry of an OrderedDict, which is a list of pairs: the key decides which, but not how.
-Outcomes dictElement(Call &call, const Value &list) {
-  Value key = call.argCount() ? call.arg(0) : unknownValue();
-  const Term index = applyTerm("key", {is(key, ValueKind::Scalar) ? key->term : symbolTerm("a key")});
-  Outcomes outcomes;
-  for (Outcome &outcome : elementAt(call, call.objectAddress(), list, index)) {
-    Value pair = is(outcome.result, ValueKind::Address)
-                     ? call.machine.memory.read(outcome.row, outcome.result->address)
-                     : outcome.result;
-    auto second = pair->fields.find("second");
-    Value value = second == pair->fields.end() ? unknownValue() : second->second;
-    Address copy = call.machine.allocate(outcome.row, call.frame, call.fact, "at::Tensor");
-    call.machine.memory.write(outcome.row, copy, value);
-    outcomes.push_back(
-        {std::move(outcome.row), addressValue(copy)}); // find() gives a pointer, operator[] a reference
-  }
-  return outcomes;
-}
-
-// The entry an iterator stands at, when it is one of the map at `where`.
-std::optional<Name> entryAt(const Address &where, const Value &iterator) {
-  if (is(iterator, ValueKind::Address) && iterator->address.path && !iterator->address.path->index &&
-      Address{iterator->address.root, iterator->address.path->parent} == where)
-    return iterator->address.path->field;
-  return std::nullopt;
-}
-
-// erase(key), erase(iterator), erase(first, last).
-Outcomes eraseEntries(Call &call) {
-  const Address where = call.objectAddress();
-  const Value map = call.object();
-  const std::vector<Name> keys = mapKeys(map);
-  const bool isOrdered = map->type.view().find("unordered") == std::string_view::npos;
-  const std::optional<Name> at = entryAt(where, call.arg(0));
-  std::optional<Name> key = at ? at : keyOf(call, 0);
-  ValueData rest = *map;
-  Value result = call.machine.unknownResult(call);
-  if (call.argCount() == 2) {
-    const std::optional<Name> to = entryAt(where, call.arg(1));
-    const auto first = at ? std::find(keys.begin(), keys.end(), *at) : keys.end();
-    const auto last = to ? std::find(keys.begin(), keys.end(), *to) : keys.end();
-    if (!at || !to || !hasKnownKeys(map) || map->origin || (first == keys.end() && *at != mapEnd()) ||
-        (last == keys.end() && *to != mapEnd()) || first > last || (!isOrdered && *to != mapEnd())) {
-      call.machine.memory.write(call.row, where, unknownValue());
-      return call.done(unknownValue());
-    }
-    for (auto gone = first; gone != last; ++gone)
-      rest.fields.erase(*gone);
-    result = call.arg(1);
-  } else if (key && key != anyKey() && key != deviceKey()) {
-    const bool isThere = rest.fields.erase(*key) != 0;
-    const auto next =
-        std::upper_bound(keys.begin(), keys.end(), *key, [&](Name a, Name b) { return isBefore(map, a, b); });
-    if (at && hasKnownKeys(map))
-      result = isOrdered || keys.size() < 2 ? addressValue(where.field(next == keys.end() ? mapEnd() : *next))
-                                            : unknownValue();
-    else if (!at && hasKnownKeys(map) && !map->origin)
-      result = scalarValue(intTerm(isThere));
-  } else if (!map->fields.empty()) {
-    // Any entry may be gone: what is left is what was there, of keys that are not known.
-    const Value held = heldByAny(map);
-    rest.fields = {{anyKey(), mapEntry(anyKey(), held ? held : unknownValue())}};
-  }
-  call.machine.memory.write(call.row, where, makeValue(std::move(rest)));
-  return call.done(result);
-}
-
-enum class Replaces { WhenNew, Always };
-
-// emplace(key, value), insert({key, value}): a pair of an iterator and whether it was new.
-Outcomes insertEntry(Call &call, Replaces replaces) {
-  Value value;
-  std::optional<Name> key;
-  if (call.argCount() == 2) {
-    key = keyOf(call, 0);
-    value = call.arg(1);
-  } else if (Value entry = call.argCount() ? call.arg(0) : unknownValue();
-             is(entry, ValueKind::Record) && entry->fields.count("second")) {
-    value = entry->fields.at("second");
-    const Value first = entry->fields.count("first") ? entry->fields.at("first") : unknownValue();
-    key = keyField(call.row, first);
-  }
-  const Value map = call.object();
-  if (!value || !is(map, ValueKind::Record))
-    return call.done(unknownValue());
-  const Address where = call.objectAddress();
-  const Name field = key ? *key : anyKey();
-  const bool isThere = key && key != deviceKey() && map->fields.count(field);
-  if (isThere && replaces != Replaces::Always) {
+  const std::optional<bool> isThere = holdsKey(call.row, map, key);
+  if (known && known != deviceKey() && map->fields.count(field) && !replaces) {
     // An entry that is there stays as it is.
-  } else if (!key && !map->fields.empty()) { // any entry may have been replaced
-    const Address entry = entryOf(call, call.row, where, map, key).field("second");
-    value = joinValues(call.machine.memory.read(call.row, entry), value, symbolTerm("map"));
-    call.machine.memory.write(call.row, entry, value);
+  } else if (!known && !map->fields.empty()) { // any entry may have been replaced
+    const Address entry = anyEntryOf(call, call.row, where, map).field("second");
+    call.machine.memory.write(
+        call.row, entry, joinValues(call.machine.memory.read(call.row, entry), value, symbolTerm("map")));
   } else {
-    call.machine.memory.write(call.row, where, withField(map, field, mapEntry(field, value)));
+    call.machine.memory.write(call.row, where, withField(map, field, mapEntry(field, value, key)));
   }
-  if (call.fact.resultIsAddress) // OrderedDict gives the value
-    return call.done(addressValue(where.field(field).field("second")));
-  const bool isKnown = isThere || (key && !map->origin && hasKnownKeys(map) && key != deviceKey());
-  return call.done(recordValue("std::pair", {{"first", addressValue(where.field(field))},
-                                             {"second", isKnown ? scalarValue(intTerm(!isThere))
-                                                                : call.machine.unknownResult(call)}}));
+  const Value isNew = isThere ? scalarValue(intTerm(!*isThere)) : scalarValue(call.machine.freshScalar(call));
+  return call.done(
+      recordValue("std::pair", {{"first", addressValue(where.field(field))}, {"second", isNew}}));
 }
 
-// find, count and contains: is the key there? A key that is not known may be, when there is any entry.
-Outcomes lookUp(Call &call, std::string_view method) {
-  const Address where = call.objectAddress();
-  const Value map = call.object();
-  const bool isDict = startsWith(call.fact.name.view(), "torch::OrderedDict::");
-  if ((method == "end" || method == "cend") && where.valid())
-    return call.done(addressValue(where.field(mapEnd())));
-  if (!is(map, ValueKind::Record) || map->origin || !where.valid())
-    return call.done(call.machine.unknownResult(call));
-  const bool begins = method == "begin" || method == "cbegin";
-  if (begins && hasKnownKeys(map)) {
-    const std::vector<Name> keys = mapKeys(map);
-    const bool isOrdered = map->type.view().find("unordered") == std::string_view::npos;
-    if (keys.size() > 1 && !isOrdered)
-      return call.done(unknownValue());
-    return call.done(addressValue(where.field(keys.empty() ? mapEnd() : keys.front())));
-  }
-  const std::optional<Name> key = begins || !call.argCount() ? std::nullopt : keyOf(call, 0);
-  const bool isKnown = key && key != deviceKey() && (map->fields.count(*key) || hasKnownKeys(map));
-  auto found = [&](bool is) {
-    Row row = call.row;
-    if (is && !key && !begins)
-      call.machine.memory.write(row, where, whereKeySays(map, key));
-    if (method == "count" || method == "contains")
-      return Outcome{std::move(row), scalarValue(intTerm(is))};
-    if (!is)
-      return Outcome{std::move(row), isDict ? nullValue() : addressValue(where.field(mapEnd()))};
-    const Address entry = entryOf(call, row, where, call.machine.memory.read(row, where), key);
-    Value at = addressValue(isDict ? entry.field("second") : entry);
-    return Outcome{std::move(row), at};
-  };
-  Outcomes outcomes;
-  if (!isKnown || map->fields.count(*key))
-    if (!map->fields.empty())
-      outcomes.push_back(found(true));
-  if (outcomes.empty() || (!isKnown && !begins))
-    outcomes.push_back(found(false));
-  return outcomes;
-}
-
-} // namespace
-
-std::optional<Outcomes> modelMap(Call &call, std::string_view method) {
-  const Address where = call.objectAddress();
-  if (Value dict = call.object(); is(dict, ValueKind::List)) {
-    if (isOneOf(method, {"find", "operator[]", "at"}))
-      return dictElement(call, dict);
-    if (isOneOf(method, {"begin", "end"}))
-      return call.done(addressValue(where));
-    return call.done(call.machine.unknownResult(call));
-  }
-  if (isOneOf(method, {"operator[]", "at"}))
-    return mapElement(call, keyOf(call, 0));
-  if (isOneOf(method, {"emplace", "try_emplace", "insert"}))
-    return insertEntry(call, Replaces::WhenNew);
-  if (method == "insert_or_assign")
-    return insertEntry(call, Replaces::Always);
-  if (method == "clear") {
-    call.machine.memory.write(call.row, where, recordValue(call.fact.operands[0].type));
-    return call.done(unknownValue());
-  }
-  if (method == "erase" && is(call.object(), ValueKind::Record)) {
-    return eraseEntries(call);
-  }
-  if (isOneOf(method, {"find", "count", "contains", "begin", "cbegin", "end", "cend"}))
-    return lookUp(call, method);
-  if (method == "operator=") {
-    call.machine.memory.write(call.row, where, call.arg(0));
-    return call.done(call.fact.resultIsAddress ? addressValue(where) : call.arg(0));
-  }
-  return std::nullopt;
-}
-
-// Keys of a map all of whose keys are known, else nothing.
-std::vector<Name> mapKeys(const Value &map) {
-  std::vector<Name> keys;
-  if (map->origin)
-    return keys;
-  for (const auto &[name, entry] : map->fields) {
-    if (name == anyKey() || name == deviceKey() || !entry->fields.count("second"))
-      return {};
-    keys.push_back(name);
-  }
-  std::sort(keys.begin(), keys.end(), [&](Name a, Name b) { return isBefore(map, a, b); });
-  return keys;
+Value mapAround(const Machine &machine, const Row &row, const Value &value) {
+  if (!is(value, ValueKind::Address) || !value->address.path || value->address.path->index)
+    return nullptr;
+  Value map = machine.memory.read(row, sequenceOf(value->address));
+  return is(map, ValueKind::Record) && machine.types.classOf(map->type) == TypeClass::Map ? map : nullptr;
 }
 
 std::optional<Address> anyEntry(Call &call, const Address &where, const Value &map) {
   if (hasKnownKeys(map) || map->origin)
     return std::nullopt;
-  return entryOf(call, call.row, where, map, std::nullopt);
+  return anyEntryOf(call, call.row, where, map);
 }
 
 // A map whose entries are changed one by one through a loop nobody can unroll: nothing is known of them after

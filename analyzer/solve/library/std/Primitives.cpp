@@ -348,8 +348,6 @@ Value comparatorOf(const Call &call) {
   return libraryFunction(less);
 }
 
-using Primitive = Outcomes (*)(Call &);
-
 const std::map<std::string_view, Primitive> &primitives() {
   static const std::map<std::string_view, Primitive> table = {
       {"dt::either",
@@ -517,14 +515,18 @@ std::optional<Outcomes> applyNamedOperator(Call &call, Name name) {
 }
 
 Outcomes runPrimitive(Call &call) {
-  const auto found = primitives().find(call.fact.name.view());
-  return found == primitives().end() ? call.done(unknownValue()) : found->second(call);
+  for (const auto *table : {&primitives(), &mapPrimitives()})
+    if (const auto found = table->find(call.fact.name.view()); found != table->end())
+      return found->second(call);
+  return call.done(unknownValue());
 }
 
 std::vector<std::string_view> primitiveNames() {
   std::vector<std::string_view> names;
-  for (const auto &[name, primitive] : primitives())
-    names.push_back(name);
+  for (const auto *table : {&primitives(), &mapPrimitives()})
+    for (const auto &[name, primitive] : *table)
+      names.push_back(name);
+  std::sort(names.begin(), names.end());
   return names;
 }
 

@@ -8,7 +8,13 @@
 
 #include "analyzer/solve/engine/Machine.h"
 
+#include <map>
+
 namespace devicetidy {
+
+using Primitive = Outcomes (*)(Call &);
+/// The primitives that work on maps.
+const std::map<std::string_view, Primitive> &mapPrimitives();
 
 /// Runs the primitive that a fact of a model body names.
 Outcomes runPrimitive(Call &call);
