@@ -34,6 +34,6 @@ any &each(const any &iterator);
 /// An iterator at the entry that `iterator` of such a body stands at: which one it is, is known.
 any found(const any &iterator);
 
-long erase_entries_if(any &map, const any &predicate);
+long erase_entries_if(any &map, any predicate);
 
 } // namespace dt

@@ -4,18 +4,14 @@
 namespace dt {
 
 struct map : any {
-  void construct(any values) {
+  // What else constructors take (comparators, numbers of buckets) says nothing of the entries.
+  void construct(any values, rest) {
     if (is_list(values))
       insert_list(values);
     else if (is_map(values) || !is_known(values))
       static_cast<any &>(*this) = values;
   }
-  void construct(any values, any) {
-    if (is_list(values))
-      insert_list(values);
-  }
-  void construct(place first, place last) { insert_range(first, last); }
-  void construct(place first, place last, any) { insert_range(first, last); }
+  void construct(place first, place last, rest) { insert_range(first, last); }
   any &operator=(any values) {
     if (is_list(values)) {
       clear_entries(*this);
@@ -141,7 +137,7 @@ struct map : any {
   }
 };
 
-long erase_entries_if(any &map, const any &predicate) {
+long erase_entries_if(any &map, any predicate) {
   any at = first_entry(map);
   const long n = distance(at, end_entry(map));
   long erased = 0;
