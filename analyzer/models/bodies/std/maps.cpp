@@ -39,7 +39,7 @@ struct map : any {
   void rehash(any) {}
 
   any &operator[](any key) { return held_under(*this, key); }
-  any &at(any key) { return held_under(*this, key); }
+  any &at(any key) { return held_at(*this, key); }
   any find(any key) { return find_entry(*this, key); }
   bool contains(any key) { return has_entry(*this, key); }
   long count(any key) { return has_entry(*this, key) ? 1 : 0; }
@@ -65,6 +65,9 @@ struct map : any {
   }
   any emplace(any entry) { return insert(entry); }
   any emplace(any key, made value) { return insert_entry(*this, key, value); }
+  any emplace(any, any key, any value) { // std::piecewise_construct
+    return insert_entry(*this, only_part(key), only_part(value));
+  }
   any emplace_hint(any, any entry) { return first(insert(entry)); }
   any emplace_hint(any, any key, made value) { return first(insert_entry(*this, key, value)); }
   any try_emplace(any key, made value) { return insert_entry(*this, key, value); }
@@ -151,12 +154,12 @@ long erase_entries_if(any &map, any predicate) {
   return erased;
 }
 
-/// What extract() gives: an entry, or nothing.
+/// What extract() gives: an entry of a map or an element of a set, or nothing.
 struct node : any {
   void construct(any entry) { static_cast<any &>(*this) = entry; }
   any &key() { return first(*this); }
   any &mapped() { return second(*this); }
-  any &value() { return first(*this); }
+  any &value() { return *this; } // of a set
   bool empty() { return is_null(*this); }
   bool operator!() { return is_null(*this); }
   explicit operator bool() { return !is_null(*this); }
