@@ -36,9 +36,11 @@ std::string absolutePath(FileManager &files, llvm::StringRef written) {
 namespace {
 
 bool isCallbackHeader(llvm::StringRef name) {
-  static const llvm::StringSet<> names{"stl_algo.h",       "stl_algobase.h", "stl_numeric.h",
-                                       "predefined_ops.h", "std_function.h", "algorithm",
-                                       "numeric"};
+  static const llvm::StringSet<> names{"stl_algo.h", "stl_algobase.h", "stl_numeric.h", "predefined_ops.h",
+                                       "std_function.h", "algorithm", "numeric",
+                                       // std::erase_if
+                                       "erase_if.h", "map", "set", "unordered_map", "unordered_set", "vector",
+                                       "deque", "list", "forward_list"};
   return names.contains(name);
 }
 

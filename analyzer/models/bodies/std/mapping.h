@@ -17,6 +17,10 @@ bool has_entry(any &map, const any &key);
 any find_entry(any &map, const any &key);
 /// What is kept under `key`; a new entry where there is none.
 any &held_under(any &map, const any &key);
+/// What is kept under `key`, which throws when there is nothing.
+any &held_at(any &map, const any &key);
+/// The part of a tuple that has just one.
+any only_part(const any &tuple);
 /// A pair of the place and whether it is new; what is there stays.
 any insert_entry(any &map, const any &key, const any &value);
 any set_entry(any &map, const any &key, const any &value);
@@ -34,6 +38,6 @@ any &each(const any &iterator);
 /// An iterator at the entry that `iterator` of such a body stands at: which one it is, is known.
 any found(const any &iterator);
 
-long erase_entries_if(any &map, const any &predicate);
+long erase_entries_if(any &map, any predicate);
 
 } // namespace dt

@@ -4,18 +4,14 @@
 namespace dt {
 
 struct map : any {
-  void construct(any values) {
+  // What else constructors take (comparators, numbers of buckets) says nothing of the entries.
+  void construct(any values, rest) {
     if (is_list(values))
       insert_list(values);
     else if (is_map(values) || !is_known(values))
       static_cast<any &>(*this) = values;
   }
-  void construct(any values, any) {
-    if (is_list(values))
-      insert_list(values);
-  }
-  void construct(place first, place last) { insert_range(first, last); }
-  void construct(place first, place last, any) { insert_range(first, last); }
+  void construct(place first, place last, rest) { insert_range(first, last); }
   any &operator=(any values) {
     if (is_list(values)) {
       clear_entries(*this);
@@ -43,7 +39,7 @@ struct map : any {
   void rehash(any) {}
 
   any &operator[](any key) { return held_under(*this, key); }
-  any &at(any key) { return held_under(*this, key); }
+  any &at(any key) { return held_at(*this, key); }
   any find(any key) { return find_entry(*this, key); }
   bool contains(any key) { return has_entry(*this, key); }
   long count(any key) { return has_entry(*this, key) ? 1 : 0; }
@@ -69,6 +65,9 @@ struct map : any {
   }
   any emplace(any entry) { return insert(entry); }
   any emplace(any key, made value) { return insert_entry(*this, key, value); }
+  any emplace(any, any key, any value) { // std::piecewise_construct
+    return insert_entry(*this, only_part(key), only_part(value));
+  }
   any emplace_hint(any, any entry) { return first(insert(entry)); }
   any emplace_hint(any, any key, made value) { return first(insert_entry(*this, key, value)); }
   any try_emplace(any key, made value) { return insert_entry(*this, key, value); }
@@ -141,7 +140,7 @@ struct map : any {
   }
 };
 
-long erase_entries_if(any &map, const any &predicate) {
+long erase_entries_if(any &map, any predicate) {
   any at = first_entry(map);
   const long n = distance(at, end_entry(map));
   long erased = 0;
@@ -155,12 +154,12 @@ long erase_entries_if(any &map, const any &predicate) {
   return erased;
 }
 
-/// What extract() gives: an entry, or nothing.
+/// What extract() gives: an entry of a map or an element of a set, or nothing.
 struct node : any {
   void construct(any entry) { static_cast<any &>(*this) = entry; }
   any &key() { return first(*this); }
   any &mapped() { return second(*this); }
-  any &value() { return first(*this); }
+  any &value() { return *this; } // of a set
   bool empty() { return is_null(*this); }
   bool operator!() { return is_null(*this); }
   explicit operator bool() { return !is_null(*this); }

@@ -1,20 +1,24 @@
 // Sets, and maps that may hold a key several times: sequences in the order of their keys.
+#include "std/mapping.h"
 #include "std/sequence.h"
 
 namespace std {
 using dt::any;
 
 struct set : dt::list {
-  void construct(any values) {
+  void construct(any values, dt::rest) {
     if (!dt::is_list(values)) {
-      dt::set_comparator(*this, values);
+      if (!dt::is_known(values))
+        dt::forget(*this);
+      else
+        dt::set_comparator(*this, values);
       return;
     }
     const long n = dt::size(values);
     for (long i = 0; i != n; ++i)
       insert(dt::element(values, i));
   }
-  void construct(dt::place first, dt::place last) { insert(first, last); }
+  void construct(dt::place first, dt::place last, dt::rest) { insert(first, last); }
 
   static any &key(any &held) { return held; }
 
@@ -47,11 +51,25 @@ struct set : dt::list {
     dt::insert(*this, at, value);
     return dt::pair(dt::position(*this, at), dt::truth(true));
   }
-  any insert(dt::place first, dt::place last) {
+  // A range, or a hint and an element.
+  any insert(any first, any last) {
+    if (!dt::is_iterator(last) && dt::is_known(last))
+      return dt::first(insert(last));
     const long n = dt::distance(first, last);
     for (long i = 0; i != n; ++i)
-      insert(dt::at(dt::next(first, i)));
+      insert(dt::each(dt::next(first, i)));
     return dt::unknown();
+  }
+  void merge(any &other) {
+    long at = 0;
+    const long n = dt::size(other);
+    for (long i = 0; i != n; ++i)
+      if (contains(dt::element(other, at))) {
+        ++at;
+      } else {
+        insert(dt::element(other, at));
+        dt::erase(other, at, 1);
+      }
   }
   any emplace(dt::made value) { return insert(value); }
   any find(const any &wanted) {
@@ -63,6 +81,16 @@ struct set : dt::list {
   any lower_bound(const any &wanted) { return dt::position(*this, lower(wanted)); }
   any upper_bound(const any &wanted) { return dt::position(*this, upper(wanted)); }
   any equal_range(const any &wanted) { return dt::pair(lower_bound(wanted), upper_bound(wanted)); }
+  // A node is the element it holds.
+  any extract(any where) {
+    const bool isPlace = dt::is_position(where);
+    if (!isPlace && !contains(where))
+      return dt::null();
+    const long at = isPlace ? dt::number(where) : lower(where);
+    const any node = dt::element(*this, at);
+    dt::erase(*this, at, 1);
+    return node;
+  }
   any erase(any where) {
     if (dt::is_position(where)) {
       const long at = dt::number(where);
@@ -82,16 +110,19 @@ struct set : dt::list {
 };
 
 struct multiset : set {
-  void construct(any values) {
+  void construct(any values, dt::rest) {
     if (!dt::is_list(values)) {
-      dt::set_comparator(*this, values);
+      if (!dt::is_known(values))
+        dt::forget(*this);
+      else
+        dt::set_comparator(*this, values);
       return;
     }
     const long n = dt::size(values);
     for (long i = 0; i != n; ++i)
       insert(dt::element(values, i));
   }
-  void construct(dt::place first, dt::place last) { insert(first, last); }
+  void construct(dt::place first, dt::place last, dt::rest) { insert(first, last); }
   any insert(any value) {
     if (dt::is_braced(value)) {
       const long n = dt::size(value);
@@ -103,11 +134,20 @@ struct multiset : set {
     dt::insert(*this, at, value);
     return dt::position(*this, at);
   }
-  any insert(dt::place first, dt::place last) {
+  // A range, or a hint and an element.
+  any insert(any first, any last) {
+    if (!dt::is_iterator(last) && dt::is_known(last))
+      return insert(last);
     const long n = dt::distance(first, last);
     for (long i = 0; i != n; ++i)
-      insert(dt::at(dt::next(first, i)));
+      insert(dt::each(dt::next(first, i)));
     return dt::unknown();
+  }
+  void merge(any &other) {
+    const long n = dt::size(other);
+    for (long i = 0; i != n; ++i)
+      insert(dt::element(other, i));
+    dt::erase(other, 0, n);
   }
   any emplace(dt::made value) { return insert(value); }
 };
@@ -123,11 +163,19 @@ struct unordered_multiset : multiset {
 
 // A sequence of pairs in the order of their keys.
 struct multimap : dt::list {
-  void construct(any values) {
+  void construct(any values, dt::rest) {
+    if (!dt::is_list(values)) {
+      if (!dt::is_known(values))
+        dt::forget(*this);
+      else
+        dt::set_comparator(*this, values);
+      return;
+    }
     const long n = dt::size(values);
     for (long i = 0; i != n; ++i)
       insert(dt::element(values, i));
   }
+  void construct(dt::place first, dt::place last, dt::rest) { insert(first, last); }
   long lower(const any &wanted) {
     const any less = dt::comparator(*this);
     const long n = dt::size(*this);
@@ -155,6 +203,21 @@ struct multimap : dt::list {
     dt::insert(*this, at, value);
     return dt::position(*this, at);
   }
+  // A range, or a hint and an element.
+  any insert(any first, any last) {
+    if (!dt::is_iterator(last) && dt::is_known(last))
+      return insert(last);
+    const long n = dt::distance(first, last);
+    for (long i = 0; i != n; ++i)
+      insert(dt::each(dt::next(first, i)));
+    return dt::unknown();
+  }
+  void merge(any &other) {
+    const long n = dt::size(other);
+    for (long i = 0; i != n; ++i)
+      insert(dt::element(other, i));
+    dt::erase(other, 0, n);
+  }
   any emplace(any key, any value) { return insert(dt::pair(key, value)); }
   any find(const any &wanted) {
     const long at = lower(wanted);
@@ -165,6 +228,16 @@ struct multimap : dt::list {
   any lower_bound(const any &wanted) { return dt::position(*this, lower(wanted)); }
   any upper_bound(const any &wanted) { return dt::position(*this, upper(wanted)); }
   any equal_range(const any &wanted) { return dt::pair(lower_bound(wanted), upper_bound(wanted)); }
+  // A node is the element it holds.
+  any extract(any where) {
+    const bool isPlace = dt::is_position(where);
+    if (!isPlace && !contains(where))
+      return dt::null();
+    const long at = isPlace ? dt::number(where) : lower(where);
+    const any node = dt::element(*this, at);
+    dt::erase(*this, at, 1);
+    return node;
+  }
   any erase(any where) {
     if (dt::is_position(where)) {
       const long at = dt::number(where);

@@ -233,26 +233,34 @@ std::vector<Value> partsOf(const Value &record) {
   return parts;
 }
 
+bool isMap(const Call &call, const Value &value) {
+  return is(value, ValueKind::Record) && call.machine.types.classOf(value->type) == TypeClass::Map;
+}
+
 } // namespace
 
 std::optional<Value> compareRecords(const Call &call, Name op, const Value &a, const Value &b) {
+  if (is(a, ValueKind::Scalar) && is(b, ValueKind::Scalar)) {
+    const Value result = operatorValue(call.row, op, {a, b}, false);
+    return constantOf(result->term) ? std::optional<Value>(result) : std::nullopt;
+  }
   const std::vector<Value> left = partsOf(a), right = partsOf(b);
   const bool areLists = is(a, ValueKind::List) && is(b, ValueKind::List) && !isSummary(a) && !isSummary(b);
+  const bool areMaps = isMap(call, a) && isMap(call, b) && isWholeMap(a) && isWholeMap(b) && op == equalOp;
   const bool areRecords = is(a, ValueKind::Record) && is(b, ValueKind::Record) && !left.empty() &&
-                          left.size() == right.size() && !call.machine.types.isProject(a->type);
-  if (!areLists && !areRecords)
+                          left.size() == right.size() && !call.machine.types.isProject(a->type) &&
+                          !isMap(call, a);
+  if (!areLists && !areRecords && !areMaps)
     return std::nullopt;
   if (left.size() != right.size())
     return op == equalOp ? std::optional<Value>(scalarValue(intTerm(0))) : std::nullopt;
   for (std::size_t i = 0; i < left.size(); ++i) {
-    if (!is(left[i], ValueKind::Scalar) || !is(right[i], ValueKind::Scalar))
-      return std::nullopt;
-    const auto equal = constantOf(operatorValue(call.row, equalOp, {left[i], right[i]}, false)->term);
+    const std::optional<Value> compared = compareRecords(call, equalOp, left[i], right[i]);
+    const auto equal = compared ? constantOf((*compared)->term) : std::nullopt;
     if (!equal)
       return std::nullopt;
     if (!*equal)
-      return op == equalOp ? scalarValue(intTerm(0))
-                           : operatorValue(call.row, op, {left[i], right[i]}, false);
+      return op == equalOp ? compared : compareRecords(call, op, left[i], right[i]);
   }
   return scalarValue(intTerm(op == equalOp));
 }

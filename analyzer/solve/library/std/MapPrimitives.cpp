@@ -80,6 +80,12 @@ Outcomes heldUnder(Call &call) {
       addressValue(entryOf(call, call.row, call.addressOf(0), call.arg(0), call.arg(1)).field("second")));
 }
 
+// The same, where it is an error that there is nothing.
+Outcomes heldAt(Call &call) {
+  const bool isMissing = isMap(call, 0) && holdsKey(call.row, call.arg(0), call.arg(1)) == false;
+  return isMissing ? Outcomes() : heldUnder(call);
+}
+
 Outcomes insertEntry(Call &call, bool replaces) {
   if (!call.addressOf(0).valid())
     return call.done(unknownValue());
@@ -217,6 +223,14 @@ const std::map<std::string_view, Primitive> &mapPrimitives() {
       {"dt::has_entry", hasEntry},
       {"dt::find_entry", findEntry},
       {"dt::held_under", heldUnder},
+      {"dt::held_at", heldAt},
+      {"dt::only_part",
+       [](Call &call) {
+         const Value tuple = call.arg(0);
+         return call.done(is(tuple, ValueKind::Record) && tuple->fields.size() == 1
+                              ? tuple->fields.begin()->second
+                              : unknownValue());
+       }},
       {"dt::insert_entry", [](Call &call) { return insertEntry(call, false); }},
       {"dt::set_entry", [](Call &call) { return insertEntry(call, true); }},
       {"dt::erase_key", eraseKey},
