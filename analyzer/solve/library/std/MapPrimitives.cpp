@@ -86,6 +86,15 @@ Outcomes heldAt(Call &call) {
   return isMissing ? Outcomes() : heldUnder(call);
 }
 
+// What the only part of a tuple is or, of std::forward_as_tuple(), refers to.
+Outcomes onlyPart(Call &call) {
+  const Value tuple = call.arg(0);
+  if (!is(tuple, ValueKind::Record) || tuple->fields.size() != 1)
+    return call.done(unknownValue());
+  const Value part = tuple->fields.begin()->second;
+  return call.done(is(part, ValueKind::Address) ? call.machine.memory.read(call.row, part->address) : part);
+}
+
 Outcomes insertEntry(Call &call, bool replaces) {
   if (!call.addressOf(0).valid())
     return call.done(unknownValue());
@@ -224,13 +233,7 @@ const std::map<std::string_view, Primitive> &mapPrimitives() {
       {"dt::find_entry", findEntry},
       {"dt::held_under", heldUnder},
       {"dt::held_at", heldAt},
-      {"dt::only_part",
-       [](Call &call) {
-         const Value tuple = call.arg(0);
-         return call.done(is(tuple, ValueKind::Record) && tuple->fields.size() == 1
-                              ? tuple->fields.begin()->second
-                              : unknownValue());
-       }},
+      {"dt::only_part", onlyPart},
       {"dt::insert_entry", [](Call &call) { return insertEntry(call, false); }},
       {"dt::set_entry", [](Call &call) { return insertEntry(call, true); }},
       {"dt::erase_key", eraseKey},
