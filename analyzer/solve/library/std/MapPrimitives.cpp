@@ -21,6 +21,19 @@ bool isMap(const Call &call, std::size_t i) {
   return is(call.arg(i), ValueKind::Record) && call.addressOf(i).valid();
 }
 
+// A map of which nothing is known, in a method of its own, has entries nobody knows: what is put into it is.
+void openUnknown(Call &call) {
+  const Fact *site = call.frame.site;
+  const Address where = call.addressOf(0);
+  if (!is(call.arg(0), ValueKind::Unknown) || !site || !site->hasObject || !where.valid() ||
+      !(call.frame.self == where))
+    return;
+  const Name type = site->operands[0].type;
+  if (call.machine.types.classOf(type) == TypeClass::Map)
+    call.machine.memory.write(call.row, where,
+                              recordValue(type, {{anyKey(), mapEntry(anyKey(), unknownValue())}}));
+}
+
 // The entry that `value` stands at when it is an iterator of the map at `where`.
 std::optional<MapPlace> placeIn(const Address &where, const Value &value) {
   if (is(value, ValueKind::Address) && value->address.path && !value->address.path->index &&
@@ -74,6 +87,7 @@ Outcomes findEntry(Call &call) {
 
 // The place of what is kept under a key.
 Outcomes heldUnder(Call &call) {
+  openUnknown(call);
   if (!isMap(call, 0))
     return call.done(unknownValue());
   return call.done(
@@ -98,6 +112,7 @@ Outcomes onlyPart(Call &call) {
 Outcomes insertEntry(Call &call, bool replaces) {
   if (!call.addressOf(0).valid())
     return call.done(unknownValue());
+  openUnknown(call);
   return insertUnder(call, call.addressOf(0), call.arg(1), call.arg(2), replaces);
 }
 
