@@ -36,6 +36,13 @@ std::uint64_t siteHash(const Fact &site) {
   return site.operands.empty() ? hash : mix(hash, idHash(site.operands[0].type));
 }
 
+Row withoutRegisters(Row row) {
+  row.registers.clear();
+  row.expressionEnded = false;
+  row.rounds = nullptr;
+  return row;
+}
+
 // A symbol that gets a new meaning: what was known of it is of the old one.
 void forgetKnown(Row &row, Term symbol) {
   row.forgetConditions([&](Term term) { return contains(term, symbol); });
@@ -159,7 +166,8 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   std::vector<Value> inputs = args;
   if (self.valid())
     inputs.push_back(addressValue(self));
-  Row entry = restrict(row, inputs);
+  // A body may move what any variable of the program leads to: iterators follow their elements.
+  Row entry = isBody ? withoutRegisters(row) : restrict(row, inputs);
   frame.entry = &entry.store;
   std::uint64_t key = mix(idHash(callee.id), mix(entry.digest(), frame.depth));
   for (const Value &input : inputs)
