@@ -92,7 +92,10 @@ Operand FunctionLowering::argument(const Expr *expr, const Expr *call) {
   const auto *defaulted = dyn_cast<CXXDefaultArgExpr>(expr);
   if (!defaulted) {
     Operand given = operand(expr);
-    given.isMoved = expr->isXValue() && !isa<MaterializeTemporaryExpr>(expr->IgnoreParenImpCasts());
+    const Expr *written = expr;
+    while (const auto *cast = dyn_cast<ImplicitCastExpr>(written))
+      written = cast->getSubExpr();
+    given.isMoved = expr->isXValue() && !isa<MaterializeTemporaryExpr>(written);
     return given;
   }
   std::optional<Location> before = calledFrom;

@@ -210,6 +210,7 @@ private:
   Outcomes evaluateCall(Frame &frame, Row &row, const Fact &fact);
   Outcomes rangeCall(Call &call);
   std::vector<Row> endScope(Frame &frame, const Fact &fact, Row row);
+  std::vector<Row> runDeleter(Frame &frame, const Fact &fact, Row row, Name deleter, const Value &pointer);
   const Function *resolveVirtual(const Row &row, const Fact &fact,
                                  std::vector<const Function *> &candidates) const;
   Outcomes callOverriders(Frame &frame, const Fact &fact, const Row &row,

@@ -446,7 +446,37 @@ const Function *destructorOf(const Machine &machine, const Function &function, s
   return isReturned ? nullptr : found;
 }
 
+// The class of the deleter that a local unique_ptr, which is not returned, was given; empty when there is
+// none.
+Name deleterOf(const Machine &machine, const Function &function, std::size_t index) {
+  static const Name uniquePointer("std::unique_ptr"), usual("std::default_delete");
+  const Variable &local = function.locals[index];
+  const Type *pointer = local.isReference ? nullptr : machine.program.type(local.type);
+  if (!pointer || pointer->templateName != uniquePointer || pointer->args.size() < 2)
+    return {};
+  const Type *deleter = machine.program.type(pointer->args[1]);
+  const bool isReturned = std::any_of(function.blocks.begin(), function.blocks.end(),
+                                      [&](const Block &block) { return returnsLocal(block, index); });
+  return isReturned || !deleter || deleter->templateName == usual ? Name() : pointer->args[1];
+}
+
 } // namespace
+
+// Runs the deleter of a unique_ptr that ends; what one that is not known does with the object is not known.
+std::vector<Row> Machine::runDeleter(Frame &frame, const Fact &fact, Row row, Name deleter,
+                                     const Value &pointer) {
+  const Function *body = types.isProject(deleter) ? findMethod(*this, deleter, "operator()") : nullptr;
+  std::vector<Row> rows;
+  if (body && body->hasBody && !body->isLambda) {
+    const Address self = allocate(row, frame, fact, deleter);
+    for (Outcome &outcome : invoke(frame, fact, std::move(row), *body, self, {pointer}))
+      rows.push_back(std::move(outcome.row));
+    return rows;
+  }
+  memory.write(row, pointer->address, unknownValue());
+  rows.push_back(std::move(row));
+  return rows;
+}
 
 std::vector<Row> Machine::endScope(Frame &frame, const Fact &fact, Row row) {
   const auto index = static_cast<std::size_t>(fact.number);
@@ -458,6 +488,9 @@ std::vector<Row> Machine::endScope(Frame &frame, const Fact &fact, Row row) {
   if (destructor)
     for (Outcome &outcome : invoke(frame, fact, std::move(row), *destructor, {root, nullptr}, {}))
       rows.push_back(std::move(outcome.row));
+  else if (const Name deleter = deleterOf(*this, frame.function, index);
+           !deleter.empty() && value && is(value, ValueKind::Address))
+    rows = runDeleter(frame, fact, std::move(row), deleter, value);
   else
     rows.push_back(std::move(row));
   if (!value)
