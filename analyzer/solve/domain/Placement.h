@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/solve/Solution.h"
+#include "analyzer/solve/domain/Step.h"
 #include "analyzer/solve/domain/Term.h"
 
 #include <string>

@@ -10,8 +10,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/solve/Solution.h"
 #include "analyzer/solve/domain/Placement.h"
+#include "analyzer/solve/domain/Step.h"
 
 #include <map>
 #include <memory>

@@ -1,6 +1,6 @@
 //===- Conflicts.cpp - operations whose tensors must share a device ---===//
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Registers.h"
-#include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/library/torch/Gradients.h"
 #include "analyzer/solve/questions/Unregistered.h"
 

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/engine/Machine.h"
 
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/engine/Operators.h"
-#include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/questions/Placed.h"
 
 #include <algorithm>
@@ -33,6 +33,13 @@ Machine::Machine(const Program &program, const SolveOptions &options, Solution &
               options.torchMajor ? options.torchMinor : (program.torchMajor ? program.torchMinor : 6)},
       names(options.names), types(program), memory(types), solution(solution), usage(usage),
       stop(options.stop) {}
+
+Placement Machine::concrete(const Row &row, Placement placement) const {
+  placement = row.resolve(placement);
+  if (placement.kind == PlacementKind::Cuda && placement.index == currentCudaIndex())
+    placement.index = row.currentDevice;
+  return placement;
+}
 
 const std::vector<BlockId> &Machine::order(const Function &function) {
   std::vector<BlockId> &position = orders[&function];

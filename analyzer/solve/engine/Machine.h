@@ -144,8 +144,6 @@ public:
 
   /// Puts the row's current device in for `kCUDA` without an index.
   Placement concrete(const Row &row, Placement placement) const;
-  /// The row knows that no such device is there: putting a tensor on it throws, and no two devices meet.
-  static bool isAbsent(const Row &row, const Placement &placement);
   Term freshScalar(const Call &call) const;
   Value unknownResult(const Call &call);
   History note(History before, StepKind kind, Location where, std::string subject, std::string device) const;

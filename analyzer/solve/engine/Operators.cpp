@@ -1,7 +1,7 @@
 #include "analyzer/solve/engine/Operators.h"
 
 #include "analyzer/solve/domain/Comparisons.h"
-#include "analyzer/solve/library/torch/Devices.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
 
 namespace devicetidy {
 namespace {

@@ -1,10 +1,10 @@
 //===- Step.cpp - what one fact does to a row ----------------------===//
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Operators.h"
 #include "analyzer/solve/library/std/Iterators.h"
 #include "analyzer/solve/library/std/Moves.h"
-#include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 
 #include <algorithm>

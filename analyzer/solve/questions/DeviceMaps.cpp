@@ -177,7 +177,7 @@ void DeviceMaps::noteMove(Call &call) {
   std::optional<Placement> target;
   for (std::size_t i = 0; i < call.argCount() && !target; ++i)
     if (Value value = call.arg(i); is(value, ValueKind::Device) || is(value, ValueKind::Options))
-      target = deviceOf(machine, call.row, value);
+      target = deviceOf(machine.memory, call.row, value);
   if (!target || target->kind != PlacementKind::Cuda || !target->index)
     return;
   const Term index = call.row.resolve(target->index);

@@ -1,8 +1,8 @@
 //===- Algorithms.cpp - library functions that run the program's own code ---===//
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/std/Callables.h"
-#include "analyzer/solve/library/torch/Devices.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 //===- Containers.h - what the container models share -----------*- C++ -*-===//
 #pragma once
 
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/engine/Machine.h"
-#include "analyzer/solve/library/torch/Devices.h"
 
 namespace devicetidy {
 

@@ -1,4 +1,5 @@
 //===- Pointers.cpp - smart pointers, comparisons ---------===//
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Operators.h"
@@ -7,7 +8,6 @@
 #include "analyzer/solve/library/std/Iterators.h"
 #include "analyzer/solve/library/std/Ownership.h"
 #include "analyzer/solve/library/std/Strings.h"
-#include "analyzer/solve/library/torch/Devices.h"
 
 #include <algorithm>
 

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/library/std/Strings.h"
 
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/std/Containers.h"
-#include "analyzer/solve/library/torch/Devices.h"
 
 #include <cerrno>
 #include <cstdlib>

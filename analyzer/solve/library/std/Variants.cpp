@@ -5,10 +5,10 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/library/std/Variants.h"
 
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/std/Containers.h"
-#include "analyzer/solve/library/torch/Devices.h"
 
 #include <algorithm>
 

@@ -125,7 +125,7 @@ History loaded(const Call &call, std::size_t i, const Placement &placement) {
 Outcomes load(Call &call) {
   Machine &machine = call.machine;
   const Placement placement = loadedDevice(call, 1);
-  if (Machine::isAbsent(call.row, placement))
+  if (isAbsent(call.row, placement))
     return {};
   const History history = loaded(call, 0, placement);
   const Address target = call.addressOf(0);
@@ -162,7 +162,7 @@ Outcomes readArchive(Call &call) {
   Machine &machine = call.machine;
   if (lastPart(call.fact.name.view()) == "load_from") {
     const Placement placement = loadedDevice(call, call.first);
-    if (Machine::isAbsent(call.row, placement))
+    if (isAbsent(call.row, placement))
       return {};
     const Value contents = summarised(kept(call, contentsSlot(call, call.first)));
     keep(call, contentsSlot(call, 0), tensorValue(placement, contents->rank, nullptr));

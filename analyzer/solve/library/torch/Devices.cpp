@@ -10,9 +10,6 @@
 namespace devicetidy {
 namespace {
 
-Term availableTerm() { return symbolTerm("a CUDA device is available"); }
-Term countTerm() { return symbolTerm("number of CUDA devices"); }
-
 const Name guardField("@device before");
 
 // Why a device value is the one it is, for whoever asks of the variable; stories of tensors do without.
@@ -28,7 +25,7 @@ Value makeDevice(Call &call, const std::vector<Value> &args, Name indexText) {
   if (args.empty())
     return deviceValue(Placement::cpu());
   const Value &first = args[0];
-  std::optional<Placement> device = deviceOf(machine, call.row, first);
+  std::optional<Placement> device = deviceOf(machine.memory, call.row, first);
   if (!device && is(first, ValueKind::Unknown)) {
     // A name nobody knows (a command line, a configuration) chooses the device.
     const std::size_t named = call.fact.kind == FactKind::Construct ? 1 : 0;
@@ -82,7 +79,7 @@ Value makeOptions(Call &call, const std::vector<Value> &args) {
       return arg;
     if (is(arg, ValueKind::Scalar) && !textOf(arg->term))
       continue;
-    if (std::optional<Placement> device = deviceOf(call.machine, call.row, arg))
+    if (std::optional<Placement> device = deviceOf(call.machine.memory, call.row, arg))
       return optionsValue(&*device, naming(call, arg->history, *device));
   }
   return optionsValue(nullptr);
@@ -126,7 +123,7 @@ std::optional<Outcomes> modelOptions(Call &call, std::string_view method) {
 
 std::optional<Outcomes> modelDeviceMethod(Call &call, std::string_view method) {
   Value object = call.object();
-  std::optional<Placement> device = deviceOf(call.machine, call.row, object);
+  std::optional<Placement> device = deviceOf(call.machine.memory, call.row, object);
   if (!device)
     return call.done(call.machine.unknownResult(call));
   Placement placement = call.row.resolve(*device);
@@ -155,7 +152,7 @@ std::optional<Outcomes> modelDeviceMethod(Call &call, std::string_view method) {
     return call.done(unknownValue());
   }
   if ((method == "operator==" || method == "operator!=") && call.argCount() == 1) {
-    std::optional<Placement> other = deviceOf(call.machine, call.row, call.arg(0));
+    std::optional<Placement> other = deviceOf(call.machine.memory, call.row, call.arg(0));
     if (!other)
       return call.done(call.machine.unknownResult(call));
     Term equal = sameDeviceTerm(placement, call.row.resolve(*other));
@@ -166,7 +163,7 @@ std::optional<Outcomes> modelDeviceMethod(Call &call, std::string_view method) {
 
 void makeCurrent(Call &call, const Value &device) {
   Term index = nullptr;
-  if (std::optional<Placement> placement = deviceOf(call.machine, call.row, device)) {
+  if (std::optional<Placement> placement = deviceOf(call.machine.memory, call.row, device)) {
     Placement resolved = call.machine.concrete(call.row, *placement);
     if (resolved.kind == PlacementKind::Cuda)
       index = resolved.index;
@@ -184,118 +181,6 @@ void makeCurrent(Call &call, const Value &device) {
 
 } // namespace
 
-Placement deviceOfEnum(std::int64_t number) {
-  // c10/core/DeviceType.h
-  static const char *const names[] = {"cpu",  "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",
-                                      "fpga", "maia", "xla",    "vulkan", "metal",  "xpu",   "mps",
-                                      "meta", "hpu",  "ve",     "lazy",   "ipu",    "mtia",  "privateuseone"};
-  if (number == 0)
-    return Placement::cpu();
-  if (number == 1)
-    return Placement::cuda(currentCudaIndex());
-  if (number > 1 && number < static_cast<std::int64_t>(std::size(names)))
-    return Placement::other(names[number]);
-  return Placement::unknown();
-}
-
-std::optional<Placement> parseDevice(std::string_view text) {
-  std::string_view type = text.substr(0, text.find(':'));
-  std::string_view index = text.size() > type.size() ? text.substr(type.size() + 1) : std::string_view();
-  if (type == "cpu")
-    return Placement::cpu();
-  if (type == "cuda" || type == "gpu") {
-    if (index.empty())
-      return Placement::cuda(currentCudaIndex());
-    std::int64_t number = 0;
-    for (char c : index) {
-      if (c < '0' || c > '9' || number > 1000)
-        return std::nullopt;
-      number = number * 10 + (c - '0');
-    }
-    return Placement::cuda(intTerm(number));
-  }
-  for (std::string_view other : {"mps", "xpu", "meta", "xla", "hip", "vulkan", "hpu", "privateuseone"})
-    if (type == other)
-      return Placement::other(Name(other));
-  return std::nullopt;
-}
-
-std::optional<Placement> deviceOf(const Machine &machine, const Row &row, const Value &value) {
-  switch (value->kind) {
-  case ValueKind::Device:
-    return row.resolve(value->placement);
-  case ValueKind::Options:
-    return value->hasDevice ? std::optional<Placement>(row.resolve(value->placement)) : std::nullopt;
-  case ValueKind::Tensor:
-    return machine.memory.placementOf(row, value);
-  case ValueKind::Scalar: {
-    Term term = row.resolve(value->term);
-    if (std::optional<Name> text = textOf(term)) {
-      if (std::optional<Placement> parsed = parseDevice(text->view()))
-        return parsed;
-      return std::nullopt;
-    }
-    if (constantOf(term))
-      return std::nullopt;
-    return Placement::symbol(SymbolRole::DeviceChoice, term, "a device chosen at run time");
-  }
-  default:
-    return std::nullopt;
-  }
-}
-
-namespace {
-
-const Name isCudaOp("is_cuda");
-
-// Each thread has terms of its own (Term.cpp).
-Term isCudaOfUnknown() {
-  thread_local const Term term = symbolTerm("is_cuda of an unknown tensor");
-  return term;
-}
-
-} // namespace
-
-bool asksForCuda(Term condition) {
-  return condition == isCudaOfUnknown() || deviceWithIndex(condition) ||
-         (condition->kind == TermKind::Apply && condition->name == isCudaOp);
-}
-
-Term isCudaTerm(const Placement &device) {
-  switch (device.kind) {
-  case PlacementKind::Cuda:
-    return intTerm(1);
-  case PlacementKind::Cpu:
-  case PlacementKind::Other:
-    return intTerm(0);
-  default:
-    return device.index ? applyTerm(isCudaOp, {deviceTerm(device)}) : isCudaOfUnknown();
-  }
-}
-
-Term sameDeviceTerm(const Placement &a, const Placement &b) {
-  if (!a.isKnown() && !b.isKnown())
-    return symbolTerm("same device of two unknown tensors");
-  if (!a.isKnown() || !b.isKnown())
-    return applyTerm("unknown device ==", {deviceTerm(a.isKnown() ? a : b)});
-  if (a == b)
-    return intTerm(1);
-  if (a.kind == PlacementKind::Symbol || b.kind == PlacementKind::Symbol) {
-    const Placement &symbol = a.kind == PlacementKind::Symbol ? a : b;
-    const Placement &other = a.kind == PlacementKind::Symbol ? b : a;
-    if (other.kind == PlacementKind::Cpu)
-      return notTerm(isCudaTerm(symbol));
-    if (other.kind == PlacementKind::Cuda && other.index == currentCudaIndex())
-      return isCudaTerm(symbol);
-    return applyTerm("==", {deviceTerm(a), deviceTerm(b)});
-  }
-  if (a.kind != b.kind)
-    return intTerm(0);
-  if (a.kind == PlacementKind::Cuda) // a row that knows them to be equal knows the index, too
-    return applyTerm("==", {a.index, b.index});
-  return applyTerm("==", {deviceTerm(a), deviceTerm(b)});
-}
-
 Value indexValue(Call &call, const Placement &placement) {
   switch (placement.kind) {
   case PlacementKind::Cpu:
@@ -311,10 +196,6 @@ Value indexValue(Call &call, const Placement &placement) {
   }
 }
 
-bool isAssumed(const Row &row, const Placement &placement) {
-  return placement.isKnown() && constantOf(row.resolve(sameDeviceTerm(placement, Placement::unknown()))) == 1;
-}
-
 std::optional<Value> optionsArgument(const Call &call, std::size_t from) {
   for (std::size_t i = from; i < call.fact.operands.size(); ++i) {
     Value value = call.operand(i);
@@ -328,13 +209,6 @@ std::optional<Value> optionsArgument(const Call &call, std::size_t from) {
       return value;
   }
   return std::nullopt;
-}
-
-Placement Machine::concrete(const Row &row, Placement placement) const {
-  placement = row.resolve(placement);
-  if (placement.kind == PlacementKind::Cuda && placement.index == currentCudaIndex())
-    placement.index = row.currentDevice;
-  return placement;
 }
 
 std::optional<Outcomes> modelDevices(Call &call) {
@@ -383,37 +257,10 @@ std::optional<Outcomes> modelDevices(Call &call) {
   if (api.role == "current_device")
     return call.done(scalarValue(call.row.currentDevice));
   if (api.role == "device_of") {
-    std::optional<Placement> device = deviceOf(call.machine, call.row, call.operand(0));
+    std::optional<Placement> device = deviceOf(call.machine.memory, call.row, call.operand(0));
     return call.done(device ? deviceValue(*device) : unknownValue());
   }
   return std::nullopt;
-}
-
-// Constructors of devices, options and guards; `args` are values.
-Term asAvailability(Term term) {
-  if (term->kind != TermKind::Apply)
-    return term;
-  if (term->args.size() == 1 && term->name == Name("!")) {
-    const Term inner = asAvailability(term->args[0]);
-    return inner == term->args[0] ? term : notTerm(inner);
-  }
-  if (term->args.size() != 2)
-    return term;
-  const std::optional<std::int64_t> left = constantOf(term->args[0]), right = constantOf(term->args[1]);
-  const bool countLeft = term->args[0] == countTerm(), countRight = term->args[1] == countTerm();
-  if (term->name == Name("<") && countRight && left == 0)
-    return availableTerm();
-  const bool isNone = (term->name == Name("<") && countLeft && right == 1) ||
-                      (term->name == Name("==") && ((countLeft && right == 0) || (countRight && left == 0)));
-  return isNone ? notTerm(availableTerm()) : term;
-}
-
-bool Machine::isAbsent(const Row &row, const Placement &placement) {
-  if (placement.kind != PlacementKind::Cuda)
-    return false;
-  const Term some = applyTerm(">", {countTerm(), intTerm(0)});
-  return constantOf(row.resolve(availableTerm())) == 0 || constantOf(row.resolve(countTerm())) == 0 ||
-         constantOf(row.resolve(some)) == 0;
 }
 
 std::optional<Value> constructDevice(Call &call, Name type, const std::vector<Value> &args) {

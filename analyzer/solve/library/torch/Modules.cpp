@@ -20,14 +20,14 @@ std::optional<Outcomes> moveCall(Call &call) {
   for (std::size_t i = 0; i < call.argCount() && !target; ++i) {
     Value value = call.arg(i);
     if (is(value, ValueKind::Device) || is(value, ValueKind::Options))
-      target = deviceOf(call.machine, call.row, value);
+      target = deviceOf(call.machine.memory, call.row, value);
     else if (is(value, ValueKind::Unknown) &&
              call.machine.types.classOf(call.fact.operands[call.first + i].type) == TypeClass::Device)
       target = Placement::unknown();
   }
   if (target && self.valid()) {
     Placement placement = call.machine.concrete(call.row, *target);
-    if (Machine::isAbsent(call.row, placement))
+    if (isAbsent(call.row, placement))
       return Outcomes();
     moveModule(call.machine, call.row, self, placement,
                call.machine.note(nullptr, StepKind::ModuleMoved, call.fact.where,
@@ -212,7 +212,7 @@ Outcomes loadScript(Call &call) {
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i)
     if (Value value = call.operand(i); is(value, ValueKind::Device))
       placement = call.machine.concrete(call.row, value->placement);
-  if (Machine::isAbsent(call.row, placement))
+  if (isAbsent(call.row, placement))
     return {};
   History history =
       call.machine.note(nullptr, StepKind::Loaded, call.fact.where, "the script", placement.describe());

@@ -72,7 +72,7 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
                                  machine.memory.historyOf(call.row, self), count));
   }
   Placement placement = machine.concrete(call.row, *target);
-  if (Machine::isAbsent(call.row, placement))
+  if (isAbsent(call.row, placement))
     return {};
   // A move that is thrown away is told of at the move: what the tensor meets later is its consequence.
   if (call.fact.isDiscarded && call.fact.hasObject && self->kind == ValueKind::Tensor) {
@@ -108,9 +108,9 @@ Outcomes moveTo(Call &call) {
     const bool maybeDevice = type == TypeClass::Device || type == TypeClass::Options ||
                              type == TypeClass::Tensor || type == TypeClass::Optional;
     if (is(value, ValueKind::Device) || is(value, ValueKind::Tensor))
-      return move(call, deviceOf(call.machine, call.row, value));
+      return move(call, deviceOf(call.machine.memory, call.row, value));
     if (is(value, ValueKind::Options))
-      return move(call, deviceOf(call.machine, call.row, value));
+      return move(call, deviceOf(call.machine.memory, call.row, value));
     if (is(value, ValueKind::Unknown) && maybeDevice && type != TypeClass::Optional)
       return move(call, Placement::unknown());
   }
@@ -170,7 +170,7 @@ Outcomes factory(Call &call, const Op &op) {
     step.device = placement.describe();
     step.mayBePinned |= (*options)->pinned;
   }
-  if (Machine::isAbsent(call.row, placement))
+  if (isAbsent(call.row, placement))
     return {};
   if (op.name == "from_blob")
     meetBlob(call, placement);

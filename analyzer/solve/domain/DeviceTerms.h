@@ -1,0 +1,41 @@
+//===- DeviceTerms.h - devices in conditions --------------------*- C++ -*-===//
+//
+// What a value says of a device, and the conditions a program can ask of devices as terms: two are one, it is
+// a CUDA device, there is one at all.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/solve/domain/Memory.h"
+
+#include <optional>
+
+namespace devicetidy {
+
+/// The device a value stands for: a Device, options with a device, a device string, a tensor; nothing when it
+/// is none.
+std::optional<Placement> deviceOf(const Memory &memory, const Row &row, const Value &value);
+/// The device of a c10::DeviceType enumerator by number (c10/core/DeviceType.h).
+Placement deviceOfEnum(std::int64_t number);
+/// Parses "cpu", "cuda", "cuda:1", "mps" ...
+std::optional<Placement> parseDevice(std::string_view text);
+
+/// The conditions "a CUDA device is available", and the number of CUDA devices.
+Term availableTerm();
+Term countTerm();
+/// "There is more than no device" and its negations, said of the number of devices, as the condition "a
+/// device is available"; any other term as it is.
+Term asAvailability(Term term);
+/// Is `condition` whether a tensor or device from outside is on CUDA?
+bool asksForCuda(Term condition);
+/// Condition "a and b are one device".
+Term sameDeviceTerm(const Placement &a, const Placement &b);
+/// Condition "the device is a CUDA device".
+Term isCudaTerm(const Placement &device);
+/// A branch was taken in which something unknown is on this device: "if (w.device() != x.device()) w = ..."
+/// leaves w where it was only where x is there too.
+bool isAssumed(const Row &row, const Placement &placement);
+/// The row knows that no such device is there: putting a tensor on it throws, and no two devices meet.
+bool isAbsent(const Row &row, const Placement &placement);
+
+} // namespace devicetidy
