@@ -193,22 +193,23 @@ Outcomes callMethod(Call &call, const Address &object, std::string_view name,
                     const std::vector<Value> &args) {
   Site site(call);
   const Value held = call.machine.memory.read(call.row, object);
-  const Type *type = call.machine.program.type(held->type);
-  site.fact.name =
-      Name((type && !type->templateName.empty() ? type->templateName.str() : std::string("dt::list")) +
-           "::" + std::string(name));
+  // A list that a body made has no type of the program; it is a sequence like any other.
+  const Name type = held->type.empty() && is(held, ValueKind::List) ? Name("std::vector") : held->type;
+  const Type *known = call.machine.program.type(type);
+  site.fact.name = Name((known && !known->templateName.empty() ? known->templateName : type).str() +
+                        "::" + std::string(name));
   site.fact.hasObject = true;
   site.call.first = 1;
-  auto add = [&](const Value &value, Name type, bool isAddress) {
+  auto add = [&](const Value &value, Name operandType, bool isAddress) {
     Operand operand;
     operand.where = site.fact.where;
     operand.reg = static_cast<Reg>(call.row.registers.size());
-    operand.type = type;
-    operand.isAddress = isAddress;
+    operand.type = operandType;
+    operand.isAddress = operand.isWritable = isAddress;
     call.row.registers.push_back(value);
     site.fact.operands.push_back(std::move(operand));
   };
-  add(addressValue(object), held->type, true);
+  add(addressValue(object), type, true);
   for (const Value &arg : args)
     add(arg, {}, false);
   return call.machine.callLibrary(site.call);
