@@ -66,6 +66,16 @@ Name modelClass(const Types &types, Name type) {
   }
 }
 
+// The method of class `owner` that is called like the last part of `callee`.
+Name methodOf(Name owner, Name callee) {
+  thread_local std::map<std::pair<Name, Name>, Name>
+      known; // making a name takes longer than the call, mostly
+  const auto [entry, isNew] = known.try_emplace({owner, callee});
+  if (isNew)
+    entry->second = Name(owner.str() + "::" + std::string(lastPart(callee.view())));
+  return entry->second;
+}
+
 bool takes(const Variable &parameter, const Value &value) {
   if (parameter.type == placeType)
     return is(value, ValueKind::Address) || is(value, ValueKind::Record) || is(value, ValueKind::Unknown);
@@ -204,7 +214,7 @@ std::optional<Outcomes> runBody(Call &call) {
     const Name owner = modelClass(call.machine.types, call.fact.operands[0].type);
     if (owner.empty())
       return std::nullopt;
-    name = Name(owner.str() + "::" + std::string(lastPart(name.view())));
+    name = methodOf(owner, name);
   }
   return index().byName.count(name) ? runBody(call, name, call.forwardedFrom(0)) : std::nullopt;
 }

@@ -350,7 +350,8 @@ std::optional<Outcomes> modelOperatorObject(Call &call) {
 
 std::optional<Outcomes> modelIterator(Call &call) {
   const std::string_view method = lastPart(call.fact.name.view());
-  if (call.fact.operands.empty())
+  const bool isOperator = startsWith(method, "operator") || method == "base" || method == "flip";
+  if (call.fact.operands.empty() || !isOperator)
     return std::nullopt;
   if (const Value object = call.operand(0); is(object, ValueKind::Record) && object->type == proxyType)
     return modelProxy(call, method);
