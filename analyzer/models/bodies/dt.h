@@ -60,8 +60,6 @@ void insert(any &list, long number, const any &value);
 void erase(any &list, long number, long count);
 /// Takes element `number` of `from` and puts it in front of element `to` of `list`; what leads to it follows.
 void move_element(any &from, long number, any &list, long to);
-/// As an element of `list` is when nothing is said of it.
-any fresh_element(const any &list);
 /// The elements from `first` to `last` are in an order that is not known.
 void shuffle(const any &first, const any &last);
 /// Exchanges what two containers hold; what leads to an element goes with it.
@@ -69,8 +67,6 @@ void swap_contents(any &a, any &b);
 
 // Positions: iterators, and pointers into sequences.
 any position(const any &list, long number);
-/// The sequence `at` is in.
-any &sequence(const any &position);
 long number(const any &position);
 any next(const any &position, long by);
 long distance(const any &first, const any &last);
@@ -79,7 +75,6 @@ any &at(const any &position);
 /// Writes to an output position: over the element, or a new one where it is an inserter.
 void put(const any &position, const any &value);
 any reversed(const any &base);
-any base(const any &reversed);
 /// Any of the elements from `first` to `last`: what they share.
 any any_between(const any &first, const any &last);
 any inserter(any &container, const any &position);

@@ -233,13 +233,6 @@ Outcomes swapContents(Call &call) {
   return call.done(unknownValue());
 }
 
-Outcomes freshElement(Call &call) {
-  const Value list = call.arg(0);
-  const Name type = is(list, ValueKind::List) ? list->type : Name();
-  return call.done(type.empty() ? unknownValue()
-                                : call.machine.defaultObject(call.machine.types.inner(type)));
-}
-
 Outcomes applyOperator(Call &call, Name op, const char *tensorOp, std::size_t first);
 
 struct NamedOperator {
@@ -461,7 +454,6 @@ const std::map<std::string_view, Primitive> &primitives() {
        }},
       {"dt::insert", insertElement},
       {"dt::erase", eraseElements},
-      {"dt::fresh_element", freshElement},
       {"dt::shuffle", shuffleRange},
       {"dt::swap_contents", swapContents},
       {"dt::position",
@@ -469,11 +461,6 @@ const std::map<std::string_view, Primitive> &primitives() {
          const Term number = numberArg(call, 1);
          const Address list = call.addressOf(0);
          return call.done(number && list.valid() ? addressValue(list.element(number)) : unknownValue());
-       }},
-      {"dt::sequence",
-       [](Call &call) {
-         const Value at = call.arg(0);
-         return call.done(isPosition(at) ? addressValue(sequenceOf(at->address)) : unknownValue());
        }},
       {"dt::number",
        [](Call &call) {
@@ -490,8 +477,6 @@ const std::map<std::string_view, Primitive> &primitives() {
       {"dt::put", [](Call &call) { return putAt(call, call.arg(0), call.arg(1)); }},
       {"dt::any_between", anyBetween},
       {"dt::reversed", [](Call &call) { return call.done(reversed(call.arg(0))); }},
-      {"dt::base",
-       [](Call &call) { return call.done(isReversed(call.arg(0)) ? baseOf(call.arg(0)) : unknownValue()); }},
       {"dt::inserter", [](Call &call) { return call.done(inserterAt(call.addressOf(0), call.arg(1))); }},
       {"dt::back_inserter", [](Call &call) { return call.done(inserterAtEnd(call.addressOf(0), "back")); }},
       {"dt::front_inserter", [](Call &call) { return call.done(inserterAtEnd(call.addressOf(0), "front")); }},
@@ -537,15 +522,6 @@ Outcomes runPrimitive(Call &call) {
     if (const auto found = table->find(call.fact.name.view()); found != table->end())
       return found->second(call);
   return call.done(unknownValue());
-}
-
-std::vector<std::string_view> primitiveNames() {
-  std::vector<std::string_view> names;
-  for (const auto *table : {&primitives(), &mapPrimitives()})
-    for (const auto &[name, primitive] : *table)
-      names.push_back(name);
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 } // namespace devicetidy

@@ -18,8 +18,6 @@ const std::map<std::string_view, Primitive> &mapPrimitives();
 
 /// Runs the primitive that a fact of a model body names.
 Outcomes runPrimitive(Call &call);
-/// The names of all primitives, sorted.
-std::vector<std::string_view> primitiveNames();
 
 /// An algorithm of std::ranges is that of std from the begin to the end of each container; nothing for
 /// others.
