@@ -2,6 +2,7 @@
 
 #include "ModelTables.inc"
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -129,15 +130,49 @@ const Module *module(std::string_view name) {
   return found == table.end() ? nullptr : &found->second;
 }
 
-Api api(std::string_view qualifiedName) {
-  static const std::unordered_map<std::string_view, Api> table = [] {
-    std::unordered_map<std::string_view, Api> names;
-    for (const auto &row : tables::kTorchApi)
-      names.emplace(row.api, Api{row.role, row.detail});
-    return names;
+namespace {
+
+using RowTable = std::unordered_map<std::string, std::vector<Row>>;
+
+const RowTable &rowTable() {
+  static const RowTable table = [] {
+    RowTable rows;
+    for (const auto &row : tables::kModels) {
+      Row read = parseRow(row.name, row.model);
+      rows[read.name].push_back(std::move(read));
+    }
+    return rows;
   }();
-  auto found = table.find(qualifiedName);
-  return found == table.end() ? Api{} : found->second;
+  return table;
+}
+
+} // namespace
+
+const std::vector<Row> &rows(std::string_view name) {
+  static const std::vector<Row> none;
+  const auto found = rowTable().find(std::string(name));
+  return found == rowTable().end() ? none : found->second;
+}
+
+const Effect *effect(std::string_view name, std::string_view word) {
+  for (const Row &row : rows(name))
+    for (const Effect &effect : row.effects)
+      if (effect.word == word)
+        return &effect;
+  return nullptr;
+}
+
+Api api(std::string_view qualifiedName) {
+  const std::vector<Row> &known = rows(qualifiedName);
+  return known.empty() ? Api{} : Api{known[0].effects[0].word, known[0].effects[0].detail()};
+}
+
+std::vector<std::string_view> modelledNames() {
+  std::vector<std::string_view> names;
+  for (const auto &[name, rows] : rowTable())
+    names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 std::string_view typeKind(std::string_view templateName) {

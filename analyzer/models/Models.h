@@ -6,8 +6,11 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "analyzer/models/Rows.h"
+
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace devicetidy::models {
 
@@ -68,12 +71,19 @@ const Op *atenOp(std::string_view name, TorchVersion version);
 const Op *functional(std::string_view name, TorchVersion version);
 /// A torch::nn module by class name without Impl; null when not modelled.
 const Module *module(std::string_view name);
-/// Role of a qualified LibTorch name ("torch::cuda::is_available" -> "is_available"), empty when it has none.
+/// The rows of a function or class by its qualified name, built-in ones and the user's, in the order they are
+/// to be asked; empty when there are none.
+const std::vector<Row> &rows(std::string_view name);
+/// The effect `word` in the rows of `name` ("c10::cuda::CUDAGuard", "guard"); null when they have none.
+const Effect *effect(std::string_view name, std::string_view word);
+/// The first word in the rows of a name, with its first argument; empty when it has none.
 struct Api {
   std::string_view role;
   std::string_view detail;
 };
 Api api(std::string_view qualifiedName);
+/// Every name that has rows, sorted.
+std::vector<std::string_view> modelledNames();
 /// Kind of a library class template ("std::vector" -> "list"), empty when unknown.
 std::string_view typeKind(std::string_view templateName);
 /// Does `name` have `role` in distributed.csv?

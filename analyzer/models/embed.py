@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """embed.py OUTPUT.inc CSV...: checks the model tables and turns them into one C++ source of constexpr arrays.
 
-Each table is recognised by its file name. Rows are sorted by their first column, so that a lookup may
-search by halves.
+Each table is recognised by its file name. Rows are sorted by their key, those of models.csv keep their order: rows of
+one name are asked one after the other.
 
 What the words mean
   rule     strict       every tensor argument (also in lists and optionals) on one device, with no exception
@@ -36,7 +36,8 @@ What the words mean
   loss     yes for losses
   view     yes: what it returns may share the storage of its first tensor, or be that tensor
   kind     what a library class holds; explained at the top of library_types.csv
-  role     torch_api.csv and distributed.csv: what a name is for; `detail` narrows it
+  model    models.csv: the effects of a call; Rows.h says how they are written
+  role     distributed.csv: what a name is for
   params   yes: owns parameters or buffers; one: a single parameter; no; weight: a loss with optional tensors given by its options
 """
 import csv
@@ -48,14 +49,8 @@ RULES = set("strict iterator broadcast same_self tolerant index index_put where 
 RESULTS = set("common self cpu none unknown".split())
 RANKS = set("yes no unknown keep common reduce loss size".split())
 YES_NO = {"yes", "no"}
-API_ROLES = set("factory like options op is_available device_count manual_seed load_module load_tensor save "
-                "jit_load jit_module jit_register module_to module_parameters module_list register_module register_parameter "
-                "register_buffer module_clone data_loader dataset transform clip_grad_norm "
-                "parameters_to_vector vector_to_parameters pack_sequence pad_packed_sequence synchronize "
-                "no_effect init_inplace optimizer guard set_device current_device device_of host_memory "
-                "stream stream_text legacy_type log_comparison log_value fatal_log".split())
 TYPE_KINDS = set("tensor device options string list map pair tuple pointer holder any_module optional "
-                 "wrapper scalar function variant example nothing".split())
+                 "wrapper scalar function variant example nothing guard".split())
 DISTRIBUTED_ROLES = set("init rank launcher python_init map_value loader".split())
 
 
@@ -80,8 +75,7 @@ TABLES = {
     "nn_functional.csv": Table("kNnFunctional", "NnFunctionalRow",
                                "op rule result rank0 loss option_tensors since until source", OP_WORDS,
                                ["op"]),
-    "torch_api.csv": Table("kTorchApi", "TorchApiRow", "api role detail source", {"role": API_ROLES},
-                           ["api", "role"]),
+    "models.csv": Table("kModels", "ModelRow", "name model source", {}, ["name", "model"]),
     "distributed.csv": Table("kDistributed", "DistributedRow", "api role source", {"role": DISTRIBUTED_ROLES},
                              ["api", "role"]),
     "library_types.csv": Table("kLibraryTypes", "LibraryTypeRow", "type kind source", {"kind": TYPE_KINDS},
@@ -108,8 +102,9 @@ def checkRow(table, path, line, row):
     for column, words in table.words.items():
         if row[column] not in words:
             fail(path, line, "unknown %s '%s'" % (column, row[column]))
-    if not row[table.key[0]]:
-        fail(path, line, "empty %s" % table.key[0])
+    for column in table.key:
+        if not row[column]:
+            fail(path, line, "empty %s" % column)
     if not row["source"]:
         fail(path, line, "missing source")
     for cell in row.values():
@@ -153,7 +148,8 @@ def readTable(path):
     if not numbered:
         fail(path, 1, "no rows")
     checkUnique(path, table, numbered)
-    numbered.sort(key=lambda item: ([item[1][column] for column in table.key], item[2]))
+    if table.struct != "ModelRow":
+        numbered.sort(key=lambda item: ([item[1][column] for column in table.key], item[2]))
     return table, [row for _, row, _ in numbered]
 
 

@@ -1,6 +1,7 @@
 #include "analyzer/solve/Solve.h"
 
 #include "analyzer/solve/engine/Entries.h"
+#include "analyzer/solve/library/Words.h"
 #include "analyzer/solve/questions/DeviceMaps.h"
 #include "analyzer/solve/questions/Placed.h"
 #include "analyzer/solve/questions/Unregistered.h"
@@ -102,7 +103,7 @@ Solution solve(const Program &program, const SolveOptions &options) {
   Solution solution;
   takeHits(); // of whoever used this thread before
   const Usage usage = scanUsage(program, Types(program), options.names);
-  Machine machine(program, options, solution, usage);
+  Machine machine(program, options, library(), solution, usage);
   machine.reportLatent = options.reportLatent;
   DeviceMaps deviceMaps(machine);
   machine.deviceMaps = &deviceMaps;

@@ -27,6 +27,8 @@ ROOMS = {
     "analyzer/solve/library/config": [
         "analyzer/facts", "analyzer/models", "analyzer/solve/domain", "analyzer/solve/engine",
         "analyzer/solve/library/std"],
+    "analyzer/solve/library": [
+        "analyzer/facts", "analyzer/models", "analyzer/solve/engine", "analyzer/solve/library/*"],
     "analyzer/solve/questions": [
         "analyzer/facts", "analyzer/models", "analyzer/solve/domain", "analyzer/solve/engine",
         "analyzer/solve/library/*"],
@@ -142,7 +144,7 @@ INCLUDE_FOLDERS = {
 
 # Includes that the table forbids and that are there all the same: file -> files. Each has to go. EXCEPTION_COUNT
 # is their number, which may only become smaller.
-EXCEPTION_COUNT = 28
+EXCEPTION_COUNT = 27
 EXCEPTIONS = {
     "analyzer/solve/engine/Conflicts.cpp": [
         "analyzer/solve/library/torch/Gradients.h",
@@ -153,7 +155,6 @@ EXCEPTIONS = {
         "analyzer/solve/library/std/Containers.h",
         "analyzer/solve/library/std/Iterators.h",
         "analyzer/solve/library/torch/HostAccess.h",
-        "analyzer/solve/library/torch/LogChecks.h",
         "analyzer/solve/questions/DeviceMaps.h",
     ],
     "analyzer/solve/engine/Invoke.cpp": [

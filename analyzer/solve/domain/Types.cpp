@@ -24,6 +24,7 @@ TypeClass classOfKind(std::string_view kind) {
 }
 
 constexpr int maxBaseDepth = 8;
+constexpr std::string_view recordKind = "record";
 
 } // namespace
 
@@ -72,6 +73,27 @@ TypeClass Types::compute(Name id) const {
   default:
     return TypeClass::Other;
   }
+}
+
+std::string_view Types::kindOf(Name id) const {
+  const Type *type = program.type(id);
+  if (const std::string_view kind = models::typeKind(type ? type->templateName.view() : id.view());
+      !kind.empty())
+    return kind;
+  if (!type)
+    return {};
+  for (Name base : type->bases)
+    if (base != id)
+      if (const std::string_view kind = kindOf(base); !kind.empty() && kind != recordKind)
+        return kind;
+  if (isModule(id))
+    return "module";
+  static const std::map<TypeClass, std::string_view> kinds = {
+      {TypeClass::Device, "device"},     {TypeClass::Scalar, "scalar"}, {TypeClass::String, "string"},
+      {TypeClass::Function, "function"}, {TypeClass::List, "list"},     {TypeClass::Pointer, "pointer"},
+      {TypeClass::Record, recordKind}};
+  const auto found = kinds.find(classOf(id));
+  return found == kinds.end() ? std::string_view() : found->second;
 }
 
 Name Types::inner(Name id) const {

@@ -36,6 +36,9 @@ public:
   explicit Types(const Program &program) : program(program) {}
 
   TypeClass classOf(Name type) const;
+  /// The word for the kind of thing a type is: that of library_types.csv for its class or a base of it,
+  /// "module", "record", "scalar", or empty.
+  std::string_view kindOf(Name type) const;
   /// Element of a list, pointee of a pointer, module of a holder, value of an optional or map.
   Name inner(Name type) const;
   /// Types of the parts of a pair, tuple or Example.

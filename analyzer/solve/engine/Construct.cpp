@@ -1,12 +1,12 @@
 //===- Construct.cpp - objects made by constructors, and by the library on the program's behalf ---===//
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"
 #include "analyzer/solve/engine/ModelBodies.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/std/Iterators.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
-#include "analyzer/solve/library/torch/LogChecks.h"
 #include "analyzer/solve/questions/DeviceMaps.h"
 
 namespace devicetidy {
@@ -125,6 +125,13 @@ std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row r
       rows.push_back(std::move(outcome.row));
     return rows;
   }
+  if (std::optional<Outcomes> outcomes = makeObject({call, type, where, args})) {
+    for (Outcome &outcome : *outcomes) {
+      memory.write(outcome.row, where, outcome.result);
+      rows.push_back(std::move(outcome.row));
+    }
+    return rows;
+  }
   if (std::optional<Outcomes> outcomes = constructThread(call, type, args)) {
     for (Outcome &outcome : *outcomes)
       rows.push_back(std::move(outcome.row));
@@ -180,6 +187,44 @@ std::vector<Row> Machine::constructElements(const Frame &caller, const Fact &fac
   return rows;
 }
 
+namespace {
+
+// The base part of an object: what the base owns is added to the record.
+Value withBase(const Value &object, const Value &base) {
+  Value whole = object;
+  if (is(base, ValueKind::Record) && is(object, ValueKind::Record))
+    for (const auto &[name, field] : base->fields)
+      whole = withField(whole, name, field);
+  return whole;
+}
+
+bool isFilledByCount(const std::vector<Argument> &args) {
+  return args.empty() || (args.size() == 1 && is(args[0].value, ValueKind::Scalar));
+}
+
+} // namespace
+
+// The object that a library class's constructor makes, in each row; nothing when no row of a model knows it.
+std::optional<std::vector<Row>> Machine::constructModelled(Call &call, const Address &where, bool isBase) {
+  const Fact &fact = call.fact;
+  const std::vector<Argument> args = call.forwardedFrom(0);
+  std::optional<Outcomes> made = makeObject({call, fact.type, where, args});
+  if (!made)
+    return std::nullopt;
+  std::vector<Row> rows;
+  for (Outcome &outcome : *made) {
+    memory.write(outcome.row, where,
+                 isBase ? withBase(memory.read(outcome.row, where), outcome.result) : outcome.result);
+    if (isFilledByCount(args) && types.classOf(fact.type) == TypeClass::List)
+      for (Row &filled :
+           constructElements(call.frame, fact, std::move(outcome.row), types.inner(fact.type), where))
+        rows.push_back(std::move(filled));
+    else
+      rows.push_back(std::move(outcome.row));
+  }
+  return rows;
+}
+
 std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row) {
   Call call{*this, frame, row, fact, 1};
   const DeviceMaps::Scope watched(deviceMaps, call);
@@ -204,13 +249,15 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
       rows.push_back(std::move(outcome.row));
     return rows;
   }
+  const bool isBase = frame.function.isConstructor && where == frame.self && where.valid();
+  if (std::optional<std::vector<Row>> modelled = constructModelled(call, where, isBase))
+    return std::move(*modelled);
   if (std::optional<Outcomes> outcomes = constructThread(call, fact.type, call.forwardedFrom(0))) {
     for (Outcome &outcome : *outcomes)
       rows.push_back(std::move(outcome.row));
     return rows;
   }
   meetHostFunction(call);
-  const bool isBase = frame.function.isConstructor && where == frame.self && where.valid();
   if (!isBase)
     if (std::optional<Outcomes> outcomes = constructHolder(call, fact.type, call.forwardedFrom(0))) {
       for (Outcome &outcome : *outcomes) {
@@ -222,8 +269,6 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
   std::vector<Value> values;
   for (std::size_t i = 0; i < args.size(); ++i)
     values.push_back(call.arg(i));
-  if (isFatalMessage(call, values))
-    return rows;
   if (!isBase)
     if (std::optional<std::vector<Row>> built =
             constructByBody(call, fact.type, where, call.forwardedFrom(0)))
@@ -233,19 +278,13 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
     made = modelConstructor(call, fact.type, values);
   if (isBase) {
     // The base part of an object: what a torch::nn base owns is added to the record.
-    if (made && is(*made, ValueKind::Record)) {
-      Value object = memory.read(row, where);
-      for (const auto &[name, field] : (*made)->fields)
-        if (is(object, ValueKind::Record))
-          object = withField(object, name, field);
-      memory.write(row, where, object);
-    }
+    if (made)
+      memory.write(row, where, withBase(memory.read(row, where), *made));
     keepModules(call, fact.type, where, call.forwardedFrom(0));
   } else if (made) {
     memory.write(row, where, *made);
     keepModules(call, fact.type, where, call.forwardedFrom(0));
-    const bool fills = values.empty() || (values.size() == 1 && is(values[0], ValueKind::Scalar));
-    if (fills && types.classOf(fact.type) == TypeClass::List)
+    if (isFilledByCount(call.forwardedFrom(0)) && types.classOf(fact.type) == TypeClass::List)
       return constructElements(frame, fact, std::move(row), types.inner(fact.type), where);
   } else {
     memory.write(row, where, types.isProject(fact.type) ? recordValue(fact.type) : unknownValue());

@@ -1,6 +1,7 @@
 //===- Invoke.cpp - calls: dispatch and summaries ---===//
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"
 #include "analyzer/solve/engine/ModelBodies.h"
 #include "analyzer/solve/library/config/Config.h"
@@ -391,15 +392,30 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
   return outcomes;
 }
 
+const std::vector<ModelName> &Machine::modelsOf(const Fact &fact) {
+  const Name object = fact.hasObject && !fact.operands.empty() ? fact.operands[0].type : Name();
+  const auto [entry, isNew] = modelNamesOf.try_emplace({fact.name, object});
+  if (isNew)
+    entry->second = modelNames(types, fact.name, object);
+  return entry->second;
+}
+
+const std::vector<ModelName> &Machine::constructorsOf(Name type) {
+  const auto [entry, isNew] = modelNamesOf.try_emplace({Name(), type});
+  if (isNew)
+    entry->second = constructorNames(types, type);
+  return entry->second;
+}
+
 Outcomes Machine::callLibrary(Call &call) {
-  if (std::optional<Outcomes> outcomes = runBody(call))
+  if (std::optional<Outcomes> outcomes = answer(call))
     return std::move(*outcomes);
   if (std::optional<Outcomes> outcomes = modelRangesAlgorithm(call))
     return std::move(*outcomes);
   if (std::optional<Outcomes> outcomes = modelIterator(call))
     return std::move(*outcomes);
-  for (Model model : {modelConfig, modelTensors, modelDevices, modelModules, modelPointers, modelContainers,
-                      modelData, modelAlgorithms, modelCallables})
+  for (Model model : {modelConfig, modelTensors, modelModules, modelPointers, modelContainers, modelData,
+                      modelAlgorithms, modelCallables})
     if (std::optional<Outcomes> outcomes = model(call))
       return std::move(*outcomes);
   ++solution.stats.unknownCalls[call.fact.name.str()];

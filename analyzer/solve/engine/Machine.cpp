@@ -27,8 +27,9 @@ struct Machine::BlockState {
   std::vector<std::pair<std::uint64_t, Row>> joined; ///< by the digest of their placements
 };
 
-Machine::Machine(const Program &program, const SolveOptions &options, Solution &solution, const Usage &usage)
-    : program(program),
+Machine::Machine(const Program &program, const SolveOptions &options, const Library &library,
+                 Solution &solution, const Usage &usage)
+    : program(program), library(library),
       version{options.torchMajor ? options.torchMajor : (program.torchMajor ? program.torchMajor : 2),
               options.torchMajor ? options.torchMinor : (program.torchMajor ? program.torchMinor : 6)},
       names(options.names), types(program), memory(types), solution(solution), usage(usage),

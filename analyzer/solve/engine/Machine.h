@@ -51,6 +51,7 @@ struct Outcome {
 using Outcomes = std::vector<Outcome>;
 
 class DeviceMaps;
+class Library;
 class PlacedExpressions;
 class Machine;
 
@@ -85,6 +86,12 @@ struct Call {
   Name resultType() const { return fact.type; }
 };
 
+/// A name under which a library function has a model.
+struct ModelName {
+  Name name;
+  bool hasBody = false; ///< besides any rows
+};
+
 /// A tensor taking part in an operation.
 struct TensorUse {
   Value tensor;
@@ -95,7 +102,8 @@ struct TensorUse {
 
 class Machine {
 public:
-  Machine(const Program &program, const SolveOptions &options, Solution &solution, const Usage &usage);
+  Machine(const Program &program, const SolveOptions &options, const Library &library, Solution &solution,
+          const Usage &usage);
 
   /// Runs `function` from `row` with its parameters bound; the rows it returns in.
   Outcomes run(Frame &frame, Row row);
@@ -148,7 +156,13 @@ public:
   Value unknownResult(const Call &call);
   History note(History before, StepKind kind, Location where, std::string subject, std::string device) const;
 
+  /// The models of the function that `fact` calls, and of the constructors of `type`, as Library.h orders
+  /// them.
+  const std::vector<ModelName> &modelsOf(const Fact &fact);
+  const std::vector<ModelName> &constructorsOf(Name type);
+
   const Program &program;
+  const Library &library;
   const models::TorchVersion version;
   const DistributedNames names;
   Types types;
@@ -205,6 +219,7 @@ private:
   std::vector<Row> stepElement(Frame &frame, const Fact &fact, Row row);
   std::vector<Row> stepCall(Frame &frame, const Fact &fact, Row row);
   std::vector<Row> stepConstruct(Frame &frame, const Fact &fact, Row row);
+  std::optional<std::vector<Row>> constructModelled(Call &call, const Address &where, bool isBase);
   Outcomes evaluateCall(Frame &frame, Row &row, const Fact &fact);
   Outcomes rangeCall(Call &call);
   std::vector<Row> endScope(Frame &frame, const Fact &fact, Row row);
@@ -221,6 +236,8 @@ private:
   Row restrict(const Row &row, const std::vector<Value> &roots) const;
   void overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome);
 
+  std::map<std::pair<Name, Name>, std::vector<ModelName>>
+      modelNamesOf; ///< by function and type of its object
   std::unordered_map<std::uint64_t, Outcomes> summaries;
   std::set<std::uint64_t> failing; ///< summaries without an outcome because a device conflict ends every way
   std::unordered_map<const Function *, unsigned> active, contextsOf;
@@ -235,7 +252,6 @@ private:
 
 /// Library models: each looks at a call and answers it, or returns nothing when the call is not its own.
 using Model = std::optional<Outcomes> (*)(Call &call);
-std::optional<Outcomes> modelDevices(Call &call);
 std::optional<Outcomes> modelTensors(Call &call);
 std::optional<Outcomes> modelModules(Call &call);
 std::optional<Outcomes> modelContainers(Call &call);
@@ -250,7 +266,6 @@ std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<V
 void startRound(Row &row, Term current);
 
 /// Library constructors by family; `args` are values. Each answers for its own types.
-std::optional<Value> constructDevice(Call &call, Name type, const std::vector<Value> &args);
 std::optional<Value> constructModule(Call &call, Name type, const std::vector<Value> &args);
 std::optional<Value> constructPointer(Call &call, Name type, const std::vector<Value> &args);
 std::optional<Value> constructContainer(Call &call, Name type, const std::vector<Value> &args);

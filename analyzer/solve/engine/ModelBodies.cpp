@@ -66,16 +66,6 @@ Name modelClass(const Types &types, Name type) {
   }
 }
 
-// The method of class `owner` that is called like the last part of `callee`.
-Name methodOf(Name owner, Name callee) {
-  thread_local std::map<std::pair<Name, Name>, Name>
-      known; // making a name takes longer than the call, mostly
-  const auto [entry, isNew] = known.try_emplace({owner, callee});
-  if (isNew)
-    entry->second = Name(owner.str() + "::" + std::string(lastPart(callee.view())));
-  return entry->second;
-}
-
 bool takes(const Variable &parameter, const Value &value) {
   if (parameter.type == placeType)
     return is(value, ValueKind::Address) || is(value, ValueKind::Record) || is(value, ValueKind::Unknown);
@@ -190,6 +180,10 @@ void giveAsAsked(Call &call, const Function &body, Outcome &outcome) {
 
 } // namespace
 
+bool hasModelBody(Name name) { return index().byName.count(name) != 0; }
+
+bool hasModelBodies(Name owner) { return index().classes.count(owner) != 0; }
+
 bool isModelBody(const Function &function) { return index().all.count(&function) != 0; }
 
 const Function *bodyCallee(const Fact &fact) {
@@ -206,17 +200,6 @@ std::optional<Outcomes> runBody(Call &call, Name name, const std::vector<Argumen
   for (Outcome &outcome : outcomes)
     giveAsAsked(call, *body, outcome);
   return outcomes;
-}
-
-std::optional<Outcomes> runBody(Call &call) {
-  Name name = call.fact.name;
-  if (call.fact.hasObject) {
-    const Name owner = modelClass(call.machine.types, call.fact.operands[0].type);
-    if (owner.empty())
-      return std::nullopt;
-    name = methodOf(owner, name);
-  }
-  return index().byName.count(name) ? runBody(call, name, call.forwardedFrom(0)) : std::nullopt;
 }
 
 std::optional<std::vector<Row>> constructByBody(Call &call, Name type, const Address &where,

@@ -13,12 +13,13 @@ namespace devicetidy {
 
 /// Is `function` a model body?
 bool isModelBody(const Function &function);
+/// Does a body model the function `name` ("std::copy", "dt::list::size"), or any method of the class `owner`?
+bool hasModelBody(Name name);
+bool hasModelBodies(Name owner);
 /// The function that the fact of a model body calls; null when there is none.
 const Function *bodyCallee(const Fact &fact);
 
-/// Runs the body that models `call`; nothing when there is none for these arguments.
-std::optional<Outcomes> runBody(Call &call);
-/// Runs the body called `name` with `args`, for `call`.
+/// Runs the body called `name` with `args`, for `call`; nothing when there is none for these arguments.
 std::optional<Outcomes> runBody(Call &call, Name name, const std::vector<Argument> &args);
 /// Runs the body that models the construction of an object of `type` at `where`; nothing when there is none.
 std::optional<std::vector<Row>> constructByBody(Call &call, Name type, const Address &where,

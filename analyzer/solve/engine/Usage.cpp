@@ -11,9 +11,9 @@
 namespace devicetidy {
 namespace {
 
-bool isGuard(const Program &program, Name type) {
-  const Type *record = program.type(type);
-  return models::api(record ? record->templateName.view() : type.view()).role == "guard";
+bool isGuard(const Types &types, Name type) {
+  static constexpr std::string_view guard = "guard";
+  return types.kindOf(type) == guard;
 }
 
 bool assigns(const Fact &fact) {
@@ -302,9 +302,9 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
         }
         if (fact.kind == FactKind::Global && endsWith(fact.name.view(), initialisedSuffix))
           usage.staticFlags.insert(fact.name);
-        if (fact.kind == FactKind::Construct && isGuard(program, fact.type))
+        if (fact.kind == FactKind::Construct && isGuard(types, fact.type))
           usage.hasGuards = true;
-        if (fact.kind == FactKind::Call && models::api(fact.name.view()).role == "set_device")
+        if (fact.kind == FactKind::Call && models::effect(fact.name.view(), "set_device"))
           usage.setsDevice = true;
         if (fact.kind == FactKind::EndStatement) {
           if (!initialises)

@@ -1,6 +1,7 @@
 #include "test/unit/solve/FactsHarness.h"
 
 #include "analyzer/facts/Text.h"
+#include "analyzer/solve/library/Words.h"
 
 #include <algorithm>
 #include <set>
@@ -79,7 +80,7 @@ Program programOf(std::string_view facts) {
 
 Analysis::Analysis(std::string_view facts)
     : program(programOf(facts)), usage(scanUsage(program, Types(program))),
-      machine(program, SolveOptions(), solution, usage) {
+      machine(program, SolveOptions(), library(), solution, usage) {
   machine.reportLatent = true;
   takeHits(); // of the analysis before
 }

@@ -4,7 +4,7 @@
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/library/std/Iterators.h"
 #include "analyzer/solve/library/std/Maps.h"
-#include "analyzer/solve/library/std/Primitives.h"
+#include "analyzer/solve/library/std/Words.h"
 
 #include <algorithm>
 
@@ -222,45 +222,49 @@ Outcomes foundEntry(Call &call) {
 
 } // namespace
 
-const std::map<std::string_view, Primitive> &mapPrimitives() {
-  static const std::map<std::string_view, Primitive> table = {
-      {"dt::is_map",
-       [](Call &call) {
-         const Value value = call.arg(0);
-         return call.done(
-             truthOf(is(value, ValueKind::Record) &&
+Words mapWords() {
+  return {{},
+          {
+              {"is_map",
+               [](Call &call) {
+                 const Value value = call.arg(0);
+                 return call.done(truthOf(
+                     is(value, ValueKind::Record) &&
                      (value->type.empty() || call.machine.types.classOf(value->type) == TypeClass::Map)));
-       }},
-      {"dt::is_in",
-       [](Call &call) { return call.done(truthOf(placeIn(call.addressOf(0), call.arg(1)).has_value())); }},
-      {"dt::is_iterator",
-       [](Call &call) {
-         const Value value = call.arg(0);
-         return call.done(truthOf(isIterator(value) || mapAround(call.machine, call.row, value) != nullptr));
-       }},
-      {"dt::is_in_any_order",
-       [](Call &call) {
-         const Value at = call.arg(0);
-         return call.done(truthOf(mapAround(call.machine, call.row, at) &&
-                                  placeOf(at->address.path->field).standing != Standing::Entry));
-       }},
-      {"dt::has_entry", hasEntry},
-      {"dt::find_entry", findEntry},
-      {"dt::held_under", heldUnder},
-      {"dt::held_at", heldAt},
-      {"dt::only_part", onlyPart},
-      {"dt::insert_entry", [](Call &call) { return insertEntry(call, false); }},
-      {"dt::set_entry", [](Call &call) { return insertEntry(call, true); }},
-      {"dt::erase_key", eraseKey},
-      {"dt::erase_entry", eraseAt},
-      {"dt::first_entry", firstEntry},
-      {"dt::end_entry", endEntry},
-      {"dt::entries", numberOfEntries},
-      {"dt::clear_entries", clearEntries},
-      {"dt::each", eachEntry},
-      {"dt::found", foundEntry},
-  };
-  return table;
+               }},
+              {"is_in",
+               [](Call &call) {
+                 return call.done(truthOf(placeIn(call.addressOf(0), call.arg(1)).has_value()));
+               }},
+              {"is_iterator",
+               [](Call &call) {
+                 const Value value = call.arg(0);
+                 return call.done(
+                     truthOf(isIterator(value) || mapAround(call.machine, call.row, value) != nullptr));
+               }},
+              {"is_in_any_order",
+               [](Call &call) {
+                 const Value at = call.arg(0);
+                 return call.done(truthOf(mapAround(call.machine, call.row, at) &&
+                                          placeOf(at->address.path->field).standing != Standing::Entry));
+               }},
+              {"has_entry", hasEntry},
+              {"find_entry", findEntry},
+              {"held_under", heldUnder},
+              {"held_at", heldAt},
+              {"only_part", onlyPart},
+              {"insert_entry", [](Call &call) { return insertEntry(call, false); }},
+              {"set_entry", [](Call &call) { return insertEntry(call, true); }},
+              {"erase_key", eraseKey},
+              {"erase_entry", eraseAt},
+              {"first_entry", firstEntry},
+              {"end_entry", endEntry},
+              {"entries", numberOfEntries},
+              {"clear_entries", clearEntries},
+              {"each", eachEntry},
+              {"found", foundEntry},
+          },
+          {}};
 }
 
 } // namespace devicetidy

@@ -9,6 +9,7 @@
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/std/Iterators.h"
 #include "analyzer/solve/library/std/Views.h"
+#include "analyzer/solve/library/std/Words.h"
 
 #include <algorithm>
 
@@ -342,155 +343,161 @@ Value comparatorOf(const Call &call) {
   return libraryFunction(less);
 }
 
-const std::map<std::string_view, Primitive> &primitives() {
-  static const std::map<std::string_view, Primitive> table = {
-      {"dt::either",
-       [](Call &call) {
-         const Address copy = call.machine.allocate(call.row, call.frame, call.fact, {});
-         call.machine.memory.write(call.row, copy, anyOf({call.arg(0), call.arg(1)}));
-         return call.done(addressValue(copy));
-       }},
-      {"dt::is_container",
-       [](Call &call) {
-         const Value value = call.arg(0);
-         return truth(call, is(value, ValueKind::List) ||
-                                (is(value, ValueKind::Record) &&
-                                 call.machine.types.classOf(value->type) == TypeClass::Map));
-       }},
-      {"dt::is_braced",
-       [](Call &call) {
-         return truth(call, startsWith(call.arg(0)->type.view(), "std::initializer_list<"));
-       }},
-      {"dt::is_certain", [](Call &call) { return truth(call, constantArg(call, 0).has_value()); }},
-      {"dt::set_empty",
-       [](Call &call) {
-         const Value list = call.arg(0);
-         ValueData data = *list;
-         if (!is(list, ValueKind::List))
-           data = ValueData();
-         data.kind = ValueKind::List;
-         data.elements.clear();
-         data.summary.clear();
-         data.term = data.origin = nullptr;
-         data.fields.erase(ends::head());
-         data.fields.erase(ends::tail());
-         call.machine.memory.write(call.row, call.addressOf(0), makeValue(std::move(data)));
-         return call.done(unknownValue());
-       }},
-      {"dt::move_element", moveElement},
-      {"dt::method",
-       [](Call &call) {
-         const Value name = call.arg(1);
-         const auto text = is(name, ValueKind::Scalar) ? textOf(name->term) : std::nullopt;
-         return text && call.addressOf(0).valid() ? callMethod(call, call.addressOf(0), text->view(), {})
-                                                  : call.done(unknownValue());
-       }},
-      {"dt::test", testFunction},
-      {"dt::comparator", [](Call &call) { return call.done(comparatorOf(call)); }},
-      {"dt::set_comparator",
-       [](Call &call) {
-         call.machine.memory.write(call.row, call.addressOf(0),
-                                   withField(call.arg(0), comparatorField, call.arg(1)));
-         return call.done(unknownValue());
-       }},
-      {"dt::pair",
-       [](Call &call) {
-         return call.done(recordValue("std::pair", {{firstField, call.arg(0)}, {secondField, call.arg(1)}}));
-       }},
-      {"dt::first", [](Call &call) { return call.done(addressValue(call.addressOf(0).field(firstField))); }},
-      {"dt::second",
-       [](Call &call) { return call.done(addressValue(call.addressOf(0).field(secondField))); }},
-      {"dt::truth", [](Call &call) { return call.done(call.arg(0)); }},
-      {"dt::count", [](Call &call) { return call.done(call.arg(0)); }},
-      {"dt::unknown_truth", [](Call &call) { return call.done(unknownNumber(call)); }},
-      {"dt::address", [](Call &call) { return call.done(addressValue(call.addressOf(0))); }},
-      {"dt::view",
-       [](Call &call) {
-         const Value first = asPosition(call.machine, call.row, call.arg(1));
-         const Term count = numberArg(call, 2);
-         return call.done(count ? viewOf(call.arg(0)->type, first, count) : unknownValue());
-       }},
-      {"dt::is_view", [](Call &call) { return truth(call, isView(call.arg(0))); }},
-      {"dt::view_begin",
-       [](Call &call) {
-         const Value view = call.arg(0);
-         return call.done(addressValue(isView(view) ? beginOf(view) : call.addressOf(0).element(intTerm(0))));
-       }},
-      {"dt::view_size",
-       [](Call &call) {
-         return isView(call.arg(0)) ? call.done(scalarValue(countOf(call.arg(0)))) : sizeOf(call);
-       }},
-      {"dt::less_function", [](Call &call) { return call.done(libraryFunction("std::less")); }},
-      {"dt::equal_function", [](Call &call) { return call.done(libraryFunction("std::equal_to")); }},
-      {"dt::plus_function", [](Call &call) { return call.done(libraryFunction("std::plus")); }},
-      {"dt::minus_function", [](Call &call) { return call.done(libraryFunction("std::minus")); }},
-      {"dt::unknown", [](Call &call) { return call.done(unknownValue()); }},
-      {"dt::null", [](Call &call) { return call.done(nullValue()); }},
-      {"dt::is_null",
-       [](Call &call) {
-         const Value value = call.arg(0);
-         return is(value, ValueKind::Unknown) || value->origin ? call.done(unknownNumber(call))
-                                                               : truth(call, is(value, ValueKind::Null));
-       }},
-      {"dt::is_list", [](Call &call) { return truth(call, is(call.arg(0), ValueKind::List)); }},
-      {"dt::is_position",
-       [](Call &call) { return truth(call, isPosition(asPosition(call.machine, call.row, call.arg(0)))); }},
-      {"dt::is_number", [](Call &call) { return truth(call, constantArg(call, 0).has_value()); }},
-      {"dt::is_known", [](Call &call) { return truth(call, !is(call.arg(0), ValueKind::Unknown)); }},
-      {"dt::forget",
-       [](Call &call) {
-         forgetPlace(call, 0);
-         return call.done(unknownValue());
-       }},
-      {"dt::size", sizeOf},
-      {"dt::element", elementOf},
-      {"dt::empty_list", [](Call &call) { return call.done(listValue({}, {})); }},
-      {"dt::append",
-       [](Call &call) {
-         const Value list = call.arg(0);
-         call.machine.memory.write(call.row, call.addressOf(0),
-                                   appended(call, list, list->type, call.arg(1)));
-         return call.done(unknownValue());
-       }},
-      {"dt::insert", insertElement},
-      {"dt::erase", eraseElements},
-      {"dt::shuffle", shuffleRange},
-      {"dt::swap_contents", swapContents},
-      {"dt::position",
-       [](Call &call) {
-         const Term number = numberArg(call, 1);
-         const Address list = call.addressOf(0);
-         return call.done(number && list.valid() ? addressValue(list.element(number)) : unknownValue());
-       }},
-      {"dt::number",
-       [](Call &call) {
-         const Value at = call.arg(0);
-         return call.done(isPosition(at) ? scalarValue(numberAt(at->address)) : unknownNumber(call));
-       }},
-      {"dt::next",
-       [](Call &call) {
-         const Term by = numberArg(call, 1);
-         return call.done(by ? advanced(call, call.arg(0), by) : unknownValue());
-       }},
-      {"dt::distance", [](Call &call) { return call.done(distanceBetween(call, call.arg(0), call.arg(1))); }},
-      {"dt::at", [](Call &call) { return standingAt(call, call.arg(0)); }},
-      {"dt::put", [](Call &call) { return putAt(call, call.arg(0), call.arg(1)); }},
-      {"dt::any_between", anyBetween},
-      {"dt::reversed", [](Call &call) { return call.done(reversed(call.arg(0))); }},
-      {"dt::inserter", [](Call &call) { return call.done(inserterAt(call.addressOf(0), call.arg(1))); }},
-      {"dt::back_inserter", [](Call &call) { return call.done(inserterAtEnd(call.addressOf(0), "back")); }},
-      {"dt::front_inserter", [](Call &call) { return call.done(inserterAtEnd(call.addressOf(0), "front")); }},
-      {"dt::call", callFunction},
-      {"dt::plus", [](Call &call) { return applyOperator(call, "+", "at::operator+", 0); }},
-      {"dt::minus", [](Call &call) { return applyOperator(call, "-", "at::operator-", 0); }},
-      {"dt::times", [](Call &call) { return applyOperator(call, "*", "at::operator*", 0); }},
-      {"dt::equal", [](Call &call) { return applyOperator(call, "==", "at::operator==", 0); }},
-      {"dt::less", [](Call &call) { return applyOperator(call, "<", "at::operator<", 0); }},
-  };
-  return table;
-}
-
 } // namespace
+
+Words sequenceWords() {
+  return {
+      {},
+      {
+          {"either",
+           [](Call &call) {
+             const Address copy = call.machine.allocate(call.row, call.frame, call.fact, {});
+             call.machine.memory.write(call.row, copy, anyOf({call.arg(0), call.arg(1)}));
+             return call.done(addressValue(copy));
+           }},
+          {"is_container",
+           [](Call &call) {
+             const Value value = call.arg(0);
+             return truth(call, is(value, ValueKind::List) ||
+                                    (is(value, ValueKind::Record) &&
+                                     call.machine.types.classOf(value->type) == TypeClass::Map));
+           }},
+          {"is_braced",
+           [](Call &call) {
+             return truth(call, startsWith(call.arg(0)->type.view(), "std::initializer_list<"));
+           }},
+          {"is_certain", [](Call &call) { return truth(call, constantArg(call, 0).has_value()); }},
+          {"set_empty",
+           [](Call &call) {
+             const Value list = call.arg(0);
+             ValueData data = *list;
+             if (!is(list, ValueKind::List))
+               data = ValueData();
+             data.kind = ValueKind::List;
+             data.elements.clear();
+             data.summary.clear();
+             data.term = data.origin = nullptr;
+             data.fields.erase(ends::head());
+             data.fields.erase(ends::tail());
+             call.machine.memory.write(call.row, call.addressOf(0), makeValue(std::move(data)));
+             return call.done(unknownValue());
+           }},
+          {"move_element", moveElement},
+          {"method",
+           [](Call &call) {
+             const Value name = call.arg(1);
+             const auto text = is(name, ValueKind::Scalar) ? textOf(name->term) : std::nullopt;
+             return text && call.addressOf(0).valid() ? callMethod(call, call.addressOf(0), text->view(), {})
+                                                      : call.done(unknownValue());
+           }},
+          {"test", testFunction},
+          {"comparator", [](Call &call) { return call.done(comparatorOf(call)); }},
+          {"set_comparator",
+           [](Call &call) {
+             call.machine.memory.write(call.row, call.addressOf(0),
+                                       withField(call.arg(0), comparatorField, call.arg(1)));
+             return call.done(unknownValue());
+           }},
+          {"pair",
+           [](Call &call) {
+             return call.done(
+                 recordValue("std::pair", {{firstField, call.arg(0)}, {secondField, call.arg(1)}}));
+           }},
+          {"first", [](Call &call) { return call.done(addressValue(call.addressOf(0).field(firstField))); }},
+          {"second",
+           [](Call &call) { return call.done(addressValue(call.addressOf(0).field(secondField))); }},
+          {"truth", [](Call &call) { return call.done(call.arg(0)); }},
+          {"count", [](Call &call) { return call.done(call.arg(0)); }},
+          {"unknown_truth", [](Call &call) { return call.done(unknownNumber(call)); }},
+          {"address", [](Call &call) { return call.done(addressValue(call.addressOf(0))); }},
+          {"view",
+           [](Call &call) {
+             const Value first = asPosition(call.machine, call.row, call.arg(1));
+             const Term count = numberArg(call, 2);
+             return call.done(count ? viewOf(call.arg(0)->type, first, count) : unknownValue());
+           }},
+          {"is_view", [](Call &call) { return truth(call, isView(call.arg(0))); }},
+          {"view_begin",
+           [](Call &call) {
+             const Value view = call.arg(0);
+             return call.done(
+                 addressValue(isView(view) ? beginOf(view) : call.addressOf(0).element(intTerm(0))));
+           }},
+          {"view_size",
+           [](Call &call) {
+             return isView(call.arg(0)) ? call.done(scalarValue(countOf(call.arg(0)))) : sizeOf(call);
+           }},
+          {"less_function", [](Call &call) { return call.done(libraryFunction("std::less")); }},
+          {"equal_function", [](Call &call) { return call.done(libraryFunction("std::equal_to")); }},
+          {"plus_function", [](Call &call) { return call.done(libraryFunction("std::plus")); }},
+          {"minus_function", [](Call &call) { return call.done(libraryFunction("std::minus")); }},
+          {"unknown", [](Call &call) { return call.done(unknownValue()); }},
+          {"null", [](Call &call) { return call.done(nullValue()); }},
+          {"is_null",
+           [](Call &call) {
+             const Value value = call.arg(0);
+             return is(value, ValueKind::Unknown) || value->origin ? call.done(unknownNumber(call))
+                                                                   : truth(call, is(value, ValueKind::Null));
+           }},
+          {"is_list", [](Call &call) { return truth(call, is(call.arg(0), ValueKind::List)); }},
+          {"is_position",
+           [](Call &call) {
+             return truth(call, isPosition(asPosition(call.machine, call.row, call.arg(0))));
+           }},
+          {"is_number", [](Call &call) { return truth(call, constantArg(call, 0).has_value()); }},
+          {"is_known", [](Call &call) { return truth(call, !is(call.arg(0), ValueKind::Unknown)); }},
+          {"forget",
+           [](Call &call) {
+             forgetPlace(call, 0);
+             return call.done(unknownValue());
+           }},
+          {"size", sizeOf},
+          {"element", elementOf},
+          {"empty_list", [](Call &call) { return call.done(listValue({}, {})); }},
+          {"append",
+           [](Call &call) {
+             const Value list = call.arg(0);
+             call.machine.memory.write(call.row, call.addressOf(0),
+                                       appended(call, list, list->type, call.arg(1)));
+             return call.done(unknownValue());
+           }},
+          {"insert", insertElement},
+          {"erase", eraseElements},
+          {"shuffle", shuffleRange},
+          {"swap_contents", swapContents},
+          {"position",
+           [](Call &call) {
+             const Term number = numberArg(call, 1);
+             const Address list = call.addressOf(0);
+             return call.done(number && list.valid() ? addressValue(list.element(number)) : unknownValue());
+           }},
+          {"number",
+           [](Call &call) {
+             const Value at = call.arg(0);
+             return call.done(isPosition(at) ? scalarValue(numberAt(at->address)) : unknownNumber(call));
+           }},
+          {"next",
+           [](Call &call) {
+             const Term by = numberArg(call, 1);
+             return call.done(by ? advanced(call, call.arg(0), by) : unknownValue());
+           }},
+          {"distance", [](Call &call) { return call.done(distanceBetween(call, call.arg(0), call.arg(1))); }},
+          {"at", [](Call &call) { return standingAt(call, call.arg(0)); }},
+          {"put", [](Call &call) { return putAt(call, call.arg(0), call.arg(1)); }},
+          {"any_between", anyBetween},
+          {"reversed", [](Call &call) { return call.done(reversed(call.arg(0))); }},
+          {"inserter", [](Call &call) { return call.done(inserterAt(call.addressOf(0), call.arg(1))); }},
+          {"back_inserter", [](Call &call) { return call.done(inserterAtEnd(call.addressOf(0), "back")); }},
+          {"front_inserter", [](Call &call) { return call.done(inserterAtEnd(call.addressOf(0), "front")); }},
+          {"call", callFunction},
+          {"plus", [](Call &call) { return applyOperator(call, "+", "at::operator+", 0); }},
+          {"minus", [](Call &call) { return applyOperator(call, "-", "at::operator-", 0); }},
+          {"times", [](Call &call) { return applyOperator(call, "*", "at::operator*", 0); }},
+          {"equal", [](Call &call) { return applyOperator(call, "==", "at::operator==", 0); }},
+          {"less", [](Call &call) { return applyOperator(call, "<", "at::operator<", 0); }},
+      },
+      {}};
+}
 
 std::optional<Outcomes> modelRangesAlgorithm(Call &call) {
   constexpr std::string_view prefix = "std::ranges::";
@@ -515,13 +522,6 @@ std::optional<Outcomes> applyNamedOperator(Call &call, Name name) {
   if (!named)
     return std::nullopt;
   return applyOperator(call, named->op, named->tensorOp, 0);
-}
-
-Outcomes runPrimitive(Call &call) {
-  for (const auto *table : {&primitives(), &mapPrimitives()})
-    if (const auto found = table->find(call.fact.name.view()); found != table->end())
-      return found->second(call);
-  return call.done(unknownValue());
 }
 
 } // namespace devicetidy

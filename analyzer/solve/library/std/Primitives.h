@@ -12,13 +12,6 @@
 
 namespace devicetidy {
 
-using Primitive = Outcomes (*)(Call &);
-/// The primitives that work on maps.
-const std::map<std::string_view, Primitive> &mapPrimitives();
-
-/// Runs the primitive that a fact of a model body names.
-Outcomes runPrimitive(Call &call);
-
 /// An algorithm of std::ranges is that of std from the begin to the end of each container; nothing for
 /// others.
 std::optional<Outcomes> modelRangesAlgorithm(Call &call);

@@ -8,7 +8,6 @@
 #include "analyzer/solve/library/torch/Gradients.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 #include "analyzer/solve/library/torch/Kernels.h"
-#include "analyzer/solve/library/torch/LogChecks.h"
 #include "analyzer/solve/library/torch/OptimizerState.h"
 #include "analyzer/solve/library/torch/Tensors.h"
 
@@ -46,8 +45,6 @@ std::optional<Outcomes> modelData(Call &call) {
   if (std::optional<Outcomes> outcomes = modelKernels(call))
     return outcomes;
   if (std::optional<Outcomes> outcomes = modelElementOfAccessor(call))
-    return outcomes;
-  if (std::optional<Outcomes> outcomes = modelLogChecks(call))
     return outcomes;
   if (std::optional<Outcomes> outcomes = modelDatasets(call))
     return outcomes;
@@ -98,9 +95,8 @@ std::optional<Value> constructData(Call &call, Name type, const std::vector<Valu
 std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args) {
   using Constructor = std::optional<Value> (*)(Call &, Name, const std::vector<Value> &);
   for (Constructor constructor :
-       {Constructor(constructConfig), Constructor(constructDevice), Constructor(constructModule),
-        Constructor(constructPointer), Constructor(constructContainer), Constructor(constructData),
-        Constructor(constructStream)})
+       {Constructor(constructConfig), Constructor(constructModule), Constructor(constructPointer),
+        Constructor(constructContainer), Constructor(constructData), Constructor(constructStream)})
     if (std::optional<Value> made = constructor(call, type, args))
       return made;
   return std::nullopt;

@@ -1,16 +1,26 @@
 //===- Devices.cpp - c10::Device, TensorOptions, guards -------------===//
 #include "analyzer/solve/library/torch/Devices.h"
 
+#include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
-#include "analyzer/solve/library/torch/LegacyTypes.h"
+#include "analyzer/solve/library/torch/Words.h"
 
 #include <algorithm>
 
 namespace devicetidy {
 namespace {
 
+using models::Effect;
+
 const Name guardField("@device before");
+
+std::vector<Value> valuesOf(const Making &making) {
+  std::vector<Value> values;
+  for (const Argument &arg : making.args)
+    values.push_back(arg.value);
+  return values;
+}
 
 // Why a device value is the one it is, for whoever asks of the variable; stories of tensors do without.
 History naming(const Call &call, const History &before, const Placement &device) {
@@ -85,78 +95,96 @@ Value makeOptions(Call &call, const std::vector<Value> &args) {
   return optionsValue(nullptr);
 }
 
-// Options builder methods: device(...) sets the device, everything else keeps it.
-std::optional<Outcomes> modelOptions(Call &call, std::string_view method) {
-  Value options = call.object();
-  if (method == "device" || method == "device_opt") {
-    if (call.argCount() == 0)
-      return call.done(
-          is(options, ValueKind::Options)
-              ? deviceValue(options->hasDevice ? options->placement : Placement::cpu(), options->history)
-              : unknownValue());
-    const Value made = makeOptions(call, {makeDevice(call, operandsFrom(call, 1), indexText(call, 1))});
-    if (!options->pinned || !is(made, ValueKind::Options))
-      return call.done(made);
-    return call.done(optionsValue(made->hasDevice ? &made->placement : nullptr, made->history, true));
-  }
-  if (method == "device_index" && call.argCount() == 1) {
-    Value index = call.arg(0);
-    if (!is(index, ValueKind::Scalar))
-      return call.done(unknownValue());
-    Placement placement = Placement::cuda(call.row.resolve(index->term));
-    placement.text = call.fact.operands[1].text;
-    return call.done(optionsValue(&placement));
-  }
-  if (method == "pinned_memory" && is(options, ValueKind::Options))
-    return call.done(
-        optionsValue(options->hasDevice ? &options->placement : nullptr, options->history, true));
-  if (method == "has_device" && is(options, ValueKind::Options))
-    return call.done(scalarValue(intTerm(options->hasDevice)));
-  if (method == "merge_in" || method == "merge_memory_format") {
-    Value other = call.argCount() ? call.arg(0) : options;
-    return call.done(is(other, ValueKind::Options) && other->hasDevice ? other : options);
-  }
-  if (call.machine.types.classOf(call.resultType()) == TypeClass::Options)
-    return call.done(options);
-  return call.done(call.machine.unknownResult(call));
+std::optional<Outcomes> deviceOfOptions(Call &call, const Effect &) {
+  const Value options = call.object();
+  return call.done(
+      is(options, ValueKind::Options)
+          ? deviceValue(options->hasDevice ? options->placement : Placement::cpu(), options->history)
+          : unknownValue());
 }
 
-std::optional<Outcomes> modelDeviceMethod(Call &call, std::string_view method) {
-  Value object = call.object();
-  std::optional<Placement> device = deviceOf(call.machine.memory, call.row, object);
+// device(...) sets the device; whether the memory is to be pinned stays.
+std::optional<Outcomes> withDevice(Call &call, const Effect &) {
+  const Value made =
+      makeOptions(call, {makeDevice(call, operandsFrom(call, call.first), indexText(call, call.first))});
+  if (!call.fact.hasObject || !call.object()->pinned || !is(made, ValueKind::Options))
+    return call.done(made);
+  return call.done(optionsValue(made->hasDevice ? &made->placement : nullptr, made->history, true));
+}
+
+std::optional<Outcomes> withDeviceIndex(Call &call, const Effect &) {
+  const Value index = call.arg(0);
+  if (!is(index, ValueKind::Scalar))
+    return call.done(unknownValue());
+  Placement placement = Placement::cuda(call.row.resolve(index->term));
+  placement.text = call.fact.operands[call.first].text;
+  return call.done(optionsValue(&placement));
+}
+
+std::optional<Outcomes> withPinnedMemory(Call &call, const Effect &) {
+  const Value options = call.object();
+  if (!is(options, ValueKind::Options))
+    return call.done(call.machine.unknownResult(call));
+  return call.done(optionsValue(options->hasDevice ? &options->placement : nullptr, options->history, true));
+}
+
+std::optional<Outcomes> hasDevice(Call &call, const Effect &) {
+  const Value options = call.object();
+  return call.done(is(options, ValueKind::Options) ? scalarValue(intTerm(options->hasDevice))
+                                                   : call.machine.unknownResult(call));
+}
+
+std::optional<Outcomes> mergeOptions(Call &call, const Effect &) {
+  const Value options = call.object(), other = call.argCount() ? call.arg(0) : options;
+  return call.done(is(other, ValueKind::Options) && other->hasDevice ? other : options);
+}
+
+// What sets nothing that names a device: the options as they were.
+std::optional<Outcomes> keepOptions(Call &call, const Effect &) {
+  const bool isBuilder = call.machine.types.classOf(call.resultType()) == TypeClass::Options;
+  return call.done(isBuilder ? call.object() : call.machine.unknownResult(call));
+}
+
+std::optional<Outcomes> plainOptions(Call &call, const Effect &) { return call.done(optionsValue(nullptr)); }
+
+// A text that names a device is one.
+std::optional<Outcomes> deviceText(Call &call, const Effect &) {
+  const Value object = call.object();
+  const std::optional<Placement> device = deviceOf(call.machine.memory, call.row, object);
+  if (!device)
+    return call.done(call.machine.unknownResult(call));
+  const Placement placement = call.row.resolve(*device);
+  const bool isText = placement.kind == PlacementKind::Cpu ||
+                      (placement.kind == PlacementKind::Cuda && constantOf(placement.index));
+  return call.done(isText ? scalarValue(textTerm(Name(placement.describe())))
+                          : deviceValue(placement, object->history));
+}
+
+std::optional<Outcomes> deviceTypeOf(Call &call, const Effect &) {
+  const Value object = call.object();
+  const std::optional<Placement> device = deviceOf(call.machine.memory, call.row, object);
   if (!device)
     return call.done(call.machine.unknownResult(call));
   Placement placement = call.row.resolve(*device);
-  if (method == "str") { // a text that names a device is one
-    const bool isText = placement.kind == PlacementKind::Cpu ||
-                        (placement.kind == PlacementKind::Cuda && constantOf(placement.index));
-    return call.done(isText ? scalarValue(textTerm(Name(placement.describe())))
-                            : deviceValue(placement, object->history));
-  }
-  if (method == "is_cuda")
-    return call.done(scalarValue(isCudaTerm(placement)));
-  if (method == "is_cpu")
-    return call.done(scalarValue(sameDeviceTerm(placement, Placement::cpu())));
-  if (method == "type") {
-    if (placement.kind == PlacementKind::Cuda)
-      placement.index = currentCudaIndex();
-    return call.done(deviceValue(placement, object->history));
-  }
-  // One chosen outside may be CUDA's without an index; of a tensor's device -1 says that it is the CPU.
+  if (placement.kind == PlacementKind::Cuda)
+    placement.index = currentCudaIndex();
+  return call.done(deviceValue(placement, object->history));
+}
+
+// One chosen outside may be CUDA's without an index; of a tensor's device -1 says that it is the CPU.
+std::optional<Outcomes> deviceIndex(Call &call, const Effect &) {
+  const std::optional<Placement> device = deviceOf(call.machine.memory, call.row, call.object());
+  const Placement placement = device ? call.row.resolve(*device) : Placement::unknown();
   const bool isChosen = placement.kind == PlacementKind::Symbol && placement.role != SymbolRole::Tensor;
-  if (method == "index" && !isChosen)
-    return call.done(indexValue(call, placement));
-  if (method == "set_index" && placement.kind == PlacementKind::Cuda && is(call.arg(0), ValueKind::Scalar)) {
+  return call.done(device && !isChosen ? indexValue(call, placement) : call.machine.unknownResult(call));
+}
+
+std::optional<Outcomes> setDeviceIndex(Call &call, const Effect &) {
+  const std::optional<Placement> device = deviceOf(call.machine.memory, call.row, call.object());
+  Placement placement = device ? call.row.resolve(*device) : Placement::unknown();
+  if (placement.kind == PlacementKind::Cuda && is(call.arg(0), ValueKind::Scalar)) {
     placement.index = call.arg(0)->term;
     call.machine.memory.write(call.row, call.objectAddress(), deviceValue(placement));
-    return call.done(unknownValue());
-  }
-  if ((method == "operator==" || method == "operator!=") && call.argCount() == 1) {
-    std::optional<Placement> other = deviceOf(call.machine.memory, call.row, call.arg(0));
-    if (!other)
-      return call.done(call.machine.unknownResult(call));
-    Term equal = sameDeviceTerm(placement, call.row.resolve(*other));
-    return call.done(scalarValue(method == "operator==" ? equal : notTerm(equal)));
   }
   return call.done(call.machine.unknownResult(call));
 }
@@ -211,78 +239,83 @@ std::optional<Value> optionsArgument(const Call &call, std::size_t from) {
   return std::nullopt;
 }
 
-std::optional<Outcomes> modelDevices(Call &call) {
-  std::string_view name = call.fact.name.view();
-  if (startsWith(name, "c10::TensorOptions::"))
-    return modelOptions(call, name.substr(20));
-  if (startsWith(name, "c10::Device::"))
-    return modelDeviceMethod(call, name.substr(13));
-  if (std::optional<Outcomes> outcomes = modelLegacyTypes(call))
-    return outcomes;
-  const models::Api api = models::api(name);
-  if (api.role == "options" || name == "c10::device" || name == "c10::dtype" || name == "c10::layout" ||
-      name == "c10::requires_grad" || name == "c10::device_index") {
-    if (name == "c10::device" || name == "torch::device" || name == "at::device")
-      return call.done(makeOptions(call, {makeDevice(call, operandsFrom(call, 0), indexText(call, 0))}));
-    if (name == "c10::device_index" && is(call.operand(0), ValueKind::Scalar)) {
-      Placement placement = Placement::cuda(call.row.resolve(call.operand(0)->term));
-      return call.done(optionsValue(&placement));
-    }
-    return call.done(optionsValue(nullptr));
-  }
-  if (api.role == "is_available")
-    return call.done(scalarValue(call.row.resolve(availableTerm())));
-  if (api.role == "device_count")
-    return call.done(scalarValue(call.row.resolve(countTerm())));
-  // The rank: a device index made from it differs from process to process.
-  if ((name == "getenv" || name == "std::getenv" || name == "secure_getenv") &&
-      is(call.operand(0), ValueKind::Scalar))
-    if (std::optional<Name> variable = textOf(call.row.resolve(call.operand(0)->term));
-        variable && models::isDistributed(variable->view(), "rank"))
-      return call.done(scalarValue(applyTerm("rank", {textTerm(*variable)})));
-  if (models::isDistributed(name, "rank"))
-    return call.done(scalarValue(applyTerm("rank", {textTerm(call.fact.name)})));
-  if (api.role == "set_device") {
-    makeCurrent(call, call.operand(0));
-    return call.done(unknownValue());
-  }
-  if (call.fact.hasObject && name.find("Guard::") != std::string_view::npos &&
-      models::api(name.substr(0, name.rfind("::"))).role == "guard") {
-    const std::string_view method = name.substr(name.rfind("::") + 2);
-    if (method == "reset_device" || method == "set_device" || method == "set_index" ||
-        method == "reset_stream")
-      makeCurrent(call, call.operand(1));
-    return call.done(call.machine.unknownResult(call));
-  }
-  if (api.role == "current_device")
-    return call.done(scalarValue(call.row.currentDevice));
-  if (api.role == "device_of") {
-    std::optional<Placement> device = deviceOf(call.machine.memory, call.row, call.operand(0));
-    return call.done(device ? deviceValue(*device) : unknownValue());
-  }
-  return std::nullopt;
+namespace {
+
+std::optional<Outcomes> isAvailable(Call &call, const Effect &) {
+  return call.done(scalarValue(call.row.resolve(availableTerm())));
 }
 
-std::optional<Value> constructDevice(Call &call, Name type, const std::vector<Value> &args) {
-  static const Name dtype("caffe2::TypeMeta");
-  switch (call.machine.types.classOf(type)) {
-  case TypeClass::Device:
-    return makeDevice(call, args, indexText(call, 1));
-  case TypeClass::Options:
-    if (!call.fact.operands.empty() && call.fact.operands.back().type == dtype)
-      return optionsValue(nullptr);
-    return makeOptions(call, args);
-  default:
-    break;
-  }
-  const Type *record = call.machine.program.type(type);
-  std::string_view name = record ? record->templateName.view() : type.view();
-  if (models::api(name).role != "guard")
+std::optional<Outcomes> deviceCount(Call &call, const Effect &) {
+  return call.done(scalarValue(call.row.resolve(countTerm())));
+}
+
+// The rank: a device index made from it differs from process to process.
+std::optional<Outcomes> rank(Call &call, const Effect &) {
+  return call.done(scalarValue(applyTerm("rank", {textTerm(call.fact.name)})));
+}
+
+std::optional<Outcomes> environmentVariable(Call &call, const Effect &) {
+  const Value name = call.arg(0);
+  const auto text = is(name, ValueKind::Scalar) ? textOf(call.row.resolve(name->term)) : std::nullopt;
+  if (!text || !models::isDistributed(text->view(), "rank"))
     return std::nullopt;
-  std::map<Name, Value> fields{{guardField, scalarValue(call.row.currentDevice)}};
-  if (!args.empty())
-    makeCurrent(call, args[0]);
-  return recordValue(type, std::move(fields));
+  return call.done(scalarValue(applyTerm("rank", {textTerm(*text)})));
+}
+
+// Sets the device that is current from now on: cudaSetDevice(i), guard.set_index(i).
+std::optional<Outcomes> setDevice(Call &call, const Effect &) {
+  makeCurrent(call, call.arg(0));
+  return call.done(call.machine.unknownResult(call));
+}
+
+std::optional<Outcomes> currentDevice(Call &call, const Effect &) {
+  return call.done(scalarValue(call.row.currentDevice));
+}
+
+std::optional<Outcomes> makeDeviceObject(const Making &making, const Effect &) {
+  return making.done(makeDevice(making.call, valuesOf(making), indexText(making.call, 1)));
+}
+
+std::optional<Outcomes> makeOptionsObject(const Making &making, const Effect &) {
+  static const Name dtype("caffe2::TypeMeta");
+  const std::vector<Operand> &operands = making.call.fact.operands;
+  return making.done(!operands.empty() && operands.back().type == dtype
+                         ? optionsValue(nullptr)
+                         : makeOptions(making.call, valuesOf(making)));
+}
+
+// A guard keeps the device that was current before it; its end restores it (Machine::endGuards).
+std::optional<Outcomes> makeGuard(const Making &making, const Effect &) {
+  Call &call = making.call;
+  const Value before = scalarValue(call.row.currentDevice);
+  if (!making.args.empty())
+    makeCurrent(call, making.arg(0));
+  return making.done(recordValue(making.type, {{guardField, before}}));
+}
+
+} // namespace
+
+Words deviceWords() {
+  return {{{"device_of_options", deviceOfOptions},
+           {"with_device", withDevice},
+           {"with_device_index", withDeviceIndex},
+           {"with_pinned_memory", withPinnedMemory},
+           {"has_device", hasDevice},
+           {"merge_options", mergeOptions},
+           {"keep_options", keepOptions},
+           {"options", plainOptions},
+           {"device_text", deviceText},
+           {"device_type", deviceTypeOf},
+           {"device_index", deviceIndex},
+           {"set_device_index", setDeviceIndex},
+           {"is_available", isAvailable},
+           {"device_count", deviceCount},
+           {"rank", rank},
+           {"environment_variable", environmentVariable},
+           {"set_device", setDevice},
+           {"current_device", currentDevice}},
+          {},
+          {{"make_device", makeDeviceObject}, {"make_options", makeOptionsObject}, {"guard", makeGuard}}};
 }
 
 } // namespace devicetidy

@@ -1,10 +1,12 @@
 #include "analyzer/solve/library/torch/LegacyTypes.h"
 
-#include "analyzer/solve/domain/NameParts.h"
-#include "analyzer/solve/library/torch/Devices.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/library/torch/Words.h"
 
 namespace devicetidy {
 namespace {
+
+constexpr std::string_view cudaName = "cuda";
 
 Value typeOn(const Placement &placement) {
   return placement.isKnown() ? optionsValue(&placement) : unknownValue();
@@ -29,25 +31,30 @@ Value optionsOf(Call &call, const Value &type) {
   return optionsValue(&placement, type->history);
 }
 
-Outcomes modelMethod(Call &call, std::string_view method) {
+using models::Effect;
+
+bool isType(const Value &type) { return is(type, ValueKind::Options) && type->hasDevice; }
+
+Placement namedPlacement(std::string_view name) {
+  return name == cudaName ? Placement::cuda(currentCudaIndex()) : Placement::cpu();
+}
+
+std::optional<Outcomes> legacyType(Call &call, const Effect &effect) {
+  return call.done(typeOn(namedPlacement(effect.detail())));
+}
+
+std::optional<Outcomes> legacyTypeOfBackend(Call &call, const Effect &) {
+  return call.done(typeOn(deviceOfBackend(call, call.arg(0))));
+}
+
+std::optional<Outcomes> legacyOptions(Call &call, const Effect &) {
   const Value type = call.object();
-  if (method == "toBackend")
-    return call.done(typeOn(deviceOfBackend(call, call.arg(0))));
-  if (method == "cpu")
-    return call.done(typeOn(Placement::cpu()));
-  if (method == "cuda")
-    return call.done(typeOn(Placement::cuda(currentCudaIndex())));
-  if (!is(type, ValueKind::Options) || !type->hasDevice)
-    return call.done(call.machine.unknownResult(call));
-  if (method == "toScalarType")
-    return call.done(type);
-  if (method == "options" || startsWith(method, "operator "))
-    return call.done(optionsOf(call, type));
-  if (method == "is_cuda")
-    return call.done(scalarValue(isCudaTerm(call.row.resolve(type->placement))));
-  if (method == "device_type")
-    return call.done(deviceValue(type->placement, type->history));
-  return call.done(call.machine.unknownResult(call));
+  return call.done(isType(type) ? optionsOf(call, type) : call.machine.unknownResult(call));
+}
+
+std::optional<Outcomes> legacySameType(Call &call, const Effect &) {
+  const Value type = call.object();
+  return call.done(isType(type) ? type : call.machine.unknownResult(call));
 }
 
 } // namespace
@@ -68,16 +75,13 @@ Value legacyTypeOf(Placement placement, const History &history) {
   return optionsValue(&placement, history);
 }
 
-std::optional<Outcomes> modelLegacyTypes(Call &call) {
-  const std::string_view name = call.fact.name.view();
-  if (startsWith(name, "at::DeprecatedTypeProperties::") && call.fact.hasObject)
-    return modelMethod(call, lastPart(name));
-  const models::Api api = models::api(name);
-  if (api.role != "legacy_type")
-    return std::nullopt;
-  return call.done(typeOn(api.detail == "backend" ? deviceOfBackend(call, call.operand(0))
-                          : api.detail == "cuda"  ? Placement::cuda(currentCudaIndex())
-                                                  : Placement::cpu()));
+Words legacyTypeWords() {
+  return {{{"legacy_type", legacyType},
+           {"legacy_type_of_backend", legacyTypeOfBackend},
+           {"legacy_options", legacyOptions},
+           {"legacy_same_type", legacySameType}},
+          {},
+          {}};
 }
 
 } // namespace devicetidy

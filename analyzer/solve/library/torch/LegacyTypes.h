@@ -16,7 +16,4 @@ Placement deviceOfBackend(const Call &call, const Value &backend);
 /// type() of a tensor on `placement`.
 Value legacyTypeOf(Placement placement, const History &history);
 
-/// Methods of a type, and the functions that return one; nothing for other calls.
-std::optional<Outcomes> modelLegacyTypes(Call &call);
-
 } // namespace devicetidy

@@ -9,6 +9,7 @@
 #include "analyzer/solve/library/torch/HostAccess.h"
 #include "analyzer/solve/library/torch/LegacyTypes.h"
 #include "analyzer/solve/library/torch/Ranks.h"
+#include "analyzer/solve/library/torch/Words.h"
 
 #include <algorithm>
 
@@ -474,25 +475,31 @@ std::optional<Outcomes> modelTensors(Call &call) {
       name.remove_prefix(8);
     return modelFunctional(call, name);
   }
-  const models::Api api = models::api(call.fact.name.view());
-  if (api.role == "op")
-    return applyNamed(call, api.detail);
-  if (api.role == "factory") {
-    const std::string_view base = name.substr(name.rfind("::") + 2);
-    if (const Op *op = models::atenOp(base, call.machine.version); op && op->rule == Rule::Factory)
-      return factory(call, *op);
-    Op plain{base, Rule::Factory, Result::Cpu, Rank0::No, false, false, {}};
-    return factory(call, plain);
-  }
-  if (api.role == "like")
-    return applyNamed(call, name.substr(name.rfind("::") + 2));
   if (startsWith(name, "at::") || startsWith(name, "torch::")) {
     std::string_view base = name.substr(name.rfind("::") + 2);
     const std::size_t depth = static_cast<std::size_t>(std::count(name.begin(), name.end(), ':')) / 2;
-    if (depth == 1 && api.role.empty())
+    if (depth == 1)
       return applyNamed(call, base);
   }
   return std::nullopt;
 }
+
+namespace {
+
+// The operator that is called like the last part of the function's name, or like the row says.
+std::optional<Outcomes> aten(Call &call, const models::Effect &effect) {
+  return applyNamed(call, effect.args.empty() ? lastPart(call.fact.name.view()) : effect.detail());
+}
+
+std::optional<Outcomes> makeTensor(Call &call, const models::Effect &) {
+  const std::string_view base = lastPart(call.fact.name.view());
+  const Op *op = models::atenOp(base, call.machine.version);
+  const Op plain{base, Rule::Factory, Result::Cpu, Rank0::No, false, false, {}};
+  return factory(call, op && op->rule == Rule::Factory ? *op : plain);
+}
+
+} // namespace
+
+Words tensorWords() { return {{{"aten", aten}, {"factory", makeTensor}}, {}, {}}; }
 
 } // namespace devicetidy

@@ -1,0 +1,281 @@
+//===- Library.cpp - looks up models and runs rows ---===//
+#include "analyzer/solve/engine/Library.h"
+
+#include "analyzer/models/Models.h"
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/engine/ModelBodies.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+using models::Effect;
+
+template <typename Table, typename Entries> void enter(Table &table, const Entries &entries) {
+  for (const auto &[word, function] : entries)
+    if (!table.emplace(word, function).second)
+      throw std::logic_error("the word '" + std::string(word) + "' of models is defined twice");
+}
+
+// An argument of an effect in one row of the analysis.
+struct Evaluated {
+  Row row;
+  std::vector<Argument> args;
+};
+
+Call inRow(const Call &call, Row &row) { return {call.machine, call.frame, row, call.fact, call.first}; }
+
+std::optional<Outcomes> runEffect(Call &call, const Effect &effect);
+
+// What a word without parentheses stands for; `args` stands for several.
+std::vector<Argument> leaf(const Call &call, const Effect &effect) {
+  const std::string_view word = effect.word;
+  if (effect.kind == Effect::Kind::Number)
+    return {{scalarValue(intTerm(effect.number)), {}}};
+  if (effect.kind == Effect::Kind::Text)
+    return {{scalarValue(textTerm(Name(word))), {}}};
+  static const std::map<std::string_view, Value> constants = {
+      {"cpu", deviceValue(Placement::cpu())},
+      {"cuda", deviceValue(Placement::cuda(currentCudaIndex()))},
+      {"null", nullValue()},
+      {"true", scalarValue(intTerm(1))},
+      {"false", scalarValue(intTerm(0))}};
+  if (const auto found = constants.find(word); found != constants.end())
+    return {{found->second, {}}};
+  static const std::string_view self = "self", all = "args", argument = "arg";
+  if (word == self)
+    return {{call.object(), call.objectAddress(), call.fact.operands[0].text}};
+  if (word == all)
+    return call.forwardedFrom(0);
+  if (startsWith(word, argument))
+    if (const std::size_t i = std::strtoul(effect.word.c_str() + argument.size(), nullptr, 10);
+        i < call.argCount())
+      return {call.forwarded(i)};
+  return {{unknownValue(), {}}};
+}
+
+// The arguments of `effect`, from the first to the last, in each row that evaluating them leads to.
+std::vector<Evaluated> evaluateArguments(Call &call, const Effect &effect) {
+  std::vector<Evaluated> current;
+  current.push_back({call.row, {}});
+  for (const Effect &arg : effect.args) {
+    std::vector<Evaluated> next;
+    for (Evaluated &before : current) {
+      Call inner = inRow(call, before.row);
+      if (arg.kind != Effect::Kind::Call) {
+        for (Argument &value : leaf(inner, arg))
+          before.args.push_back(std::move(value));
+        next.push_back(std::move(before));
+        continue;
+      }
+      for (Outcome &outcome : runEffect(inner, arg).value_or(inner.done(unknownValue()))) {
+        Evaluated after{std::move(outcome.row), before.args};
+        after.args.push_back(
+            {outcome.result, is(outcome.result, ValueKind::Address) ? outcome.result->address : Address()});
+        next.push_back(std::move(after));
+      }
+    }
+    current = std::move(next);
+  }
+  return current;
+}
+
+// The call `fact` with the arguments `on` in place of its own.
+Fact factOn(const Fact &fact, Evaluated &on) {
+  Fact made = fact;
+  made.target = {};
+  made.isIndirect = made.isVirtual = made.isDiscarded = made.hasObject = made.resultIsAddress = false;
+  made.operands.clear();
+  for (const Argument &arg : on.args) {
+    Operand operand;
+    operand.where = fact.where;
+    operand.text = arg.text;
+    operand.reg = static_cast<Reg>(on.row.registers.size());
+    operand.isAddress = arg.address.valid();
+    on.row.registers.push_back(arg.address.valid() ? addressValue(arg.address) : arg.value);
+    made.operands.push_back(std::move(operand));
+  }
+  return made;
+}
+
+// A primitive gives a place or a value; the call wants one of them.
+void giveAsAsked(const Call &call, Outcome &outcome) {
+  const bool isPlace = is(outcome.result, ValueKind::Address);
+  if (is(outcome.result, ValueKind::Unknown)) {
+    Call inner = inRow(call, outcome.row);
+    outcome.result = call.machine.unknownResult(inner);
+  } else if (call.fact.resultIsAddress && !isPlace) {
+    const Address copy = call.machine.allocate(outcome.row, call.frame, call.fact, call.resultType());
+    call.machine.memory.write(outcome.row, copy, outcome.result);
+    outcome.result = addressValue(copy);
+  }
+}
+
+// The value of a bare word: what the call gives back is the argument itself where it gives an address.
+Outcomes giveLeaf(const Call &call, const Effect &effect) {
+  const std::vector<Argument> values = leaf(call, effect);
+  if (values.empty())
+    return call.done(unknownValue());
+  const bool asPlace = call.fact.resultIsAddress && values[0].address.valid();
+  return call.done(asPlace ? addressValue(values[0].address) : values[0].value);
+}
+
+std::optional<Outcomes> runEffect(Call &call, const Effect &effect) {
+  const Library &library = call.machine.library;
+  if (effect.kind != Effect::Kind::Call)
+    return giveLeaf(call, effect);
+  if (const Handler *handler = library.handler(effect.word))
+    return (*handler)(call, effect);
+  const Primitive *primitive = library.primitive(effect.word);
+  if (!primitive)
+    return std::nullopt;
+  Outcomes outcomes;
+  for (Evaluated &on : evaluateArguments(call, effect)) {
+    const Fact fact = factOn(call.fact, on);
+    Call inner{call.machine, call.frame, on.row, fact, 0};
+    for (Outcome &outcome : (*primitive)(inner))
+      outcomes.push_back(std::move(outcome));
+  }
+  return outcomes;
+}
+
+std::optional<Outcomes> runRow(Call &call, const models::Row &row) {
+  if (row.arity >= 0 && static_cast<std::size_t>(row.arity) != call.argCount())
+    return std::nullopt;
+  if (row.effects.size() == 1 && call.machine.library.handler(row.effects[0].word))
+    return runEffect(call, row.effects[0]);
+  Outcomes current = call.done(unknownValue());
+  bool isAnswered = false;
+  for (const Effect &effect : row.effects) {
+    Outcomes next;
+    isAnswered = false;
+    for (Outcome &before : current) {
+      Call inner = inRow(call, before.row);
+      std::optional<Outcomes> outcomes = runEffect(inner, effect);
+      isAnswered |= outcomes.has_value();
+      if (outcomes)
+        std::move(outcomes->begin(), outcomes->end(), std::back_inserter(next));
+      else
+        next.push_back(std::move(before));
+    }
+    current = std::move(next);
+  }
+  if (!isAnswered)
+    return std::nullopt;
+  for (Outcome &outcome : current)
+    giveAsAsked(call, outcome);
+  return current;
+}
+
+std::string_view scopeOf(std::string_view name) {
+  const std::size_t colon = name.rfind("::");
+  return colon == std::string_view::npos ? std::string_view() : name.substr(0, colon);
+}
+
+} // namespace
+
+Library::Library(std::initializer_list<Words> words) {
+  for (const Words &each : words) {
+    enter(handlers, each.handlers);
+    enter(primitives, each.primitives);
+    enter(makers, each.makers);
+  }
+}
+
+std::vector<std::string_view> Library::words() const {
+  std::vector<std::string_view> all;
+  for (const auto &[word, function] : handlers)
+    all.push_back(word);
+  for (const auto &[word, function] : primitives)
+    all.push_back(word);
+  for (const auto &[word, function] : makers)
+    all.push_back(word);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+namespace {
+
+void addModel(std::vector<ModelName> &models, const std::string &name, bool mayHaveBody) {
+  const Name id(name);
+  const bool hasBody = mayHaveBody && hasModelBody(id);
+  const bool isNew =
+      std::none_of(models.begin(), models.end(), [&](const ModelName &model) { return model.name == id; });
+  if (isNew && (hasBody || !models::rows(name).empty()))
+    models.push_back({id, hasBody});
+}
+
+std::string ownerOf(const Types &types, Name object) {
+  const Type *record = types.program.type(object);
+  return record ? record->templateName.str() : object.str();
+}
+
+// A class that has bodies has all its methods there; its kind has none for it.
+void addMethod(std::vector<ModelName> &models, const Types &types, Name object, const std::string &method) {
+  const std::string owner = ownerOf(types, object);
+  addModel(models, owner + method, true);
+  addModel(models, "dt::" + std::string(types.kindOf(object)) + method, !hasModelBodies(Name(owner)));
+}
+
+} // namespace
+
+std::vector<ModelName> modelNames(const Types &types, Name function, Name object) {
+  const std::string scope(scopeOf(function.view()));
+  std::vector<ModelName> models;
+  addModel(models, function.str(), true);
+  if (!object.empty())
+    addMethod(models, types, object, "::" + std::string(lastPart(function.view())));
+  if (!scope.empty())
+    addModel(models, scope + "::*", false);
+  if (!object.empty())
+    addMethod(models, types, object, "::*");
+  return models;
+}
+
+std::vector<ModelName> constructorNames(const Types &types, Name type) {
+  std::vector<ModelName> models;
+  addMethod(models, types, type, "::construct");
+  return models;
+}
+
+Outcomes runPrimitive(Call &call) {
+  const Primitive *primitive = call.machine.library.primitive(lastPart(call.fact.name.view()));
+  return primitive ? (*primitive)(call) : call.done(unknownValue());
+}
+
+std::optional<Outcomes> answer(Call &call) {
+  for (const ModelName &model : call.machine.modelsOf(call.fact)) {
+    if (model.hasBody)
+      if (std::optional<Outcomes> outcomes = runBody(call, model.name, call.forwardedFrom(0)))
+        return outcomes;
+    for (const models::Row &row : models::rows(model.name.view()))
+      if (std::optional<Outcomes> outcomes = runRow(call, row))
+        return outcomes;
+  }
+  return std::nullopt;
+}
+
+std::optional<Outcomes> makeObject(const Making &making) {
+  Call &call = making.call;
+  for (const ModelName &model : call.machine.constructorsOf(making.type))
+    for (const models::Row &row : models::rows(model.name.view())) {
+      if (row.arity >= 0 && static_cast<std::size_t>(row.arity) != making.args.size())
+        continue;
+      const Effect &last = row.effects.back();
+      if (const Maker *maker = call.machine.library.maker(last.word)) {
+        if (std::optional<Outcomes> made = (*maker)(making, last))
+          return made;
+        continue;
+      }
+      Evaluated on{call.row, making.args};
+      Fact fact = factOn(call.fact, on);
+      fact.type = making.type;
+      Call inner{call.machine, call.frame, on.row, fact, 0};
+      if (std::optional<Outcomes> made = runRow(inner, row))
+        return made;
+    }
+  return std::nullopt;
+}
+
+} // namespace devicetidy

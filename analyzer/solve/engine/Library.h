@@ -1,0 +1,89 @@
+//===- Library.h - what the words of models mean ----------------*- C++ -*-===//
+//
+// A library function is known by its exact qualified name: by a model body (analyzer/models/bodies), or by
+// rows (analyzer/models/data/models.csv and the user's). A row is made of words; a word is
+//
+//   a handler    sees the whole call: what it is for cannot be said with values alone (conditions, gradients)
+//   a primitive  gets values and gives one; bodies are written with the same words (dt.h)
+//   a maker      gives the object that a constructor makes
+//
+// The rooms of analyzer/solve/library define the words; the engine looks them up and knows none by name.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/models/Rows.h"
+#include "analyzer/solve/engine/Machine.h"
+
+#include <initializer_list>
+
+namespace devicetidy {
+
+/// Answers `call`; `effect` is the word as the row has it, with its arguments. Nothing: the row does not know
+/// this call, the next one is asked.
+using Handler = std::optional<Outcomes> (*)(Call &call, const models::Effect &effect);
+/// Gives a value for the arguments of `call`, which are all its operands.
+using Primitive = Outcomes (*)(Call &call);
+/// An object that a constructor makes: of `type`, at `where`, from `args`.
+struct Making {
+  Call &call;
+  Name type;
+  Address where;
+  const std::vector<Argument> &args;
+
+  /// The value of argument `i`; unknown when there is none.
+  Value arg(std::size_t i) const { return i < args.size() ? args[i].value : unknownValue(); }
+  Outcomes done(Value made) const { return call.done(std::move(made)); }
+};
+/// The object, one outcome per way through its constructor; none when it does not return. Nothing when what
+/// is made of these arguments is not known. The engine puts the object where it belongs.
+using Maker = std::optional<Outcomes> (*)(const Making &making, const models::Effect &effect);
+
+/// The words that one file of the library defines.
+struct Words {
+  std::vector<std::pair<std::string_view, Handler>> handlers;
+  std::vector<std::pair<std::string_view, Primitive>> primitives;
+  std::vector<std::pair<std::string_view, Maker>> makers;
+};
+
+class Library {
+public:
+  /// Throws std::logic_error when a word is defined twice.
+  Library(std::initializer_list<Words> words);
+
+  const Handler *handler(std::string_view word) const { return find(handlers, word); }
+  /// `word` without `dt::`.
+  const Primitive *primitive(std::string_view word) const { return find(primitives, word); }
+  const Maker *maker(std::string_view word) const { return find(makers, word); }
+  bool knows(std::string_view word) const { return handler(word) || primitive(word) || maker(word); }
+  /// All words, sorted.
+  std::vector<std::string_view> words() const;
+
+private:
+  template <typename Word> using Table = std::unordered_map<std::string_view, Word>;
+  template <typename Word> static const Word *find(const Table<Word> &table, std::string_view word) {
+    const auto found = table.find(word);
+    return found == table.end() ? nullptr : &found->second;
+  }
+
+  Table<Handler> handlers;
+  Table<Primitive> primitives;
+  Table<Maker> makers;
+};
+
+/// The names under which `function` is modelled, the most exact first: its own name, its name as a method of
+/// the object's class, its name as a method of that kind of class, and `*` for every other function of its
+/// class, kind or namespace. `object` is the type of the object, empty when there is none.
+std::vector<ModelName> modelNames(const Types &types, Name function, Name object);
+/// The same for the constructors of `type`.
+std::vector<ModelName> constructorNames(const Types &types, Name type);
+
+/// Runs the primitive that a fact of a model body names.
+Outcomes runPrimitive(Call &call);
+/// What the body or rows of the called function say of `call`; nothing when it has no model, or none for
+/// these arguments.
+std::optional<Outcomes> answer(Call &call);
+/// The object that the rows of its class say is made.
+std::optional<Outcomes> makeObject(const Making &making);
+
+} // namespace devicetidy
