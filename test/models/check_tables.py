@@ -124,7 +124,7 @@ class Embedding(unittest.TestCase):
         self.broken("aten_ops.csv", append("zzz,strict,self,no,no,no,,,"), "missing source")
         self.broken("aten_ops.csv", append("zzz,strict,self,no,no,no,,"), "8 cells where 9 are needed")
         self.broken("nn_modules.csv", append("Zzz,maybe,strict,self,no,no,,x"), "unknown params 'maybe'")
-        self.broken("models.csv", append("torch::zzz,,x"), "empty model")
+        self.broken("models_torch.csv", append("torch::zzz,,x"), "empty model")
         self.broken("distributed.csv", append("zzz,fly,x"), "unknown role 'fly'")
         self.broken("library_types.csv", append("zzz,fly,x"), "unknown kind 'fly'")
 
@@ -179,7 +179,7 @@ class KnownRules(unittest.TestCase):
 
     def testApiNamesOperatorsThatExist(self):
         ops = rowsOf("aten_ops.csv")
-        for name, rows in rowsOf("models.csv").items():
+        for name, rows in rowsOf("models_torch.csv").items():
             for row in rows:
                 if row["model"].startswith("aten("):
                     self.assertIn(row["model"][len("aten("):-1] or name.rpartition("::")[2], ops, name)

@@ -179,7 +179,8 @@ def firstColumn(table):
 
 def modelled():
     """For each kind, the set of names with a row."""
-    ops, api = firstColumn("aten_ops.csv"), firstColumn("models.csv")
+    ops = firstColumn("aten_ops.csv")
+    api = {name for table in embed.TABLES if table.startswith("models_") for name in firstColumn(table)}
     functions = ops | {name[4:] for name in api if name.startswith("at::")}
     return {"method": ops, "function": functions, "api": api, "functional": firstColumn("nn_functional.csv"),
             "module": firstColumn("nn_modules.csv")}

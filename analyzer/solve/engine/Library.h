@@ -1,7 +1,7 @@
 //===- Library.h - what the words of models mean ----------------*- C++ -*-===//
 //
 // A library function is known by its exact qualified name: by a model body (analyzer/models/bodies), or by
-// rows (analyzer/models/data/models.csv and the user's). A row is made of words; a word is
+// rows (analyzer/models/data/models_*.csv and the user's). A row is made of words; a word is
 //
 //   a handler    sees the whole call: what it is for cannot be said with values alone (conditions, gradients)
 //   a primitive  gets values and gives one; bodies are written with the same words (dt.h)
