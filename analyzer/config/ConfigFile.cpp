@@ -185,6 +185,7 @@ template <> struct MappingTraits<dt::ConfigSection> {
     list<dt::Kind::Any>(io, "ExtraArgsBefore", section.extraArgumentsBefore);
     list<dt::Kind::Any>(io, "RemovedArgs", section.removedArguments);
     scalar<dt::Kind::Version>(io, "TorchVersion", section.torchVersion);
+    list<dt::Kind::Any>(io, "Models", section.models);
     io.mapOptional("InheritParentConfig", section.inheritParentConfig);
     dt::OptionList options;
     io.mapOptional("CheckOptions", options);
@@ -276,6 +277,7 @@ std::vector<std::string> configKeys() {
           "ExtraArgsBefore",
           "RemovedArgs",
           "TorchVersion",
+          "Models",
           "InheritParentConfig",
           "CheckOptions"};
 }

@@ -32,6 +32,7 @@ struct ConfigSection {
   std::optional<bool> inheritParentConfig;
   std::vector<ConfigText> checks, warningsAsErrors; ///< lists of globs; later ones count more
   std::optional<ConfigText> level, headerFilter, excludeHeaderFilter, torchVersion;
+  std::vector<ConfigText> models; ///< files that say what libraries do, seen from the file's folder
   std::vector<ConfigText> extraArguments, extraArgumentsBefore, removedArguments;
   std::vector<ConfigOption> checkOptions;
 

@@ -30,6 +30,13 @@ std::string absolute(StringRef name) {
   return result.str().str();
 }
 
+std::string absoluteFrom(StringRef directory, StringRef name) {
+  llvm::SmallString<256> result(path::is_absolute(name) ? StringRef() : directory);
+  path::append(result, name);
+  path::remove_dots(result, /*remove_dot_dot=*/true);
+  return result.str().str();
+}
+
 /// `file` seen from the folder of the configuration file.
 StringRef below(StringRef file, StringRef directory) {
   if (file.consume_front(directory))
@@ -93,6 +100,10 @@ public:
     set(section.headerFilter, values.headerFilter);
     set(section.excludeHeaderFilter, values.excludeHeaderFilter);
     set(section.torchVersion, values.torchVersion);
+    for (const ConfigText &text : section.models) {
+      values.models.push_back(sourced(text));
+      values.models.back().text = absoluteFrom(said.file->directory, text.text);
+    }
     append(section.extraArguments, values.extraArguments);
     append(section.extraArgumentsBefore, values.extraArgumentsBefore);
     append(section.removedArguments, values.removedArguments);
@@ -122,6 +133,8 @@ public:
     set(line.headerFilter, "--header-filter", values.headerFilter);
     set(line.excludeHeaderFilter, "--exclude-header-filter", values.excludeHeaderFilter);
     set(line.torchVersion, "--torch-version", values.torchVersion);
+    for (const std::string &file : line.models)
+      values.models.push_back(fromOption(absolute(file), "--models"));
     append(line.extraArguments, "--extra-arg", values.extraArguments);
     append(line.extraArgumentsBefore, "--extra-arg-before", values.extraArgumentsBefore);
     append(line.removedArguments, "--removed-arg", values.removedArguments);

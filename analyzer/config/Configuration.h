@@ -22,6 +22,7 @@ inline constexpr llvm::StringRef configFileName = ".device-tidy";
 /// What the command line says about it. What is not given says nothing.
 struct CommandLine {
   std::optional<std::string> checks, warningsAsErrors, level, headerFilter, excludeHeaderFilter, torchVersion;
+  std::vector<std::string> models; ///< files
   std::vector<std::string> extraArguments, extraArgumentsBefore, removedArguments;
   std::optional<std::string> config;     ///< --config: the text of a configuration
   std::optional<std::string> configFile; ///< --config-file

@@ -16,7 +16,7 @@ using Texts = std::vector<std::string>;
 /// The settings as the YAML writer takes them.
 struct Dump {
   std::string checks, warningsAsErrors, level, headerFilter, excludeHeaderFilter, torchVersion;
-  Texts extraArguments, extraArgumentsBefore, removedArguments;
+  Texts models, extraArguments, extraArgumentsBefore, removedArguments;
   std::map<std::string, std::string> options;
 };
 
@@ -49,6 +49,7 @@ template <> struct MappingTraits<devicetidy::config::Dump> {
     io.mapRequired("Level", dump.level);
     io.mapRequired("HeaderFilterRegex", dump.headerFilter);
     io.mapRequired("ExcludeHeaderFilterRegex", dump.excludeHeaderFilter);
+    io.mapOptional("Models", dump.models);
     io.mapOptional("ExtraArgs", dump.extraArguments);
     io.mapOptional("ExtraArgsBefore", dump.extraArgumentsBefore);
     io.mapOptional("RemovedArgs", dump.removedArguments);
@@ -70,6 +71,7 @@ std::string dumpConfig(const Settings &settings) {
   dump.headerFilter = values.headerFilter.text;
   dump.excludeHeaderFilter = values.excludeHeaderFilter.text;
   dump.torchVersion = values.torchVersion.text;
+  dump.models = textsOf(values.models);
   dump.extraArguments = textsOf(values.extraArguments);
   dump.extraArgumentsBefore = textsOf(values.extraArgumentsBefore);
   dump.removedArguments = textsOf(values.removedArguments);
@@ -111,6 +113,7 @@ std::string explainConfig(const Settings &settings) {
   tellAll("WarningsAsErrors", values.warningsAsErrors);
   tellIfSet("HeaderFilterRegex", values.headerFilter);
   tellIfSet("ExcludeHeaderFilterRegex", values.excludeHeaderFilter);
+  tellAll("Models", values.models);
   tellAll("ExtraArgs", values.extraArguments);
   tellAll("ExtraArgsBefore", values.extraArgumentsBefore);
   tellAll("RemovedArgs", values.removedArguments);

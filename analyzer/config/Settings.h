@@ -23,7 +23,8 @@ struct Sourced {
 struct Values {
   std::vector<Sourced> checks, warningsAsErrors; ///< lists of globs; together they are one list
   Sourced level, headerFilter, excludeHeaderFilter;
-  Sourced torchVersion; ///< empty: the one the code includes
+  Sourced torchVersion;        ///< empty: the one the code includes
+  std::vector<Sourced> models; ///< files, absolute
   std::vector<Sourced> extraArguments, extraArgumentsBefore, removedArguments;
   std::map<std::string, Sourced> checkOptions; ///< those that are set
 };

@@ -1,5 +1,7 @@
 #include "analyzer/models/Models.h"
 
+#include "analyzer/models/UserModels.h"
+
 #include "ModelTables.inc"
 
 #include <algorithm>
@@ -150,6 +152,9 @@ const RowTable &rowTable() {
 
 const std::vector<Row> &rows(std::string_view name) {
   static const std::vector<Row> none;
+  if (const UserModels *user = userModels())
+    if (const auto found = user->rows.find(std::string(name)); found != user->rows.end())
+      return found->second;
   const auto found = rowTable().find(std::string(name));
   return found == rowTable().end() ? none : found->second;
 }
@@ -176,6 +181,9 @@ std::vector<std::string_view> modelledNames() {
 }
 
 std::string_view typeKind(std::string_view templateName) {
+  if (const UserModels *user = userModels())
+    if (const auto found = user->kinds.find(std::string(templateName)); found != user->kinds.end())
+      return found->second;
   static const std::unordered_map<std::string_view, std::string_view> table = [] {
     std::unordered_map<std::string_view, std::string_view> kinds;
     for (const auto &row : tables::kLibraryTypes)
@@ -184,6 +192,15 @@ std::string_view typeKind(std::string_view templateName) {
   }();
   auto found = table.find(templateName);
   return found == table.end() ? std::string_view() : found->second;
+}
+
+std::vector<std::string_view> typeKinds() {
+  std::vector<std::string_view> kinds;
+  for (const auto &row : tables::kLibraryTypes)
+    kinds.push_back(row.kind);
+  std::sort(kinds.begin(), kinds.end());
+  kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
+  return kinds;
 }
 
 bool isDistributed(std::string_view name, std::string_view role) {

@@ -86,6 +86,8 @@ Api api(std::string_view qualifiedName);
 std::vector<std::string_view> modelledNames();
 /// Kind of a library class template ("std::vector" -> "list"), empty when unknown.
 std::string_view typeKind(std::string_view templateName);
+/// The kinds there are, sorted.
+std::vector<std::string_view> typeKinds();
 /// Does `name` have `role` in distributed.csv?
 bool isDistributed(std::string_view name, std::string_view role);
 /// The first name of `role` that occurs in `text`, empty when none does.

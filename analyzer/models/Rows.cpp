@@ -46,11 +46,7 @@ private:
     return text.substr(start, at - start);
   }
 
-  [[noreturn]] void fail(const std::string &message) {
-    const std::string_view rest = text.substr(at);
-    throw RowError(message,
-                   rest.empty() ? "the end of the row" : std::string(rest.substr(0, rest.find(' '))));
-  }
+  [[noreturn]] void fail(const std::string &message) const { throw RowError(message, at); }
 
   Effect effect() {
     if (atEnd())
@@ -58,6 +54,7 @@ private:
     if (text[at] == '\'')
       return quoted();
     Effect read;
+    read.offset = at;
     const std::string_view word = nextWord();
     if (word.empty())
       fail("expected a word");
@@ -106,11 +103,11 @@ Row parseRow(std::string_view name, std::string_view effects) {
     const std::string_view count = name.substr(slash + 1);
     const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), row.arity);
     if (error != std::errc() || end != count.data() + count.size() || row.arity < 0)
-      throw RowError("expected a number of arguments after '/'", std::string(count));
+      throw RowError("expected a number of arguments after '/'", 0);
     name = name.substr(0, slash);
   }
   if (name.empty())
-    throw RowError("expected the name of a function", "");
+    throw RowError("expected the name of a function", 0);
   row.name = name;
   row.effects = Reader(effects).effects();
   return row;

@@ -33,6 +33,7 @@ struct Effect {
   std::string word; ///< of a call its name; of a text the text
   std::int64_t number = 0;
   std::vector<Effect> args;
+  std::size_t offset = 0; ///< where it begins in the text of the row
 
   /// The word of argument `i`; empty when there is none.
   std::string_view detail(std::size_t i = 0) const {
@@ -46,12 +47,11 @@ struct Row {
   std::vector<Effect> effects;
 };
 
-/// A row that cannot be read.
+/// A row that cannot be read. Says what is wrong, and where in the effects.
 class RowError : public std::runtime_error {
 public:
-  RowError(const std::string &message, std::string word)
-      : std::runtime_error(message), word(std::move(word)) {}
-  std::string word; ///< the part that is wrong
+  RowError(const std::string &message, std::size_t offset) : std::runtime_error(message), offset(offset) {}
+  std::size_t offset;
 };
 
 /// Reads a row. Throws RowError.

@@ -1,5 +1,6 @@
 #include "analyzer/solve/Solve.h"
 
+#include "analyzer/models/UserModels.h"
 #include "analyzer/solve/engine/Entries.h"
 #include "analyzer/solve/library/Words.h"
 #include "analyzer/solve/questions/DeviceMaps.h"
@@ -99,7 +100,14 @@ void dropSettled(const Machine &machine, bool isIncomplete, std::vector<Conflict
 
 } // namespace
 
+std::vector<std::string_view> modelWords() { return library().words(); }
+
+bool isModelWord(std::string_view word, bool isCall) {
+  return isCall ? library().knows(word) : isValueWord(word);
+}
+
 Solution solve(const Program &program, const SolveOptions &options) {
+  const models::UsingModels models(options.models.get());
   Solution solution;
   takeHits(); // of whoever used this thread before
   const Usage usage = scanUsage(program, Types(program), options.names);

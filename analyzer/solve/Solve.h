@@ -4,10 +4,17 @@
 #include "analyzer/solve/Solution.h"
 
 #include <atomic>
+#include <memory>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace devicetidy {
+
+namespace models {
+struct UserModels;
+}
 
 /// Functions and classes that do what some of distributed.csv do; qualified names, or their last parts.
 struct DistributedNames {
@@ -21,12 +28,18 @@ struct SolveOptions {
   /// none).
   int torchMajor = 0;
   int torchMinor = 0;
-  bool reportLatent = false;                ///< also record what only a caller can tell
-  DistributedNames names{};                 ///< further ones the user knows of
-  const std::set<Name> *placedIn = nullptr; ///< files for Solution::placed; null: none
-  const std::atomic<bool> *stop = nullptr;  ///< once true, the solution ends early and is of no use
-  bool isIncomplete = false;                ///< functions of the program were left out, for their errors
+  bool reportLatent = false;                          ///< also record what only a caller can tell
+  DistributedNames names{};                           ///< further ones the user knows of
+  std::shared_ptr<const models::UserModels> models{}; ///< what the user says of libraries; null: nothing
+  const std::set<Name> *placedIn = nullptr;           ///< files for Solution::placed; null: none
+  const std::atomic<bool> *stop = nullptr;            ///< once true, the solution ends early and is of no use
+  bool isIncomplete = false; ///< functions of the program were left out, for their errors
 };
+
+/// The words that rows of models are made of, sorted; those of whole effects and of what stands for a value.
+std::vector<std::string_view> modelWords();
+/// May a row use `word`, with arguments (`isCall`) or as a value?
+bool isModelWord(std::string_view word, bool isCall);
 
 /// Solves a linked program. Deterministic: equal programs give equal solutions. Never throws on any facts.
 Solution solve(const Program &program, const SolveOptions &options = {});

@@ -54,7 +54,8 @@ ROOMS = {
     "analyzer/driver/support": [],
     "analyzer/driver/input": ["analyzer/facts", "analyzer/cache", "analyzer/config", "analyzer/driver/support"],
     "analyzer/driver/options": [
-        "analyzer/facts", "analyzer/config", "analyzer/solve", "analyzer/report/finding", "analyzer/driver/input",
+        "analyzer/facts", "analyzer/models", "analyzer/models/bodies", "analyzer/config", "analyzer/frontend",
+        "analyzer/solve", "analyzer/report/finding", "analyzer/driver/input",
         "analyzer/driver/support"],
     "analyzer/driver/programs": [
         "analyzer/facts", "analyzer/cache", "analyzer/frontend", "analyzer/driver/options", "analyzer/driver/input",

@@ -2,6 +2,7 @@
 
 #include "analyzer/config/DumpConfig.h"
 #include "analyzer/config/Suggest.h"
+#include "analyzer/driver/options/ModelFiles.h"
 #include "analyzer/driver/support/Output.h"
 #include "analyzer/driver/support/Paths.h"
 #include "analyzer/report/diagnostic/NoLint.h"
@@ -48,11 +49,13 @@ ExitCode verifyConfig(const Options &options) {
   if (!configuration.open(error))
     return refuse(error);
   std::set<std::string> errors;
-  for (const std::string &file : configuredFiles(options))
-    if (!configuration.settingsFor(file, error)) {
+  for (const std::string &file : configuredFiles(options)) {
+    if (const config::SettingsPointer settings = configuration.settingsFor(file, error))
+      readModelFiles(settings->values().models, error);
+    if (!error.empty())
       errors.insert(error);
-      error.clear();
-    }
+    error.clear();
+  }
   for (const std::string &each : errors)
     complain(each);
   if (!errors.empty())

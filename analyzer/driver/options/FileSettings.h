@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analyzer/config/Configuration.h"
+#include "analyzer/driver/options/ModelFiles.h"
 #include "analyzer/facts/Program.h"
 #include "analyzer/report/finding/Finding.h"
 #include "analyzer/solve/Solve.h"
@@ -37,6 +38,8 @@ public:
   void findAll() { leastSure = Level::Latent; }
 
 private:
+  bool readModels(const config::Settings &found, std::string &error) const;
+
   config::Configuration &configuration;
   std::map<Name, config::SettingsPointer> settings;
   std::set<std::string> enabled;

@@ -122,6 +122,8 @@ const OptionSpec Specs[] = {
      setText<&Options::buildPath>},
     {"--extra-arg", "ARG", Input, "append ARG to every compile command",
      addConfig<&config::CommandLine::extraArguments>},
+    {"--models", "FILE", Input, "read what libraries do from FILE, too (docs/models.md)",
+     addConfig<&config::CommandLine::models>, Rare},
     {"--extra-arg-before", "ARG", Input, "put ARG in front of every compile command",
      addConfig<&config::CommandLine::extraArgumentsBefore>, Rare},
     {"--removed-arg", "ARG", Input, "take ARG out of every compile command",

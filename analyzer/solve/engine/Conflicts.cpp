@@ -1,4 +1,5 @@
 //===- Conflicts.cpp - operations whose tensors must share a device ---===//
+#include "analyzer/models/UserModels.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/torch/Gradients.h"
@@ -105,6 +106,13 @@ bool hasAskedForCuda(const Row &row) {
                      [](const Condition &condition) { return asksForCuda(condition.first); });
 }
 
+// A tensor class that only the user's models know: how its objects are moved is not known.
+bool isUsersClass(const Types &types, const Operand *operand) {
+  const models::UserModels *user = models::userModels();
+  const Type *record = user && operand ? types.program.type(operand->type) : nullptr;
+  return record && user->kinds.count(record->templateName.str());
+}
+
 // The operand to move is the one on the CPU, or the later one.
 bool shouldMoveFirst(const Placed &a, const Placed &b) {
   return a.placement.kind == PlacementKind::Cpu && b.placement.kind != PlacementKind::Cpu;
@@ -207,7 +215,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     const bool isList = conflict.second.text.substr(0, 1) == "{" || conflict.first.text.substr(0, 1) == "{";
     const std::string device = deviceExpression(conflict.first.text, first.placement);
     if (first.use->text.empty() && second.use->text.empty() && !conflict.first.text.empty() && !isList &&
-        !call.fact.inMacro && !device.empty())
+        !call.fact.inMacro && !device.empty() && !isUsersClass(types, second.use->operand))
       conflict.fix = postfix(conflict.second.text) + ".to(" + device + ")";
     solution.conflicts.push_back(std::move(conflict));
     conflictContexts.push_back({first.placement, second.placement, hasAskedForCuda(call.row)});

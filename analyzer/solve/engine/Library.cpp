@@ -6,6 +6,7 @@
 #include "analyzer/solve/engine/ModelBodies.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace devicetidy {
 namespace {
@@ -28,6 +29,31 @@ Call inRow(const Call &call, Row &row) { return {call.machine, call.frame, row, 
 
 std::optional<Outcomes> runEffect(Call &call, const Effect &effect);
 
+constexpr std::string_view selfWord = "self", allWord = "args", argumentWord = "arg";
+
+// Values are made anew: their terms belong to the thread.
+using Constant = Value (*)(const Row &);
+const std::map<std::string_view, Constant> &constants() {
+  static const std::map<std::string_view, Constant> values = {
+      {"cpu", [](const Row &) { return deviceValue(Placement::cpu()); }},
+      {"cuda", [](const Row &) { return deviceValue(Placement::cuda(currentCudaIndex())); }},
+      {"current", [](const Row &row) { return deviceValue(Placement::cuda(row.currentDevice)); }},
+      {"null", [](const Row &) { return nullValue(); }},
+      {"true", [](const Row &) { return scalarValue(intTerm(1)); }},
+      {"false", [](const Row &) { return scalarValue(intTerm(0)); }}};
+  return values;
+}
+
+// The number of the argument that `word` names: 2 for arg2.
+std::optional<std::size_t> argumentNumber(std::string_view word) {
+  std::size_t number = 0;
+  if (!startsWith(word, argumentWord) || word.size() == argumentWord.size())
+    return std::nullopt;
+  const auto [end, error] =
+      std::from_chars(word.data() + argumentWord.size(), word.data() + word.size(), number);
+  return error == std::errc() && end == word.data() + word.size() ? std::optional(number) : std::nullopt;
+}
+
 // What a word without parentheses stands for; `args` stands for several.
 std::vector<Argument> leaf(const Call &call, const Effect &effect) {
   const std::string_view word = effect.word;
@@ -35,23 +61,14 @@ std::vector<Argument> leaf(const Call &call, const Effect &effect) {
     return {{scalarValue(intTerm(effect.number)), {}}};
   if (effect.kind == Effect::Kind::Text)
     return {{scalarValue(textTerm(Name(word))), {}}};
-  static const std::map<std::string_view, Value> constants = {
-      {"cpu", deviceValue(Placement::cpu())},
-      {"cuda", deviceValue(Placement::cuda(currentCudaIndex()))},
-      {"null", nullValue()},
-      {"true", scalarValue(intTerm(1))},
-      {"false", scalarValue(intTerm(0))}};
-  if (const auto found = constants.find(word); found != constants.end())
-    return {{found->second, {}}};
-  static const std::string_view self = "self", all = "args", argument = "arg";
-  if (word == self)
-    return {{call.object(), call.objectAddress(), call.fact.operands[0].text}};
-  if (word == all)
+  if (const auto found = constants().find(word); found != constants().end())
+    return {{found->second(call.row), {}}};
+  if (word == selfWord && call.fact.hasObject)
+    return {{call.object(), call.objectAddress(), call.fact.operands[0].text, &call.fact.operands[0]}};
+  if (word == allWord)
     return call.forwardedFrom(0);
-  if (startsWith(word, argument))
-    if (const std::size_t i = std::strtoul(effect.word.c_str() + argument.size(), nullptr, 10);
-        i < call.argCount())
-      return {call.forwarded(i)};
+  if (const auto number = argumentNumber(word); number && *number < call.argCount())
+    return {call.forwarded(*number)};
   return {{unknownValue(), {}}};
 }
 
@@ -88,8 +105,9 @@ Fact factOn(const Fact &fact, Evaluated &on) {
   made.isIndirect = made.isVirtual = made.isDiscarded = made.hasObject = made.resultIsAddress = false;
   made.operands.clear();
   for (const Argument &arg : on.args) {
-    Operand operand;
-    operand.where = fact.where;
+    Operand operand = arg.written ? *arg.written : Operand();
+    if (!arg.written)
+      operand.where = fact.where;
     operand.text = arg.text;
     operand.reg = static_cast<Reg>(on.row.registers.size());
     operand.isAddress = arg.address.valid();
@@ -237,6 +255,10 @@ std::vector<ModelName> constructorNames(const Types &types, Name type) {
   std::vector<ModelName> models;
   addMethod(models, types, type, "::construct");
   return models;
+}
+
+bool isValueWord(std::string_view word) {
+  return constants().count(word) || word == selfWord || word == allWord || argumentNumber(word);
 }
 
 Outcomes runPrimitive(Call &call) {

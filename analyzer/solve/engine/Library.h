@@ -78,6 +78,8 @@ std::vector<ModelName> modelNames(const Types &types, Name function, Name object
 /// The same for the constructors of `type`.
 std::vector<ModelName> constructorNames(const Types &types, Name type);
 
+/// Does `word` stand for a value where it has no arguments: self, arg0, cpu, null?
+bool isValueWord(std::string_view word);
 /// Runs the primitive that a fact of a model body names.
 Outcomes runPrimitive(Call &call);
 /// What the body or rows of the called function say of `call`; nothing when it has no model, or none for

@@ -60,7 +60,8 @@ class Machine;
 struct Argument {
   Value value;
   Address address;
-  Name text{}; ///< how the user wrote it
+  Name text{};                      ///< how the user wrote it
+  const Operand *written = nullptr; ///< where; null for what the library makes
 };
 
 /// A call being evaluated: what library models look at and change.

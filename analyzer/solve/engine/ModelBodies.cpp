@@ -5,6 +5,7 @@
 #include "analyzer/solve/domain/Positions.h"
 
 #include <algorithm>
+#include <mutex>
 
 namespace devicetidy {
 namespace {
@@ -19,8 +20,10 @@ struct Index {
   std::set<const Function *> all;
   std::set<Name> classes;
 
-  Index() {
-    const Program &program = models::bodies();
+  std::shared_ptr<const Program> program;
+
+  explicit Index(std::shared_ptr<const Program> bodies) : program(std::move(bodies)) {
+    const Program &program = *this->program;
     for (Name id : program.order)
       if (const Function *function = program.function(id); function && function->hasBody) {
         all.insert(function);
@@ -37,19 +40,27 @@ struct Index {
   void addMethods(Name owner, const Type &type) {
     std::map<Name, std::vector<const Function *>> found;
     for (Name id : type.methods)
-      if (const Function *method = models::bodies().function(id); method && method->hasBody)
+      if (const Function *method = program->function(id); method && method->hasBody)
         found[Name(owner.str() + "::" + std::string(lastPart(method->name.view())))].push_back(method);
     for (auto &[name, methods] : found)
       byName.try_emplace(name, std::move(methods));
     for (Name base : type.bases)
-      if (const Type *record = models::bodies().type(base))
+      if (const Type *record = program->type(base))
         addMethods(owner, *record);
   }
 };
 
+// Each set of bodies is indexed once; programs with other models of the user's have other bodies.
 const Index &index() {
-  static const Index built;
-  return built;
+  static std::mutex access;
+  static std::map<const Program *, Index> known;
+  thread_local const Index *last = nullptr;
+  if (last && last->program == models::bodies())
+    return *last;
+  const std::lock_guard lock(access);
+  const std::shared_ptr<const Program> &bodies = models::bodies();
+  last = &known.try_emplace(bodies.get(), bodies).first->second;
+  return *last;
 }
 
 // The class whose bodies model objects of `type`; empty when there is none.
@@ -187,7 +198,7 @@ bool hasModelBodies(Name owner) { return index().classes.count(owner) != 0; }
 bool isModelBody(const Function &function) { return index().all.count(&function) != 0; }
 
 const Function *bodyCallee(const Fact &fact) {
-  return fact.target.empty() ? nullptr : models::bodies().function(fact.target);
+  return fact.target.empty() ? nullptr : models::bodies()->function(fact.target);
 }
 
 std::optional<Outcomes> runBody(Call &call, Name name, const std::vector<Argument> &args) {

@@ -112,8 +112,9 @@ Address Call::addressOf(std::size_t i) const {
 Argument Call::forwarded(std::size_t i) const {
   const std::size_t index = first + i;
   const bool isAddress = index < fact.operands.size() && fact.operands[index].isAddress;
-  const Name text = index < fact.operands.size() ? fact.operands[index].text : Name();
-  return {operand(index), isAddress ? addressOf(index) : Address(), text};
+  const Operand *written = index < fact.operands.size() ? &fact.operands[index] : nullptr;
+  return {operand(index), isAddress ? addressOf(index) : Address(), written ? written->text : Name(),
+          written};
 }
 
 std::vector<Argument> Call::forwardedFrom(std::size_t i) const {

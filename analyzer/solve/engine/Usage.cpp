@@ -304,7 +304,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
           usage.staticFlags.insert(fact.name);
         if (fact.kind == FactKind::Construct && isGuard(types, fact.type))
           usage.hasGuards = true;
-        if (fact.kind == FactKind::Call && models::effect(fact.name.view(), "set_device"))
+        if (fact.kind == FactKind::Call && models::effect(fact.name.view(), "set_current"))
           usage.setsDevice = true;
         if (fact.kind == FactKind::EndStatement) {
           if (!initialises)

@@ -7,6 +7,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/library/torch/Devices.h"
+#include "analyzer/solve/library/torch/Tensors.h"
 #include "analyzer/solve/library/torch/Words.h"
 
 namespace devicetidy {
@@ -50,11 +51,102 @@ Outcomes deviceOfValue(Call &call) {
                           : unknownValue());
 }
 
+Outcomes indexOfDevice(Call &call) {
+  const std::optional<Placement> placement = placementOf(call, 0);
+  return call.done(placement ? indexValue(call, *placement) : unknownValue());
+}
+
+// A tensor made on the device: tensor(cpu), tensor(arg1).
+Outcomes tensorOn(Call &call) {
+  Machine &machine = call.machine;
+  const std::optional<Placement> asked = placementOf(call, 0);
+  if (!asked)
+    return call.done(tensorValue(Placement::unknown(), unknownRank, nullptr));
+  const Placement placement = machine.concrete(call.row, *asked);
+  if (isAbsent(call.row, placement))
+    return {};
+  return call.done(tensorValue(
+      placement, someRank,
+      machine.note(nullptr, StepKind::Created, call.fact.where, call.fact.name.str(), placement.describe())));
+}
+
+// A tensor where the first one among the arguments is.
+Outcomes tensorLike(Call &call) {
+  Machine &machine = call.machine;
+  const std::vector<TensorUse> uses = tensorUses(call, 0);
+  if (uses.empty())
+    return call.done(unknownValue());
+  const Placement placement = machine.memory.placementOf(call.row, uses[0].tensor);
+  return call.done(
+      tensorValue(placement, uses[0].tensor->rank,
+                  machine.note(machine.memory.historyOf(call.row, uses[0].tensor), StepKind::Inherited,
+                               call.fact.where, uses[0].operand->text.str(), placement.describe())));
+}
+
+Machine::Requirement requirementOf(const Call &call, ConflictKind kind) {
+  Machine::Requirement requirement;
+  requirement.operation = call.fact.name.str();
+  requirement.kind = kind;
+  return requirement;
+}
+
+// All tensors among the arguments must be on one device.
+Outcomes requireSameDevice(Call &call) {
+  if (const std::vector<TensorUse> uses = tensorUses(call, 0); uses.size() > 1)
+    call.machine.requireSame(call, uses, requirementOf(call, ConflictKind::Operation));
+  return call.done(unknownValue());
+}
+
+// Each tensor among the arguments must be where `user` works.
+Outcomes requireAt(Call &call, const TensorUse &user, ConflictKind kind) {
+  for (const TensorUse &use : tensorUses(call, 0))
+    call.machine.requireSame(call, {use, user}, requirementOf(call, kind));
+  return call.done(unknownValue());
+}
+
+Outcomes requireHost(Call &call) {
+  return requireAt(call, {tensorValue(Placement::cpu(), someRank, nullptr), nullptr, "the host"},
+                   ConflictKind::HostAccess);
+}
+
+Outcomes requireCurrent(Call &call) {
+  const Placement current = Placement::cuda(call.row.currentDevice);
+  return requireAt(call, {tensorValue(current, someRank, nullptr), nullptr, "the current device"},
+                   ConflictKind::Operation);
+}
+
+Outcomes setCurrent(Call &call) {
+  makeCurrent(call, call.arg(0));
+  return call.done(unknownValue());
+}
+
+Outcomes moveModuleTo(Call &call) {
+  const std::optional<Placement> asked = placementOf(call, 1);
+  const Address module = call.addressOf(0);
+  if (!asked || !module.valid())
+    return call.done(unknownValue());
+  const Placement placement = call.machine.concrete(call.row, *asked);
+  if (isAbsent(call.row, placement))
+    return {};
+  moveModule(call.machine, call.row, module, placement,
+             call.machine.note(nullptr, StepKind::ModuleMoved, call.fact.where,
+                               call.fact.operands[0].text.str(), placement.describe()));
+  return call.done(unknownValue());
+}
+
 } // namespace
 
 Words deviceValueWords() {
   return {{},
-          {{"is_cuda", isCuda},
+          {{"tensor", tensorOn},
+           {"like", tensorLike},
+           {"index_of", indexOfDevice},
+           {"requires_same", requireSameDevice},
+           {"requires_host", requireHost},
+           {"requires_current", requireCurrent},
+           {"set_current", setCurrent},
+           {"move_module", moveModuleTo},
+           {"is_cuda", isCuda},
            {"is_cpu", isCpu},
            {"same_device", sameDevice},
            {"not", negation},

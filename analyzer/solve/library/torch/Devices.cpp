@@ -189,6 +189,8 @@ std::optional<Outcomes> setDeviceIndex(Call &call, const Effect &) {
   return call.done(call.machine.unknownResult(call));
 }
 
+} // namespace
+
 void makeCurrent(Call &call, const Value &device) {
   Term index = nullptr;
   if (std::optional<Placement> placement = deviceOf(call.machine.memory, call.row, device)) {
@@ -206,8 +208,6 @@ void makeCurrent(Call &call, const Value &device) {
   }
   call.row.currentDevice = index;
 }
-
-} // namespace
 
 Value indexValue(Call &call, const Placement &placement) {
   switch (placement.kind) {
@@ -262,12 +262,6 @@ std::optional<Outcomes> environmentVariable(Call &call, const Effect &) {
   return call.done(scalarValue(applyTerm("rank", {textTerm(*text)})));
 }
 
-// Sets the device that is current from now on: cudaSetDevice(i), guard.set_index(i).
-std::optional<Outcomes> setDevice(Call &call, const Effect &) {
-  makeCurrent(call, call.arg(0));
-  return call.done(call.machine.unknownResult(call));
-}
-
 std::optional<Outcomes> currentDevice(Call &call, const Effect &) {
   return call.done(scalarValue(call.row.currentDevice));
 }
@@ -312,7 +306,6 @@ Words deviceWords() {
            {"device_count", deviceCount},
            {"rank", rank},
            {"environment_variable", environmentVariable},
-           {"set_device", setDevice},
            {"current_device", currentDevice}},
           {},
           {{"make_device", makeDeviceObject}, {"make_options", makeOptionsObject}, {"guard", makeGuard}}};

@@ -11,4 +11,7 @@ Value indexValue(Call &call, const Placement &placement);
 /// The device the options or device argument of a factory asks for; nothing when there is none.
 std::optional<Value> optionsArgument(const Call &call, std::size_t from);
 
+/// Makes the device that `device` names, or the index that it is, the current one.
+void makeCurrent(Call &call, const Value &device);
+
 } // namespace devicetidy
