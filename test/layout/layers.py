@@ -10,7 +10,7 @@ ROOMS = {
     # What a program does, what LibTorch does, and how source code becomes facts.
     "analyzer/facts": [],
     "analyzer/models": ["analyzer/facts"],
-    "analyzer/models/bodies": ["analyzer/facts"],
+    "analyzer/models/bodies": ["analyzer/facts", "analyzer/models"],
     "analyzer/models/bodies/lower": ["analyzer/facts", "analyzer/frontend"],
     "analyzer/models/bodies/std": ["analyzer/models/bodies"],
     "analyzer/frontend": ["analyzer/facts", "analyzer/models"],
