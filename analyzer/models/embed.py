@@ -36,6 +36,7 @@ What the words mean
   loss     yes for losses
   view     yes: what it returns may share the storage of its first tensor, or be that tensor
   kind     what a library class holds; explained at the top of library_types.csv
+  word     spelling.csv: a word of source code; its kinds are explained at the top of the table
   role     torch_api.csv and distributed.csv: what a name is for; `detail` narrows it
   params   yes: owns parameters or buffers; one: a single parameter; no; weight: a loss with optional tensors given by its options
 """
@@ -56,6 +57,8 @@ API_ROLES = set("factory like options op is_available device_count manual_seed l
                 "stream stream_text legacy_type log_comparison log_value fatal_log".split())
 TYPE_KINDS = set("tensor device options string list map pair tuple pointer holder any_module optional "
                  "wrapper scalar function variant example nothing".split())
+WORD_KINDS = set("namespace device device_class dtype factory move same_device element gradient parameter "
+                 "register".split())
 DISTRIBUTED_ROLES = set("init rank launcher python_init map_value loader".split())
 
 
@@ -86,6 +89,8 @@ TABLES = {
                              ["api", "role"]),
     "library_types.csv": Table("kLibraryTypes", "LibraryTypeRow", "type kind source", {"kind": TYPE_KINDS},
                                ["type"]),
+    "spelling.csv": Table("kSpelling", "SpellingRow", "word kind detail source", {"kind": WORD_KINDS},
+                          ["word", "kind"]),
 }
 
 

@@ -127,6 +127,7 @@ class Embedding(unittest.TestCase):
         self.broken("torch_api.csv", append("torch::zzz,fly,,x"), "unknown role 'fly'")
         self.broken("distributed.csv", append("zzz,fly,x"), "unknown role 'fly'")
         self.broken("library_types.csv", append("zzz,fly,x"), "unknown kind 'fly'")
+        self.broken("spelling.csv", append("zzz,fly,,x"), "unknown kind 'fly'")
 
     def testRefusesBadHeader(self):
         def rename(lines):

@@ -53,12 +53,6 @@ bool same(const Finding &a, const Finding &b) {
 
 } // namespace
 
-bool Site::isTensor(const Location &where) const {
-  return std::any_of(tensors.begin(), tensors.end(), [&](const Location &tensor) {
-    return tensor == where && tensor.endLine == where.endLine && tensor.endColumn == where.endColumn;
-  });
-}
-
 bool touches(const Finding &finding, const std::set<Name> &files) {
   const auto isIn = [&files](const auto &place) { return files.count(place.where.file) != 0; };
   const auto anyIn = [&isIn](const auto &places) { return std::any_of(places.begin(), places.end(), isIn); };

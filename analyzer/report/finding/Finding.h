@@ -8,6 +8,7 @@
 
 #include "analyzer/facts/Program.h"
 #include "analyzer/solve/Solution.h"
+#include "analyzer/solve/questions/Sites.h"
 
 #include <map>
 #include <set>
@@ -22,31 +23,6 @@ struct RelatedPlace {
   Location where;
 };
 
-/// The code around a finding, as far as naming and repairing it needs it. Filled in by locate().
-struct Site {
-  std::string function;       ///< qualified name of the function that holds the finding; may be empty
-  bool inMacro = false;       ///< the code comes from the body or an argument of a macro
-  bool isMadeInMacro = false; ///< the same for the place where an operand is made
-  bool isTemplate = false;    ///< the function has several instantiations
-  bool isLambda = false;
-  std::vector<Variable> locals;  ///< of the function, parameters first
-  std::vector<Location> tensors; ///< expressions that are tensors in every instantiation
-  Location receiver;             ///< object of the member call at the finding; invalid for other code
-  bool receiverIsTensor = false;
-  bool isAssignable = false; ///< what the receiver names could be assigned to
-  bool isPointee = false;    ///< the call is written with `->`, and the receiver is what stands before it
-  bool isForgotten = false;  ///< the receiver is in a variable that nothing mentions afterwards
-  std::string module;        ///< `net->` where the receiver is a parameter in a loop over `net->parameters()`
-  std::set<std::string> members; ///< fields of the class whose method the function is
-  /// The member `fields["member"]` of `fields["class"]`: whether it is a tensor, and the expression that
-  /// gives it its value at `fixAt`, once for each object; invalid where there is none, or another beside it.
-  bool memberIsTensor = false;
-  Location memberValue;
-
-  /// Is exactly this range an expression known to be a tensor?
-  bool isTensor(const Location &where) const;
-};
-
 struct Finding {
   std::string check; ///< name of the check, as in the registry
   Level level = Level::Definite;
@@ -59,7 +35,7 @@ struct Finding {
   std::map<std::string, std::string> fields; ///< further fields of the check's templates
   std::string fix;                           ///< expression that repairs the code, may be empty
   Location fixAt;                            ///< what `fix` replaces
-  Site site;
+  Site site;                                 ///< filled in by locate()
 };
 
 /// Does a place of the finding's story lie in one of `files`?

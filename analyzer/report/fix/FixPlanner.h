@@ -59,9 +59,9 @@ private:
   // FixOperand.cpp: the tensor that has to move.
   /// What to write for the place of the tensor that stays.
   struct Target {
-    std::string device;      ///< empty when nothing is certain
-    bool asksTensor = false; ///< the tensor is asked: right wherever it is as it will be at the operation
-    std::string options;     ///< all its options, where only the device can differ from the defaults
+    std::string device;  ///< empty when nothing is certain
+    std::string tensor;  ///< the tensor that `device` asks; right where it is as it will be at the operation
+    std::string options; ///< all options of `tensor`, where only the device can differ from the defaults
   };
   std::optional<Fix> planMove(const Finding &finding);
   Target targetOf(const Finding &finding, const Piece &keep, const Piece &moved);

@@ -1,4 +1,4 @@
-//===- Site.h - the code around findings ------------------------*- C++ -*-===//
+//===- Locate.h - adds the code around findings -----------------*- C++ -*-===//
 #pragma once
 
 #include "analyzer/report/finding/Finding.h"
