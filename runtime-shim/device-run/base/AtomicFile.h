@@ -1,4 +1,8 @@
-//===- AtomicFile.h - a file that is there whole or not at all --*- C++ -*-===//
+//===- AtomicFile.h - writes complete files ---------------------*- C++ -*-===//
+//
+// Writes files so that readers never see a part of one.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <fstream>

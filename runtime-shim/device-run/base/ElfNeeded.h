@@ -1,4 +1,9 @@
 //===- ElfNeeded.h - the libraries a program is linked with -----*- C++ -*-===//
+//
+// Reads the list of libraries from an ELF file. device-run uses it to detect programs with a CUDA build
+// of LibTorch.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <optional>

@@ -1,4 +1,8 @@
-//===- Diagnosis.h - what device-run doctor found ---------------*- C++ -*-===//
+//===- Diagnosis.h - the results of device-run doctor -----------*- C++ -*-===//
+//
+// The lines of the report and their output as text or JSON.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>

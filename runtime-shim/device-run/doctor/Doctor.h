@@ -1,4 +1,8 @@
-//===- Doctor.h - device-run doctor -----------------------------*- C++ -*-===//
+//===- Doctor.h - the command device-run doctor -----------------*- C++ -*-===//
+//
+// The options of the command and the function that runs it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>

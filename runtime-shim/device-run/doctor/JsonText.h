@@ -1,4 +1,8 @@
-//===- JsonText.h - JSON as configuration files have it ---------*- C++ -*-===//
+//===- JsonText.h - JSON of configuration files -----------------*- C++ -*-===//
+//
+// Parses JSON with the deviations that training programs accept, such as comments.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <nlohmann/json.hpp>

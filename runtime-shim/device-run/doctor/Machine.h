@@ -1,4 +1,9 @@
-//===- Machine.h - what a machine has for distributed training --*- C++ -*-===//
+//===- Machine.h - the state of the machine ---------------------*- C++ -*-===//
+//
+// What the doctor knows about the machine, as plain values: driver, GPUs, libraries and environment.
+// inspect() collects it; the checks only read it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Environment.h"

@@ -1,4 +1,8 @@
-//===- VisibleDevices.h - what CUDA_VISIBLE_DEVICES leaves ------*- C++ -*-===//
+//===- VisibleDevices.h - the meaning of CUDA_VISIBLE_DEVICES ---*- C++ -*-===//
+//
+// Computes which GPUs a program sees, as CUDA does.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "doctor/Machine.h"

@@ -1,4 +1,8 @@
-//===- Program.h - finding what to run --------------------------*- C++ -*-===//
+//===- Program.h - finds the program to run ---------------------*- C++ -*-===//
+//
+// Looks up the program in PATH and explains why it cannot be run.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>

@@ -1,4 +1,8 @@
-//===- VirtualGpus.h - the library that makes virtual GPUs ------*- C++ -*-===//
+//===- VirtualGpus.h - the library for virtual GPUs -------------*- C++ -*-===//
+//
+// Finds libvirtual_cuda.so and checks that the program can be run with it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Environment.h"

@@ -1,4 +1,8 @@
-//===- Guardian.h - nothing is left behind, whatever is killed --*- C++ -*-===//
+//===- Guardian.h - ends all processes of a job -----------------*- C++ -*-===//
+//
+// A parent process that ends everything below it, even if the launcher itself is killed.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Signals.h"

@@ -1,4 +1,8 @@
-//===- LinePrefixer.h - whole lines with a rank in front --------*- C++ -*-===//
+//===- LinePrefixer.h - lines with the rank in front ------------*- C++ -*-===//
+//
+// Splits the output of a rank into lines and puts a prefix before each.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <deque>

@@ -1,4 +1,8 @@
-//===- Findings.h - static findings against a run ---------------*- C++ -*-===//
+//===- Findings.h - findings of a report and of a run -----------*- C++ -*-===//
+//
+// Reads the findings of a SARIF report and compares them with the operations and errors of a run.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "records/Frame.h"

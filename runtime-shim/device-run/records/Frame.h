@@ -1,4 +1,8 @@
 //===- Frame.h - places on a call stack -------------------------*- C++ -*-===//
+//
+// A source line of a call stack.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>

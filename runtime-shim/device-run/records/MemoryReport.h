@@ -1,4 +1,8 @@
 //===- MemoryReport.h - how much of --gpu-memory was used -------*- C++ -*-===//
+//
+// Reads how much memory each rank used on each virtual GPU, and prints it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,8 @@
+//===- CheckSameDevice.h - names tensors on different devices ---*- C++ -*-===//
+//
 // Saying where tensors are before an operation fails on it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,8 @@
+//===- CheckedMode.h - finds the operator in which devices meet -*- C++ -*-===//
+//
 // Finding the operator in which devices meet.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstddef>
@@ -32,7 +36,7 @@ public:
   static constexpr std::size_t most = 1000;
   /// In the order of the calls; the first `most` are kept.
   std::vector<Call> mixed_calls() const;
-  /// The last one that is no copy, as a sentence; empty when there is none.
+  /// The last one that is not a copy, as a sentence; empty when there is none.
   std::string last_mixed_call() const;
   /// The same, where tensors of no dimensions on the CPU count, too: most operators accept them beside
   /// others, and those that do not, such as addcmul, say that devices differ.

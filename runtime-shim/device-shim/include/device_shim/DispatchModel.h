@@ -1,8 +1,12 @@
+//===- DispatchModel.h - one model over several devices ---------*- C++ -*-===//
+//
 // One model over several devices of one process: each stage on its device, tensors moved between them.
 //
 //   auto model = device_shim::dispatch_model(net, "auto");
 //   auto logits = model.forward(ids);                                     // on the last stage's device
 //   auto loss = cross_entropy(logits, labels.to(model.output_device()));
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <device_shim/StageChain.h>

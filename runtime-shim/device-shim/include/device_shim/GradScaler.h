@@ -1,5 +1,9 @@
+//===- GradScaler.h - dynamic loss scaling ----------------------*- C++ -*-===//
+//
 // Dynamic loss scaling for training in half precision, which the C++ frontend of LibTorch lacks.
 // The rules are those of torch.cuda.amp.GradScaler: https://pytorch.org/docs/stable/amp.html#gradient-scaling
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,9 @@
+//===- LaunchEnvironment.h - variables of the launcher ----------*- C++ -*-===//
+//
 // The place of this process in a job, as torchrun and device-run describe it in environment variables.
 // Source of the names: https://pytorch.org/docs/stable/elastic/run.html#environment-variables
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>

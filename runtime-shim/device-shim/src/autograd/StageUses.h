@@ -1,7 +1,11 @@
+//===- StageUses.h - progress of autograd through a stage -------*- C++ -*-===//
+//
 // How far autograd has come with the uses of a stage.
 //
 // Autograd executes, of all operations that are ready, the one that was recorded last. So when it comes to
 // one use of a stage, it is through with all that was recorded after that use.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,8 @@
+//===- CheckpointExtras.h - optimizer and scaler in a checkpoint *- C++ -*-===//
+//
 // What a checkpoint holds besides the module: the state of the optimizer, by parameter, and of the scaler.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "checkpoint/OptimizerState.h"

@@ -1,4 +1,8 @@
+//===- OptimizerState.h - the state of optimizers by name -------*- C++ -*-===//
+//
 // The state that LibTorch's optimizers keep per parameter, taken apart by name.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,8 @@
+//===- FlatPartition.h - parameters as one shared vector --------*- C++ -*-===//
+//
 // A few parameters of one type as one vector, of which every rank owns an equal part.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "autograd/GradientMark.h"
