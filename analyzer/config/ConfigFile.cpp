@@ -221,7 +221,7 @@ std::string keyHint(StringRef key) {
       "CustomChecks", "FormatStyle", "HeaderFileExtensions", "ImplementationFileExtensions", "SystemHeaders",
       "UseColor",     "User"};
   if (llvm::is_contained(foreign, key))
-    return "; clang-tidy has it, device-tidy has not";
+    return "; only clang-tidy has it";
   const std::string hint = suggestion(key, known);
   return hint.empty() ? "; the keys are " + llvm::join(known, ", ") : hint;
 }
@@ -259,7 +259,7 @@ bool parseConfig(StringRef text, ConfigFile &file, std::string &error) {
   reading.input = &input;
   input >> file.sections;
   if (input.error() && error.empty())
-    error = file.name + ":1:1: error: this is no YAML";
+    error = file.name + ":1:1: error: this is not valid YAML";
   return error.empty();
 }
 

@@ -14,7 +14,7 @@
 
 namespace devicetidy::config {
 
-/// A scalar of the file, and where it stands.
+/// A scalar of the file, and its place.
 struct ConfigText {
   std::string text;
   unsigned line = 0; ///< from 1; 0 when it is not known
@@ -35,7 +35,7 @@ struct ConfigSection {
   std::vector<ConfigText> extraArguments, extraArgumentsBefore, removedArguments;
   std::vector<ConfigOption> checkOptions;
 
-  /// Does the section hold for the file called `path` below the configuration file?
+  /// Does the section apply to the file `path` below the configuration file?
   bool holdsFor(llvm::StringRef path) const;
 };
 
@@ -45,8 +45,8 @@ struct ConfigFile {
   std::vector<ConfigSection> sections;
 };
 
-/// Reads `text`. False, with "name:line:column: error: ..." in `error`, when it is no YAML, has a key that
-/// nothing reads (the nearest right one is named), or a value that makes no sense.
+/// Reads `text`. False, with "name:line:column: error: ..." in `error`, when it is not valid YAML, has a key
+/// that nothing reads (the nearest right one is named), or a value that makes no sense.
 bool parseConfig(llvm::StringRef text, ConfigFile &file, std::string &error);
 
 /// The keys of a document, in the order in which --dump-config writes them.

@@ -168,7 +168,7 @@ bool Configuration::open(std::string &error) {
   if (!checkCommandLine(error))
     return false;
   if (commandLine.config && commandLine.configFile) {
-    error = "--config and --config-file both say what the configuration is; give one of the two";
+    error = "--config and --config-file both say what the configuration is; use only one of them";
     return false;
   }
   if (commandLine.configFile) {

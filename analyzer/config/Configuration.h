@@ -1,6 +1,6 @@
 //===- Configuration.h - what the user wants, file by file ------*- C++ -*-===//
 //
-// The nearest .device-tidy above a source file says what holds for it; with InheritParentConfig it adds to
+// The nearest .device-tidy above a source file configures it; with InheritParentConfig it adds to
 // what the next one above says. The command line has the last word.
 //
 //===----------------------------------------------------------------------===//
@@ -35,7 +35,7 @@ public:
   /// sentence in `error`, when something is wrong.
   bool open(std::string &error);
 
-  /// What holds for `file`, which is absolute and need not exist. Null, with "name:line:column: error: ..."
+  /// The settings of `file`, which is absolute and need not exist. Null, with "name:line:column: error: ..."
   /// in `error`, when a configuration file is wrong.
   SettingsPointer settingsFor(const std::string &file, std::string &error);
 

@@ -1,4 +1,8 @@
-//===- Settings.h - what holds for one source file --------------*- C++ -*-===//
+//===- Settings.h - the settings of one source file -------------*- C++ -*-===//
+//
+// The values of all configuration keys for one file, each with the file or option that it comes from.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/config/Values.h"
@@ -14,12 +18,12 @@
 
 namespace devicetidy::config {
 
-/// A value, and who says so: "/src/.device-tidy:3", "command-line option '--level'" or "default".
+/// A value, and where it comes from: "/src/.device-tidy:3", "command-line option '--level'" or "default".
 struct Sourced {
   std::string text, origin;
 };
 
-/// The values that hold, as they are written.
+/// The values of all keys, as written.
 struct Values {
   std::vector<Sourced> checks, warningsAsErrors; ///< lists of globs; together they are one list
   Sourced level, headerFilter, excludeHeaderFilter;

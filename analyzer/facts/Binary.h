@@ -18,7 +18,7 @@ namespace devicetidy {
 std::string writeFacts(const FactsFile &file);
 
 /// Reads what writeFacts wrote. Nothing, with the reason in `error` (a clause without a subject, "is empty"),
-/// when the bytes are none of it, of another version, truncated or damaged.
+/// when the bytes are in another format or version, truncated or damaged.
 std::optional<FactsFile> readFacts(std::string_view bytes, std::string &error);
 
 /// The same for units alone.

@@ -1,8 +1,8 @@
 //===- FileTrace.h - what a parse looked at on disk -------------*- C++ -*-===//
 //
 // Everything on disk that the facts of a unit depend on: the files that were read, the places where a header
-// was looked for in vain, and the directories whose contents were listed. The cache asks whether all of it is
-// still as it was.
+// was looked for and not found, and the directories whose contents were listed. The cache asks whether all of
+// it is still as it was.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,4 +1,8 @@
 //===- TextLine.h - words and lines of the facts text -----------*- C++ -*-===//
+//
+// Helpers to write and to read one line of the text form of facts (Text.h).
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Location.h"
@@ -25,7 +29,7 @@ inline constexpr std::array<const char *, 10> typeNames = {"void",    "bool",  "
 inline constexpr std::array<const char *, 5> terminatorNames = {"jump", "branch", "switch", "return",
                                                                 "unreachable"};
 
-/// Where `name` stands in a list of words, or -1.
+/// The index of `name` in a list of words, or -1.
 template <std::size_t N> int indexOf(const std::array<const char *, N> &names, const std::string &name) {
   auto found = std::find(names.begin(), names.end(), name);
   return found == names.end() ? -1 : static_cast<int>(found - names.begin());

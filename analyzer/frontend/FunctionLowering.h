@@ -216,8 +216,7 @@ private:
   /// Inside `({ ... })` the registers of the surrounding expression stay alive.
   int statementExpressionDepth = 0;
   /// The call that is an expression statement of its own.
-  std::vector<const clang::Expr *>
-      discardedCalls; ///< calls whose results the statement under way throws away
+  std::vector<const clang::Expr *> discardedCalls; ///< calls whose results the current statement discards
   /// Set while a default argument is lowered: its facts are located at the call.
   std::optional<Location> calledFrom;
 

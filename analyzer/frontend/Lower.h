@@ -25,7 +25,7 @@ struct LowerOptions {
   std::function<bool(const std::string &path)> isProjectFile;
 };
 
-/// Text that stands in for what is on disk, by absolute path: buffers of an editor.
+/// Text that replaces files on disk, by absolute path: buffers of an editor.
 using UnsavedFiles = std::map<std::string, std::string>;
 
 /// What else a parse takes and gives.
@@ -38,7 +38,7 @@ struct LowerExtras {
   /// A unit that has errors with its preamble is not parsed again without: while code is being typed, the
   /// errors are the code's.
   bool keepErrors = false;
-  const UnsavedFiles *unsaved = nullptr;   ///< null: everything is as it is on disk
+  const UnsavedFiles *unsaved = nullptr;   ///< null: all files are as on disk
   const std::atomic<bool> *stop = nullptr; ///< once true, the parse ends early and its unit is of no use
 };
 

@@ -1,4 +1,8 @@
 //===- Naming.h - names and identities of declarations ----------*- C++ -*-===//
+//
+// The qualified names of declarations, and the ids by which units are linked.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Name.h"

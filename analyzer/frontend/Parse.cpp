@@ -152,7 +152,7 @@ public:
     if (preamble) {
       PreprocessorOptions &preprocessor = invocation->getPreprocessorOpts();
       preprocessor.ImplicitPCHInclude = preamble->binaryFile;
-      // Whoever hands out a preamble knows that its headers are unchanged and its flags are these.
+      // The caller has checked that the headers of the preamble are unchanged and that its flags are these.
       preprocessor.DisablePCHOrModuleValidation = DisableValidationForModuleKind::All;
     }
     // Looking for what was meant by a name that is half typed reads all names of the preamble.

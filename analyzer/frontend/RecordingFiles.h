@@ -1,4 +1,8 @@
 //===- RecordingFiles.h - remembers what a parse looked at ------*- C++ -*-===//
+//
+// A file system that records which files a parse depends on, for the cache.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/FileTrace.h"

@@ -1,4 +1,8 @@
-//===- SourceFiles.h - places and text of the source ------------*- C++ -*-===//
+//===- SourceFiles.h - places and text of source code -----------*- C++ -*-===//
+//
+// Converts the source locations of clang to locations of facts, and reads the text at them.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Location.h"

@@ -1,4 +1,8 @@
-//===- ToolArguments.h - what every parse is given --------------*- C++ -*-===//
+//===- ToolArguments.h - arguments of every parse ---------------*- C++ -*-===//
+//
+// What is added to each compile command, and the list of files that a parse has read.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>

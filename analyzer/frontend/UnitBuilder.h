@@ -1,4 +1,8 @@
-//===- UnitBuilder.h - what all functions of one unit share -----*- C++ -*-===//
+//===- UnitBuilder.h - what all functions of a unit share -------*- C++ -*-===//
+//
+// The state of lowering one unit: its names, types and globals, and where its errors are.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Program.h"
@@ -15,7 +19,7 @@
 
 namespace devicetidy::frontend {
 
-/// A structured binding as the user knows it: "[a, b]".
+/// The name of a structured binding in messages: "[a, b]".
 Name bindingNames(const clang::DecompositionDecl *decl);
 
 class UnitBuilder {

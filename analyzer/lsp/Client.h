@@ -1,4 +1,8 @@
 //===- Client.h - what is sent to the editor --------------------*- C++ -*-===//
+//
+// Sends notifications and requests of the server to the editor.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/lsp/Present.h"

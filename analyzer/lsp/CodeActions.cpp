@@ -71,7 +71,7 @@ json::Value codeActionsIn(const FileReport &report, const CodeActionRequest &req
   const bool isHere =
       llvm::any_of(here, [](const ShownFinding *finding) { return finding->fix.has_value(); });
   if (isWanted(fixAllKind, request.only) && !report.repairs.empty() && (isAskedFor || isHere))
-    actions.push_back(json::Object{{"title", "Repair all findings of device-tidy in this file"},
+    actions.push_back(json::Object{{"title", "Fix all findings of device-tidy in this file"},
                                    {"kind", fixAllKind},
                                    {"edit", editOf(report.repairs, request.withVersions)}});
   return actions;

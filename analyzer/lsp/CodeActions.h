@@ -1,4 +1,8 @@
-//===- CodeActions.h - fixes to choose from ---------------------*- C++ -*-===//
+//===- CodeActions.h - fixes as code actions --------------------*- C++ -*-===//
+//
+// Answers textDocument/codeAction with the fixes and NOLINT comments of findings.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/lsp/FileReport.h"
@@ -10,7 +14,7 @@
 
 namespace devicetidy::lsp {
 
-/// What a client asks for.
+/// What a client requests.
 struct CodeActionRequest {
   llvm::lsp::Range range;
   std::vector<std::string> only; ///< kinds; empty: all

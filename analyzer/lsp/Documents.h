@@ -1,4 +1,8 @@
-//===- Documents.h - the buffers an editor has open -------------*- C++ -*-===//
+//===- Documents.h - the open documents -------------------------*- C++ -*-===//
+//
+// The text of the buffers that the editor has open, and whether it is saved.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/cache/FileStates.h"
@@ -21,8 +25,8 @@ struct Document {
   bool isSaved = false;             ///< the text is what was on disk when they were compared
   std::optional<cache::Stamp> disk; ///< the file's stamp then
 
-  /// An open document is what the editor says it is. When the file was changed since by somebody else, the
-  /// document is no longer saved.
+  /// The editor decides the text of an open document. When another program changed the file since, the
+  /// document no longer counts as saved.
   void compareAgain(const std::string &file);
 };
 

@@ -1,4 +1,8 @@
 //===- EditorProcess.h - ends the server with its editor --------*- C++ -*-===//
+//
+// Watches the process of the editor and ends the server when it has gone.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <condition_variable>

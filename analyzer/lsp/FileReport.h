@@ -45,7 +45,7 @@ struct ShownStep {
 /// An expression and where it lives.
 struct ShownPlacement {
   llvm::lsp::Range range;
-  std::vector<PlacedExpression> devices; ///< at least one; their stories are in `witnesses`
+  std::vector<PlacedExpression> devices; ///< at least one; their histories are in `witnesses`
   PlacedKind kind = PlacedKind::Tensor;
   bool isDeclaration = false, isOpen = false;
   std::vector<std::vector<ShownStep>> witnesses; ///< for each device, oldest first

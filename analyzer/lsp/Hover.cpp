@@ -60,7 +60,7 @@ json::Value hoverAt(const FileReport &report, const llvm::lsp::Position &positio
   if (sentence.empty())
     return nullptr;
   std::string text = (asMarkdown ? asMarkdownText(sentence) : sentence) + "\n\n";
-  std::set<std::string> told; // the stories of two devices often share their first steps
+  std::set<std::string> told; // the histories of two devices often share their first steps
   for (const std::vector<ShownStep> &witness : placement->witnesses)
     for (const ShownStep &step : witness)
       if (const std::string line = lineOf(step, asMarkdown); told.insert(line).second)

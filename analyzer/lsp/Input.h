@@ -1,4 +1,8 @@
-//===- Input.h - messages as they come in -----------------------*- C++ -*-===//
+//===- Input.h - reads messages ---------------------------------*- C++ -*-===//
+//
+// Reads the messages of the editor from standard input.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "llvm/Support/JSON.h"

@@ -1,4 +1,8 @@
 //===- Language.h - is a document C++? --------------------------*- C++ -*-===//
+//
+// Decides whether the server handles a document.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "llvm/ADT/StringRef.h"

@@ -1,4 +1,8 @@
-//===- MergeReports.h - what several projects say of one file ---*- C++ -*-===//
+//===- MergeReports.h - merges the results of several projects --*- C++ -*-===//
+//
+// Merges the results of several projects for one file.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/lsp/FileReport.h"

@@ -1,4 +1,8 @@
-//===- Present.h - an analysis as an editor shows it ------------*- C++ -*-===//
+//===- Present.h - an analysis in the terms of the protocol -----*- C++ -*-===//
+//
+// Converts findings and placements to diagnostics and other values of the protocol, file by file.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/lsp/Analysis.h"

@@ -10,7 +10,7 @@
 
 namespace devicetidy::lsp {
 
-/// Serves the editor on standard input and output. Clean when it said goodbye in order, Findings (1, as the
+/// Serves the editor on standard input and output. Clean when it shut down in order, Findings (1, as the
 /// protocol has it) when it was gone without.
 driver::ExitCode serve(const driver::Options &options);
 

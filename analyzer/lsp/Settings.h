@@ -1,4 +1,8 @@
-//===- Settings.h - what the editor's user has chosen -----------*- C++ -*-===//
+//===- Settings.h - the settings of the editor ------------------*- C++ -*-===//
+//
+// The options of the server: those of its command line, changed by the settings that the editor sends.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/driver/options/Options.h"

@@ -25,7 +25,7 @@ namespace devicetidy::lsp {
 
 class Units {
 public:
-  /// `making` is told when LibTorch's headers are read, which takes seconds: true before, false after.
+  /// `making` is called when LibTorch's headers are read, which takes seconds: true before, false after.
   Units(Database &database, Stores &stores, std::function<void(bool)> making);
 
   /// Brings the units up to date with `documents`, all that are open. Those of `own` are looked at through
@@ -38,10 +38,10 @@ public:
   /// Files may have changed on disk: everything is compared with it at the next update.
   void refresh();
   /// Has a file that an open document or the program around it is made of changed on disk since, or has
-  /// somebody else read a unit anew that is missing here?
+  /// another process read a unit that is missing here?
   bool isChangedOnDisk(const DocumentMap &documents) const;
 
-  /// All units, in the order in which they are linked. A unit nobody knows anything true of is empty.
+  /// All units, in the order in which they are linked. A unit without valid facts is empty.
   const std::vector<Unit> &all() const { return units; }
   /// Those that are parsed for the documents, as indices.
   std::vector<std::size_t> roots() const;
@@ -66,7 +66,7 @@ private:
   };
 
   void load();
-  /// Gives back those the cache knows nothing of.
+  /// Returns those that are not in the cache.
   std::vector<std::size_t> loadContext(const std::vector<std::size_t> &which);
   void chooseRoots(const std::set<std::string> &own);
   std::size_t memberFor(const driver::CompileCommand &command);

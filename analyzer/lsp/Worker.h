@@ -1,7 +1,7 @@
 //===- Worker.h - the thread that analyses ----------------------*- C++ -*-===//
 //
 // One analysis runs at a time, of the newest state: a change stops the one under way. A change waits a moment
-// for the next one; what is not a keystroke is looked at immediately. When somebody types so steadily that
+// for the next one; other changes are handled immediately. When the user types so steadily that
 // nothing would ever be shown, an analysis is let run to its end, although it is not of the newest state.
 // While nothing happens the disk is looked at now and then, because not every editor tells of changes that
 // others make.

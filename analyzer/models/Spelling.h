@@ -27,7 +27,7 @@ struct Factory {
   /// integers), the options of a float tensor would change it.
   bool hasDefaultType = false;
 };
-/// Null when `word` is no factory.
+/// Null when `word` is not a factory.
 const Factory *factory(std::string_view word);
 
 /// Does the method copy a tensor to a device: "to", "cuda", "cpu"?

@@ -1,4 +1,8 @@
-//===- DepFile.h - what a facts file was made from, for Make ----*- C++ -*-===//
+//===- DepFile.h - the dependencies of a facts file, for Make ---*- C++ -*-===//
+//
+// Writes the file of --depfile: Make rules that say which source files a facts file depends on.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Program.h"

@@ -1,4 +1,8 @@
-//===- EmitFacts.h - units to a file of facts -------------------*- C++ -*-===//
+//===- EmitFacts.h - writes units to a facts file ---------------*- C++ -*-===//
+//
+// The command --emit-facts.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/driver/commands/Run.h"

@@ -1,4 +1,8 @@
 //===- GraphCommand.h - the picture of one function -------------*- C++ -*-===//
+//
+// The command --graph.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/driver/options/FileSettings.h"

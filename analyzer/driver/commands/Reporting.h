@@ -1,4 +1,8 @@
-//===- Reporting.h - from findings to what the user gets --------*- C++ -*-===//
+//===- Reporting.h - from findings to reports -------------------*- C++ -*-===//
+//
+// The last part of a run: suppressions, baselines, fixes, the report and the exit status.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/driver/commands/Summary.h"
@@ -20,12 +24,12 @@ struct Outcome {
   std::vector<Finding> findings; ///< those the user wants to see, sorted
   std::vector<Failure> failures;
   std::set<std::string> checks; ///< names of those that ran
-  /// Is the finding to be called an error?
+  /// Is the finding reported as an error?
   std::function<bool(const Finding &)> isError = [](const Finding &) { return false; };
   std::vector<FindingPlace> places; ///< of all findings in `files`, for --report-unused-suppressions
   std::function<bool(Name file, const std::string &check)> isEnabled; ///< goes with the places
   std::set<Name> files;        ///< project files that the translation units read
-  std::set<Name> contextFiles; ///< those that only sources read which stand in for headers
+  std::set<Name> contextFiles; ///< those that are read only by sources analysed for a header
   std::set<Name> changedFiles; ///< those that are not any more what was read
   std::set<Name> brokenFiles;  ///< read by translation units that have errors
   /// Is a finding of this check and level, in this file, one that the user wants to see?

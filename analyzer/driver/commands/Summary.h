@@ -1,4 +1,9 @@
 //===- Summary.h - a run in a few lines -------------------------*- C++ -*-===//
+//
+// The lines on standard error after the report: how many findings there are, and what could not be
+// parsed.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/Diagnostic.h"

@@ -1,4 +1,9 @@
-//===- ChangedLines.h - what differs from an earlier commit -----*- C++ -*-===//
+//===- ChangedLines.h - the changes since a commit --------------*- C++ -*-===//
+//
+// Finds the lines for --changed-since with git, in the repository of the sources and in other
+// repositories below it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Name.h"

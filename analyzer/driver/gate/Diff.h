@@ -1,4 +1,8 @@
-//===- Diff.h - what a unified diff changes ---------------------*- C++ -*-===//
+//===- Diff.h - the lines of a unified diff ---------------------*- C++ -*-===//
+//
+// Reads the output of git diff into a line filter.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/LineFilter.h"

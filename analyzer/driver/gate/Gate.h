@@ -41,7 +41,7 @@ private:
   bool write(std::vector<Diagnostic> &diagnostics, const ReportRun &run, const LooksAt &looksAt);
 
   const Options &options;
-  std::optional<Baseline> baseline, replaced; ///< what is compared with; what is written anew
+  std::optional<Baseline> baseline, replaced; ///< what is compared with; what is replaced
   std::optional<LineFilter> lines, changes;
   std::vector<std::string> told;
 };

@@ -1,4 +1,9 @@
 //===- Arguments.h - compile commands that our clang can parse --*- C++ -*-===//
+//
+// Changes the arguments of a compile command so that clang can parse the source: other compilers'
+// options, outputs and precompiled headers are removed, and CUDA sources get the replacement headers.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>

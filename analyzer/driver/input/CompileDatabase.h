@@ -1,4 +1,8 @@
 //===- CompileDatabase.h - what to parse, and how ---------------*- C++ -*-===//
+//
+// Finds and reads the compile database, and selects the commands of the files that a run asks for.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/config/Configuration.h"
@@ -25,7 +29,7 @@ struct CompileCommand {
 /// Which sources are asked for, and where their compile commands come from.
 struct SourceRequest {
   std::vector<std::string> files; ///< empty: all of the compile database
-  std::string buildPath; ///< a directory, or the database itself; empty: looked for beside the sources
+  std::string buildPath; ///< a directory, or the database itself; empty: searched next to the sources
   bool hasFixedArguments = false; ///< the command line brings the compiler arguments
   std::vector<std::string> fixedArguments;
   std::vector<std::string> projectRoots; ///< directories of project code; empty: found out
@@ -38,7 +42,7 @@ struct CommandSet {
   std::vector<std::string> databaseFiles;     ///< every C++ file the database lists
   std::vector<std::string> systemDirectories; ///< searched with -isystem by some command
   std::string databaseDirectory;              ///< empty when the command line brings the compiler arguments
-  std::vector<std::string> headers;           ///< asked for; commands stand in for them
+  std::vector<std::string> headers;           ///< requested; commands of sources that include them are used
   std::vector<std::string> hipFiles;          ///< asked for, and skipped
   std::vector<std::string> notices;           ///< what the user should know
 };

@@ -29,7 +29,7 @@ public:
   static LinkMap of(const std::vector<Unit> &units);
 
   /// Records that the linker or archiver makes `output` of `inputs`, which may be called again for the same
-  /// output. Inputs that are no objects and no outputs do not matter.
+  /// output. Inputs that are neither objects nor outputs do not matter.
   void addLink(const std::string &output, const std::vector<std::string> &inputs);
 
   /// Reads the build below `root`. False when it has neither build.ninja nor CMake's list of targets.
@@ -48,7 +48,7 @@ private:
   std::map<std::string, std::set<std::string>> inputsOf;
 };
 
-/// Is this the name of an archive or a shared library? What is none and has been linked is an executable.
+/// Is this the name of an archive or a shared library? Any other linked output is an executable.
 bool isLibraryName(const std::string &path);
 
 } // namespace devicetidy::driver

@@ -1,4 +1,8 @@
 //===- NinjaFile.h - the link edges of a build.ninja ------------*- C++ -*-===//
+//
+// Reads the link lines of a build from Ninja files. They say which objects form a program.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>

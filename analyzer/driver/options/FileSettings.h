@@ -1,4 +1,9 @@
 //===- FileSettings.h - the configuration of the files of a run -*- C++ -*-===//
+//
+// The settings of every file in which a finding may be, and the settings of the run that follow from
+// them.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/config/Configuration.h"
@@ -13,12 +18,12 @@
 
 namespace devicetidy::driver {
 
-/// What holds for each file that findings may be in, and what follows for the run as a whole.
+/// The settings of each file that findings may be in, and of the run as a whole.
 class FileSettings {
 public:
   explicit FileSettings(config::Configuration &configuration) : configuration(configuration) {}
 
-  /// Looks up what holds for `files`. False, with a sentence in `error`, when a configuration file is wrong.
+  /// Looks up the settings of `files`. False, with a sentence in `error`, when a configuration file is wrong.
   bool read(const std::set<Name> &files, std::string &error);
 
   /// Checks that are enabled for some file.

@@ -1,4 +1,8 @@
-//===- OptionRules.h - which options go together ----------------*- C++ -*-===//
+//===- OptionRules.h - which options can be combined ------------*- C++ -*-===//
+//
+// Finds combinations of options that contradict each other or have no effect.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/driver/options/Options.h"

@@ -1,4 +1,8 @@
 //===- Options.h - the command line of device-tidy --------------*- C++ -*-===//
+//
+// The options as a struct, the parser that fills it, and the text of --help.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/config/Configuration.h"

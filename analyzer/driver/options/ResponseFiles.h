@@ -1,4 +1,8 @@
-//===- ResponseFiles.h - arguments that stand in files ----------*- C++ -*-===//
+//===- ResponseFiles.h - arguments from files -------------------*- C++ -*-===//
+//
+// Expands arguments of the form @FILE.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>

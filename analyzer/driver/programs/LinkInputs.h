@@ -1,4 +1,8 @@
 //===- LinkInputs.h - facts files, read to be linked ------------*- C++ -*-===//
+//
+// Reads the facts files of --link and checks that they belong together.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/FactsFile.h"

@@ -57,7 +57,7 @@ private:
   /// What a unit includes that a preamble may hold.
   struct Leading {
     Headers headers;
-    std::vector<std::string> macros; ///< of the unit's own, in front of one of them
+    std::vector<std::string> macros; ///< of the unit itself, before one of them
   };
 
   /// Units with equal flags.

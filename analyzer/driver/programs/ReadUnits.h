@@ -1,4 +1,9 @@
 //===- ReadUnits.h - translation units, read in parallel --------*- C++ -*-===//
+//
+// Turns compile commands into units: from the cache where possible, otherwise by parsing, in several
+// threads.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/cache/UnitCache.h"
@@ -34,7 +39,7 @@ struct UnitSet {
 };
 
 /// Lowers every command to facts, or takes them from the cache. The result has the order of `commands`
-/// whatever the number of jobs; a unit the frontend crashed on comes back with a fatal error.
+/// for any number of jobs; a unit the frontend crashed on comes back with a fatal error.
 UnitSet readUnits(const std::vector<CompileCommand> &commands, const ProjectFiles &project,
                   const ReadOptions &options);
 

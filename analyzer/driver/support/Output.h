@@ -1,4 +1,8 @@
-//===- Output.h - what the user sees beside the findings --------*- C++ -*-===//
+//===- Output.h - errors, remarks and output files --------------*- C++ -*-===//
+//
+// Writes to standard error and to output files.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,8 @@
-//===- Parallel.h - work in threads, crashes contained ----------*- C++ -*-===//
+//===- Parallel.h - threads that survive crashes ----------------*- C++ -*-===//
+//
+// Runs work in threads with deep stacks. A crash in one piece of work does not end the process.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstddef>

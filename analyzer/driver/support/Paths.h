@@ -1,4 +1,8 @@
-//===- Paths.h - file names as the analyzer compares them -------*- C++ -*-===//
+//===- Paths.h - file names in a form that can be compared ------*- C++ -*-===//
+//
+// Makes paths absolute and compares them.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "llvm/ADT/StringRef.h"

@@ -1,4 +1,8 @@
-//===- Progress.h - how far a long run has come -----------------*- C++ -*-===//
+//===- Progress.h - the progress of a long run ------------------*- C++ -*-===//
+//
+// A line on the terminal that shows how much of the work is done.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -12,7 +16,7 @@
 namespace devicetidy::driver {
 
 /// "reading [3/20] about 40 s left: net.cpp" on one line of the terminal that standard error is. The line
-/// goes away with the object.
+/// is removed with the object.
 class Progress {
 public:
   /// `total` pieces of work, and a word for what is done with each; nothing is written unless `isShown`.

@@ -63,7 +63,7 @@ public:
   void add(Location where, std::string text, bool isAdvice = false) {
     if (!where.valid() || text.empty())
       return;
-    // The stories of two operands often share their first steps.
+    // The histories of two operands often share their first steps.
     const auto same = [&](const Note &note) { return note.where == where && note.text == text; };
     if (std::none_of(notes.begin(), notes.end(), same))
       notes.push_back({where, std::move(text), isAdvice});
@@ -78,7 +78,7 @@ private:
   std::vector<Note> notes;
 };
 
-/// The story of each tensor up to the operation that it spoils.
+/// The history of each tensor up to the operation that fails.
 std::vector<std::vector<Note>> flowsOf(const Finding &finding) {
   std::vector<std::vector<Note>> flows;
   const auto add = [&](const std::vector<Step> &steps) -> std::vector<Note> & {

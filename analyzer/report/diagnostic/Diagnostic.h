@@ -1,4 +1,9 @@
 //===- Diagnostic.h - a finding in words ------------------------*- C++ -*-===//
+//
+// What all report formats print: sentences with locations, the fix, and whether the finding is suppressed
+// or known.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Location.h"
@@ -37,7 +42,7 @@ struct Diagnostic {
   std::vector<std::vector<Note>> flows; ///< per tensor, how it came to be where it is; each ends at `where`
   std::vector<Note> related;            ///< the notes that belong to no flow
   DeviceGraph graph;                    ///< picture of the flows; empty unless the format draws it
-  std::optional<Fix> fix;               ///< a change that can be applied as it stands
+  std::optional<Fix> fix;               ///< a change that can be applied without others
   bool isSuppressed = false;            ///< by a comment
   BaselineState baseline = BaselineState::None;
   std::string fingerprint; ///< the same in every run until the finding's own line changes

@@ -1,4 +1,8 @@
-//===- LineFilter.h - lines that a report is limited to ---------*- C++ -*-===//
+//===- LineFilter.h - limits a report to some lines -------------*- C++ -*-===//
+//
+// The filter for --line-filter and --changed-since.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/Diagnostic.h"
@@ -39,7 +43,7 @@ private:
 
   std::map<std::string, std::vector<Range>> paths;
   std::vector<Suffix> suffixes;
-  std::map<Name, const std::vector<Range> *> known; ///< null: nothing of the file passes
+  std::map<Name, const std::vector<Range> *> known; ///< null: no line of the file passes
 };
 
 } // namespace devicetidy

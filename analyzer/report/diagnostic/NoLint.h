@@ -21,7 +21,7 @@ struct NoLintGlobs {
   bool all = true;
   std::vector<std::string> globs; ///< as written, without white space
 
-  /// `*` stands for anything. A glob with a leading `-` is left aside, as clang-tidy does: a comment only
+  /// `*` stands for anything. A glob with a leading `-` is ignored, as clang-tidy does: a comment only
   /// ever adds to what is suppressed.
   bool matches(std::string_view check) const;
   friend bool operator==(const NoLintGlobs &a, const NoLintGlobs &b) {
@@ -32,7 +32,7 @@ struct NoLintGlobs {
 /// The suppressions of one file.
 struct NoLintFile {
   struct Line {
-    std::uint32_t line;            ///< the line it speaks of
+    std::uint32_t line;            ///< the line it applies to
     std::uint32_t written, column; ///< where the comment says so
     NoLintGlobs globs;
   };

@@ -1,4 +1,8 @@
-//===- NoLintPlanner.h - comments that suppress a finding -------*- C++ -*-===//
+//===- NoLintPlanner.h - plans NOLINT comments ------------------*- C++ -*-===//
+//
+// Makes the change that adds a NOLINT comment for a finding.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/Diagnostic.h"

@@ -1,4 +1,8 @@
-//===- SelectFixes.h - fixes that can be made together ----------*- C++ -*-===//
+//===- SelectFixes.h - fixes that can be applied together -------*- C++ -*-===//
+//
+// Selects fixes that do not overlap.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/Diagnostic.h"

@@ -41,7 +41,7 @@ bool before(const Finding &a, const Finding &b) {
   const std::vector<std::string> left = statement(a), right = statement(b);
   if (left != right)
     return left < right;
-  // The surest first, then the one with the shortest story.
+  // The highest level first, then the one with the fewest callers.
   const auto first = std::make_tuple(a.level, a.callers.size()),
              second = std::make_tuple(b.level, b.callers.size());
   return first != second ? first < second : circumstances(a) < circumstances(b);

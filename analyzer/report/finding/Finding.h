@@ -17,7 +17,7 @@
 
 namespace devicetidy {
 
-/// A place that belongs to the story of a finding; `key` picks its sentence from the registry.
+/// A place that belongs to a finding; `key` picks its sentence from the registry.
 struct RelatedPlace {
   std::string key;
   Location where;
@@ -30,20 +30,20 @@ struct Finding {
   std::string operation;
   std::vector<PlacedOperand> operands; ///< the one that fixes the device, then the one that should be moved
   std::vector<Step> origin;            ///< where the offending value comes from, oldest first
-  std::vector<RelatedPlace> related;   ///< in the order in which they are told
+  std::vector<RelatedPlace> related;   ///< in the order of the notes
   std::vector<CallSite> callers;       ///< innermost first
   std::map<std::string, std::string> fields; ///< further fields of the check's templates
   std::string fix;                           ///< expression that repairs the code, may be empty
   Location fixAt;                            ///< what `fix` replaces
-  Site site;                                 ///< filled in by locate()
+  CodeSite site;                             ///< filled in by locate()
 };
 
-/// Does a place of the finding's story lie in one of `files`?
+/// Is a place of the finding or of its notes in one of `files`?
 bool touches(const Finding &finding, const std::set<Name> &files);
 
-/// Orders findings by file, line, column and check, and keeps the surest of those that say the same thing in
-/// the same place: programs share code, and translation units share headers. Which devices meet there may
-/// differ from program to program and does not make it another finding.
+/// Orders findings by file, line, column and check, and of equal findings at one place keeps the one with the
+/// highest level: programs share code, and translation units share headers. Findings that differ only in the
+/// devices are equal, because these may differ from program to program.
 void sortAndMerge(std::vector<Finding> &findings);
 
 } // namespace devicetidy

@@ -28,7 +28,7 @@ void locate(std::vector<Finding> &findings, std::size_t first, const Program &pr
   std::vector<SiteQuestion> questions;
   for (std::size_t i = first; i < findings.size(); ++i)
     questions.push_back(questionOf(findings[i]));
-  std::vector<Site> sites = sitesOf(questions, program);
+  std::vector<CodeSite> sites = sitesOf(questions, program);
   for (std::size_t i = 0; i < sites.size(); ++i)
     findings[first + i].site = std::move(sites[i]);
 }

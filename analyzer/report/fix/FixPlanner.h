@@ -1,7 +1,8 @@
 //===- FixPlanner.h - changes that repair findings --------------*- C++ -*-===//
 //
 // A fix is planned only where the text says the same as the facts: every range is read again and compared,
-// and code that the preprocessor writes, third-party files and what is no plain expression are left alone.
+// and code that the preprocessor writes, third-party files and anything but plain expressions are not
+// changed.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -59,8 +60,9 @@ private:
   // FixOperand.cpp: the tensor that has to move.
   /// What to write for the place of the tensor that stays.
   struct Target {
-    std::string device;  ///< empty when nothing is certain
-    std::string tensor;  ///< the tensor that `device` asks; right where it is as it will be at the operation
+    std::string device; ///< empty when nothing is certain
+    std::string
+        tensor; ///< the tensor whose device `device` is; valid where the tensor is as at the operation
     std::string options; ///< all options of `tensor`, where only the device can differ from the defaults
   };
   std::optional<Fix> planMove(const Finding &finding);

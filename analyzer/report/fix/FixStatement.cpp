@@ -62,7 +62,7 @@ std::optional<bool> asksForGradients(TokenRange expression) {
 
 /// `x.to(device);` -> `x = x.to(device);`
 std::optional<Fix> FixPlanner::planKeep(const Finding &finding) {
-  const Site &site = finding.site;
+  const CodeSite &site = finding.site;
   if (!site.receiverIsTensor || !site.isAssignable || site.isPointee || site.isForgotten)
     return std::nullopt;
   const std::optional<Piece> object = read(site.receiver, finding.fields.at("tensor"));

@@ -46,7 +46,7 @@ bool isParenthesisedPointee(TokenRange expression) {
 
 Advice keptResult(const Finding &finding, SourceCache &sources) {
   const std::string &tensor = finding.fields.at("tensor"), &method = finding.fields.at("method");
-  const Site &site = finding.site;
+  const CodeSite &site = finding.site;
   const std::string arguments = argumentsAt(finding.where, method, sources);
   const std::vector<Token> tokens = tokenize(tensor);
   const TokenRange expression{tokens.data(), tokens.data() + tokens.size()};

@@ -1,4 +1,8 @@
-//===- KeptResult.h - what to do instead of losing a result -----*- C++ -*-===//
+//===- KeptResult.h - how to keep the result of a move ----------*- C++ -*-===//
+//
+// The advice for a discarded move: what to assign its result to.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/finding/Finding.h"

@@ -110,8 +110,8 @@ bool Baseline::read(std::string_view text, std::string &error) {
                      textOf(member(result, "partialFingerprints"), "deviceTidy/v1"), levelOf(result)});
     }
   if (!isFine)
-    error = report.is_discarded() ? "is no JSON"
-                                  : "is no baseline and no report of device-tidy in the form json or sarif";
+    error = report.is_discarded() ? "is not valid JSON"
+                                  : "is neither a baseline nor a json or sarif report of device-tidy";
   return isFine;
 }
 

@@ -29,7 +29,7 @@ using LooksAt = std::function<bool(const BaselineEntry &entry)>;
 class Baseline {
 public:
   /// Reads a report; the findings that were suppressed in it are not taken. False, with a sentence in
-  /// `error`, when it is none.
+  /// `error`, when it is not a baseline.
   bool read(std::string_view text, std::string &error);
 
   /// Says of each diagnostic whether it is new. It is known when its fingerprint is in the baseline, or else

@@ -1,4 +1,8 @@
 //===- HtmlExcerpt.h - source lines in an HTML page -------------*- C++ -*-===//
+//
+// The source code around a finding, with line numbers and marked operands.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/source/Source.h"

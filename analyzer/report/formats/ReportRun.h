@@ -1,4 +1,8 @@
-//===- ReportRun.h - what a report says besides its findings ----*- C++ -*-===//
+//===- ReportRun.h - the parts of a report besides findings -----*- C++ -*-===//
+//
+// What a report says about the run: units that failed, the baseline, the tool and its arguments.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/Diagnostic.h"

@@ -1,4 +1,8 @@
 //===- FunctionGraph.h - where the tensors of a function live ---*- C++ -*-===//
+//
+// Makes the DeviceGraph of one function from the places that the solver recorded.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Program.h"

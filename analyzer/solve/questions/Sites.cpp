@@ -57,7 +57,7 @@ std::vector<Location> tensorsOf(const Function &function, const SiteQuestion &qu
 }
 
 /// What the calls at the operation say about the object they are made on.
-void describeReceiver(Site &site, const std::vector<FactPlace> &places) {
+void describeReceiver(CodeSite &site, const std::vector<FactPlace> &places) {
   for (const FactPlace &place : places) {
     const Fact &fact = place.fact();
     if (!fact.hasObject || fact.operands.empty())
@@ -74,7 +74,7 @@ void describeReceiver(Site &site, const std::vector<FactPlace> &places) {
   }
 }
 
-void describePlaces(Site &site, const SiteQuestion &question, const std::vector<FactPlace> &places,
+void describePlaces(CodeSite &site, const SiteQuestion &question, const std::vector<FactPlace> &places,
                     const Program &program) {
   const Function &function = *places.front().function;
   site.function = function.name.str();
@@ -119,7 +119,7 @@ bool saysName(const Function &function, Name member) {
   return false;
 }
 
-/// The expression at `made` that gives `member` its value, as Site::memberValue wants it.
+/// The expression at `made` that gives `member` its value, as CodeSite::memberValue wants it.
 Location valueAt(const FactPlace &made, const Location &where, Name className, const Field &member,
                  const Program &program) {
   const Function &function = *made.function;
@@ -132,7 +132,7 @@ Location valueAt(const FactPlace &made, const Location &where, Name className, c
 }
 
 /// Fills in what is asked about a member, wherever the operation is.
-void describeMember(Site &site, const SiteQuestion &question, const std::vector<FactPlace> &made,
+void describeMember(CodeSite &site, const SiteQuestion &question, const std::vector<FactPlace> &made,
                     const Program &program) {
   if (site.function.empty())
     site.function = question.className;
@@ -174,8 +174,8 @@ void findFacts(Places &places, const Program &program) {
   }
 }
 
-Site siteOf(const SiteQuestion &question, Places &places, const Program &program) {
-  Site site;
+CodeSite siteOf(const SiteQuestion &question, Places &places, const Program &program) {
+  CodeSite site;
   const std::vector<FactPlace> &made = places[question.fixAt];
   if (const auto &found = places[question.where]; !found.empty())
     describePlaces(site, question, found, program);
@@ -190,12 +190,12 @@ Site siteOf(const SiteQuestion &question, Places &places, const Program &program
 
 } // namespace
 
-bool Site::isTensor(const Location &where) const {
+bool CodeSite::isTensor(const Location &where) const {
   return std::any_of(tensors.begin(), tensors.end(),
                      [&](const Location &tensor) { return sameRange(tensor, where); });
 }
 
-std::vector<Site> sitesOf(const std::vector<SiteQuestion> &questions, const Program &program) {
+std::vector<CodeSite> sitesOf(const std::vector<SiteQuestion> &questions, const Program &program) {
   Places places;
   for (const SiteQuestion &question : questions) {
     places[question.where];
@@ -205,7 +205,7 @@ std::vector<Site> sitesOf(const std::vector<SiteQuestion> &questions, const Prog
   }
   if (!places.empty())
     findFacts(places, program);
-  std::vector<Site> sites;
+  std::vector<CodeSite> sites;
   sites.reserve(questions.size());
   for (const SiteQuestion &question : questions)
     sites.push_back(siteOf(question, places, program));

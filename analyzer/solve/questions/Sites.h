@@ -25,7 +25,7 @@ struct SiteQuestion {
 };
 
 /// The code around an operation.
-struct Site {
+struct CodeSite {
   std::string function;       ///< qualified name of the function that holds the operation; may be empty
   bool inMacro = false;       ///< the code comes from the body or an argument of a macro
   bool isMadeInMacro = false; ///< the same for the place where an operand is made
@@ -50,6 +50,6 @@ struct Site {
 };
 
 /// The answers to `questions`, in their order.
-std::vector<Site> sitesOf(const std::vector<SiteQuestion> &questions, const Program &program);
+std::vector<CodeSite> sitesOf(const std::vector<SiteQuestion> &questions, const Program &program);
 
 } // namespace devicetidy

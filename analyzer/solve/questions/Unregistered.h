@@ -1,4 +1,8 @@
-//===- Unregistered.h - members that Module::to leaves behind ---*- C++ -*-===//
+//===- Unregistered.h - members that Module::to does not move ---*- C++ -*-===//
+//
+// Finds the unregistered member that is the cause of a conflict.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/solve/engine/Machine.h"
