@@ -74,7 +74,8 @@ std::string wrongValue(Kind kind, StringRef text, Reading &reading) {
   return error;
 }
 
-/// The line of the scalar under way; its text may be a copy without the escapes, which stands nowhere.
+/// The line of the current scalar; its text may be a copy without the escapes, which has no place in the
+/// file.
 unsigned lineOf(const Reading &reading) {
   const llvm::yaml::Node *node = reading.input ? reading.input->getCurrentNode() : nullptr;
   const char *place = node ? node->getSourceRange().Start.getPointer() : nullptr;

@@ -59,7 +59,7 @@ Values defaults() {
 }
 
 /// Adds a list of globs. One that begins with a removal changes what came before, and so does one of a file
-/// that inherits; any other list stands for itself.
+/// that inherits; any other list replaces the inherited one.
 void addGlobs(std::vector<Sourced> &lists, Sourced added, bool replaces) {
   if (replaces && !StringRef(added.text).ltrim().starts_with("-"))
     lists.clear();

@@ -17,8 +17,8 @@
 namespace devicetidy {
 
 /// A constructor with default arguments has companions whose id is its own, this mark and a number: each
-/// takes that many arguments and delegates with the defaults for the rest. They answer make_shared and
-/// emplace, which construct where no call shows the defaults.
+/// takes that many arguments and delegates with the defaults for the rest. They are for make_shared and
+/// emplace, whose calls do not show the defaults.
 constexpr std::string_view delegationMark = "@with ";
 
 struct Variable {
@@ -93,7 +93,7 @@ struct Global {
 /// Facts of one translation unit.
 struct Unit {
   Name mainFile;
-  /// Where the build puts what the unit compiles to, absolute and sorted; several when several targets
+  /// The object files that the build makes of the unit, absolute and sorted; several when several targets
   /// compile it with equal arguments, none when it is unknown. Comes from the compile command, not from the
   /// parse.
   std::vector<Name> objects;

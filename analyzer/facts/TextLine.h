@@ -17,7 +17,7 @@
 
 namespace devicetidy {
 
-// What the enumerations are called in the text, in their order.
+// The names of the enumerators in the text, in their order.
 inline constexpr std::array<const char *, 18> factNames = {
     "literal",  "local",     "global",  "this",      "field",  "element",
     "load",     "store",     "call",    "construct", "new",    "closure",
@@ -35,10 +35,10 @@ template <std::size_t N> int indexOf(const std::array<const char *, N> &names, c
   return found == names.end() ? -1 : static_cast<int>(found - names.begin());
 }
 
-/// Thrown when a line is not of the form; the reason is in the error string of the line.
+/// Thrown when a line is malformed; the reason is in the error string of the line.
 struct BadText : std::exception {};
 
-/// Takes one line apart.
+/// Parses one line.
 class TextLine {
 public:
   TextLine(std::string_view text, std::string &error) : text(text), error(error) { skipBlanks(); }

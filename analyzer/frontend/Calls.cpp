@@ -78,7 +78,7 @@ bool isWritten(QualType type) {
 
 } // namespace
 
-/// Marks what `callee` may write to, or move from, among `operands`, whose first arguments stand at `first`.
+/// Marks what `callee` may write to, or move from, among `operands`, whose first argument is at `first`.
 void FunctionLowering::markWritable(std::vector<Operand> &operands, const FunctionDecl *callee,
                                     std::size_t first) {
   for (unsigned i = 0; i < callee->getNumParams() && first + i < operands.size(); ++i) {

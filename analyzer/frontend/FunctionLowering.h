@@ -46,7 +46,7 @@ private:
   struct JumpTarget {
     BlockId breakTo = -1;
     BlockId continueTo = -1;
-    std::size_t breakDepth = 0; ///< scopes deeper than this end on the way
+    std::size_t breakDepth = 0; ///< deeper scopes end on the jump
     std::size_t continueDepth = 0;
   };
   void enterScope() { scopes.emplace_back(); }
@@ -63,7 +63,7 @@ private:
   void endStatement();
   void throwTo();
 
-  // Helpers that make one fact.
+  // Helpers that add one fact.
   Reg localAddress(std::int32_t local);
   Reg load(Reg address, const clang::Expr *expr);
   Reg loadReference(Reg cell, const clang::Expr *expr);

@@ -12,7 +12,7 @@
 
 namespace devicetidy::frontend {
 
-/// What of a compile command the search for headers depends on.
+/// The parts of a compile command that the search for headers depends on.
 struct IncludeSearch {
   std::string directory;
   std::vector<std::string> arguments; ///< without the source file

@@ -21,7 +21,7 @@ namespace devicetidy::frontend {
 /// `arguments` with clang's own headers, no output and no warnings.
 std::vector<std::string> toolArguments(const std::vector<std::string> &arguments);
 
-/// Every file that was entered, sorted; of a precompiled header only those that were looked at.
+/// Every file that was entered, sorted; of a precompiled header only those that were used.
 std::vector<Name> sourceFiles(const clang::SourceManager &sources);
 
 } // namespace devicetidy::frontend

@@ -38,7 +38,7 @@ public:
   /// Is this function written in project code (or an instantiation or an implicit member of what is)?
   bool isProject(const clang::FunctionDecl *function);
 
-  /// A class that only gives a library base another name (TORCH_MODULE) is made the way its base is: the
+  /// A class that only renames a library base (TORCH_MODULE) is constructed like its base: the
   /// library constructor behind `constructor`, or `constructor` itself.
   const clang::CXXConstructorDecl *wrappedConstructor(const clang::CXXConstructorDecl *constructor);
 

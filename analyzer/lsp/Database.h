@@ -22,14 +22,14 @@ namespace devicetidy::lsp {
 /// One compile database, as it was when it was loaded.
 class Database {
 public:
-  /// `options` names the database (buildPath) or brings the compiler arguments itself.
+  /// `options` names the database (buildPath) or has the compiler arguments itself.
   explicit Database(driver::Options options) : options(std::move(options)) {}
 
-  /// Reads it, for the first time or again. False, with a sentence in `error`, when that fails; what was read
-  /// before stays.
+  /// Reads it, for the first time or again. False, with a sentence in `error`, when that fails; the
+  /// previous contents stay.
   bool load(std::string &error);
 
-  /// Is the file on disk another one than the one that was read, or tried to be?
+  /// Has the file on disk changed since the last attempt to read it?
   bool isChanged() const;
 
   /// How `file` is compiled: as listed, or like a file near it; a header may be read with a source that

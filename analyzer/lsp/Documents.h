@@ -22,7 +22,7 @@ struct Document {
   std::string uri; ///< as the editor writes it
   std::int64_t version = 0;
   std::shared_ptr<const std::string> text;
-  bool isSaved = false;             ///< the text is what was on disk when they were compared
+  bool isSaved = false;             ///< the text was equal to the file when they were compared
   std::optional<cache::Stamp> disk; ///< the file's stamp then
 
   /// The editor decides the text of an open document. When another program changed the file since, the
@@ -43,7 +43,7 @@ public:
   void close(const std::string &file) { documents.erase(file); }
 
   const Document *find(const std::string &file) const;
-  /// By the name that the editor has for it.
+  /// By the URI of the editor.
   const Document *findUri(const std::string &uri) const;
   const DocumentMap &all() const { return documents; }
 

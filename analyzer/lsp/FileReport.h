@@ -1,6 +1,6 @@
 //===- FileReport.h - what an analysis says of one file ---------*- C++ -*-===//
 //
-// Everything an editor may ask of a file, in the protocol's own positions, so that answering needs neither
+// Everything an editor may request for a file, in positions of the protocol, so that an answer needs neither
 // the program nor the text it was made from.
 //
 //===----------------------------------------------------------------------===//

@@ -28,7 +28,7 @@ std::size_t endOfQuotation(llvm::StringRef text, std::size_t begin) {
   return end;
 }
 
-/// A sentence as Markdown. Code stands in quotes; as a code span it needs no backslashes, which not every
+/// A sentence as Markdown. Code is in quotes; as a code span it needs no backslashes, which not every
 /// editor takes out again.
 std::string asMarkdownText(llvm::StringRef text) {
   std::string result;

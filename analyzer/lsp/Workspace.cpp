@@ -210,7 +210,7 @@ bool Workspace::analyse(Project &project, const Settings &settings, const std::a
   return true;
 }
 
-/// Hands out the reports of a project under the names that the editor has for the files, in addition to what
+/// Returns the reports of a project under the names that the editor has for the files, in addition to what
 /// other projects say of them.
 void Workspace::give(const Project &project, const DocumentMap &documents, Result &result) const {
   const auto add = [&result](const std::string &file, const FileReport &report) {

@@ -43,7 +43,7 @@ private:
     Database database;
     std::unique_ptr<Units> units;                           ///< null: the database could not be read
     DocumentMap documents;                                  ///< all that are open, by the build's names
-    std::set<std::string> own;                              ///< those that are looked at through its units
+    std::set<std::string> own;                              ///< those that are analysed through its units
     std::map<std::string, std::vector<std::string>> opened; ///< the editor's names of the documents
     Reports reports;                                        ///< of the last analysis, by the build's names
     std::string told; ///< the last error; reported again when it returns

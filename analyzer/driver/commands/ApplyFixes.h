@@ -19,7 +19,7 @@ struct AppliedFixes {
 };
 
 /// Writes the changes to their files. Each file is replaced as a whole or not at all: the new text goes to a
-/// temporary file beside it, which takes its permissions and then its name. A file that is no longer as
+/// temporary file next to it, which gets its permissions and then its name. A file that is no longer as
 /// `sources` read it is not changed.
 AppliedFixes applyFixes(const std::vector<Replacement> &changes, SourceCache &sources);
 

@@ -29,7 +29,7 @@ ExitCode refuse(const std::string &error) {
   return ExitCode::Usage;
 }
 
-/// Runs `tell` with what holds for the first file.
+/// Runs `tell` with the settings of the first file.
 template <typename Tell> ExitCode withSettings(const Options &options, Tell tell) {
   config::Configuration configuration(options.config);
   std::string error;

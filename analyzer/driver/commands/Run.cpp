@@ -180,7 +180,7 @@ private:
                fmt::format("{} is not in the compile database, and with the compiler arguments of "
                            "another file it could not be parsed: {}",
                            unit.mainFile.str(), printable(reason)));
-      else if (unit.isCuda) // read without CUDA, with what stands in for it
+      else if (unit.isCuda) // read with replacements for CUDA's headers
         remark(options.quiet,
                fmt::format("{} is analysed only in part, because CUDA's headers are not read: {}",
                            unit.mainFile.str(), printable(reason)));
@@ -301,7 +301,7 @@ private:
   Gate gate;
   Outcome outcome;
   Statistics statistics;
-  std::set<Name> headers;   ///< asked for, and read with sources that stand in for them
+  std::set<Name> headers;   ///< requested, and read with sources that include them
   std::set<Name> guessed;   ///< parsed with the compiler arguments of another file
   std::set<Name> mainFiles; ///< findings in them are shown for any header filter
 };

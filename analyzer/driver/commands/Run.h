@@ -12,13 +12,13 @@
 
 namespace devicetidy::driver {
 
-/// What the command returns. A later one outranks an earlier one.
+/// The exit codes. When several apply, the last of them is returned.
 enum class ExitCode : int { Clean = 0, Findings = 1, Usage = 2, ParseFailed = 3 };
 
 /// Serves an editor until it shuts the server down (analyzer/lsp).
 using Server = ExitCode (*)(const Options &options);
 
-/// Runs device-tidy with the arguments after argv[0]. `serve` is what --lsp does; null in a build without.
+/// Runs device-tidy with the arguments after argv[0]. `serve` runs --lsp; null in a build without it.
 ExitCode runCommand(const std::vector<std::string> &arguments, Server serve);
 
 } // namespace devicetidy::driver

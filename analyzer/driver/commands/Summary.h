@@ -14,7 +14,7 @@
 
 namespace devicetidy::driver {
 
-/// A translation unit that could not be parsed, or not whole.
+/// A translation unit that could not be parsed, or only in part.
 struct Failure {
   std::string file;
   std::string reason; ///< "file:line:col: message"

@@ -92,7 +92,7 @@ std::string addChanges(const Git &git, const std::string &base, LineFilter &filt
   return {};
 }
 
-/// The repositories that files lie in besides the first one.
+/// The other repositories that files are in.
 class OtherRepositories {
 public:
   OtherRepositories(const std::string &first, Base base, const std::string &ref)

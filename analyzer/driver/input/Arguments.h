@@ -14,7 +14,7 @@ namespace devicetidy::driver {
 
 enum class Language { Cxx, Cuda, Hip, Other };
 
-/// What `file` is written in, by its name.
+/// The language of `file`, by its name.
 Language languageOf(std::string_view file);
 
 struct AdjustedArguments {
@@ -31,7 +31,7 @@ AdjustedArguments adjustArguments(const std::vector<std::string> &arguments, con
 /// What `arguments` name with -o, absolute; empty when nothing is named or nothing is kept.
 std::string objectFile(const std::vector<std::string> &arguments, const std::string &directory);
 
-/// Directories that `arguments` search as system headers (-isystem and friends), absolute.
+/// Directories that `arguments` search as system headers (-isystem and similar), absolute.
 std::vector<std::string> systemDirectories(const std::vector<std::string> &arguments,
                                            const std::string &directory);
 

@@ -50,7 +50,7 @@ std::string joinPath(StringRef directory, StringRef name) {
 /// One argument a line, for every file below; clang-tidy and clangd read it, too.
 constexpr StringRef flagsFile = "compile_flags.txt";
 
-/// Where builds put the database: beside the sources, or in one of the folders that people and tools make.
+/// Where builds put the database: next to the sources, or in one of the usual build folders.
 constexpr StringRef buildFolders[] = {
     "", "build", "Build", "out", "_build", "builddir", "cmake-build-debug", "cmake-build-release"};
 
@@ -291,7 +291,7 @@ private:
     return true;
   }
 
-  /// Adds the sources that stand in for headers, unless they are asked for themselves.
+  /// Adds the sources that are analysed for headers, unless they are requested themselves.
   void addStandIns() {
     for (const std::string &file : standIns) {
       if (llvm::any_of(result.commands, [&](const CompileCommand &each) { return each.file == file; }))
@@ -304,7 +304,7 @@ private:
     }
   }
 
-  /// The commands of the database that FILES did not ask for.
+  /// The commands of the database that are not for FILES.
   void collectOthers() {
     const std::vector<CompileCommand> named = std::move(result.commands);
     const std::vector<std::string> notices = result.notices;

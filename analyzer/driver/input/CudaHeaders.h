@@ -15,7 +15,7 @@ namespace devicetidy::driver {
 const std::string &cudaStandIns();
 
 /// Does one of `directories`, of those that every compiler searches, or of those that the environment adds
-/// hold CUDA's runtime header? Asks the disk once for each directory.
+/// hold CUDA's runtime header? Checks each directory on disk once.
 bool findsCuda(const std::vector<std::string> &directories);
 
 } // namespace devicetidy::driver

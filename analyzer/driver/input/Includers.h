@@ -40,7 +40,7 @@ private:
     std::string name;
     bool isQuoted;
   };
-  /// What the command line says.
+  /// The relevant arguments of the command line.
   struct Flags {
     std::vector<std::string> quoted, all; ///< folders
     std::vector<std::string> forced;      ///< headers of -include, as written

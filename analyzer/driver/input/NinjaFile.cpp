@@ -129,7 +129,7 @@ private:
     current = &file.links.back();
   }
 
-  /// Shared libraries can be missing from the inputs and stand in the link line only.
+  /// Shared libraries can be missing from the inputs and be in the link line only.
   void binding(StringRef line) {
     if (!current)
       return;

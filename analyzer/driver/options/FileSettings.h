@@ -29,16 +29,16 @@ public:
   /// Checks that are enabled for some file.
   const std::set<std::string> &checks() const { return enabled; }
 
-  /// Is the finding's check enabled where the finding is, and is the finding sure enough? A file that was
-  /// not read has none.
+  /// Is the finding's check enabled where the finding is, and is its level shown? A file that was not
+  /// read has no findings.
   bool isWanted(const Finding &finding) const;
   bool showsHeader(Name file) const;
   bool isError(const Finding &finding) const;
   const config::Settings *of(Name file) const;
 
-  /// What the solver has to know to answer for a program of these units.
+  /// The options of the solver for a program of these units.
   SolveOptions solveOptions(const std::vector<Unit> &units) const;
-  /// Also what no file wants to be shown is found, because something else depends on it.
+  /// Findings that no file shows are computed, too, because other findings depend on them.
   void findAll() { leastSure = Level::Latent; }
 
 private:

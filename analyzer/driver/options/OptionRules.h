@@ -11,7 +11,7 @@
 
 namespace devicetidy::driver {
 
-/// A sentence about options that make no sense together, or empty.
+/// An error message about options that cannot be combined, or empty.
 std::string conflictingOptions(const Options &options);
 
 } // namespace devicetidy::driver

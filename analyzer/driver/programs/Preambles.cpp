@@ -104,7 +104,7 @@ Preambles::choose(const std::vector<const CompileCommand *> &commands) {
   return chosen;
 }
 
-/// All that stands in front of the macros that are in front of LibTorch: a header further down would bring
+/// Everything before the macros that come before LibTorch: a header further down would bring
 /// more macros that the preamble must not mention.
 Preambles::Leading Preambles::leadingOf(const CompileCommand &command) const {
   const frontend::IncludeSearch search{command.directory, flagsOf(command), options.isProjectFile, unsaved};

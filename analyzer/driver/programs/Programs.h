@@ -23,12 +23,12 @@ struct Programs {
   std::size_t linkedUnits = 0; ///< units that it names
 };
 
-/// What tells units of one main file and the same objects apart: their facts as bytes, without the list of
+/// What distinguishes units with the same main file and objects: their facts as bytes, without the list of
 /// files they read, of which facts files name only a part.
 std::string unitBytes(const Unit &unit);
 
-/// Puts units in an order that does not depend on how they came: by file, object and facts. Which definition
-/// counts and what is reported first follow from it.
+/// Sorts units by file, object and facts, so that the order of the input does not matter. The order decides
+/// which definition is used and what is reported first.
 void orderUnits(std::vector<Unit> &units);
 
 /// Groups units into programs. Units that can all live in one program do. Where they cannot (two mains, two

@@ -34,8 +34,8 @@ struct UnitSet {
   std::vector<Unit> units;
   std::vector<cache::Digest> facts; ///< of each unit; all zero without a cache
   ReadCounts counts;
-  std::size_t asked = 0; ///< the first so many are those the user asked for, the rest is context
-  std::size_t total = 0; ///< how many could take part
+  std::size_t asked = 0; ///< how many were requested; they come first, the rest is context
+  std::size_t total = 0; ///< how many there are
 };
 
 /// Lowers every command to facts, or takes them from the cache. The result has the order of `commands`
@@ -46,7 +46,7 @@ UnitSet readUnits(const std::vector<CompileCommand> &commands, const ProjectFile
 /// As many jobs as processors and memory allow.
 unsigned defaultJobs();
 
-/// Only the units whose facts are in the cache and still true.
+/// Only the units whose facts are in the cache and up to date.
 UnitSet readCachedUnits(const std::vector<CompileCommand> &commands, const ReadOptions &options);
 
 } // namespace devicetidy::driver

@@ -10,8 +10,8 @@
 namespace devicetidy::driver {
 
 /// Writes `text` to a temporary file next to `file` and renames it, so that an interrupted build keeps
-/// what was there before. Other than regular files (a terminal, a pipe) are written directly. An error
-/// message, or empty.
+/// what was there before. Other files (a terminal, a pipe) are written directly. Returns an error message, or
+/// empty.
 std::string writeWholeFile(const std::string &file, const std::string &text);
 
 } // namespace devicetidy::driver

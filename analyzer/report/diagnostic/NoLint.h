@@ -1,7 +1,7 @@
 //===- NoLint.h - findings that comments suppress ---------------*- C++ -*-===//
 //
 // NOLINT, NOLINTNEXTLINE, NOLINTBEGIN and NOLINTEND with the grammar of clang-tidy, so that one comment
-// serves both tools. Unlike clang-tidy only comments are read: a string that says NOLINT is a string.
+// works for both tools. Unlike in clang-tidy, NOLINT in a string has no effect.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -33,7 +33,7 @@ struct NoLintGlobs {
 struct NoLintFile {
   struct Line {
     std::uint32_t line;            ///< the line it applies to
-    std::uint32_t written, column; ///< where the comment says so
+    std::uint32_t written, column; ///< where the comment is
     NoLintGlobs globs;
   };
   struct Block {

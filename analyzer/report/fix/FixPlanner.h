@@ -21,7 +21,7 @@
 
 namespace devicetidy {
 
-/// Names that `#define` gives a meaning in `source`, added to `names`.
+/// Adds the names of the macros that are defined in `source` to `names`.
 void collectMacros(std::string_view source, std::set<std::string, std::less<>> &names);
 
 class FixPlanner {
@@ -58,7 +58,7 @@ private:
   Fix makeFix(const Piece &piece, std::string text, std::string description);
 
   // FixOperand.cpp: the tensor that has to move.
-  /// What to write for the place of the tensor that stays.
+  /// What to write for the device of the tensor that stays.
   struct Target {
     std::string device; ///< empty when nothing is certain
     std::string

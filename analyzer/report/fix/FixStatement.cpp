@@ -41,7 +41,7 @@ const Variable *localOf(const Finding &finding, std::string_view name) {
   return result;
 }
 
-/// Does the expression ask for gradients? Nothing when only the running program knows.
+/// Does the expression request gradients? Nothing when only the running program knows.
 std::optional<bool> asksForGradients(TokenRange expression) {
   std::optional<bool> asked;
   for (const Token *token = expression.first; token != expression.last; ++token) {

@@ -124,7 +124,7 @@ Baseline::Entry Baseline::entryOf(const Diagnostic &diagnostic, const ReportRun 
           diagnostic.level};
 }
 
-/// Finds the entries of a baseline that stand for diagnostics; each of them once.
+/// Finds the entries of a baseline that match diagnostics; each of them once.
 class Baseline::Matching {
 public:
   explicit Matching(std::vector<Entry> &entries) {

@@ -12,7 +12,7 @@
 
 namespace devicetidy {
 
-/// A range of the source to be marked: in the colour of a device, with the device as its hint.
+/// A range of the source to be marked: in the colour of a device, with the device as a tooltip.
 struct SourceMark {
   Location where;
   std::string style; ///< class of the style sheet

@@ -1,7 +1,7 @@
 //===- DeviceGraph.h - devices, and how tensors come to them ----*- C++ -*-===//
 //
 // What the pictures show, as plain values: a lane for each device, a node for each step of a tensor's history
-// in the lane of the device it leaves the tensor on, and an edge for each way from one to the next.
+// in the lane of the device it leaves the tensor on, and an edge from each step to the next.
 // DevicePicture.h draws it.
 //
 //===----------------------------------------------------------------------===//
@@ -26,20 +26,20 @@ struct GraphNode {
   std::size_t lane = 0;             ///< index of DeviceGraph::devices; no meaning for an Operation
   std::string name;                 ///< what it is about: a variable, a factory, an operation
   std::string event;                ///< what happens: "created", "moved to cuda:0"
-  Location where;                   ///< invalid: nowhere in particular
+  Location where;                   ///< invalid: no particular place
   std::vector<std::uint32_t> lines; ///< Place: the lines of `where.file` that read it, ascending
 };
 
 struct GraphEdge {
   std::size_t from = 0, to = 0; ///< indices of DeviceGraph::nodes
-  Location where;               ///< where the tensor goes this way
+  Location where;               ///< where the tensor moves along it
 };
 
 struct DeviceGraph {
   std::vector<std::string> devices; ///< cpu first; "" is the unknown device and comes last
   std::vector<GraphNode> nodes;
   std::vector<GraphEdge> edges;
-  std::string title, description; ///< for those who do not see it
+  std::string title, description; ///< for readers who cannot see it
 
   bool empty() const { return nodes.empty(); }
 };
