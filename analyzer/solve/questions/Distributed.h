@@ -1,9 +1,4 @@
 //===- Distributed.h - what initialises distributed training ----*- C++ -*-===//
-//
-// Recognises calls, constructors and command texts that initialise distributed training, and what gives
-// the rank.
-//
-//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/solve/engine/Machine.h"

@@ -1,8 +1,4 @@
 //===- Loaders.h - which calls load or build a model ------------*- C++ -*-===//
-//
-// Recognises the calls that take a placement map, from their result and their names.
-//
-//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/solve/engine/Machine.h"

@@ -1,8 +1,4 @@
-//===- Unregistered.h - members that Module::to does not move ---*- C++ -*-===//
-//
-// Finds the unregistered member that is the cause of a conflict.
-//
-//===----------------------------------------------------------------------===//
+//===- Unregistered.h - members that Module::to leaves behind ---*- C++ -*-===//
 #pragma once
 
 #include "analyzer/solve/engine/Machine.h"
