@@ -32,7 +32,7 @@ namespace vcuda {
 #if TORCH_VERSION_MAJOR == 1
 inline constexpr const char *kMethodPrefix = "wrapper_";
 inline constexpr const char *kRulesVersion = "1.13.1";
-/// 1.13 rejects a host pointer in from_blob(..., cuda) while it asks for the pointer's device.
+/// 1.13 rejects a host pointer in from_blob(..., cuda) when it determines the pointer's device.
 inline constexpr bool kHostPointerIsAnError = true;
 /// torch.where moved 0-dim operands to the other operands' device only from 2.0 on.
 inline constexpr bool kWhereMovesScalars = false;

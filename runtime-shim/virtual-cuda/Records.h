@@ -9,7 +9,7 @@
 
 namespace vcuda {
 
-/// Null when the launcher did not ask for them.
+/// Null when the launcher did not request them.
 RecordFile *errorFile();
 RecordFile *traceFile();
 RecordFile *reachedFile();

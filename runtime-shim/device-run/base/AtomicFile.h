@@ -10,7 +10,7 @@
 
 namespace devicerun {
 
-/// Writes beside `path` and takes its place with commit(); without commit() nothing stays.
+/// Writes next to `path` and replaces it with commit(); without commit() nothing remains.
 class AtomicFile {
 public:
   /// Throws RunError(ExitLauncher) when nothing can be written there.

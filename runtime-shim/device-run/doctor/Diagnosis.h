@@ -13,7 +13,7 @@ namespace devicerun::doctor {
 
 enum class Verdict : std::uint8_t {
   Ok,      ///< as it should be, or a fact worth knowing
-  Warning, ///< works, but slower or otherwise than is likely to be meant
+  Warning, ///< works, but slower or differently than probably intended
   Problem  ///< training fails, hangs or loses its result
 };
 

@@ -36,7 +36,7 @@ struct Finding {
   std::string evidence; ///< the error that confirmed it, one line
   int rank = -1;        ///< where that happened
 
-  std::size_t run = 0; ///< where it stands in the report
+  std::size_t run = 0; ///< its index in the report
   std::size_t result = 0;
 };
 

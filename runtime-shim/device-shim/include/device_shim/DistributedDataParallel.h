@@ -127,7 +127,7 @@ private:
 /// Every rank must run backward() equally often. Several models may have theirs in different order, except
 /// with NCCL. Segments of the model may be computed again in backward(), by a torch::autograd::Function whose
 /// backward() calls backward(): the averaging ends with the outer pass. Optimizers may be made before or
-/// after. A parameter that is frozen meanwhile counts as one that a pass does not use. Whoever catches an
+/// after. A parameter that is frozen meanwhile counts as one that a pass does not use. Code that catches an
 /// exception of backward() must do so on all ranks, and drop the gradients, of which some are averaged
 /// already; the next pass is as if nothing had been.
 ///

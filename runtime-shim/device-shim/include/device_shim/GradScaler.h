@@ -39,8 +39,8 @@ struct GradScalerOptions {
 /// \endcode
 /// With several optimizers each is unscaled, stepped or skipped for itself, and update() comes once, after
 /// all of them. With DistributedDataParallel all ranks see the same averaged gradients and decide alike; for
-/// the partitions of ShardedDataParallel unscale_() and step() ask the other ranks, so every rank must call
-/// them. The scale is a number of the host, so gradients may be on any devices.
+/// the partitions of ShardedDataParallel unscale_() and step() communicate with the other ranks, so every
+/// rank must call them. The scale is a number of the host, so gradients may be on any devices.
 class GradScaler {
 public:
   /// \throws UsageError for an option out of its range.

@@ -124,8 +124,8 @@ public:
   void save_adapters(const std::string &path);
   /// Reads what save() wrote, or, without optimizer and scaler, what torch::save() wrote for the unsharded
   /// model. Every rank reads the file. Each parameter gets the state that the file has for it, or none; what
-  /// the optimizer's options want besides, such as amsgrad, begins at zero. Of the options of the optimizer's
-  /// groups the learning rates are restored. What the file has besides is ignored. Collective.
+  /// the optimizer's options need in addition, such as amsgrad, begins at zero. Of the options of the
+  /// optimizer's groups the learning rates are restored. Other contents of the file are ignored. Collective.
   /// \throws Error when the ranks read files with other parameters; naming the parameter or buffer that is
   /// missing in it, or has another shape; when it has no
   /// state for the `optimizer` or `scaler`; when it cannot be read. UsageError as save(), except for

@@ -1,6 +1,7 @@
 //===- CheckpointExtras.h - optimizer and scaler in a checkpoint *- C++ -*-===//
 //
-// What a checkpoint holds besides the module: the state of the optimizer, by parameter, and of the scaler.
+// What a checkpoint holds in addition to the module: the state of the optimizer, by parameter, and of the
+// scaler.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

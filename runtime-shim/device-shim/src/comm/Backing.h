@@ -1,6 +1,6 @@
 //===- Backing.h - the implementation of a communicator ---------*- C++ -*-===//
 //
-// What stands behind a communicator: c10d's process group, the store, and the watching of the other ranks.
+// The parts of a communicator: c10d's process group, the store, and the watching of the other ranks.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
