@@ -1,7 +1,7 @@
 //===- Check.h - what every check is ----------------------------*- C++ -*-===//
 //
-// A check asks the solved program a question and says where the answer is a mistake. It analyses nothing
-// itself and holds no text: its sentences stand in checks.json, its findings are plain values.
+// A check takes answers of the solver and reports those that are mistakes. It analyses nothing itself and
+// holds no text: its sentences are in checks.json, its findings are plain values.
 //
 // `python3 checks/generate.py --new device-some-name` makes the files of a new check; docs/checks/index.md
 // lists all.
@@ -19,7 +19,7 @@ namespace devicetidy {
 
 struct CheckContext {
   const Program &program;
-  /// The value that an option of `check` has for `file`; an option stands in checks.json before it is asked
+  /// The value that an option of `check` has for `file`; an option must be in checks.json before it is asked
   /// for.
   std::function<std::string(std::string_view check, Name file, std::string_view option)> option;
 };

@@ -1,4 +1,8 @@
-//===- ConflictFinding.h - what the operation checks share ------*- C++ -*-===//
+//===- ConflictFinding.h - findings from conflicts --------------*- C++ -*-===//
+//
+// Makes a finding from a conflict, for all checks that report operations.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/finding/Finding.h"

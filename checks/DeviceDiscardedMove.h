@@ -1,11 +1,16 @@
-//===- DeviceDiscardedMove.h - a moved tensor is lost -----------*- C++ -*-===//
+//===- DeviceDiscardedMove.h - a move without effect ------------*- C++ -*-===//
+//
+// Reports: the result of Tensor::to, cpu, cuda or type_as is discarded. See
+// docs/checks/device-discarded-move.md.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "checks/Check.h"
 
 namespace devicetidy {
 
-/// The result of Tensor::to and its relatives, which leave their tensor where it is, is thrown away.
+/// The result of Tensor::to or a similar method, which does not change its tensor, is discarded.
 class DeviceDiscardedMove : public Check {
 public:
   std::string_view name() const override { return "device-discarded-move"; }

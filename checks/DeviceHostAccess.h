@@ -1,4 +1,9 @@
-//===- DeviceHostAccess.h - the host in a GPU's memory ----------*- C++ -*-===//
+//===- DeviceHostAccess.h - host code uses the memory of a GPU --*- C++ -*-===//
+//
+// Reports: host code uses the memory of a tensor on a GPU, or from_blob gets the wrong device. See
+// docs/checks/device-host-access.md.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "checks/Check.h"

@@ -1,4 +1,9 @@
-//===- DeviceKernelLaunch.h - kernels and memory elsewhere ------*- C++ -*-===//
+//===- DeviceKernelLaunch.h - kernels and their memory ----------*- C++ -*-===//
+//
+// Reports: a kernel gets the memory of a tensor that is not on the GPU it runs on. See
+// docs/checks/device-kernel-launch.md.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "checks/Check.h"

@@ -1,4 +1,9 @@
-//===- DeviceLossInput.h - a loss over two devices --------------*- C++ -*-===//
+//===- DeviceLossInput.h - a loss with tensors on two devices ---*- C++ -*-===//
+//
+// Reports: a loss gets prediction and target (or weights) on different devices. See
+// docs/checks/device-loss-input.md.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "checks/Check.h"

@@ -1,4 +1,9 @@
 //===- DeviceMapDistributed.h - a placement map in a distributed program -*- C++ -*-===//
+//
+// Reports: a placement map reaches a model loader in a distributed program. See
+// docs/checks/device-map-distributed.md.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "checks/Check.h"

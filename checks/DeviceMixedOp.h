@@ -1,4 +1,8 @@
 //===- DeviceMixedOp.h - tensors on different devices -----------*- C++ -*-===//
+//
+// Reports: an operation gets tensors on different devices. See docs/checks/device-mixed-op.md.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "checks/Check.h"

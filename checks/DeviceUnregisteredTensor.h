@@ -1,4 +1,9 @@
-//===- DeviceUnregisteredTensor.h - a member that to() leaves behind -*- C++ -*-===//
+//===- DeviceUnregisteredTensor.h - unregistered members --------*- C++ -*-===//
+//
+// Reports: a tensor or submodule member is not registered, so Module::to does not move it. See
+// docs/checks/device-unregistered-tensor.md.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "checks/Check.h"

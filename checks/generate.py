@@ -92,7 +92,7 @@ def index_page(checks):
             "This list is written by `python3 checks/generate.py --docs` from `checks/checks.json`.",
             "`device-tidy --explain=NAME` prints a page.",
             "",
-            "| check | reports that | surest level |",
+            "| check | reports that | highest level |",
             "|---|---|---|",
             *rows,
             "",
@@ -104,16 +104,16 @@ def index_page(checks):
 
 ADDING = """## Adding a check
 
-1. `python3 checks/generate.py --new device-some-thing` makes the class in `checks/`, the page here, the
+1. `python3 checks/generate.py --new device-some-thing` creates the class in `checks/`, the page here, the
    test in `test/lit/checks/` and the entry in `checks/checks.json`.
 2. Fill in the entry. `message`, `fix` and `notes` are templates; the fields they may name are those the
    class puts into `Finding::fields` and the ones every finding has: `{operation}`, `{gets}`, `{fix}`,
    `{first}`, `{second}`, `{firstDevice}` and `{secondDevice}`.
-3. Write `run` in the class: it asks the `Solution` (`analyzer/solve/Solution.h`) a question and pushes a
-   `Finding` for every answer that is a mistake. A question the solution cannot answer belongs into
+3. Write `run` in the class: it reads one kind of answer from the `Solution` (`analyzer/solve/Solution.h`) and
+   pushes a `Finding` for every answer that is a mistake. An answer that the solution does not have belongs in
    `analyzer/solve`.
 4. Write the page with bad and good code, and the test.
-5. `python3 checks/generate.py --docs` renews this list, `python3 checks/generate.py --check` says what
+5. `python3 checks/generate.py --docs` updates this list, `python3 checks/generate.py --check` lists what
    is missing.
 """
 

@@ -1,6 +1,6 @@
 //===- BlobStore.h - named bytes in the cache directory ---------*- C++ -*-===//
 //
-// Each blob is a file of its own, written beside its place and renamed into it, so a reader finds a whole
+// Each blob is a file of its own, written under a temporary name and renamed, so a reader finds a whole
 // blob or none: there are no locks, and processes that write at once only repeat work. What is damaged all
 // the same (a checksum says so) counts as absent.
 //
@@ -39,7 +39,7 @@ public:
   /// written again is left alone.
   bool writeFile(const std::string &file, std::string_view content);
 
-  /// A name beside `file` that nobody else uses; moveFile() takes what was written there to its place.
+  /// A unique name beside `file`; moveFile() moves what was written there to its place.
   std::string temporaryFile(const std::string &file);
   bool moveFile(const std::string &temporary, const std::string &file);
 

@@ -1,4 +1,9 @@
 //===- Bytes.h - records of the cache as bytes ------------------*- C++ -*-===//
+//
+// Writes and reads the numbers, texts and lists of a cache record as bytes. A reader of a damaged record
+// fails and never reads past its end.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/cache/Digest.h"

@@ -1,4 +1,9 @@
 //===- Digest.h - content by its hash ---------------------------*- C++ -*-===//
+//
+// A hash that stands for the content of a file or a record. The cache compares digests instead of
+// contents.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,9 @@
-//===- FileStates.h - files as this run finds them --------------*- C++ -*-===//
+//===- FileStates.h - the state of files in this run ------------*- C++ -*-===//
+//
+// Remembers what files, directories and their contents looked like when they were first checked, so that
+// each is checked once per run.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/cache/Digest.h"
@@ -35,7 +40,7 @@ public:
   /// The digest of the file's bytes, comments and all; nothing when it cannot be read.
   std::optional<Digest> digest(Name path);
 
-  /// The nearest existing directory above `path`; a file called `path` can only appear by changing it.
+  /// The nearest existing directory above `path`; a new file `path` changes it.
   Name existingDirectory(std::string_view path);
 
   /// A stamp as it may be kept. A file changed within the clock's resolution after it was looked at would

@@ -1,4 +1,9 @@
-//===- Inputs.h - what facts were made from, and is it unchanged -*- C++ -*-===//
+//===- Inputs.h - the inputs of facts ---------------------------*- C++ -*-===//
+//
+// The files, missing paths and directories that the facts of a unit depend on, and the check whether they
+// are unchanged.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/cache/Bytes.h"
@@ -53,7 +58,7 @@ struct Inputs {
   /// Is everything on disk as it was?
   Freshness check(FileStates &states, const IsProjectFile &isProject) const;
 
-  /// The stamps as they are now; of use after check() said Touched.
+  /// The current stamps, for use after check() returned Touched.
   void renew(FileStates &states);
 
   void write(ByteWriter &writer) const;

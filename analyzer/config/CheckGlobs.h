@@ -1,4 +1,8 @@
-//===- CheckGlobs.h - which checks a list of globs names --------*- C++ -*-===//
+//===- CheckGlobs.h - the checks selected by globs --------------*- C++ -*-===//
+//
+// Reads a list of globs as clang-tidy does and selects checks by it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <set>

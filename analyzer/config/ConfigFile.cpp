@@ -74,7 +74,8 @@ std::string wrongValue(Kind kind, StringRef text, Reading &reading) {
   return error;
 }
 
-/// The line of the scalar under way; its text may be a copy without the escapes, which stands nowhere.
+/// The line of the current scalar; its text may be a copy without the escapes, which has no place in the
+/// file.
 unsigned lineOf(const Reading &reading) {
   const llvm::yaml::Node *node = reading.input ? reading.input->getCurrentNode() : nullptr;
   const char *place = node ? node->getSourceRange().Start.getPointer() : nullptr;
@@ -222,7 +223,7 @@ std::string keyHint(StringRef key) {
       "CustomChecks", "FormatStyle", "HeaderFileExtensions", "ImplementationFileExtensions", "SystemHeaders",
       "UseColor",     "User"};
   if (llvm::is_contained(foreign, key))
-    return "; clang-tidy has it, device-tidy has not";
+    return "; only clang-tidy has it";
   const std::string hint = suggestion(key, known);
   return hint.empty() ? "; the keys are " + llvm::join(known, ", ") : hint;
 }
@@ -260,7 +261,7 @@ bool parseConfig(StringRef text, ConfigFile &file, std::string &error) {
   reading.input = &input;
   input >> file.sections;
   if (input.error() && error.empty())
-    error = file.name + ":1:1: error: this is no YAML";
+    error = file.name + ":1:1: error: this is not valid YAML";
   return error.empty();
 }
 

@@ -1,7 +1,7 @@
 //===- ConfigFile.h - what a .device-tidy file says -------------*- C++ -*-===//
 //
 // YAML with the keys of .clang-tidy, in one or more documents. A document may begin with an `If` that says
-// for which files it holds, as in clangd's configuration. docs/configuration.md is the page for users.
+// which files it applies to, as in clangd's configuration. docs/configuration.md is the page for users.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -14,10 +14,10 @@
 
 namespace devicetidy::config {
 
-/// A scalar of the file, and where it stands.
+/// A scalar of the file, and its place.
 struct ConfigText {
   std::string text;
-  unsigned line = 0; ///< from 1; 0 when it is not known
+  unsigned line = 0; ///< from 1; 0 when it is unknown
 };
 
 /// An entry of CheckOptions: "device-mixed-op.Level" and its value.
@@ -26,17 +26,17 @@ struct ConfigOption {
   ConfigText value;
 };
 
-/// One document of the file. What is not there says nothing; lists are in the order of the file.
+/// One document of the file. Missing keys have no effect; lists are in the order of the file.
 struct ConfigSection {
   std::vector<ConfigText> pathMatch, pathExclude; ///< regular expressions for the path below the file
   std::optional<bool> inheritParentConfig;
-  std::vector<ConfigText> checks, warningsAsErrors; ///< lists of globs; later ones count more
+  std::vector<ConfigText> checks, warningsAsErrors; ///< lists of globs; later ones override earlier ones
   std::optional<ConfigText> level, headerFilter, excludeHeaderFilter, torchVersion;
   std::vector<ConfigText> models; ///< files that say what libraries do, seen from the file's folder
   std::vector<ConfigText> extraArguments, extraArgumentsBefore, removedArguments;
   std::vector<ConfigOption> checkOptions;
 
-  /// Does the section hold for the file called `path` below the configuration file?
+  /// Does the section apply to the file `path` below the configuration file?
   bool holdsFor(llvm::StringRef path) const;
 };
 
@@ -46,8 +46,8 @@ struct ConfigFile {
   std::vector<ConfigSection> sections;
 };
 
-/// Reads `text`. False, with "name:line:column: error: ..." in `error`, when it is no YAML, has a key that
-/// nothing reads (the nearest right one is named), or a value that makes no sense.
+/// Reads `text`. False, with "name:line:column: error: ..." in `error`, when it is not valid YAML, has a key
+/// that is unknown (the nearest known one is named), or an invalid value.
 bool parseConfig(llvm::StringRef text, ConfigFile &file, std::string &error);
 
 /// The keys of a document, in the order in which --dump-config writes them.

@@ -66,7 +66,7 @@ Values defaults() {
 }
 
 /// Adds a list of globs. One that begins with a removal changes what came before, and so does one of a file
-/// that inherits; any other list stands for itself.
+/// that inherits; any other list replaces the inherited one.
 void addGlobs(std::vector<Sourced> &lists, Sourced added, bool replaces) {
   if (replaces && !StringRef(added.text).ltrim().starts_with("-"))
     lists.clear();
@@ -181,7 +181,7 @@ bool Configuration::open(std::string &error) {
   if (!checkCommandLine(error))
     return false;
   if (commandLine.config && commandLine.configFile) {
-    error = "--config and --config-file both say what the configuration is; give one of the two";
+    error = "--config and --config-file both say what the configuration is; use only one of them";
     return false;
   }
   if (commandLine.configFile) {

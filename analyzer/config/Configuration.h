@@ -1,7 +1,7 @@
 //===- Configuration.h - what the user wants, file by file ------*- C++ -*-===//
 //
-// The nearest .device-tidy above a source file says what holds for it; with InheritParentConfig it adds to
-// what the next one above says. The command line has the last word.
+// The nearest .device-tidy above a source file configures it; with InheritParentConfig it adds to
+// the next one above. The command line overrides all files.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -19,7 +19,7 @@ namespace devicetidy::config {
 
 inline constexpr llvm::StringRef configFileName = ".device-tidy";
 
-/// What the command line says about it. What is not given says nothing.
+/// The configuration on the command line. Values that are not given have no effect.
 struct CommandLine {
   std::optional<std::string> checks, warningsAsErrors, level, headerFilter, excludeHeaderFilter, torchVersion;
   std::vector<std::string> models; ///< files
@@ -32,15 +32,15 @@ class Configuration {
 public:
   explicit Configuration(CommandLine commandLine) : commandLine(std::move(commandLine)) {}
 
-  /// Reads what --config or --config-file give and looks at the values of the command line. False, with a
+  /// Reads --config or --config-file and checks the values of the command line. False, with a
   /// sentence in `error`, when something is wrong.
   bool open(std::string &error);
 
-  /// What holds for `file`, which is absolute and need not exist. Null, with "name:line:column: error: ..."
+  /// The settings of `file`, which is absolute and need not exist. Null, with "name:line:column: error: ..."
   /// in `error`, when a configuration file is wrong.
   SettingsPointer settingsFor(const std::string &file, std::string &error);
 
-  /// Configuration files that have a say for `file`, the nearest first. As settingsFor() else.
+  /// The configuration files that apply to `file`, the nearest first. Otherwise like settingsFor().
   bool filesFor(const std::string &file, std::vector<const ConfigFile *> &files, std::string &error);
 
 private:
@@ -49,9 +49,9 @@ private:
   bool checkCommandLine(std::string &error) const;
 
   CommandLine commandLine;
-  std::optional<ConfigFile> fixed; ///< what --config or --config-file gave; no other file is read
+  std::optional<ConfigFile> fixed; ///< the configuration of --config or --config-file; no other file is read
   std::map<std::string, std::unique_ptr<ConfigFile>> byDirectory;
-  /// By the sections that hold, of the files that have a say: most source files share one.
+  /// By the sections that apply, of all files: most source files share one.
   std::map<std::vector<const ConfigSection *>, SettingsPointer> known;
 };
 

@@ -1,4 +1,8 @@
-//===- DistributedOptions.h - names of device-map-distributed ---*- C++ -*-===//
+//===- DistributedOptions.h - options of device-map-distributed -*- C++ -*-===//
+//
+// Turns the options of device-map-distributed into the names that the solver looks for.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/solve/Solve.h"

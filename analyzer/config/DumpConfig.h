@@ -1,4 +1,8 @@
-//===- DumpConfig.h - a configuration, shown to the user --------*- C++ -*-===//
+//===- DumpConfig.h - prints a configuration --------------------*- C++ -*-===//
+//
+// The output of --dump-config and --explain-config.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/config/Settings.h"
@@ -7,10 +11,10 @@
 
 namespace devicetidy::config {
 
-/// What holds, as YAML that a configuration file may consist of.
+/// The settings as YAML, in the form of a configuration file.
 std::string dumpConfig(const Settings &settings);
 
-/// A line for each check and each value that is set: what it is, and who says so.
+/// A line for each check and each value that is set: the value, and where it comes from.
 std::string explainConfig(const Settings &settings);
 
 } // namespace devicetidy::config

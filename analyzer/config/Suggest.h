@@ -1,4 +1,8 @@
-//===- Suggest.h - what the user may have meant -----------------*- C++ -*-===//
+//===- Suggest.h - suggestions for misspelt words ---------------*- C++ -*-===//
+//
+// The end of an error message that suggests the nearest known word.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "llvm/ADT/StringRef.h"

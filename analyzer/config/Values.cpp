@@ -44,7 +44,7 @@ std::string wrongRegex(StringRef text) {
   std::string wrong;
   if (text.empty() || llvm::Regex(text).isValid(wrong))
     return {};
-  return "'" + text.str() + "' is no regular expression: " + wrong;
+  return "'" + text.str() + "' is not a valid regular expression: " + wrong;
 }
 
 std::optional<CheckOptionName> findCheckOption(StringRef name, std::string &error) {
@@ -56,8 +56,8 @@ std::optional<CheckOptionName> findCheckOption(StringRef name, std::string &erro
         return CheckOptionName{&info, &option};
     }
   const std::string hint = suggestion(name, known);
-  error = "no check option is called '" + name.str() + "'" +
-          (hint.empty() ? "; they are called like device-mixed-op.Level, see --dump-config" : hint);
+  error = "unknown check option '" + name.str() + "'" +
+          (hint.empty() ? "; the names are like device-mixed-op.Level, see --dump-config" : hint);
   return std::nullopt;
 }
 

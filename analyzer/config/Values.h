@@ -26,7 +26,7 @@ struct TorchVersion {
 };
 std::optional<TorchVersion> parseTorchVersion(llvm::StringRef text, std::string &error);
 
-/// A sentence about a regular expression that is none, or empty. No text at all matches nothing.
+/// An error message for an invalid regular expression, or empty. An empty expression matches nothing.
 std::string wrongRegex(llvm::StringRef text);
 
 /// An entry of CheckOptions.
@@ -34,7 +34,7 @@ struct CheckOptionName {
   const CheckInfo *check = nullptr;
   const CheckOption *option = nullptr;
 };
-/// The option called "check.Option"; nothing, with a sentence that names the nearest in `error`, when there
+/// The option "check.Option"; nothing, with a sentence that names the nearest in `error`, when there
 /// is none.
 std::optional<CheckOptionName> findCheckOption(llvm::StringRef name, std::string &error);
 /// A sentence about a value that `option` cannot have, or empty.

@@ -68,7 +68,7 @@ template <typename A> void describe(A &archive, FactsFile &x) {
   archive(x.units, x.roots, x.sources, x.shard);
 }
 
-/// Tells damage from facts; nobody forges them.
+/// Detects damage. It is no protection against forged files.
 std::uint64_t checksum(std::string_view bytes) {
   std::uint64_t sum = 0xCBF29CE484222325u ^ bytes.size();
   for (std::size_t at = 0; at < bytes.size(); at += 8) {
@@ -157,8 +157,8 @@ public:
     if (bytes.empty())
       return refuse(error, "is empty");
     if (bytes.substr(0, magic.size()) != magic.substr(0, bytes.size()))
-      return refuse(error, bytes.substr(0, 5) == "unit " ? "holds facts as text, which is for reading only"
-                                                         : "is no facts file");
+      return refuse(error, bytes.substr(0, 5) == "unit " ? "holds facts as text, which cannot be read back"
+                                                         : "is not a facts file");
     at = magic.size();
     const std::uint64_t version = number();
     if (!failed && version != formatVersion)

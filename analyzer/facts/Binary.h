@@ -1,8 +1,8 @@
 //===- Binary.h - units as bytes --------------------------------*- C++ -*-===//
 //
-// The form facts are kept in on disk: what --emit-facts=FILE writes, --link reads and the cache keeps. Little
-// endian, one string table; a magic number, a format version, the version of the tool and a checksum stand in
-// front. No part depends on the machine or the run that wrote it.
+// The format of facts on disk: --emit-facts=FILE writes it, --link reads it, and the cache stores it. It is
+// little endian with one string table, after a magic number, a format version, the version of the tool and a
+// checksum. No part depends on the machine or the run that wrote it.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -18,10 +18,10 @@ namespace devicetidy {
 std::string writeFacts(const FactsFile &file);
 
 /// Reads what writeFacts wrote. Nothing, with the reason in `error` (a clause without a subject, "is empty"),
-/// when the bytes are none of it, of another version, truncated or damaged.
+/// when the bytes are in another format or version, truncated or damaged.
 std::optional<FactsFile> readFacts(std::string_view bytes, std::string &error);
 
-/// The same for units alone.
+/// The same for units only.
 std::string writeBinary(const std::vector<Unit> &units);
 std::optional<std::vector<Unit>> readBinary(std::string_view bytes, std::string &error);
 

@@ -1,15 +1,14 @@
 //===- Fact.h - what one step of a function does ----------------*- C++ -*-===//
 //
 // A function body is a graph of blocks; a block is a list of facts and a terminator. Facts are C++ without
-// the syntax: addresses, loads, stores, calls. They know nothing of LibTorch; what a callee means is said by
-// analyzer/models and understood by analyzer/solve. The frontend (clang) writes facts, everything else only
-// reads them.
+// the syntax: addresses, loads, stores, calls. They do not know LibTorch; analyzer/models describes callees
+// and analyzer/solve interprets them. The frontend (clang) writes facts, all other parts only read them.
 //
 // Registers hold the result of a fact until the end of the full expression (FactKind::EndStatement clears
 // them all). A register holds either an ADDRESS (the result of a glvalue expression: Local, Global, Field,
 // Element, New, a call that returns a reference, `*p`) or a VALUE (a prvalue). A pointer value is an address,
-// so dereferencing a raw pointer is no fact at all. `Operand::isAddress` says which of the two the register
-// holds for this use.
+// so dereferencing a raw pointer needs no fact. `Operand::isAddress` says which of the two the register holds
+// in this use.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -75,7 +74,7 @@ enum class FactKind : std::uint8_t {
   Declare,
   /// Local `number` ends its life (its destructor runs).
   EndScope,
-  /// result = value nobody knows, of `type` (an expression the frontend does not understand; counted).
+  /// result = an unknown value of `type` (an expression that the frontend does not understand; counted).
   Opaque,
   /// A full expression ended: all registers are dead.
   EndStatement,
@@ -109,7 +108,7 @@ struct Fact {
   bool isDiscarded = false; ///< Call: the result is an expression statement of its own (not `(void)call()`)
   bool inMacro = false;     ///< Call, Construct: the text comes from a macro body
   bool inMacroArgument = false; ///< Call, Construct: the text is, or is part of, an argument of a macro
-  /// Call with hasObject: the object is written as an lvalue that is not const, whatever the method wants.
+  /// Call with hasObject: the object is written as an lvalue that is not const, even if the method is const.
   bool isObjectAssignable = false;
   bool isObjectPointee = false; ///< Call with hasObject: `p->f()`; operand 0 has the text of `p`
   bool isLaunch = false;        ///< Call: of a kernel, `f<<<grid, block>>>()`, which runs on the current GPU
@@ -137,7 +136,7 @@ struct Terminator {
   /// either way.
   std::vector<BlockId> successors;
   std::vector<std::int64_t> cases; ///< Switch: case values, in the order of `successors`
-  /// Branch: the zero-trip test in front of a loop; when the condition is not known the loop is entered.
+  /// Branch: the zero-trip test in front of a loop; when the condition is unknown the loop is entered.
   bool entersLoop = false;
   Location where;
 };

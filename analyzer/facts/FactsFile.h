@@ -1,7 +1,7 @@
 //===- FactsFile.h - facts as they travel between two runs ------*- C++ -*-===//
 //
-// What --emit-facts=FILE writes and --link reads: units, and all that reporting on them needs which does not
-// follow from the units themselves.
+// The contents of a file that --emit-facts writes and --link reads: units, and what a report needs in
+// addition to them.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace devicetidy {
 
-/// A project file as it was when it was read. A run that links later quotes it only if it is still the same.
+/// The state of a project file when it was read. A later run with --link quotes it only if it is unchanged.
 struct SourceState {
   Name path;
   std::uint64_t digestHigh = 0, digestLow = 0; ///< of its bytes; both 0 when it could not be read again
@@ -27,8 +27,9 @@ struct ShardMark {
 };
 
 struct FactsFile {
-  std::vector<Unit> units;          ///< Unit::files names project files only
-  std::vector<Name> roots;          ///< project directories, the one that reports name files from first
+  std::vector<Unit> units; ///< Unit::files names project files only
+  std::vector<Name>
+      roots; ///< project directories, the one that file names in reports are relative to comes first
   std::vector<SourceState> sources; ///< project files that the units read, by path
   ShardMark shard;
 };

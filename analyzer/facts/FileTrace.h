@@ -1,8 +1,8 @@
 //===- FileTrace.h - what a parse looked at on disk -------------*- C++ -*-===//
 //
 // Everything on disk that the facts of a unit depend on: the files that were read, the places where a header
-// was looked for in vain, and the directories whose contents were listed. The cache asks whether all of it is
-// still as it was.
+// was looked for and not found, and the directories whose contents were listed. The cache checks whether all
+// of them are unchanged.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -16,7 +16,7 @@
 namespace devicetidy {
 
 struct FileTrace {
-  /// A file as it was when it was read.
+  /// The state of a file when it was read.
   struct Read {
     Name path; ///< absolute, without "." and ".."
     std::uint64_t size = 0, inode = 0;

@@ -1,4 +1,8 @@
 //===- Location.h - a place in a source file --------------------*- C++ -*-===//
+//
+// The range of source text that facts, findings and fixes refer to.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Name.h"

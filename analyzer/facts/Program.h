@@ -17,8 +17,8 @@
 namespace devicetidy {
 
 /// A constructor with default arguments has companions whose id is its own, this mark and a number: each
-/// takes that many arguments and delegates with the defaults for the rest. They answer make_shared and
-/// emplace, which construct where no call shows the defaults.
+/// takes that many arguments and delegates with the defaults for the rest. They are for make_shared and
+/// emplace, whose calls do not show the defaults.
 constexpr std::string_view delegationMark = "@with ";
 
 struct Variable {
@@ -93,8 +93,8 @@ struct Global {
 /// Facts of one translation unit.
 struct Unit {
   Name mainFile;
-  /// Where the build puts what the unit compiles to, absolute and sorted; several when several targets
-  /// compile it with equal arguments, none when nobody says. Comes from the compile command, not from the
+  /// The object files that the build makes of the unit, absolute and sorted; several when several targets
+  /// compile it with equal arguments, none when it is unknown. Comes from the compile command, not from the
   /// parse.
   std::vector<Name> objects;
   int torchMajor = 0; ///< TORCH_VERSION_MAJOR as the code sees it, 0 when it includes no torch header
@@ -107,7 +107,8 @@ struct Unit {
   /// Errors and notes of the parse: "file:line:col: message". Empty when the unit parsed cleanly.
   std::vector<std::string> parseErrors;
   bool hasFatalError = false;
-  /// The host's part of a CUDA source. It is read without CUDA, so its errors may well be ours.
+  /// The host code of a CUDA source. It is read without CUDA, so its errors may come from the replacement
+  /// headers.
   bool isCuda = false;
   std::map<Name, std::uint32_t> opaqueExpressions; ///< expression class -> how often it was not understood
   std::vector<Name> skippedFunctions; ///< project functions with errors or coroutines, not lowered

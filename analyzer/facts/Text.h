@@ -1,10 +1,10 @@
 //===- Text.h - units as text -----------------------------------*- C++ -*-===//
 //
-// The readable form of a Unit: what --emit-facts prints and what tests of the solver are written in. Line
-// oriented,
-// '#' starts a comment line. Names are bare where they hold no blanks and no punctuation of the format, else
-// quoted. A place is @file:line:column-endLine:endColumn; the file is left out where it is the one of the
-// function, the end line where it is the line. Everything but the first words of a line may be missing.
+// The readable form of a Unit: what --emit-facts prints and what tests of the solver are written in. The
+// format is line oriented; '#' starts a comment line. Names are bare if they contain no blanks and no
+// punctuation of the format, else quoted. A place is @file:line:column-endLine:endColumn; the file is left
+// out where it is the one of the function, the end line where it is the line. Everything but the first words
+// of a line may be missing.
 //
 //   unit /src/main.cpp torch 1.13
 //   type Net record template=Net project polymorphic bases=(torch::nn::Module) fields=(fc1:torch::nn::Linear)
@@ -31,8 +31,8 @@ namespace devicetidy {
 /// Everything in the unit, in a stable order.
 std::string writeText(const Unit &unit);
 
-/// Reads what writeText wrote, or what a person wrote in the same form. Nothing, with the line and the reason
-/// in `error`, when the text is not of that form.
+/// Reads the text of writeText, or text in the same format. Nothing, with the line and the reason in `error`,
+/// when the text is not in that format.
 std::optional<Unit> readText(std::string_view text, std::string &error);
 
 } // namespace devicetidy

@@ -1,4 +1,8 @@
 //===- TextLine.h - words and lines of the facts text -----------*- C++ -*-===//
+//
+// Helpers to write and to read one line of the text form of facts (Text.h).
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Location.h"
@@ -13,7 +17,7 @@
 
 namespace devicetidy {
 
-// What the enumerations are called in the text, in their order.
+// The names of the enumerators in the text, in their order.
 inline constexpr std::array<const char *, 18> factNames = {
     "literal",  "local",     "global",  "this",      "field",  "element",
     "load",     "store",     "call",    "construct", "new",    "closure",
@@ -25,16 +29,16 @@ inline constexpr std::array<const char *, 10> typeNames = {"void",    "bool",  "
 inline constexpr std::array<const char *, 5> terminatorNames = {"jump", "branch", "switch", "return",
                                                                 "unreachable"};
 
-/// Where `name` stands in a list of words, or -1.
+/// The index of `name` in a list of words, or -1.
 template <std::size_t N> int indexOf(const std::array<const char *, N> &names, const std::string &name) {
   auto found = std::find(names.begin(), names.end(), name);
   return found == names.end() ? -1 : static_cast<int>(found - names.begin());
 }
 
-/// Thrown when a line is not of the form; the reason is in the error string of the line.
+/// Thrown when a line is malformed; the reason is in the error string of the line.
 struct BadText : std::exception {};
 
-/// Takes one line apart.
+/// Parses one line.
 class TextLine {
 public:
   TextLine(std::string_view text, std::string &error) : text(text), error(error) { skipBlanks(); }

@@ -41,7 +41,7 @@ private:
   Name file;
 };
 
-/// What stands between brackets, separated by commas; @p each reads one.
+/// A list in brackets, separated by commas; @p each reads one element.
 template <typename Each> auto listOf(TextLine &line, const Each &each) {
   std::vector<decltype(each())> result;
   while (!line.take(')')) {

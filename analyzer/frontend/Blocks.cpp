@@ -50,7 +50,8 @@ Fact &FunctionLowering::append(FactKind kind) {
   return facts.back();
 }
 
-// Registers are numbered anew in every full expression, so that their number does not grow with the function.
+// Registers are numbered from 0 in every full expression, so that their number does not grow with the
+// function.
 Reg FunctionLowering::freshRegister() {
   function.registerCount = std::max(function.registerCount, nextRegister + 1);
   return nextRegister++;

@@ -42,7 +42,7 @@ const VarDecl *calledObject(const CXXOperatorCallExpr *call) {
   return variable && variable->hasGlobalStorage() && isBelowStd(variable) ? variable : nullptr;
 }
 
-/// Whether `x` of `x.f()`, or `*p` of `p->f()`, could be assigned to as it is written.
+/// Whether `x` of `x.f()`, or `*p` of `p->f()`, could be assigned to as written.
 void describeObject(Fact &fact, const CallExpr *call) {
   const auto *callee = dyn_cast<MemberExpr>(call->getCallee()->IgnoreParens());
   if (!callee || !isa<CXXMemberCallExpr>(call))
@@ -54,7 +54,7 @@ void describeObject(Fact &fact, const CallExpr *call) {
       !type.isNull() && !type.isConstQualified() && (callee->isArrow() || object->isLValue());
 }
 
-/// `T &&` of a function template, which takes whatever it is given and says nothing about it.
+/// `T &&` of a function template, which takes any argument and says nothing about what it does with it.
 bool isForwardingReference(const FunctionDecl *callee, unsigned i) {
   const FunctionTemplateDecl *pattern = callee->getPrimaryTemplate();
   const FunctionDecl *written = pattern ? pattern->getTemplatedDecl() : nullptr;
@@ -78,7 +78,7 @@ bool isWritten(QualType type) {
 
 } // namespace
 
-/// Marks what `callee` may write to, or move from, among `operands`, whose first arguments stand at `first`.
+/// Marks what `callee` may write to, or move from, among `operands`, whose first argument is at `first`.
 void FunctionLowering::markWritable(std::vector<Operand> &operands, const FunctionDecl *callee,
                                     std::size_t first) {
   for (unsigned i = 0; i < callee->getNumParams() && first + i < operands.size(); ++i) {

@@ -39,7 +39,7 @@ void FunctionLowering::initialize(const VarDecl *variable, std::int32_t local, c
     store(localAddress(local), address, true, init);
 }
 
-// Initialised when control comes here for the first time: a flag beside the variable says whether it was.
+// Initialised when control comes here for the first time: a flag next to the variable says whether it was.
 void FunctionLowering::lowerStaticLocal(const VarDecl *variable) {
   const Expr *init = variable->getInit();
   if (!init || init->containsErrors())

@@ -46,7 +46,7 @@ private:
   struct JumpTarget {
     BlockId breakTo = -1;
     BlockId continueTo = -1;
-    std::size_t breakDepth = 0; ///< scopes deeper than this end on the way
+    std::size_t breakDepth = 0; ///< deeper scopes end on the jump
     std::size_t continueDepth = 0;
   };
   void enterScope() { scopes.emplace_back(); }
@@ -63,7 +63,7 @@ private:
   void endStatement();
   void throwTo();
 
-  // Helpers that make one fact.
+  // Helpers that add one fact.
   Reg localAddress(std::int32_t local);
   Reg load(Reg address, const clang::Expr *expr);
   Reg loadReference(Reg cell, const clang::Expr *expr);
@@ -216,8 +216,7 @@ private:
   /// Inside `({ ... })` the registers of the surrounding expression stay alive.
   int statementExpressionDepth = 0;
   /// The call that is an expression statement of its own.
-  std::vector<const clang::Expr *>
-      discardedCalls; ///< calls whose results the statement under way throws away
+  std::vector<const clang::Expr *> discardedCalls; ///< calls whose results the current statement discards
   /// Set while a default argument is lowered: its facts are located at the call.
   std::optional<Location> calledFrom;
 

@@ -23,7 +23,7 @@ struct Directive {
   StringRef rest; ///< trimmed, without comments in front
 };
 
-/// Gives out the directives of a text.
+/// Returns the directives of a text.
 class DirectiveReader {
 public:
   explicit DirectiveReader(const llvm::MemoryBuffer &buffer)
@@ -137,7 +137,7 @@ private:
     if (!file.empty() && search.isProjectFile(file))
       return scan(file, isConditional);
     if (!isByName && !file.empty())
-      name = file; // vendored beside the project's own files
+      name = file; // vendored next to the project's own files
     if (!isConditional && !isOver && seen.insert(name).second)
       found.headers.push_back({name.str(), found.macros.size()});
   }

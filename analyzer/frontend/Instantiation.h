@@ -1,4 +1,8 @@
-//===- Instantiation.h - project code that only libraries use ---*- C++ -*-===//
+//===- Instantiation.h - bodies that only libraries use ---------*- C++ -*-===//
+//
+// Makes clang instantiate project templates whose only users are library functions with skipped bodies.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/frontend/ProjectDecls.h"
@@ -12,7 +16,7 @@ namespace devicetidy::frontend {
 
 /// Library bodies are skipped, so a project template or an implicit constructor that only library code uses
 /// (the `Net<float>` of make_shared<Net<float>>()) would never get a body. At the end of the unit, just
-/// before clang instantiates what is pending, this asks for those bodies.
+/// before clang instantiates what is pending, this requests those bodies.
 class Instantiator : public clang::ExternalSemaSource {
 public:
   using Collect = std::function<ProjectDecls()>;

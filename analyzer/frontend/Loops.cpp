@@ -30,7 +30,7 @@ void FunctionLowering::lowerLoopTest(const VarDecl *variable, const Expr *condit
 namespace {
 
 /// The blocks of a loop from which control can come back to its head. What is assigned just before a `break`
-/// or `return` is not among them: it does not vary from round to round.
+/// or `return` is not among them: it does not vary between iterations.
 std::set<BlockId> blocksThatRepeat(const Function &function, BlockId head, BlockId firstBlock) {
   std::map<BlockId, std::vector<BlockId>> predecessors;
   for (auto id = static_cast<BlockId>(firstBlock); id < static_cast<BlockId>(function.blocks.size()); ++id)

@@ -1,8 +1,8 @@
 //===- Lower.h - a translation unit becomes facts ---------------*- C++ -*-===//
 //
-// The only door between clang and the rest. Parses one compile command (bodies outside the project are
-// skipped) and lowers every project function of it, every instantiation of a project template that is used,
-// every lambda, and the initialisers of globals, to facts.
+// The only interface between clang and the other parts. Parses one compile command (bodies outside the
+// project are skipped) and lowers every project function of it, every instantiation of a project template
+// that is used, every lambda, and the initialisers of globals, to facts.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -25,21 +25,21 @@ struct LowerOptions {
   std::function<bool(const std::string &path)> isProjectFile;
 };
 
-/// Text that stands in for what is on disk, by absolute path: buffers of an editor.
+/// Text that replaces files on disk, by absolute path: buffers of an editor.
 using UnsavedFiles = std::map<std::string, std::string>;
 
-/// What else a parse takes and gives.
+/// Further inputs and outputs of a parse.
 struct LowerExtras {
-  FileTrace *trace = nullptr; ///< receives all that the parse looked at on disk
+  FileTrace *trace = nullptr; ///< receives all files that the parse accessed
   /// Headers that need no parsing (Preamble.h), made with equal arguments. A unit that has errors with it is
   /// parsed without.
   const Preamble *preamble = nullptr;
-  bool *usedPreamble = nullptr; ///< receives whether the preamble was of use
-  /// A unit that has errors with its preamble is not parsed again without: while code is being typed, the
-  /// errors are the code's.
+  bool *usedPreamble = nullptr; ///< receives whether the preamble was used
+  /// A unit that has errors with its preamble is not parsed again without: while code is being typed,
+  /// the errors come from the code.
   bool keepErrors = false;
-  const UnsavedFiles *unsaved = nullptr;   ///< null: everything is as it is on disk
-  const std::atomic<bool> *stop = nullptr; ///< once true, the parse ends early and its unit is of no use
+  const UnsavedFiles *unsaved = nullptr;   ///< null: all files are as on disk
+  const std::atomic<bool> *stop = nullptr; ///< once true, the parse ends early and its unit must not be used
 };
 
 /// Lowers `file` with the compiler `arguments` of its compile command (argv[0] included, output and

@@ -14,7 +14,7 @@ using namespace clang;
 
 namespace {
 
-/// The number a macro stands for; 0 when it is no macro or stands for something else.
+/// The number that a macro expands to; 0 when it is not a macro or expands to something else.
 int macroNumber(Preprocessor &preprocessor, llvm::StringRef name) {
   const MacroInfo *macro = preprocessor.getMacroInfo(preprocessor.getIdentifierInfo(name));
   if (!macro || macro->getNumTokens() != 1)

@@ -1,4 +1,9 @@
-//===- LowerAst.h - a tree that clang has made becomes facts ----*- C++ -*-===//
+//===- LowerAst.h - from syntax trees to facts ------------------*- C++ -*-===//
+//
+// Lowers a syntax tree that is already parsed. Lower.h parses and then uses this; the clang-tidy plugin
+// uses it directly.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/frontend/UnitBuilder.h"
@@ -14,7 +19,7 @@ namespace devicetidy::frontend {
 void lowerDeclarations(const std::vector<clang::Decl *> &topLevel, clang::Preprocessor &preprocessor,
                        UnitBuilder &builder);
 
-/// Lowers the whole tree of a translation unit that somebody else parsed, bodies of libraries included, as
+/// Lowers the whole tree of a translation unit that was parsed elsewhere, bodies of libraries included, as
 /// clang-tidy does. The tree must be free of errors.
 Unit lowerAst(clang::ASTContext &context, clang::Preprocessor &preprocessor, const LowerOptions &options);
 

@@ -1,4 +1,8 @@
 //===- Naming.h - names and identities of declarations ----------*- C++ -*-===//
+//
+// The qualified names of declarations, and the ids by which units are linked.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Name.h"
@@ -47,7 +51,7 @@ inline std::int64_t toInt64(const llvm::APInt &value) {
 /// The lambda's class when `function` is the call operator of a lambda, else null.
 const clang::CXXRecordDecl *lambdaOf(const clang::Decl *function);
 
-/// What a closure keeps the captured `variable` under: its name, made unique among the elements of a pack.
+/// The name of the captured `variable` in a closure: its own name, made unique among the elements of a pack.
 Name captureName(const clang::CXXRecordDecl *lambda, const clang::ValueDecl *variable);
 
 /// The function whose body holds `decl`, or null.

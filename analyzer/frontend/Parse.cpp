@@ -152,10 +152,10 @@ public:
     if (preamble) {
       PreprocessorOptions &preprocessor = invocation->getPreprocessorOpts();
       preprocessor.ImplicitPCHInclude = preamble->binaryFile;
-      // Whoever hands out a preamble knows that its headers are unchanged and its flags are these.
+      // The caller has checked that the headers of the preamble are unchanged and that its flags are these.
       preprocessor.DisablePCHOrModuleValidation = DisableValidationForModuleKind::All;
     }
-    // Looking for what was meant by a name that is half typed reads all names of the preamble.
+    // Spelling correction for a half typed name would read all names of the preamble.
     invocation->getLangOpts().SpellChecking &= correctsTypos;
     invocation->getDiagnosticOpts().IgnoreWarnings = true;
     invocation->getDiagnosticOpts().ShowCarets = false; // no "2 errors generated." on stderr
@@ -199,14 +199,14 @@ void reset(Unit &unit) {
   unit.mainFile = mainFile;
 }
 
-/// Is an error in one of the headers that the preamble stands for?
+/// Is an error in one of the headers of the preamble?
 bool hasErrorsIn(const Preamble &preamble, const Unit &unit) {
   return llvm::any_of(unit.parseErrors, [&preamble](llvm::StringRef error) {
     return llvm::any_of(preamble.sources, [error](Name file) { return error.starts_with(file.str() + ":"); });
   });
 }
 
-/// Parses the unit as often as it takes; true when the preamble was of use.
+/// Parses the unit, again without the preamble if necessary; true when the preamble was used.
 bool parseSomehow(FileManager &files, const std::vector<std::string> &arguments, const LowerOptions &options,
                   Unit &unit, const LowerExtras &extras) {
   if (extras.preamble) {

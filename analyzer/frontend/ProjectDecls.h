@@ -1,4 +1,8 @@
-//===- ProjectDecls.h - what a unit declares in project code ----*- C++ -*-===//
+//===- ProjectDecls.h - the declarations of project code --------*- C++ -*-===//
+//
+// Collects the functions, classes and variables of a unit that are lowered.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/frontend/SourceFiles.h"
@@ -16,7 +20,7 @@ struct ProjectDecls {
   std::vector<clang::FunctionDecl *> functions;
   std::vector<clang::CXXRecordDecl *> records;
   std::vector<clang::ClassTemplateSpecializationDecl *>
-      incomplete; ///< specialisations nobody needed complete yet
+      incomplete; ///< specialisations that were not needed complete yet
   std::vector<clang::VarDecl *> variables;
   std::vector<clang::FunctionDecl *> patterns; ///< bodies that only instances of a template have
 };

@@ -1,4 +1,8 @@
 //===- RecordingFiles.h - remembers what a parse looked at ------*- C++ -*-===//
+//
+// A file system that records which files a parse depends on, for the cache.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/FileTrace.h"
@@ -12,8 +16,8 @@
 
 namespace devicetidy::frontend {
 
-/// Passes everything on to the real file system and takes note of the files that were opened, of the paths
-/// that named nothing, and of the directories that were listed. For one thread.
+/// Forwards to the real file system and records the files that were opened, the paths that do not exist, and
+/// the directories that were listed. For one thread.
 class RecordingFiles : public llvm::vfs::ProxyFileSystem {
 public:
   explicit RecordingFiles(llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> real)
@@ -24,7 +28,7 @@ public:
   llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>> openFileForRead(const llvm::Twine &path) override;
   llvm::vfs::directory_iterator dir_begin(const llvm::Twine &directory, std::error_code &code) override;
 
-  /// What was looked at so far; paths as absolutePath(files, ...) makes them.
+  /// What was accessed so far; paths as absolutePath(files, ...) makes them.
   FileTrace trace(clang::FileManager &files) const;
 
 private:

@@ -41,7 +41,7 @@ std::int32_t FunctionLowering::addLocal(Name name, QualType type, SourceRange wh
 Name FunctionLowering::variableName(const VarDecl *variable) {
   if (const auto *bindings = dyn_cast<DecompositionDecl>(variable))
     return bindingNames(bindings);
-  // What a range-based for goes through is a variable that nobody has written.
+  // The range of a range-based for is an implicit variable.
   const bool isRange = variable->isImplicit() && variable->getName().starts_with("__range");
   return isRange ? Name() : Name(variable->getNameAsString());
 }
@@ -146,7 +146,7 @@ Operand FunctionLowering::use(Reg reg, bool isAddress, const Expr *expr) {
     written = cast->getSubExpr();
   }
   operand.type = unit.types.id(written->getType());
-  // The body of a macro wears parentheses around its arguments: what stands in them is the user's.
+  // The body of a macro often has parentheses around its arguments; the text inside is the user's.
   const auto *parens = dyn_cast<ParenExpr>(expr->IgnoreImplicit());
   for (; parens && unit.source.inMacroBody(parens->getLParen()); parens = dyn_cast<ParenExpr>(expr))
     expr = parens->getSubExpr();

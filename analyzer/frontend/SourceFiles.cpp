@@ -88,7 +88,7 @@ SourceRange SourceFiles::fileRange(SourceRange range) const {
     end = sources.getExpansionRange(range.getEnd()).getEnd();
   if (sources.getFileID(begin) == sources.getFileID(end) && begin <= end)
     return {begin, end};
-  // The range begins in a macro argument and ends in the macro, or the other way round.
+  // The range begins in a macro argument and ends in the macro, or the reverse.
   begin = sources.getExpansionLoc(range.getBegin());
   end = sources.getExpansionRange(range.getEnd()).getEnd();
   if (sources.getFileID(begin) == sources.getFileID(end) && begin <= end)
@@ -118,7 +118,7 @@ Name SourceFiles::text(SourceRange written) {
   if (range.isInvalid())
     return {};
   llvm::StringRef source = Lexer::getSourceText(CharSourceRange::getTokenRange(range), sources, language);
-  if (source == ":") // where clang puts the element that a range-based for takes, which nobody has written
+  if (source == ":") // where clang puts the implicit element of a range-based for
     return {};
   std::string text;
   for (char c : source) {

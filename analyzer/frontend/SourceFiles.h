@@ -1,4 +1,8 @@
-//===- SourceFiles.h - places and text of the source ------------*- C++ -*-===//
+//===- SourceFiles.h - places and text of source code -----------*- C++ -*-===//
+//
+// Converts the source locations of clang to locations of facts, and reads the text at them.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Location.h"
@@ -15,10 +19,10 @@ namespace devicetidy::frontend {
 /// The path without "." and "..".
 std::string absolutePath(clang::FileManager &files, llvm::StringRef written);
 
-/// Answers where something is in the files the user wrote, and what it says there. Code from a macro is
-/// located at the use of the macro, macro arguments where they are spelled.
-/// Is this code for a GPU alone (CUDA's __global__ and __device__)? Its bodies say nothing of where tensors
-/// are, and need more of CUDA than we have.
+/// Finds the place and the text of code in the files that the user wrote. Code from a macro is located at the
+/// use of the macro, macro arguments where they are spelled.
+/// Is this code for a GPU alone (CUDA's __global__ and __device__)? Its bodies do not move tensors,
+/// and need more of CUDA than the replacement headers have.
 bool isDeviceCode(const clang::Decl *decl);
 
 class SourceFiles {

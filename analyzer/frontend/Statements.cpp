@@ -7,7 +7,7 @@ using namespace clang;
 
 namespace {
 
-/// The calls whose results an expression statement throws away: the call it consists of, or those in the arms
+/// The calls whose results an expression statement discards: the call it consists of, or those in the arms
 /// of a conditional and in the operands of a comma.
 void collectDiscarded(const Expr *expr, std::vector<const Expr *> &calls) {
   expr = expr->IgnoreParens();

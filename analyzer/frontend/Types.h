@@ -1,4 +1,8 @@
-//===- Types.h - clang types become entries of Unit::types ------*- C++ -*-===//
+//===- Types.h - from clang types to types of a unit ------------*- C++ -*-===//
+//
+// Adds the types that functions use to the unit.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Program.h"

@@ -1,4 +1,8 @@
-//===- UnitBuilder.h - what all functions of one unit share -----*- C++ -*-===//
+//===- UnitBuilder.h - what all functions of a unit share -------*- C++ -*-===//
+//
+// The state of lowering one unit: its names, types and globals, and where its errors are.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Program.h"
@@ -15,7 +19,7 @@
 
 namespace devicetidy::frontend {
 
-/// A structured binding as the user knows it: "[a, b]".
+/// The name of a structured binding in messages: "[a, b]".
 Name bindingNames(const clang::DecompositionDecl *decl);
 
 class UnitBuilder {
@@ -34,7 +38,7 @@ public:
   /// Is this function written in project code (or an instantiation or an implicit member of what is)?
   bool isProject(const clang::FunctionDecl *function);
 
-  /// A class that only gives a library base another name (TORCH_MODULE) is made the way its base is: the
+  /// A class that only renames a library base (TORCH_MODULE) is constructed like its base: the
   /// library constructor behind `constructor`, or `constructor` itself.
   const clang::CXXConstructorDecl *wrappedConstructor(const clang::CXXConstructorDecl *constructor);
 

@@ -2,7 +2,7 @@
 
 #include "analyzer/driver/programs/Programs.h"
 #include "analyzer/driver/support/Parallel.h"
-#include "analyzer/report/finding/Site.h"
+#include "analyzer/report/finding/Locate.h"
 #include "analyzer/solve/Solve.h"
 #include "checks/CheckRegistry.h"
 

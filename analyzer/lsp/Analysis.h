@@ -1,4 +1,8 @@
 //===- Analysis.h - from units to findings and placements -------*- C++ -*-===//
+//
+// Solves the programs of the open files and runs the checks on them.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/driver/options/FileSettings.h"
@@ -18,8 +22,8 @@ struct Analysis {
   bool isStopped = false;
 };
 
-/// Solves the programs that the roots of `units` are part of and asks the checks of `settings` about them, as
-/// driver::solvePrograms does. Placements are told for `files`.
+/// Solves the programs that the roots of `units` are part of and runs the checks of `settings` on them, as
+/// driver::solvePrograms does. Placements are recorded for `files`.
 Analysis analyse(const Units &units, const driver::FileSettings &settings, const std::set<Name> &files,
                  const std::atomic<bool> &stop);
 

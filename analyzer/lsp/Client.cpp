@@ -19,7 +19,7 @@ Client::Client(llvm::lsp::MessageHandler &handler)
       showMessage(handler.outgoingNotification<RawJson>("window/showMessage")) {
   const auto ignore = [](json::Value, llvm::Expected<RawJson> reply) {
     if (!reply)
-      llvm::lsp::Logger::error("the client refuses: {0}", llvm::toString(reply.takeError()));
+      llvm::lsp::Logger::error("the client returned an error: {0}", llvm::toString(reply.takeError()));
   };
   registerCapability = handler.outgoingRequest<RawJson, RawJson>("client/registerCapability", ignore);
   refreshHints = handler.outgoingRequest<RawJson, RawJson>("workspace/inlayHint/refresh", ignore);

@@ -1,4 +1,8 @@
 //===- Client.h - what is sent to the editor --------------------*- C++ -*-===//
+//
+// Sends notifications and requests of the server to the editor.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/lsp/Present.h"
@@ -11,14 +15,14 @@
 
 namespace devicetidy::lsp {
 
-/// The notifications and requests of the server. Not for several threads at once.
+/// The notifications and requests of the server. Not thread-safe.
 class Client {
 public:
   explicit Client(llvm::lsp::MessageHandler &handler);
 
-  /// Publishes the findings of all reports, and takes back those of files that have no report any more.
+  /// Publishes the findings of all reports, and removes those of files without a report.
   void publish(const Reports &reports);
-  /// Takes back the findings of a file that was closed.
+  /// Removes the findings of a file that was closed.
   void forget(const std::string &file);
 
   void showWarning(const std::string &sentence);

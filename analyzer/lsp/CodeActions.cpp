@@ -19,7 +19,7 @@ std::string asTitle(std::string text) {
   return text;
 }
 
-/// Is `kind` one of those that are asked for, or part of one? The empty kind stands for all.
+/// Is `kind` one of those that are requested, or part of one? The empty kind means all.
 bool isWanted(llvm::StringRef kind, const std::vector<std::string> &only) {
   return only.empty() || llvm::any_of(only, [kind](llvm::StringRef each) {
            llvm::StringRef rest = kind;
@@ -66,12 +66,12 @@ json::Value codeActionsIn(const FileReport &report, const CodeActionRequest &req
   for (const ShownFinding *finding : here)
     if (areFixesWanted && finding->suppression)
       actions.push_back(quickFix(*finding->suppression, *finding, request.withVersions));
-  // Who asks for everything wants to know what there is to do at this place.
+  // A request for all kinds asks what can be done at this place.
   const bool isAskedFor = llvm::any_of(request.only, [](const std::string &kind) { return !kind.empty(); });
   const bool isHere =
       llvm::any_of(here, [](const ShownFinding *finding) { return finding->fix.has_value(); });
   if (isWanted(fixAllKind, request.only) && !report.repairs.empty() && (isAskedFor || isHere))
-    actions.push_back(json::Object{{"title", "Repair all findings of device-tidy in this file"},
+    actions.push_back(json::Object{{"title", "Fix all findings of device-tidy in this file"},
                                    {"kind", fixAllKind},
                                    {"edit", editOf(report.repairs, request.withVersions)}});
   return actions;

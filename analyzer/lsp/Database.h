@@ -1,4 +1,8 @@
 //===- Database.h - compile commands that may change ------------*- C++ -*-===//
+//
+// A compile database that is read again when it changes.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/cache/FileStates.h"
@@ -18,21 +22,21 @@ namespace devicetidy::lsp {
 /// One compile database, as it was when it was loaded.
 class Database {
 public:
-  /// `options` names the database (buildPath) or brings the compiler arguments itself.
+  /// `options` names the database (buildPath) or has the compiler arguments itself.
   explicit Database(driver::Options options) : options(std::move(options)) {}
 
-  /// Reads it, for the first time or again. False, with a sentence in `error`, when that fails; what was read
-  /// before stays.
+  /// Reads it, for the first time or again. False, with a sentence in `error`, when that fails; the
+  /// previous contents stay.
   bool load(std::string &error);
 
-  /// Is the file on disk another one than the one that was read, or tried to be?
+  /// Has the file on disk changed since the last attempt to read it?
   bool isChanged() const;
 
-  /// How `file` is compiled: as listed, or as a file beside it is; a header may be read with a source that
-  /// includes it. Nothing for what is no C++.
+  /// How `file` is compiled: as listed, or like a file near it; a header may be read with a source that
+  /// includes it. Nothing for files that are not C++.
   std::optional<driver::CompileCommand> commandFor(const std::string &file);
 
-  /// Was nothing said of how `file` is compiled because it is HIP?
+  /// Is `file` not compiled because it is HIP?
   bool isHip(const std::string &file) const { return hipFiles.count(file) != 0; }
 
   /// The name that the build has for `file`, see Spellings. The other functions take these.

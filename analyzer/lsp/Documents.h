@@ -1,4 +1,8 @@
-//===- Documents.h - the buffers an editor has open -------------*- C++ -*-===//
+//===- Documents.h - the open documents -------------------------*- C++ -*-===//
+//
+// The text of the buffers that the editor has open, and whether it is saved.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/cache/FileStates.h"
@@ -18,11 +22,11 @@ struct Document {
   std::string uri; ///< as the editor writes it
   std::int64_t version = 0;
   std::shared_ptr<const std::string> text;
-  bool isSaved = false;             ///< the text is what was on disk when they were compared
+  bool isSaved = false;             ///< the text was equal to the file when they were compared
   std::optional<cache::Stamp> disk; ///< the file's stamp then
 
-  /// An open document is what the editor says it is. When the file was changed since by somebody else, the
-  /// document is no longer saved.
+  /// The editor decides the text of an open document. When another program changed the file since, the
+  /// document no longer counts as saved.
   void compareAgain(const std::string &file);
 };
 
@@ -39,7 +43,7 @@ public:
   void close(const std::string &file) { documents.erase(file); }
 
   const Document *find(const std::string &file) const;
-  /// By the name that the editor has for it.
+  /// By the URI of the editor.
   const Document *findUri(const std::string &uri) const;
   const DocumentMap &all() const { return documents; }
 

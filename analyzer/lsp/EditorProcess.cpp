@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds Interval{2};
 
-/// A process of somebody else counts too.
+/// A process of another user counts too.
 bool isAlive(pid_t id) { return kill(id, 0) == 0 || errno == EPERM; }
 
 } // namespace

@@ -1,4 +1,8 @@
 //===- EditorProcess.h - ends the server with its editor --------*- C++ -*-===//
+//
+// Watches the process of the editor and ends the server when it has gone.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <condition_variable>
@@ -10,8 +14,8 @@
 
 namespace devicetidy::lsp {
 
-/// An editor that dies mostly closes the server's input, but something else may hold that open. The protocol
-/// therefore tells the id of the editor's process.
+/// An editor that crashes usually closes the input of the server, but another process may hold it open. The
+/// protocol therefore has the id of the process of the editor.
 class EditorProcess {
 public:
   EditorProcess() = default;

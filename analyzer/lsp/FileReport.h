@@ -1,6 +1,6 @@
 //===- FileReport.h - what an analysis says of one file ---------*- C++ -*-===//
 //
-// Everything an editor may ask of a file, in the protocol's own positions, so that answering needs neither
+// Everything an editor may request for a file, in positions of the protocol, so that an answer needs neither
 // the program nor the text it was made from.
 //
 //===----------------------------------------------------------------------===//
@@ -45,7 +45,7 @@ struct ShownStep {
 /// An expression and where it lives.
 struct ShownPlacement {
   llvm::lsp::Range range;
-  std::vector<PlacedExpression> devices; ///< at least one; their stories are in `witnesses`
+  std::vector<PlacedExpression> devices; ///< at least one; their histories are in `witnesses`
   PlacedKind kind = PlacedKind::Tensor;
   bool isDeclaration = false, isOpen = false;
   std::vector<std::vector<ShownStep>> witnesses; ///< for each device, oldest first

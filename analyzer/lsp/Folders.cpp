@@ -10,7 +10,7 @@ namespace {
 
 namespace json = llvm::json;
 
-/// Adds the folder of a URI; what is no file is nothing that could be analysed.
+/// Adds the folder of a URI. Only file: URIs can be analysed.
 void add(const json::Value *uri, std::vector<std::string> &folders) {
   llvm::lsp::URIForFile place;
   json::Path::Root root;

@@ -1,4 +1,8 @@
-//===- Folders.h - what the user works on -----------------------*- C++ -*-===//
+//===- Folders.h - the folders open in the editor ---------------*- C++ -*-===//
+//
+// Reads the workspace folders from requests and notifications.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "llvm/Support/JSON.h"

@@ -28,7 +28,7 @@ std::size_t endOfQuotation(llvm::StringRef text, std::size_t begin) {
   return end;
 }
 
-/// A sentence as Markdown. Code stands in quotes; as a code span it needs no backslashes, which not every
+/// A sentence as Markdown. Code is in quotes; as a code span it needs no backslashes, which not every
 /// editor takes out again.
 std::string asMarkdownText(llvm::StringRef text) {
   std::string result;
@@ -60,7 +60,7 @@ json::Value hoverAt(const FileReport &report, const llvm::lsp::Position &positio
   if (sentence.empty())
     return nullptr;
   std::string text = (asMarkdown ? asMarkdownText(sentence) : sentence) + "\n\n";
-  std::set<std::string> told; // the stories of two devices often share their first steps
+  std::set<std::string> told; // the histories of two devices often share their first steps
   for (const std::vector<ShownStep> &witness : placement->witnesses)
     for (const ShownStep &step : witness)
       if (const std::string line = lineOf(step, asMarkdown); told.insert(line).second)

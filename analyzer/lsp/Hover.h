@@ -1,4 +1,8 @@
 //===- Hover.h - where a variable lives, and why ----------------*- C++ -*-===//
+//
+// Answers textDocument/hover with the devices of the expression and its history.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/lsp/FileReport.h"

@@ -7,7 +7,7 @@ namespace json = llvm::json;
 json::Value inlayHintsIn(const FileReport &report, const llvm::lsp::Range &range) {
   json::Array hints;
   for (const ShownPlacement &each : report.placements) {
-    // What is decided outside is news to nobody who reads a parameter list.
+    // The parameter list already shows that the device is decided outside.
     const bool isTold =
         each.kind != PlacedKind::Device && each.kind != PlacedKind::Options && each.kind != PlacedKind::Other;
     if (!each.isDeclaration || each.isOpen || !isTold)

@@ -1,4 +1,8 @@
 //===- InlayHints.h - devices behind the names of variables -----*- C++ -*-===//
+//
+// Answers textDocument/inlayHint with the devices of the variables that are declared in a range.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/lsp/FileReport.h"

@@ -65,7 +65,8 @@ bool Input::readFramed(std::string &body) {
   if (length)
     return readBody(*length, body);
   if (!isEndOfInput() && !hasError())
-    llvm::lsp::Logger::error("a message has no Content-Length; what follows is taken for the next one");
+    llvm::lsp::Logger::error(
+        "a message has no Content-Length; the following bytes are read as the next message");
   return false;
 }
 
@@ -75,13 +76,13 @@ llvm::LogicalResult Input::readStandardMessage(std::string &json) {
   id.clear();
   llvm::Expected<llvm::json::Value> message = llvm::json::parse(json);
   if (!message) {
-    llvm::lsp::Logger::error("a message is no JSON: {0}", llvm::toString(message.takeError()));
+    llvm::lsp::Logger::error("a message is not valid JSON: {0}", llvm::toString(message.takeError()));
     return llvm::failure();
   }
   const llvm::json::Object *object = message->getAsObject();
   if (!object || object->getString("jsonrpc") != llvm::StringRef("2.0") ||
       !(object->getString("method") || object->get("id"))) {
-    llvm::lsp::Logger::error("a message is no JSON-RPC 2.0: {0}", json);
+    llvm::lsp::Logger::error("a message is not JSON-RPC 2.0: {0}", json);
     return llvm::failure();
   }
   if (const llvm::json::Value *found = object->get("id"))

@@ -1,4 +1,8 @@
-//===- Input.h - messages as they come in -----------------------*- C++ -*-===//
+//===- Input.h - reads messages ---------------------------------*- C++ -*-===//
+//
+// Reads the messages of the editor from standard input.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "llvm/Support/JSON.h"
@@ -9,10 +13,10 @@
 
 namespace devicetidy::lsp {
 
-/// Reads messages as the protocol frames them. (LLVM's reader wants "Content-Length: " letter by letter;
+/// Reads messages as the protocol frames them. (LLVM's reader accepts only "Content-Length: " exactly;
 /// names of headers may be written in any case, and the blank may be missing.) Passes on those that are
 /// JSON-RPC (LLVM's transport would stop at others), and knows the id of the request that is being handled,
-/// which LLVM's message handler does not tell.
+/// which LLVM's message handler does not provide.
 class Input : public llvm::lsp::JSONTransportInput {
 public:
   explicit Input(std::FILE *file) : file(file) {}

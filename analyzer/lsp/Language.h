@@ -1,4 +1,8 @@
 //===- Language.h - is a document C++? --------------------------*- C++ -*-===//
+//
+// Decides whether the server handles a document.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -6,7 +10,7 @@
 namespace devicetidy::lsp {
 
 /// Some editors attach a server to every buffer. Is `file` of C++'s family (C, CUDA and headers among it), by
-/// its name, or by `languageId`, what the editor calls its language?
+/// its name, or by `languageId`, the language in the editor?
 bool isOfCxxFamily(llvm::StringRef file, llvm::StringRef languageId);
 
 } // namespace devicetidy::lsp

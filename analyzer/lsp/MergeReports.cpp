@@ -50,7 +50,7 @@ void addDevices(ShownPlacement &known, const ShownPlacement &other) {
     isMore = true;
   }
   if (isMore)
-    llvm::append_range(known.placing, other.placing); // equal places are told once
+    llvm::append_range(known.placing, other.placing); // equal places are listed once
   known.isDeclaration |= other.isDeclaration;
   known.isOpen |= other.isOpen;
 }

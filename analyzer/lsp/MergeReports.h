@@ -1,12 +1,16 @@
-//===- MergeReports.h - what several projects say of one file ---*- C++ -*-===//
+//===- MergeReports.h - merges the results of several projects --*- C++ -*-===//
+//
+// Merges the results of several projects for one file.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/lsp/FileReport.h"
 
 namespace devicetidy::lsp {
 
-/// What `first` says of a file, and what only `second` knows: findings of the same rule and sentence in the
-/// same place are one, and an expression is on the devices of both. Both are of the same text.
+/// The results of `first` for a file, with what only `second` has: findings of the same rule and sentence in
+/// the same place are one, and an expression is on the devices of both. Both are for the same text.
 FileReport merged(const FileReport &first, const FileReport &second);
 
 } // namespace devicetidy::lsp

@@ -1,4 +1,8 @@
-//===- Moves.h - where it was moved -----------------------------*- C++ -*-===//
+//===- Moves.h - the places of moves ----------------------------*- C++ -*-===//
+//
+// Answers textDocument/implementation with the lines that decided the device of an expression.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/lsp/FileReport.h"

@@ -24,7 +24,7 @@ bool hasEnd(const Location &where) {
   return where.endLine > where.line || (where.endLine == where.line && where.endColumn > where.column);
 }
 
-/// The byte column behind the name at `column`, or behind the one character that is no name.
+/// The byte column behind the name at `column`, or behind the one character that is not part of a name.
 std::uint32_t endOfName(std::string_view line, std::uint32_t column) {
   std::size_t end = column ? column - 1 : 0;
   while (end < line.size() && isNamePart(line[end]))

@@ -18,7 +18,7 @@ namespace devicetidy::lsp {
 /// A range of `where.file`, whose text `sources` has. One without an end covers the name that begins there.
 llvm::lsp::Range toRange(SourceCache &sources, const Location &where);
 
-/// As toRange, but a range without an end is the place in front of what begins there.
+/// As toRange, but a range without an end is the place before what begins there.
 llvm::lsp::Range toEditedRange(SourceCache &sources, const Location &where);
 
 /// The byte offset of a position in `text`. Past the end of a line it is the line's end, past the last line

@@ -191,7 +191,7 @@ private:
     return result;
   }
 
-  /// An open file of which nothing could be analysed says so: silence would look like a clean bill.
+  /// An open file of which nothing could be analysed says so: no finding would look like a clean result.
   void addFailures() {
     for (std::size_t root : units.roots()) {
       const Unit &unit = units.all()[root];

@@ -1,4 +1,8 @@
-//===- Present.h - an analysis as an editor shows it ------------*- C++ -*-===//
+//===- Present.h - an analysis in the terms of the protocol -----*- C++ -*-===//
+//
+// Converts findings and placements to diagnostics and other values of the protocol, file by file.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/lsp/Analysis.h"
@@ -16,7 +20,7 @@ using Reports = std::map<std::string, ReportPointer>;
 /// The URI of a file: as the editor wrote it where the file is open.
 std::string uriOf(const std::string &file, const DocumentMap &documents);
 
-/// Puts an analysis of `units` into words: a report for each document that is `shown`, and for each header of
+/// Converts an analysis of `units`: a report for each document that is `shown`, and for each header of
 /// the project that has findings and is not open. `documents` are all that are open.
 Reports present(const Analysis &analysis, const Units &units, const DocumentMap &documents,
                 const std::set<Name> &shown, const driver::FileSettings &fileSettings,

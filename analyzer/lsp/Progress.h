@@ -1,8 +1,8 @@
 //===- Progress.h - what takes seconds says so ------------------*- C++ -*-===//
 //
-// The first look at a file reads LibTorch's headers, and an editor that shows nothing meanwhile seems to have
-// no findings. LSP 3.15, "Work Done Progress": the server asks for a token to be known, and uses it once it
-// is.
+// The first analysis of a file reads LibTorch's headers, and without a sign of progress the file seems to
+// have no findings. LSP 3.15, "Work Done Progress": the server requests a token, and uses it once the client
+// has accepted it.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -16,15 +16,15 @@
 
 namespace devicetidy::lsp {
 
-/// For several threads at once.
+/// Thread-safe.
 class Progress {
 public:
   explicit Progress(llvm::lsp::MessageHandler &handler);
 
-  /// The client has said that it shows progress. Nothing is sent before.
+  /// The client supports progress. Nothing is sent before this call.
   void enable();
 
-  /// Work called `title` begins. What began before has ended.
+  /// Begins work with the title `title` and ends the previous work.
   void begin(const std::string &title);
   void end();
 

@@ -1,11 +1,15 @@
-//===- RawJson.h - messages without a type of their own ---------*- C++ -*-===//
+//===- RawJson.h - JSON without a type --------------------------*- C++ -*-===//
+//
+// A message that is passed on unchanged.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "llvm/Support/JSON.h"
 
 namespace devicetidy::lsp {
 
-/// JSON that is passed on as it is.
+/// JSON that is passed on unchanged.
 struct RawJson {
   llvm::json::Value value = nullptr;
 };

@@ -10,8 +10,8 @@
 
 namespace devicetidy::lsp {
 
-/// Serves the editor on standard input and output. Clean when it said goodbye in order, Findings (1, as the
-/// protocol has it) when it was gone without.
+/// Serves the editor on standard input and output. Clean when it shut down in order, Findings (1, as the
+/// protocol requires) when it ended without a shutdown.
 driver::ExitCode serve(const driver::Options &options);
 
 } // namespace devicetidy::lsp

@@ -138,7 +138,7 @@ void Server::onShutdown(const RawJson &, Reply reply) {
 driver::ExitCode Server::end() {
   const driver::ExitCode code =
       state == State::ShutDown ? driver::ExitCode::Clean : driver::ExitCode::Findings;
-  // Precompiled headers may be in the making; nobody waits for them any more. Without a cache there is a
+  // Precompiled headers may be in the making; nothing waits for them any more. Without a cache there is a
   // directory to clean up.
   const std::chrono::milliseconds patience(settings.options.noCache ? 60000 : 300);
   if (!worker.end(patience)) {
@@ -316,7 +316,7 @@ bool Server::repairsWhatIsOpen(const FileReport &report) const {
   });
 }
 
-/// `about`: is the answer of the text of `uri` alone, or may it speak of places in other documents that must
+/// `about`: is the answer of the text of `uri` alone, or may it name places in other documents that must
 /// be where they were?
 void Server::answerWith(const llvm::lsp::URIForFile &uri, About about, Reply reply, Answer answer) {
   if (!isServing())

@@ -72,7 +72,7 @@ private:
   State state = State::New;
   Documents documents;
   bool canWatchFiles = false;
-  std::uint64_t newest = 0; ///< analysis that was asked for
+  std::uint64_t newest = 0; ///< analysis that was requested
 
   std::mutex mutex; ///< guards what follows
   Settings settings;

@@ -63,13 +63,13 @@ std::optional<std::string> apply(llvm::StringRef name, const llvm::json::Value &
   if (name == inlayHints) {
     const std::optional<bool> on = isReset ? std::optional(false) : value.getAsBoolean();
     settings.inlayHints = on.value_or(settings.inlayHints);
-    return on ? "" : "it is true or false";
+    return on ? "" : "expected true or false";
   }
   for (const OptionSetting &setting : OptionSettings) {
     if (setting.name != name)
       continue;
     const std::optional<llvm::StringRef> text = value.getAsString();
-    return text || isReset ? setOption(setting, text, settings) : "it is a string";
+    return text || isReset ? setOption(setting, text, settings) : "expected a string";
   }
   return std::nullopt;
 }
@@ -78,7 +78,7 @@ std::string unknown(llvm::StringRef name) {
   std::vector<std::string> known = {inlayHints.str()};
   for (const OptionSetting &setting : OptionSettings)
     known.push_back(setting.name.str());
-  return "there is no such setting" + config::suggestion(name, known);
+  return "unknown setting" + config::suggestion(name, known);
 }
 
 } // namespace

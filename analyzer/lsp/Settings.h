@@ -1,4 +1,8 @@
-//===- Settings.h - what the editor's user has chosen -----------*- C++ -*-===//
+//===- Settings.h - the settings of the editor ------------------*- C++ -*-===//
+//
+// The options of the server: those of its command line, changed by the settings that the editor sends.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/driver/options/Options.h"
@@ -20,16 +24,16 @@ struct Settings {
   driver::Options options;                   ///< the command line, with what is chosen
   bool inlayHints = false;
 
-  std::vector<std::string> folders; ///< open in the editor; none: it did not say
+  std::vector<std::string> folders; ///< open in the editor; none: unknown
 
   // What the client can show.
   bool relatedInformation = false, markdownHover = false, inlayRefresh = false, versionedEdits = false;
 };
 
 /// Takes over the members of `json`, the editor's settings for device-tidy: "checks", "level",
-/// "warningsAsErrors", "headerFilter", "compilationDatabasePath" and "inlayHints". A sentence for each that
-/// makes no sense; it then keeps its value. Null gives the command line its say again. Not `isSection`: there
-/// may be settings of other servers beside them.
+/// "warningsAsErrors", "headerFilter", "compilationDatabasePath" and "inlayHints". Returns a sentence
+/// for each invalid one, which keeps its value. Null restores the value of the command line. Without
+/// `isSection` there may also be settings of other servers.
 std::vector<std::string> applySettings(const llvm::json::Value &json, bool isSection, Settings &settings);
 
 } // namespace devicetidy::lsp

@@ -1,8 +1,8 @@
 //===- Spellings.h - one file, one name -------------------------*- C++ -*-===//
 //
-// An editor names a file by the way the user went to it, which may lead through symbolic links; the compile
-// database, and with it every finding, names it as the build does. Paths are compared as text everywhere
-// else, so what an editor opens is given the build's name first.
+// An editor names a file by the path that the user opened, which may contain symbolic links; the compile
+// database, and with it every finding, uses the path of the build. Paths are compared as text everywhere
+// else, so a file that an editor opens first gets the name of the build.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -20,7 +20,7 @@ public:
   explicit Spellings(const std::set<std::string> &listed);
 
   /// The build's name of `file` (absolute): the listed one; else, of the names that its links give it, the
-  /// one that shares most with a listed file, which is `file` itself more often than not.
+  /// one that shares most with a listed file, which is usually `file` itself.
   std::string of(const std::string &file);
 
 private:

@@ -1,4 +1,8 @@
-//===- Stores.h - where a server keeps facts and preambles ------*- C++ -*-===//
+//===- Stores.h - the cache of the server -----------------------*- C++ -*-===//
+//
+// Opens the cache that the server shares with the command, and the directory for its preambles.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/cache/BlobStore.h"

@@ -244,7 +244,7 @@ void Units::settleContext(const DocumentMap &documents) {
 }
 
 /// After an edit of a header, what a unit says of other files still tells most of what its code does: until
-/// it is read again only what comes from the changed files is taken out. The open units have that anew.
+/// it is read again only what comes from the changed files is taken out. The open units have newer facts.
 void Units::keepIntact(std::size_t index, const DocumentMap &documents) {
   Member &member = members[index];
   cache::FileStates states;

@@ -25,23 +25,22 @@ namespace devicetidy::lsp {
 
 class Units {
 public:
-  /// `making` is told when LibTorch's headers are read, which takes seconds: true before, false after.
+  /// `making` is called when LibTorch's headers are read, which takes seconds: true before, false after.
   Units(Database &database, Stores &stores, std::function<void(bool)> making);
 
-  /// Brings the units up to date with `documents`, all that are open. Those of `own` are looked at through
-  /// units of this database; the others are only read by them. False when `stop` came in between; then the
-  /// next call goes on.
+  /// Updates the units for `documents`, all that are open. Those of `own` are analysed through units of this
+  /// database; the others are only read by them. False when it was stopped; the next call continues.
   bool update(const DocumentMap &documents, const std::set<std::string> &own, const std::atomic<bool> &stop);
   /// Is `file` part of a unit that was read before?
   bool knows(const std::string &file);
 
-  /// Files may have changed on disk: everything is compared with it at the next update.
+  /// Files may have changed on disk: the next update compares all of them.
   void refresh();
   /// Has a file that an open document or the program around it is made of changed on disk since, or has
-  /// somebody else read a unit anew that is missing here?
+  /// another process read a unit that is missing here?
   bool isChangedOnDisk(const DocumentMap &documents) const;
 
-  /// All units, in the order in which they are linked. A unit nobody knows anything true of is empty.
+  /// All units, in the order in which they are linked. A unit without valid facts is empty.
   const std::vector<Unit> &all() const { return units; }
   /// Those that are parsed for the documents, as indices.
   std::vector<std::size_t> roots() const;
@@ -57,16 +56,16 @@ private:
   struct Member {
     driver::CompileCommand command;
     bool isRoot = false;
-    bool isKnown = false;        ///< the unit is true of `state`
+    bool isKnown = false;        ///< the unit is valid for `state`
     std::set<std::string> files; ///< project files of the unit, the main file among them
-    State state;                 ///< when the member was looked at last
-    bool isPartial = false;      ///< what the unit took from files that have changed since is missing from it
-    std::string entry;           ///< where the cache keeps it, once it was looked for
+    State state;                 ///< when the member was last checked
+    bool isPartial = false;      ///< facts from files that have changed since are missing in the unit
+    std::string entry;           ///< its place in the cache, once it was searched
     std::uint64_t entryState = 0;
   };
 
   void load();
-  /// Gives back those the cache knows nothing of.
+  /// Returns those that are not in the cache.
   std::vector<std::size_t> loadContext(const std::vector<std::size_t> &which);
   void chooseRoots(const std::set<std::string> &own);
   std::size_t memberFor(const driver::CompileCommand &command);

@@ -20,7 +20,7 @@ const frontend::Preamble *WarmPreambles::preambleFor(const driver::CompileComman
   Kept &found = entry->second;
   const bool isGone = found.preamble && !(llvm::sys::fs::exists(found.preamble->binaryFile) &&
                                           llvm::sys::fs::exists(found.preamble->headerFile));
-  if (isNew || isGone) { // somebody may have cleared the cache
+  if (isNew || isGone) { // the cache may have been cleared
     found.states = std::make_unique<cache::FileStates>();
     found.owner = std::make_unique<driver::Preambles>(store, *found.states, options, 1,
                                                       driver::MakePreamble::Always, &unsaved);

@@ -1,7 +1,7 @@
 //===- WarmPreambles.h - parsed headers, ready for the next edit -*- C++ -*-===//
 //
-// Checking that a preamble is still true looks at thousands of headers. Between two keystrokes they are taken
-// to be unchanged; saving or opening a file, and what others do on disk, has them looked at again.
+// The check whether a preamble is up to date reads the state of thousands of headers. Between two keystrokes
+// it is skipped; saving or opening a file, and changes on disk, make the next use check them again.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -22,12 +22,12 @@ public:
   WarmPreambles(cache::BlobStore &store, frontend::LowerOptions options, std::function<void(bool)> making)
       : store(store), options(std::move(options)), making(std::move(making)) {}
 
-  /// The preamble for a unit, made if need be, or null when its headers allow none. It lives until the next
+  /// The preamble for a unit, made if necessary, or null when its headers allow none. It lives until the next
   /// call of refresh().
   const frontend::Preamble *preambleFor(const driver::CompileCommand &command,
                                         const frontend::UnsavedFiles &unsaved);
 
-  /// Have them looked at again before they are used next.
+  /// Check them again before their next use.
   void refresh() { kept.clear(); }
 
 private:

@@ -8,7 +8,7 @@ namespace devicetidy::lsp {
 namespace {
 
 constexpr std::chrono::milliseconds TypingPause{40};
-constexpr std::chrono::milliseconds Patience{300}; ///< of somebody who types and sees nothing
+constexpr std::chrono::milliseconds Patience{300}; ///< how long a user types without seeing results
 constexpr std::chrono::seconds DiskInterval{2};
 
 } // namespace
@@ -58,7 +58,7 @@ std::uint64_t Worker::analyse(DocumentMap documents, Settings settings, When whe
   return ++job.number;
 }
 
-/// Nothing to do: has somebody else changed what is open, or its compile database?
+/// When idle: did another program change an open file or its compile database?
 void Worker::lookAtDisk(std::unique_lock<std::mutex> &lock) {
   const DocumentMap documents = job.documents;
   if (documents.empty())

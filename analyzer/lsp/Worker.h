@@ -1,10 +1,10 @@
 //===- Worker.h - the thread that analyses ----------------------*- C++ -*-===//
 //
-// One analysis runs at a time, of the newest state: a change stops the one under way. A change waits a moment
-// for the next one; what is not a keystroke is looked at immediately. When somebody types so steadily that
-// nothing would ever be shown, an analysis is let run to its end, although it is not of the newest state.
-// While nothing happens the disk is looked at now and then, because not every editor tells of changes that
-// others make.
+// One analysis runs at a time, of the newest state: a change stops the current one. A change waits a moment
+// for the next one; other changes are handled immediately. When the user types so steadily that
+// nothing would ever be shown, an analysis may finish although it is not of the newest state. When
+// idle the worker checks the disk from time to time, because not every editor reports changes by other
+// programs.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -24,14 +24,14 @@ namespace devicetidy::lsp {
 class Worker {
 public:
   /// From the worker's thread, `publish` is called with every result that was not stopped, and `making` as
-  /// Units says. A result's number is that of the call of analyse() whose documents it is of.
+  /// in Units. The number of a result is that of the call of analyse() with its documents.
   Worker(const driver::Options &options, std::function<void(Workspace::Result, std::uint64_t)> publish,
          std::function<void(bool)> making);
   ~Worker();
 
   enum class When { Now, AfterTyping };
-  /// What is to be analysed is `documents`, with `settings`. `onDisk`: files may have changed there. Gives
-  /// back the number of the call; it grows.
+  /// Requests an analysis of `documents` with `settings`. `onDisk`: files may have changed there. Returns the
+  /// number of the call; it grows.
   std::uint64_t analyse(DocumentMap documents, Settings settings, When when, bool onDisk);
 
   /// Ends the thread. False when it did not end within `patience`.
@@ -55,8 +55,8 @@ private:
   std::condition_variable wake, ended;
   Job job;
   Clock::time_point due;
-  Clock::time_point jobSince; ///< when the first change came that no analysis has begun with
-  std::optional<Clock::time_point> behindSince; ///< and the first that nothing was published of
+  Clock::time_point jobSince; ///< time of the first change that no analysis has started with
+  std::optional<Clock::time_point> behindSince; ///< time of the first change without a published result
   bool hasWork = false, isEnding = false, hasEnded = false;
   std::atomic<bool> stop{false};
   std::thread thread;

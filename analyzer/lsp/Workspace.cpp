@@ -127,7 +127,7 @@ void Workspace::load(Project &project, Result &result) {
   }
   project.units = stores.preambles() ? std::make_unique<Units>(project.database, stores, making) : nullptr;
   if (!project.units)
-    tell(result, "device-tidy finds no place for precompiled headers; set --cache-dir");
+    tell(result, "device-tidy cannot find a directory for precompiled headers; set --cache-dir");
 }
 
 /// Gives each document to the project of its database.
@@ -192,7 +192,7 @@ bool Workspace::analyse(Project &project, const Settings &settings, const std::a
     if (project.own.count(file) || files.count(Name(file)))
       open.insert(Name(file));
   files.insert(open.begin(), open.end());
-  // Read anew each time: they are few and small.
+  // Read again each time: they are few and small.
   config::Configuration configuration(settings.options.config);
   driver::FileSettings fileSettings(configuration);
   if (std::string error; !configuration.open(error) || !fileSettings.read(files, error)) {
@@ -210,7 +210,7 @@ bool Workspace::analyse(Project &project, const Settings &settings, const std::a
   return true;
 }
 
-/// Hands out the reports of a project under the names that the editor has for the files, in addition to what
+/// Returns the reports of a project under the names that the editor has for the files, in addition to what
 /// other projects say of them.
 void Workspace::give(const Project &project, const DocumentMap &documents, Result &result) const {
   const auto add = [&result](const std::string &file, const FileReport &report) {
@@ -265,7 +265,7 @@ Workspace::Result Workspace::analyse(const DocumentMap &documents, const Setting
   }
   tellHowToGetDatabase(documents, settings, result);
   for (const auto &[file, document] : documents)
-    if (!result.reports.count(file)) { // nothing is known of it, and whoever asks shall hear that
+    if (!result.reports.count(file)) { // nothing is known about it, and requests get that answer
       const auto report = std::make_shared<FileReport>();
       report->uri = document.uri;
       report->version = document.version;

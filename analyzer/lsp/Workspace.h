@@ -2,7 +2,7 @@
 //
 // Documents are analysed together with those that share their compile database; each database is a project of
 // its own. What the units of a project read is what the editor shows, whichever project it belongs to: then
-// several projects speak of one document. Used by one thread.
+// several projects have results for one document. Used by one thread.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -27,7 +27,7 @@ public:
 
   struct Result {
     Reports reports;                   ///< one for each open document, and for headers with findings
-    std::vector<std::string> problems; ///< sentences that the user should see, each told once
+    std::vector<std::string> problems; ///< messages for the user, each shown once
     bool isStopped = false;            ///< then there are no reports
   };
   Result analyse(const DocumentMap &documents, const Settings &settings, const std::atomic<bool> &stop);
@@ -43,10 +43,10 @@ private:
     Database database;
     std::unique_ptr<Units> units;                           ///< null: the database could not be read
     DocumentMap documents;                                  ///< all that are open, by the build's names
-    std::set<std::string> own;                              ///< those that are looked at through its units
+    std::set<std::string> own;                              ///< those that are analysed through its units
     std::map<std::string, std::vector<std::string>> opened; ///< the editor's names of the documents
     Reports reports;                                        ///< of the last analysis, by the build's names
-    std::string told; ///< what is wrong with it; said again when it is wrong again
+    std::string told; ///< the last error; reported again when it returns
   };
 
   bool analyse(Project &project, const Settings &settings, const std::atomic<bool> &stop, Result &result);

@@ -37,6 +37,7 @@ What the words mean
   view     yes: what it returns may share the storage of its first tensor, or be that tensor
   kind     what a library class holds; explained at the top of library_types.csv
   model    models_*.csv: the effects of a call; Rows.h says how they are written
+  word     spelling.csv: a word of source code; its kinds are explained at the top of the table
   role     distributed.csv: what a name is for
   params   yes: owns parameters or buffers; one: a single parameter; no; weight: a loss with optional tensors given by its options
 """
@@ -51,6 +52,8 @@ RANKS = set("yes no unknown keep common reduce loss size".split())
 YES_NO = {"yes", "no"}
 TYPE_KINDS = set("tensor device options string list map pair tuple pointer holder any_module optional "
                  "wrapper scalar function variant example nothing guard".split())
+WORD_KINDS = set("namespace device device_class dtype factory move same_device element gradient parameter "
+                 "register".split())
 DISTRIBUTED_ROLES = set("init rank launcher python_init map_value loader".split())
 
 
@@ -81,6 +84,8 @@ TABLES = {
                              ["api", "role"]),
     "library_types.csv": Table("kLibraryTypes", "LibraryTypeRow", "type kind source", {"kind": TYPE_KINDS},
                                ["type"]),
+    "spelling.csv": Table("kSpelling", "SpellingRow", "word kind detail source", {"kind": WORD_KINDS},
+                          ["word", "kind"]),
 }
 
 

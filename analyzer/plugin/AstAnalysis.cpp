@@ -5,7 +5,7 @@
 #include "analyzer/driver/support/Parallel.h"
 #include "analyzer/frontend/LowerAst.h"
 #include "analyzer/report/diagnostic/Describe.h"
-#include "analyzer/report/finding/Site.h"
+#include "analyzer/report/finding/Locate.h"
 #include "analyzer/report/fix/FixPlanner.h"
 #include "analyzer/solve/Solve.h"
 #include "checks/CheckRegistry.h"

@@ -1,4 +1,8 @@
-//===- AstAnalysis.h - what all checks know of one tree ---------*- C++ -*-===//
+//===- AstAnalysis.h - the analysis of one tree, for all checks -*- C++ -*-===//
+//
+// Lowers and solves a translation unit once for all device checks of the clang-tidy plugin.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/config/Values.h"
@@ -14,7 +18,7 @@
 
 namespace devicetidy::plugin {
 
-/// What clang-tidy was told, as far as the analysis depends on it.
+/// The settings of clang-tidy that the analysis depends on.
 struct Settings {
   config::TorchVersion torchVersion; ///< zeros: the version the code sees
   bool reportLatent = false;
@@ -28,8 +32,8 @@ struct Settings {
   }
 };
 
-/// The findings of all checks in one translation unit. Whoever asks for the same tree shares them, as long as
-/// somebody holds them: the next tree may lie at the same address.
+/// The findings of all checks in one translation unit. All users of the same tree share them for as long as
+/// one of them holds them; after that another tree may have the same address.
 class AstAnalysis {
 public:
   static std::shared_ptr<const AstAnalysis> of(clang::ASTContext &context, clang::Preprocessor &preprocessor,

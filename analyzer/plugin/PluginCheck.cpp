@@ -30,7 +30,7 @@ CharSourceRange rangeOf(SourceManager &sources, const Location &where) {
                                        placeOf(sources, where.file, where.endLine, where.endColumn));
 }
 
-/// What CheckOptions say of all checks, or their defaults: whichever check asks first, all share one
+/// The CheckOptions of all checks, or their defaults: the checks share one
 /// analysis.
 std::map<std::string, std::string> checkOptions(const ClangTidyContext &context) {
   std::map<std::string, std::string> values;

@@ -1,5 +1,9 @@
-// What other libraries may ask of this one while the program runs. They find the functions with dlsym(), so
+//===- Api.h - functions for other libraries --------------------*- C++ -*-===//
+//
+// Functions that other libraries may call while the program runs. They find the functions with dlsym(), so
 // that they also work where it is not loaded; keep the names and types.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstddef>

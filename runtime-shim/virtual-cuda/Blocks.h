@@ -1,4 +1,8 @@
+//===- Blocks.h - device allocations ----------------------------*- C++ -*-===//
+//
 // Device allocations: which device an address belongs to, how much each device holds, and its limit.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <c10/core/StorageImpl.h>
@@ -9,48 +13,48 @@
 
 namespace vcuda {
 
-// Precedes the bytes of every device allocation, so that a data pointer leads to it.
+/// Precedes the bytes of every device allocation, so that a data pointer leads to it.
 struct alignas(64) Block {
   size_t bytes;
   int device;
-  // Lazily created storage that shows these bytes to CPU kernels; owns one reference.
+  /// Lazily created storage that shows these bytes to CPU kernels; owns one reference.
   std::atomic<c10::StorageImpl *> view;
 
-  // As kernels may use it; programs get visibleAddress() of it.
+  /// As kernels may use it; programs get visibleAddress() of it.
   void *hostData() { return this + 1; }
 };
 
-// The block that starts at `data`, a pointer of either kind.
+/// The block that starts at `data`, a pointer of either kind.
 Block *blockAt(void *data);
 
-// Bytes for device `device`; nullptr for none. Throws CUDA's out-of-memory error.
+/// Bytes for device `device`; nullptr for none. Throws CUDA's out-of-memory error.
 void *newBlock(size_t bytes, int device);
 
-// Takes pointers of either kind; a c10 deleter.
+/// Takes pointers of either kind; a c10 deleter.
 void freeBlock(void *data);
 
-// A copy of what is known about the live block around an address.
+/// A copy of what is known about the live block around an address.
 struct BlockInfo {
-  int device; // -1: the address is in no block
+  int device; ///< -1: the address is in no block
   size_t bytes;
   size_t offset;
 };
 BlockInfo findBlock(const void *pointer);
-// The same for signal handlers: gives up when the registry is being changed.
+/// The same for signal handlers: gives up when the registry is being changed.
 BlockInfo findBlockInSignal(const void *pointer);
 
-// Device of an address inside any live device allocation, or -1.
+/// Device of an address inside any live device allocation, or -1.
 inline int deviceOfPointer(const void *pointer) { return findBlock(pointer).device; }
 
 struct MemoryUse {
   size_t current;
   size_t peak;
-  size_t allocations; // ever made
+  size_t allocations; ///< ever made
 };
 MemoryUse memoryUse(int device);
 void resetPeakMemory(int device);
 
-// 1536 -> "1.50 KiB", as CUDA's out-of-memory text writes sizes.
+/// 1536 -> "1.50 KiB", as CUDA's out-of-memory text writes sizes.
 std::string formatSize(size_t bytes);
 
 } // namespace vcuda

@@ -30,7 +30,7 @@ const char *const kForeign[] = {
     "libpthread", "libgomp",   "libdl.so",    "ld-linux",    "linux-vdso",
     "libasan",    "libubsan",  "libclang_rt", "libgtest.so", "libvirtual_cuda.so"};
 
-// LibTorch's own libraries. The names of a project's libraries may well start like these.
+// LibTorch's own libraries. The names of a project's libraries may start the same.
 const char *const kLibTorch[] = {"libtorch",          "libtorch_cpu",         "libtorch_cuda",
                                  "libtorch_cuda_cpp", "libtorch_cuda_cu",     "libtorch_cuda_linalg",
                                  "libtorch_python",   "libtorch_global_deps", "libc10",

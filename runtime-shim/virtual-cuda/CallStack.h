@@ -1,4 +1,8 @@
+//===- CallStack.h - frames of the program ----------------------*- C++ -*-===//
+//
 // Where in the program something happens: the frames of the calling thread that may be project code.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <array>
@@ -8,26 +12,26 @@
 
 namespace vcuda {
 
-// Addresses inside the calls, innermost first. Trivial, so that it can live in thread-local storage and be
-// taken in a signal handler.
+/// Addresses inside the calls, innermost first. Trivial, so that it can live in thread-local storage and be
+/// taken in a signal handler.
 struct CallStack {
   static constexpr size_t kMostFrames = 32;
 
   size_t count;
   std::array<uintptr_t, kMostFrames> frames;
 
-  // Leaves out LibTorch, the language runtime and this library.
+  /// Leaves out LibTorch, the language runtime and this library.
   static CallStack ofCaller();
 };
 
-// The unwinder and the module table allocate when they are used for the first time.
+/// The unwinder and the module table allocate when they are used for the first time.
 void prepareCallStacks();
 
-// "/home/me/build/train+0x1a2b7": the module and the offset in it, as addr2line takes them.
+/// "/home/me/build/train+0x1a2b7": the module and the offset in it, as addr2line takes them.
 std::string frameText(uintptr_t address);
 
-// Where a stack is in the program's own functions, for people: with the function's name where the symbol
-// table has it, and without the functions of LibTorch's headers. "" for an empty stack.
+/// Where a stack is in the program's own functions, for people: with the function's name where the symbol
+/// table has it, and without the functions of LibTorch's headers. "" for an empty stack.
 std::string readablePlace(const CallStack &stack);
 
 } // namespace vcuda

@@ -1,5 +1,9 @@
+//===- Compat.h - differences between LibTorch releases ---------*- C++ -*-===//
+//
 // Everything that differs between the LibTorch releases this library is built for (1.13 and 2.6) lives
 // here: names, signatures, and the few rules that changed.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -28,11 +32,11 @@ namespace vcuda {
 #if TORCH_VERSION_MAJOR == 1
 inline constexpr const char *kMethodPrefix = "wrapper_";
 inline constexpr const char *kRulesVersion = "1.13.1";
-// 1.13 rejects a host pointer in from_blob(..., cuda) while it asks for the pointer's device.
+/// 1.13 rejects a host pointer in from_blob(..., cuda) when it determines the pointer's device.
 inline constexpr bool kHostPointerIsAnError = true;
-// torch.where moved 0-dim operands to the other operands' device only from 2.0 on.
+/// torch.where moved 0-dim operands to the other operands' device only from 2.0 on.
 inline constexpr bool kWhereMovesScalars = false;
-// The text of CUDA's out-of-memory error was reworded in 2.2.
+/// The text of CUDA's out-of-memory error was reworded in 2.2.
 inline constexpr bool kLongOutOfMemoryText = false;
 #else
 inline constexpr const char *kMethodPrefix = "wrapper_CUDA_";
@@ -42,7 +46,7 @@ inline constexpr bool kWhereMovesScalars = true;
 inline constexpr bool kLongOutOfMemoryText = true;
 #endif
 
-// Storage: 2.x tells reading from writing.
+/// Storage: 2.x tells reading from writing.
 inline void *dataOf(c10::StorageImpl &storage) {
 #if TORCH_VERSION_MAJOR == 1
   return storage.data();
@@ -59,7 +63,7 @@ inline c10::DataPtr &dataPtrOf(c10::StorageImpl &storage) {
 #endif
 }
 
-// An allocator whose make() is its allocate().
+/// An allocator whose make() is its allocate().
 class AllocatorBase : public c10::Allocator {
 public:
   c10::DataPtr allocate(size_t bytes) VCUDA_ALLOCATE_CONST final { return make(bytes); }
@@ -69,7 +73,7 @@ private:
   virtual c10::DataPtr make(size_t bytes) const = 0;
 };
 
-// The counter of CUDA's generators, which a CPU engine does not have.
+/// The counter of CUDA's generators, which a CPU engine does not have.
 class GeneratorBase : public c10::GeneratorImpl {
 public:
   using c10::GeneratorImpl::GeneratorImpl;
@@ -80,7 +84,7 @@ private:
   uint64_t offset_ = 0;
 };
 
-// What 2.x added to device guards. The functions of events are the ones the guard defines anyway.
+/// What 2.x added to device guards. The functions of events are the ones the guard defines anyway.
 class GuardBase : public c10::impl::DeviceGuardImplInterface {
 public:
   virtual c10::Stream getNewStream(c10::Device device, int /*priority*/ = 0) const VCUDA_SINCE_2 {
@@ -96,7 +100,7 @@ private:
   virtual double millisecondsBetween(void *first, void *second) const = 0;
 };
 
-// The questions ATen asks "the CUDA library", under the names both releases share.
+/// The questions ATen asks "the CUDA library", under the names both releases share.
 class HooksBase : public at::CUDAHooksInterface {
 public:
   virtual int count() const = 0;

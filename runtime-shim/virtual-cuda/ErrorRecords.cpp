@@ -82,7 +82,7 @@ std::string describe(const at::Tensor &tensor, size_t index, const std::string &
   return line.take();
 }
 
-// Numbers that LibTorch made a tensor of are no tensors of the program.
+// Numbers that LibTorch converted to tensors are not tensors of the program.
 bool isProgramsTensor(const c10::IValue &value) {
   return value.isTensor() && value.toTensor().defined() &&
          !value.toTensor().unsafeGetTensorImpl()->is_wrapped_number();

@@ -87,7 +87,7 @@ bool newNodes() { return newestNode() > lastSeen && !threadHasEnded; }
 void noteNewNodes(uint64_t thread, const CallStack &stack) {
   thread_local ThreadEnd atEnd{thread};
   const int64_t newest = newestNode();
-  // An operator makes one or two; more were made where nobody looked.
+  // An operator makes one or two; others were made where they are not observed.
   for (int64_t node = std::max(lastSeen, newest - 64) + 1; node <= newest; ++node)
     calls().add(thread, node, stack);
   lastSeen = newest;

@@ -1,4 +1,8 @@
+//===- Generator.h - random number generators -------------------*- C++ -*-===//
+//
 // Random number generators of the virtual devices: a CPU engine that presents itself as cuda:i.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -8,8 +12,8 @@ namespace vcuda {
 const at::Generator &defaultGenerator(int device);
 at::Generator createGenerator(int device);
 
-// The CPU generator behind a virtual one. Throws CUDA's text for a generator of another device type, and for
-// a virtual one when all tensors of the call are `onCpu`.
+/// The CPU generator behind a virtual one. Throws CUDA's text for a generator of another device type, and for
+/// a virtual one when all tensors of the call are `onCpu`.
 at::Generator hostGenerator(const at::Generator &generator, bool onCpu);
 
 } // namespace vcuda

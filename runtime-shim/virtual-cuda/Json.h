@@ -1,4 +1,8 @@
+//===- Json.h - writes JSON lines -------------------------------*- C++ -*-===//
+//
 // One JSON object per line, built by appending.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "CallStack.h"
@@ -19,10 +23,10 @@ public:
   JsonLine &integer(std::string_view name, long long value);
   JsonLine &integers(std::string_view name, c10::ArrayRef<int64_t> values);
   JsonLine &stack(std::string_view name, const CallStack &stack);
-  // `value` is JSON already.
+  /// `value` is JSON already.
   JsonLine &json(std::string_view name, std::string_view value);
 
-  // The finished object without a line end.
+  /// The finished object without a line end.
   std::string take() { return std::move(text_) + "}"; }
 
 private:
@@ -31,7 +35,7 @@ private:
   std::string text_;
 };
 
-// A string literal; bytes that are not UTF-8 become U+FFFD.
+/// A string literal; bytes that are not UTF-8 become U+FFFD.
 std::string quoted(std::string_view text);
 
 } // namespace vcuda

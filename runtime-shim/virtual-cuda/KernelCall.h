@@ -1,4 +1,8 @@
+//===- KernelCall.h - calls CPU kernels -------------------------*- C++ -*-===//
+//
 // One call of a CPU kernel on tensors of a virtual device, without copying a byte.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "OpTable.h"
@@ -13,7 +17,7 @@ inline bool isHalf(at::ScalarType type) { return type == at::kHalf || type == at
 
 class KernelCall {
 public:
-  // sparse: the operator was called for a sparse tensor, so the sparse CPU kernel runs.
+  /// sparse: the operator was called for a sparse tensor, so the sparse CPU kernel runs.
   KernelCall(const OpInfo &info, c10::Device device, bool sparse, torch::jit::Stack &stack)
       : info_(info), device_(device), sparse_(sparse), stack_(stack) {}
 
@@ -22,8 +26,8 @@ public:
 private:
   struct Alias {
     at::Tensor original;
-    at::Tensor host;   // what the kernel sees; the original itself for a CPU tensor
-    at::Tensor narrow; // set when host is a float copy: the half precision tensor that shares the bytes
+    at::Tensor host;   ///< what the kernel sees; the original itself for a CPU tensor
+    at::Tensor narrow; ///< set when host is a float copy: the half precision tensor that shares the bytes
     bool written;
   };
 
@@ -48,7 +52,7 @@ private:
   bool sparse_;
   torch::jit::Stack &stack_;
   c10::SmallVector<Alias, 6> aliases_;
-  // While a half precision kernel that CPUs lack is computed in float: the type its results have.
+  /// While a half precision kernel that CPUs lack is computed in float: the type its results have.
   c10::optional<at::ScalarType> narrowType_;
   bool inFloat_ = false;
 };

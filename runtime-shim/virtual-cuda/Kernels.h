@@ -1,4 +1,8 @@
+//===- Kernels.h - kernels of their own -------------------------*- C++ -*-===//
+//
 // Kernels that cannot be "the CPU kernel on the same bytes".
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <torch/library.h>
@@ -10,10 +14,10 @@ void registerRecurrentKernels(torch::Library &library);
 void registerGpuOnlyKernels(torch::Library &library);
 void registerDropoutKernel(torch::Library &library);
 
-// Runs the CPU kernel of every operator that has a CUDA kernel, behind that kernel's device checks.
+/// Runs the CPU kernel of every operator that has a CUDA kernel, behind that kernel's device checks.
 void registerCpuBackedKernels(torch::Library &library);
 
-// The same for sparse tensors; `library` registers for SparseCUDA.
+/// The same for sparse tensors; `library` registers for SparseCUDA.
 void registerSparseKernels(torch::Library &library);
 
 } // namespace vcuda

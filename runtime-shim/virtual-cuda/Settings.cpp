@@ -59,7 +59,7 @@ int visibleDevices(const std::string &list, int there) {
   return std::min(there, static_cast<int>(seen.size()));
 }
 
-// 0 when it is no unit.
+// 0 when it is not a unit.
 double scaleOf(std::string unit) {
   if (!unit.empty() && (unit.back() == 'B' || unit.back() == 'b'))
     unit.pop_back();

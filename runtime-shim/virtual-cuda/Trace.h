@@ -1,4 +1,8 @@
+//===- Trace.h - a timeline of operations -----------------------*- C++ -*-===//
+//
 // What runs when on which device, for a timeline. Does nothing when no trace is asked for.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "OpTable.h"
@@ -7,7 +11,7 @@
 
 namespace vcuda {
 
-// The run of one operator, from construction to destruction.
+/// The run of one operator, from construction to destruction.
 class TracedOp {
 public:
   TracedOp(const c10::OperatorHandle &op, const c10::IValue *values, c10::Device device);
@@ -18,17 +22,17 @@ public:
 private:
   const c10::OperatorHandle &op_;
   c10::Device device_;
-  double start_ = 0; // 0: not traced
-  // Set for copies between devices.
+  double start_ = 0; ///< 0: not traced
+  /// Set for copies between devices.
   c10::optional<c10::Device> from_, to_;
   size_t bytes_ = 0;
 };
 
-// Indices may be on the CPU; CUDA copies them to the indexed tensor at every call.
+/// Indices may be on the CPU; CUDA copies them to the indexed tensor at every call.
 void traceIndexCopies(const c10::OperatorHandle &op, const OpInfo &info, const c10::IValue *values,
                       c10::Device device);
 
-// Writes the peak memory of every device that was used.
+/// Writes the peak memory of every device that was used.
 void recordMemory();
 
 } // namespace vcuda

@@ -1,9 +1,13 @@
+//===- UncaughtExceptions.h - the exception that ends a program -*- C++ -*-===//
+//
 // The exception that ends the program, for the launcher: a device error before it may have been caught.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 namespace vcuda {
 
-// To be called once. Does nothing when no records are asked for.
+/// To be called once. Does nothing when no records are asked for.
 void watchUncaughtExceptions();
 
 } // namespace vcuda

@@ -2,7 +2,7 @@
 """Checks the labels of the case corpus by running every case on virtual GPUs.
 
 A case whose name ends in _ok must run.  One that ends in _bad must stop with a device error, unless all it
-shows is a move thrown away or a placement map, which no run confirms: then it may do either. Programs with host access
+shows is a discarded move or a placement map, which no run confirms: then it may do either. Programs with host access
 run with memory that the host cannot read.
 """
 
@@ -33,7 +33,7 @@ def build(unit, program, options):
 
 
 def mayStayQuiet(unit, name):
-    """True for a bad case that no run can confirm: nothing but moves thrown away and placement maps in it."""
+    """True for a bad case that no run can confirm: nothing but discarded moves and placement maps in it."""
     text = "\n".join(path.read_text(errors="replace") for path in unit.texts)
     if "discard" in name:
         return True

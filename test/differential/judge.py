@@ -124,7 +124,7 @@ def compare(function, runs, findings, counts):
     counts["functions with other errors"] += any(r.thrown is not None and not r.isDevice for r in runs)
     counts["throwing statements"] += len(thrown)
     counts["findings"] += len(findings)
-    # A move whose result is thrown away is reported instead of the operation that it breaks.
+    # A move whose result is discarded is reported instead of the operation that it breaks.
     discarded = any(check == "device-discarded-move" for _, check, _ in findings.values())
     for key, text in thrown.items():
         if key in findings:

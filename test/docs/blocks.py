@@ -66,7 +66,7 @@ TABLE = {
     },
     "docs/adding-a-check.md": {
         "python3 checks/generate.py --new device-discarded-cast": {"skip": "test/docs/follow.py follows the page"},
-        "python3 checks/generate.py --docs    # renews docs/checks/index.md": {
+        "python3 checks/generate.py --docs    # updates docs/checks/index.md": {
             "skip": "test/docs/follow.py follows the page"
         },
         "python3 /usr/lib/llvm-22/bin/lit -v build/test --filter device-discarded-cast": {

@@ -4,6 +4,7 @@
 Holds the sources against layers.py, which says which room may use which. It reads every #include that names a file of
 the repository, and the LINK line of every room that is a CMake library of its own. It fails, with file and line, where
 a room uses one that it may not use, for a folder with sources that is no room, and for an exception that is not needed.
+It also fails for the name of a library in a string literal of a room that is to know no library.
 """
 
 import fnmatch
@@ -12,10 +13,13 @@ import re
 import sys
 
 import layers
-from layers import EXCEPTIONS, EXCEPTION_COUNT, INCLUDE_FOLDERS, ROOMS, TREES
+from layers import (EXCEPTIONS, EXCEPTION_COUNT, INCLUDE_FOLDERS, LIBRARY_NAMES, ROOMS, ROOMS_WITHOUT_LIBRARIES,
+                    TREES)
 
 SOURCES = {".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".inc"}
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
+# A string literal, or a comment that begins where none is open. Raw strings count as plain ones.
+STRING_OR_COMMENT = re.compile(r'"((?:[^"\\]|\\.)*)"|//.*')
 LIBRARY = re.compile(r"^\s*(?:device_tidy_library|device_run_room|device_shim_room)\(\s*(\w+)(.*?)\)", re.M | re.S)
 
 
@@ -78,6 +82,7 @@ class Layers:
             folder = path.rpartition("/")[0]
             self.fail(path, 1, f"{folder} is no room; name it in test/layout/layers.py with the rooms that it may use")
             return
+        self.check_names(path, room)
         for number, line in enumerate(self.lines(path), 1):
             match = INCLUDE.match(line)
             target = match and self.file_named(path, match[2], match[1] == '"')
@@ -88,6 +93,16 @@ class Layers:
                 self.needed.add((path, target))
             else:
                 self.refuse(path, number, room, other, target)
+
+    def check_names(self, path, room):
+        if not any(fnmatch.fnmatchcase(room, each) for each in ROOMS_WITHOUT_LIBRARIES):
+            return
+        for number, line in enumerate(self.lines(path), 1):
+            for literal in STRING_OR_COMMENT.finditer(line):
+                name = re.search(LIBRARY_NAMES, literal[1] or "")
+                if name:
+                    sentence = f"{room} may not know {name[0]} (in {literal[0]}); that belongs in analyzer/models"
+                    self.fail(path, number, sentence)
 
     def check_links(self):
         libraries = []

@@ -35,9 +35,10 @@ ROOMS = {
     "analyzer/solve": ["analyzer/facts", "analyzer/models", "analyzer/models/bodies", "analyzer/solve/*"],
 
     # From findings to text.
-    "analyzer/report/source": ["analyzer/facts"],
-    "analyzer/report/finding": ["analyzer/facts", "analyzer/solve"],
-    "analyzer/report/fix": ["analyzer/facts", "analyzer/report/finding", "analyzer/report/source"],
+    "analyzer/report/source": ["analyzer/facts", "analyzer/models"],
+    "analyzer/report/finding": ["analyzer/facts", "analyzer/solve", "analyzer/solve/questions"],
+    "analyzer/report/fix": [
+        "analyzer/facts", "analyzer/models", "analyzer/report/finding", "analyzer/report/source"],
     "analyzer/report/graph": [
         "analyzer/facts", "analyzer/solve", "analyzer/report/finding", "analyzer/report/source"],
     "analyzer/report/diagnostic": [
@@ -131,6 +132,11 @@ ROOMS = {
         "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/*"],
     "runtime-shim/device-shim/tests/consumer": ["runtime-shim/device-shim/include/device_shim"],
 }
+
+# Names of libraries, which a room may not hold in string literals. Only the models and the solver know libraries: what
+# the report needs of them is in analyzer/models/Spelling.h.
+LIBRARY_NAMES = r"\b(?:at|torch|c10|c10d|std)::"
+ROOMS_WITHOUT_LIBRARIES = ["analyzer/report/*", "analyzer/config", "analyzer/driver/*", "analyzer/lsp"]
 
 # Where the #include lines of a tree are looked for; those of all other trees begin at the root of the repository. The
 # first tree that holds a file decides.

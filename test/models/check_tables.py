@@ -127,6 +127,7 @@ class Embedding(unittest.TestCase):
         self.broken("models_torch.csv", append("torch::zzz,,x"), "empty model")
         self.broken("distributed.csv", append("zzz,fly,x"), "unknown role 'fly'")
         self.broken("library_types.csv", append("zzz,fly,x"), "unknown kind 'fly'")
+        self.broken("spelling.csv", append("zzz,fly,,x"), "unknown kind 'fly'")
 
     def testRefusesBadHeader(self):
         def rename(lines):

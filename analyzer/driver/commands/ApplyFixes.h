@@ -1,4 +1,8 @@
-//===- ApplyFixes.h - changing the user's files -----------------*- C++ -*-===//
+//===- ApplyFixes.h - writes fixes to source files --------------*- C++ -*-===//
+//
+// Applies the changes of --fix to the files of the user.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/SelectFixes.h"
@@ -15,8 +19,8 @@ struct AppliedFixes {
 };
 
 /// Writes the changes to their files. Each file is replaced as a whole or not at all: the new text goes to a
-/// temporary file beside it, which takes its permissions and then its name. A file that is no longer as
-/// `sources` read it stays as it is.
+/// temporary file next to it, which gets its permissions and then its name. A file that is no longer as
+/// `sources` read it is not changed.
 AppliedFixes applyFixes(const std::vector<Replacement> &changes, SourceCache &sources);
 
 } // namespace devicetidy::driver

@@ -30,7 +30,7 @@ ExitCode refuse(const std::string &error) {
   return ExitCode::Usage;
 }
 
-/// Runs `tell` with what holds for the first file.
+/// Runs `tell` with the settings of the first file.
 template <typename Tell> ExitCode withSettings(const Options &options, Tell tell) {
   config::Configuration configuration(options.config);
   std::string error;
@@ -66,8 +66,8 @@ ExitCode verifyConfig(const Options &options) {
 
 constexpr llvm::StringRef noLintPage =
     "# device-tidy-nolint\n\n"
-    "This is no check that can be switched on or off, but what is said of NOLINT comments themselves:\n\n"
-    "- in a file with findings, a NOLINTBEGIN without a NOLINTEND, or the other way around, is reported;\n"
+    "This is not a check that can be turned on or off. It reports problems with NOLINT comments:\n\n"
+    "- a NOLINTBEGIN without a NOLINTEND, or the reverse, is reported in a file with findings;\n"
     "- a comment that suppresses nothing is reported with --report-unused-suppressions.\n\n"
     "Remove the comment, or correct the name of the check in it.\n";
 
@@ -83,7 +83,7 @@ ExitCode explain(const std::string &check) {
   std::vector<std::string> names;
   for (const CheckInfo &info : checkInfos())
     names.emplace_back(info.name);
-  return refuse("no check is called '" + check + "'" + config::suggestion(check, names));
+  return refuse("unknown check '" + check + "'" + config::suggestion(check, names));
 }
 
 void listChecks(const config::Settings &settings) {

@@ -1,4 +1,9 @@
-//===- ConfigCommands.h - runs that tell and analyse nothing ----*- C++ -*-===//
+//===- ConfigCommands.h - commands that analyse nothing ---------*- C++ -*-===//
+//
+// The options that only print something: --list-checks, --explain, and those that show or check the
+// configuration.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/driver/commands/Run.h"

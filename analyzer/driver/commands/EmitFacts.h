@@ -1,4 +1,8 @@
-//===- EmitFacts.h - units to a file of facts -------------------*- C++ -*-===//
+//===- EmitFacts.h - writes units to a facts file ---------------*- C++ -*-===//
+//
+// The command --emit-facts.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/driver/commands/Run.h"
@@ -11,11 +15,11 @@
 
 namespace devicetidy::driver {
 
-/// Writes the units where --emit-facts and --depfile say.
+/// Writes the units to the files of --emit-facts and --depfile.
 ///
-/// As text, errors in the code make the exit code. As a file, this is a step like a compiler's: when
-/// something could be read, errors are recorded, for --link to report with its exit code; when nothing could,
-/// there is no file, not even that of an earlier run.
+/// With text output, errors in the code decide the exit code. With a file, this works like a compiler: when
+/// something could be read, errors are recorded, and --link reports them with its exit code; otherwise there
+/// is no file, not even that of an earlier run.
 ExitCode emitFacts(std::vector<Unit> units, const std::vector<Failure> &failures, const ShardMark &shard,
                    const Options &options, const ProjectFiles &project);
 

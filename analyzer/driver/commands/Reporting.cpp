@@ -156,7 +156,7 @@ private:
       return;
     if (!outcome.failures.empty()) {
       remark(options.quiet,
-             "unused suppressions are not reported, because some of the code could not be parsed");
+             "unused suppressions are not reported because some of the code could not be parsed");
       return;
     }
     std::set<Name> files;
@@ -202,16 +202,16 @@ private:
     const bool isApplied = options.fix || options.fixErrors;
     if (isApplied || !options.exportFixes.empty())
       for (const Diagnostic *each : selection.conflicting)
-        remark(options.quiet,
-               fmt::format("{}:{}:{}: the fix is left out, for it overlaps with another one; run "
-                           "again after the first is made",
-                           each->where.file.str(), each->where.line, each->where.column));
+        remark(options.quiet, fmt::format("{}:{}:{}: the fix is skipped because it overlaps another fix; run "
+                                          "device-tidy again after the first one is applied",
+                                          each->where.file.str(), each->where.line, each->where.column));
     return !isApplied || apply(selection);
   }
 
   bool apply(const FixSelection &selection) {
     if (!outcome.failures.empty() && !options.fixErrors) {
-      remark(options.quiet, "no file is fixed, because the code has errors; --fix-errors fixes all the same");
+      remark(options.quiet,
+             "no fix is applied because the code has errors; --fix-errors applies them anyway");
       return true;
     }
     const AppliedFixes applied = applyFixes(selection.changes, sources);

@@ -1,4 +1,8 @@
-//===- Reporting.h - from findings to what the user gets --------*- C++ -*-===//
+//===- Reporting.h - from findings to reports -------------------*- C++ -*-===//
+//
+// The last part of a run: suppressions, baselines, fixes, the report and the exit status.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/driver/commands/Summary.h"
@@ -15,36 +19,36 @@
 
 namespace devicetidy::driver {
 
-/// What the analysis leaves to be reported.
+/// The results of the analysis that are reported.
 struct Outcome {
-  std::vector<Finding> findings; ///< those the user wants to see, sorted
+  std::vector<Finding> findings; ///< those that are enabled, sorted
   std::vector<Failure> failures;
   std::set<std::string> checks; ///< names of those that ran
-  /// Is the finding to be called an error?
+  /// Is the finding reported as an error?
   std::function<bool(const Finding &)> isError = [](const Finding &) { return false; };
   std::vector<FindingPlace> places; ///< of all findings in `files`, for --report-unused-suppressions
-  std::function<bool(Name file, const std::string &check)> isEnabled; ///< goes with the places
+  std::function<bool(Name file, const std::string &check)> isEnabled; ///< for the places
   std::set<Name> files;        ///< project files that the translation units read
-  std::set<Name> contextFiles; ///< those that only sources read which stand in for headers
-  std::set<Name> changedFiles; ///< those that are not any more what was read
+  std::set<Name> contextFiles; ///< those that are read only by sources analysed for a header
+  std::set<Name> changedFiles; ///< those that have changed since they were read
   std::set<Name> brokenFiles;  ///< read by translation units that have errors
-  /// Is a finding of this check and level, in this file, one that the user wants to see?
+  /// Is a finding of this check and level, in this file, shown?
   std::function<bool(Name file, const std::string &check, Level level)> isShown;
   std::size_t unitCount = 0;
 };
 
-/// What became of it.
+/// What was reported.
 struct ReportResult {
   std::size_t shown = 0;            ///< findings that are not suppressed
-  bool isWritten = true;            ///< the report and all changes of files are where they were asked for
+  bool isWritten = true;            ///< the report and all changes of files were written
   std::vector<std::string> summary; ///< lines for the terminal
 };
 
-/// The folder that reports name files from: the top of the repository, or else of the project.
+/// The folder that file names in reports are relative to: the top of the repository, or else of the project.
 std::string sourceRootOf(const Options &options, const ProjectView &project);
 
-/// Describes, suppresses, fixes and writes the findings in the format the options ask for. Changed files are
-/// not quoted, and when there are any nothing is fixed. `gate` has the last word on what counts.
+/// Describes, suppresses, fixes and writes the findings in the requested format. Changed files are not
+/// quoted, and when there are any nothing is fixed. `gate` decides which findings count.
 ReportResult writeReport(const Outcome &outcome, const Options &options, const ProjectView &project,
                          Gate &gate);
 

@@ -74,7 +74,7 @@ private:
     CommandSet commands;
     std::string error = options.clearCache ? clearCache(options) : std::string();
     if (error.empty() && options.clearCache && options.files.empty() && options.buildPath.empty()) {
-      remark(options.quiet, "what earlier runs kept is forgotten");
+      remark(options.quiet, "the cache is cleared");
       return ExitCode::Clean;
     }
     if (!error.empty() || !collectCommands(sourceRequest(options), configuration, commands, error)) {
@@ -174,15 +174,16 @@ private:
       const std::string reason = unit.parseErrors.empty() ? "no reason given" : unit.parseErrors.front();
       outcome.brokenFiles.insert(unit.files.begin(), unit.files.end());
       outcome.brokenFiles.insert(unit.mainFile);
-      // Nobody has said how it is compiled, so that it does not parse is no error of the code.
+      // How it is compiled is only a guess, so a parse error is not an error in the code.
       if (guessed.count(unit.mainFile))
         remark(options.quiet,
                fmt::format("{} is not in the compile database, and with the compiler arguments of "
                            "another file it could not be parsed: {}",
                            unit.mainFile.str(), printable(reason)));
-      else if (unit.isCuda) // read without CUDA, with what stands in for it
-        remark(options.quiet, fmt::format("{} is analysed in part, as far as it can be read without CUDA: {}",
-                                          unit.mainFile.str(), printable(reason)));
+      else if (unit.isCuda) // read with replacements for CUDA's headers
+        remark(options.quiet,
+               fmt::format("{} is analysed only in part, because CUDA's headers are not read: {}",
+                           unit.mainFile.str(), printable(reason)));
       else
         outcome.failures.push_back({unit.mainFile.str(), reason, unit.hasFatalError});
     }
@@ -277,7 +278,7 @@ private:
       remark(options.quiet, line);
     if (outcome.checks.empty())
       remark(options.quiet,
-             "no check is enabled for these files; --explain-config FILE says where that comes from");
+             "no check is enabled for these files; --explain-config FILE says where the setting comes from");
     if (const std::size_t hits = statistics.omissions())
       remark(options.quiet,
              fmt::format("some calls were not followed (bounds were hit {} time{}): see --stats", hits,
@@ -291,7 +292,7 @@ private:
 
   void keepForNextRun(UnitSource &source) {
     if (const std::string problem = source.finish(); !problem.empty())
-      remark(options.quiet, "nothing is kept for the next run: " + problem);
+      remark(options.quiet, "the cache cannot be written: " + problem);
   }
 
   const Options &options;
@@ -300,9 +301,9 @@ private:
   Gate gate;
   Outcome outcome;
   Statistics statistics;
-  std::set<Name> headers;   ///< asked for, and read with sources that stand in for them
+  std::set<Name> headers;   ///< requested, and read with sources that include them
   std::set<Name> guessed;   ///< parsed with the compiler arguments of another file
-  std::set<Name> mainFiles; ///< findings in them are shown whatever the header filter says
+  std::set<Name> mainFiles; ///< findings in them are shown for any header filter
 };
 
 ExitCode dispatch(const std::vector<std::string> &arguments, Server serve) {

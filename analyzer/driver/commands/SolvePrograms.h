@@ -1,4 +1,8 @@
 //===- SolvePrograms.h - from units to findings -----------------*- C++ -*-===//
+//
+// Runs the solver and the checks on each program, in parallel.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/driver/commands/Reporting.h"
@@ -10,8 +14,8 @@
 
 namespace devicetidy::driver {
 
-/// Groups `units` into programs, links and solves each as their settings say and asks the checks of `outcome`
-/// about it, with a line of progress on a terminal. Findings, and programs the analyzer failed on, are added
+/// Groups `units` into programs, links and solves each by their settings and runs the checks of `outcome`
+/// on it, with a line of progress on a terminal. Findings, and programs the analyzer failed on, are added
 /// to `outcome`. The order of the units does not matter.
 void solvePrograms(std::vector<Unit> units, const FileSettings &settings, bool showProgress, Outcome &outcome,
                    Statistics &statistics);

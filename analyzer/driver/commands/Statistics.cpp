@@ -110,10 +110,10 @@ std::string Statistics::table() const {
           countLine("translation units parsed with a preamble", reading.withPreamble) +
           countLine("parsed again without, for errors", reading.preambleFallbacks) +
           countLine("of them with errors", brokenUnits) +
-          countLine("third-party translation units left out", skippedFiles) +
-          countLine("translation units the build's link information names", linkedUnits) +
+          countLine("third-party translation units skipped", skippedFiles) +
+          countLine("translation units named by the build's link information", linkedUnits) +
           countLine("programs", programs) + countLine("of them by link information", linkedPrograms) +
-          countLine("objects left out of a program, for it has other definitions of their names", keptApart) +
+          countLine("objects left out of a program that has other definitions of their names", keptApart) +
           countLine("functions with a body", functions) + countLine("facts", facts) +
           countLine("function contexts solved", solved.contexts) +
           countLine("rows joined", solved.rowsJoined);
@@ -130,7 +130,7 @@ std::string Statistics::table() const {
   for (const auto &[name, count] : uninstantiated)
     if (!lowered.count(name))
       templates[name] = count;
-  text += ranking("templates without an instance, not analysed", templates, 20);
+  text += ranking("templates without an instantiation, not analysed", templates, 20);
   text += ranking("expressions not understood", opaque, 20);
   return text;
 }

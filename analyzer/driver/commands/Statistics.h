@@ -1,4 +1,8 @@
 //===- Statistics.h - what --stats prints -----------------------*- C++ -*-===//
+//
+// Collects the times and counts of a run and prints them as a table.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/driver/programs/Programs.h"

@@ -1,4 +1,9 @@
 //===- Summary.h - a run in a few lines -------------------------*- C++ -*-===//
+//
+// The lines on standard error after the report: how many findings there are, and what could not be
+// parsed.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/Diagnostic.h"
@@ -9,7 +14,7 @@
 
 namespace devicetidy::driver {
 
-/// A translation unit that could not be parsed, or not whole.
+/// A translation unit that could not be parsed, or only in part.
 struct Failure {
   std::string file;
   std::string reason; ///< "file:line:col: message"

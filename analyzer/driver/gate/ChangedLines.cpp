@@ -54,18 +54,18 @@ Base sharedCommit(const Git &git, const std::string &ref) {
     return ref == "HEAD"
                ? nothingYet(git) // before the first commit
                : Base{{},
-                      "git knows no commit '" + ref + "' in " + git.place() +
+                      "git does not know the commit '" + ref + "' in " + git.place() +
                           "; a clone of a CI job may have to fetch it first: git fetch origin " + ref};
   const GitResult base = git.run({"merge-base", ref, "HEAD"});
   if (base.status == 0)
     return {StringRef(base.output).trim().str(), {}};
   return {{},
-          "'" + ref + "' and HEAD have no commit in common in " + git.place() +
+          "'" + ref + "' and HEAD have no common ancestor in " + git.place() +
               (base.errors.empty() ? std::string() : ": " + base.errors) +
               "; when the clone is shallow, fetch all of it: git fetch --unshallow"};
 }
 
-/// Adds what the work tree of `git`, whose top is its place, has and `base` has not. The reason why git
+/// Adds what the work tree of `git`, whose top is its place, has and `base` does not have. The reason why git
 /// cannot tell, or nothing.
 std::string addChanges(const Git &git, const std::string &base, LineFilter &filter) {
   const auto changes = [&](std::vector<StringRef> form) {
@@ -92,7 +92,7 @@ std::string addChanges(const Git &git, const std::string &base, LineFilter &filt
   return {};
 }
 
-/// The repositories that files lie in besides the first one.
+/// The other repositories that files are in.
 class OtherRepositories {
 public:
   OtherRepositories(const std::string &first, Base base, const std::string &ref)
@@ -109,7 +109,7 @@ public:
     const Base base = baseOf(root);
     const std::string problem = base.error.empty() ? addChanges(gitIn(root), base.tree, filter) : base.error;
     if (!problem.empty())
-      remarks.push_back("--changed-since: changes in " + root + " are not looked at: " + problem);
+      remarks.push_back("--changed-since: changes in " + root + " are ignored: " + problem);
   }
 
 private:
@@ -147,7 +147,8 @@ private:
     return sharedCommit(git, ref);
   }
 
-  /// The commit of the submodule `git` that the repository `around` it had; nothing when it is no submodule.
+  /// The commit of the submodule `git` that the repository `around` it had; nothing when it is not a
+  /// submodule.
   std::optional<Base> submoduleBase(const Git &git, const std::string &around) {
     const std::string place = git.place().substr(around.size() + 1), literally = ":(literal)" + place;
     const Git outer = gitIn(around);
@@ -164,8 +165,8 @@ private:
     if (git.knows(commit))
       return Base{commit, {}};
     return Base{{},
-                "git knows no commit " + commit + " there, which " + around + " had; git -C " + git.place() +
-                    " fetch origin " + commit};
+                "git does not know the commit " + commit + " there, which " + around + " had; git -C " +
+                    git.place() + " fetch origin " + commit};
   }
 
   const std::string &first, &ref;
@@ -179,12 +180,12 @@ bool addChangedLines(const std::string &directory, const std::string &ref, const
                      LineFilter &filter, std::vector<std::string> &remarks, std::string &error) {
   const Git inFolder(directory);
   if (!inFolder.isInstalled()) {
-    error = "it asks git, which is not installed";
+    error = "it needs git, which is not installed";
     return false;
   }
   const GitResult top = inFolder.run({"rev-parse", "--show-toplevel"});
   if (top.status != 0) {
-    error = directory + " is in no git repository: " + top.errors;
+    error = directory + " is not in a git repository: " + top.errors;
     return false;
   }
   const std::string root = StringRef(top.output).rtrim('\n').str();

@@ -52,7 +52,7 @@ struct HunkBody {
   bool takes(StringRef line) {
     if (oldLines == 0 && newLines == 0)
       return false;
-    if (line.starts_with("\\")) // no line, but the news that the last one has no end
+    if (line.starts_with("\\")) // not a line: it says that the last one has no line end
       return true;
     if (!line.starts_with("+") && oldLines > 0)
       --oldLines;

@@ -1,4 +1,8 @@
-//===- Diff.h - what a unified diff changes ---------------------*- C++ -*-===//
+//===- Diff.h - the lines of a unified diff ---------------------*- C++ -*-===//
+//
+// Reads the output of git diff into a line filter.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/LineFilter.h"
@@ -9,8 +13,8 @@
 
 namespace devicetidy::driver {
 
-/// Adds what the unified diff `diff` (without context) changes below `root`. Where lines are gone, the ones
-/// around the gap count.
+/// Adds what the unified diff `diff` (without context) changes below `root`. Where lines were removed, the
+/// lines around the gap are added.
 void addDiff(llvm::StringRef diff, const std::string &root, LineFilter &filter);
 
 } // namespace devicetidy::driver

@@ -74,12 +74,12 @@ bool Gate::apply(std::vector<Diagnostic> &diagnostics, ReportRun &run, const Loo
     told.push_back(fmt::format("against {}: {} new, {} fixed, {} unchanged{}{}", options.baseline,
                                run.baseline->added, run.baseline->fixed, run.baseline->unchanged,
                                besides(run.baseline->suppressed, "suppressed"),
-                               besides(run.baseline->notLookedAt, "not looked at")));
+                               besides(run.baseline->notLookedAt, "not checked")));
   }
   bool isWritten = true;
   if (!options.writeBaseline.empty() && !run.failures.empty() && !options.writeBaselineErrors)
-    told.push_back("no baseline is written, because the code has errors that may hide findings; "
-                   "--write-baseline-errors writes it all the same");
+    told.push_back("no baseline is written because the code has errors that may hide findings; "
+                   "--write-baseline-errors writes it anyway");
   else if (!options.writeBaseline.empty())
     isWritten = write(diagnostics, run, looksAt);
   const auto before = llvm::count_if(diagnostics, [](const Diagnostic &each) { return each.isActive(); });

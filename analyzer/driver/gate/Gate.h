@@ -1,7 +1,7 @@
 //===- Gate.h - which findings count ----------------------------*- C++ -*-===//
 //
-// A project that has findings already can still refuse new ones: those a baseline does not know, or those
-// that touch lines that were changed.
+// A project with existing findings can reject new ones: those that are not in a baseline, or those that touch
+// changed lines.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -25,15 +25,15 @@ public:
   /// Reads --baseline and --line-filter. False, with a sentence in `error`, when one cannot be used.
   bool open(std::string &error);
 
-  /// Asks git for --changed-since, in the repository of `directory` and in those of `files`.
+  /// Runs git for --changed-since, in the repository of `directory` and in those of `files`.
   bool findChanges(const std::string &directory, const std::set<Name> &files, std::string &error);
 
-  /// Marks the findings that the baseline knows, writes the new one, and takes out those that touch no line
-  /// that is asked for. `looksAt`: see Baseline. When the run has failures, no baseline is written unless the
-  /// options insist. False when the baseline could not be written.
+  /// Marks the findings that are in the baseline, writes the new baseline, and removes findings that touch
+  /// none of the requested lines. `looksAt`: see Baseline. When the run has failures, no baseline is written
+  /// unless the options insist. False when the baseline could not be written.
   bool apply(std::vector<Diagnostic> &diagnostics, ReportRun &run, const LooksAt &looksAt);
 
-  /// What was done, in a line for each of it.
+  /// What was done, one line each.
   const std::vector<std::string> &remarks() const { return told; }
 
 private:
@@ -41,7 +41,7 @@ private:
   bool write(std::vector<Diagnostic> &diagnostics, const ReportRun &run, const LooksAt &looksAt);
 
   const Options &options;
-  std::optional<Baseline> baseline, replaced; ///< what is compared with; what is written anew
+  std::optional<Baseline> baseline, replaced; ///< what is compared with; what is replaced
   std::optional<LineFilter> lines, changes;
   std::vector<std::string> told;
 };

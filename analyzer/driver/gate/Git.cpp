@@ -56,7 +56,7 @@ Git::Git(std::string directory, Variables variables) : directory(std::move(direc
 }
 
 GitResult Git::run(std::vector<StringRef> arguments) const {
-  // A path is to be given out as it is, in whichever script.
+  // Paths are printed unchanged, in any script.
   const std::vector<StringRef> always = {program, "-C", directory, "-c", "core.quotePath=false"};
   arguments.insert(arguments.begin(), always.begin(), always.end());
   const TemporaryFile output, errors;

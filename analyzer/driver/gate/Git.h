@@ -1,4 +1,8 @@
-//===- Git.h - asking git ---------------------------------------*- C++ -*-===//
+//===- Git.h - runs git -----------------------------------------*- C++ -*-===//
+//
+// Runs commands of git in one directory and returns their output.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -8,7 +12,7 @@
 
 namespace devicetidy::driver {
 
-/// What a command of git said.
+/// The result of a git command.
 struct GitResult {
   int status = -1;
   std::string output;

@@ -1,4 +1,8 @@
 //===- UnusedSuppressions.h - NOLINT comments without a finding -*- C++ -*-===//
+//
+// Implements --report-unused-suppressions.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Location.h"
@@ -12,15 +16,15 @@
 
 namespace devicetidy::driver {
 
-/// A finding of any level, shown or not: it is reason enough for a comment.
+/// A finding of any level, shown or not. A comment that suppresses one is used.
 struct FindingPlace {
   std::string check;
   Location where;
 };
 
 /// A warning for each name of a check (or glob that begins with "device-") in a NOLINT comment of `files`
-/// that suppresses none of `places`. `isEnabled` says whether a check ran for a file; what did not run proves
-/// nothing. Comments for every check or for those of other tools are left alone.
+/// that suppresses none of `places`. `isEnabled` says whether a check ran for a file; comments for other
+/// checks are not reported. Comments for every check or for those of other tools are left alone.
 std::vector<Diagnostic>
 unusedSuppressions(const std::set<Name> &files, const std::vector<FindingPlace> &places, SourceCache &sources,
                    const std::function<bool(Name file, const std::string &check)> &isEnabled);

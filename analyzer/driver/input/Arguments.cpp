@@ -118,7 +118,7 @@ bool isUnwantedForCc1(StringRef option, bool &hasValue) {
          option == "-fpch-instantiate-templates";
 }
 
-/// What -x `name` stands for; nvcc says "cu", clang "cuda".
+/// The language of -x `name`; nvcc says "cu", clang "cuda".
 Language languageNamed(StringRef name) {
   if (name.starts_with("hip"))
     return Language::Hip;
@@ -177,7 +177,7 @@ private:
     included.insert(absolutePath(header, directory));
   }
 
-  /// The text that a precompiled header was made from stands in for it, unless the command names it as well.
+  /// The header that a precompiled header was made from replaces it, unless the command names it as well.
   void addTextOf(StringRef precompiled) {
     StringRef header = precompiled;
     if ((header.consume_back(".pch") || header.consume_back(".gch")) &&
@@ -279,7 +279,7 @@ AdjustedArguments adjustArguments(const std::vector<std::string> &arguments, con
   const bool isCuda = result.language == Language::Cuda;
   result.arguments.push_back(arguments.empty() ? "clang++" : arguments.front());
   std::vector<std::string> &all = result.arguments;
-  // A LibTorch without CUDA brings headers of c10_cuda that need CUDA's: the stand-ins come before them.
+  // A LibTorch without CUDA has headers of c10_cuda that need CUDA's: the replacements come before them.
   // clang cannot read those of CUDA itself without its wrapper.
   if (!cudaStandIns().empty() && (isCuda || !findsCuda(searchedDirectories(parsed, directory))))
     all.push_back("-I" + cudaStandIns());

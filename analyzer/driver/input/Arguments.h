@@ -1,4 +1,9 @@
 //===- Arguments.h - compile commands that our clang can parse --*- C++ -*-===//
+//
+// Changes the arguments of a compile command so that clang can parse the source: other compilers'
+// options, outputs and precompiled headers are removed, and CUDA sources get the replacement headers.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>
@@ -9,7 +14,7 @@ namespace devicetidy::driver {
 
 enum class Language { Cxx, Cuda, Hip, Other };
 
-/// What `file` is written in, by its name.
+/// The language of `file`, by its name.
 Language languageOf(std::string_view file);
 
 struct AdjustedArguments {
@@ -26,7 +31,7 @@ AdjustedArguments adjustArguments(const std::vector<std::string> &arguments, con
 /// What `arguments` name with -o, absolute; empty when nothing is named or nothing is kept.
 std::string objectFile(const std::vector<std::string> &arguments, const std::string &directory);
 
-/// Directories that `arguments` search as system headers (-isystem and friends), absolute.
+/// Directories that `arguments` search as system headers (-isystem and similar), absolute.
 std::vector<std::string> systemDirectories(const std::vector<std::string> &arguments,
                                            const std::string &directory);
 

@@ -50,7 +50,7 @@ std::string joinPath(StringRef directory, StringRef name) {
 /// One argument a line, for every file below; clang-tidy and clangd read it, too.
 constexpr StringRef flagsFile = "compile_flags.txt";
 
-/// Where builds put the database: beside the sources, or in one of the folders that people and tools make.
+/// Where builds put the database: next to the sources, or in one of the usual build folders.
 constexpr StringRef buildFolders[] = {
     "", "build", "Build", "out", "_build", "builddir", "cmake-build-debug", "cmake-build-release"};
 
@@ -76,7 +76,7 @@ std::string newestBelow(const std::string &directory) {
   return best;
 }
 
-/// A database whose CUDA and assembler sources are no example for other files.
+/// A database whose CUDA and assembler sources are not used to guess the arguments of other files.
 class CxxExamples : public CompilationDatabase {
 public:
   explicit CxxExamples(std::unique_ptr<CompilationDatabase> base) : base(std::move(base)) {}
@@ -170,8 +170,8 @@ private:
       missing = directory;
     }
     return missing.empty() ||
-           fail(file + " was written for another place: no directory that it names exists, " + missing +
-                " for one; configure the build here again");
+           fail(file + " was written for another directory: no directory that it names exists, such as " +
+                missing + "; configure the build here again");
   }
 
   /// Finds the database; a file is given out as an absolute path.
@@ -219,12 +219,12 @@ private:
     llvm::Expected<llvm::json::Value> value = llvm::json::parse((*text)->getBuffer());
     if (!value)
       return fail(file + " is not valid JSON: " + llvm::toString(value.takeError()) +
-                  "; was its writer interrupted? Configure the build again");
+                  "; it may be incomplete: configure the build again");
     std::string message;
     auto json = clang::tooling::JSONCompilationDatabase::loadFromFile(
         file, message, clang::tooling::JSONCommandLineSyntax::AutoDetect);
     if (!json)
-      return fail(file + " is no compile database: " + message);
+      return fail(file + " is not a compile database: " + message);
     auto expanded = expandResponseFiles(std::move(json), llvm::vfs::createPhysicalFileSystem());
     database = inferTargetAndDriverMode(
         inferMissingCompileCommands(std::make_unique<CxxExamples>(std::move(expanded))));
@@ -250,7 +250,7 @@ private:
       const std::string file = absolutePath(name);
       std::vector<clang::tooling::CompileCommand> commands = database->getCompileCommands(file);
       if (commands.empty() && isHeader(file) && addStandIn(name, file))
-        continue; // nobody guesses arguments for a .cuh
+        continue; // arguments for a .cuh are not guessed
       if (commands.empty())
         return fail(name + " is not in the compile database; give its compiler arguments after --");
       const bool isGuess = !commands.front().Heuristic.empty();
@@ -286,12 +286,12 @@ private:
     if (!source)
       return false;
     result.headers.push_back(std::move(found));
-    result.notices.push_back(name + " is analysed as a part of " + source->file);
+    result.notices.push_back(name + " is analysed as part of " + source->file);
     standIns.insert(source->file);
     return true;
   }
 
-  /// Adds the sources that stand in for headers, unless they are asked for themselves.
+  /// Adds the sources that are analysed for headers, unless they are requested themselves.
   void addStandIns() {
     for (const std::string &file : standIns) {
       if (llvm::any_of(result.commands, [&](const CompileCommand &each) { return each.file == file; }))
@@ -304,7 +304,7 @@ private:
     }
   }
 
-  /// The commands of the database that FILES did not ask for.
+  /// The commands of the database that are not for FILES.
   void collectOthers() {
     const std::vector<CompileCommand> named = std::move(result.commands);
     const std::vector<std::string> notices = result.notices;
@@ -414,7 +414,7 @@ private:
   std::unique_ptr<CompilationDatabase> database;
   std::optional<ProjectFiles> project; ///< made for the first header that is asked for
   std::optional<Includers> includers;
-  bool listsNoFiles = false;      ///< the database is one set of arguments for whatever is named
+  bool listsNoFiles = false;      ///< the database is one set of arguments for all named files
   std::set<std::string> standIns; ///< sources
   std::set<std::string> filesSeen, systemSeen;
   std::map<std::string, std::vector<std::size_t>> byFile; ///< its entries in result.commands

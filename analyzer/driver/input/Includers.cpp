@@ -77,7 +77,7 @@ Includers::Flags Includers::flagsOf(const IncludingSource &source) {
   for (std::size_t i = 0; i < arguments.size(); ++i)
     for (StringRef flag : {"-iquote", "-isystem", "-I", "--include=", "-include"}) {
       StringRef value = arguments[i];
-      // Not -include-pch: what is made of a header is none.
+      // Not -include-pch: a precompiled header is not the header.
       if (!value.consume_front(flag) || (flag == "-include" && value.starts_with("-")))
         continue;
       if (value.empty() && i + 1 < arguments.size())

@@ -1,4 +1,4 @@
-//===- Includers.h - a source that stands in for a header -------*- C++ -*-===//
+//===- Includers.h - sources that include a header --------------*- C++ -*-===//
 //
 // A compile database lists no headers. What a header means depends on the source that includes it, so it is
 // analysed as a part of one.
@@ -30,7 +30,7 @@ public:
   Includers(std::vector<IncludingSource> sources, std::function<bool(const std::string &)> isProjectFile)
       : sources(std::move(sources)), isProjectFile(std::move(isProjectFile)) {}
 
-  /// The source that stands in for `header` (absolute) best: of those that include it, directly or not, the
+  /// The best source to analyse for `header` (absolute): of those that include it, directly or not, the
   /// one of the same name, else the nearest by folder. Null when none does. `spelled` receives the path by
   /// which that source reads the header: another one when a symbolic link leads to it.
   const IncludingSource *find(const std::string &header, std::string &spelled);
@@ -40,7 +40,7 @@ private:
     std::string name;
     bool isQuoted;
   };
-  /// What the command line says.
+  /// The relevant arguments of the command line.
   struct Flags {
     std::vector<std::string> quoted, all; ///< folders
     std::vector<std::string> forced;      ///< headers of -include, as written

@@ -105,7 +105,7 @@ private:
   }
 
   void edge(StringRef line) {
-    // Nearly all edges compile; what they say is not looked at.
+    // Nearly all edges compile; what they say is not checked.
     if (!line.contains_insensitive("link"))
       return;
     NinjaLink link;
@@ -121,7 +121,7 @@ private:
     for (line = line.trim(' '); !line.empty(); line = line.ltrim(' ')) {
       std::string word = takeWord(line, variables, /*endsAtColon=*/false);
       if (word == "||" || word == "|@")
-        break; // has to be there before, and is no part
+        break; // is only needed before, and is not an input
       if (word != "|")
         link.inputs.push_back(std::move(word));
     }
@@ -129,7 +129,7 @@ private:
     current = &file.links.back();
   }
 
-  /// Shared libraries can be missing from the inputs and stand in the link line only.
+  /// Shared libraries can be missing from the inputs and be in the link line only.
   void binding(StringRef line) {
     if (!current)
       return;

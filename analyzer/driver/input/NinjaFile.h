@@ -1,4 +1,8 @@
 //===- NinjaFile.h - the link edges of a build.ninja ------------*- C++ -*-===//
+//
+// Reads the link lines of a build from Ninja files. They say which objects form a program.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>
@@ -18,10 +22,10 @@ struct NinjaFile {
   std::vector<std::string> includes; ///< include and subninja
 };
 
-/// Reads as much of a build.ninja as tells what is linked (https://ninja-build.org/manual.html, "Ninja file
+/// Reads the parts of a build.ninja that say what is linked (https://ninja-build.org/manual.html, "Ninja file
 /// reference"): the edges whose rule is called after linking, like CXX_EXECUTABLE_LINKER__app_ and
-/// CXX_STATIC_LIBRARY_LINKER__lib_ of CMake, cpp_LINKER and STATIC_LINKER of Meson, solink of GN. What is not
-/// understood is passed over.
+/// CXX_STATIC_LIBRARY_LINKER__lib_ of CMake, cpp_LINKER and STATIC_LINKER of Meson, solink of GN. Everything
+/// else is skipped.
 NinjaFile readNinjaFile(std::string_view text);
 
 } // namespace devicetidy::driver

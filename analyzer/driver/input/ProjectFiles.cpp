@@ -37,7 +37,7 @@ std::string gitTopLevel(StringRef directory) {
   return {};
 }
 
-/// Headers of sources in src/ usually lie in include/ beside it.
+/// Headers of sources in src/ are usually in include/ next to it.
 std::string withoutSourceFolder(StringRef directory) {
   static constexpr StringRef folders[] = {"src", "source", "sources", "lib", "app", "apps"};
   return (llvm::is_contained(folders, path::filename(directory)) ? path::parent_path(directory) : directory)
@@ -139,7 +139,7 @@ bool ProjectFiles::judgeDirectory(const std::string &directory) const {
       return false;
   if (!holdsTorch(*root))
     return true;
-  // LibTorch lies in the root itself, beside the user's code.
+  // LibTorch is in the root itself, next to the user's code.
   const StringRef below = StringRef(directory).drop_front(root->size()).ltrim('/');
   return !isTorchFolder(below.split('/').first);
 }

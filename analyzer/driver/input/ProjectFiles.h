@@ -1,4 +1,8 @@
-//===- ProjectFiles.h - which code is the user's own ------------*- C++ -*-===//
+//===- ProjectFiles.h - which code belongs to the project -------*- C++ -*-===//
+//
+// Tells project code, which is analysed, from third-party code, of which only declarations are read.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/driver/input/CompileDatabase.h"
@@ -12,25 +16,25 @@
 
 namespace devicetidy::driver {
 
-/// What reports ask about project code.
+/// What reports need to know about project code.
 struct ProjectView {
   std::function<bool(const std::string &)> isProject;
-  std::vector<std::string> roots; ///< the one that reports name files from first
+  std::vector<std::string> roots; ///< the one that file names in reports are relative to comes first
 };
 
-/// Knows project code from third-party code. Project code is what lies under a project root: the source
+/// Tells project code from third-party code. Project code is the code below a project root: the source
 /// directory that CMake was configured for, the git repository a source file is in, or else the directory
 /// that all sources share. Inside a root, vendored code is not project code: a copy of LibTorch, directories
-/// called third_party or the like, and directories that are searched with -isystem.
+/// named third_party or similar, and directories that are searched with -isystem.
 class ProjectFiles {
 public:
-  /// `roots` take the place of those that would be found.
+  /// `roots` replace those that would be detected.
   explicit ProjectFiles(const CommandSet &commands, const std::vector<std::string> &roots = {});
 
   /// Is the file (absolute, without "." and "..") project code? Files to be analysed always are.
   bool isProject(const std::string &file) const;
 
-  /// Is the file in the user's own tree, as opposed to a vendored one, judged by its place alone?
+  /// Is the file in the user's own tree, and not in a vendored one, judged by its path alone?
   bool isOwnPlace(const std::string &file) const;
 
   const std::vector<std::string> &projectRoots() const { return roots; }

@@ -1,4 +1,9 @@
 //===- FileSettings.h - the configuration of the files of a run -*- C++ -*-===//
+//
+// The settings of every file in which a finding may be, and the settings of the run that follow from
+// them.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/config/Configuration.h"
@@ -14,27 +19,27 @@
 
 namespace devicetidy::driver {
 
-/// What holds for each file that findings may be in, and what follows for the run as a whole.
+/// The settings of each file that findings may be in, and of the run as a whole.
 class FileSettings {
 public:
   explicit FileSettings(config::Configuration &configuration) : configuration(configuration) {}
 
-  /// Looks up what holds for `files`. False, with a sentence in `error`, when a configuration file is wrong.
+  /// Looks up the settings of `files`. False, with a sentence in `error`, when a configuration file is wrong.
   bool read(const std::set<Name> &files, std::string &error);
 
   /// Checks that are enabled for some file.
   const std::set<std::string> &checks() const { return enabled; }
 
-  /// Is the finding's check enabled where the finding is, and is the finding sure enough? A file that was
-  /// not read has none.
+  /// Is the finding's check enabled where the finding is, and is its level shown? A file that was not
+  /// read has no findings.
   bool isWanted(const Finding &finding) const;
   bool showsHeader(Name file) const;
   bool isError(const Finding &finding) const;
   const config::Settings *of(Name file) const;
 
-  /// What the solver has to know to answer for a program of these units.
+  /// The options of the solver for a program of these units.
   SolveOptions solveOptions(const std::vector<Unit> &units) const;
-  /// Also what no file wants to be shown is found, because something else depends on it.
+  /// Findings that no file shows are computed, too, because other findings depend on them.
   void findAll() { leastSure = Level::Latent; }
 
 private:

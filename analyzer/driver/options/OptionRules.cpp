@@ -54,15 +54,15 @@ std::string serverConflict(const Options &options) {
   if (!options.files.empty())
     return "--lsp takes no FILES; the editor says which files are open";
   if (const char *name = reportingOption(options))
-    return fmt::format("--lsp answers an editor, so {} has no meaning", name);
+    return fmt::format("--lsp serves an editor, so {} has no effect", name);
   return {};
 }
 
 std::string linkConflict(const Options &options) {
   if (!options.emitFacts.empty())
-    return "--link reads facts and --emit-facts writes them; give one of the two";
+    return "--link reads facts and --emit-facts writes them; use only one of them";
   if (const char *name = readingOption(options))
-    return fmt::format("--link reads no source code, so {} has no meaning; give it to --emit-facts", name);
+    return fmt::format("--link reads no source code, so {} has no effect; give it to --emit-facts", name);
   if (options.files.empty())
     return "--link needs the names of facts files, which --emit-facts writes";
   return {};
@@ -78,7 +78,7 @@ std::string graphConflict(const Options &options) {
                                      {"--baseline", !options.baseline.empty()},
                                      {"--write-baseline", !options.writeBaseline.empty()},
                                      {"--show-suppressed", options.showSuppressed}}))
-    return fmt::format("--graph draws one function and reports nothing, so {} has no meaning", name);
+    return fmt::format("--graph draws one function and reports nothing, so {} has no effect", name);
   return {};
 }
 
@@ -93,7 +93,7 @@ std::string conflictingOptions(const Options &options) {
   const bool writesFile = !options.emitFacts.empty() && options.emitFacts != "-";
   if (options.shard.count && !writesFile)
     return fmt::format(
-        "--shard reads a part of the program, and what is found in a part may be wrong for the "
+        "--shard reads a part of the program, and findings in a part may be wrong for the "
         "whole; write it with --shard={0}/{1} --emit-facts=FILE and report with --link FILES, all "
         "{1} of them",
         options.shard.index, options.shard.count);
@@ -111,7 +111,7 @@ std::string conflictingOptions(const Options &options) {
     return linkConflict(options);
   if (!options.emitFacts.empty())
     if (const char *name = reportingOption(options))
-      return fmt::format("--emit-facts reports nothing, so {} has no meaning; give it to --link", name);
+      return fmt::format("--emit-facts reports nothing, so {} has no effect; give it to --link", name);
   return {};
 }
 

@@ -1,4 +1,8 @@
-//===- OptionRules.h - which options go together ----------------*- C++ -*-===//
+//===- OptionRules.h - which options can be combined ------------*- C++ -*-===//
+//
+// Finds combinations of options that contradict each other or have no effect.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/driver/options/Options.h"
@@ -7,7 +11,7 @@
 
 namespace devicetidy::driver {
 
-/// A sentence about options that make no sense together, or empty.
+/// An error message about options that cannot be combined, or empty.
 std::string conflictingOptions(const Options &options);
 
 } // namespace devicetidy::driver

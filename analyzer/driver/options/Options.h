@@ -1,4 +1,8 @@
 //===- Options.h - the command line of device-tidy --------------*- C++ -*-===//
+//
+// The options as a struct, the parser that fills it, and the text of --help.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/config/Configuration.h"
@@ -17,16 +21,16 @@ struct Options {
   bool hasFixedArguments = false; ///< there was a "--"
   std::vector<std::string> fixedArguments;
 
-  config::CommandLine config; ///< what configuration files say, too
+  config::CommandLine config; ///< what configuration files can set, too
 
   std::string format = "text";
   std::string output;                    ///< empty: standard output
-  std::vector<std::string> projectRoots; ///< directories of project code; empty: found out
-  std::string sourceRoot;                ///< what reports name files from; empty: the repository
-  std::string exportFixes;               ///< file for the fixes; empty: no
-  std::string emitFacts;                 ///< empty: no; "-": standard output
-  std::string depfile;                   ///< empty: no
-  std::string profile;                   ///< file for the trace of where the time went; empty: no
+  std::vector<std::string> projectRoots; ///< directories of project code; empty: detected
+  std::string sourceRoot;  ///< what file names in reports are relative to; empty: the repository
+  std::string exportFixes; ///< file for the fixes; empty: no
+  std::string emitFacts;   ///< empty: no; "-": standard output
+  std::string depfile;     ///< empty: no
+  std::string profile;     ///< file for the time trace; empty: no
   Shard shard;
   std::string explain;
   std::string baseline, writeBaseline; ///< files; empty: no
@@ -35,7 +39,7 @@ struct Options {
   std::string lineFilter;              ///< JSON in the form of clang-tidy; empty: no
   Colour colour = Colour::Auto;
   std::string graph;       ///< function to draw; empty: no
-  std::string graphFormat; ///< "dot" or "svg"; empty: what the name of the output says
+  std::string graphFormat; ///< "dot" or "svg"; empty: by the name of the output
   unsigned jobs = 0;       ///< 0: as many as the machine has
 
   std::string cacheDirectory; ///< empty: the user's
@@ -48,14 +52,14 @@ struct Options {
   bool dumpConfig = false, verifyConfig = false, explainConfig = false;
 };
 
-/// Reads the arguments after argv[0]; an argument "@FILE" stands for the arguments in FILE. False, with a
-/// sentence in `error`, when they make no sense.
+/// Reads the arguments after argv[0]; an argument "@FILE" is replaced by the arguments in FILE. False, with a
+/// sentence in `error`, when they are invalid.
 bool parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error);
 
-/// The sources that `options` ask for.
+/// The sources that `options` request.
 SourceRequest sourceRequest(const Options &options);
 
-/// The options by group; those that few people need only when it is to be complete.
+/// The help text: the options by group, the rarely used ones only if it is to be complete.
 std::string helpText(bool isComplete);
 
 } // namespace devicetidy::driver

@@ -119,7 +119,8 @@ void takeRoots(const std::vector<OpenedFile> &files, LinkInputs &result) {
 
 /// Compares what was read with what is on disk now.
 void checkSources(const std::vector<OpenedFile> &files, LinkInputs &result) {
-  std::map<Name, std::pair<Digest, const std::string *>> read; // source -> as it was, and who says so
+  std::map<Name, std::pair<Digest, const std::string *>>
+      read; // source -> its digest, and the facts file that has it
   cache::FileStates states;
   for (const OpenedFile &file : files)
     for (const SourceState &source : file.content->sources) {

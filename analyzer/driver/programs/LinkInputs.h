@@ -1,4 +1,8 @@
 //===- LinkInputs.h - facts files, read to be linked ------------*- C++ -*-===//
+//
+// Reads the facts files of --link and checks that they belong together.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/FactsFile.h"
@@ -9,9 +13,9 @@
 
 namespace devicetidy::driver {
 
-/// All that the facts files of one --link hold together.
+/// The contents of all facts files of one --link.
 struct LinkInputs {
-  std::vector<Unit> units;          ///< each once, whichever files hold it
+  std::vector<Unit> units;          ///< each once, even if several files have it
   std::vector<std::string> roots;   ///< of the project
   std::set<Name> changedFiles;      ///< project files that are not any more what was read
   std::vector<std::string> remarks; ///< what the user should know

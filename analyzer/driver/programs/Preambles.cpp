@@ -104,7 +104,7 @@ Preambles::choose(const std::vector<const CompileCommand *> &commands) {
   return chosen;
 }
 
-/// All that stands in front of the macros that are in front of LibTorch: a header further down would bring
+/// Everything before the macros that come before LibTorch: a header further down would bring
 /// more macros that the preamble must not mention.
 Preambles::Leading Preambles::leadingOf(const CompileCommand &command) const {
   const frontend::IncludeSearch search{command.directory, flagsOf(command), options.isProjectFile, unsaved};
@@ -289,7 +289,7 @@ std::vector<Preambles::Kept> Preambles::readKept(const cache::Digest &name) {
 }
 
 void Preambles::writeKept(const FlagSet &flags) {
-  // The last ones: what was made for headers that nobody includes any more must not pile up.
+  // Only the last ones: those for headers that are no longer included must not accumulate.
   constexpr std::size_t most = 4;
   const std::size_t first = flags.kept.size() > most ? flags.kept.size() - most : 0;
   cache::ByteWriter writer;

@@ -20,7 +20,7 @@
 
 namespace devicetidy::driver {
 
-/// When a preamble is made that is not there yet.
+/// When a missing preamble is made.
 enum class MakePreamble {
   WhenQuicker, ///< than parsing its headers once per unit
   Always,      ///< the units will be parsed again and again
@@ -46,18 +46,18 @@ public:
 private:
   using Headers = std::vector<std::string>;
 
-  /// A preamble as the store describes it.
+  /// A preamble in the cache.
   struct Kept {
     Headers headers;
     cache::Digest binary;
     cache::Inputs inputs;
-    std::vector<std::uint32_t> identifiers; ///< Preamble::identifiers; empty until asked for
+    std::vector<std::uint32_t> identifiers; ///< Preamble::identifiers; empty until needed
   };
 
   /// What a unit includes that a preamble may hold.
   struct Leading {
     Headers headers;
-    std::vector<std::string> macros; ///< of the unit's own, in front of one of them
+    std::vector<std::string> macros; ///< of the unit itself, before one of them
   };
 
   /// Units with equal flags.

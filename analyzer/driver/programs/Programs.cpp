@@ -164,7 +164,7 @@ private:
 
   const UnitGraph graph;
   std::vector<Image> images;
-  std::vector<std::vector<std::size_t>> imagesOf; ///< of each unit; none when the build says nothing of it
+  std::vector<std::vector<std::size_t>> imagesOf; ///< of each unit; none when the build does not mention it
   UnitGroup covered;
   Programs result;
 };

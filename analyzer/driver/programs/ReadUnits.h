@@ -1,4 +1,9 @@
 //===- ReadUnits.h - translation units, read in parallel --------*- C++ -*-===//
+//
+// Turns compile commands into units: from the cache where possible, otherwise by parsing, in several
+// threads.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/cache/UnitCache.h"
@@ -29,19 +34,19 @@ struct UnitSet {
   std::vector<Unit> units;
   std::vector<cache::Digest> facts; ///< of each unit; all zero without a cache
   ReadCounts counts;
-  std::size_t asked = 0; ///< the first so many are those the user asked for, the rest is context
-  std::size_t total = 0; ///< how many could take part
+  std::size_t asked = 0; ///< how many were requested; they come first, the rest is context
+  std::size_t total = 0; ///< how many there are
 };
 
 /// Lowers every command to facts, or takes them from the cache. The result has the order of `commands`
-/// whatever the number of jobs; a unit the frontend crashed on comes back with a fatal error.
+/// for any number of jobs; a unit the frontend crashed on comes back with a fatal error.
 UnitSet readUnits(const std::vector<CompileCommand> &commands, const ProjectFiles &project,
                   const ReadOptions &options);
 
 /// As many jobs as processors and memory allow.
 unsigned defaultJobs();
 
-/// Only the units whose facts are in the cache and still true.
+/// Only the units whose facts are in the cache and up to date.
 UnitSet readCachedUnits(const std::vector<CompileCommand> &commands, const ReadOptions &options);
 
 } // namespace devicetidy::driver

@@ -1,4 +1,8 @@
-//===- UnitGraph.h - which units use and exclude each other -----*- C++ -*-===//
+//===- UnitGraph.h - which units use or exclude each other ------*- C++ -*-===//
+//
+// The relations between units that decide which of them can form a program.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Program.h"
@@ -13,8 +17,8 @@ namespace devicetidy::driver {
 using UnitIndex = std::size_t;
 using UnitGroup = std::set<UnitIndex>;
 
-/// What linking would have to know of each unit: what it defines, what it uses, and with which other units
-/// it cannot be linked.
+/// What linking has to know about each unit: what it defines, what it uses, and with which other units it
+/// cannot be linked.
 class UnitGraph {
 public:
   explicit UnitGraph(const std::vector<Unit> &units);
@@ -54,7 +58,7 @@ public:
 private:
   struct Definition {
     UnitIndex unit;
-    Location where; ///< a function in a header has one place, whoever includes it
+    Location where; ///< a function in a header has one place in all units
   };
   struct Relations {
     UnitGroup onlyDefiners, users;
@@ -71,7 +75,7 @@ private:
   bool sharesTarget(UnitIndex a, UnitIndex b) const;
   std::ptrdiff_t commonBeginning(UnitIndex a, UnitIndex b) const;
 
-  /// size() when nobody can be chosen.
+  /// size() when none can be chosen.
   template <typename Predicate>
   UnitIndex nearest(UnitIndex user, const std::vector<UnitIndex> &definers, Predicate isCandidate) const {
     const UnitIndex none = units.size();

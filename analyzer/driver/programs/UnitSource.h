@@ -1,4 +1,8 @@
-//===- UnitSource.h - which units take part, and where from -----*- C++ -*-===//
+//===- UnitSource.h - which units take part in a run ------------*- C++ -*-===//
+//
+// Selects the units of a run and gets their facts from the cache or the parser.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/driver/input/CompileDatabase.h"
@@ -10,13 +14,13 @@
 
 namespace devicetidy::driver {
 
-/// Removes what earlier runs kept. A sentence when that fails, else empty.
+/// Clears the cache. Returns an error message, or empty.
 std::string clearCache(const Options &options);
 
-/// Gives out the units of a run, and what earlier runs know of them.
+/// Returns the units of a run, with the cached results of earlier runs.
 ///
 /// Without FILES every unit of the compile database takes part. With FILES it is those, and for context every
-/// other unit whose facts are in the cache and still true; --whole-program reads the rest as well.
+/// other unit whose facts are in the cache and up to date; --whole-program reads the rest as well.
 class UnitSource {
 public:
   explicit UnitSource(const Options &options);

@@ -41,7 +41,7 @@ bool usesColour(Colour colour, const std::string &file) {
 bool flushOutput() {
   llvm::outs().flush();
   const std::error_code code = llvm::outs().error();
-  llvm::outs().clear_error(); // LLVM ends the program over one that nobody has seen to
+  llvm::outs().clear_error(); // LLVM ends the program for an error that is not handled
   if (code)
     complain("cannot write to standard output: " + code.message());
   return !code;

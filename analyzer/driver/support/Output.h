@@ -1,4 +1,8 @@
-//===- Output.h - what the user sees beside the findings --------*- C++ -*-===//
+//===- Output.h - errors, remarks and output files --------------*- C++ -*-===//
+//
+// Writes to standard error and to output files.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>
@@ -16,13 +20,13 @@ void remark(bool isQuiet, const std::string &sentence);
 
 /// Is a line of progress shown on standard error?
 bool showsProgress(bool isQuiet);
-/// Is the report coloured that goes to `file`, or to standard output when that is empty?
+/// Is the report in `file` coloured (empty: on standard output)?
 bool usesColour(Colour colour, const std::string &file);
 
-/// Has everything that was written to standard output arrive. Complains and returns false when that fails.
+/// Flushes standard output. Prints an error and returns false when that fails.
 bool flushOutput();
 
-/// Writes `text` to `file`, or to standard output for "-". Complains and returns false when that fails.
+/// Writes `text` to `file`, or to standard output for "-". Prints an error and returns false when that fails.
 bool writeOutput(const std::string &file, const std::string &text);
 
 } // namespace devicetidy::driver

@@ -1,4 +1,8 @@
-//===- Parallel.h - work in threads, crashes contained ----------*- C++ -*-===//
+//===- Parallel.h - threads that survive crashes ----------------*- C++ -*-===//
+//
+// Runs work in threads with deep stacks. A crash in one piece of work does not end the process.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstddef>
@@ -9,7 +13,7 @@ namespace devicetidy::driver {
 /// What threads are for; a profile shows them by this name.
 enum class Task { LookUpInCache, Parse, LoadFacts, Solve };
 
-/// Calls `work` with every number below `count`, in at most `jobs` threads that share them out. The threads
+/// Calls `work` with every number below `count`, in at most `jobs` threads. The threads
 /// have stacks that deeply nested code does not exhaust.
 void inParallel(Task task, std::size_t count, unsigned jobs, const std::function<void(std::size_t)> &work);
 

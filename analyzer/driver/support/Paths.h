@@ -1,4 +1,8 @@
-//===- Paths.h - file names as the analyzer compares them -------*- C++ -*-===//
+//===- Paths.h - file names in a form that can be compared ------*- C++ -*-===//
+//
+// Makes paths absolute and compares them.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -7,8 +11,8 @@
 
 namespace devicetidy::driver {
 
-/// `path` seen from `directory` (empty: the current one): absolute, without "." and "..", symbolic links
-/// kept.
+/// `path` relative to `directory` (empty: the current one) made absolute: absolute, without "." and "..",
+/// symbolic links kept.
 std::string absolutePath(llvm::StringRef path, llvm::StringRef directory = {});
 
 /// Is `path` the directory `root` or below it? Both are absolute.

@@ -33,7 +33,7 @@ Profile::~Profile() {
   llvm::timeTraceProfilerCleanup();
   llvm::sys::fs::file_status status;
   if (!isWritten && !llvm::sys::fs::status(file, status) && is_regular_file(status) && status.getSize() == 0)
-    llvm::sys::fs::remove(file); // an empty file is no trace
+    llvm::sys::fs::remove(file); // an empty file is not a valid trace
 }
 
 std::string Profile::write() {

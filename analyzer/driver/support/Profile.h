@@ -1,7 +1,7 @@
 //===- Profile.h - where the time went, for a trace viewer ------*- C++ -*-===//
 //
-// Any part of the program marks its work with llvm::TimeTraceScope; clang and LLVM do so, too. What is marked
-// costs nothing unless a Profile is there to record it.
+// All parts of the program mark their work with llvm::TimeTraceScope, as clang and LLVM do. The marks cost
+// nothing unless a Profile records them.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -17,12 +17,12 @@ public:
   Profile(std::string file, std::string &error);
   ~Profile();
 
-  /// Writes the file. The sentence that says why not, or empty.
+  /// Writes the file. Returns an error message, or empty.
   std::string write();
 
   static bool isActive();
 
-  /// Records the thread it lives in, when there is something to record for.
+  /// Records the current thread while it lives, if there is a Profile.
   class Thread {
   public:
     Thread(bool isProfiled, bool runsClang);

@@ -15,7 +15,7 @@
 namespace devicetidy::driver {
 namespace {
 
-/// The columns of the terminal that standard error is; 0 when nobody knows.
+/// The columns of the terminal that standard error is; 0 when it is unknown.
 std::size_t columnsShown() {
   winsize size = {};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;

@@ -1,4 +1,8 @@
-//===- Progress.h - how far a long run has come -----------------*- C++ -*-===//
+//===- Progress.h - the progress of a long run ------------------*- C++ -*-===//
+//
+// A line on the terminal that shows how much of the work is done.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -12,7 +16,7 @@
 namespace devicetidy::driver {
 
 /// "reading [3/20] about 40 s left: net.cpp" on one line of the terminal that standard error is. The line
-/// goes away with the object.
+/// is removed with the object.
 class Progress {
 public:
   /// `total` pieces of work, and a word for what is done with each; nothing is written unless `isShown`.
@@ -20,9 +24,9 @@ public:
       : isShown(isShown), work(std::move(work)), total(total) {}
   ~Progress();
 
-  /// Says what is done before the first piece begins.
+  /// Shows what is done before the first piece begins.
   void prepare(const std::string &what);
-  /// Work on `name`, a file, begins; any thread may say so.
+  /// Work on `name`, a file, begins. Thread-safe.
   void start(const std::string &name);
   void finish();
 
@@ -36,8 +40,8 @@ private:
   std::mutex mutex;
 };
 
-/// What is left to wait when `finished` of `total` pieces took `elapsed` seconds: "about 2 min left: ", or
-/// nothing as long as a guess would be worth little.
+/// The remaining time when `finished` of `total` pieces took `elapsed` seconds: "about 2 min left: ", or
+/// nothing as long as an estimate would be unreliable.
 std::string timeLeft(double elapsed, std::size_t finished, std::size_t total);
 
 /// `line`, which is UTF-8, cut so that it stays in one line of a terminal with that many columns; 0 for any

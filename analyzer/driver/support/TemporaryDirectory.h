@@ -1,4 +1,8 @@
-//===- TemporaryDirectory.h - a place for this process alone ----*- C++ -*-===//
+//===- TemporaryDirectory.h - a directory for this process ------*- C++ -*-===//
+//
+// A directory that is removed when the process ends.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>

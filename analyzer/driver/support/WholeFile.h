@@ -1,13 +1,17 @@
-//===- WholeFile.h - files that are there whole or not at all ---*- C++ -*-===//
+//===- WholeFile.h - writes complete files ----------------------*- C++ -*-===//
+//
+// Writes files so that readers never see a part of one.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>
 
 namespace devicetidy::driver {
 
-/// Writes `text` to a temporary file beside `file` and renames it, so that a build that is interrupted keeps
-/// what was there before. What is no regular file (a terminal, a pipe) is written directly. The sentence that
-/// says why it failed, or empty.
+/// Writes `text` to a temporary file next to `file` and renames it, so that an interrupted build keeps
+/// what was there before. Other files (a terminal, a pipe) are written directly. Returns an error message, or
+/// empty.
 std::string writeWholeFile(const std::string &file, const std::string &text);
 
 } // namespace devicetidy::driver

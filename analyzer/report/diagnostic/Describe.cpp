@@ -10,7 +10,7 @@
 namespace devicetidy {
 namespace {
 
-/// "cuda" beside "cuda:1" is the current device; alone it needs no comment.
+/// "cuda" next to "cuda:1" is the current device; alone it needs no explanation.
 std::string deviceBeside(const std::string &device, const std::string &other) {
   if (device == "cuda" && other.rfind("cuda:", 0) == 0)
     return "cuda (the current device)";
@@ -63,7 +63,7 @@ public:
   void add(Location where, std::string text, bool isAdvice = false) {
     if (!where.valid() || text.empty())
       return;
-    // The stories of two operands often share their first steps.
+    // The histories of two operands often share their first steps.
     const auto same = [&](const Note &note) { return note.where == where && note.text == text; };
     if (std::none_of(notes.begin(), notes.end(), same))
       notes.push_back({where, std::move(text), isAdvice});
@@ -78,7 +78,7 @@ private:
   std::vector<Note> notes;
 };
 
-/// The story of each tensor up to the operation that it spoils.
+/// The history of each tensor up to the operation that fails.
 std::vector<std::vector<Note>> flowsOf(const Finding &finding) {
   std::vector<std::vector<Note>> flows;
   const auto add = [&](const std::vector<Step> &steps) -> std::vector<Note> & {
@@ -157,7 +157,7 @@ Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &
   for (const CallSite &call : finding.callers)
     addToBoth(call.where, fmt::format("reached from this call of '{}'", call.function));
   const std::string_view advised = advice.key.empty() ? info.fix : noteTemplate(info, advice.key);
-  // Advice with an expression needs the expression; one without stands by itself.
+  // Advice with an expression needs the expression; advice without one is complete.
   const bool wantsExpression = advised.find("{fix}") != std::string_view::npos;
   if (!wantsExpression || !fields.at("fix").empty())
     addToBoth(finding.fixAt.valid() ? finding.fixAt : finding.where, fillTemplate(advised, fields), true);

@@ -1,4 +1,8 @@
 //===- Describe.h - from findings to sentences ------------------*- C++ -*-===//
+//
+// Makes a diagnostic from a finding with the templates of checks.json.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/Diagnostic.h"
@@ -9,11 +13,11 @@
 namespace devicetidy {
 
 /// Puts a finding of the check `info` into words: the message, then the steps that put each tensor where it
-/// is (oldest first), the other places of the story, the calls that lead here, and the fix. `sources` lends
-/// the text of the call that a fix repeats.
+/// is (oldest first), the other places, the calls that lead here, and the fix. `sources` has the text
+/// of the call that a fix repeats.
 Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &sources);
 
-/// `text` with every "{name}" replaced by its value in `fields`. Unknown names stay as they are.
+/// `text` with every "{name}" replaced by its value in `fields`. Unknown names stay unchanged.
 std::string fillTemplate(std::string_view text, const std::map<std::string, std::string> &fields);
 
 } // namespace devicetidy

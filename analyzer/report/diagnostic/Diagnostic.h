@@ -1,4 +1,9 @@
 //===- Diagnostic.h - a finding in words ------------------------*- C++ -*-===//
+//
+// What all report formats print: sentences with locations, the fix, and whether the finding is suppressed
+// or known.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Location.h"
@@ -20,7 +25,7 @@ enum class BaselineState : std::uint8_t { None, New, Unchanged };
 struct Note {
   Location where;
   std::string text;
-  bool isAdvice = false; ///< says what to do, not how it came to this
+  bool isAdvice = false; ///< says what to do, not how the tensors got there
 };
 
 struct Diagnostic {
@@ -28,21 +33,21 @@ struct Diagnostic {
   std::string check;
   Location where;
   std::string message;
-  std::vector<Location> ranges; ///< underlined beside the caret
+  std::vector<Location> ranges; ///< underlined in addition to the caret
   std::vector<Note> notes;      ///< in reading order; the fix comes last
 
   // For the formats that machines read.
   Level level = Level::Definite;
   std::string function;                 ///< qualified name of the enclosing function or class; may be empty
-  std::vector<std::vector<Note>> flows; ///< per tensor, how it came to be where it is; each ends at `where`
+  std::vector<std::vector<Note>> flows; ///< per tensor its history; each ends at `where`
   std::vector<Note> related;            ///< the notes that belong to no flow
   DeviceGraph graph;                    ///< picture of the flows; empty unless the format draws it
-  std::optional<Fix> fix;               ///< a change that can be applied as it stands
+  std::optional<Fix> fix;               ///< a change that can be applied without others
   bool isSuppressed = false;            ///< by a comment
   BaselineState baseline = BaselineState::None;
   std::string fingerprint; ///< the same in every run until the finding's own line changes
 
-  /// Does it count? Neither a comment nor the baseline speaks against it.
+  /// Does it count? It does unless a comment suppresses it or the baseline has it.
   bool isActive() const { return !isSuppressed && baseline != BaselineState::Unchanged; }
 };
 

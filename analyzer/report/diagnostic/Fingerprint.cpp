@@ -9,7 +9,7 @@
 namespace devicetidy {
 namespace {
 
-/// FNV-1a, 64 bits: the same on every machine, and nobody attacks a fingerprint.
+/// FNV-1a, 64 bits: the same on every machine; it need not resist attacks.
 class Hash {
 public:
   void add(std::string_view text) {

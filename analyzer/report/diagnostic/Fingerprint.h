@@ -1,4 +1,8 @@
-//===- Fingerprint.h - knowing a finding again ------------------*- C++ -*-===//
+//===- Fingerprint.h - recognises findings in later runs --------*- C++ -*-===//
+//
+// Hashes by which baselines and SARIF recognise a finding when line numbers have changed.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/Diagnostic.h"

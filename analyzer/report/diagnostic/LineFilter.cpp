@@ -16,10 +16,10 @@ bool isLine(const Json &value) {
   return value.is_number_unsigned() && value.get<std::uint64_t>() <= UINT32_MAX;
 }
 
-/// The reason why `entry` is no file with lines, or null.
+/// The reason why `entry` is not a file with lines, or null.
 const char *wrongEntry(const Json &entry) {
   if (!entry.is_object())
-    return "an entry is no object";
+    return "an entry is not an object";
   for (const auto &[key, value] : entry.items())
     if (key != "name" && key != "lines")
       return "an entry has the keys 'name' and 'lines' only";
@@ -28,11 +28,11 @@ const char *wrongEntry(const Json &entry) {
   if (!entry.contains("lines"))
     return nullptr;
   if (!entry["lines"].is_array())
-    return "'lines' is no list of ranges";
+    return "'lines' is not a list of ranges";
   for (const Json &range : entry["lines"])
     if (!range.is_array() || range.size() != 2 || !isLine(range[0]) || !isLine(range[1]) ||
         range[0] > range[1])
-      return "a range of lines is no pair of first and last line";
+      return "a range of lines is not a pair of first and last line";
   return nullptr;
 }
 
@@ -46,9 +46,9 @@ void LineFilter::addPath(const std::string &path, Range range) { paths[path].pus
 
 bool LineFilter::addJson(const std::string &text, std::string &error) {
   const Json filter = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const char *wrong = filter.is_discarded() ? "this is no JSON"
+  const char *wrong = filter.is_discarded() ? "this is not valid JSON"
                       : filter.is_array()   ? nullptr
-                                            : "this is no list";
+                                            : "this is not a list";
   for (std::size_t i = 0; !wrong && i < filter.size(); ++i) {
     wrong = wrongEntry(filter[i]);
     if (wrong)

@@ -1,4 +1,8 @@
-//===- LineFilter.h - lines that a report is limited to ---------*- C++ -*-===//
+//===- LineFilter.h - limits a report to some lines -------------*- C++ -*-===//
+//
+// The filter for --line-filter and --changed-since.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/Diagnostic.h"
@@ -11,20 +15,20 @@
 
 namespace devicetidy {
 
-/// Lets those diagnostics through that touch certain lines: with their own place, or with one of their notes,
-/// for the line that was changed may be the one that moved a tensor.
+/// Passes the diagnostics that touch certain lines, with their own place or with one of their notes, because
+/// the changed line may be the one that moved a tensor.
 class LineFilter {
 public:
   /// First and last line.
   using Range = std::pair<std::uint32_t, std::uint32_t>;
   static constexpr Range allLines{1, UINT32_MAX};
 
-  /// Lets `range` through in the file with this path, which is absolute and free of symbolic links.
+  /// Passes `range` in the file with this path, which is absolute and free of symbolic links.
   void addPath(const std::string &path, Range range);
 
   /// Adds what --line-filter is given: [{"name": "file.cpp", "lines": [[1, 3], [5, 7]]}, {"name": "file.h"}].
-  /// As in clang-tidy a name stands for every path that ends with it, the first that does decides, and
-  /// without lines all of them are meant. False, with a sentence in `error`, when it is something else.
+  /// As in clang-tidy a name matches every path that ends with it, the first match decides, and an entry
+  /// without lines means all lines. False, with a sentence in `error`, for any other text.
   bool addJson(const std::string &json, std::string &error);
 
   bool passes(const Diagnostic &diagnostic);
@@ -39,7 +43,7 @@ private:
 
   std::map<std::string, std::vector<Range>> paths;
   std::vector<Suffix> suffixes;
-  std::map<Name, const std::vector<Range> *> known; ///< null: nothing of the file passes
+  std::map<Name, const std::vector<Range> *> known; ///< null: no line of the file passes
 };
 
 } // namespace devicetidy

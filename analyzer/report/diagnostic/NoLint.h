@@ -1,7 +1,7 @@
 //===- NoLint.h - findings that comments suppress ---------------*- C++ -*-===//
 //
 // NOLINT, NOLINTNEXTLINE, NOLINTBEGIN and NOLINTEND with the grammar of clang-tidy, so that one comment
-// serves both tools. Unlike clang-tidy only comments are read: a string that says NOLINT is a string.
+// works for both tools. Unlike in clang-tidy, NOLINT in a string has no effect.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -21,7 +21,7 @@ struct NoLintGlobs {
   bool all = true;
   std::vector<std::string> globs; ///< as written, without white space
 
-  /// `*` stands for anything. A glob with a leading `-` is left aside, as clang-tidy does: a comment only
+  /// `*` stands for anything. A glob with a leading `-` is ignored, as clang-tidy does: a comment only
   /// ever adds to what is suppressed.
   bool matches(std::string_view check) const;
   friend bool operator==(const NoLintGlobs &a, const NoLintGlobs &b) {
@@ -32,8 +32,8 @@ struct NoLintGlobs {
 /// The suppressions of one file.
 struct NoLintFile {
   struct Line {
-    std::uint32_t line;            ///< the line it speaks of
-    std::uint32_t written, column; ///< where the comment says so
+    std::uint32_t line;            ///< the line it applies to
+    std::uint32_t written, column; ///< where the comment is
     NoLintGlobs globs;
   };
   struct Block {

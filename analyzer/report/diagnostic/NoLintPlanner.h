@@ -1,4 +1,8 @@
-//===- NoLintPlanner.h - comments that suppress a finding -------*- C++ -*-===//
+//===- NoLintPlanner.h - plans NOLINT comments ------------------*- C++ -*-===//
+//
+// Makes the change that adds a NOLINT comment for a finding.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/Diagnostic.h"
@@ -18,8 +22,8 @@ public:
   explicit NoLintPlanner(SourceCache &sources) : sources(sources) {}
 
   /// Adds the check of `diagnostic` to the list of a NOLINT on its line, or a comment at the end of the line.
-  /// Nothing where the line ends in a string, in a comment that goes on, or in a backslash, and for what no
-  /// comment suppresses.
+  /// Nothing where the line ends in a string, in an open comment, or in a backslash, and for diagnostics that
+  /// no comment suppresses.
   std::optional<Fix> plan(const Diagnostic &diagnostic);
 
 private:

@@ -1,4 +1,8 @@
-//===- SelectFixes.h - fixes that can be made together ----------*- C++ -*-===//
+//===- SelectFixes.h - fixes that can be applied together -------*- C++ -*-===//
+//
+// Selects fixes that do not overlap.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/Diagnostic.h"
@@ -9,9 +13,9 @@
 namespace devicetidy {
 
 struct FixSelection {
-  std::vector<bool> isChosen;                  ///< for each diagnostic: its fix takes part
+  std::vector<bool> isChosen;                  ///< for each diagnostic: its fix is applied
   std::vector<Replacement> changes;            ///< of the chosen fixes, each once, by file and offset
-  std::vector<const Diagnostic *> conflicting; ///< a fix of theirs would touch what another one changes
+  std::vector<const Diagnostic *> conflicting; ///< their fix overlaps another one
 };
 
 /// Chooses among the fixes of diagnostics that are not suppressed. Of two that overlap the first stays; two

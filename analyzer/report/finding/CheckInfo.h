@@ -1,4 +1,8 @@
-//===- CheckInfo.h - what the registry says about a check -------*- C++ -*-===//
+//===- CheckInfo.h - the registry entry of a check --------------*- C++ -*-===//
+//
+// The name, the sentences and the options of a check, as checks.json has them.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/solve/Solution.h"
@@ -32,7 +36,7 @@ struct CheckOption {
 struct CheckInfo {
   std::string_view name;
   std::string_view summary;
-  Level level;              ///< the surest level at which the check reports
+  Level level;              ///< the highest level at which the check reports
   std::string_view message; ///< template of the one sentence a finding consists of
   std::string_view fix;     ///< template of the last note, which says how to repair the code
   std::vector<NoteTemplate> notes;

@@ -27,7 +27,7 @@ std::string_view verbOf(PlacedKind kind) {
 
 bool isMove(const Step &step) { return step.kind == StepKind::Moved || step.kind == StepKind::ModuleMoved; }
 
-/// Steps that only pass a tensor on say nothing of its device.
+/// Steps that only pass a tensor on do not decide its device.
 bool isPassing(const Step &step) {
   return step.kind == StepKind::Passed || step.kind == StepKind::Returned || step.kind == StepKind::Stored ||
          step.kind == StepKind::Member || step.kind == StepKind::Discarded;

@@ -1,4 +1,8 @@
 //===- DescribePlaced.h - where a variable lives, in words ------*- C++ -*-===//
+//
+// Sentences and labels that say on which devices a variable is, for editors.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/solve/Solution.h"
@@ -16,7 +20,7 @@ std::string describePlaced(const std::vector<PlacedExpression> &devices);
 std::string placedLabel(const std::vector<PlacedExpression> &devices);
 
 /// The step that put the expression on its device: the last move, else where it comes from; null when its
-/// witness names no place.
+/// history names no place.
 const Step *placingStep(const PlacedExpression &expression);
 
 } // namespace devicetidy

@@ -41,7 +41,7 @@ bool before(const Finding &a, const Finding &b) {
   const std::vector<std::string> left = statement(a), right = statement(b);
   if (left != right)
     return left < right;
-  // The surest first, then the one with the shortest story.
+  // The highest level first, then the one with the fewest callers.
   const auto first = std::make_tuple(a.level, a.callers.size()),
              second = std::make_tuple(b.level, b.callers.size());
   return first != second ? first < second : circumstances(a) < circumstances(b);
@@ -52,12 +52,6 @@ bool same(const Finding &a, const Finding &b) {
 }
 
 } // namespace
-
-bool Site::isTensor(const Location &where) const {
-  return std::any_of(tensors.begin(), tensors.end(), [&](const Location &tensor) {
-    return tensor == where && tensor.endLine == where.endLine && tensor.endColumn == where.endColumn;
-  });
-}
 
 bool touches(const Finding &finding, const std::set<Name> &files) {
   const auto isIn = [&files](const auto &place) { return files.count(place.where.file) != 0; };

@@ -1,4 +1,8 @@
 //===- Glob.h - names with stars --------------------------------*- C++ -*-===//
+//
+// Matches names against globs.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string_view>

@@ -18,7 +18,7 @@ bool isLiteralDevice(std::string_view device) {
          index.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// An index that is computed often wears a cast: "cuda:static_cast<c10::DeviceIndex>(rank)".
+/// A computed index often has a cast: "cuda:static_cast<c10::DeviceIndex>(rank)".
 std::string withoutCast(const std::string &device) {
   static constexpr std::string_view cast = "static_cast<";
   const std::size_t open = device.find(cast), close = device.find(">(", open);
@@ -70,7 +70,8 @@ std::string describeStep(const Step &step) {
   case StepKind::ModuleMoved:
     return fmt::format("model {} is moved to {} here", subjectOr(step, "this"), deviceText(step.device));
   case StepKind::ModuleMade:
-    return fmt::format("model {} is made here, its parameters{}", subjectOr(step, "this"), onDevice(step));
+    return fmt::format("model {} is created here with its parameters{}", subjectOr(step, "this"),
+                       onDevice(step));
   case StepKind::Loaded:
     return fmt::format("{} is loaded{} here", subjectOr(step, "the tensor"), onDevice(step));
   case StepKind::Parameter:
@@ -89,7 +90,7 @@ std::string describeStep(const Step &step) {
   case StepKind::Named:
     return fmt::format("{} is named here", deviceText(step.device));
   case StepKind::Discarded:
-    return fmt::format("the result of moving {} is thrown away here", subjectOr(step, "it"));
+    return fmt::format("the result of moving {} is discarded here", subjectOr(step, "it"));
   case StepKind::Dispatched:
     return fmt::format("{} is a parameter of a function that is registered for {}",
                        subjectOr(step, "the tensor"), deviceText(step.device));

@@ -1,4 +1,8 @@
-//===- StepText.h - the steps of a tensor, in words -------------*- C++ -*-===//
+//===- StepText.h - the steps of a history in words -------------*- C++ -*-===//
+//
+// Sentences for the steps that decided the device of a tensor.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/solve/Solution.h"
@@ -11,10 +15,10 @@ namespace devicetidy {
 /// A device as sentences name it: cpu, cuda:1, 'device'.
 std::string deviceText(const std::string &written);
 
-/// The story of an operand. A tensor that was only ever created is known by the name the operation calls it.
+/// The history of an operand. A tensor that was only created gets the name that the operation uses.
 std::vector<Step> storyOf(const PlacedOperand &operand);
 
-/// The sentence for one step of a witness: "'y' is created on cpu here".
+/// The sentence for one step of a history: "'y' is created on cpu here".
 std::string describeStep(const Step &step);
 
 } // namespace devicetidy

@@ -1,4 +1,8 @@
 //===- Fix.h - a change of the source that repairs a finding ----*- C++ -*-===//
+//
+// A replacement of text in one file, with a description.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Location.h"

@@ -1,6 +1,9 @@
 //===- FixOperand.cpp - moving the tensor that is elsewhere --------------===//
 #include "analyzer/report/fix/FixPlanner.h"
 
+#include "analyzer/models/Models.h"
+#include "analyzer/models/Spelling.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +11,8 @@
 
 namespace devicetidy {
 namespace {
+
+namespace spelling = models::spelling;
 
 /// Is the expression that ends before `next` written to: `y += x`, `y.add_(x)`?
 bool isWrittenTo(const Token *next, const Token *end) {
@@ -20,62 +25,21 @@ bool isWrittenTo(const Token *next, const Token *end) {
   return next->text == "." && next + 1 != end && next[1].text.size() > 1 && next[1].text.back() == '_';
 }
 
-/// "cuda:1" as an expression; empty for a device that only the program knows.
-std::string literalDevice(const std::string &device) {
-  if (device == "cpu" || device == "cuda")
-    return device == "cpu" ? "torch::kCPU" : "torch::kCUDA";
-  static constexpr std::string_view cuda = "cuda:";
-  const bool isNumbered = device.size() > cuda.size() && device.compare(0, cuda.size(), cuda) == 0 &&
-                          device.find_first_not_of("0123456789", cuda.size()) == std::string::npos;
-  return isNumbered ? fmt::format("torch::Device(torch::kCUDA, {})", device.substr(cuda.size()))
-                    : std::string();
-}
-
-/// A factory, the number of arguments before its options, and whether its dtype is the default one. Where
-/// it is not (torch::arange counts in integers), the options of a float tensor would change it.
-struct Factory {
-  std::string_view name;
-  std::size_t arguments;
-  bool hasDefaultType;
-};
-constexpr std::array<Factory, 10> factories = {{{"zeros", 1, true},
-                                                {"ones", 1, true},
-                                                {"empty", 1, true},
-                                                {"rand", 1, true},
-                                                {"randn", 1, true},
-                                                {"full", 2, false},
-                                                {"tensor", 1, false},
-                                                {"randperm", 1, false},
-                                                {"eye", 1, true},
-                                                {"linspace", 3, true}}};
-
 /// `torch::zeros(` ... `)` and nothing else.
-const Factory *factoryOf(TokenRange expression) {
-  if (expression.size() < 5 || (expression[0].text != "torch" && expression[0].text != "at") ||
-      expression[1].text != "::" || expression[3].text != "(" ||
-      closing(expression, expression.first + 3) != expression.last - 1)
+const spelling::Factory *factoryOf(TokenRange expression) {
+  if (expression.size() < 5 || !spelling::isNamespace(expression[0].text) || expression[1].text != "::" ||
+      expression[3].text != "(" || closing(expression, expression.first + 3) != expression.last - 1)
     return nullptr;
-  const auto found = std::find_if(factories.begin(), factories.end(),
-                                  [&](const Factory &factory) { return factory.name == expression[2].text; });
-  return found == factories.end() ? nullptr : &*found;
+  return spelling::factory(expression[2].text);
 }
 
 /// `torch::kCPU` -> "kCPU"; empty for anything else.
 std::string_view constantOf(TokenRange expression) {
-  if (expression.size() == 3 && expression[1].text == "::" &&
-      (expression[0].text == "torch" || expression[0].text == "at"))
+  if (expression.size() == 3 && expression[1].text == "::" && spelling::isNamespace(expression[0].text))
     expression.first += 2;
   return expression.size() == 1 && expression[0].text.size() > 2 && expression[0].text[0] == 'k'
              ? expression[0].text
              : std::string_view();
-}
-
-bool isDtype(std::string_view constant) {
-  static constexpr std::array<std::string_view, 21> names = {
-      "kFloat", "kFloat32", "kFloat64", "kFloat16", "kDouble", "kHalf", "kBFloat16",
-      "kLong",  "kInt",     "kInt64",   "kInt32",   "kInt16",  "kInt8", "kUInt8",
-      "kByte",  "kChar",    "kShort",   "kBool",    "kF16",    "kF32",  "kF64"};
-  return std::find(names.begin(), names.end(), constant) != names.end();
 }
 
 /// Of the variables called `name`, the one declared last before `where`.
@@ -89,17 +53,15 @@ const Variable *declared(const Finding &finding, std::string_view name, const Lo
 
 /// Does the argument of a factory say where, and nothing else?
 bool isDevice(const Finding &finding, TokenRange argument) {
-  const std::string_view constant = constantOf(argument);
-  if (constant == "kCPU" || constant == "kCUDA")
+  if (!spelling::deviceConstant(constantOf(argument)).empty())
     return true;
   if (argument.size() == 1) {
     const auto isVariable = [&](const Variable &local) {
-      return local.name.view() == argument[0].text &&
-             (local.type.view() == "c10::Device" || local.type.view() == "c10::DeviceType");
+      return local.name.view() == argument[0].text && models::typeKind(local.type.view()) == "device";
     };
     return std::any_of(finding.site.locals.begin(), finding.site.locals.end(), isVariable);
   }
-  return argument.size() > 4 && argument[1].text == "::" && argument[2].text == "Device" &&
+  return argument.size() > 4 && argument[1].text == "::" && spelling::isDeviceClass(argument[2].text) &&
          argument[3].text == "(" && closing(argument, argument.first + 3) == argument.last - 1;
 }
 
@@ -115,12 +77,12 @@ std::optional<Fix> FixPlanner::planMove(const Finding &finding) {
   const Target target = targetOf(finding, *kept, *moved);
   if (target.device.empty())
     return std::nullopt;
-  if (target.asksTensor)
+  if (!target.tensor.empty())
     if (std::optional<Fix> fix = planFactory(finding, *moved, target))
       return fix;
   const std::string object =
       isPostfix(moved->tokens) ? std::string(moved->text) : fmt::format("({})", moved->text);
-  return makeFix(*moved, fmt::format("{}.to({})", object, target.device),
+  return makeFix(*moved, spelling::move(object, target.device),
                  fmt::format("move '{}' to the device of '{}'", movedOperand.text, keptOperand.text));
 }
 
@@ -132,16 +94,16 @@ FixPlanner::Target FixPlanner::targetOf(const Finding &finding, const Piece &kep
         source->text.find('\n') == std::string_view::npos) {
       // The object of `p->add_(y)` is a tensor, but `p` is a pointer to it.
       const std::string_view access = isPointer(*source) ? "->" : ".";
-      target.asksTensor = true;
-      target.device = fmt::format("{}{}device()", source->text, access);
+      target.tensor = source->text;
+      target.device = spelling::deviceOf(source->text, access);
       if (hasDefaultOptions(finding, *source, std::min(kept.tokens.first, moved.tokens.first)))
-        target.options = fmt::format("{}{}options()", source->text, access);
+        target.options = spelling::optionsOf(source->text, access);
       return target;
     }
   // Evaluating a call twice could do something twice. Naming the device is right when it is the only one
   // that ever comes here.
   if (finding.level == Level::Definite && finding.callers.empty() && !finding.site.isTemplate)
-    target.device = literalDevice(finding.operands[0].device);
+    target.device = spelling::device(finding.operands[0].device);
   return target;
 }
 
@@ -152,7 +114,7 @@ bool FixPlanner::hasDefaultOptions(const Finding &finding, const Piece &tensor, 
   const Variable *variable =
       tensor.tokens.size() == 1 ? declared(finding, tensor.text, tensor.where) : nullptr;
   const std::optional<Piece> made = variable ? initialiserOf(*variable) : std::nullopt;
-  const Factory *factory = made ? factoryOf(made->tokens) : nullptr;
+  const spelling::Factory *factory = made ? factoryOf(made->tokens) : nullptr;
   if (!factory || !factory->hasDefaultType)
     return false;
   const std::vector<TokenRange> arguments = splitArguments({made->tokens.first + 4, made->tokens.last - 1});
@@ -213,8 +175,8 @@ std::optional<FixPlanner::Piece> FixPlanner::soleFactoryOf(const Finding &findin
   // Nothing but uses of other names up to the operation.
   const Token *operation = std::min(kept->tokens.first, moved.tokens.first);
   for (const Token *between = factory->tokens.last; between < operation; ++between)
-    if (between->text == moved.text || between->text == root || between->text == "to" ||
-        between->text == "cuda" || between->text == "cpu" || between->text == "{" || between->text == "}")
+    if (between->text == moved.text || between->text == root || spelling::isMove(between->text) ||
+        between->text == "{" || between->text == "}")
       return std::nullopt;
   for (const Token *after = moved.tokens.last; after != moved.file.last && after->text != "}"; ++after)
     if (after->text == moved.text)
@@ -227,11 +189,10 @@ std::optional<FixPlanner::Piece> FixPlanner::soleFactoryOf(const Finding &findin
 
 /// Gives the factory call the device: as an argument, or in the place of torch::kCPU or a dtype.
 std::optional<Fix> FixPlanner::changeFactory(const Piece &call, const Target &target) {
-  const Factory &factory = *factoryOf(call.tokens);
+  const spelling::Factory &factory = *factoryOf(call.tokens);
   const std::string &device = target.device;
   const std::vector<TokenRange> arguments = splitArguments({call.tokens.first + 4, call.tokens.last - 1});
-  const std::string description =
-      fmt::format("make it on the device of '{}'", device.substr(0, device.find_last_of(".-")));
+  const std::string description = fmt::format("make it on the device of '{}'", target.tensor);
   if (arguments.size() == factory.arguments) {
     const std::string_view open = call.text.substr(0, call.text.size() - 1);
     const bool takesOptions = factory.hasDefaultType && !target.options.empty();
@@ -241,11 +202,10 @@ std::optional<Fix> FixPlanner::changeFactory(const Piece &call, const Target &ta
     return std::nullopt;
   const std::string_view constant = constantOf(arguments.back());
   const std::optional<Piece> last = partOf(call, arguments.back());
-  if (!last || (constant != "kCPU" && !isDtype(constant)))
+  const bool isCpu = spelling::deviceConstant(constant) == "cpu";
+  if (!last || (!isCpu && !spelling::isDtypeConstant(constant)))
     return std::nullopt;
-  if (constant == "kCPU")
-    return makeFix(*last, device, description);
-  return makeFix(*last, fmt::format("torch::TensorOptions({}).device({})", last->text, device), description);
+  return makeFix(*last, isCpu ? device : spelling::optionsWith(last->text, device), description);
 }
 
 } // namespace devicetidy

@@ -1,7 +1,8 @@
 //===- FixPlanner.h - changes that repair findings --------------*- C++ -*-===//
 //
 // A fix is planned only where the text says the same as the facts: every range is read again and compared,
-// and code that the preprocessor writes, third-party files and what is no plain expression are left alone.
+// and code that the preprocessor writes, third-party files and anything but plain expressions are not
+// changed.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -20,7 +21,7 @@
 
 namespace devicetidy {
 
-/// Names that `#define` gives a meaning in `source`, added to `names`.
+/// Adds the names of the macros that are defined in `source` to `names`.
 void collectMacros(std::string_view source, std::set<std::string, std::less<>> &names);
 
 class FixPlanner {
@@ -57,11 +58,12 @@ private:
   Fix makeFix(const Piece &piece, std::string text, std::string description);
 
   // FixOperand.cpp: the tensor that has to move.
-  /// What to write for the place of the tensor that stays.
+  /// What to write for the device of the tensor that stays.
   struct Target {
-    std::string device;      ///< empty when nothing is certain
-    bool asksTensor = false; ///< the tensor is asked: right wherever it is as it will be at the operation
-    std::string options;     ///< all its options, where only the device can differ from the defaults
+    std::string device; ///< empty when nothing is certain
+    std::string
+        tensor; ///< the tensor whose device `device` is; valid where the tensor is as at the operation
+    std::string options; ///< all options of `tensor`, where only the device can differ from the defaults
   };
   std::optional<Fix> planMove(const Finding &finding);
   Target targetOf(const Finding &finding, const Piece &keep, const Piece &moved);

@@ -1,12 +1,16 @@
 //===- FixStatement.cpp - lost results and members left behind -----------===//
 #include "analyzer/report/fix/FixPlanner.h"
 
+#include "analyzer/models/Spelling.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 namespace devicetidy {
 namespace {
+
+namespace spelling = models::spelling;
 
 /// Does the ":" end a label, and not the middle of "a ? b : c"?
 bool endsLabel(const Token *colon, const Token *first) {
@@ -37,13 +41,11 @@ const Variable *localOf(const Finding &finding, std::string_view name) {
   return result;
 }
 
-/// Does the expression ask for gradients? Nothing when only the running program knows.
+/// Does the expression request gradients? Nothing when only the running program knows.
 std::optional<bool> asksForGradients(TokenRange expression) {
   std::optional<bool> asked;
   for (const Token *token = expression.first; token != expression.last; ++token) {
-    const bool isAsking = token->text == "requires_grad" || token->text == "requires_grad_" ||
-                          token->text == "set_requires_grad";
-    if (!isAsking || token + 1 == expression.last || token[1].text != "(")
+    if (!spelling::setsGradient(token->text) || token + 1 == expression.last || token[1].text != "(")
       continue;
     const Token *argument = token + 2, *close = closing(expression, token + 1);
     const bool isSaid = argument == close ||
@@ -60,7 +62,7 @@ std::optional<bool> asksForGradients(TokenRange expression) {
 
 /// `x.to(device);` -> `x = x.to(device);`
 std::optional<Fix> FixPlanner::planKeep(const Finding &finding) {
-  const Site &site = finding.site;
+  const CodeSite &site = finding.site;
   if (!site.receiverIsTensor || !site.isAssignable || site.isPointee || site.isForgotten)
     return std::nullopt;
   const std::optional<Piece> object = read(site.receiver, finding.fields.at("tensor"));
@@ -69,7 +71,7 @@ std::optional<Fix> FixPlanner::planKeep(const Finding &finding) {
     return std::nullopt;
   // A parameter is registered with its module by its handle; another handle would not be the parameter.
   const std::string_view last = object->tokens.last[-1].text;
-  const bool isParameter = object->tokens.size() > 2 && (last == "weight" || last == "bias") &&
+  const bool isParameter = object->tokens.size() > 2 && spelling::isParameterName(last) &&
                            object->tokens.last[-2].text == "->" && object->tokens[0].text != "this";
   if (isParameter)
     return std::nullopt;
@@ -93,13 +95,13 @@ std::optional<Fix> FixPlanner::planRegister(const Finding &finding) {
   if (!value || isNoValue(value->tokens) || value->tokens[0].text == member)
     return std::nullopt;
   const std::optional<bool> isTrainable = asksForGradients(value->tokens);
-  const auto registers = [](const Token &token) { return token.text.substr(0, 9) == "register_"; };
+  const auto registers = [](const Token &token) { return spelling::isRegistration(token.text); };
   if (!isTrainable || std::any_of(value->tokens.begin(), value->tokens.end(), registers))
     return std::nullopt;
   // In a class template the base class may depend on the arguments.
-  const std::string_view function = isModule       ? "register_module"
-                                    : *isTrainable ? "register_parameter"
-                                                   : "register_buffer";
+  const std::string_view function = spelling::registration(isModule       ? "submodule"
+                                                           : *isTrainable ? "parameter"
+                                                                          : "buffer");
   const std::string_view object = className.find('<') == std::string::npos ? "" : "this->";
   return makeFix(*value, fmt::format("{}{}(\"{}\", {})", object, function, member, value->text),
                  fmt::format("register '{}'", member));

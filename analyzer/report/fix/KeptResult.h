@@ -1,4 +1,8 @@
-//===- KeptResult.h - what to do instead of losing a result -----*- C++ -*-===//
+//===- KeptResult.h - how to keep the result of a move ----------*- C++ -*-===//
+//
+// The advice for a discarded move: what to assign its result to.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/finding/Finding.h"
@@ -14,9 +18,9 @@ struct Advice {
   std::string code; ///< for {fix}
 };
 
-/// How the result of the move at `finding`, which has the fields "tensor" and "method", is kept: in what was
-/// moved, where that is a place that may be assigned to and that something reads. A parameter is moved with
-/// its module.
+/// How to keep the result of the move at `finding`, which has the fields "tensor" and "method": it is
+/// assigned to the tensor, if that can be assigned to and is read later. A parameter is moved with its
+/// module.
 Advice keptResult(const Finding &finding, SourceCache &sources);
 
 } // namespace devicetidy

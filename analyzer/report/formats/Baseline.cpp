@@ -110,8 +110,8 @@ bool Baseline::read(std::string_view text, std::string &error) {
                      textOf(member(result, "partialFingerprints"), "deviceTidy/v1"), levelOf(result)});
     }
   if (!isFine)
-    error = report.is_discarded() ? "is no JSON"
-                                  : "is no baseline and no report of device-tidy in the form json or sarif";
+    error = report.is_discarded() ? "is not valid JSON"
+                                  : "is neither a baseline nor a json or sarif report of device-tidy";
   return isFine;
 }
 
@@ -124,7 +124,7 @@ Baseline::Entry Baseline::entryOf(const Diagnostic &diagnostic, const ReportRun 
           diagnostic.level};
 }
 
-/// Finds the entries of a baseline that stand for diagnostics; each of them once.
+/// Finds the entries of a baseline that match diagnostics; each of them once.
 class Baseline::Matching {
 public:
   explicit Matching(std::vector<Entry> &entries) {

@@ -1,4 +1,8 @@
 //===- HtmlExcerpt.h - source lines in an HTML page -------------*- C++ -*-===//
+//
+// The source code around a finding, with line numbers and marked operands.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/source/Source.h"
@@ -8,7 +12,7 @@
 
 namespace devicetidy {
 
-/// A range of the source to be marked: in the colour of a device, with the device as its hint.
+/// A range of the source to be marked: in the colour of a device, with the device as a tooltip.
 struct SourceMark {
   Location where;
   std::string style; ///< class of the style sheet

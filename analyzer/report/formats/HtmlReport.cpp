@@ -21,7 +21,7 @@
 namespace devicetidy {
 namespace {
 
-constexpr std::size_t MostOpen = 100; ///< up to so many findings their stories are unfolded
+constexpr std::size_t MostOpen = 100; ///< with more findings their histories are folded
 constexpr std::uint32_t Context = 2;
 
 std::string counted(std::size_t count, std::string_view noun) {
@@ -221,7 +221,7 @@ private:
                              escapeMarkup(placeOf(note.where)), htmlExcerpt(sources, note.where, {}, 0));
     if (diagnostic.graph.empty() && steps.empty())
       return;
-    out += fmt::format("<details{}><summary>How it comes to this</summary>\n",
+    out += fmt::format("<details{}><summary>How the tensors got there</summary>\n",
                        diagnostics.size() <= MostOpen ? " open" : "");
     if (!diagnostic.graph.empty())
       out += "<figure>" + svgOf(diagnostic.graph, colours, fmt::format("g{}", number)) + "</figure>\n";

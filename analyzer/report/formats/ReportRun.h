@@ -1,4 +1,8 @@
-//===- ReportRun.h - what a report says besides its findings ----*- C++ -*-===//
+//===- ReportRun.h - the parts of a report besides findings -----*- C++ -*-===//
+//
+// What a report says about the run: units that failed, the baseline, the tool and its arguments.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/Diagnostic.h"
@@ -11,7 +15,7 @@
 
 namespace devicetidy {
 
-/// A translation unit that could not be parsed, or not whole.
+/// A translation unit that could not be parsed, or only in part.
 struct UnitFailure {
   Location where; ///< of its first error; only the file when the place is unknown
   std::string text;
@@ -22,8 +26,8 @@ struct UnitFailure {
 struct BaselineSummary {
   std::size_t added = 0, unchanged = 0; ///< findings of the run that are not suppressed
   std::size_t suppressed = 0;           ///< known findings that a comment suppresses now
-  std::size_t fixed = 0;                ///< entries of the baseline that are gone
-  std::size_t notLookedAt = 0;          ///< entries in files that took no part
+  std::size_t fixed = 0;                ///< entries of the baseline without a finding
+  std::size_t notLookedAt = 0;          ///< entries that the run did not check
 };
 
 /// One run of the tool, for the reports that machines read.
@@ -31,7 +35,7 @@ struct ReportRun {
   std::string version;
   std::string
       sourceRoot; ///< absolute, without a slash at its end; paths below it are reported relative to it
-  std::string documentation; ///< the address or the absolute path of docs/; empty when it is nowhere
+  std::string documentation; ///< the address or the absolute path of docs/; empty when it is not installed
   std::vector<const CheckInfo *> checks;
   std::vector<UnitFailure> failures;
   std::size_t suppressed = 0; ///< findings that comments suppress
@@ -39,8 +43,8 @@ struct ReportRun {
   int exitCode = 0;
 };
 
-/// "error", "warning" or "note": how loudly a finding is reported where there are these three levels. What
-/// fails at run time is an error; what only a caller can tell is a note.
+/// "error", "warning" or "note", for formats with these three levels. A definite finding is an error, a
+/// latent one a note.
 std::string_view levelWord(const Diagnostic &diagnostic);
 
 /// "definite", "likely" or "latent".
@@ -57,11 +61,11 @@ std::string gitHubReport(const std::vector<Diagnostic> &diagnostics, const Repor
                          SourceCache &sources);
 /// What GitLab shows in merge requests as code quality: a list in the format of Code Climate.
 std::string gitLabReport(const std::vector<Diagnostic> &diagnostics, const ReportRun &run);
-/// One page for a browser, without anything from elsewhere. Shows the graphs of the diagnostics.
+/// One page for a browser, without external files. Shows the graphs of the diagnostics.
 std::string htmlReport(const std::vector<Diagnostic> &diagnostics, const ReportRun &run,
                        SourceCache &sources);
 /// Findings and their fixes as clang-apply-replacements reads them; `isChosen` says, for each diagnostic,
-/// whether its fix takes part.
+/// whether its fix is written.
 std::string exportedFixes(const std::vector<Diagnostic> &diagnostics, const std::vector<bool> &isChosen,
                           SourceCache &sources);
 

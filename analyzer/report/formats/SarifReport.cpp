@@ -38,7 +38,7 @@ std::string uriPath(std::string_view path) {
   return result;
 }
 
-/// A message that is no link: SARIF reads "[text](target)" as one.
+/// A message without links: SARIF reads "[text](target)" as one.
 Json message(const std::string &text) {
   std::string escaped;
   for (char c : cutText(printable(text), TextLimit)) {
@@ -101,7 +101,7 @@ private:
     ruleIndices[std::string(noLintCheck)] = rules.size();
     rules.push_back(
         {{"id", noLintCheck},
-         {"shortDescription", {{"text", "a NOLINT comment suppresses nothing or has no counterpart"}}},
+         {"shortDescription", {{"text", "a NOLINT comment suppresses nothing or has no matching comment"}}},
          {"defaultConfiguration", {{"level", "error"}}}});
     addHelpUri(rules.back(), "suppressions.md");
     return rules;
@@ -120,7 +120,7 @@ private:
     return levelWord(diagnostic);
   }
 
-  /// The surest findings when there are too many, in the order of the report.
+  /// The findings of the highest levels when there are too many, in the order of the report.
   static std::vector<const Diagnostic *> withinLimit(const std::vector<Diagnostic> &diagnostics) {
     std::vector<const Diagnostic *> shown;
     std::array<std::size_t, 3> room = {};
@@ -205,7 +205,7 @@ private:
 
   Json threadFlow(const std::vector<Note> &flow) {
     Json steps = Json::array();
-    // Of a very long story the end is what matters: it is where the operation is.
+    // The end of a very long history is kept, because the operation is there.
     const std::size_t first = flow.size() > FlowLimit ? flow.size() - FlowLimit : 0;
     for (std::size_t i = first; i < flow.size(); ++i)
       steps.push_back({{"location", location(flow[i])}});

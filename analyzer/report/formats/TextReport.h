@@ -1,4 +1,8 @@
-//===- TextReport.h - diagnostics the way clang prints them -----*- C++ -*-===//
+//===- TextReport.h - diagnostics as clang prints them ----------*- C++ -*-===//
+//
+// The format `text`.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/diagnostic/Diagnostic.h"

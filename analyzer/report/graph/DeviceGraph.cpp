@@ -22,7 +22,7 @@ std::string eventOf(const Step &step) {
   case StepKind::ModuleMoved:
     return "model moved" + to;
   case StepKind::ModuleMade:
-    return "model made";
+    return "model created";
   case StepKind::Loaded:
     return "loaded";
   case StepKind::Parameter:
@@ -40,7 +40,7 @@ std::string eventOf(const Step &step) {
   case StepKind::Named:
     return "named";
   case StepKind::Discarded:
-    return "move thrown away";
+    return "result of move discarded";
   case StepKind::Dispatched:
     return "registered for it";
   }
@@ -49,7 +49,7 @@ std::string eventOf(const Step &step) {
 
 bool isMove(const Step &step) { return step.kind == StepKind::Moved || step.kind == StepKind::ModuleMoved; }
 
-/// The device a tensor is on after step `i` of a story that ends on `last`. Steps that only pass it on name
+/// The device a tensor is on after step `i` of a history that ends on `last`. Steps that only pass it on name
 /// none.
 std::string deviceAfter(const std::vector<Step> &steps, std::size_t i, const std::string &last) {
   for (std::size_t back = i + 1; back-- > 0;)

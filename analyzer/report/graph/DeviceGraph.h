@@ -1,7 +1,7 @@
 //===- DeviceGraph.h - devices, and how tensors come to them ----*- C++ -*-===//
 //
-// What the pictures show, as plain values: a lane for each device, a node for each step of a tensor's story
-// in the lane of the device it leaves the tensor on, and an edge for each way from one to the next.
+// What the pictures show, as plain values: a lane for each device, a node for each step of a tensor's history
+// in the lane of the device it leaves the tensor on, and an edge from each step to the next.
 // DevicePicture.h draws it.
 //
 //===----------------------------------------------------------------------===//
@@ -26,20 +26,20 @@ struct GraphNode {
   std::size_t lane = 0;             ///< index of DeviceGraph::devices; no meaning for an Operation
   std::string name;                 ///< what it is about: a variable, a factory, an operation
   std::string event;                ///< what happens: "created", "moved to cuda:0"
-  Location where;                   ///< invalid: nowhere in particular
+  Location where;                   ///< invalid: no particular place
   std::vector<std::uint32_t> lines; ///< Place: the lines of `where.file` that read it, ascending
 };
 
 struct GraphEdge {
   std::size_t from = 0, to = 0; ///< indices of DeviceGraph::nodes
-  Location where;               ///< where the tensor goes this way
+  Location where;               ///< where the tensor moves along it
 };
 
 struct DeviceGraph {
-  std::vector<std::string> devices; ///< cpu first; "" stands for a device that is not known and comes last
+  std::vector<std::string> devices; ///< cpu first; "" is the unknown device and comes last
   std::vector<GraphNode> nodes;
   std::vector<GraphEdge> edges;
-  std::string title, description; ///< for those who do not see it
+  std::string title, description; ///< for readers who cannot see it
 
   bool empty() const { return nodes.empty(); }
 };
@@ -47,13 +47,13 @@ struct DeviceGraph {
 /// Orders devices as the lanes are: "cpu", the others by name, then "".
 bool deviceBefore(const std::string &a, const std::string &b);
 
-/// Puts a graph together. Steps that several stories share become one node.
+/// Builds a graph. Steps that several histories share become one node.
 class GraphBuilder {
 public:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-  /// Adds the steps of a story that ends on `device`, after the node `before`; the node of its last step, or
-  /// `before` without steps.
+  /// Adds the steps of a history that ends on `device`, after the node `before`; the node of its last step,
+  /// or `before` without steps.
   std::size_t addStory(const std::vector<Step> &steps, const std::string &device, std::size_t before = none);
   /// The node of an expression, made where there is none for this text, device and step before.
   std::size_t addPlace(const std::string &text, const std::string &device, std::size_t before,
@@ -71,7 +71,7 @@ private:
   std::map<std::string, std::size_t> known;
 };
 
-/// The picture of a finding: the stories of its tensors up to the operation where they meet. Empty when it
+/// The picture of a finding: the histories of its tensors up to the operation where they meet. Empty when it
 /// has none.
 DeviceGraph graphOf(const Finding &finding);
 

@@ -136,7 +136,7 @@ std::string dotOf(const DeviceGraph &graph) {
     const Tone &tone = device.empty() ? unknownTone : tones[lane % DeviceColours::count];
     text += fmt::format("  subgraph cluster_{} {{\n    label={};\n    style=\"rounded,filled\";\n"
                         "    fillcolor=\"{}\";\n    color=\"{}\";\n",
-                        lane, quoted(device.empty() ? "not known" : device), tone.fill, tone.line);
+                        lane, quoted(device.empty() ? "unknown" : device), tone.fill, tone.line);
     for (std::size_t i = 0; i < graph.nodes.size(); ++i)
       if (graph.nodes[i].kind != NodeKind::Operation && graph.nodes[i].lane == lane)
         nodeLine(i, "    ");

@@ -1,4 +1,8 @@
 //===- DevicePicture.h - a device graph as SVG and DOT ----------*- C++ -*-===//
+//
+// Draws a DeviceGraph, and gives each device its colour.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/graph/DeviceGraph.h"
@@ -14,9 +18,9 @@ public:
   static constexpr std::size_t count = 8; ///< more devices than this share colours
 
   void add(const std::string &device) { devices.emplace(device, 0); }
-  /// To be called once all devices are there.
+  /// Call this after the last add().
   void assign();
-  /// The class of the style sheet: "d0" ... "d7", "du" for a device that is not known.
+  /// The class of the style sheet: "d0" ... "d7", "du" for an unknown device.
   std::string styleOf(const std::string &device) const;
 
 private:

@@ -86,7 +86,7 @@ private:
             std::remove_if(found.begin(), found.end(), [&](const auto *each) { return !isFrom(each); }),
             found.end());
     }
-    if (step.kind == StepKind::ModuleMoved) // the module itself is moved: what it was is told before
+    if (step.kind == StepKind::ModuleMoved) // the module itself is moved: the step before says what it was
       for (const auto &[range, expressions] : placed)
         for (const PlacedExpression *each : expressions)
           if (each->kind == PlacedKind::Module && each->device != step.device && each->where < step.where &&
@@ -160,8 +160,7 @@ DeviceGraph FunctionGraph::take() {
       names += (names.empty() ? "" : ", ") + node.name;
     }
   for (const auto &[device, names] : byDevice)
-    graph.description +=
-        fmt::format("On {}: {}. ", device.empty() ? "a device that is not known" : device, names);
+    graph.description += fmt::format("On {}: {}. ", device.empty() ? "an unknown device" : device, names);
   if (operations)
     graph.description += fmt::format("{} operation{} tensors of different devices.", operations,
                                      operations == 1 ? " gets" : "s get");

@@ -1,4 +1,8 @@
 //===- FunctionGraph.h - where the tensors of a function live ---*- C++ -*-===//
+//
+// Makes the DeviceGraph of one function from the places that the solver recorded.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Program.h"
@@ -15,10 +19,10 @@ public:
   /// `name` is qualified. Its overloads and instantiations in `file`, and the lambdas in it, are one picture.
   FunctionGraph(std::string name, Name file) : name(std::move(name)), file(file) {}
 
-  /// Adds what `solution` says of the function. Solution::placed must cover the files of the function.
+  /// Adds the results of `solution` for the function. Solution::placed must cover the files of the function.
   void add(const Program &program, const Solution &solution);
 
-  /// Empty when no tensor of the function has a device that is known.
+  /// Empty when no tensor of the function has a known device.
   DeviceGraph take();
 
 private:

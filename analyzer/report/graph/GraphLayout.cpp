@@ -93,7 +93,7 @@ private:
     for (Item &item : items)
       if (item.isOperation)
         item.layer = layers;
-    // Stories of different lengths end side by side, where they meet.
+    // Histories of different lengths end side by side, where they meet.
     for (auto at = order.rbegin(); at != order.rend(); ++at) {
       if (below[*at].empty() || items[*at].isOperation)
         continue;

@@ -1,7 +1,7 @@
 //===- GraphLayout.h - where the boxes of a picture go ----------*- C++ -*-===//
 //
-// Layers from top to bottom in the order of events, and in each lane as many columns as stand side by side.
-// A way past several layers keeps a column of its own, so no line crosses a box of its lane.
+// Layers from top to bottom in the order of events, and in each lane as many columns as nodes are side by
+// side. A way past several layers keeps a column of its own, so no line crosses a box of its lane.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

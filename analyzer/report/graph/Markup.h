@@ -1,4 +1,8 @@
 //===- Markup.h - text in HTML and SVG --------------------------*- C++ -*-===//
+//
+// Escapes and shortens text for HTML and SVG.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>
@@ -7,7 +11,7 @@
 namespace devicetidy {
 
 /// `text` as text or attribute value of HTML and XML: valid UTF-8, with the characters that are markup
-/// escaped. What cannot stand there, or would reorder the text around it, becomes U+FFFD.
+/// escaped. Characters that are not allowed there, or would reorder the text around them, become U+FFFD.
 std::string escapeMarkup(std::string_view text);
 
 /// `text`, which is UTF-8, in at most `columns` columns; what is cut off is "…".

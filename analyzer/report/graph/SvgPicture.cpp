@@ -60,7 +60,7 @@ public:
 
 private:
   static std::string laneName(const std::string &device) {
-    return device.empty() ? "not known" : fitColumns(printable(device), WidestText);
+    return device.empty() ? "unknown" : fitColumns(printable(device), WidestText);
   }
   static std::string label(const Location &where) {
     return fitColumns(printable(shortPlace(where)), WidestText);
@@ -158,7 +158,7 @@ private:
       writeOrigin(node);
   }
 
-  /// A story begins here.
+  /// A history begins here.
   void writeOrigin(std::size_t node) {
     const GraphLayout::Box &box = layout.boxes[node];
     const int x = box.x + box.width / 2;

@@ -1,5 +1,7 @@
 #include "analyzer/report/source/ExpressionText.h"
 
+#include "analyzer/models/Spelling.h"
+
 #include <algorithm>
 #include <array>
 
@@ -19,15 +21,6 @@ bool isOperatorWord(std::string_view word) {
 }
 
 bool isAccess(const Token &token) { return token.text == "." || token.text == "->" || token.text == "::"; }
-
-/// Methods of a tensor whose result is on the tensor's device.
-bool keepsDevice(std::string_view method) {
-  static constexpr std::array<std::string_view, 22> methods = {
-      "index",     "select",  "narrow", "slice",   "view",         "reshape",    "t",   "transpose",
-      "permute",   "squeeze", "expand", "detach",  "unsqueeze",    "contiguous", "sum", "view_as",
-      "expand_as", "mean",    "clone",  "flatten", "index_select", "diagonal"};
-  return std::find(methods.begin(), methods.end(), method) != methods.end();
-}
 
 } // namespace
 
@@ -122,7 +115,8 @@ TokenRange withoutViews(TokenRange expression) {
       break;
     if (end.text == "]")
       expression.last = open;
-    else if (open - expression.first >= 3 && open[-2].text == "." && keepsDevice(open[-1].text))
+    else if (open - expression.first >= 3 && open[-2].text == "." &&
+             models::spelling::keepsDevice(open[-1].text))
       expression.last = open - 2;
     else
       break;

@@ -1,4 +1,9 @@
-//===- ExpressionText.h - what a piece of source may become -----*- C++ -*-===//
+//===- ExpressionText.h - expressions as tokens -----------------*- C++ -*-===//
+//
+// Questions about the tokens of an expression: where it ends, and whether it can be repeated or be
+// followed by a call.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/source/Tokens.h"
@@ -26,7 +31,8 @@ const Token *closing(TokenRange range, const Token *open);
 /// The parts of a parenthesised list without its parentheses, cut at the commas outside brackets.
 std::vector<TokenRange> splitArguments(TokenRange inside);
 
-/// Can `.to(...)` follow as it is? Names, members, calls, subscripts and parenthesised expressions can.
+/// Can `.to(...)` follow without parentheses? Names, members, calls, subscripts and parenthesised expressions
+/// can.
 bool isPostfix(TokenRange expression);
 
 /// A braced list or a lambda: nothing `.to(...)` could follow even in parentheses.

@@ -1,4 +1,8 @@
-//===- Source.h - source lines, as they can be printed ----------*- C++ -*-===//
+//===- Source.h - the lines of source files ---------------------*- C++ -*-===//
+//
+// Reads source files once and returns their lines in a printable form.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Location.h"
@@ -13,10 +17,10 @@
 
 namespace devicetidy {
 
-/// Reads files on demand and hands out their lines.
+/// Reads files on demand and returns their lines.
 class SourceCache {
 public:
-  /// From now on `file` says this, whatever is on disk.
+  /// From now on `file` has this text, regardless of the disk.
   void provide(Name file, std::string text);
 
   /// From now on `file` counts as one that cannot be read: its text is not what was analysed.
@@ -46,11 +50,11 @@ private:
   std::map<Name, File> files;
 };
 
-/// Length of the UTF-8 sequence at the start of `text`, which is not empty, or 0 when it is none. Sets `code`
-/// to the code point.
+/// Length of the UTF-8 sequence at the start of `text`, which is not empty, or 0 when it is invalid. Sets
+/// `code` to the code point.
 std::size_t decodeUtf8(std::string_view text, std::uint32_t &code);
 
-/// `text` as valid UTF-8 without control characters: bytes that are no UTF-8 become U+FFFD.
+/// `text` as valid UTF-8 without control characters: bytes that are not UTF-8 become U+FFFD.
 std::string printable(std::string_view text);
 
 /// Columns that `text` takes on a terminal, and in a font of one width.

@@ -1,4 +1,8 @@
-//===- Text.h - text, columns and paths as reports have them ----*- C++ -*-===//
+//===- Text.h - text, columns and paths -------------------------*- C++ -*-===//
+//
+// Small functions on text that several report formats use.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstddef>
@@ -8,14 +12,14 @@
 
 namespace devicetidy {
 
-/// `path` seen from the directory `root`; as it is when it lies elsewhere, or when `root` is empty.
+/// `path` relative to the directory `root`; unchanged when it is elsewhere, or when `root` is empty.
 std::string relativePath(const std::string &path, const std::string &root);
 
 /// The column of a byte column, counted in the UTF-16 code units that editors and SARIF viewers count in.
-/// A byte that is no UTF-8 counts as one.
+/// A byte that is not UTF-8 counts as one.
 std::uint32_t utf16Column(std::string_view line, std::uint32_t byteColumn);
 
-/// Can `text` stand in a JSON or YAML file as it is? A fix that cannot is left out there.
+/// Can `text` be written to a JSON or YAML file? A fix that cannot is left out there.
 bool isUtf8(std::string_view text);
 
 /// `text` with at most `limit` bytes, cut between characters and then ended with "...".

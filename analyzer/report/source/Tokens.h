@@ -22,8 +22,8 @@ struct Token {
 };
 
 /// Cuts `source` into tokens. String and character literals (raw ones too) are Text, `::`, `->` and the
-/// two-character operators are one token each, and what is no C++ becomes one-byte punctuation: every byte
-/// that is no white space belongs to exactly one token.
+/// two-character operators are one token each, and anything that is not C++ becomes one-byte punctuation:
+/// every byte that is not white space belongs to exactly one token.
 std::vector<Token> tokenize(std::string_view source);
 
 } // namespace devicetidy

@@ -1,4 +1,8 @@
-//===- AtomicFile.h - a file that is there whole or not at all --*- C++ -*-===//
+//===- AtomicFile.h - writes complete files ---------------------*- C++ -*-===//
+//
+// Writes files so that readers never see a part of one.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <fstream>
@@ -6,7 +10,7 @@
 
 namespace devicerun {
 
-/// Writes beside `path` and takes its place with commit(); without commit() nothing stays.
+/// Writes next to `path` and replaces it with commit(); without commit() nothing remains.
 class AtomicFile {
 public:
   /// Throws RunError(ExitLauncher) when nothing can be written there.

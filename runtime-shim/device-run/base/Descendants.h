@@ -1,4 +1,8 @@
-//===- Descendants.h - every process below this one -------------*- C++ -*-===//
+//===- Descendants.h - all processes below this one -------------*- C++ -*-===//
+//
+// Finds all descendants of this process, also those that changed their session or lost their parent.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>

@@ -1,4 +1,9 @@
 //===- ElfNeeded.h - the libraries a program is linked with -----*- C++ -*-===//
+//
+// Reads the list of libraries from an ELF file. device-run uses it to detect programs with a CUDA build
+// of LibTorch.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <optional>
@@ -23,8 +28,8 @@ struct Library {
   std::string path; ///< empty when the loader does not find it
 };
 
-/// All libraries `program` would be started with, transitively, in the loader's own opinion: its interpreter
-/// is asked with --list, under this process's LD_LIBRARY_PATH. Empty when it cannot be asked.
+/// All libraries `program` would be started with, transitively, as the loader resolves them: its interpreter
+/// is run with --list, under this process's LD_LIBRARY_PATH. Empty when it cannot be run.
 std::vector<Library> librariesOf(const std::string &program, const ElfFile &elf);
 
 } // namespace devicerun

@@ -1,4 +1,8 @@
 //===- Environment.h - the variables a rank is started with -----*- C++ -*-===//
+//
+// The environment as a map, and the variables that every rank gets.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <map>
@@ -40,7 +44,8 @@ struct Rendezvous {
 /// rank 0, not by the launcher, so TORCHELASTIC_USE_AGENT_STORE is False.
 void setRankVariables(Environment &environment, const RankIdentity &who, const Rendezvous &where);
 
-/// The same, but what is set stays as it is: a torchrun around us knows its job, its roles and its store.
+/// The same, but variables that are set stay unchanged: a torchrun around us knows its job, its roles and its
+/// store.
 void completeRankVariables(Environment &environment, const RankIdentity &who, const Rendezvous &where);
 
 } // namespace devicerun

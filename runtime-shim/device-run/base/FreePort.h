@@ -1,4 +1,8 @@
 //===- FreePort.h - a TCP port for rank 0 to listen on ----------*- C++ -*-===//
+//
+// Chooses a port that no other device-run on this machine uses.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <optional>
@@ -11,7 +15,7 @@ namespace devicerun {
 /// start, and keeping it bound breaks programs that bind without SO_REUSEADDR. So the port comes from below
 /// the system's own range for outgoing connections and for port 0 (/proc/sys/net/ipv4/ip_local_port_range),
 /// is tried once with a bind, and is claimed among all device-runs of the machine by an abstract Unix socket,
-/// which the kernel drops when the holder dies however it dies. What remains is a server of somebody else
+/// which the kernel drops when the holder dies however it dies. What remains is a server of another program
 /// that starts within those seconds with the same fixed port; the program then fails to bind.
 class PortReservation {
 public:

@@ -1,4 +1,8 @@
-//===- RunError.h - why a job cannot be run ---------------------*- C++ -*-===//
+//===- RunError.h - errors and exit codes of device-run ---------*- C++ -*-===//
+//
+// The exception that ends device-run with a message and an exit code.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <stdexcept>

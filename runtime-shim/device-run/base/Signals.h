@@ -1,4 +1,8 @@
-//===- Signals.h - signals as something to poll -----------------*- C++ -*-===//
+//===- Signals.h - signals as events to poll --------------------*- C++ -*-===//
+//
+// Receives signals through a descriptor, so that one poll() waits for signals and output.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <csignal>
@@ -16,12 +20,12 @@ bool isIgnored(int signal);
 /// A signal that has come.
 struct ReceivedSignal {
   int number = 0;
-  bool fromTerminal = false; ///< by Ctrl-C and the like, so that all of this process group have it
+  bool fromTerminal = false; ///< by Ctrl-C or similar, so that the whole process group receives it
 };
 
 /// Blocks the handled signals for this process and remembers how things were, so that ranks can be started
-/// with what the launcher was started with. SIGPIPE is ignored meanwhile: a closed output is no reason to die
-/// before the ranks did.
+/// with what the launcher was started with. SIGPIPE is ignored meanwhile: a closed output must not end the
+/// process before the ranks did.
 class SignalBlock {
 public:
   SignalBlock();

@@ -1,4 +1,8 @@
-//===- Text.h - numbers, sizes and near misses in text ----------*- C++ -*-===//
+//===- Text.h - numbers and sizes in text -----------------------*- C++ -*-===//
+//
+// Parses the values of options, and finds the nearest known word for a misspelt one.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>

@@ -48,8 +48,9 @@ void checkOffload(const AccelerateConfig &config, const std::string &part, const
   std::error_code error;
   if (path == "none" || !std::filesystem::is_directory(path, error))
     diagnosis.problem(kTopic, "nvme-path",
-                      path == "none" ? fmt::format("{} is nvme without {}_nvme_path", name, part)
-                                     : fmt::format("{}_nvme_path is {}, which is no folder here", part, path),
+                      path == "none"
+                          ? fmt::format("{} is nvme without {}_nvme_path", name, part)
+                          : fmt::format("{}_nvme_path is {}, which is not a folder here", part, path),
                       "name a folder on a local disk, on every machine of the job");
 }
 

@@ -1,4 +1,8 @@
-//===- AccelerateConfig.h - what `accelerate config` writes -----*- C++ -*-===//
+//===- AccelerateConfig.h - the file of `accelerate config` -----*- C++ -*-===//
+//
+// Reads the settings of accelerate that the doctor checks.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "doctor/ConfigFile.h"

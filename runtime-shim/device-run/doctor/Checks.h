@@ -1,4 +1,8 @@
-//===- Checks.h - what device-run doctor looks at ---------------*- C++ -*-===//
+//===- Checks.h - the checks of device-run doctor ---------------*- C++ -*-===//
+//
+// One function per topic. Each looks at the machine or at a file and adds lines to the diagnosis.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "doctor/Diagnosis.h"
@@ -16,7 +20,7 @@ void checkLibraries(const Machine &machine, Diagnosis &diagnosis);
 /// The GPUs a program sees, under which numbers, and whether every local rank has one.
 void checkDevices(const Machine &machine, const VisibleDevices &visible, Diagnosis &diagnosis);
 
-/// RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and their kin: complete, coherent, reachable.
+/// RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and similar variables: complete, consistent, reachable.
 void checkDistributed(const Machine &machine, Diagnosis &diagnosis);
 
 /// NCCL_*, TORCH_NCCL_*, GLOO_* and the shared memory NCCL uses.

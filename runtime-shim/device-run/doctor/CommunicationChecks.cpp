@@ -156,15 +156,15 @@ void checkSlowPaths(const Machine &machine, Diagnosis &diagnosis) {
   for (const Slow &slow : {Slow{"NCCL_P2P_DISABLE", "GPUs do not talk to each other directly (NVLink, PCIe)"},
                            Slow{"NCCL_SHM_DISABLE", "ranks of one machine talk over the network"},
                            Slow{"NCCL_IB_DISABLE", "InfiniBand and RoCE are not used"},
-                           Slow{"CUDA_LAUNCH_BLOCKING", "every kernel is waited for"}})
+                           Slow{"CUDA_LAUNCH_BLOCKING", "the host waits for every kernel"}})
     if (machine.number(slow.name).value_or(0) != 0)
       diagnosis.warn(kTopic, "slow-path",
                      fmt::format("{}={}: {}", slow.name, *machine.variable(slow.name), slow.what),
-                     fmt::format("unset {} once what it was set for is found", slow.name));
+                     fmt::format("unset {} after debugging", slow.name));
   for (const char *name : {"NCCL_ALGO", "NCCL_PROTO"})
     if (machine.variable(name))
       diagnosis.warn(kTopic, "pinned-choice",
-                     fmt::format("{}={} takes the choice from NCCL, which makes it by message size", name,
+                     fmt::format("{}={} overrides NCCL's choice, which depends on the message size", name,
                                  *machine.variable(name)),
                      fmt::format("unset {}", name));
 }

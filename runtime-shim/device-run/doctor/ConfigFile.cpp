@@ -18,7 +18,7 @@ namespace {
 
 std::string readFile(const std::string &path) {
   std::error_code error;
-  // Opening one that nobody writes into waits forever; those of shells (<(...)) are open already.
+  // Opening one without a writer waits forever; those of shells (<(...)) are open already.
   if (std::filesystem::is_fifo(path, error) && path.rfind("/dev/", 0) != 0 && path.rfind("/proc/", 0) != 0)
     throw RunError(ExitUsage,
                    fmt::format("cannot read the configuration file {}: it is a pipe; name a file", path));
@@ -60,7 +60,7 @@ bool ConfigFile::parse(Diagnosis &diagnosis) {
                      "remove them, unless the program gives the file to DeepSpeed itself");
     else
       diagnosis.problem(
-          "config", "not-json", "this is no valid JSON",
+          "config", "not-json", "this is not valid JSON",
           "look for a missing or surplus comma, quotes or a comment there; JSON has no comments");
     diagnosis.setPlace("");
     if (!readable)
@@ -204,10 +204,10 @@ private:
     if (diagnosis.lines().size() > before)
       return;
     diagnosis.setPlace(file.path());
-    diagnosis.warn(
-        "config", "nothing-known",
-        "nothing here is known to the doctor: no setting of DeepSpeed or accelerate, and no device_map",
-        "name the file that has them; of YAML, lines such as 'key: value' are read");
+    diagnosis.warn("config", "nothing-known",
+                   "this file has nothing that the doctor checks: no setting of DeepSpeed or accelerate, and "
+                   "no device_map",
+                   "name the file that has them; of YAML, lines such as 'key: value' are read");
   }
 
   const Machine &machine;

@@ -1,4 +1,8 @@
 //===- ConfigFile.h - configuration files of training programs --*- C++ -*-===//
+//
+// Reads a configuration file as JSON and remembers the lines of its members, for messages.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "doctor/Checks.h"
@@ -16,8 +20,8 @@ public:
   const std::string &path() const { return name; }
   const std::string &text() const { return content; }
 
-  /// Parses the file as JSON; a line, and false, when it is no object. DeepSpeed reads more than JSON, and
-  /// its configurations may have comments and surplus commas.
+  /// Parses the file as JSON; a line, and false, when it is not an object. DeepSpeed reads more than JSON,
+  /// and its configurations may have comments and surplus commas.
   bool parse(Diagnosis &diagnosis);
   const nlohmann::json &json() const { return parsed.root; }
   /// A name that an object has twice; empty: none has.

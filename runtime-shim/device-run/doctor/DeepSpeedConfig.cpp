@@ -196,7 +196,7 @@ private:
       at(part);
       diagnosis.problem(
           kTopic, "offload-kind",
-          named ? fmt::format("{}.device is {}, which is no name", part, named->dump())
+          named ? fmt::format("{}.device is {}, which is not a name", part, named->dump())
                 : fmt::format("{} is {}, not an object; DeepSpeed refuses it", part, offload->dump()),
           fmt::format(R"(write "{}": {{"device": "cpu", "pin_memory": true}})", part));
       return;
@@ -221,7 +221,7 @@ private:
                                    part, device),
                        "set \"pin_memory\": true, where the host has the memory to spare");
     } else {
-      diagnosis.problem(kTopic, "offload-pin-memory", fmt::format("{}.pin_memory is no truth value", part),
+      diagnosis.problem(kTopic, "offload-pin-memory", fmt::format("{}.pin_memory is not true or false", part),
                         "write true or false, without quotes");
     }
     if (device == "nvme")
@@ -237,7 +237,7 @@ private:
     else if (!std::filesystem::is_directory(path->get<std::string>(), error))
       diagnosis.problem(
           kTopic, "nvme-path",
-          fmt::format("nvme_path of {} is {}, which is no folder here", part, path->get<std::string>()),
+          fmt::format("nvme_path of {} is {}, which is not a folder here", part, path->get<std::string>()),
           "make it, on every machine of the job");
   }
 
@@ -366,7 +366,7 @@ private:
     at(kBatch);
     diagnosis.problem(kTopic, "batch-size",
                       known ? fmt::format("train_batch_size is {}, but {} is {}", *all, factors, product)
-                            : fmt::format("train_batch_size is {}, which is no multiple of {} ({})", *all,
+                            : fmt::format("train_batch_size is {}, which is not a multiple of {} ({})", *all,
                                           product, factors),
                       known ? "leave out one of the three; DeepSpeed computes it"
                             : "DeepSpeed needs train_batch_size = micro batch x accumulation steps x ranks");

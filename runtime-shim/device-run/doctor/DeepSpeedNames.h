@@ -1,4 +1,8 @@
-//===- DeepSpeedNames.h - the settings that DeepSpeed knows -----*- C++ -*-===//
+//===- DeepSpeedNames.h - the settings of DeepSpeed -------------*- C++ -*-===//
+//
+// The names of DeepSpeed's settings, to find misspelt ones.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <optional>
@@ -6,7 +10,7 @@
 
 namespace devicerun::doctor {
 
-/// For a name that is none of DeepSpeed's: the one it is written nearly like (deepspeed.ai/docs/config-json
+/// For an unknown name of DeepSpeed: the most similar known one (deepspeed.ai/docs/config-json
 /// and runtime/constants.py).
 std::optional<std::string> nearestSetting(const std::string &name);
 

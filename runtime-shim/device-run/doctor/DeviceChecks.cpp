@@ -96,7 +96,7 @@ void checkGpus(const Machine &machine, const VisibleDevices &visible, Diagnosis 
       diagnosis.problem(topic, "gpu-prohibited", what + "; its compute mode forbids every program",
                         fmt::format("nvidia-smi -i {} -c DEFAULT (as root)", gpu->index));
     else if (gpu->used > gibibyte && gpu->used > gpu->memory / 10)
-      diagnosis.warn(topic, "gpu-in-use", what + ": other programs have a part of its memory",
+      diagnosis.warn(topic, "gpu-in-use", what + ": other programs use part of its memory",
                      "nvidia-smi lists them; choose free GPUs with CUDA_VISIBLE_DEVICES");
     else
       diagnosis.ok(topic, "gpu", what);
@@ -112,7 +112,7 @@ void checkGpus(const Machine &machine, const VisibleDevices &visible, Diagnosis 
 }
 
 void checkRanksHaveDevices(const Machine &machine, const VisibleDevices &visible, Diagnosis &diagnosis) {
-  // Without a driver the ranks train on the CPU, whatever a launcher says about GPUs.
+  // Without a driver the ranks train on the CPU, even if a launcher assigns GPUs.
   if (!visible.count || *visible.count == 0 || (!machine.driver.present && !machine.virtualGpus))
     return;
   const int count = *visible.count;

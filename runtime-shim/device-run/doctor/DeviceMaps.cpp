@@ -17,7 +17,7 @@ const char *const kNext =
     "remove device_map (or set it to null) and let data-parallel or sharded training use all "
     "GPUs; or run one process without a launcher";
 
-/// A device_map as it is written.
+/// A device_map as written.
 struct Map {
   std::string shown;
   std::size_t entries = 1;
@@ -76,9 +76,10 @@ Map mapOfObject(const json &object) {
 }
 
 void noMap(const std::string &shown, Diagnosis &diagnosis) {
-  diagnosis.problem(kTopic, "device-map-kind",
-                    fmt::format("device_map is {}: no map, no device and no strategy", shown),
-                    "write \"auto\", a device, or a map of module names to devices");
+  diagnosis.problem(
+      kTopic, "device-map-kind",
+      fmt::format("device_map is {}, which is neither a map nor a device nor a strategy", shown),
+      "write \"auto\", a device, or a map of module names to devices");
 }
 
 void checkMember(const json &member, const Machine &machine, bool distributed, Diagnosis &diagnosis) {

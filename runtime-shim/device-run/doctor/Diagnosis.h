@@ -1,4 +1,8 @@
-//===- Diagnosis.h - what device-run doctor found ---------------*- C++ -*-===//
+//===- Diagnosis.h - the results of device-run doctor -----------*- C++ -*-===//
+//
+// The lines of the report and their output as text or JSON.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>
@@ -9,7 +13,7 @@ namespace devicerun::doctor {
 
 enum class Verdict : std::uint8_t {
   Ok,      ///< as it should be, or a fact worth knowing
-  Warning, ///< works, but slower or otherwise than is likely to be meant
+  Warning, ///< works, but slower or differently than probably intended
   Problem  ///< training fails, hangs or loses its result
 };
 

@@ -15,13 +15,13 @@ constexpr int kExitProblems = 1;
 
 const char *const kHelp =
     "device-run doctor [options] [FILES...]\n\n"
-    "Looks at what distributed training needs: driver, CUDA, NCCL and LibTorch, the GPUs and their numbers,\n"
+    "Checks what distributed training needs: driver, CUDA, NCCL and LibTorch, the GPUs and their numbers,\n"
     "the variables of the launcher, and configuration files: DeepSpeed's JSON, accelerate's YAML, and\n"
     "JSON or YAML with a device_map. A verdict per line: ok, warning or problem, and what to do. Run it as "
     "the ranks are run\n"
     "(srun device-run doctor) to see what they see.\n\n"
     "  --format text|json       how to print the report\n"
-    "  --program PROGRAM        look at the LibTorch that PROGRAM is linked with\n"
+    "  --program PROGRAM        check the LibTorch that PROGRAM is linked with\n"
     "  --site-packages DIR      look for Python packages there first; may be repeated\n"
     "  --strict                 warnings count like problems\n"
     "  --help                   show this\n\n"
@@ -35,7 +35,7 @@ const char *const kHelp =
 void requireFile(const std::string &option, const std::string &path, bool folder) {
   std::error_code error;
   if (folder ? !std::filesystem::is_directory(path, error) : !std::filesystem::is_regular_file(path, error))
-    usageError(fmt::format("{} {} is no {}", option, path, folder ? "folder" : "file"));
+    usageError(fmt::format("{} {} is not a {}", option, path, folder ? "folder" : "file"));
 }
 
 void apply(DoctorOptions &options, const std::string &name, const std::string &value) {

@@ -1,4 +1,8 @@
-//===- Doctor.h - device-run doctor -----------------------------*- C++ -*-===//
+//===- Doctor.h - the command device-run doctor -----------------*- C++ -*-===//
+//
+// The options of the command and the function that runs it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>
@@ -11,7 +15,7 @@ struct DoctorOptions {
   bool json = false;
   bool strict = false; ///< warnings count like problems for the exit code
   bool help = false;
-  std::string program;                   ///< the one whose LibTorch counts
+  std::string program;                   ///< the program whose LibTorch is checked
   std::vector<std::string> sitePackages; ///< folders of Python packages
   std::vector<std::string> files;        ///< configuration files
 };

@@ -1,4 +1,8 @@
-//===- JsonText.h - JSON as configuration files have it ---------*- C++ -*-===//
+//===- JsonText.h - JSON of configuration files -----------------*- C++ -*-===//
+//
+// Parses JSON with the deviations that training programs accept, such as comments.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,10 +12,10 @@
 
 namespace devicerun::doctor {
 
-/// Deeper structures are not built: those who walk over a configuration do so recursively.
+/// Deeper structures are not built, because configurations are walked recursively.
 constexpr int kDeepestJson = 100;
 
-/// What a JSON text says.
+/// A parsed JSON text.
 struct JsonText {
   nlohmann::json root;
   std::string repeated; ///< a name that an object has twice; empty: none has

@@ -1,4 +1,4 @@
-// Which LibTorch, NCCL and Python packages are here. Nothing of them is run, but NCCL's version function.
+// Which LibTorch, NCCL and Python packages are here. Only NCCL's version function is called.
 #include "doctor/Machine.h"
 
 #include "base/ElfNeeded.h"

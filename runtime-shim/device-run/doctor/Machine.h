@@ -1,4 +1,9 @@
-//===- Machine.h - what a machine has for distributed training --*- C++ -*-===//
+//===- Machine.h - the state of the machine ---------------------*- C++ -*-===//
+//
+// What the doctor knows about the machine, as plain values: driver, GPUs, libraries and environment.
+// inspect() collects it; the checks only read it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Environment.h"
@@ -29,7 +34,7 @@ struct Driver {
   std::string version;         ///< "580.65.06"
   std::optional<Version> cuda; ///< the newest CUDA it runs
   std::vector<Gpu> gpus;
-  std::string failure; ///< why a driver that is there cannot be asked
+  std::string failure; ///< why an installed driver cannot be queried
 };
 
 /// A LibTorch that programs of this machine may use.
@@ -48,7 +53,7 @@ struct Package {
   std::string folder; ///< the site-packages folder it is in
 };
 
-/// Everything the checks look at.
+/// Everything the checks use.
 struct Machine {
   Environment environment;
   Driver driver;
@@ -68,11 +73,11 @@ struct Machine {
   const Package *package(const std::string &name) const;
 };
 
-/// Looks at this machine. `program`: the one whose LibTorch counts; empty: those in the usual places.
+/// Examines this machine. `program`: the one whose LibTorch is used; empty: those in the usual places.
 /// `sitePackages`: folders of Python packages to look into first.
 Machine inspect(const std::string &program, const std::vector<std::string> &sitePackages);
 
-/// Asks NVML (libnvidia-ml.so.1), else nvidia-smi, else the kernel module.
+/// Queries NVML (libnvidia-ml.so.1), else nvidia-smi, else the kernel module.
 Driver askDriver();
 
 /// The folders that Python finds packages in, by the environment and the usual places; Python is not run.
@@ -80,7 +85,7 @@ std::vector<std::string> sitePackagesFolders(const Environment &environment);
 /// The packages of these folders that matter to distributed training.
 std::vector<Package> findPackages(const std::vector<std::string> &folders);
 
-/// LibTorch beside `program`, or where LD_LIBRARY_PATH, TORCH_ROOT, Python packages and the system have it.
+/// LibTorch next to `program`, or where LD_LIBRARY_PATH, TORCH_ROOT, Python packages and the system have it.
 std::vector<LibTorch> findLibTorch(const Environment &environment, const std::string &program,
                                    const std::vector<std::string> &sitePackages);
 std::optional<Version> findNccl();

@@ -1,4 +1,8 @@
 //===- Version.h - versions of drivers, libraries and packages --*- C++ -*-===//
+//
+// Parses and compares version numbers.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <optional>

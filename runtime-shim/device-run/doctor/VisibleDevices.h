@@ -1,4 +1,8 @@
-//===- VisibleDevices.h - what CUDA_VISIBLE_DEVICES leaves ------*- C++ -*-===//
+//===- VisibleDevices.h - the meaning of CUDA_VISIBLE_DEVICES ---*- C++ -*-===//
+//
+// Computes which GPUs a program sees, as CUDA does.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "doctor/Machine.h"
@@ -9,7 +13,7 @@
 
 namespace devicerun::doctor {
 
-/// What CUDA makes of CUDA_VISIBLE_DEVICES ("CUDA C++ Programming Guide", CUDA Environment Variables): the
+/// How CUDA reads CUDA_VISIBLE_DEVICES ("CUDA C++ Programming Guide", CUDA Environment Variables): the
 /// entries are renumbered from 0, a wrong one ends the list, a repeated one empties it, numbers may be
 /// followed by anything as with strtoul, and UUIDs may be shortened as long as they are unambiguous.
 /// torch/cuda/__init__.py, _parse_visible_devices(), reads it the same way.
@@ -21,7 +25,7 @@ struct VisibleDevices {
   bool hidden = false; ///< the list is one of the usual ways to show no GPU: "", "-1", "NoDevFiles"
   std::optional<std::string> wrong; ///< the entry that ends the list, nothing when all count
   std::string why;                  ///< what is wrong with it
-  std::string repeated;             ///< an entry that is there twice
+  std::string repeated;             ///< an entry that is listed twice
   bool ignoredAfter = false;        ///< entries after the wrong one are lost
 };
 

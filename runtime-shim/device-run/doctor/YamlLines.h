@@ -1,4 +1,8 @@
 //===- YamlLines.h - the lines of a YAML file -------------------*- C++ -*-===//
+//
+// Reads keys and values of YAML files line by line. It is not a YAML parser.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,8 @@
-//===- Job.h - one run of device-run, prepared and carried out --*- C++ -*-===//
+//===- Job.h - one run of device-run ----------------------------*- C++ -*-===//
+//
+// Prepares a job, starts its ranks, and prints the summary when they have ended.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Environment.h"

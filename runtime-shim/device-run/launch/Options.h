@@ -1,4 +1,8 @@
 //===- Options.h - the command line of device-run ---------------*- C++ -*-===//
+//
+// The options as a struct, the parser that fills it, and the text of --help.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>
@@ -24,7 +28,7 @@ struct Options {
   std::optional<int> nodeRank; ///< 0 when there is one machine
   bool nodesGiven = false;     ///< --nnodes or --node-rank was used
   std::string masterAddress;
-  std::optional<int> masterPort; ///< 0 asks for a free one
+  std::optional<int> masterPort; ///< 0: a free one
   int usualPort = 29500;         ///< where several machines meet when no port is given, as torchrun's
   std::string runId;
   std::string role = "default";

@@ -104,7 +104,7 @@ OuterRank fromMpi(const Environment &environment, const std::string *id, int lau
                                "which a port could follow; pass MASTER_PORT to all ranks",
                                launcher));
   std::string job = fmt::format("{}-{}", launcher, id ? *id : std::to_string(launcherPid));
-  // Ranks are laid out machine by machine unless mpirun was told otherwise.
+  // Ranks are laid out machine by machine unless mpirun has other options.
   who.nodeRank = who.localWorldSize > 0 ? who.rank / who.localWorldSize : 0;
   who.nodes = who.localWorldSize > 0 ? (who.worldSize + who.localWorldSize - 1) / who.localWorldSize : 1;
   return {launcher, who, rendezvous(environment, job, "127.0.0.1")};

@@ -1,4 +1,8 @@
-//===- OuterLauncher.h - torchrun, srun or mpirun around us -----*- C++ -*-===//
+//===- OuterLauncher.h - ranks from torchrun, srun or mpirun ----*- C++ -*-===//
+//
+// Reads the rank that another launcher gave this process from its environment variables.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Environment.h"

@@ -1,4 +1,8 @@
-//===- VirtualGpus.h - the library that makes virtual GPUs ------*- C++ -*-===//
+//===- VirtualGpus.h - the library for virtual GPUs -------------*- C++ -*-===//
+//
+// Finds libvirtual_cuda.so and checks that the program can be run with it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Environment.h"
@@ -15,11 +19,12 @@ namespace devicerun {
 std::string findVirtualCuda(const Environment &environment, const std::string &executable);
 
 /// Throws RunError(ExitNotExecutable) when `program` is linked with a CUDA build of LibTorch, whose devices
-/// cannot be replaced. Programs that load LibTorch later (scripts, dlopen) pass; the library refuses there.
+/// cannot be replaced. Programs that load LibTorch later (scripts, dlopen) pass; the library reports an error
+/// there.
 void checkNotRealCuda(const std::string &program);
 
-/// How many of `there` virtual GPUs the library shows under CUDA_VISIBLE_DEVICES=`list`. A list that hides
-/// all of them does not count.
+/// How many of the `there` virtual GPUs the library shows under CUDA_VISIBLE_DEVICES=`list`. A list that
+/// hides all of them does not count.
 int visibleVirtualGpus(const std::string &list, int there);
 
 /// The runtime library of a sanitizer that `program` is linked with, as the dynamic loader finds it; empty

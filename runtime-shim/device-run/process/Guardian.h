@@ -1,4 +1,8 @@
-//===- Guardian.h - nothing is left behind, whatever is killed --*- C++ -*-===//
+//===- Guardian.h - ends all processes of a job -----------------*- C++ -*-===//
+//
+// A parent process that ends everything below it, even if the launcher itself is killed.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Signals.h"
@@ -8,7 +12,7 @@
 
 namespace devicerun {
 
-/// Runs `job` in a child process and waits for it: the process the user started only stands guard.
+/// Runs `job` in a child process and waits for it: the process that the user started only guards it.
 ///
 /// - Signals that end the job are passed on, so that the job ends the ranks in order.
 /// - If the job is killed, the guardian inherits what it leaves and ends it.

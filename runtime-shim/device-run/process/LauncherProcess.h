@@ -1,4 +1,9 @@
-//===- LauncherProcess.h - who started the ranks ----------------*- C++ -*-===//
+//===- LauncherProcess.h - the process that started the ranks ---*- C++ -*-===//
+//
+// Finds the launcher that is common to all ranks of this machine. Its id is a part of what the ranks
+// agree on without talking to each other.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <sys/types.h>

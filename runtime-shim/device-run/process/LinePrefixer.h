@@ -1,4 +1,8 @@
-//===- LinePrefixer.h - whole lines with a rank in front --------*- C++ -*-===//
+//===- LinePrefixer.h - lines with the rank in front ------------*- C++ -*-===//
+//
+// Splits the output of a rank into lines and puts a prefix before each.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <deque>
@@ -30,7 +34,7 @@ private:
 };
 
 /// The last lines of a stream. The frames of LibTorch's backtraces ("frame #3: ...") count as one line, which
-/// says how many there were: the text of the error stands above them.
+/// says how many there were: the text of the error is above them.
 class LineTail {
 public:
   explicit LineTail(std::size_t keep) : keep(keep) {}
@@ -44,7 +48,7 @@ private:
   std::size_t keep;
   std::deque<std::string> complete;
   std::string pending;
-  int frames = 0; ///< of the backtrace that the last complete line stands for
+  int frames = 0; ///< of the backtrace in the last complete line
 };
 
 } // namespace devicerun

@@ -1,4 +1,8 @@
-//===- OutputQueue.h - writing without standing still -----------*- C++ -*-===//
+//===- OutputQueue.h - writes without blocking ------------------*- C++ -*-===//
+//
+// Queues output for a descriptor that may be slow.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>
@@ -17,7 +21,7 @@ public:
   /// So much is waiting that the ranks should be read from no more for now.
   bool full() const { return waiting.size() - written > (std::size_t{4} << 20); }
   int fd() const { return descriptor; }
-  /// Nobody reads any more; what is queued is dropped.
+  /// The reader is gone; what is queued is dropped.
   bool broken() const { return closed; }
   /// Why it is broken, as errno gives it: EPIPE when the reader is gone; 0 while it is not.
   int error() const { return failure; }

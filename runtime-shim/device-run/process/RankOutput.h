@@ -1,4 +1,8 @@
-//===- RankOutput.h - where one stream of a rank goes -----------*- C++ -*-===//
+//===- RankOutput.h - one output stream of a rank ---------------*- C++ -*-===//
+//
+// Passes the output of a rank on to the terminal and to its log file.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "process/LinePrefixer.h"

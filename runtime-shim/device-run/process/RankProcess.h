@@ -1,4 +1,8 @@
-//===- RankProcess.h - one started program ----------------------*- C++ -*-===//
+//===- RankProcess.h - the process of one rank ------------------*- C++ -*-===//
+//
+// Starts a rank, reads its output and ends it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Signals.h"
@@ -20,7 +24,7 @@ struct RankCommand {
   bool captured = true;
   /// A process group of its own, so that Ctrl-C reaches the launcher alone and the group can be ended.
   bool ownGroup = true;
-  /// Leave standard input as it is although output is captured.
+  /// Leave standard input unchanged although output is captured.
   bool keepInput = false;
 };
 

@@ -129,7 +129,7 @@ void Supervisor::handleSignals() {
 }
 
 void Supervisor::interrupt(const ReceivedSignal &signal) {
-  // When the guardian is gone, nobody waits for what the ranks still do.
+  // When the guardian is gone, nothing waits for the ranks any more.
   const std::chrono::milliseconds patience = getppid() == parent ? killAfter : std::min(grace, killAfter);
   say(fmt::format("{}: ending the ranks, which have {:g} s", describeSignal(signal.number),
                   std::chrono::duration<double>(patience).count()));
@@ -223,7 +223,7 @@ void Supervisor::beginEnding(Outcome reason) {
 void Supervisor::signalAll(int signal, bool ownGroupToo) {
   std::vector<pid_t> groups;
   for (const Rank &rank : ranks)
-    // The number of a group whose leader is gone may belong to somebody else by now.
+    // The number of a group whose leader is gone may belong to another group by now.
     if (rank.ownGroup && rank.running) {
       groups.push_back(rank.process.pid);
       kill(-rank.process.pid, signal);

@@ -1,4 +1,8 @@
 //===- Supervisor.h - the ranks of one attempt ------------------*- C++ -*-===//
+//
+// Starts the ranks, passes on their output, and ends all of them when one fails.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Signals.h"
@@ -33,7 +37,7 @@ struct RankFailure {
   int rank = 0;
   pid_t pid = 0;
   int status = 0; ///< as waitpid gives it
-  int round = 0;  ///< failures of one round were noticed together: which was first is not known
+  int round = 0;  ///< failures of one round were noticed together: which was first is unknown
   std::deque<std::string> lastLines;
 
   /// The code a shell would give.

@@ -1,4 +1,8 @@
 //===- AddressLookup.h - source lines of machine code -----------*- C++ -*-===//
+//
+// Finds the source lines of addresses with addr2line.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "records/Frame.h"

@@ -291,7 +291,7 @@ std::string otherEnd(const ErrorRecord &error, const std::vector<UncaughtExcepti
   for (const UncaughtException &exception : uncaught) {
     if (exception.source.rank != error.source.rank || exception.source.pid != error.source.pid)
       continue;
-    // Whoever throws it again in another exception keeps its text.
+    // Code that throws it again in another exception keeps its text.
     bool same = exception.text.find(firstLine(error.text)) != std::string::npos;
     return same ? "" : firstLine(exception.text);
   }

@@ -1,4 +1,9 @@
 //===- ErrorReport.h - a device error in words ------------------*- C++ -*-===//
+//
+// Explains the last device error of a rank: which tensors met, where they were created, and what to
+// change.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "records/Frame.h"

@@ -1,4 +1,8 @@
-//===- Findings.h - static findings against a run ---------------*- C++ -*-===//
+//===- Findings.h - findings of a report and of a run -----------*- C++ -*-===//
+//
+// Reads the findings of a SARIF report and compares them with the operations and errors of a run.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "records/Frame.h"
@@ -32,7 +36,7 @@ struct Finding {
   std::string evidence; ///< the error that confirmed it, one line
   int rank = -1;        ///< where that happened
 
-  std::size_t run = 0; ///< where it stands in the report
+  std::size_t run = 0; ///< its index in the report
   std::size_t result = 0;
 };
 

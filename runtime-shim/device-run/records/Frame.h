@@ -1,4 +1,8 @@
 //===- Frame.h - places on a call stack -------------------------*- C++ -*-===//
+//
+// A source line of a call stack.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>
@@ -43,12 +47,12 @@ std::string displayPlace(const Frame &frame);
 /// Turns frames as the records have them into places of project code.
 ///
 /// Addresses are looked up in debug information by addr2line (LLVM's or GNU's, whichever is installed), all
-/// of a module at once: announce every frame with want(), then ask.
+/// of a module at once: announce every frame with want() first.
 class FrameResolver {
 public:
   void want(const std::string &frame);
 
-  /// The places of project code `frame` stands for, the innermost inlined function first. Empty for other
+  /// The places of project code of `frame`, the innermost inlined function first. Empty for other
   /// code, and when the debug information has no line.
   const std::vector<Frame> &places(const std::string &frame);
 
@@ -57,7 +61,7 @@ public:
 
   /// Whether a project module was asked about and no address of it had a line: it has no debug information.
   bool missedLines() const { return missed; }
-  /// Whether there was no addr2line to ask.
+  /// Whether addr2line is missing.
   bool missedTool() const { return noTool; }
 
 private:

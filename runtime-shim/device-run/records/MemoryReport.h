@@ -1,4 +1,8 @@
 //===- MemoryReport.h - how much of --gpu-memory was used -------*- C++ -*-===//
+//
+// Reads how much memory each rank used on each virtual GPU, and prints it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>
@@ -11,7 +15,7 @@ namespace devicerun {
 /// The most bytes that each rank had on each device.
 using MemoryPeaks = std::map<std::pair<int, std::string>, std::uint64_t>;
 
-/// From the memory records beside the errors in `folder`; ranks that were ended from outside have left none.
+/// Reads the memory records in `folder`; ranks that were killed have written none.
 MemoryPeaks readMemoryPeaks(const std::string &folder);
 
 /// A line per rank and device, and one for each device where ranks met: the limit holds for each process, but

@@ -1,4 +1,8 @@
-//===- Records.h - what the library wrote down ------------------*- C++ -*-===//
+//===- Records.h - reads the record files -----------------------*- C++ -*-===//
+//
+// Reads the files of JSON lines that the ranks have written. CONTRACT.md describes them.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -19,7 +23,8 @@ struct RecordSource {
 using RecordReader = std::function<void(const RecordSource &, const nlohmann::json &)>;
 
 /// Hands out the records of every `<kind>-<rank>-<pid>.jsonl` in `folder`, rank by rank, as CONTRACT.md
-/// describes them. Lines that are no JSON object are skipped, a last line without a line end among them.
+/// describes them. Lines that are not a JSON object are skipped, including a last line without a line end
+/// among them.
 void readRecords(const std::string &folder, const std::string &kind, const RecordReader &reader);
 
 /// Where a tensor was created or last moved.

@@ -55,7 +55,7 @@ std::string percentDecoded(const std::string &uri) {
   return decoded;
 }
 
-/// The path a file URI names, or the URI as it is when it is relative.
+/// The path a file URI names, or the unchanged URI when it is relative.
 std::string pathOf(const std::string &uri) {
   constexpr std::string_view scheme = "file://";
   std::string decoded = percentDecoded(uri);

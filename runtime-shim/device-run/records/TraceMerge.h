@@ -1,4 +1,8 @@
 //===- TraceMerge.h - one Chrome trace of all ranks -------------*- C++ -*-===//
+//
+// Merges the traces of all ranks into one file, and sums up the copies between devices.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "records/Frame.h"

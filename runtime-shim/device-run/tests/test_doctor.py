@@ -75,7 +75,7 @@ class CommandLine(DoctorTest):
 
     def test_wrong_use(self):
         for arguments, part in [(["--fromat=json"], "did you mean --format?"), (["--format=xml"], "'xml'"),
-                                (["--program", "/nowhere"], "/nowhere is no file"), (["--format"], "needs a value"),
+                                (["--program", "/nowhere"], "/nowhere is not a file"), (["--format"], "needs a value"),
                                 ([str(self.folder)], "it is a folder"),
                                 (["/nowhere.json"], "cannot read the configuration file /nowhere.json: No such")]:
             run = self.run_tool("doctor", *arguments)
@@ -317,7 +317,7 @@ class ZeroConfiguration(DoctorTest):
             lines = self.check(self.zero(offload_param={"device": "cpu", "pin_memory": value}))
             self.assertNotIn("offload-pin-memory", lines)
         lines = self.check(self.zero(offload_param={"device": "cpu", "pin_memory": "perhaps"}))
-        self.expect(lines, "offload-pin-memory", "problem", "no truth value")
+        self.expect(lines, "offload-pin-memory", "problem", "not true or false")
 
     def test_gather_on_save(self):
         lines = self.check(self.zero(stage3_gather_16bit_weights_on_model_save=False))
@@ -363,7 +363,7 @@ class ZeroConfiguration(DoctorTest):
             lines = self.check({**self.GOOD, name: value})
             self.expect(lines, "batch-number", "problem", f"{name} is {json.dumps(value)}", "above 0")
         sizes = {"train_batch_size": 7, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2}
-        self.expect(self.check({**self.GOOD, **sizes}), "batch-size", "problem", "7, which is no multiple of 4",
+        self.expect(self.check({**self.GOOD, **sizes}), "batch-size", "problem", "7, which is not a multiple of 4",
                     "2 per GPU x 2 accumulation steps")
         self.expect(self.check({**self.GOOD, "train_batch_size": 6}, **RANKS), "batch-size", "problem", "4 ranks")
         self.assertNotIn("batch-size", self.check({**self.GOOD, **sizes, "train_batch_size": 12}))

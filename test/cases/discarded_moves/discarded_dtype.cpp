@@ -54,7 +54,7 @@ static void to_other_tensor_ok() {
   TORCH_CHECK(y.is_cuda());
 }
 
-// Device, dtype, non_blocking, copy: the long form is thrown away just the same.
+// Device, dtype, non_blocking, copy: the long form is discarded just the same.
 static void long_form_discarded_bad() {
   torch::Tensor x = torch::rand({8});
   x.to(torch::kCUDA, torch::kFloat16, /*non_blocking=*/true, /*copy=*/true); // [[device-discarded-move]]

@@ -270,7 +270,7 @@ void thread_ok() {
   std::thread t([&] { x = x + y.to(x.device()); });
   t.join();
 }
-// dtype move thrown away
+// dtype discarded move
 void dtype_discard_bad() {
   auto w = torch::ones({2}, torch::dtype(torch::kDouble).device(torch::kCUDA));
   auto x = torch::ones({2}, torch::kDouble);

@@ -10,12 +10,12 @@ struct Batch {
 void prepare(torch::nn::Linear &model, torch::Tensor state, Batch &batch, torch::Device device) {
   model->to(device);
   batch.to(device);
-  // CHECK: :[[@LINE+2]]:{{.*}} warning: the result of 'to' is thrown away; {{.*}}'state' {{.*}} [device-discarded-move]
+  // CHECK: :[[@LINE+2]]:{{.*}} warning: the result of 'to' is discarded; {{.*}}'state'{{.*}} [device-discarded-move]
   // CHECK: note: keep the result: state = state.to(device)
   state.to(device);
   // CHECK: :[[@LINE+1]]:{{.*}} [device-discarded-move]
   state.to(torch::kFloat16);
-  // CHECK: :[[@LINE+2]]:{{.*}} warning: the result of 'cpu' is thrown away
+  // CHECK: :[[@LINE+2]]:{{.*}} warning: the result of 'cpu' is discarded
   // CHECK: note: keep the result: auto moved = state.detach().cpu()
   state.detach().cpu();
   state = state.to(device);

@@ -36,7 +36,7 @@ void blobs() {
   auto b = torch::from_blob(v.data(), {4}).cuda();
   auto c = torch::from_blob(b.data_ptr(), {4}, b.options());
   // CHECK: [[@LINE+2]]:{{[0-9]+}}: warning: 'from_blob' works on memory of cpu and gets that of 'b' on cuda [device-host-access]
-  // CHECK: note: tell from_blob where the memory is: give it 'b.options()'
+  // CHECK: note: pass from_blob the device of the memory: 'b.options()'
   auto d = torch::from_blob(b.data_ptr(), {4});
 }
 

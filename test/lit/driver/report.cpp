@@ -19,8 +19,8 @@ void move(torch::Tensor state) {
 	state.cuda(); // a tab in front
 }
 // CHECK:   {{^}}{{/.*}}report.cpp:[[@LINE-2]]:{{[0-9]+}}:
-// WARNING-SAME: warning: the result of 'cuda' is thrown away{{.*}}'state'{{.*}} [device-discarded-move]{{$}}
-// ERROR-SAME:   error: the result of 'cuda' is thrown away{{.*}}'state'{{.*}} [device-discarded-move]{{$}}
+// WARNING-SAME: warning: the result of 'cuda' is discarded{{.*}}'state'{{.*}} [device-discarded-move]{{$}}
+// ERROR-SAME:   error: the result of 'cuda' is discarded{{.*}}'state'{{.*}} [device-discarded-move]{{$}}
 // CHECK-NEXT: {{^ +}}[[@LINE-5]] |         state.cuda(); // a tab in front
 // CHECK-NEXT: {{^ +\| +[~]*\^}}
 // CHECK-NEXT: note: nothing uses 'state' after this: store or return the result of 'cuda'

@@ -8,7 +8,7 @@
 // CHECK: {{[1-9][0-9]*}} facts
 // CHECK: bounds that were hit (1 in all, 1 different):
 // CHECK-NEXT: 1  elements of one list
-// CHECK: templates without an instance, not analysed (2 in all, 2 different):
+// CHECK: templates without an instantiation, not analysed (2 in all, 2 different):
 // CHECK-NEXT: 1  Unused::get
 // CHECK-NEXT: 1  forNobody
 #include <torch/torch.h>

@@ -29,21 +29,21 @@ const std::string page = R"(
 
 ## CUDA indices
 
-| | 0 | above 0 | current | index of a tensor | argument | round | round before | end of list | rank |
+| | 0 | above 0 | current | index of a tensor | argument | iteration | previous iteration | end of list | rank |
 |---|---|---|---|---|---|---|---|---|---|
 | 0 | same | definite | silent | latent | latent | likely | likely | likely | likely |
 | above 0 | definite | same / definite | likely | latent | latent | latent | latent | latent | likely |
 | current | silent | likely | same | silent | likely | likely | likely | likely | likely |
 | index of a tensor | latent | latent | silent | same / latent | latent | latent | latent | latent | latent |
 | argument | latent | latent | likely | latent | same / latent | latent | latent | latent | latent |
-| round | likely | latent | likely | latent | latent | same / latent | likely | latent | likely |
-| round before | likely | latent | likely | latent | latent | likely | same / latent | latent | likely |
+| iteration | likely | latent | likely | latent | latent | same / latent | likely | latent | likely |
+| previous iteration | likely | latent | likely | latent | latent | likely | same / latent | latent | likely |
 | end of list | likely | latent | likely | latent | latent | latent | latent | same / latent | likely |
 | rank | likely | likely | likely | latent | latent | likely | likely | likely | same / latent |
 
 ## Open current device
 
-| | 0 | above 0 | current | index of a tensor | argument | round | round before | end of list | rank |
+| | 0 | above 0 | current | index of a tensor | argument | iteration | previous iteration | end of list | rank |
 |---|---|---|---|---|---|---|---|---|---|
 | current | silent | silent | same | silent | silent | silent | silent | silent | silent |
 
@@ -68,8 +68,8 @@ std::vector<Term> indices(const std::string &kind) {
       {"current", {currentCudaIndex()}},
       {"index of a tensor", {apply("index of", "x"), apply("index of", "y")}},
       {"argument", {symbolTerm("n"), applyTerm("+", {symbolTerm("n"), intTerm(1)})}},
-      {"round", {apply("loop", "i"), applyTerm("%", {apply("loop", "j"), symbolTerm("n")})}},
-      {"round before",
+      {"iteration", {apply("loop", "i"), applyTerm("%", {apply("loop", "j"), symbolTerm("n")})}},
+      {"previous iteration",
        {applyTerm("previous", {apply("loop", "i")}), applyTerm("previous", {apply("loop", "j")})}},
       {"end of list", {apply("back", "size"), apply("back", "other size")}},
       {"rank", {apply("rank", "LOCAL_RANK"), applyTerm("%", {apply("rank", "RANK"), intTerm(4)})}}};

@@ -1,4 +1,8 @@
+//===- CheckSameDevice.h - names tensors on different devices ---*- C++ -*-===//
+//
 // Saying where tensors are before an operation fails on it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,7 +27,7 @@ void check_same_device(const std::string &where, const std::vector<NamedTensor> 
 void check_same_device(const std::vector<NamedTensor> &tensors);
 
 /// \throws DeviceError when one of them is not on `device`; a device without number, such as torch::kCUDA,
-/// stands for any of its type. Undefined tensors do not count.
+/// matches any of its type. Undefined tensors do not count.
 void check_on_device(const std::string &where, at::Device device, const std::vector<NamedTensor> &tensors);
 
 } // namespace device_shim

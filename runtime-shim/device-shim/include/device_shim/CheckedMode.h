@@ -1,4 +1,8 @@
+//===- CheckedMode.h - finds the operator in which devices meet -*- C++ -*-===//
+//
 // Finding the operator in which devices meet.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstddef>
@@ -32,9 +36,9 @@ public:
   static constexpr std::size_t most = 1000;
   /// In the order of the calls; the first `most` are kept.
   std::vector<Call> mixed_calls() const;
-  /// The last one that is no copy, as a sentence; empty when there is none.
+  /// The last one that is not a copy, as a sentence; empty when there is none.
   std::string last_mixed_call() const;
-  /// The same, where tensors of no dimensions on the CPU count, too: most operators accept them beside
+  /// The same, where tensors of no dimensions on the CPU count, too: most operators accept them with
   /// others, and those that do not, such as addcmul, say that devices differ.
   std::string last_call_over_devices() const;
   /// The one among these that ended with an exception, where no operator has run since that; for an exception

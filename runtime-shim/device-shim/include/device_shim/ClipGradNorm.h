@@ -1,4 +1,8 @@
+//===- ClipGradNorm.h - gradient clipping -----------------------*- C++ -*-===//
+//
 // Gradient clipping for models on several devices.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,7 +16,7 @@ namespace device_shim {
 /// of any shape, without gradient do not count; one that is listed several times, as a tied one in
 /// Module::parameters(), counts and is scaled once, which LibTorch's does not do. `norm_type` is above 0 and
 /// may be infinity. Returns the norm before clipping, in the unit of the gradients. As in LibTorch, an
-/// infinite norm makes gradients 0 or no number, and one that is no number makes all of them that.
+/// infinite norm makes gradients 0 or NaN, and a norm that is NaN makes all of them NaN.
 /// `max_norm` is at least 0: 0 clears them.
 /// \throws UsageError for another `norm_type` or `max_norm`, a sparse gradient, and parameters of
 /// ShardedDataParallel, of whose gradients every rank has a part: it has unscale_and_clip_grads(). Error when

@@ -1,7 +1,11 @@
+//===- Communicator.h - ranks and collective operations ---------*- C++ -*-===//
+//
 // The ranks of a job and the collective operations between them.
 //
 // Every rank must call the same operations in the same order with tensors of the same shape and type.
 // Operations on the same communicator are executed in that order; those of a duplicate() are independent.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -42,7 +46,7 @@ private:
 /// passed without all ranks taking part; the _async forms throw it from wait(), and themselves when it is
 /// known already. With NCCL the host does not wait: such a failure is printed, the next operation on any rank
 /// throws it, and a rank that comes to none within failure_grace is ended with exit code 1. Where
-/// heartbeat_timeout is 0 nobody watches NCCL but LibTorch's own watchdog, which ends the process.
+/// heartbeat_timeout is 0 only LibTorch's own watchdog watches NCCL, which ends the process.
 ///
 /// The caller's mistakes are UsageError (types, shapes, ranks that do not exist), DeviceError, and what
 /// LibTorch says about the tensors (c10::Error). Nothing was sent then, and the communicator can be used.

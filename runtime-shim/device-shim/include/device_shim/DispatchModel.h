@@ -1,8 +1,12 @@
+//===- DispatchModel.h - one model over several devices ---------*- C++ -*-===//
+//
 // One model over several devices of one process: each stage on its device, tensors moved between them.
 //
 //   auto model = device_shim::dispatch_model(net, "auto");
 //   auto logits = model.forward(ids);                                     // on the last stage's device
 //   auto loss = cross_entropy(logits, labels.to(model.output_device()));
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <device_shim/StageChain.h>
@@ -27,7 +31,7 @@ public:
   /// parameters and buffers has as few as possible. \throws UsageError for another word.
   DeviceMap(const char *word);        // NOLINT(google-explicit-constructor)
   DeviceMap(const std::string &word); // NOLINT(google-explicit-constructor)
-  /// Every stage must be named, by its name or by a prefix of it that ends before a dot; "" stands for all.
+  /// Every stage must be named, by its name or by a prefix of it that ends before a dot; "" means all.
   DeviceMap(std::map<std::string, at::Device> entries); // NOLINT(google-explicit-constructor)
 
   bool automatic() const { return chooses; }

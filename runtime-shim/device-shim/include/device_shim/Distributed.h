@@ -1,4 +1,8 @@
+//===- Distributed.h - joins a distributed job ------------------*- C++ -*-===//
+//
 // Joining a distributed job: rank, world size and device of this process, and its communicator.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <device_shim/Communicator.h>
@@ -29,7 +33,7 @@ struct DistributedOptions {
   std::optional<at::Device> device;
   /// How long to wait for the store, then for the other ranks, then for the connections to them.
   std::chrono::milliseconds init_timeout = std::chrono::minutes(5);
-  /// How long one collective operation may take (PyTorch's default for NCCL). Then all ranks are told which
+  /// How long one collective operation may take (PyTorch's default for NCCL). Then all ranks learn which
   /// of them has begun fewer operations, see Communicator.
   std::chrono::milliseconds collective_timeout = std::chrono::minutes(10);
   /// A rank that gave no sign of life for this long is taken for dead. Zero turns the watching off, which a
@@ -45,7 +49,7 @@ struct DistributedOptions {
 ///
 /// The job lasts as long as the returned communicator or a copy of it, which training wrappers hold too. Keep
 /// it in main(): a rank that ends without releasing it, or while an exception passes through, counts as
-/// failed, and the others are told.
+/// failed, and the others are informed.
 ///
 /// With several ranks SIGPIPE is ignored from here on, as Python does it, unless the program handles it:
 /// writing to a rank that died is an error then, and does not end the process.
@@ -55,7 +59,7 @@ struct DistributedOptions {
 ///   cannot be reached, something else listens there, the device does not exist, this process has joined a
 ///   job already, or one of its models is spread over several devices by dispatch_model(). The other ranks:
 ///   some are missing (they are listed), a rank was started twice, or they disagree about the world size or
-///   the backend. The connections: a rank cannot connect, which the others are told, or does not in time.
+///   the backend. The connections: a rank cannot connect, which the others learn, or does not in time.
 /// Source: https://pytorch.org/docs/stable/elastic/run.html#environment-variables and c10d's TCPStore.
 std::shared_ptr<Communicator> init_distributed(const DistributedOptions &options = {});
 

@@ -1,3 +1,5 @@
+//===- DistributedDataParallel.h - data-parallel training -------*- C++ -*-===//
+//
 // Data-parallel training: every rank holds the whole model, and gradients are averaged while backward() runs.
 //
 //   auto ranks = device_shim::init_distributed();
@@ -8,6 +10,8 @@
 //   optimizer.step();
 //
 // Source: Li et al., https://arxiv.org/abs/2006.15704, and PyTorch's DistributedDataParallel.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <device_shim/Communicator.h>
@@ -32,7 +36,7 @@ struct DataParallelOptions {
   int64_t bucket_bytes = int64_t(25) << 20;
   int64_t first_bucket_bytes = int64_t(1) << 20;
   /// Parameters that take no part in a forward pass are allowed. Where another rank used one, all ranks get
-  /// its average; where none did, its gradient is left as it is. Without it such a parameter is an error.
+  /// its average; where none did, its gradient is left unchanged. Without it such a parameter is an error.
   bool find_unused_parameters = false;
   /// Copy the buffers of rank 0, such as running statistics, to all ranks before each forward pass. Autograd
   /// does not notice, so that several forward passes may come before one backward().
@@ -123,7 +127,7 @@ private:
 /// Every rank must run backward() equally often. Several models may have theirs in different order, except
 /// with NCCL. Segments of the model may be computed again in backward(), by a torch::autograd::Function whose
 /// backward() calls backward(): the averaging ends with the outer pass. Optimizers may be made before or
-/// after. A parameter that is frozen meanwhile counts as one that a pass does not use. Whoever catches an
+/// after. A parameter that is frozen meanwhile counts as one that a pass does not use. Code that catches an
 /// exception of backward() must do so on all ranks, and drop the gradients, of which some are averaged
 /// already; the next pass is as if nothing had been.
 ///

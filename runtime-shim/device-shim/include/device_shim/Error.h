@@ -1,4 +1,8 @@
+//===- Error.h - the exceptions of device_shim ------------------*- C++ -*-===//
+//
 // What device_shim throws. Every message names the rank where it has one, the cause, and what to do next.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <stdexcept>

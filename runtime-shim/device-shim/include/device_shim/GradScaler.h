@@ -1,5 +1,9 @@
+//===- GradScaler.h - dynamic loss scaling ----------------------*- C++ -*-===//
+//
 // Dynamic loss scaling for training in half precision, which the C++ frontend of LibTorch lacks.
 // The rules are those of torch.cuda.amp.GradScaler: https://pytorch.org/docs/stable/amp.html#gradient-scaling
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -35,8 +39,8 @@ struct GradScalerOptions {
 /// \endcode
 /// With several optimizers each is unscaled, stepped or skipped for itself, and update() comes once, after
 /// all of them. With DistributedDataParallel all ranks see the same averaged gradients and decide alike; for
-/// the partitions of ShardedDataParallel unscale_() and step() ask the other ranks, so every rank must call
-/// them. The scale is a number of the host, so gradients may be on any devices.
+/// the partitions of ShardedDataParallel unscale_() and step() communicate with the other ranks, so every
+/// rank must call them. The scale is a number of the host, so gradients may be on any devices.
 class GradScaler {
 public:
   /// \throws UsageError for an option out of its range.

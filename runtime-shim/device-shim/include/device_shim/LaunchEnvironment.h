@@ -1,5 +1,9 @@
+//===- LaunchEnvironment.h - variables of the launcher ----------*- C++ -*-===//
+//
 // The place of this process in a job, as torchrun and device-run describe it in environment variables.
 // Source of the names: https://pytorch.org/docs/stable/elastic/run.html#environment-variables
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>
@@ -22,7 +26,8 @@ struct LaunchEnvironment {
 
   /// Reads the variables; empty ones count as unset. Without any of RANK and WORLD_SIZE the process is the
   /// only one of its job, and MASTER_ADDR and MASTER_PORT are not read.
-  /// \throws InitError naming the variable that is missing, is no whole number (blanks are none) or is out of
+  /// \throws InitError naming the variable that is missing, is not a whole number (blanks are not) or is out
+  /// of
   ///   range.
   static LaunchEnvironment from_environment();
 };

@@ -1,5 +1,9 @@
+//===- Lora.h - low-rank adapters -------------------------------*- C++ -*-===//
+//
 // Low-rank adapters: a frozen linear layer plus a small trainable correction.
 // Source: Hu et al., https://arxiv.org/abs/2106.09685; parameter names are those of the PEFT library.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <torch/nn/module.h>

@@ -1,3 +1,5 @@
+//===- ShardedDataParallel.h - ZeRO stages 2 and 3 --------------*- C++ -*-===//
+//
 // ZeRO: data-parallel training in which every rank keeps only its share of gradients and optimizer state
 // (stage 2), and of parameters too (stage 3). Source: Rajbhandari et al., https://arxiv.org/abs/1910.02054
 //
@@ -7,6 +9,8 @@
 //   model.unscale_and_clip_grads(1.0);
 //   optimizer.step();
 //   optimizer.zero_grad();
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <device_shim/Communicator.h>
@@ -37,8 +41,8 @@ struct ShardedOptions {
   /// stages, see Stage, and each is gathered before use and freed after it.
   int stage = 3;
   /// What the model computes in, kHalf, kBFloat16 or kFloat; the optimizer works on copies in the type of the
-  /// parameters, float for half types. Unset: as it is. Floating tensors among the arguments of forward() and
-  /// floating buffers are converted.
+  /// parameters, float for half types. Unset: unchanged. Floating tensors among the arguments of forward()
+  /// and floating buffers are converted.
   std::optional<at::ScalarType> parameter_type;
   /// Keep the optimizer's partitions (float parameters, gradients, state) in host memory, and with it the
   /// work of the optimizer. Below 1, `offload_ratio` is the share of the stages, counted from the first, that
@@ -91,8 +95,8 @@ public:
   /// Divides the gradients by the scaler's scale, and scales them down when their norm over all ranks is
   /// above `max_norm`, at least 0: 0 clears them. Returns the 2-norm of the averaged, unscaled gradients
   /// before clipping. Every partition is scaled by a number of the host, so that it does not matter on which
-  /// device it is. An infinite norm, or one that is not a number, is told to the scaler, which then skips the
-  /// step; gradients are left as they are then, and without a scaler the caller must skip the step.
+  /// device it is. An infinite norm, or one that is not a number, is passed to the scaler, which then skips
+  /// the step; gradients are left as they are then, and without a scaler the caller must skip the step.
   /// Collective.
   /// \throws UsageError when the scaler has unscaled them already, and for a `max_norm` below 0 or NaN.
   double unscale_and_clip_grads(double max_norm, GradScaler *scaler = nullptr);
@@ -120,8 +124,8 @@ public:
   void save_adapters(const std::string &path);
   /// Reads what save() wrote, or, without optimizer and scaler, what torch::save() wrote for the unsharded
   /// model. Every rank reads the file. Each parameter gets the state that the file has for it, or none; what
-  /// the optimizer's options want besides, such as amsgrad, begins at zero. Of the options of the optimizer's
-  /// groups the learning rates are restored. What the file has besides is ignored. Collective.
+  /// the optimizer's options need in addition, such as amsgrad, begins at zero. Of the options of the
+  /// optimizer's groups the learning rates are restored. Other contents of the file are ignored. Collective.
   /// \throws Error when the ranks read files with other parameters; naming the parameter or buffer that is
   /// missing in it, or has another shape; when it has no
   /// state for the `optimizer` or `scaler`; when it cannot be read. UsageError as save(), except for
@@ -183,16 +187,16 @@ private:
 ///
 /// A forward pass that calls the module instead of the wrapper is allowed with stage 3 for models of Stage
 /// members; nothing is converted then. With stage 2 its backward() throws UsageError after a step(), because
-/// nobody gathered the parameters: begin_forward() does. A step() between forward() and its backward() lets
-/// autograd go on with the new parameters, as LibTorch's optimizers do it in one process, unless forward()
-/// came after the last backward pass of the model before the step: each rank then sees its own part of the
-/// step only. Step before forward() then.
+/// the parameters were not gathered: begin_forward() does that. A step() between forward() and its backward()
+/// lets autograd go on with the new parameters, as LibTorch's optimizers do it in one process, unless
+/// forward() came after the last backward pass of the model before the step: each rank then sees its own part
+/// of the step only. Step before forward() then.
 ///
 /// Modules that are added, or put in the place of others, after wrapping are refused by the next forward(),
 /// unless they are frozen or another wrapper has them.
 ///
 /// Buffers, such as running statistics, are those of rank 0 at first; then every rank's follow its own
-/// batches, and save() writes those of rank 0. Whoever catches an exception of backward() must do so on all
+/// batches, and save() writes those of rank 0. Code that catches an exception of backward() must do so on all
 /// ranks, and drop the gradients; the next pass is as if nothing had been. The wrapper must outlive the
 /// graphs that forward() makes: their backward() throws UsageError else. A module has one wrapper.
 ///

@@ -1,3 +1,5 @@
+//===- Stage.h - parts of a model -------------------------------*- C++ -*-===//
+//
 // Parts of a model that can be worked on one at a time.
 //
 // Modules of LibTorch's C++ frontend have no forward hooks, so a wrapper cannot step in between the layers of
@@ -12,6 +14,8 @@
 //   };
 //
 // Without a wrapper a stage only calls its module.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <device_shim/StageCall.h>

@@ -1,4 +1,8 @@
+//===- StageCall.h - one run of a stage -------------------------*- C++ -*-===//
+//
 // One run of a stage within its hooks. For Stage and StageChain; programs do not use it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,8 @@
+//===- StageChain.h - the stages of a model in order ------------*- C++ -*-===//
+//
 // The stages of a model in their order, and running those of a Sequential.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <device_shim/Stage.h>
@@ -61,7 +65,7 @@ public:
   /// \throws UsageError for a child that was added or replaced since the chain was made, and for one whose
   /// result is of a type in which tensors cannot be found;
   /// c10::Error, as Sequential::forward() does, for one that the next child does not take, and when the last
-  /// result is no tensor; what hooks throw.
+  /// result is not a tensor; what hooks throw.
   template <typename... Inputs> at::Tensor run(Inputs &&...inputs) {
     std::tuple<std::decay_t<Inputs>...> arguments(std::forward<Inputs>(inputs)...);
     std::vector<at::Tensor *> tensors;

@@ -1,4 +1,8 @@
-// Everything.
+//===- device_shim.h - all of device_shim -----------------------*- C++ -*-===//
+//
+// Includes all public headers.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <device_shim/CheckSameDevice.h>

@@ -1,4 +1,8 @@
+//===- AdapterFile.h - the file of low-rank adapters ------------*- C++ -*-===//
+//
 // The file of low-rank adapters: tensors by name, and by what each layer multiplies its correction.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,8 @@
+//===- BackwardPass.h - the end of a backward pass --------------*- C++ -*-===//
+//
 // The end of a backward pass of autograd, also of one that an exception ends.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Tether.h"
@@ -11,7 +15,7 @@
 namespace device_shim::detail {
 
 /// Calls passEnds() of what it is tied to, or, where an exception ends the pass, passFailed() before that
-/// comes out of backward(). Autograd calls nobody then, but it destroys what the pass held.
+/// comes out of backward(). Autograd calls no hook then, but it destroys what the pass held.
 template <typename T> class BackwardPass {
 public:
   BackwardPass(Tether<T> to, uint64_t ofPass) : tether(std::move(to)), number(ofPass) {}

@@ -1,4 +1,8 @@
+//===- DenseGradient.h - refuses gradients of another layout ----*- C++ -*-===//
+//
 // Gradients that are refused, because they have another layout than their parameter.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>

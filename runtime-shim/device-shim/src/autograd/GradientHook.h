@@ -1,4 +1,8 @@
-// Being told when backward() has a parameter's gradient.
+//===- GradientHook.h - calls back when a gradient is ready -----*- C++ -*-===//
+//
+// A callback for when backward() has the gradient of a parameter.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,8 @@
+//===- GradientMark.h - detects changes of gradients ------------*- C++ -*-===//
+//
 // How what a program does to the gradients of a module is seen, where these are kept elsewhere.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>

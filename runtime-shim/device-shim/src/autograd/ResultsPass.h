@@ -1,4 +1,8 @@
+//===- ResultsPass.h - backward passes through a wrapper --------*- C++ -*-===//
+//
 // Whether a backward pass is at work that came through results of a wrapper's forward().
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Tether.h"

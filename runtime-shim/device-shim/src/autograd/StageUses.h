@@ -1,7 +1,11 @@
+//===- StageUses.h - progress of autograd through a stage -------*- C++ -*-===//
+//
 // How far autograd has come with the uses of a stage.
 //
-// Autograd executes, of all operations that are ready, the one that was recorded last. So when it comes to
+// Of all operations that are ready, autograd executes the one that was recorded last. So when it reaches
 // one use of a stage, it is through with all that was recorded after that use.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstddef>
@@ -22,7 +26,7 @@ struct StageUse {
 class StageUses {
 public:
   std::shared_ptr<StageUse> add(uint64_t number, size_t position);
-  /// Autograd has come to the results of `use`.
+  /// Autograd has reached the results of `use`.
   void reach(StageUse &use);
   /// Autograd is at use `number`, of any stage: whether it is through with those of this stage that it has
   /// reached in this pass ...

@@ -1,4 +1,8 @@
+//===- UnlinkedGradient.h - averaged gradients without a graph --*- C++ -*-===//
+//
 // The gradient of a backward pass with create_graph = true after the ranks have averaged it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,8 @@
+//===- Compat.h - differences between LibTorch releases ---------*- C++ -*-===//
+//
 // Everything that differs between the LibTorch releases the library is built for: 1.13, 2.6 and 2.11.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <torch/version.h>

@@ -1,4 +1,8 @@
+//===- FlatCopy.h - many tensors as one vector ------------------*- C++ -*-===//
+//
 // Many tensors as one vector.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>

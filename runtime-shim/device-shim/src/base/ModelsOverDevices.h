@@ -1,5 +1,9 @@
+//===- ModelsOverDevices.h - counts models over several devices -*- C++ -*-===//
+//
 // How many models of this process are spread over several devices now. Distributed training and such models
 // exclude each other, whichever came first.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,8 @@
+//===- NormalTensors.h - tensors outside inference mode ---------*- C++ -*-===//
+//
 // Tensors that outlive the mode in which they are made.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,8 @@
+//===- Precompiled.h - the precompiled header -------------------*- C++ -*-===//
+//
 // What nearly every source of device_shim includes, compiled once.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Compat.h"

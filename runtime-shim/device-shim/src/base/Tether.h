@@ -1,4 +1,8 @@
+//===- Tether.h - references that can be cut --------------------*- C++ -*-===//
+//
 // How what others keep reaches an object that may end before them, such as the hooks in a graph of autograd.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <memory>
@@ -12,7 +16,7 @@ template <typename T> class Tether {
 public:
   explicit Tether(T &object) : end(std::make_shared<End>()) { end->object = &object; }
 
-  /// Returns when nobody uses the object; from then on nobody reaches it.
+  /// Returns when the object is not in use; from then on it cannot be reached.
   void cut() {
     std::lock_guard<std::recursive_mutex> lock(end->mutex);
     end->object = nullptr;

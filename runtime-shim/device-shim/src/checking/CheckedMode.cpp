@@ -74,7 +74,7 @@ public:
     hasFailed = true;
   }
 
-  /// The call that failed last, when nobody caught its exception.
+  /// The call that failed last, when its exception was not caught.
   Call failure() const { return hasFailed ? read(failed) : Call(); }
   std::vector<Call> all() const { return read(calls); }
   Call lastMixed() const { return read(last); }

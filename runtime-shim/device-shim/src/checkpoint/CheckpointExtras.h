@@ -1,4 +1,9 @@
-// What a checkpoint holds besides the module: the state of the optimizer, by parameter, and of the scaler.
+//===- CheckpointExtras.h - optimizer and scaler in a checkpoint *- C++ -*-===//
+//
+// What a checkpoint holds in addition to the module: the state of the optimizer, by parameter, and of the
+// scaler.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "checkpoint/OptimizerState.h"

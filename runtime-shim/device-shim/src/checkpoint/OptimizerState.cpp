@@ -145,7 +145,7 @@ std::optional<ParameterState> stateOf(Optimizer &optimizer, const at::Tensor &pa
 
 std::unique_ptr<OptimizerParamState> makeState(Optimizer &optimizer, const at::Tensor &parameter,
                                                ParameterState state) {
-  // Its step() would take the state for its own, whatever it is.
+  // Its step() would use any state as its own.
   const auto kind = kindOf(optimizer);
   if (!kind.empty() && kind != state.kind)
     throw UsageError("the file has the optimizer state of '" + state.kind + "', but this optimizer is '" +

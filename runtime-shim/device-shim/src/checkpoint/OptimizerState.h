@@ -1,4 +1,8 @@
+//===- OptimizerState.h - the state of optimizers by name -------*- C++ -*-===//
+//
 // The state that LibTorch's optimizers keep per parameter, taken apart by name.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,9 +24,9 @@ struct ParameterState {
 
 /// Nothing before the first step. \throws UsageError for another kind of state.
 std::optional<ParameterState> stateOf(torch::optim::Optimizer &optimizer, const at::Tensor &parameter);
-/// What `optimizer` keeps for `parameter`, made of `state`. What its options want besides, such as amsgrad,
-/// begins at zero. \throws UsageError when it is one of LibTorch's that keeps another kind of state; Error
-/// for a kind that is unknown.
+/// What `optimizer` keeps for `parameter`, made of `state`. What its options need in addition, such as
+/// amsgrad, begins at zero. \throws UsageError when it is one of LibTorch's that keeps another kind of state;
+/// Error for a kind that is unknown.
 std::unique_ptr<torch::optim::OptimizerParamState>
 makeState(torch::optim::Optimizer &optimizer, const at::Tensor &parameter, ParameterState state);
 /// Null: as before the first step.

@@ -1,4 +1,8 @@
+//===- ShardedCheckpoint.h - a sharded model in one file --------*- C++ -*-===//
+//
 // A sharded model in one file that does not depend on the number of ranks.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "sharded/ShardedModel.h"

@@ -1,4 +1,8 @@
+//===- TensorDigest.h - compares tensors of ranks ---------------*- C++ -*-===//
+//
 // Whether ranks hold the same tensors, without sending them.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>

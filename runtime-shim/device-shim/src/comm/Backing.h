@@ -1,4 +1,8 @@
-// What stands behind a communicator: c10d's process group, the store, and the watching of the other ranks.
+//===- Backing.h - the implementation of a communicator ---------*- C++ -*-===//
+//
+// The parts of a communicator: c10d's process group, the store, and the watching of the other ranks.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Compat.h"

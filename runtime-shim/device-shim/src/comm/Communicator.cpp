@@ -76,7 +76,7 @@ at::Tensor forReducing(const Backing &backing, const at::Tensor &tensor) {
   return (plain ? tensor : tensor.detach()).to(options).contiguous();
 }
 
-// Data that is only moved travels as bytes, whatever its type.
+// Data that is only moved is sent as bytes, for any type.
 at::Tensor asBytes(const at::Tensor &contiguous) { return contiguous.detach().view({-1}).view(at::kByte); }
 
 at::Tensor onWire(const Backing &backing, const at::Tensor &tensor) {

@@ -1,5 +1,9 @@
+//===- EndpointProbe.h - why an address cannot be used ----------*- C++ -*-===//
+//
 // Why an address and a port cannot be used: c10d's own errors do not tell a wrong name from a closed port,
-// and from 2.4 on it tries again for longer than it was told to.
+// and from 2.4 on it tries again for longer than its timeout.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <chrono>

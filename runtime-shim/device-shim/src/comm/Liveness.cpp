@@ -237,7 +237,7 @@ void Liveness::run() {
     if (hasFailed())
       waitUntilTold();
   } catch (const std::exception &) {
-    // Another rank ended the store; there is nobody left to tell.
+    // Another rank ended the store; no rank is left to be informed.
   }
 }
 
@@ -265,7 +265,7 @@ bool Liveness::beat() {
   return !hasFailed();
 }
 
-// The host does not wait for what is under way on a device, so nobody but this thread notices when it never
+// The host does not wait for what is under way on a device, so only this thread notices when it never
 // ends. c10d's own watchdog would end the process without a word of why.
 void Liveness::watchUnderWay() {
   const auto now = UnderWay::Clock::now();

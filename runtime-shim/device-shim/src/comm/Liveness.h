@@ -1,9 +1,13 @@
+//===- Liveness.h - detects dead ranks --------------------------*- C++ -*-===//
+//
 // Finding out that a rank died.
 //
-// Every rank counts up a heartbeat at the store and watches that of the next rank; whoever finds a rank dead
-// writes it down at the store, where all look. That is a handful of requests per rank and beat, however many
-// ranks there are. A process of the same machine is also looked up by its number, which needs no waiting. The
-// death of the process that holds the store shows as a broken connection.
+// Every rank counts up a heartbeat at the store and watches that of the next rank; a rank that finds another
+// one dead writes it down at the store, where all look. That is a handful of requests per rank and beat,
+// however many ranks there are. A process of the same machine is also looked up by its number, which needs no
+// waiting. The death of the process that holds the store shows as a broken connection.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Compat.h"

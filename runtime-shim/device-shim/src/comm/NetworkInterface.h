@@ -1,4 +1,8 @@
+//===- NetworkInterface.h - the address towards another machine -*- C++ -*-===//
+//
 // Through which of its addresses this machine reaches another.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <string>

@@ -1,4 +1,8 @@
+//===- Operation.h - a collective operation in progress ---------*- C++ -*-===//
+//
 // A collective operation under way: the work c10d does, and what is left to do with its result.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Compat.h"

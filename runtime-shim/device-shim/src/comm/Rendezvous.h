@@ -1,4 +1,8 @@
+//===- Rendezvous.h - how ranks find each other -----------------*- C++ -*-===//
+//
 // How the ranks of a job find each other.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "comm/Backing.h"

@@ -44,7 +44,7 @@ std::string firstLine(const std::string &text) { return text.substr(0, text.find
                   "ranks, and that no firewall is between them");
 }
 
-// For a time limit that openStore() does not keep: is there nobody, or somebody who does not answer?
+// For a time limit that openStore() does not keep: is there no server, or one that does not answer?
 [[noreturn]] void throwNoAnswer(const Endpoint &endpoint, bool server, int rank,
                                 std::chrono::milliseconds timeout) {
   const auto cause = connectionProblem(endpoint, kProbe);

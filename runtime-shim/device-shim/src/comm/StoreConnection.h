@@ -1,4 +1,8 @@
+//===- StoreConnection.h - opens the store of a job -------------*- C++ -*-===//
+//
 // Opening the store of a job, and counting ranks at it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "base/Compat.h"

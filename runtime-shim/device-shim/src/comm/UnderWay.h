@@ -1,5 +1,9 @@
+//===- UnderWay.h - operations a device still executes ----------*- C++ -*-===//
+//
 // Operations that a device still executes while the host has gone on: NCCL's, whose wait() blocks a stream
 // only.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <chrono>

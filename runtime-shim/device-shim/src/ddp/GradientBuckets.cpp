@@ -282,14 +282,14 @@ void GradientBuckets::place(Slot &slot) {
     slot.view.copy_(gradient.detach());
   else
     slot.view.zero_();
-  // A parameter that nobody used keeps its undefined gradient, see settleUnused().
+  // An unused parameter keeps its undefined gradient, see settleUnused().
   if (!slot.unused)
     gradient = gradient.defined() && gradient.requires_grad()
                    ? unlinkedGradient(slot.view, slot.name, kWrapper)
                    : slot.view;
 }
 
-// Buckets are sent in their order on every rank, whatever the order of the gradients.
+// Buckets are sent in the same order on every rank, for any order of the gradients.
 void GradientBuckets::launchReady() {
   while (!waiting && nextBucket < buckets.size() && buckets[nextBucket].missing == 0)
     launch(buckets[nextBucket++]);
@@ -440,7 +440,7 @@ void GradientBuckets::dropSpoilt() {
   }
 }
 
-// The sums that are under way go on writing into the gradients of the parameters: nobody may use these
+// The sums that are under way go on writing into the gradients of the parameters: these must not be used
 // before. That a rank has died is said by the next operation.
 void GradientBuckets::waitForSums() noexcept {
   bool failed = false;

@@ -1,6 +1,10 @@
+//===- GradientBuckets.h - averages gradients in buckets --------*- C++ -*-===//
+//
 // The averaging of gradients: buckets in the order in which backward() fills them.
 //
 // LibTorch's own c10d::Reducer is not used: its header includes one that LibTorch 1.13 does not ship.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "autograd/GradientHook.h"

@@ -1,4 +1,8 @@
+//===- BalancedSplit.h - splits a sequence by weight ------------*- C++ -*-===//
+//
 // Cutting a sequence into consecutive parts of about equal weight.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,8 @@
+//===- DistinctParameters.h - each parameter once ---------------*- C++ -*-===//
+//
 // The parameters of a module, each once.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>

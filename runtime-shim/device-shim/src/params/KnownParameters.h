@@ -1,4 +1,8 @@
+//===- KnownParameters.h - parameters when a wrapper was made ---*- C++ -*-===//
+//
 // The parameters that a module had when a wrapper was made for it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <torch/nn/module.h>

@@ -1,4 +1,8 @@
-// Parameters of modules whose values follow those of an optimizer when they are told.
+//===- LaggingParameters.h - parameters updated on request ------*- C++ -*-===//
+//
+// Parameters of modules whose values are updated from those of an optimizer on request.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,8 @@
+//===- ModelAgreement.h - compares the models of all ranks ------*- C++ -*-===//
+//
 // Whether all ranks built the same model.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "params/DistinctParameters.h"

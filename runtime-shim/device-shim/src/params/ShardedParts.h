@@ -1,4 +1,8 @@
+//===- ShardedParts.h - the parts of one rank -------------------*- C++ -*-===//
+//
 // Which tensors are one rank's parts of something that is spread over all ranks.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <device_shim/Communicator.h>
@@ -25,7 +29,7 @@ private:
 /// The communicators over which tensors among these are spread, each once, in the order of the tensors.
 std::vector<std::shared_ptr<Communicator>> spreadOver(const std::vector<at::Tensor> &tensors);
 
-/// Whether one of these was such a part, and is none any more.
+/// Whether one of these was such a part, but is not any more.
 bool anyEnded(const std::vector<at::Tensor> &tensors);
 
 } // namespace device_shim::detail

@@ -1,4 +1,8 @@
+//===- WrapperClaim.h - one wrapper for each model --------------*- C++ -*-===//
+//
 // Which wrapper has the parameters of a model. Two would each change what the other relies on.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include <ATen/core/Tensor.h>

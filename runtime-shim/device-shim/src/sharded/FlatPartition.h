@@ -1,4 +1,8 @@
+//===- FlatPartition.h - parameters as one shared vector --------*- C++ -*-===//
+//
 // A few parameters of one type as one vector, of which every rank owns an equal part.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "autograd/GradientMark.h"
@@ -69,7 +73,7 @@ public:
   const at::Tensor &master() const { return ownMaster; }
   int64_t partSize() const { return ownSize; }
 
-  /// The first member that is no view of the whole vector any more, or, while that is freed, not empty:
+  /// The first member that is not a view of the whole vector any more, or, while that is freed, not empty:
   /// others gave it memory of its own. Null: there is none.
   const Member *replaced() const;
   /// The first member that was changed by an operation on it, where that is lost. Null: there is none.

@@ -24,7 +24,7 @@ void ShardedModel::passReachesResults() {
     synchronize(passedSince);
 }
 
-// Of a graph that nobody saw in forward() one cannot know whether it was made before or after a step. All
+// For a graph that was not made in forward() it is unknown whether it was made before or after a step. All
 // ranks come here, and compare what others have changed.
 void ShardedModel::requireCurrentParameters() {
   bool current = true;
@@ -129,7 +129,7 @@ void ShardedModel::gradientReady(size_t index, size_t partition, size_t member) 
   reduceReady();
 }
 
-// In one order on every rank, whatever the order in which gradients came.
+// In the same order on every rank, for any order in which gradients arrived.
 void ShardedModel::reduceReady() {
   while (nextToReduce < reduceOrder.size() && units[reduceOrder[nextToReduce]]->missing == 0)
     reduce(*units[reduceOrder[nextToReduce++]]);

@@ -191,7 +191,7 @@ FlatPartition::Placement ShardedModel::placementOf(bool offloaded, const at::Ten
   return placement;
 }
 
-// Nothing of it can be sharded.
+// It cannot be sharded.
 void ShardedModel::moveEmpty(at::Tensor &parameter) const {
   NormalTensors normal;
   const auto placement = placementOf(/*offloaded=*/false, parameter);
@@ -350,7 +350,7 @@ void ShardedModel::afterStage(size_t index, const std::vector<at::Tensor *> &out
   release(unit);
   std::shared_ptr<StageUse> use;
   for (auto *output : outputs) {
-    // A leaf is no result, but an input. Autograd comes to it when it is through with what made the others.
+    // A leaf is not a result, but an input. Autograd reaches it after the operations that made the others.
     if (!output->defined() || !output->requires_grad() || output->is_leaf())
       continue;
     if (!use)

@@ -1,4 +1,8 @@
+//===- ShardedModel.h - gathers, reduces and frees partitions ---*- C++ -*-===//
+//
 // The partitions of a model, and when they are gathered, reduced and freed.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "autograd/GradientHook.h"

@@ -43,7 +43,7 @@ template <typename... T> bool collectFromOneOf(std::vector<at::Tensor *> &found,
   return (collectFrom<T>(found, value) || ...);
 }
 
-// The results of LibTorch's own modules, and what others may well return.
+// The results of LibTorch's own modules, and common results of other modules.
 std::vector<at::Tensor *> tensorsIn(torch::nn::AnyValue &value, const std::string &child) {
   using at::Tensor;
   using Pair = std::tuple<Tensor, Tensor>;

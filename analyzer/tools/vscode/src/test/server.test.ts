@@ -82,7 +82,7 @@ test("a conversation with the server", { skip: !tool && "DEVICE_TIDY is not set"
   assert.deepStrictEqual((actions as CodeAction[]).map((each) => each.title), [
     "Move 'x' to the device of 'y'",
     "Ignore 'device-mixed-op' on this line (NOLINT)",
-    "Repair all findings of device-tidy in this file",
+    "Fix all findings of device-tidy in this file",
   ]);
   const hover = await connection.sendRequest(HoverRequest.type, { textDocument, position: { line: 4, character: 11 } });
   assert.match(JSON.stringify(hover), /'x' is a tensor on cpu/);

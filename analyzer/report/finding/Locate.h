@@ -1,4 +1,8 @@
-//===- Site.h - the code around findings ------------------------*- C++ -*-===//
+//===- Locate.h - adds the code around findings -----------------*- C++ -*-===//
+//
+// Asks the facts of a program about the code around each finding (solve/questions/Sites.h).
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/report/finding/Finding.h"

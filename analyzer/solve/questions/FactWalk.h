@@ -1,4 +1,8 @@
-//===- FactWalk.h - small questions to the facts of a function --*- C++ -*-===//
+//===- FactWalk.h - questions about the facts of a function -----*- C++ -*-===//
+//
+// Follows values and control flow inside one function without solving it.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/facts/Program.h"

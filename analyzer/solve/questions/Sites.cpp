@@ -1,6 +1,8 @@
-#include "analyzer/report/finding/Site.h"
+#include "analyzer/solve/questions/Sites.h"
 
-#include "analyzer/report/finding/FactWalk.h"
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/Types.h"
+#include "analyzer/solve/questions/FactWalk.h"
 
 #include <algorithm>
 #include <iterator>
@@ -27,25 +29,26 @@ struct PlaceHash {
   }
 };
 
-/// Lines in which a fix of `finding` would look for tensors.
-std::pair<std::uint32_t, std::uint32_t> linesOf(const Finding &finding) {
-  std::uint32_t first = finding.where.line, last = std::max(finding.where.line, finding.where.endLine);
-  for (const PlacedOperand &operand : finding.operands)
-    if (operand.where.valid() && operand.where.file == finding.where.file) {
-      first = std::min(first, operand.where.line);
-      last = std::max(last, operand.where.endLine);
+/// The lines of the operation and of its operands.
+std::pair<std::uint32_t, std::uint32_t> linesOf(const SiteQuestion &question) {
+  const Location &where = question.where;
+  std::uint32_t first = where.line, last = std::max(where.line, where.endLine);
+  for (const Location &operand : question.operands)
+    if (operand.valid() && operand.file == where.file) {
+      first = std::min(first, operand.line);
+      last = std::max(last, operand.endLine);
     }
   return {first, last};
 }
 
-/// Expressions of `function` on the lines of `finding` that are tensors, sorted.
-std::vector<Location> tensorsOf(const Function &function, const Finding &finding) {
-  const auto [first, last] = linesOf(finding);
+/// Expressions of `function` on the lines of `question` that are tensors, sorted.
+std::vector<Location> tensorsOf(const Function &function, const SiteQuestion &question) {
+  const auto [first, last] = linesOf(question);
   std::vector<Location> result;
   for (const Block &block : function.blocks)
     for (const Fact &fact : block.facts)
       for (const Operand &operand : fact.operands)
-        if (operand.type.view() == tensorType && operand.where.file == finding.where.file &&
+        if (operand.type.view() == tensorType && operand.where.file == question.where.file &&
             operand.where.line >= first && operand.where.line <= last)
           result.push_back(operand.where);
   std::sort(result.begin(), result.end(), before);
@@ -53,8 +56,8 @@ std::vector<Location> tensorsOf(const Function &function, const Finding &finding
   return result;
 }
 
-/// What the calls at the place of the finding say about the object they are made on.
-void describeReceiver(Site &site, const std::vector<FactPlace> &places) {
+/// What the calls at the operation say about the object they are made on.
+void describeReceiver(CodeSite &site, const std::vector<FactPlace> &places) {
   for (const FactPlace &place : places) {
     const Fact &fact = place.fact();
     if (!fact.hasObject || fact.operands.empty())
@@ -71,13 +74,13 @@ void describeReceiver(Site &site, const std::vector<FactPlace> &places) {
   }
 }
 
-void describePlaces(Finding &finding, const std::vector<FactPlace> &places, const Program &program) {
-  Site &site = finding.site;
+void describePlaces(CodeSite &site, const SiteQuestion &question, const std::vector<FactPlace> &places,
+                    const Program &program) {
   const Function &function = *places.front().function;
   site.function = function.name.str();
   site.isLambda = function.isLambda;
   site.locals = function.locals;
-  site.tensors = tensorsOf(function, finding);
+  site.tensors = tensorsOf(function, question);
   if (const Type *type = program.type(function.className))
     for (const Field &field : type->fields)
       site.members.insert(field.name.str());
@@ -85,7 +88,7 @@ void describePlaces(Finding &finding, const std::vector<FactPlace> &places, cons
     if (place.function == &function)
       continue;
     site.isTemplate = true;
-    const std::vector<Location> here = tensorsOf(*place.function, finding);
+    const std::vector<Location> here = tensorsOf(*place.function, question);
     std::vector<Location> both;
     std::set_intersection(site.tensors.begin(), site.tensors.end(), here.begin(), here.end(),
                           std::back_inserter(both), before);
@@ -94,22 +97,12 @@ void describePlaces(Finding &finding, const std::vector<FactPlace> &places, cons
   describeReceiver(site, places);
 }
 
-bool derivesFrom(const Program &program, Name className, std::string_view base) {
-  const Type *type = program.type(className);
-  return type && (type->templateName.view() == base ||
-                  std::any_of(type->bases.begin(), type->bases.end(),
-                              [&](Name each) { return derivesFrom(program, each, base); }));
-}
-
 /// Does the function run once for each object? Besides constructors that is the reset() that Cloneable calls:
 /// it forgets what was registered before.
 bool runsOnce(const Program &program, const Function &function) {
-  static constexpr std::string_view reset = "::reset";
-  const std::string_view name = function.name.view();
-  const bool isReset = name.size() > reset.size() && name.substr(name.size() - reset.size()) == reset &&
-                       function.paramCount == 0;
+  const bool isReset = endsWith(function.name.view(), "::reset") && function.paramCount == 0;
   return function.isConstructor ||
-         (isReset && derivesFrom(program, function.className, "torch::nn::Cloneable"));
+         (isReset && Types(program).derivesFrom(function.className, "torch::nn::Cloneable"));
 }
 
 bool encloses(const Location &range, const Location &part) {
@@ -126,7 +119,7 @@ bool saysName(const Function &function, Name member) {
   return false;
 }
 
-/// The expression at `made` that gives `member` its value, as Site::memberValue wants it.
+/// The expression at `made` that gives `member` its value, as CodeSite::memberValue wants it.
 Location valueAt(const FactPlace &made, const Location &where, Name className, const Field &member,
                  const Program &program) {
   const Function &function = *made.function;
@@ -138,23 +131,20 @@ Location valueAt(const FactPlace &made, const Location &where, Name className, c
   return isOnly && encloses(values[0]->where, where) ? values[0]->where : Location();
 }
 
-/// Fills in what only findings about members have, wherever they stand.
-void describeMember(Finding &finding, const std::vector<FactPlace> &made, const Program &program) {
-  const auto className = finding.fields.find("class"), member = finding.fields.find("member");
-  if (className == finding.fields.end() || member == finding.fields.end())
-    return;
-  Site &site = finding.site;
+/// Fills in what is asked about a member, wherever the operation is.
+void describeMember(CodeSite &site, const SiteQuestion &question, const std::vector<FactPlace> &made,
+                    const Program &program) {
   if (site.function.empty())
-    site.function = className->second;
-  const Type *type = program.type(className->second);
+    site.function = question.className;
+  const Type *type = program.type(question.className);
   if (!type)
     return;
   for (const Field &field : type->fields) {
-    if (field.name.str() != member->second)
+    if (field.name.str() != question.member)
       continue;
     site.memberIsTensor = field.type.view() == tensorType;
     for (std::size_t i = 0; i < made.size(); ++i) {
-      const Location value = valueAt(made[i], finding.fixAt, type->id, field, program);
+      const Location value = valueAt(made[i], question.fixAt, type->id, field, program);
       site.memberValue = i == 0 || sameRange(value, site.memberValue) ? value : Location();
       if (!site.memberValue.valid())
         break;
@@ -184,33 +174,42 @@ void findFacts(Places &places, const Program &program) {
   }
 }
 
+CodeSite siteOf(const SiteQuestion &question, Places &places, const Program &program) {
+  CodeSite site;
+  const std::vector<FactPlace> &made = places[question.fixAt];
+  if (const auto &found = places[question.where]; !found.empty())
+    describePlaces(site, question, found, program);
+  // A member is repaired where it is made, wherever the operation is.
+  site.inMacro = isInMacro(made) || (question.member.empty() && isInMacro(places[question.where]));
+  for (const Location &step : question.history)
+    site.isMadeInMacro |= isInMacro(places[step]);
+  if (!question.member.empty())
+    describeMember(site, question, made, program);
+  return site;
+}
+
 } // namespace
 
-void locate(std::vector<Finding> &findings, std::size_t first, const Program &program) {
+bool CodeSite::isTensor(const Location &where) const {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [&](const Location &tensor) { return sameRange(tensor, where); });
+}
+
+std::vector<CodeSite> sitesOf(const std::vector<SiteQuestion> &questions, const Program &program) {
   Places places;
-  for (std::size_t i = first; i < findings.size(); ++i) {
-    places[findings[i].where];
-    places[findings[i].fixAt];
-    for (const PlacedOperand &operand : findings[i].operands)
-      for (const Step &step : operand.witness)
-        places[step.where];
+  for (const SiteQuestion &question : questions) {
+    places[question.where];
+    places[question.fixAt];
+    for (const Location &step : question.history)
+      places[step];
   }
-  if (places.empty())
-    return;
-  findFacts(places, program);
-  for (std::size_t i = first; i < findings.size(); ++i) {
-    Finding &finding = findings[i];
-    const std::vector<FactPlace> &made = places[finding.fixAt];
-    if (const auto &found = places[finding.where]; !found.empty())
-      describePlaces(finding, found, program);
-    // A member is repaired where it is made, whatever the operation stands in.
-    finding.site.inMacro =
-        isInMacro(made) || (!finding.fields.count("member") && isInMacro(places[finding.where]));
-    for (const PlacedOperand &operand : finding.operands)
-      for (const Step &step : operand.witness)
-        finding.site.isMadeInMacro |= isInMacro(places[step.where]);
-    describeMember(finding, made, program);
-  }
+  if (!places.empty())
+    findFacts(places, program);
+  std::vector<CodeSite> sites;
+  sites.reserve(questions.size());
+  for (const SiteQuestion &question : questions)
+    sites.push_back(siteOf(question, places, program));
+  return sites;
 }
 
 } // namespace devicetidy

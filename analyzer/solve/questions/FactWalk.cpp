@@ -1,4 +1,4 @@
-#include "analyzer/report/finding/FactWalk.h"
+#include "analyzer/solve/questions/FactWalk.h"
 
 #include <algorithm>
 #include <optional>
