@@ -32,7 +32,8 @@ def arguments():
     parser.add_argument("--limit", type=int, help="only the first so many systematic functions")
     parser.add_argument("--only", metavar="TAG", help="only entries with this tag (several: TAG,TAG)")
     parser.add_argument("--compiler", default="clang++-22" if shutil.which("clang++-22") else "g++")
-    parser.add_argument("--stdlib", help="standard library of compiler and analyzer, such as libc++")
+    parser.add_argument("--libcxx", type=Path, metavar="DIR",
+                        help="libc++ for compiler and analyzer: DIR/include/c++/v1 and DIR/lib/libc++.a")
     parser.add_argument("--show", type=int, default=0, help="print so many false and missed functions")
     parser.add_argument("--tags", type=int, default=40, help="print so many tags")
     parser.add_argument("--keep", metavar="DIR", help="leave the sources there")

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char *calleeField = "@callee";   // std::bind: what it calls
 constexpr const char *boundField = "@arguments"; // std::bind: with which arguments
-constexpr std::string_view placeholderType = "std::_Placeholder<";
+constexpr std::string_view placeholder = "std::placeholders::_"; // and its number
 
 // A closure's captures are the fields of its `this`. One without a place of its own gets one for the call.
 Address closureObject(Machine &machine, const Frame &frame, Row &row, const Value &closure,
@@ -74,27 +74,33 @@ Outcomes runLibrary(Call &call, Row row, Name name, const std::vector<Argument> 
 Outcomes runBound(Call &call, Row row, const Value &bound, const std::vector<Argument> &given) {
   std::vector<Argument> args;
   for (const Value &value : bound->fields.at(boundField)->elements) {
-    const bool isPlaceholder =
-        is(value, ValueKind::Record) && startsWith(value->type.view(), placeholderType);
-    if (!isPlaceholder) {
+    if (!is(value, ValueKind::Record) || !startsWith(value->type.view(), placeholder)) {
       args.push_back({value, {}});
       continue;
     }
     const std::size_t number =
-        static_cast<std::size_t>(std::atoi(value->type.str().c_str() + placeholderType.size()));
+        static_cast<std::size_t>(std::atoi(value->type.str().c_str() + placeholder.size()));
     args.push_back(number >= 1 && number <= given.size() ? given[number - 1] : Argument{unknownValue(), {}});
   }
   return callValue(call, std::move(row), bound->fields.at(calleeField), args);
 }
 
+// The placeholder that has this type, which only std::placeholders::_1 and so on have; empty for other types.
+Name placeholderOf(const Program &program, Name type) {
+  for (const auto &[id, global] : program.globals)
+    if (global.type == type && startsWith(global.name.view(), placeholder))
+      return global.name;
+  return {};
+}
+
 Value bind(const Call &call, bool isFront) {
   std::vector<Value> args;
   for (std::size_t i = 1; i < call.argCount(); ++i) {
-    const Name type = call.fact.operands[i].type;
-    args.push_back(startsWith(type.view(), placeholderType) ? recordValue(type) : call.arg(i));
+    const Name open = placeholderOf(call.machine.program, call.fact.operands[i].type);
+    args.push_back(open.empty() ? call.arg(i) : recordValue(open));
   }
   for (unsigned i = 1; isFront && i <= 4; ++i)
-    args.push_back(recordValue(Name(std::string(placeholderType) + std::to_string(i) + ">")));
+    args.push_back(recordValue(Name(std::string(placeholder) + std::to_string(i))));
   return functionValue({}, {{calleeField, call.arg(0)}, {boundField, listValue({}, std::move(args))}});
 }
 
