@@ -16,6 +16,33 @@ bool isReservedName(llvm::StringRef name) {
   return name.starts_with("__") || (name.size() > 1 && name[0] == '_' && llvm::isUpper(name[1]));
 }
 
+// Helpers stand in namespace std, or in one with a name that is reserved for the library.
+bool isOfStandardLibrary(const Decl *decl) {
+  const NamespaceDecl *outermost = nullptr;
+  for (const DeclContext *context = decl->getDeclContext(); context; context = context->getParent())
+    if (const auto *space = dyn_cast<NamespaceDecl>(context))
+      outermost = space;
+  return outermost && (outermost->getName() == "std" || isReservedName(outermost->getName()));
+}
+
+// Is it in a class like std::function, made for a type `R(Args...)`?
+bool isForSignature(const FunctionDecl *function) {
+  const auto *owner = dyn_cast<ClassTemplateSpecializationDecl>(function->getDeclContext());
+  return owner && llvm::any_of(owner->getTemplateArgs().asArray(), [](const TemplateArgument &argument) {
+           return argument.getKind() == TemplateArgument::Type && argument.getAsType()->isFunctionType();
+         });
+}
+
+// A callable comes as the parameter `F f`, `F &f` or `F &&f` of a template, or is kept in a class that is called.
+bool mayTakeCallable(const FunctionDecl *function) {
+  if (function->getOverloadedOperator() == OO_Call || isForSignature(function))
+    return true;
+  return function->getDescribedFunctionTemplate() &&
+         llvm::any_of(function->parameters(), [](const ParmVarDecl *parameter) {
+           return parameter->getType().getNonReferenceType()->isTemplateTypeParmType();
+         });
+}
+
 } // namespace
 
 bool isDeviceCode(const Decl *decl) {
@@ -25,14 +52,8 @@ bool isDeviceCode(const Decl *decl) {
 }
 
 bool callsBack(const Decl *decl) {
-  const auto *function = dyn_cast<FunctionDecl>(decl);
-  if (!function || !function->isTemplated())
-    return false;
-  const NamespaceDecl *outermost = nullptr;
-  for (const DeclContext *context = decl->getDeclContext(); context; context = context->getParent())
-    if (const auto *space = dyn_cast<NamespaceDecl>(context))
-      outermost = space;
-  return outermost && (outermost->getName() == "std" || isReservedName(outermost->getName()));
+  const FunctionDecl *function = decl->getAsFunction();
+  return function && function->isTemplated() && isOfStandardLibrary(function) && mayTakeCallable(function);
 }
 
 SourceFiles::SourceFiles(const ASTContext &context, std::function<bool(const std::string &)> isProjectFile)
