@@ -13,6 +13,7 @@ namespace {
 
 constexpr const char *calleeField = "@callee";   // std::bind: what it calls
 constexpr const char *boundField = "@arguments"; // std::bind: with which arguments
+constexpr const char *negatedField = "@negated"; // std::not_fn: of which predicate
 constexpr std::string_view placeholder = "std::placeholders::_"; // and its number
 
 // A closure's captures are the fields of its `this`. One without a place of its own gets one for the call.
@@ -102,6 +103,16 @@ Value bind(const Call &call, bool isFront) {
   for (unsigned i = 1; isFront && i <= 4; ++i)
     args.push_back(recordValue(Name(std::string(placeholder) + std::to_string(i))));
   return functionValue({}, {{calleeField, call.arg(0)}, {boundField, listValue({}, std::move(args))}});
+}
+
+// std::not_fn: the opposite of what the predicate says.
+Outcomes runNegated(Call &call, Row row, const Value &negated, const std::vector<Argument> &args) {
+  Outcomes outcomes = callValue(call, std::move(row), negated->fields.at(negatedField), args);
+  for (Outcome &outcome : outcomes)
+    outcome.result = is(outcome.result, ValueKind::Scalar)
+                         ? scalarValue(notTerm(outcome.row.resolve(outcome.result->term)))
+                         : unknownValue();
+  return outcomes;
 }
 
 // The one of `candidates` that takes an argument like `value`; null when that cannot be told.
@@ -207,6 +218,8 @@ Outcomes callValue(Call &call, Row row, const Value &callable, const std::vector
   if (is(callable, ValueKind::Function)) {
     if (callable->fields.count(calleeField))
       return runBound(call, std::move(row), callable, args);
+    if (callable->fields.count(negatedField))
+      return runNegated(call, std::move(row), callable, args);
     if (const Function *callee = machine.program.function(callable->function); callee && callee->hasBody)
       return runFunction(call, std::move(row), *callee, callable, args, where);
     if (!callable->type.empty())
@@ -237,6 +250,8 @@ std::optional<Outcomes> modelCallables(Call &call) {
     return call.done(bind(call, name == "std::bind_front"));
   if (name == "std::mem_fn")
     return call.done(call.arg(0));
+  if (name == "std::not_fn")
+    return call.done(functionValue({}, {{negatedField, call.arg(0)}}));
   if (name == "std::visit")
     return visit(call);
   if (name == "std::invoke" && call.argCount() > 1 && !memberNamedBy(call.row, call.arg(0)).empty())
