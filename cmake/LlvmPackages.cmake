@@ -28,9 +28,26 @@ if(NOT EXISTS "${DEVICE_TIDY_RESOURCE_DIR}/include/stddef.h")
                       "install libclang-common-${DEVICE_TIDY_LLVM}-dev.")
 endif()
 
+# Where libc++ is installed, its cxxabi.h lies in LLVM's folder, and would be taken for that of the compiler's own
+# standard library. A folder of ours then shows what is LLVM's and nothing else.
+set(llvmIncludes ${LLVM_INCLUDE_DIRS} ${CLANG_INCLUDE_DIRS})
+list(REMOVE_DUPLICATES llvmIncludes)
+foreach(folder IN LISTS llvmIncludes)
+  if(EXISTS "${folder}/cxxabi.h")
+    set(shown "${PROJECT_BINARY_DIR}/llvm-include")
+    file(MAKE_DIRECTORY "${shown}")
+    foreach(part IN ITEMS clang clang-c clang-tidy llvm llvm-c)
+      if(EXISTS "${folder}/${part}")
+        file(CREATE_LINK "${folder}/${part}" "${shown}/${part}" SYMBOLIC)
+      endif()
+    endforeach()
+    list(TRANSFORM llvmIncludes REPLACE "^${folder}$" "${shown}")
+  endif()
+endforeach()
+
 # Everything that includes llvm/ or clang/ links this target.
 add_library(dt_llvm INTERFACE)
-target_include_directories(dt_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${CLANG_INCLUDE_DIRS})
+target_include_directories(dt_llvm SYSTEM INTERFACE ${llvmIncludes})
 separate_arguments(llvmDefinitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 target_compile_definitions(dt_llvm INTERFACE ${llvmDefinitions})
 target_link_libraries(dt_llvm INTERFACE clang-cpp LLVM)

@@ -22,7 +22,7 @@ bool isIdentity(const FunctionDecl *callee) {
     return false;
   llvm::StringRef name = callee->getName();
   return name == "move" || name == "forward" || name == "as_const" || name == "move_if_noexcept" ||
-         name == "addressof" || name == "__addressof";
+         name == "addressof";
 }
 
 bool isBelowStd(const Decl *decl) {

@@ -96,7 +96,7 @@ public:
 
   bool shouldSkipFunctionBody(Decl *decl) override {
     return isDeviceCode(decl) ||
-           (!builder.source.inProject(decl) && !builder.source.callsBack(decl->getLocation()));
+           (!builder.source.inProject(decl) && !callsBack(decl));
   }
 
   void HandleTranslationUnit(ASTContext &) override {

@@ -27,7 +27,7 @@ public:
       : source(context, options.isProjectFile) {}
 
   bool shouldSkipFunctionBody(Decl *decl) override {
-    return !source.inProject(decl) && !source.callsBack(decl->getLocation());
+    return !source.inProject(decl) && !callsBack(decl);
   }
 
 private:

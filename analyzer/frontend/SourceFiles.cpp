@@ -3,7 +3,6 @@
 #include "clang/Basic/SourceManager.h"
 #include "clang/Lex/Lexer.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -11,10 +10,50 @@ namespace devicetidy::frontend {
 
 using namespace clang;
 
+namespace {
+
+bool isReservedName(llvm::StringRef name) {
+  return name.starts_with("__") || (name.size() > 1 && name[0] == '_' && llvm::isUpper(name[1]));
+}
+
+// Helpers stand in namespace std, or in one with a name that is reserved for the library.
+bool isOfStandardLibrary(const Decl *decl) {
+  const NamespaceDecl *outermost = nullptr;
+  for (const DeclContext *context = decl->getDeclContext(); context; context = context->getParent())
+    if (const auto *space = dyn_cast<NamespaceDecl>(context))
+      outermost = space;
+  return outermost && (outermost->getName() == "std" || isReservedName(outermost->getName()));
+}
+
+// Is it in a class like std::function, made for a type `R(Args...)`?
+bool isForSignature(const FunctionDecl *function) {
+  const auto *owner = dyn_cast<ClassTemplateSpecializationDecl>(function->getDeclContext());
+  return owner && llvm::any_of(owner->getTemplateArgs().asArray(), [](const TemplateArgument &argument) {
+           return argument.getKind() == TemplateArgument::Type && argument.getAsType()->isFunctionType();
+         });
+}
+
+// A callable comes as the parameter `F f`, `F &f` or `F &&f` of a template, or is kept in a class that is called.
+bool mayTakeCallable(const FunctionDecl *function) {
+  if (function->getOverloadedOperator() == OO_Call || isForSignature(function))
+    return true;
+  return function->getDescribedFunctionTemplate() &&
+         llvm::any_of(function->parameters(), [](const ParmVarDecl *parameter) {
+           return parameter->getType().getNonReferenceType()->isTemplateTypeParmType();
+         });
+}
+
+} // namespace
+
 bool isDeviceCode(const Decl *decl) {
   const FunctionDecl *function = decl->getAsFunction();
   return function && (function->hasAttr<CUDAGlobalAttr>() ||
                       (function->hasAttr<CUDADeviceAttr>() && !function->hasAttr<CUDAHostAttr>()));
+}
+
+bool callsBack(const Decl *decl) {
+  const FunctionDecl *function = decl->getAsFunction();
+  return function && function->isTemplated() && isOfStandardLibrary(function) && mayTakeCallable(function);
 }
 
 SourceFiles::SourceFiles(const ASTContext &context, std::function<bool(const std::string &)> isProjectFile)
@@ -33,19 +72,6 @@ std::string absolutePath(FileManager &files, llvm::StringRef written) {
   return plain.str().str();
 }
 
-namespace {
-
-bool isCallbackHeader(llvm::StringRef name) {
-  static const llvm::StringSet<> names{"stl_algo.h", "stl_algobase.h", "stl_numeric.h", "predefined_ops.h",
-                                       "std_function.h", "algorithm", "numeric",
-                                       // std::erase_if
-                                       "erase_if.h", "map", "set", "unordered_map", "unordered_set", "vector",
-                                       "deque", "list", "forward_list"};
-  return names.contains(name);
-}
-
-} // namespace
-
 const SourceFiles::File &SourceFiles::file(FileID id) {
   auto [place, isNew] = files.try_emplace(id);
   if (!isNew)
@@ -54,7 +80,6 @@ const SourceFiles::File &SourceFiles::file(FileID id) {
   if (OptionalFileEntryRef entry = sources.getFileEntryRefForID(id)) {
     result.path = Name(absolutePath(sources.getFileManager(), entry->getName()));
     result.inProject = isProjectFile(result.path.str());
-    result.callsBack = isCallbackHeader(llvm::sys::path::filename(result.path.str()));
   }
   return files[id] = result;
 }
@@ -63,10 +88,6 @@ bool SourceFiles::inProject(SourceLocation location) {
   if (location.isInvalid())
     return false;
   return file(sources.getFileID(sources.getExpansionLoc(location))).inProject;
-}
-
-bool SourceFiles::callsBack(SourceLocation location) {
-  return location.isValid() && file(sources.getFileID(sources.getExpansionLoc(location))).callsBack;
 }
 
 Name SourceFiles::path(FileID id) { return file(id).path; }

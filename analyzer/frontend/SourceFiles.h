@@ -19,22 +19,23 @@ namespace devicetidy::frontend {
 /// The path without "." and "..".
 std::string absolutePath(clang::FileManager &files, llvm::StringRef written);
 
-/// Finds the place and the text of code in the files that the user wrote. Code from a macro is located at the
-/// use of the macro, macro arguments where they are spelled.
 /// Is this code for a GPU alone (CUDA's __global__ and __device__)? Its bodies do not move tensors,
 /// and need more of CUDA than the replacement headers have.
 bool isDeviceCode(const clang::Decl *decl);
 
+/// Is this a template of the standard library, whatever its files and its helpers are called? It may call what it
+/// is given, so only an instance of its body instantiates a generic lambda. Helpers stand in namespace std, or in
+/// one with a name that is reserved for the library.
+bool callsBack(const clang::Decl *decl);
+
+/// Finds the place and the text of code in the files that the user wrote. Code from a macro is located at the
+/// use of the macro, macro arguments where they are spelled.
 class SourceFiles {
 public:
   SourceFiles(const clang::ASTContext &context, std::function<bool(const std::string &)> isProjectFile);
 
   bool inProject(clang::SourceLocation location);
   bool inProject(const clang::Decl *decl) { return inProject(decl->getLocation()); }
-
-  /// Is this in a header of the standard library whose functions call their arguments? Instantiating them
-  /// instantiates the generic lambdas they are given.
-  bool callsBack(clang::SourceLocation location);
 
   /// The whole range, end exclusive.
   Location range(clang::SourceRange range);
@@ -58,7 +59,6 @@ private:
   struct File {
     Name path;
     bool inProject = false;
-    bool callsBack = false;
   };
   const File &file(clang::FileID id);
   /// The range in one file, both ends at token starts; invalid where there is none.

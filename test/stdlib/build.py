@@ -12,6 +12,7 @@ from function import sources
 HERE = Path(__file__).resolve().parent
 HEADER = '#include "outside.h"\n#include "runner.h"\n'
 CHECKED = ["-D_GLIBCXX_ASSERTIONS", "-D_GLIBCXX_DEBUG", "-D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_DEBUG"]
+LIBCXX = ["libc++.a", "libc++abi.a"]
 
 # What one run did. status: done, device, other, crash; the lines of operations that failed and that went well.
 Run = namedtuple("Run", "status thrown passed")
@@ -37,7 +38,10 @@ def culprits(functions, name, messages):
 class Workshop:
     def __init__(self, options, directory):
         self.options, self.directory = options, directory
-        self.flags = ["-std=c++20", *([f"-stdlib={options.stdlib}"] if options.stdlib else [])]
+        self.flags, self.libraries = ["-std=c++20"], []
+        if options.libcxx:
+            self.flags += ["-nostdinc++", "-isystem", options.libcxx / "include/c++/v1"]
+            self.libraries = ["-nostdlib++", *(options.libcxx / "lib" / name for name in LIBCXX)]
         # The analyzer enters functions of files beside the source only, so outside.h is copied there.
         self.includes = ["-isystem", HERE / "label", "-I", directory]
         self.keep = [directory, *([Path(options.keep)] if options.keep else [])]
@@ -78,7 +82,7 @@ class Workshop:
             read, run = sources(functions)
             (self.directory / f"{title}.cpp").write_text(read)
             source.write_text(run)
-            done = self.compiler(*header, source, *objects, "-o", program)
+            done = self.compiler(*header, source, *objects, *self.libraries, "-o", program)
             if not done.returncode:
                 return program
             bad = culprits(functions, source.name, done.stderr)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the analyzer's model of the C++ standard library against functions that are run. See README.md.
 
-Exit status 0: the bars are met; 1: they are not; 2: the suite could not be run.
+Exit status 0: the bars are met; 1: they are not; 2: the suite could not be run; 77: there is no libc++.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import report
 import self_check
-from build import Failure, Workshop
+from build import LIBCXX, Failure, Workshop
 from catalogue import load
 from composition import compositions
 from judge import judge
@@ -32,7 +32,8 @@ def arguments():
     parser.add_argument("--limit", type=int, help="only the first so many systematic functions")
     parser.add_argument("--only", metavar="TAG", help="only entries with this tag (several: TAG,TAG)")
     parser.add_argument("--compiler", default="clang++-22" if shutil.which("clang++-22") else "g++")
-    parser.add_argument("--stdlib", help="standard library of compiler and analyzer, such as libc++")
+    parser.add_argument("--libcxx", type=Path, metavar="DIR",
+                        help="libc++ for compiler and analyzer: DIR/include/c++/v1 and DIR/lib/libc++.a")
     parser.add_argument("--show", type=int, default=0, help="print so many false and missed functions")
     parser.add_argument("--tags", type=int, default=40, help="print so many tags")
     parser.add_argument("--keep", metavar="DIR", help="leave the sources there")
@@ -69,6 +70,10 @@ def measure(options, directory):
 
 def main():
     options = arguments()
+    if options.libcxx and not (options.libcxx / "lib" / LIBCXX[0]).exists():
+        print(f"skipped: no libc++ in {options.libcxx} (Debian: libc++-22-dev; a copy elsewhere: --libcxx DIR, "
+              "or for CMake -DDEVICE_TIDY_LIBCXX=DIR)")  # fmt: skip
+        return 77
     if options.keep:
         Path(options.keep).mkdir(parents=True, exist_ok=True)
     started = time.monotonic()

@@ -171,6 +171,8 @@ private:
       if (types.isModule(type))
         return true;
       const Type *record = types.program.type(type);
+      if (record && !record->isProject && std::any_of(record->args.begin(), record->args.end(), inside))
+        return true; // a class template of a library, such as what std::bind returns
       return record && std::any_of(record->fields.begin(), record->fields.end(),
                                    [&](const Field &field) { return inside(field.type); });
     }

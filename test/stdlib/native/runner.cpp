@@ -12,8 +12,10 @@
 void label::meet(int first, int second, int line, const char *file) {
   if (std::strcmp(file, generatedFile) != 0)
     line = statement;
-  if (first < 0 || second < 0)
+  if (first < 0 || second < 0) {
+    passed.erase(line); // what the next round would do there is not known
     throw UndefinedTensor();
+  }
   if (first != second) {
     thrown.insert(line);
     throw DeviceError();

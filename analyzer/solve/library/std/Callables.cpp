@@ -13,7 +13,8 @@ namespace {
 
 constexpr const char *calleeField = "@callee";   // std::bind: what it calls
 constexpr const char *boundField = "@arguments"; // std::bind: with which arguments
-constexpr std::string_view placeholderType = "std::_Placeholder<";
+constexpr const char *negatedField = "@negated"; // std::not_fn: of which predicate
+constexpr std::string_view placeholder = "std::placeholders::_"; // and its number
 
 // A closure's captures are the fields of its `this`. One without a place of its own gets one for the call.
 Address closureObject(Machine &machine, const Frame &frame, Row &row, const Value &closure,
@@ -74,28 +75,44 @@ Outcomes runLibrary(Call &call, Row row, Name name, const std::vector<Argument> 
 Outcomes runBound(Call &call, Row row, const Value &bound, const std::vector<Argument> &given) {
   std::vector<Argument> args;
   for (const Value &value : bound->fields.at(boundField)->elements) {
-    const bool isPlaceholder =
-        is(value, ValueKind::Record) && startsWith(value->type.view(), placeholderType);
-    if (!isPlaceholder) {
+    if (!is(value, ValueKind::Record) || !startsWith(value->type.view(), placeholder)) {
       args.push_back({value, {}});
       continue;
     }
     const std::size_t number =
-        static_cast<std::size_t>(std::atoi(value->type.str().c_str() + placeholderType.size()));
+        static_cast<std::size_t>(std::atoi(value->type.str().c_str() + placeholder.size()));
     args.push_back(number >= 1 && number <= given.size() ? given[number - 1] : Argument{unknownValue(), {}});
   }
   return callValue(call, std::move(row), bound->fields.at(calleeField), args);
 }
 
+// The placeholder that has this type, which only std::placeholders::_1 and so on have; empty for other types.
+Name placeholderOf(const Program &program, Name type) {
+  for (const auto &[id, global] : program.globals)
+    if (global.type == type && startsWith(global.name.view(), placeholder))
+      return global.name;
+  return {};
+}
+
 Value bind(const Call &call, bool isFront) {
   std::vector<Value> args;
   for (std::size_t i = 1; i < call.argCount(); ++i) {
-    const Name type = call.fact.operands[i].type;
-    args.push_back(startsWith(type.view(), placeholderType) ? recordValue(type) : call.arg(i));
+    const Name open = placeholderOf(call.machine.program, call.fact.operands[i].type);
+    args.push_back(open.empty() ? call.arg(i) : recordValue(open));
   }
   for (unsigned i = 1; isFront && i <= 4; ++i)
-    args.push_back(recordValue(Name(std::string(placeholderType) + std::to_string(i) + ">")));
+    args.push_back(recordValue(Name(std::string(placeholder) + std::to_string(i))));
   return functionValue({}, {{calleeField, call.arg(0)}, {boundField, listValue({}, std::move(args))}});
+}
+
+// std::not_fn: the opposite of what the predicate says.
+Outcomes runNegated(Call &call, Row row, const Value &negated, const std::vector<Argument> &args) {
+  Outcomes outcomes = callValue(call, std::move(row), negated->fields.at(negatedField), args);
+  for (Outcome &outcome : outcomes)
+    outcome.result = is(outcome.result, ValueKind::Scalar)
+                         ? scalarValue(notTerm(outcome.row.resolve(outcome.result->term)))
+                         : unknownValue();
+  return outcomes;
 }
 
 // The one of `candidates` that takes an argument like `value`; null when that cannot be told.
@@ -201,6 +218,8 @@ Outcomes callValue(Call &call, Row row, const Value &callable, const std::vector
   if (is(callable, ValueKind::Function)) {
     if (callable->fields.count(calleeField))
       return runBound(call, std::move(row), callable, args);
+    if (callable->fields.count(negatedField))
+      return runNegated(call, std::move(row), callable, args);
     if (const Function *callee = machine.program.function(callable->function); callee && callee->hasBody)
       return runFunction(call, std::move(row), *callee, callable, args, where);
     if (!callable->type.empty())
@@ -231,6 +250,8 @@ std::optional<Outcomes> modelCallables(Call &call) {
     return call.done(bind(call, name == "std::bind_front"));
   if (name == "std::mem_fn")
     return call.done(call.arg(0));
+  if (name == "std::not_fn")
+    return call.done(functionValue({}, {{negatedField, call.arg(0)}}));
   if (name == "std::visit")
     return visit(call);
   if (name == "std::invoke" && call.argCount() > 1 && !memberNamedBy(call.row, call.arg(0)).empty())

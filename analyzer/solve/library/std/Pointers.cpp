@@ -122,6 +122,9 @@ std::optional<Outcomes> modelPointers(Call &call) {
   if (call.fact.operands.empty())
     return std::nullopt;
   const std::string_view method = lastPart(name);
+  // What std::bind and its like return has no name of its own: that it is a callable says its value.
+  if (method == "operator()" && is(call.object(), ValueKind::Function))
+    return modelFunctionObject(call, method);
   switch (call.machine.types.classOf(call.fact.operands[0].type)) {
   case TypeClass::Pointer:
     return modelPointer(call, method);

@@ -300,6 +300,7 @@ Outcomes applyOperator(Call &call, Name op, const char *tensorOp, std::size_t fi
     return call.done(operatorValue(call.row, op, {a, b}, /*areIntegers=*/false));
   if (is(a, ValueKind::Tensor) || is(b, ValueKind::Tensor)) {
     Site site(call);
+    site.fact.type = "at::Tensor"; // whatever the algorithm gives
     return callValue(site.call, call.row, libraryFunction(tensorOp), {left, right});
   }
   const std::string name = "operator" + op.str();
