@@ -14,46 +14,36 @@ namespace devicetidy::models {
 namespace {
 
 Rule ruleOf(std::string_view word) {
-  static const std::map<std::string_view, Rule> rules = {{"strict", Rule::Strict},
-                                                         {"iterator", Rule::Iterator},
-                                                         {"broadcast", Rule::Broadcast},
-                                                         {"same_self", Rule::SameSelf},
-                                                         {"tolerant", Rule::Tolerant},
-                                                         {"index", Rule::Index},
-                                                         {"index_put", Rule::IndexPut},
-                                                         {"where", Rule::Where},
-                                                         {"masked_fill", Rule::MaskedFill},
-                                                         {"copy", Rule::Copy},
-                                                         {"fill", Rule::Fill},
-                                                         {"factory", Rule::Factory},
-                                                         {"like", Rule::Like},
-                                                         {"move", Rule::Move},
-                                                         {"to_cpu", Rule::ToCpu},
-                                                         {"to_cuda", Rule::ToCuda},
-                                                         {"type_as", Rule::TypeAs},
-                                                         {"pin_memory", Rule::PinMemory},
-                                                         {"host", Rule::Host},
-                                                         {"cpu_lengths", Rule::CpuLengths},
-                                                         {"set_data", Rule::SetData},
-                                                         {"rnn", Rule::Rnn},
-                                                         {"container", Rule::Container}};
+  static const std::map<std::string_view, Rule> rules = {
+      {"strict", Rule::Strict},       {"iterator", Rule::Iterator},
+      {"broadcast", Rule::Broadcast}, {"same_self", Rule::SameSelf},
+      {"index", Rule::Index},         {"index_put", Rule::IndexPut},
+      {"where", Rule::Where},         {"masked_fill", Rule::MaskedFill},
+      {"factory", Rule::Factory},     {"blob", Rule::Blob},
+      {"like", Rule::Like},           {"move", Rule::Move},
+      {"to_cpu", Rule::ToCpu},        {"to_cuda", Rule::ToCuda},
+      {"type_as", Rule::TypeAs},      {"pin_memory", Rule::PinMemory},
+      {"host", Rule::Host},           {"cpu_lengths", Rule::CpuLengths},
+      {"set_data", Rule::SetData},    {"container", Rule::Container}};
   return rules.at(word);
 }
 
 Result resultOf(std::string_view word) {
-  static const std::map<std::string_view, Result> results = {{"common", Result::Common},
-                                                             {"self", Result::Self},
-                                                             {"cpu", Result::Cpu},
-                                                             {"none", Result::None},
-                                                             {"unknown", Result::Unknown}};
+  static const std::map<std::string_view, Result> results = {
+      {"common", Result::Common}, {"self", Result::Self}, {"pieces", Result::Pieces},
+      {"cpu", Result::Cpu},       {"none", Result::None}, {"unknown", Result::Unknown}};
   return results.at(word);
 }
 
-Rank0 rankOf(std::string_view word) {
-  static const std::map<std::string_view, Rank0> ranks = {
-      {"yes", Rank0::Yes},   {"no", Rank0::No},         {"unknown", Rank0::Unknown},
-      {"keep", Rank0::Keep}, {"common", Rank0::Common}, {"reduce", Rank0::Reduce},
-      {"loss", Rank0::Loss}, {"size", Rank0::Size}};
+Rank rankOf(std::string_view word) {
+  static const std::map<std::string_view, Rank> ranks = {
+      {"yes", Rank::Zero},          {"no", Rank::Some},       {"unknown", Rank::Unknown},
+      {"keep", Rank::Keep},         {"more", Rank::More},     {"less", Rank::Less},
+      {"second", Rank::Second},     {"same", Rank::Same},     {"common", Rank::Common},
+      {"size", Rank::Size},         {"data", Rank::Data},     {"grow", Rank::Grow},
+      {"reduce", Rank::Reduce},     {"loss", Rank::Loss},     {"squeeze", Rank::Squeeze},
+      {"diagonal", Rank::Diagonal}, {"matmul", Rank::Matmul}, {"einsum", Rank::Einsum},
+      {"index", Rank::Index}};
   return ranks.at(word);
 }
 
@@ -78,7 +68,7 @@ struct VersionedOp {
 using OpTable = std::unordered_map<std::string_view, std::vector<VersionedOp>>;
 
 template <typename Row> Op opOf(std::string_view name, const Row &row) {
-  return {name, ruleOf(row.rule), resultOf(row.result), rankOf(row.rank0), row.loss == "yes", false, {}};
+  return {name, ruleOf(row.rule), resultOf(row.result), rankOf(row.rank0), row.loss == "yes", false};
 }
 
 const Op *find(const OpTable &table, std::string_view name, TorchVersion version) {
@@ -111,9 +101,8 @@ const Op *functional(std::string_view name, TorchVersion version) {
   static const OpTable table = [] {
     OpTable ops;
     for (const auto &row : tables::kNnFunctional) {
-      Op op = opOf(row.op, row);
-      op.optionTensors = row.option_tensors;
-      ops[row.op].push_back({op, versionNumber(row.since, 0), versionNumber(row.until, 99999)});
+      ops[row.op].push_back(
+          {opOf(row.op, row), versionNumber(row.since, 0), versionNumber(row.until, 99999)});
     }
     return ops;
   }();

@@ -24,14 +24,12 @@ enum class Rule : unsigned char {
   Iterator,
   Broadcast,
   SameSelf,
-  Tolerant,
   Index,
   IndexPut,
   Where,
   MaskedFill,
-  Copy,
-  Fill,
   Factory,
+  Blob,
   Like,
   Move,
   ToCpu,
@@ -41,20 +39,38 @@ enum class Rule : unsigned char {
   Host,
   CpuLengths,
   SetData,
-  Rnn,
   Container,
 };
-enum class Result : unsigned char { Common, Self, Cpu, None, Unknown };
-enum class Rank0 : unsigned char { Yes, No, Unknown, Keep, Common, Reduce, Loss, Size };
+enum class Result : unsigned char { Common, Self, Pieces, Cpu, None, Unknown };
+enum class Rank : unsigned char {
+  Zero,
+  Some,
+  Unknown,
+  Keep,
+  More,
+  Less,
+  Second,
+  Same,
+  Common,
+  Size,
+  Data,
+  Grow,
+  Reduce,
+  Loss,
+  Squeeze,
+  Diagonal,
+  Matmul,
+  Einsum,
+  Index,
+};
 
 struct Op {
   std::string_view name;
   Rule rule = Rule::SameSelf;
   Result result = Result::Unknown;
-  Rank0 rank0 = Rank0::Unknown;
+  Rank rank = Rank::Unknown;
   bool isLoss = false;
-  bool isView = false;            ///< the result may share the storage of the first tensor, or be that tensor
-  std::string_view optionTensors; ///< functional options that hold tensors: "weight;pos_weight"
+  bool isView = false; ///< the result may share the storage of the first tensor, or be that tensor
 };
 
 struct Module {

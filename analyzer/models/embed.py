@@ -11,28 +11,33 @@ What the words mean
                         may not
            broadcast    as iterator, but the inputs are expanded to one shape first: a 0-dim CPU input may meet
                         CUDA tensors only where they are 0-dim too
-           same_self    the devices of further tensors do not matter: the result is where the first tensor is
-           tolerant     takes tensors of any devices; `result` says where the outcome is
+           same_self    takes tensors of any devices; `result` says where the outcome is
            index        the indices are on the CPU or on self's device
            index_put    indices anywhere; a value that is not 0-dim on self's device; basic indices copy
                         across devices
            where        as strict, but 0-dim tensors of any device are moved to the others
            masked_fill  the first two tensors on one device, a further 0-dim tensor anywhere
-           copy, fill   the source may be anywhere, the result stays with self
            factory      no tensor: the CPU unless options or a device argument say otherwise
+           blob         a factory around memory that is there already
            like         where the first tensor is unless options or a device argument say otherwise
            move         Tensor::to; to_cpu, to_cuda, type_as, pin_memory are its fixed forms
            host         returns no tensor
            cpu_lengths  the second tensor, if there is one, must be on the CPU; the result is where the
                         first is
            set_data     rebinds the storage of the first tensor
-           rnn          strict over input, hidden state and parameters; batch_sizes on the CPU; the result
-                        is a tuple
            container    a module that runs other modules, or holds them or parameters
-  result   common (the one device of the arguments), self (the first tensor's), cpu, none (no tensor), unknown
-  rank0    is the result 0-dim? yes, no, unknown; keep: as the first tensor; common: when all inputs are;
-           reduce: when called with no dim argument; loss: unless the reduction is none; size: when the
-           size is empty
+  result   common (the one device of the arguments), self (the first tensor's), cpu, none (no tensor), unknown;
+           pieces: as many tensors as the second argument says, where the first tensor is
+  rank0    how many dimensions has the result? yes: it is 0-dim; no: at least one; unknown
+           keep, more, less  as many as the first tensor, one more, one less
+           second       as many as the second tensor
+           same         as many as the tensors, which all have at least one and the same number
+           common       as many as the tensor with the most
+           size, data   as many as there are sizes, as the braces are deep
+           grow         as size, and at least as many as the first tensor
+           reduce       0-dim when no dim argument is given
+           loss         0-dim unless the reduction is none
+           squeeze, diagonal, matmul, einsum, index  as that operator's
   loss     yes for losses
   view     yes: what it returns may share the storage of its first tensor, or be that tensor
   kind     what a library class holds; explained at the top of library_types.csv
@@ -45,13 +50,15 @@ import csv
 import os
 import sys
 
-RULES = set("strict iterator broadcast same_self tolerant index index_put where masked_fill copy fill factory like "
-            "move to_cpu to_cuda type_as pin_memory host cpu_lengths set_data rnn container".split())
-RESULTS = set("common self cpu none unknown".split())
-RANKS = set("yes no unknown keep common reduce loss size".split())
+RULES = set("strict iterator broadcast same_self index index_put where masked_fill factory blob like "
+            "move to_cpu to_cuda type_as pin_memory host cpu_lengths set_data container".split())
+RESULTS = set("common self pieces cpu none unknown".split())
+RANKS = set("yes no unknown keep more less second same common size data grow reduce loss squeeze diagonal matmul "
+            "einsum index".split())
 YES_NO = {"yes", "no"}
 TYPE_KINDS = set("tensor device options string list map pair tuple pointer holder any_module optional "
-                 "wrapper scalar function variant example nothing guard".split())
+                 "wrapper scalar function variant example nothing guard dataset optimizer optimizer_options "
+                 "accessor".split())
 WORD_KINDS = set("namespace device device_class dtype factory move same_device element gradient parameter "
                  "register".split())
 DISTRIBUTED_ROLES = set("init rank launcher python_init map_value loader".split())
@@ -77,7 +84,7 @@ TABLES = {
                             "module params rule result rank0 loss buffers source",
                             dict(OP_WORDS, params=YES_NO | {"one", "weight"}), ["module"]),
     "nn_functional.csv": Table("kNnFunctional", "NnFunctionalRow",
-                               "op rule result rank0 loss option_tensors since until source", OP_WORDS,
+                               "op rule result rank0 loss since until source", OP_WORDS,
                                ["op"]),
     **{"models_%s.csv" % library: MODELS for library in ("torch", "modules", "std", "config")},
     "distributed.csv": Table("kDistributed", "DistributedRow", "api role source", {"role": DISTRIBUTED_ROLES},

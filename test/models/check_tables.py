@@ -182,7 +182,7 @@ class KnownRules(unittest.TestCase):
         ops = rowsOf("aten_ops.csv")
         for name, rows in rowsOf("models_torch.csv").items():
             for row in rows:
-                if row["model"].startswith("aten("):
+                if row["model"].startswith("aten(") and not name.endswith("*"):
                     self.assertIn(row["model"][len("aten("):-1] or name.rpartition("::")[2], ops, name)
 
 

@@ -182,6 +182,7 @@ def modelled():
     ops = firstColumn("aten_ops.csv")
     api = {name for table in embed.TABLES if table.startswith("models_") for name in firstColumn(table)}
     functions = ops | {name[4:] for name in api if name.startswith("at::")}
+    api |= {"torch::" + name for name in ops}
     return {"method": ops, "function": functions, "api": api, "functional": firstColumn("nn_functional.csv"),
             "module": firstColumn("nn_modules.csv")}
 

@@ -414,8 +414,7 @@ Outcomes Machine::callLibrary(Call &call) {
     return std::move(*outcomes);
   if (std::optional<Outcomes> outcomes = modelIterator(call))
     return std::move(*outcomes);
-  for (Model model : {modelConfig, modelTensors, modelModules, modelPointers, modelContainers, modelData,
-                      modelAlgorithms, modelCallables})
+  for (Model model : {modelConfig, modelModules, modelPointers, modelContainers, modelCallables})
     if (std::optional<Outcomes> outcomes = model(call))
       return std::move(*outcomes);
   ++solution.stats.unknownCalls[call.fact.name.str()];

@@ -280,7 +280,12 @@ std::optional<Outcomes> answer(Call &call) {
 
 std::optional<Outcomes> makeObject(const Making &making) {
   Call &call = making.call;
-  for (const ModelName &model : call.machine.constructorsOf(making.type))
+  const std::vector<ModelName> &models = call.machine.constructorsOf(making.type);
+  const bool isCopy =
+      making.args.size() == 1 && is(making.arg(0), ValueKind::Record) && making.arg(0)->type == making.type;
+  if (isCopy && !models.empty())
+    return making.done(making.arg(0));
+  for (const ModelName &model : models)
     for (const models::Row &row : models::rows(model.name.view())) {
       if (row.arity >= 0 && static_cast<std::size_t>(row.arity) != making.args.size())
         continue;

@@ -154,8 +154,8 @@ namespace {
 // Operators that make or move tensors: where they fail no tensor is on a GPU, and nothing meets it there.
 bool onlyPlaces(models::Rule rule) {
   using models::Rule;
-  return rule == Rule::Host || rule == Rule::Factory || rule == Rule::Like || rule == Rule::Move ||
-         rule == Rule::ToCpu || rule == Rule::ToCuda || rule == Rule::TypeAs;
+  return rule == Rule::Host || rule == Rule::Factory || rule == Rule::Blob || rule == Rule::Like ||
+         rule == Rule::Move || rule == Rule::ToCpu || rule == Rule::ToCuda || rule == Rule::TypeAs;
 }
 
 } // namespace

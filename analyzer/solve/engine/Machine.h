@@ -253,12 +253,9 @@ private:
 
 /// Library models: each looks at a call and answers it, or returns nothing when the call is not its own.
 using Model = std::optional<Outcomes> (*)(Call &call);
-std::optional<Outcomes> modelTensors(Call &call);
 std::optional<Outcomes> modelModules(Call &call);
 std::optional<Outcomes> modelContainers(Call &call);
 std::optional<Outcomes> modelPointers(Call &call);
-std::optional<Outcomes> modelData(Call &call);
-std::optional<Outcomes> modelAlgorithms(Call &call);
 std::optional<Outcomes> modelCallables(Call &call);
 /// The object a library constructor makes from `args`; nothing when it is not known.
 std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args);

@@ -6,8 +6,11 @@
 namespace devicetidy {
 
 const Library &library() {
-  static const Library all{sequenceWords(),    mapWords(),    objectWords(),     deviceWords(),
-                           deviceValueWords(), tensorWords(), legacyTypeWords(), logCheckWords()};
+  static const Library all{sequenceWords(),         mapWords(),      objectWords(),     archiveWords(),
+                           autogradFunctionWords(), dataWords(),     datasetWords(),    deviceWords(),
+                           deviceValueWords(),      gradientWords(), hostAccessWords(), kernelWords(),
+                           legacyTypeWords(),       logCheckWords(), optimizerWords(),  tensorWords(),
+                           tensorMethodWords()};
   return all;
 }
 

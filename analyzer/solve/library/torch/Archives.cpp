@@ -2,18 +2,20 @@
 //
 // Without a device of its own a load puts tensors where they were when they were saved. That is known where
 // the same stream, archive or file was written before on the row: a copy through a stream, a best model that
-// is read back.
+// is read back. Source: torch/serialize.h and serialize/input-archive.h.
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/library/torch/Archives.h"
 
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/OptimizerState.h"
+#include "analyzer/solve/library/torch/Words.h"
 
 namespace devicetidy {
 namespace {
+
+using models::Effect;
 
 const Name archiveContents("@saved");
 
@@ -122,11 +124,11 @@ History loaded(const Call &call, std::size_t i, const Placement &placement) {
 }
 
 // torch::load(x, archive[, device]).
-Outcomes load(Call &call) {
+std::optional<Outcomes> load(Call &call, const Effect &) {
   Machine &machine = call.machine;
   const Placement placement = loadedDevice(call, 1);
   if (isAbsent(call.row, placement))
-    return {};
+    return Outcomes();
   const History history = loaded(call, 0, placement);
   const Address target = call.addressOf(0);
   const Value held = call.operand(0), contents = kept(call, contentsSlot(call, 1));
@@ -148,7 +150,7 @@ Outcomes load(Call &call) {
 }
 
 // load(archive) of a module or optimizer.
-Outcomes loadObject(Call &call) {
+std::optional<Outcomes> loadObject(Call &call, const Effect &) {
   const Placement placement = summarised(kept(call, contentsSlot(call, call.first)))->placement;
   if (isOptimizer(call.object()))
     loadState(call, call.objectAddress(), placement, loaded(call, 0, placement));
@@ -157,17 +159,19 @@ Outcomes loadObject(Call &call) {
   return call.done(unknownValue());
 }
 
-// load_from, read and try_read of an InputArchive.
-Outcomes readArchive(Call &call) {
+// load_from() of an InputArchive.
+std::optional<Outcomes> loadArchive(Call &call, const Effect &) {
+  const Placement placement = loadedDevice(call, call.first);
+  if (isAbsent(call.row, placement))
+    return Outcomes();
+  const Value contents = summarised(kept(call, contentsSlot(call, call.first)));
+  keep(call, contentsSlot(call, 0), tensorValue(placement, contents->rank, nullptr));
+  return call.done(unknownValue());
+}
+
+// read() and try_read() of an InputArchive.
+std::optional<Outcomes> readArchive(Call &call, const Effect &) {
   Machine &machine = call.machine;
-  if (lastPart(call.fact.name.view()) == "load_from") {
-    const Placement placement = loadedDevice(call, call.first);
-    if (isAbsent(call.row, placement))
-      return {};
-    const Value contents = summarised(kept(call, contentsSlot(call, call.first)));
-    keep(call, contentsSlot(call, 0), tensorValue(placement, contents->rank, nullptr));
-    return call.done(unknownValue());
-  }
   const std::size_t into = call.first + 1;
   const Address target = call.argCount() > 1 ? call.addressOf(into) : Address();
   if (target.valid() && machine.types.classOf(call.fact.operands[into].type) == TypeClass::Tensor) {
@@ -180,19 +184,29 @@ Outcomes readArchive(Call &call) {
   return call.done(machine.unknownResult(call));
 }
 
-// torch::save(x, archive), save(archive) of a module, write and save_to of an OutputArchive.
-void save(Call &call) {
-  const std::string_view method = lastPart(call.fact.name.view());
-  if (method == "save_to" && call.argCount())
-    return add(call, call.first, kept(call, contentsSlot(call, 0)));
-  if (method == "write" && call.argCount() > 1)
-    return add(call, 0, savedAs(call, call.first + 1));
-  if (method == "save" && call.fact.operands.size() > 1)
+// torch::save(x, archive), and save(archive) of a module or an optimizer.
+std::optional<Outcomes> save(Call &call, const Effect &) {
+  if (call.fact.operands.size() > 1)
     add(call, 1, savedAs(call, 0));
+  return call.done(call.machine.unknownResult(call));
+}
+
+// save_to() of an OutputArchive.
+std::optional<Outcomes> saveArchive(Call &call, const Effect &) {
+  if (call.argCount() > 0)
+    add(call, call.first, kept(call, contentsSlot(call, 0)));
+  return call.done(call.machine.unknownResult(call));
+}
+
+// write() of an OutputArchive.
+std::optional<Outcomes> writeArchive(Call &call, const Effect &) {
+  if (call.argCount() > 1)
+    add(call, 0, savedAs(call, call.first + 1));
+  return call.done(call.machine.unknownResult(call));
 }
 
 // str() of a stream is a text that holds what was saved into the stream.
-Outcomes streamText(Call &call) {
+std::optional<Outcomes> streamText(Call &call, const Effect &) {
   if (call.argCount() > 0) {
     const Value text = call.arg(0);
     if (const auto held = text->fields.find(archiveContents); held != text->fields.end())
@@ -208,22 +222,19 @@ Outcomes streamText(Call &call) {
   return call.done(recordValue(call.resultType(), {{archiveContents, held}}));
 }
 
-} // namespace
-
-std::optional<Value> constructStream(Call &call, Name type, const std::vector<Value> &args) {
-  const std::string_view name = call.fact.name.view();
-  if (args.empty() || models::api(name.substr(0, name.rfind("::"))).role != "stream")
+// A stream that is made from a text that another stream gave holds the same.
+std::optional<Outcomes> makeStream(const Making &making, const Effect &) {
+  const Value text = making.arg(0);
+  const auto held = text->fields.find(archiveContents);
+  if (held == text->fields.end())
     return std::nullopt;
-  const auto held = args[0]->fields.find(archiveContents);
-  if (held == args[0]->fields.end())
-    return std::nullopt;
-  return recordValue(type, {*held});
+  return making.done(recordValue(making.type, {*held}));
 }
 
+} // namespace
+
 void forgetSaved(Call &call, std::size_t i) {
-  const std::string_view method = lastPart(call.fact.name.view());
-  if (call.fact.operands.size() == 1 ||
-      isOneOf(method, {"seekg", "seekp", "clear", "setstate", "exceptions"}))
+  if (call.fact.operands.size() == 1)
     return;
   const Address where = call.addressOf(i);
   const Value stream = call.machine.memory.read(call.row, where);
@@ -231,18 +242,17 @@ void forgetSaved(Call &call, std::size_t i) {
     keep(call, where.field(archiveContents), unknownContents());
 }
 
-std::optional<Outcomes> modelArchives(Call &call, std::string_view role) {
-  if (role == "save") {
-    save(call);
-    return call.done(call.machine.unknownResult(call));
-  }
-  if (role == "stream_text")
-    return streamText(call);
-  if (role != "load_module" && role != "load_tensor")
-    return std::nullopt;
-  if (!call.fact.hasObject)
-    return load(call);
-  return startsWith(call.fact.name.view(), "torch::serialize::") ? readArchive(call) : loadObject(call);
+Words archiveWords() {
+  return {{{"load", load},
+           {"load_object", loadObject},
+           {"load_archive", loadArchive},
+           {"read_archive", readArchive},
+           {"save", save},
+           {"save_archive", saveArchive},
+           {"write_archive", writeArchive},
+           {"stream_text", streamText}},
+          {},
+          {{"stream", makeStream}}};
 }
 
 } // namespace devicetidy

@@ -1,102 +1,103 @@
-//===- Data.cpp - packed sequences, optimizers, calls without an effect ---===//
+//===- Data.cpp - packed sequences, lists of parameters, calls without an effect ---===//
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/config/Config.h"
-#include "analyzer/solve/library/torch/Archives.h"
-#include "analyzer/solve/library/torch/Datasets.h"
-#include "analyzer/solve/library/torch/Devices.h"
-#include "analyzer/solve/library/torch/Gradients.h"
-#include "analyzer/solve/library/torch/HostAccess.h"
-#include "analyzer/solve/library/torch/Kernels.h"
-#include "analyzer/solve/library/torch/OptimizerState.h"
 #include "analyzer/solve/library/torch/Tensors.h"
-
-#include <algorithm>
+#include "analyzer/solve/library/torch/Words.h"
 
 namespace devicetidy {
 namespace {
 
-// A PackedSequence stands for its data, which are where the sequences were.
-Value packed(Call &call) {
+using models::Effect;
+
+void require(Call &call, const std::vector<TensorUse> &uses) {
+  Machine::Requirement requirement;
+  requirement.operation = std::string(lastPart(call.fact.name.view()));
+  call.machine.requireSame(call, uses, requirement);
+}
+
+// The parameters in argument `i` must be on one device.
+std::vector<TensorUse> requireParameters(Call &call, std::size_t from) {
+  std::vector<TensorUse> uses = tensorUses(call, from);
+  for (TensorUse &use : uses)
+    use.text = "a parameter of " + (use.operand ? use.operand->text.str() : std::string("the list"));
+  require(call, uses);
+  return uses;
+}
+
+std::optional<Outcomes> joinParameters(Call &call, const Effect &) {
+  requireParameters(call, 0);
+  return call.done(call.machine.unknownResult(call));
+}
+
+// nn/utils/convert_parameters.h: the parameters become slices of the vector.
+std::optional<Outcomes> sliceToParameters(Call &call, const Effect &) {
+  const Value vector = call.arg(0);
+  const Memory &memory = call.machine.memory;
+  for (const TensorUse &parameter : requireParameters(call, 1))
+    if (is(vector, ValueKind::Tensor) && parameter.tensor->address.valid())
+      call.machine.memory.write(call.row, parameter.tensor->address,
+                                tensorValue(memory.placementOf(call.row, vector),
+                                            memory.rankOf(call.row, parameter.tensor),
+                                            memory.historyOf(call.row, vector)));
+  return call.done(unknownValue());
+}
+
+// A PackedSequence stands for its data, which are where the sequences were. The lengths stay on the CPU.
+std::optional<Outcomes> packSequence(Call &call, const Effect &) {
+  std::vector<TensorUse> lengths = tensorUses(call, 1);
+  lengths.insert(lengths.begin(), lengthsOnCpu());
+  if (lengths.size() > 1)
+    require(call, lengths);
   std::vector<Value> tensors;
   call.machine.collectTensors(call.row, call.arg(0), tensors, 1);
   if (tensors.empty())
-    return unknownValue();
-  return tensorValue(call.machine.memory.placementOf(call.row, tensors[0]), someRank,
-                     call.machine.memory.historyOf(call.row, tensors[0]));
+    return call.done(unknownValue());
+  return call.done(tensorValue(call.machine.memory.placementOf(call.row, tensors[0]), someRank,
+                               call.machine.memory.historyOf(call.row, tensors[0])));
 }
 
-// Functions that need all tensors of one list on one device.
-Outcomes requireList(Call &call, std::string_view operation) {
-  Machine::Requirement requirement;
-  requirement.operation = std::string(operation);
-  std::vector<TensorUse> uses = tensorUses(call, 0);
-  for (TensorUse &use : uses)
-    use.text = "a parameter of " + (use.operand ? use.operand->text.str() : std::string("the list"));
-  call.machine.requireSame(call, uses, requirement);
-  return call.done(call.machine.unknownResult(call));
+// The sequence, and its lengths on the CPU.
+std::optional<Outcomes> padPackedSequence(Call &call, const Effect &) {
+  return call.done(
+      recordValue(call.resultType(), {{"0", call.arg(0)}, {"1", tensorValue(Placement::cpu(), 1, nullptr)}}));
+}
+
+// Moves nothing and keeps nothing; a method that gives a reference gives its object.
+std::optional<Outcomes> noEffect(Call &call, const Effect &) {
+  return call.done(call.fact.resultIsAddress && !call.fact.operands.empty()
+                       ? registerOf(call.row, call.fact.operands[0].reg)
+                       : call.machine.unknownResult(call));
+}
+
+// A builder that gives back its object; other methods of its name are not known.
+std::optional<Outcomes> chain(Call &call, const Effect &) {
+  return call.fact.resultIsAddress ? std::optional(call.done(addressValue(call.objectAddress())))
+                                   : std::nullopt;
+}
+
+// An object that holds nothing of interest.
+std::optional<Outcomes> makePlainObject(const Making &making, const Effect &) {
+  return making.done(recordValue(making.type));
 }
 
 } // namespace
 
-std::optional<Outcomes> modelData(Call &call) {
-  std::string_view name = call.fact.name.view();
-  const models::Api api = models::api(name);
-  if (std::optional<Outcomes> outcomes = modelKernels(call))
-    return outcomes;
-  if (std::optional<Outcomes> outcomes = modelElementOfAccessor(call))
-    return outcomes;
-  if (std::optional<Outcomes> outcomes = modelDatasets(call))
-    return outcomes;
-  if (std::optional<Outcomes> outcomes = modelArchives(call, api.role))
-    return outcomes;
-  if (std::optional<Outcomes> outcomes = modelOptimizerState(call))
-    return outcomes;
-  if (std::optional<Outcomes> outcomes = modelGradients(call))
-    return outcomes;
-  if (api.role == "clip_grad_norm" || api.role == "parameters_to_vector")
-    return requireList(call, lastPart(name));
-  if (api.role == "pack_sequence") {
-    // The lengths stay on the CPU, wherever the sequences are.
-    std::vector<TensorUse> lengths{
-        {tensorValue(Placement::cpu(), someRank, nullptr), nullptr, "the 'lengths' argument"}};
-    for (TensorUse &use : tensorUses(call, 1))
-      lengths.push_back(std::move(use));
-    Machine::Requirement requirement;
-    requirement.operation = std::string(lastPart(name));
-    if (lengths.size() > 1)
-      call.machine.requireSame(call, lengths, requirement);
-    return call.done(packed(call));
-  }
-  if (api.role == "pad_packed_sequence") // the sequence, and its lengths on the CPU
-    return call.done(recordValue(call.resultType(),
-                                 {{"0", call.arg(0)}, {"1", tensorValue(Placement::cpu(), 1, nullptr)}}));
-  if (api.role == "no_effect" || api.role == "manual_seed" || api.role == "synchronize" ||
-      api.role == "init_inplace") {
-    if (call.fact.resultIsAddress && !call.fact.operands.empty())
-      return call.done(registerOf(call.row, call.fact.operands[0].reg));
-    if (api.role == "init_inplace" && call.argCount())
-      return call.done(call.arg(0));
-    return call.done(call.machine.unknownResult(call));
-  }
-  return std::nullopt;
-}
-
-std::optional<Value> constructData(Call &call, Name type, const std::vector<Value> &args) {
-  const Type *record = call.machine.program.type(type);
-  std::string_view name = record ? record->templateName.view() : type.view();
-  if (std::optional<Value> made = constructDataset(call, type, args))
-    return made;
-  if (startsWith(name, "torch::optim::"))
-    return constructOptimizer(call, type, args);
-  return std::nullopt;
+Words dataWords() {
+  return {{{"join_parameters", joinParameters},
+           {"slice_to_parameters", sliceToParameters},
+           {"pack_sequence", packSequence},
+           {"pad_packed_sequence", padPackedSequence},
+           {"no_effect", noEffect},
+           {"chain", chain}},
+          {},
+          {{"plain_object", makePlainObject}}};
 }
 
 std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args) {
   using Constructor = std::optional<Value> (*)(Call &, Name, const std::vector<Value> &);
-  for (Constructor constructor :
-       {Constructor(constructConfig), Constructor(constructModule), Constructor(constructPointer),
-        Constructor(constructContainer), Constructor(constructData), Constructor(constructStream)})
+  for (Constructor constructor : {Constructor(constructConfig), Constructor(constructModule),
+                                  Constructor(constructPointer), Constructor(constructContainer)})
     if (std::optional<Value> made = constructor(call, type, args))
       return made;
   return std::nullopt;

@@ -4,29 +4,50 @@
 // one example, taken through the transforms from the inside out.
 //
 //===----------------------------------------------------------------------===//
-#include "analyzer/solve/library/torch/Datasets.h"
-
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/torch/Tensors.h"
+#include "analyzer/solve/library/torch/Words.h"
 
 namespace devicetidy {
 namespace {
 
+using models::Effect;
+
 const Name batchField("@batch"), datasetField("@dataset"), transformField("@transform"),
-    functionField("@function"), dataField("data"), meanField("mean"), deviationField("stddev");
+    functionField("@function"), dataField("data"), meanField("mean"), deviationField("stddev"),
+    loaderType("@loader"), exampleType("torch::data::Example");
 
 History loadedAt(Call &call, const char *what) {
   return call.machine.note(nullptr, StepKind::Loaded, call.fact.where, what, "cpu");
 }
 
-std::string_view templateOf(const Machine &machine, Name type) {
+// What the row of a class's constructors says of its objects: the cpu of dataset(cpu).
+std::string_view kindOf(const Machine &machine, Name type) {
   const Type *record = machine.program.type(type);
-  return record ? record->templateName.view() : type.view();
+  const std::vector<models::Row> &rows =
+      models::rows((record ? record->templateName.str() : type.str()) + "::construct");
+  return rows.empty() ? std::string_view() : rows[0].effects.back().detail();
 }
 
-// What get() of a project's dataset returns, as one example.
+using ExampleOf = Value (*)(Call &call, const Value &dataset);
+
+Value exampleOnCpu(Call &call, const Value &) {
+  const Value tensor = tensorValue(Placement::cpu(), someRank, loadedAt(call, "the dataset"));
+  return recordValue(exampleType, {{"data", tensor}, {"target", tensor}});
+}
+
+Value exampleOfTensors(Call &call, const Value &dataset) {
+  std::vector<Value> tensors;
+  for (const auto &[field, value] : dataset->fields)
+    call.machine.collectTensors(call.row, value, tensors);
+  return tensors.empty() ? unknownValue()
+                         : recordValue(exampleType, {{"data", tensors[0]}, {"target", tensors[0]}});
+}
+
+// One example of a dataset that wraps no other: what get() returns where the program says that.
 Outcomes plainExample(Call &call, const Value &dataset) {
+  static const std::map<std::string_view, ExampleOf> examples = {{"cpu", exampleOnCpu},
+                                                                 {"tensors", exampleOfTensors}};
   Machine &machine = call.machine;
   if (is(dataset, ValueKind::Record) && machine.types.isProject(dataset->type))
     for (std::string_view method : {"get", "get_batch"})
@@ -37,21 +58,14 @@ Outcomes plainExample(Call &call, const Value &dataset) {
         return machine.invoke(call.frame, call.fact, std::move(row), *get, self,
                               {scalarValue(symbolTerm("index of an example"))});
       }
-  const Type *type = machine.program.type(dataset->type);
-  const std::string_view name = type ? type->templateName.view() : dataset->type.view();
-  if (startsWith(name, "torch::data::datasets::TensorDataset")) {
-    std::vector<Value> tensors;
-    for (const auto &[field, value] : dataset->fields)
-      machine.collectTensors(call.row, value, tensors);
-    if (!tensors.empty())
-      return call.done(recordValue("torch::data::Example", {{"data", tensors[0]}, {"target", tensors[0]}}));
-    return call.done(unknownValue());
-  }
-  if (startsWith(name, "torch::data::datasets::")) {
-    Value tensor = tensorValue(Placement::cpu(), someRank, loadedAt(call, "the dataset"));
-    return call.done(recordValue("torch::data::Example", {{"data", tensor}, {"target", tensor}}));
-  }
-  return call.done(unknownValue());
+  const auto example = examples.find(kindOf(machine, dataset->type));
+  return call.done(example == examples.end() ? unknownValue() : example->second(call, dataset));
+}
+
+Outcomes inRow(const Row &row, Value example) {
+  Outcomes outcomes;
+  outcomes.push_back({row, std::move(example)});
+  return outcomes;
 }
 
 // Runs the method of a project's transform that torch would call.
@@ -79,27 +93,7 @@ Outcomes runTransform(Call &call, const Row &row, const Value &transform, const 
         outcome.result = withField(example, dataField, outcome.result);
       return std::move(*outcomes);
     }
-  Outcomes unknown;
-  unknown.push_back({row, unknownValue()});
-  return unknown;
-}
-
-// Lambda gets an example, BatchLambda a batch of them, TensorLambda the data of one.
-Outcomes runLambda(Call &call, const Row &row, std::string_view kind, const Value &function,
-                   const Value &example) {
-  if (kind == "Lambda")
-    return callValue(call, row, function, {{example, {}}});
-  if (kind == "BatchLambda")
-    return callValue(call, row, function, {{summaryList("std::vector", {example}), {}}});
-  Outcomes outcomes;
-  auto data = example->fields.find(dataField);
-  if (kind != "TensorLambda" || data == example->fields.end()) {
-    outcomes.push_back({row, unknownValue()});
-    return outcomes;
-  }
-  for (Outcome &outcome : callValue(call, row, function, {{data->second, {}}}))
-    outcomes.push_back({std::move(outcome.row), withField(example, dataField, outcome.result)});
-  return outcomes;
+  return inRow(row, unknownValue());
 }
 
 // A stack of examples: each of its tensors has one dimension more.
@@ -115,19 +109,51 @@ Value stacked(const Machine &machine, const Row &row, const Value &example) {
   return is(example, ValueKind::Record) ? makeValue(std::move(batch)) : example;
 }
 
-Outcomes transformed(Call &call, const Row &row, const Value &transform, const Value &example) {
-  Machine &machine = call.machine;
-  if (is(transform, ValueKind::Record) && machine.types.isProject(transform->type))
-    return runTransform(call, row, transform, example);
-  const std::string_view name = is(transform, ValueKind::Record) ? templateOf(machine, transform->type) : "";
-  auto function = transform->fields.find(functionField);
-  if (function != transform->fields.end())
-    return runLambda(call, row, lastPart(name), function->second, example);
-  Outcomes outcomes; // torch's own Stack and Normalize keep the device
-  outcomes.push_back({row, lastPart(name) == "Stack"       ? stacked(machine, row, example)
-                           : lastPart(name) == "Normalize" ? example
-                                                           : unknownValue()});
+using Transform = Outcomes (*)(Call &call, const Row &row, const Value &transform, const Value &example);
+
+Value functionIn(const Value &transform) {
+  const auto function = transform->fields.find(functionField);
+  return function == transform->fields.end() ? unknownValue() : function->second;
+}
+
+// Lambda gets an example, BatchLambda a batch of them, TensorLambda the data of one.
+Outcomes callOnExample(Call &call, const Row &row, const Value &transform, const Value &example) {
+  return callValue(call, row, functionIn(transform), {{example, {}}});
+}
+
+Outcomes callOnBatch(Call &call, const Row &row, const Value &transform, const Value &example) {
+  return callValue(call, row, functionIn(transform), {{summaryList("std::vector", {example}), {}}});
+}
+
+Outcomes callOnData(Call &call, const Row &row, const Value &transform, const Value &example) {
+  const auto data = example->fields.find(dataField);
+  if (data == example->fields.end())
+    return inRow(row, unknownValue());
+  Outcomes outcomes = callValue(call, row, functionIn(transform), {{data->second, {}}});
+  for (Outcome &outcome : outcomes)
+    outcome.result = withField(example, dataField, outcome.result);
   return outcomes;
+}
+
+Outcomes stackExamples(Call &call, const Row &row, const Value &, const Value &example) {
+  return inRow(row, stacked(call.machine, row, example));
+}
+
+Outcomes keepExample(Call &, const Row &row, const Value &, const Value &example) {
+  return inRow(row, example);
+}
+
+Outcomes transformed(Call &call, const Row &row, const Value &transform, const Value &example) {
+  static const std::map<std::string_view, Transform> transforms = {{"example", callOnExample},
+                                                                   {"batch", callOnBatch},
+                                                                   {"data", callOnData},
+                                                                   {"stack", stackExamples},
+                                                                   {"same", keepExample}};
+  if (is(transform, ValueKind::Record) && call.machine.types.isProject(transform->type))
+    return runTransform(call, row, transform, example);
+  const auto known = transforms.find(kindOf(call.machine, transform->type));
+  return known == transforms.end() ? inRow(row, unknownValue())
+                                   : known->second(call, row, transform, example);
 }
 
 // One example of a dataset, however it is wrapped.
@@ -159,40 +185,43 @@ Value batchOf(Machine &machine, Name type, const Value &example) {
   return example;
 }
 
-Outcomes makeLoader(Call &call) {
+std::optional<Outcomes> makeLoader(Call &call, const Effect &) {
   Outcomes outcomes;
   for (Outcome &outcome : exampleOf(call, call.argCount() ? call.arg(0) : unknownValue())) {
-    Value loader = recordValue("@loader", {{batchField, outcome.result}});
-    Address where = call.machine.allocate(outcome.row, call.frame, call.fact, "@loader");
+    Value loader = recordValue(loaderType, {{batchField, outcome.result}});
+    Address where = call.machine.allocate(outcome.row, call.frame, call.fact, loaderType);
     call.machine.memory.write(outcome.row, where, loader);
     outcomes.push_back({outcome.row, addressValue(where)});
   }
   return outcomes;
 }
 
-// begin() of a loader, and what its iterator points to.
-std::optional<Outcomes> modelLoader(Call &call, std::string_view method) {
-  Value loader = call.object();
-  Address where = call.objectAddress();
-  if (is(loader, ValueKind::Address)) {
-    where = loader->address;
-    loader = call.machine.memory.read(call.row, where);
-  }
-  auto batch = loader->fields.find(batchField);
-  if (batch == loader->fields.end())
+// The loader that the object is, or leads to; nowhere when it is none.
+Address loaderOf(const Call &call) {
+  const Value object = call.object();
+  const Address where = is(object, ValueKind::Address) ? object->address : call.objectAddress();
+  return call.machine.memory.read(call.row, where)->fields.count(batchField) ? where : Address();
+}
+
+// begin() of a loader: its iterator stands for it.
+std::optional<Outcomes> beginLoading(Call &call, const Effect &) {
+  const Address loader = loaderOf(call);
+  return loader.valid() ? std::optional(call.done(addressValue(loader))) : std::nullopt;
+}
+
+// What the iterator of a loader points to.
+std::optional<Outcomes> batchAt(Call &call, const Effect &) {
+  const Address loader = loaderOf(call);
+  if (!loader.valid())
     return std::nullopt;
-  if (method == "begin" || method == "end")
-    return call.done(addressValue(where));
-  if (method == "operator*" || method == "operator->") {
-    Address taken = call.machine.allocate(call.row, call.frame, call.fact, call.resultType());
-    call.machine.memory.write(call.row, taken, takenBatch(call, batch->second));
-    return call.done(addressValue(taken));
-  }
-  return std::nullopt;
+  const Value batch = call.machine.memory.read(call.row, loader)->fields.at(batchField);
+  const Address taken = call.machine.allocate(call.row, call.frame, call.fact, call.resultType());
+  call.machine.memory.write(call.row, taken, takenBatch(call, batch));
+  return call.done(addressValue(taken));
 }
 
 // Normalize called on a tensor: subtracts its mean and divides by its standard deviation.
-Outcomes normalize(Call &call) {
+std::optional<Outcomes> normalize(Call &call, const Effect &) {
   std::vector<TensorUse> uses = tensorUses(call, 1);
   const Value transform = call.object();
   for (const Name &statistic : {meanField, deviationField})
@@ -208,20 +237,45 @@ Outcomes normalize(Call &call) {
   return call.done(tensorValue(placement, someRank, call.machine.memory.historyOf(call.row, uses[0].tensor)));
 }
 
-std::optional<Outcomes> modelDataset(Call &call, std::string_view method) {
-  if (method == "map" || method == "batch") {
-    std::map<Name, Value> fields{{datasetField, call.object()}};
-    if (method == "map" && call.argCount())
-      fields[transformField] = call.arg(0);
-    return call.done(recordValue(call.resultType(), std::move(fields)));
-  }
-  if (method == "get_batch" || method == "get") {
-    Outcomes outcomes = exampleOf(call, call.object());
-    for (Outcome &outcome : outcomes)
-      outcome.result = batchOf(call.machine, call.resultType(), outcome.result);
-    return outcomes;
-  }
-  return std::nullopt;
+// map(transform) of a dataset.
+std::optional<Outcomes> mapDataset(Call &call, const Effect &) {
+  return call.done(
+      recordValue(call.resultType(), {{datasetField, call.object()}, {transformField, call.arg(0)}}));
+}
+
+// get() and get_batch() of a dataset.
+std::optional<Outcomes> getExample(Call &call, const Effect &) {
+  Outcomes outcomes = exampleOf(call, call.object());
+  for (Outcome &outcome : outcomes)
+    outcome.result = batchOf(call.machine, call.resultType(), outcome.result);
+  return outcomes;
+}
+
+std::optional<Outcomes> makeDataset(const Making &making, const Effect &) {
+  std::map<Name, Value> fields;
+  for (std::size_t i = 0; i < making.args.size(); ++i)
+    fields[Name("argument" + std::to_string(i))] = making.arg(i);
+  return making.done(recordValue(making.type, std::move(fields)));
+}
+
+std::optional<Outcomes> makeWrappingDataset(const Making &making, const Effect &) {
+  std::map<Name, Value> fields{{datasetField, making.arg(0)}};
+  if (making.args.size() > 1)
+    fields[transformField] = making.arg(1);
+  return making.done(recordValue(making.type, std::move(fields)));
+}
+
+std::optional<Outcomes> makeTransform(const Making &making, const Effect &) {
+  return making.done(recordValue(making.type, {{functionField, making.arg(0)}}));
+}
+
+// data/transforms/tensor.h: the statistics are made by torch::tensor, with three dimensions.
+std::optional<Outcomes> makeNormalize(const Making &making, const Effect &) {
+  const Call &call = making.call;
+  const Value made = tensorValue(
+      Placement::cpu(), 3,
+      call.machine.note(nullptr, StepKind::Created, call.fact.where, call.fact.name.str(), "cpu"));
+  return making.done(recordValue(making.type, {{meanField, made}, {deviationField, made}}));
 }
 
 } // namespace
@@ -242,43 +296,18 @@ Value takenBatch(Call &call, const Value &value) {
              : makeValue(std::move(parts));
 }
 
-std::optional<Outcomes> modelDatasets(Call &call) {
-  const std::string_view name = call.fact.name.view();
-  if (models::api(name).role == "data_loader" && !call.fact.hasObject)
-    return makeLoader(call);
-  if (!call.fact.hasObject || call.fact.operands.empty())
-    return std::nullopt;
-  if (name == "torch::data::transforms::Normalize::operator()")
-    return normalize(call);
-  if (startsWith(name, "torch::data::datasets::"))
-    return modelDataset(call, lastPart(name));
-  if (startsWith(name, "torch::data::"))
-    return modelLoader(call, lastPart(name));
-  return std::nullopt;
-}
-
-std::optional<Value> constructDataset(Call &call, Name type, const std::vector<Value> &args) {
-  const std::string_view name = templateOf(call.machine, type);
-  if (startsWith(name, "torch::data::datasets::")) {
-    std::map<Name, Value> fields;
-    if (startsWith(name, "torch::data::datasets::TensorDataset"))
-      for (std::size_t i = 0; i < args.size(); ++i)
-        fields[Name("tensor" + std::to_string(i))] = args[i];
-    return recordValue(type, std::move(fields));
-  }
-  if (startsWith(name, "torch::data::transforms::")) {
-    std::map<Name, Value> fields;
-    if (!args.empty() && is(args[0], ValueKind::Function))
-      fields[functionField] = args[0];
-    if (lastPart(name) ==
-        "Normalize") // data/transforms/tensor.h: made by torch::tensor, with three dimensions
-      for (const Name &statistic : {meanField, deviationField})
-        fields[statistic] = tensorValue(
-            Placement::cpu(), 3,
-            call.machine.note(nullptr, StepKind::Created, call.fact.where, call.fact.name.str(), "cpu"));
-    return recordValue(type, std::move(fields));
-  }
-  return std::nullopt;
+Words datasetWords() {
+  return {{{"data_loader", makeLoader},
+           {"begin_loading", beginLoading},
+           {"batch_at", batchAt},
+           {"map_dataset", mapDataset},
+           {"get_example", getExample},
+           {"normalize", normalize}},
+          {},
+          {{"dataset", makeDataset},
+           {"wrapping_dataset", makeWrappingDataset},
+           {"transform", makeTransform},
+           {"normalize_transform", makeNormalize}}};
 }
 
 } // namespace devicetidy

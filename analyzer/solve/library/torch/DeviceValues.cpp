@@ -47,8 +47,10 @@ Outcomes negation(Call &call) {
 Outcomes deviceOfValue(Call &call) {
   const Value value = call.arg(0);
   const std::optional<Placement> device = deviceOf(call.machine.memory, call.row, value);
-  return call.done(device ? deviceValue(*device, call.machine.memory.historyOf(call.row, value))
-                          : unknownValue());
+  if (device)
+    return call.done(deviceValue(*device, call.machine.memory.historyOf(call.row, value)));
+  const bool isDevice = call.machine.types.classOf(call.resultType()) == TypeClass::Device;
+  return call.done(isDevice ? deviceValue(Placement::unknown()) : unknownValue());
 }
 
 Outcomes indexOfDevice(Call &call) {

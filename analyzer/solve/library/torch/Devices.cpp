@@ -171,11 +171,29 @@ std::optional<Outcomes> deviceTypeOf(Call &call, const Effect &) {
   return call.done(deviceValue(placement, object->history));
 }
 
-// One chosen outside may be CUDA's without an index; of a tensor's device -1 says that it is the CPU.
+// The index of the device a tensor is on: -1 on the CPU, and only there.
+Value indexValue(Call &call, const Placement &placement) {
+  switch (placement.kind) {
+  case PlacementKind::Cpu:
+    return scalarValue(intTerm(-1));
+  case PlacementKind::Cuda:
+    if (!constantOf(placement.index))
+      call.row.assume(applyTerm("<", {intTerm(-1), placement.index}), 1);
+    return scalarValue(placement.index);
+  case PlacementKind::Symbol:
+    return scalarValue(call.row.resolve(indexOf(placement.index)));
+  default:
+    return call.machine.unknownResult(call);
+  }
+}
+
+// A device chosen outside may be CUDA's without an index; of a tensor's -1 says that it is the CPU.
 std::optional<Outcomes> deviceIndex(Call &call, const Effect &) {
-  const std::optional<Placement> device = deviceOf(call.machine.memory, call.row, call.object());
+  const Value object = call.object();
+  const std::optional<Placement> device = deviceOf(call.machine.memory, call.row, object);
   const Placement placement = device ? call.row.resolve(*device) : Placement::unknown();
-  const bool isChosen = placement.kind == PlacementKind::Symbol && placement.role != SymbolRole::Tensor;
+  const bool isChosen = placement.kind == PlacementKind::Symbol && placement.role != SymbolRole::Tensor &&
+                        !is(object, ValueKind::Tensor);
   return call.done(device && !isChosen ? indexValue(call, placement) : call.machine.unknownResult(call));
 }
 
@@ -209,6 +227,7 @@ void makeCurrent(Call &call, const Value &device) {
   call.row.currentDevice = index;
 }
 
+<<<<<<< HEAD
 Value indexValue(Call &call, const Placement &placement) {
   switch (placement.kind) {
   case PlacementKind::Cpu:
@@ -223,6 +242,9 @@ Value indexValue(Call &call, const Placement &placement) {
     return call.machine.unknownResult(call);
   }
 }
+=======
+} // namespace
+>>>>>>> cfa4e03 (Tensors, data, optimizers and archives are modelled by rows; ranks are words of the operator table)
 
 std::optional<Value> optionsArgument(const Call &call, std::size_t from) {
   for (std::size_t i = from; i < call.fact.operands.size(); ++i) {

@@ -1,10 +1,14 @@
 #include "analyzer/solve/library/torch/Gradients.h"
 
 #include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/torch/OptimizerState.h"
+#include "analyzer/solve/library/torch/Words.h"
 
 namespace devicetidy {
 namespace {
+
+using models::Effect;
 
 // What was moved since the last backward(): parameter -> what it was. There once a backward() has run.
 RootId movedSince(Machine &machine) {
@@ -58,7 +62,7 @@ bool meetGradients(Call &call, const Value &optimizer) {
 }
 
 // One gradient for each input, where that is (torch/csrc/autograd/autograd.cpp, grad).
-Outcomes gradientsOf(Call &call) {
+std::optional<Outcomes> gradientsOf(Call &call, const Effect &) {
   const Value inputs = call.argCount() > 1 ? call.arg(1) : unknownValue();
   if (!is(inputs, ValueKind::List))
     return call.done(call.machine.unknownResult(call));
@@ -70,7 +74,10 @@ Outcomes gradientsOf(Call &call) {
   return call.done(makeValue(std::move(gradients)));
 }
 
-Outcomes step(Call &call) {
+// A closure runs backward() itself, within the step.
+std::optional<Outcomes> step(Call &call, const Effect &) {
+  if (call.argCount() > 0 && !is(call.arg(0), ValueKind::Null))
+    return callValue(call, call.row, call.arg(0), {});
   const Value optimizer = call.object();
   if (is(optimizer, ValueKind::Record) && meetGradients(call, optimizer)) {
     stepState(call, optimizer);
@@ -79,9 +86,8 @@ Outcomes step(Call &call) {
   return call.done(call.machine.unknownResult(call));
 }
 
-} // namespace
-
-void meetBackward(Call &call) {
+// backward() runs: gradients are where their parameters are.
+std::optional<Outcomes> meetBackward(Call &call, const Effect &) {
   Machine &machine = call.machine;
   const Value known = call.row.store.get(gradients(machine)),
               used = call.row.store.get(usedElsewhere(machine));
@@ -97,12 +103,25 @@ void meetBackward(Call &call) {
   }
   call.row.store.erase(usedElsewhere(machine));
   call.row.store.set(movedSince(machine), recordValue({}));
+  return call.done(unknownValue());
 }
 
-void forgetGradients(Machine &machine, Row &row) {
-  for (const RootId root : {movedSince(machine), gradients(machine), usedElsewhere(machine)})
-    row.store.erase(root);
+// What is set by hand, or dropped, may be anywhere.
+std::optional<Outcomes> forgetGradients(Call &call, const Effect &) {
+  for (const RootId root : {movedSince(call.machine), gradients(call.machine), usedElsewhere(call.machine)})
+    call.row.store.erase(root);
+  return call.done(call.machine.unknownResult(call));
 }
+
+// Gradients of zeros stay where they are.
+std::optional<Outcomes> zeroGradients(Call &call, const Effect &effect) {
+  const auto drops = call.argCount() > 0 ? call.row.numberOf(call.arg(0)) : std::nullopt;
+  if (drops.value_or(call.machine.version.major >= 2) != 0)
+    return forgetGradients(call, effect);
+  return call.done(call.machine.unknownResult(call));
+}
+
+} // namespace
 
 void noteUsed(Machine &machine, Row &row, const std::vector<TensorUse> &uses) {
   const Value known = row.store.get(gradients(machine));
@@ -139,22 +158,14 @@ void noteMoved(Machine &machine, Row &row, const Address &where, const Value &re
   row.store.set(movedSince(machine), moved);
 }
 
-std::optional<Outcomes> modelGradients(Call &call) {
-  const std::string_view name = call.fact.name.view(), method = lastPart(name);
-  if (name == "torch::autograd::grad")
-    return gradientsOf(call);
-  const bool isOptimizer = startsWith(name, "torch::optim::");
-  if (!call.fact.hasObject || (!isOptimizer && name != "torch::nn::Module::zero_grad"))
-    return std::nullopt;
-  if (method == "zero_grad") {
-    const auto drops = call.argCount() > 0 ? call.row.numberOf(call.arg(0)) : std::nullopt;
-    if (drops.value_or(call.machine.version.major >= 2) != 0)
-      forgetGradients(call.machine, call.row);
-    return call.done(call.machine.unknownResult(call));
-  }
-  // A closure runs backward() itself, within the step.
-  const bool hasClosure = call.argCount() > 0 && !is(call.arg(0), ValueKind::Null);
-  return method == "step" && !hasClosure ? std::optional(step(call)) : std::nullopt;
+Words gradientWords() {
+  return {{{"gradients_of", gradientsOf},
+           {"step", step},
+           {"meet_backward", meetBackward},
+           {"forget_gradients", forgetGradients},
+           {"zero_gradients", zeroGradients}},
+          {},
+          {}};
 }
 
 } // namespace devicetidy

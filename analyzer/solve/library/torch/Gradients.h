@@ -14,16 +14,10 @@
 
 namespace devicetidy {
 
-/// backward() runs: gradients are where their parameters are.
-void meetBackward(Call &call);
-/// Gradients are set by hand: where they are is not known.
-void forgetGradients(Machine &machine, Row &row);
 /// An operation used `uses`, parameters that were moved may be among them.
 void noteUsed(Machine &machine, Row &row, const std::vector<TensorUse> &uses);
 /// The parameters in `record`, the module at `where`, are being moved to `placement`.
 void noteMoved(Machine &machine, Row &row, const Address &where, const Value &record,
                const Placement &placement);
-/// zero_grad() of modules and optimizers, step() of optimizers, autograd::grad(); nothing for other calls.
-std::optional<Outcomes> modelGradients(Call &call);
 
 } // namespace devicetidy

@@ -2,13 +2,15 @@
 #include "analyzer/solve/library/torch/HostAccess.h"
 
 #include "analyzer/models/Models.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/library/torch/Words.h"
 
-#include <set>
+#include <algorithm>
 
 namespace devicetidy {
 namespace {
+
+using models::Effect;
 
 const Name &memoryType() {
   static const Name type("@tensor memory");
@@ -63,20 +65,24 @@ bool isHostMemory(const Call &call, const Value &pointer) {
   return is(call.machine.memory.read(call.row, address), ValueKind::List);
 }
 
+// Is `type` a pointer to pointers, or a container or iterator of pointers?
+bool leadsToPointers(const Types &types, Name type) {
+  const Type *known = types.program.type(type);
+  const Name inner = types.inner(type);
+  if (!inner.empty() && types.program.type(inner) && types.program.type(inner)->kind == TypeKind::Pointer)
+    return true;
+  return known && known->kind == TypeKind::Record &&
+         std::any_of(known->args.begin(), known->args.end(),
+                     [&](Name arg) { return leadsToPointers(types, arg); });
+}
+
 // Does the function work on pointers, as std::find among pointers and a std::vector of them do? Then the
-// pointer is one of its values, and nobody looks at what it points to.
+// pointer is one of its values, and what it points to does not matter.
 bool worksOnPointers(const Call &call) {
   const Types &types = call.machine.types;
-  const Name container = call.fact.kind == FactKind::Construct ? call.fact.type
-                         : call.fact.hasObject                 ? call.fact.operands[0].type
-                                                               : Name();
-  if (!container.empty() && types.classOf(types.inner(container)) == TypeClass::Pointer)
-    return true;
-  for (const Operand &operand : call.fact.operands)
-    if (operand.type.view().find("**") != std::string_view::npos ||
-        operand.type.view().find("* *") != std::string_view::npos)
-      return true;
-  return false;
+  return (call.fact.kind == FactKind::Construct && leadsToPointers(types, call.fact.type)) ||
+         std::any_of(call.fact.operands.begin(), call.fact.operands.end(),
+                     [&](const Operand &operand) { return leadsToPointers(types, operand.type); });
 }
 
 } // namespace
@@ -89,31 +95,6 @@ TensorUse memoryUse(const Value &pointer, const Operand &operand) {
   return {fieldOf(pointer, tensorField()), &operand, textOf(pointer)};
 }
 
-std::optional<Value> tensorMemory(Call &call, std::string_view method, const Value &tensor) {
-  static const std::set<std::string_view> pointers = {"data_ptr", "const_data_ptr", "mutable_data_ptr",
-                                                      "data"};
-  if (!is(tensor, ValueKind::Tensor) || call.fact.operands.empty())
-    return std::nullopt;
-  const Operand &object = call.fact.operands[0];
-  const bool isPointer =
-      pointers.count(method) && call.machine.types.classOf(call.resultType()) == TypeClass::Pointer;
-  if (!isPointer && !endsWith(method, "accessor") && !startsWith(method, "packed_accessor"))
-    return std::nullopt;
-  const Name text = call.fact.isObjectPointee ? Name("(*" + object.text.str() + ")") : object.text;
-  return recordValue(memoryType(), {{tensorField(), tensor}, {textField(), scalarValue(textTerm(text))}});
-}
-
-std::optional<Outcomes> modelElementOfAccessor(Call &call) {
-  const std::string_view name = call.fact.name.view();
-  const bool isAccessor = startsWith(name, "at::TensorAccessor") ||
-                          startsWith(name, "at::GenericPackedTensorAccessor") ||
-                          startsWith(name, "at::PackedTensorAccessor");
-  if (!isAccessor || !call.fact.hasObject || !isTensorMemory(call.object()) ||
-      !isOneOf(lastPart(name), {"operator[]", "data"}))
-    return std::nullopt;
-  return call.done(call.object());
-}
-
 void meetHostAccess(Call &call) {
   const Operand &place = call.fact.operands[0];
   const Value pointer = registerOf(call.row, place.reg);
@@ -123,7 +104,7 @@ void meetHostAccess(Call &call) {
 }
 
 void meetHostFunction(Call &call) {
-  if (models::api(call.fact.name.view()).role != "host_memory" || worksOnPointers(call))
+  if (!models::effect(call.fact.name.view(), "host_memory") || worksOnPointers(call))
     return;
   for (std::size_t i = call.first; i < call.fact.operands.size(); ++i) {
     const Value pointer = registerOf(call.row, call.fact.operands[i].reg);
@@ -145,6 +126,30 @@ void meetBlob(Call &call, const Placement &placement) {
   else if (isHostMemory(call, pointer) && placement.kind != PlacementKind::Cpu)
     requireMemory(call, {tensorValue(Placement::cpu(), someRank, nullptr), &operand, operand.text.str()},
                   blob, "from_blob");
+}
+
+namespace {
+
+// data_ptr<T>(), accessor<T, N>() and their like; data() gives a tensor when it is no template.
+std::optional<Outcomes> tensorMemory(Call &call, const Effect &) {
+  if (!is(call.object(), ValueKind::Tensor) ||
+      call.machine.types.classOf(call.resultType()) == TypeClass::Tensor)
+    return std::nullopt;
+  const Operand &object = call.fact.operands[0];
+  const Name text = call.fact.isObjectPointee ? Name("(*" + object.text.str() + ")") : object.text;
+  return call.done(recordValue(memoryType(),
+                               {{tensorField(), call.object()}, {textField(), scalarValue(textTerm(text))}}));
+}
+
+// What a part of an accessor leads to is the same memory.
+std::optional<Outcomes> partOfMemory(Call &call, const Effect &) {
+  return isTensorMemory(call.object()) ? std::optional(call.done(call.object())) : std::nullopt;
+}
+
+} // namespace
+
+Words hostAccessWords() {
+  return {{{"tensor_memory", tensorMemory}, {"part_of_memory", partOfMemory}}, {}, {}};
 }
 
 } // namespace devicetidy

@@ -11,9 +11,6 @@
 
 #include "analyzer/solve/engine/Machine.h"
 
-#include <optional>
-#include <string_view>
-
 namespace devicetidy {
 
 /// Is `value` a pointer into the memory of a tensor?
@@ -21,13 +18,6 @@ bool isTensorMemory(const Value &value);
 
 /// Such a pointer as a use of its tensor; `operand` is where it is used.
 TensorUse memoryUse(const Value &pointer, const Operand &operand);
-
-/// What `method` of a tensor gives that leads to its memory: a pointer or an accessor; nothing for other
-/// methods.
-std::optional<Value> tensorMemory(Call &call, std::string_view method, const Value &tensor);
-
-/// An element of an accessor: again one, of a dimension less, or a place in the memory.
-std::optional<Outcomes> modelElementOfAccessor(Call &call);
 
 /// The host reads or writes at operand 0 of a fact, which is such a pointer.
 void meetHostAccess(Call &call);

@@ -3,13 +3,13 @@
 // TORCH_LIBRARY_IMPL(ns, CUDA, m) { m.impl("f", f); }: the dispatcher calls `f` for CUDA tensors only. With
 // several tensors CUDA wins over the CPU, so one that is registered for the CPU gets CPU tensors alone; of
 // one that is registered for CUDA the first tensor is taken to be there, as the dispatcher's own device guard
-// does.
+// does. Source: torch/library.h, aten/src/ATen/core/dispatch.
 //
 //===----------------------------------------------------------------------===//
-#include "analyzer/solve/library/torch/Kernels.h"
-
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/library/std/Callables.h"
+#include "analyzer/solve/library/torch/Words.h"
 
 #include <algorithm>
 #include <cctype>
@@ -37,9 +37,10 @@ Placement deviceOfKernels(const Call &call) {
     return call.row.resolve(call.arg(1)->placement);
   const std::string_view key = hasOwn ? lastPart(call.fact.operands[call.first + 1].text.view())
                                       : keyOfBlock(lastPart(call.frame.function.name.view()));
-  return key == "CUDA"  ? Placement::cuda(currentCudaIndex())
-         : key == "CPU" ? Placement::cpu()
-                        : Placement::unknown();
+  std::string name(key);
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return parseDevice(name).value_or(Placement::unknown());
 }
 
 // What the dispatcher hands over for `parameter`: a tensor of `device`, or anything.
@@ -63,11 +64,8 @@ bool holdsTensors(const Types &types, Name type) {
   return kind == TypeClass::Tensor;
 }
 
-} // namespace
-
-std::optional<Outcomes> modelKernels(Call &call) {
-  static const Name implName("torch::Library::impl");
-  if (call.fact.name != implName || call.argCount() < 2)
+std::optional<Outcomes> registerKernel(Call &call, const models::Effect &) {
+  if (call.argCount() < 2)
     return std::nullopt;
   const Value callable = call.arg(call.argCount() - 1);
   const Placement device = deviceOfKernels(call);
@@ -88,5 +86,9 @@ std::optional<Outcomes> modelKernels(Call &call) {
   }
   return call.done(addressValue(call.objectAddress()));
 }
+
+} // namespace
+
+Words kernelWords() { return {{{"register_kernel", registerKernel}}, {}, {}}; }
 
 } // namespace devicetidy

@@ -2,19 +2,18 @@
 
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/library/torch/Modules.h"
+#include "analyzer/solve/library/torch/Words.h"
 
 #include <cstdlib>
 
 namespace devicetidy {
 namespace {
 
-const Name stateField("@state"); // of an optimizer: parameter -> what is kept of it, as one tensor
-const Name keepsField("@keeps"); // of an optimizer or its options: there when step() keeps something
+using models::Effect;
 
-std::string_view classNameOf(const Call &call, Name type) {
-  const Type *record = call.machine.program.type(type);
-  return record ? record->templateName.view() : type.view();
-}
+const Name optimizedField("@parameters"); // of an optimizer: what it was given to optimise
+const Name stateField("@state");          // of an optimizer: parameter -> what is kept of it, as one tensor
+const Name keepsField("@keeps");          // of an optimizer or its options: there when step() keeps something
 
 // Is `value` a number that is known and not zero?
 bool isNonZero(const Call &call, const Value &value) {
@@ -60,40 +59,6 @@ std::vector<Value> optimizedBy(Call &call, const Value &optimizer) {
     if (tensor->address.valid())
       parameters.push_back(std::move(tensor));
   return parameters;
-}
-
-Value constructOptimizer(Call &call, Name type, const std::vector<Value> &args) {
-  const std::string_view name = classNameOf(call, type);
-  Value made = recordValue(type, {{optimizedField, args.empty() ? unknownValue() : args[0]}});
-  const bool areOptionsKeeping =
-      args.size() > 1 && is(args[1], ValueKind::Record) && args[1]->fields.count(keepsField);
-  if (areOptionsKeeping || isOneOf(name, {"torch::optim::Adam", "torch::optim::AdamW",
-                                          "torch::optim::Adagrad", "torch::optim::RMSprop"}))
-    made = withField(made, keepsField, scalarValue(intTerm(1)));
-  return name == "torch::optim::Adagrad" ? withState(call, made) : made;
-}
-
-std::optional<Outcomes> modelOptimizerState(Call &call) {
-  const std::string_view name = call.fact.name.view(), method = lastPart(name);
-  const Address self = call.objectAddress();
-  if (!startsWith(name, "torch::optim::") || !call.fact.hasObject || !self.valid())
-    return std::nullopt;
-  Value object = call.object();
-  if (endsWith(name.substr(0, name.size() - method.size() - 2), "Options")) {
-    if (method == "momentum" && call.argCount() == 1 && is(object, ValueKind::Record) &&
-        isNonZero(call, call.arg(0)))
-      call.machine.memory.write(call.row, self, withField(object, keepsField, scalarValue(intTerm(1))));
-    return call.fact.resultIsAddress && call.argCount() == 1 ? std::optional(call.done(addressValue(self)))
-                                                             : std::nullopt;
-  }
-  // Who asks for the state may move it, and a loaded one is where it was saved.
-  const bool isTaken = method == "state" || models::api(name).role == "load_module";
-  if (isTaken && is(object, ValueKind::Record) && object->fields.count(keepsField)) {
-    ValueData data = *object;
-    data.fields.erase(keepsField);
-    call.machine.memory.write(call.row, self, makeValue(std::move(data)));
-  }
-  return std::nullopt;
 }
 
 bool isOptimizer(const Value &value) {
@@ -142,6 +107,61 @@ void stepState(Call &call, const Value &optimizer) {
       break;
     }
   call.machine.memory.write(call.row, self, withState(call, optimizer));
+}
+
+namespace {
+
+// An optimizer of what it is given first, or a group of its parameters. It keeps something when its options
+// say so.
+Value optimizerOf(const Making &making) {
+  const Value made = recordValue(making.type, {{optimizedField, making.arg(0)}}), options = making.arg(1);
+  const bool isKeeping = is(options, ValueKind::Record) && options->fields.count(keepsField);
+  return isKeeping ? withField(made, keepsField, scalarValue(intTerm(1))) : made;
+}
+
+std::optional<Outcomes> makeOptimizer(const Making &making, const Effect &) {
+  return making.done(optimizerOf(making));
+}
+
+std::optional<Outcomes> makeKeepingOptimizer(const Making &making, const Effect &) {
+  return making.done(withField(optimizerOf(making), keepsField, scalarValue(intTerm(1))));
+}
+
+std::optional<Outcomes> makeOptimizerWithState(const Making &making, const Effect &) {
+  return making.done(
+      withState(making.call, withField(optimizerOf(making), keepsField, scalarValue(intTerm(1)))));
+}
+
+// A setter of the options with a number that is not zero has the optimizer keep something.
+std::optional<Outcomes> keepUnlessZero(Call &call, const Effect &) {
+  const Value options = call.object();
+  if (call.objectAddress().valid() && is(options, ValueKind::Record) && isNonZero(call, call.arg(0)))
+    call.machine.memory.write(call.row, call.objectAddress(),
+                              withField(options, keepsField, scalarValue(intTerm(1))));
+  return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress())
+                                             : call.machine.unknownResult(call));
+}
+
+// Who asks for the state may move it.
+std::optional<Outcomes> lendState(Call &call, const Effect &) {
+  const Value optimizer = call.object();
+  if (call.objectAddress().valid() && is(optimizer, ValueKind::Record)) {
+    ValueData data = *optimizer;
+    data.fields.erase(keepsField);
+    data.fields.erase(stateField);
+    call.machine.memory.write(call.row, call.objectAddress(), makeValue(std::move(data)));
+  }
+  return call.done(call.machine.unknownResult(call));
+}
+
+} // namespace
+
+Words optimizerWords() {
+  return {{{"keep_unless_zero", keepUnlessZero}, {"lend_state", lendState}},
+          {},
+          {{"optimizer", makeOptimizer},
+           {"keeping_optimizer", makeKeepingOptimizer},
+           {"optimizer_with_state", makeOptimizerWithState}}};
 }
 
 } // namespace devicetidy

@@ -11,15 +11,6 @@
 
 namespace devicetidy {
 
-/// The field of an optimizer's record that holds what it was given to optimise.
-inline const Name optimizedField("@parameters");
-
-/// An optimizer, or the options of one. `args` are what its constructor is given.
-Value constructOptimizer(Call &call, Name type, const std::vector<Value> &args);
-
-/// Methods of optimizers and of their options that say what is kept; nothing for other calls.
-std::optional<Outcomes> modelOptimizerState(Call &call);
-
 /// A parameter of an optimizer that has one, with the cell it lives in.
 std::vector<Value> optimizedBy(Call &call, const Value &optimizer);
 

@@ -6,15 +6,21 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/library/torch/Ranks.h"
 
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 
 #include <algorithm>
 #include <cctype>
-#include <set>
 
 namespace devicetidy {
 
+namespace {
+
+using models::Op;
+using models::Rank;
+
+constexpr std::string_view sliceType = "at::indexing::Slice";
+
+// As many as the size argument has elements: an empty list is a scalar.
 int rankOfSizes(const Call &call) {
   for (const Operand &operand : call.fact.operands) {
     const TypeClass type = call.machine.types.classOf(operand.type);
@@ -30,6 +36,7 @@ int rankOfSizes(const Call &call) {
   return someRank;
 }
 
+// How many elements literal sizes ask for, -1 when it is not known.
 std::int64_t countOfSizes(const Call &call) {
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
     Value value = call.operand(i);
@@ -47,22 +54,26 @@ std::int64_t countOfSizes(const Call &call) {
   return -1;
 }
 
-namespace {
-
-using models::Op;
-using models::Rank0;
+// An integer, an optional one, or several of them.
+bool namesDimensions(const Types &types, Name type) {
+  const Type *known = types.program.type(type);
+  switch (types.classOf(type)) {
+  case TypeClass::List:
+    return true;
+  case TypeClass::Optional:
+    return namesDimensions(types, types.inner(type));
+  default:
+    return known && known->kind == TypeKind::Int;
+  }
+}
 
 // Does the call name dimensions? sum(1), max(0), mean({1, 2}) do, sum(), sum(kFloat), norm(2.0), std(false)
 // do not.
 bool namesDimension(const Call &call) {
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
     Value value = call.operand(i);
-    if (is(value, ValueKind::Null) || is(value, ValueKind::Tensor))
-      continue;
-    const std::string &type = call.fact.operands[i].type.str();
-    if (type.find("ArrayRef") != std::string::npos || type.find("initializer_list") != std::string::npos ||
-        type == "long" || type == "int" || type == "long long" || type == "c10::SymInt" ||
-        type.find("vector") != std::string::npos || type.find("optional<long>") != std::string::npos)
+    if (!is(value, ValueKind::Null) && !is(value, ValueKind::Tensor) &&
+        namesDimensions(call.machine.types, call.fact.operands[i].type))
       return true;
   }
   return false;
@@ -78,9 +89,9 @@ bool namesLaterDimension(const Call &call) {
 // keepdim = true
 bool keepsDimensions(const Call &call) {
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i)
-    if (call.fact.operands[i].type == Name("bool"))
-      if (Value value = call.operand(i); is(value, ValueKind::Scalar) && constantOf(value->term) == 1)
-        return true;
+    if (const Type *type = call.machine.types.program.type(call.fact.operands[i].type);
+        type && type->kind == TypeKind::Bool && call.row.numberOf(call.operand(i)) == 1)
+      return true;
   return false;
 }
 
@@ -99,24 +110,13 @@ int commonRank(const std::vector<TensorUse> &uses) {
 }
 
 bool reductionIsNone(const Call &call) {
-  // at::Reduction::None is 0; it is the one integer that is no size or index of a loss.
+  // at::Reduction::None is 0; it is the first integer that a loss is given.
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
     Value value = call.operand(i);
-    if (is(value, ValueKind::Scalar) && call.fact.operands[i].type == Name("long"))
+    if (is(value, ValueKind::Scalar) && call.machine.types.isInteger(call.fact.operands[i].type))
       return constantOf(value->term) == 0;
   }
   return false;
-}
-
-// Operations that give a tensor of as many or more dimensions, or of at least one.
-bool keepsShape(std::string_view op) {
-  static const std::set<std::string_view> names = {
-      "expand",        "expand_as", "transpose",   "permute", "t",       "view_as",  "reshape_as",
-      "narrow",        "slice",     "repeat",      "flatten", "movedim", "swapaxes", "tril",
-      "triu",          "flip",      "roll",        "unfold",  "cumsum",  "sort",     "repeat_interleave",
-      "masked_select", "nonzero",   "embedding",   "conv1d",  "conv2d",  "linear",   "index_select",
-      "gather",        "softmax",   "log_softmax", "one_hot", "pad"};
-  return names.count(op) != 0;
 }
 
 // matmul(a, b): two vectors give a scalar, a vector takes away one dimension of a matrix.
@@ -160,7 +160,7 @@ int indexRank(const Call &call, int self, const std::vector<TensorUse> &uses) {
       ++added;
     } else if (is(index, ValueKind::Scalar) && !isText) {
       ++numbers;
-    } else if (is(index, ValueKind::Record) && lastPart(index->type.view()) == "Slice") {
+    } else if (call.machine.types.derivesFrom(index->type, sliceType)) {
       keepsOne = true;
     } else if (is(index, ValueKind::Tensor)) {
       keepsOne = keepsOne || index->rank != 0;
@@ -174,65 +174,102 @@ int indexRank(const Call &call, int self, const std::vector<TensorUse> &uses) {
   return keepsOne || added > 0 ? someRank : unknownRank;
 }
 
-// Rank of the result of the operations whose shape has a rule of its own.
-int shapeOf(const Call &call, std::string_view op, const std::vector<TensorUse> &uses) {
-  const int self = uses.empty() ? unknownRank : uses[0].tensor->rank;
-  if (op == "select" || op == "operator[]" || op == "unbind")
-    return self > 0 ? self - 1 : unknownRank;
-  if (op == "unsqueeze" || op == "unsqueeze_")
-    return self >= 0 ? self + 1 : someRank;
-  if (op == "squeeze")
-    return namesDimension(call) && (self > 1 || namesLaterDimension(call)) ? someRank : unknownRank;
-  if (op == "diag" || op == "diagonal")
-    return self > 0 || self == someRank ? someRank : unknownRank;
-  if (op == "view" || op == "reshape")
-    return rankOfSizes(call);
-  if (op == "matmul")
-    return matmulRank(uses);
-  if (op == "where")
+// squeeze(): what is left of several dimensions is not known; a dimension that is named is one of several.
+int squeezeRank(const Call &call, int self) {
+  return namesDimension(call) && (self > 1 || namesLaterDimension(call)) ? someRank : unknownRank;
+}
+
+// cat and its like: all tensors have the same number of dimensions, and at least one.
+int sameRank(const std::vector<TensorUse> &uses) {
+  for (const TensorUse &use : uses)
+    if (use.tensor->rank > 0)
+      return use.tensor->rank;
+  return someRank;
+}
+
+// sum() and its like; max(a, b) is an operator of two tensors.
+int reducedRank(const Call &call, int self, const std::vector<TensorUse> &uses) {
+  if (uses.size() > 1)
     return commonRank(uses);
-  if (op == "einsum")
-    return einsumRank(call);
-  if (op == "index")
-    return indexRank(call, self, uses);
-  if (keepsShape(op) && self != 0 && self != unknownRank)
-    return self > 0 ? self : someRank;
-  return unknownRank;
+  if (!namesDimension(call))
+    return 0;
+  return keepsDimensions(call) ? self : self > 1 ? self - 1 : unknownRank;
+}
+
+// expand() and repeat() never take a dimension away.
+int grownRank(const Call &call, int self) {
+  const int given = rankOfSizes(call);
+  return given >= 0 || self > 0 || self == someRank ? given : unknownRank;
+}
+
+// How deep the braces of tensor({{1, 2}, {3, 4}}) are: as many dimensions it has.
+int rankOfData(const Call &call) {
+  if (call.fact.operands.empty())
+    return someRank;
+  const Value data = call.operand(0);
+  if (is(data, ValueKind::Scalar) ||
+      call.machine.types.classOf(call.fact.operands[0].type) == TypeClass::Scalar)
+    return 0;
+  int depth = 0;
+  Value level = data;
+  for (; is(level, ValueKind::List) && !isSummary(level) && !level->elements.empty(); ++depth)
+    level = Value(level->elements.front());
+  return depth > 0 && is(level, ValueKind::Scalar) ? depth : someRank;
 }
 
 } // namespace
 
 int resultRank(const Call &call, const Op &op, const std::vector<TensorUse> &uses) {
   const int self = uses.empty() ? unknownRank : uses[0].tensor->rank;
-  switch (op.rank0) {
-  case Rank0::Yes:
+  switch (op.rank) {
+  case Rank::Zero:
     return 0;
-  case Rank0::No:
-    if (op.name == "cat" || op.name == "concat" || op.name == "Linear" || op.name == "Dropout")
-      return self > 0                                                             ? self
-             : op.name == "Linear" && uses.size() > 1 && uses[1].tensor->rank > 0 ? uses[1].tensor->rank
-                                                                                  : someRank;
-    if (op.name == "stack")
-      return self >= 0 ? self + 1 : someRank;
+  case Rank::Some:
     return someRank;
-  case Rank0::Keep:
+  case Rank::Unknown:
+    return unknownRank;
+  case Rank::Keep:
     return self;
-  case Rank0::Common:
+  case Rank::More:
+    return self >= 0 ? self + 1 : someRank;
+  case Rank::Less:
+    return self > 0 ? self - 1 : unknownRank;
+  case Rank::Second:
+    return uses.size() > 1 ? uses[1].tensor->rank : unknownRank;
+  case Rank::Same:
+    return sameRank(uses);
+  case Rank::Common:
     return commonRank(uses);
-  case Rank0::Reduce:
-    if (uses.size() > 1)
-      return commonRank(uses);
-    if (!namesDimension(call))
-      return 0;
-    return keepsDimensions(call) ? self : self > 1 ? self - 1 : unknownRank;
-  case Rank0::Loss:
-    return reductionIsNone(call) ? someRank : 0;
-  case Rank0::Size:
+  case Rank::Size:
     return rankOfSizes(call);
-  case Rank0::Unknown:
-    break;
+  case Rank::Data:
+    return rankOfData(call);
+  case Rank::Grow:
+    return grownRank(call, self);
+  case Rank::Reduce:
+    return reducedRank(call, self, uses);
+  case Rank::Loss:
+    return reductionIsNone(call) ? someRank : 0;
+  case Rank::Squeeze:
+    return squeezeRank(call, self);
+  case Rank::Diagonal:
+    return self > 0 || self == someRank ? someRank : unknownRank;
+  case Rank::Matmul:
+    return matmulRank(uses);
+  case Rank::Einsum:
+    return einsumRank(call);
+  case Rank::Index:
+    return indexRank(call, self, uses);
   }
-  return shapeOf(call, op.name, uses);
+  return unknownRank;
+}
+
+std::int64_t resultCount(const Call &call, const Op &op) {
+  if (op.rank == Rank::Size)
+    return countOfSizes(call);
+  if (op.rank == Rank::Data && rankOfData(call) == 1 && is(call.operand(0), ValueKind::List))
+    return static_cast<std::int64_t>(call.operand(0)->elements.size());
+  return -1;
 }
 
 } // namespace devicetidy

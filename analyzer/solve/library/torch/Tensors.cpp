@@ -1,10 +1,13 @@
-//===- Tensors.cpp - at::Tensor methods, ATen operators, factories ----===//
+//===- Tensors.cpp - ATen operators and factories ----===//
+//
+// The tables say of each operator by which rule its tensors may meet and where its result is; here is what
+// the rules mean.
+//
+//===----------------------------------------------------------------------===//
 #include "analyzer/solve/library/torch/Tensors.h"
-#include "analyzer/solve/library/torch/Gradients.h"
 
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
-#include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 #include "analyzer/solve/library/torch/LegacyTypes.h"
@@ -17,7 +20,7 @@ namespace devicetidy {
 namespace {
 
 using models::Op;
-using models::Rank0;
+using models::Rank;
 using models::Result;
 using models::Rule;
 
@@ -30,10 +33,10 @@ Value selfValue(Call &call) {
   return call.fact.hasObject ? call.object() : call.argCount() ? call.arg(0) : unknownValue();
 }
 
-// How many pieces chunk(3) makes; 0 when nobody knows, or the operation makes none. A tensor that is too
+// How many pieces chunk(3) makes; 0 when that is not known, or the operation makes none. A tensor that is too
 // small for them is rare.
 std::size_t pieceCount(const Call &call, const Op &op) {
-  if ((op.name != "chunk" && op.name != "tensor_split") || call.fact.operands.size() < 2)
+  if (op.result != Result::Pieces || call.fact.operands.size() < 2)
     return 0;
   const Value count = call.operand(1);
   const auto number = call.row.numberOf(count);
@@ -126,43 +129,27 @@ bool takesUndefined(const Call &call) {
   return false;
 }
 
-// How deep the braces of tensor({{1, 2}, {3, 4}}) are: as many dimensions it has.
-int depthOf(const Value &data) {
-  int depth = 0;
-  Value level = data;
-  for (; is(level, ValueKind::List) && !isSummary(level) && !level->elements.empty(); ++depth)
-    level = Value(level->elements.front());
-  return depth > 0 && is(level, ValueKind::Scalar) ? depth : someRank;
-}
-
 // empty(sizes, dtype, layout, device, pin_memory), whose last is an optional<bool>.
 bool asksForPinned(const Call &call) {
   for (std::size_t i = call.first; i < call.fact.operands.size(); ++i) {
     const Value value = call.operand(i);
-    if (call.fact.operands[i].type.view().find("optional<bool>") != std::string_view::npos &&
-        !is(value, ValueKind::Null) && !(is(value, ValueKind::Scalar) && constantOf(value->term) == 0))
+    const Types &types = call.machine.types;
+    const Type *held = types.classOf(call.fact.operands[i].type) == TypeClass::Optional
+                           ? types.program.type(types.inner(call.fact.operands[i].type))
+                           : nullptr;
+    if (held && held->kind == TypeKind::Bool && !is(value, ValueKind::Null) && call.row.numberOf(value) != 0)
       return true;
   }
   return false;
 }
 
-Outcomes factory(Call &call, const Op &op) {
+Outcomes factory(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
   Machine &machine = call.machine;
+  const bool isBlob = op.rule == Rule::Blob;
   Placement placement = Placement::cpu();
-  int rank = op.rank0 == Rank0::Size ? rankOfSizes(call) : op.rank0 == Rank0::Yes ? 0 : someRank;
-  std::int64_t count = op.rank0 == Rank0::Size ? countOfSizes(call) : -1;
-  if (op.name == "tensor") {
-    Value data = call.operand(0);
-    const bool isScalar =
-        is(data, ValueKind::Scalar) ||
-        (call.fact.operands.size() && machine.types.classOf(call.fact.operands[0].type) == TypeClass::Scalar);
-    rank = isScalar ? 0 : depthOf(data);
-    if (rank == 1 && is(data, ValueKind::List) && !isSummary(data))
-      count = static_cast<std::int64_t>(data->elements.size());
-  }
+  const int rank = resultRank(call, op, uses);
   Step step{StepKind::Created, call.fact.where, call.fact.name.str(), "cpu"};
-  // Of a blob, whoever gives the memory knows what it is.
-  step.mayBePinned = op.name == "from_blob" || asksForPinned(call);
+  step.mayBePinned = isBlob || asksForPinned(call); // of a blob, whoever gives the memory knows what it is
   if (std::optional<Value> options = optionsArgument(call, 0)) {
     if (is(*options, ValueKind::Unknown))
       return call.done(tensorValue(Placement::unknown(), rank, nullptr));
@@ -173,11 +160,11 @@ Outcomes factory(Call &call, const Op &op) {
   }
   if (isAbsent(call.row, placement))
     return {};
-  if (op.name == "from_blob")
+  if (isBlob)
     meetBlob(call, placement);
   const History history = extend(nullptr, std::move(step));
   if (machine.types.classOf(call.resultType()) == TypeClass::Tensor)
-    return call.done(tensorValue(placement, rank, history, count));
+    return call.done(tensorValue(placement, rank, history, resultCount(call, op)));
   return call.done(machine.memory.filled(call.resultType(), placement, rank, history));
 }
 
@@ -185,17 +172,16 @@ Outcomes like(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
   Machine &machine = call.machine;
   const std::optional<Value> options = optionsArgument(call, call.first);
   if (options && (is(*options, ValueKind::Unknown) || (*options)->hasDevice))
-    return factory(call, op);
+    return factory(call, op, uses);
   if (uses.empty())
     return call.done(unknownValue());
   const Value &self = uses[0].tensor;
-  const int rank = op.rank0 == Rank0::Keep ? self->rank : rankOfSizes(call);
   Placement placement = machine.memory.placementOf(call.row, self);
   Step step{StepKind::Inherited, call.fact.where, uses[0].operand ? uses[0].operand->text.str() : "",
             placement.describe()};
   step.mayBePinned = (options && (*options)->pinned) || asksForPinned(call);
-  return call.done(
-      tensorValue(placement, rank, extend(machine.memory.historyOf(call.row, self), std::move(step))));
+  return call.done(tensorValue(placement, resultRank(call, op, uses),
+                               extend(machine.memory.historyOf(call.row, self), std::move(step))));
 }
 
 History inherited(Call &call, const std::vector<TensorUse> &uses) {
@@ -208,31 +194,139 @@ History inherited(Call &call, const std::vector<TensorUse> &uses) {
   return uses.empty() ? nullptr : call.machine.memory.historyOf(call.row, uses[0].tensor);
 }
 
-Outcomes indexPut(Call &call, const Op &op, const std::vector<TensorUse> &uses,
-                  const Machine::Requirement &requirement) {
-  // uses: self, tensors among the indices, value last. Basic indices copy; tensor indices need self and value
-  // together.
-  if (uses.size() > 2) {
-    std::vector<TensorUse> pair{uses.front(), uses.back()};
-    if (uses.back().tensor->rank != 0 && uses.back().tensor->rank != unknownRank)
-      call.machine.requireSame(call, pair, requirement);
+// An operator that is applied: `requirement` is what its tensors have to meet, where they have to.
+struct Operation {
+  Call &call;
+  const Op &op;
+  const std::vector<TensorUse> &uses;
+  int rank;
+  Machine::Requirement requirement;
+
+  Placement placeOf(std::size_t i) const { return call.machine.memory.placementOf(call.row, uses[i].tensor); }
+  Placement require(const std::vector<TensorUse> &together) {
+    return call.machine.requireSame(call, together, requirement);
   }
-  return finish(call, op, call.machine.memory.placementOf(call.row, uses.front().tensor), unknownRank,
-                nullptr);
+  Outcomes done(const Placement &placement) {
+    return finish(call, op, placement, rank, inherited(call, uses));
+  }
+  Outcomes withHistoryOfSelf(const Placement &placement) {
+    return finish(call, op, placement, rank, call.machine.memory.historyOf(call.row, uses[0].tensor));
+  }
+};
+
+// One 0-dim CPU tensor may join the others; an in-place result is where it was.
+Outcomes iterate(Operation &on) {
+  if (takesUndefined(on.call)) // throws, or the analysis has lost sight of the tensor
+    return finish(on.call, on.op, Placement::unknown(), unknownRank, nullptr);
+  on.requirement.cpuScalars = true;
+  const Placement placement = on.require(on.uses);
+  return on.done(on.op.result == Result::Self ? on.placeOf(0) : placement);
 }
 
-Outcomes indexed(Call &call, const Op &op, const std::vector<TensorUse> &uses,
-                 const Machine::Requirement &requirement) {
-  std::vector<TensorUse> bound{uses.front()};
-  for (std::size_t i = 1; i < uses.size(); ++i)
-    if (call.machine.memory.placementOf(call.row, uses[i].tensor).kind != PlacementKind::Cpu)
-      bound.push_back(uses[i]);
+// 0-dim tensors follow the others, the condition included.
+Outcomes choose(Operation &on) {
+  on.requirement.firstIsOutput = false;
+  on.requirement.cpuScalars = true;
+  return on.done(on.require(on.uses));
+}
+
+// Indices are on the CPU or where the first tensor is.
+Outcomes readIndexed(Operation &on) {
+  std::vector<TensorUse> bound{on.uses.front()};
+  for (std::size_t i = 1; i < on.uses.size(); ++i)
+    if (on.placeOf(i).kind != PlacementKind::Cpu)
+      bound.push_back(on.uses[i]);
   if (bound.size() > 1)
-    call.machine.requireSame(call, bound, requirement);
-  const Value &self = uses.front().tensor;
-  const int rank = resultRank(call, op, uses);
-  return finish(call, op, call.machine.memory.placementOf(call.row, self), rank,
-                call.machine.memory.historyOf(call.row, self));
+    on.require(bound);
+  return on.withHistoryOfSelf(on.placeOf(0));
+}
+
+// Tensors: self, those among the indices, the value last. Basic indices copy; tensor indices need self and
+// value together.
+Outcomes writeIndexed(Operation &on) {
+  const int rank = on.uses.back().tensor->rank;
+  if (on.uses.size() > 2 && rank != 0 && rank != unknownRank)
+    on.require({on.uses.front(), on.uses.back()});
+  return finish(on.call, on.op, on.placeOf(0), unknownRank, nullptr);
+}
+
+// A value on a GPU picks the GPU's kernel, which takes no CPU tensor; to a GPU tensor it is a number.
+Outcomes fillMasked(Operation &on) {
+  on.require(
+      {on.uses.begin(), on.uses.begin() + std::min<std::ptrdiff_t>(2, std::ptrdiff_t(on.uses.size()))});
+  if (on.uses.size() > 2 && on.placeOf(0).kind == PlacementKind::Cpu &&
+      on.placeOf(2).kind == PlacementKind::Cuda)
+    on.require({on.uses[0], on.uses[2]});
+  return on.done(on.placeOf(0));
+}
+
+Outcomes takeLengths(Operation &on) {
+  if (on.uses.size() > 1 && on.placeOf(1).kind == PlacementKind::Cuda)
+    on.require({lengthsOnCpu(), on.uses[1]});
+  return on.done(on.placeOf(0));
+}
+
+Outcomes setData(Operation &on) {
+  Call &call = on.call;
+  if (on.uses.size() > 1) {
+    const Value current = call.object();
+    const bool isParameter = is(current, ValueKind::Tensor) && current->address.valid();
+    call.machine.memory.write(call.row, isParameter ? current->address : call.objectAddress(),
+                              call.machine.memory.snapshot(call.row, on.uses[1].tensor));
+  }
+  return finish(call, on.op, Placement::unknown(), on.rank, nullptr);
+}
+
+// What makes a tensor or moves one; nothing for the other rules.
+std::optional<Outcomes> place(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
+  switch (op.rule) {
+  case Rule::Factory:
+  case Rule::Blob:
+    return factory(call, op, uses);
+  case Rule::Like:
+    return like(call, op, uses);
+  case Rule::Move:
+    return moveTo(call);
+  case Rule::ToCpu:
+    return move(call, Placement::cpu());
+  case Rule::PinMemory:
+    return move(call, Placement::cpu(), /*mayBePinned=*/true);
+  case Rule::ToCuda:
+    return move(call, Placement::cuda(currentCudaIndex()));
+  case Rule::TypeAs:
+    return uses.size() < 2 ? call.done(unknownValue())
+                           : move(call, call.machine.memory.placementOf(call.row, uses[1].tensor));
+  default:
+    return std::nullopt;
+  }
+}
+
+Outcomes combine(Operation &on) {
+  switch (on.op.rule) {
+  case Rule::Strict:
+    return on.done(on.require(on.uses));
+  case Rule::Where:
+    return choose(on);
+  case Rule::Broadcast:
+    on.requirement.expandsScalars = true;
+    return iterate(on);
+  case Rule::Iterator:
+    return iterate(on);
+  case Rule::Index:
+    return readIndexed(on);
+  case Rule::IndexPut:
+    return writeIndexed(on);
+  case Rule::MaskedFill:
+    return fillMasked(on);
+  case Rule::CpuLengths:
+    return takeLengths(on);
+  case Rule::SetData:
+    return setData(on);
+  default:
+    return on.withHistoryOfSelf(on.op.result == Result::Cpu       ? Placement::cpu()
+                                : on.op.result == Result::Unknown ? Placement::unknown()
+                                                                  : on.placeOf(0));
+  }
 }
 
 // The elements of a braced list as the user wrote them: "{a, f(b, c)}" is a and f(b, c). None for other text.
@@ -272,234 +366,55 @@ std::vector<TensorUse> tensorUses(Call &call, std::size_t from) {
   return uses;
 }
 
-Outcomes applyOp(Call &call, const Op &op, std::vector<TensorUse> uses, const std::string &operation) {
-  Machine &machine = call.machine;
-  Machine::Requirement requirement;
-  requirement.operation = operation;
-  requirement.kind = op.isLoss ? ConflictKind::Loss : ConflictKind::Operation;
-  requirement.firstIsOutput = op.result == Result::Self;
-  switch (op.rule) {
-  case Rule::Factory:
-    return factory(call, op);
-  case Rule::Like:
-    return like(call, op, uses);
-  case Rule::Move:
-    return moveTo(call);
-  case Rule::ToCpu:
-    return move(call, Placement::cpu());
-  case Rule::PinMemory:
-    return move(call, Placement::cpu(), /*mayBePinned=*/true);
-  case Rule::ToCuda:
-    return move(call, Placement::cuda(currentCudaIndex()));
-  case Rule::TypeAs:
-    if (uses.size() < 2)
-      return call.done(unknownValue());
-    return move(call, machine.memory.placementOf(call.row, uses[1].tensor));
-  default:
-    break;
-  }
+TensorUse lengthsOnCpu() {
+  return {tensorValue(Placement::cpu(), someRank, nullptr), nullptr, "the 'lengths' argument"};
+}
+
+Outcomes applyOp(Call &call, const Op &op, const std::vector<TensorUse> &uses, const std::string &operation) {
+  if (std::optional<Outcomes> outcomes = place(call, op, uses))
+    return std::move(*outcomes);
   if (uses.empty())
     return finish(call, op, op.result == Result::Cpu ? Placement::cpu() : Placement::unknown(), unknownRank,
                   nullptr);
-  const int rank = resultRank(call, op, uses);
-  const History history = inherited(call, uses);
-  switch (op.rule) {
-  case Rule::Strict:
-    return finish(call, op, machine.requireSame(call, uses, requirement), rank, history);
-  case Rule::Where:
-    // 0-dim tensors follow the others, the condition included.
-    requirement.firstIsOutput = false;
-    requirement.cpuScalars = true;
-    return finish(call, op, machine.requireSame(call, uses, requirement), rank, history);
-  case Rule::Broadcast:
-    requirement.expandsScalars = true;
-    [[fallthrough]];
-  case Rule::Iterator: {
-    if (takesUndefined(call)) // throws, or the analysis has lost sight of the tensor
-      return finish(call, op, Placement::unknown(), unknownRank, nullptr);
-    requirement.cpuScalars = true;
-    Placement placement = machine.requireSame(call, uses, requirement);
-    if (op.result == Result::Self)
-      placement = machine.memory.placementOf(call.row, uses[0].tensor);
-    return finish(call, op, placement, rank, history);
-  }
-  case Rule::Rnn:
-    return finish(call, op, machine.requireSame(call, uses, requirement), someRank, history);
-  case Rule::Index:
-    return indexed(call, op, uses, requirement);
-  case Rule::IndexPut:
-    return indexPut(call, op, uses, requirement);
-  case Rule::MaskedFill: {
-    std::vector<TensorUse> pair(uses.begin(),
-                                uses.begin() + std::min<std::ptrdiff_t>(2, std::ptrdiff_t(uses.size())));
-    machine.requireSame(call, pair, requirement);
-    // A value on a GPU picks the GPU's kernel, which takes no CPU tensor; to a GPU tensor it is a number.
-    const bool isHost = machine.memory.placementOf(call.row, uses[0].tensor).kind == PlacementKind::Cpu;
-    if (uses.size() > 2 && isHost &&
-        machine.memory.placementOf(call.row, uses[2].tensor).kind == PlacementKind::Cuda)
-      machine.requireSame(call, {uses[0], uses[2]}, requirement);
-    return finish(call, op, machine.memory.placementOf(call.row, uses[0].tensor), rank, history);
-  }
-  case Rule::CpuLengths:
-    if (uses.size() > 1 && machine.memory.placementOf(call.row, uses[1].tensor).kind == PlacementKind::Cuda) {
-      TensorUse lengths{tensorValue(Placement::cpu(), someRank, nullptr), nullptr, "the 'lengths' argument"};
-      machine.requireSame(call, {lengths, uses[1]}, requirement);
-    }
-    return finish(call, op, machine.memory.placementOf(call.row, uses[0].tensor), rank, history);
-  case Rule::SetData: {
-    if (uses.size() > 1) {
-      Address self = call.objectAddress();
-      Value current = call.object();
-      const Value data = tensorValue(machine.memory.placementOf(call.row, uses[1].tensor),
-                                     machine.memory.rankOf(call.row, uses[1].tensor),
-                                     machine.memory.historyOf(call.row, uses[1].tensor));
-      machine.memory.write(
-          call.row, is(current, ValueKind::Tensor) && current->address.valid() ? current->address : self,
-          data);
-    }
-    return finish(call, op, Placement::unknown(), rank, nullptr);
-  }
-  default: {
-    const Value &self = uses[0].tensor;
-    Placement placement = op.result == Result::Cpu       ? Placement::cpu()
-                          : op.result == Result::Unknown ? Placement::unknown()
-                                                         : machine.memory.placementOf(call.row, self);
-    return finish(call, op, placement, rank, machine.memory.historyOf(call.row, self));
-  }
-  }
+  Operation on{call, op, uses, resultRank(call, op, uses), {}};
+  on.requirement.operation = operation;
+  on.requirement.kind = op.isLoss ? ConflictKind::Loss : ConflictKind::Operation;
+  on.requirement.firstIsOutput = op.result == Result::Self;
+  return combine(on);
 }
 
 namespace {
 
-// Methods of Tensor that tell about it, or that rebind it: not operators in the sense of the table.
-std::optional<Outcomes> modelAccessor(Call &call, std::string_view method) {
-  Machine &machine = call.machine;
-  Value self = call.object();
-  const bool known = is(self, ValueKind::Tensor);
-  Placement placement = known ? machine.memory.placementOf(call.row, self) : Placement::unknown();
-  if (std::optional<Value> memory = tensorMemory(call, method, self))
-    return call.done(std::move(*memory));
-  if (method == "device")
-    return call.done(known ? deviceValue(placement, machine.memory.historyOf(call.row, self))
-                           : deviceValue(Placement::unknown()));
-  if (method == "options")
-    return call.done(known ? optionsValue(&placement, machine.memory.historyOf(call.row, self))
-                           : unknownValue());
-  if (method == "is_cuda" || method == "is_cpu") {
-    if (!placement.isKnown())
-      return call.done(machine.unknownResult(call));
-    return call.done(scalarValue(method == "is_cuda" ? isCudaTerm(placement)
-                                                     : sameDeviceTerm(placement, Placement::cpu())));
-  }
-  if (method == "register_hook" && known && call.argCount() && is(call.arg(0), ValueKind::Function)) {
-    // The hook is handed the gradient, which is where the tensor is.
-    callValue(call, call.row, call.arg(0),
-              {{tensorValue(placement, self->rank, machine.memory.historyOf(call.row, self)), {}}});
-    return call.done(machine.unknownResult(call));
-  }
-  if (method == "numel" && known && self->count >= 0)
-    return call.done(scalarValue(intTerm(self->count)));
-  if ((method == "dim" || method == "ndimension") && known && self->rank >= 0)
-    return call.done(scalarValue(intTerm(self->rank)));
-  if (method == "type" && call.argCount() == 0)
-    return call.done(legacyTypeOf(placement, machine.memory.historyOf(call.row, self)));
-  if (method == "get_device" && placement.isKnown())
-    return call.done(indexValue(call, placement));
-  if (method == "defined") {
-    if (is(self, ValueKind::Null))
-      return call.done(scalarValue(intTerm(0)));
-    if (known && placement.kind != PlacementKind::Symbol)
-      return call.done(scalarValue(intTerm(1)));
-    return call.done(machine.unknownResult(call));
-  }
-  if (method == "operator=") {
-    // On a variable it rebinds; on the temporary of `t[i] = x` it copies into `t`, which stays where it is.
-    Value value = call.argCount() ? call.arg(0) : unknownValue();
-    Address target = call.objectAddress();
-    if (target.valid() &&
-        (is(value, ValueKind::Tensor) || is(value, ValueKind::Null) || is(value, ValueKind::Unknown)))
-      machine.memory.write(call.row, target, value);
-    return call.done(call.fact.resultIsAddress ? addressValue(target) : value);
-  }
-  if (method == "reset") {
-    machine.memory.write(call.row, call.objectAddress(), nullValue());
-    return call.done(unknownValue());
-  }
-  if ((method == "mutable_grad" || method == "grad") && call.fact.resultIsAddress) {
-    Address temporary = machine.allocate(call.row, call.frame, call.fact, "at::Tensor");
-    machine.memory.write(call.row, temporary,
-                         known ? tensorValue(placement, self->rank, machine.memory.historyOf(call.row, self))
-                               : unknownValue());
-    return call.done(addressValue(temporary));
-  }
-  return std::nullopt;
-}
+using models::Effect;
 
-std::optional<Outcomes> applyNamed(Call &call, std::string_view base) {
+// The operator that is called like the last part of the function's name, or like the row says.
+std::optional<Outcomes> aten(Call &call, const Effect &effect) {
+  const std::string_view base = effect.args.empty() ? lastPart(call.fact.name.view()) : effect.detail();
   const Op *op = models::atenOp(base, call.machine.version);
   if (!op)
     return std::nullopt;
   // Operators are known by their sign.
   constexpr std::string_view operatorWord = "operator";
-  const std::string_view shown =
-      base.substr(0, operatorWord.size()) == operatorWord ? base.substr(operatorWord.size()) : base;
-  return applyOp(call, *op, tensorUses(call, 0), std::string(shown));
+  const std::size_t shown = startsWith(base, operatorWord) ? operatorWord.size() : 0;
+  return applyOp(call, *op, tensorUses(call, 0), std::string(base.substr(shown)));
 }
 
-std::optional<Outcomes> modelFunctional(Call &call, std::string_view name) {
+std::optional<Outcomes> functional(Call &call, const Effect &) {
+  const std::string_view name = lastPart(call.fact.name.view());
   const Op *op = models::functional(name, call.machine.version);
-  if (!op)
-    return std::nullopt;
-  return applyOp(call, *op, tensorUses(call, 0), std::string(name));
+  return op ? std::optional(applyOp(call, *op, tensorUses(call, 0), std::string(name))) : std::nullopt;
+}
+
+// A factory that is no operator of the tables.
+std::optional<Outcomes> makeTensor(Call &call, const Effect &) {
+  const Op op{lastPart(call.fact.name.view()), Rule::Factory, Result::Cpu, Rank::Some, false, false};
+  return factory(call, op, {});
 }
 
 } // namespace
 
-std::optional<Outcomes> modelTensors(Call &call) {
-  std::string_view name = call.fact.name.view();
-  for (std::string_view prefix : {"at::Tensor::", "at::TensorBase::"})
-    if (startsWith(name, prefix)) {
-      std::string_view method = name.substr(prefix.size());
-      if (method == "mutable_grad")
-        forgetGradients(call.machine, call.row);
-      if (std::optional<Outcomes> outcomes = modelAccessor(call, method))
-        return outcomes;
-      if (method == "backward")
-        meetBackward(call);
-      return applyNamed(call, method);
-    }
-  constexpr std::string_view functionalPrefix = "torch::nn::functional::";
-  if (startsWith(name, functionalPrefix)) {
-    name.remove_prefix(functionalPrefix.size());
-    if (startsWith(name, "detail::"))
-      name.remove_prefix(8);
-    return modelFunctional(call, name);
-  }
-  if (startsWith(name, "at::") || startsWith(name, "torch::")) {
-    std::string_view base = name.substr(name.rfind("::") + 2);
-    const std::size_t depth = static_cast<std::size_t>(std::count(name.begin(), name.end(), ':')) / 2;
-    if (depth == 1)
-      return applyNamed(call, base);
-  }
-  return std::nullopt;
+Words tensorWords() {
+  return {{{"aten", aten}, {"functional", functional}, {"factory", makeTensor}}, {}, {}};
 }
-
-namespace {
-
-// The operator that is called like the last part of the function's name, or like the row says.
-std::optional<Outcomes> aten(Call &call, const models::Effect &effect) {
-  return applyNamed(call, effect.args.empty() ? lastPart(call.fact.name.view()) : effect.detail());
-}
-
-std::optional<Outcomes> makeTensor(Call &call, const models::Effect &) {
-  const std::string_view base = lastPart(call.fact.name.view());
-  const Op *op = models::atenOp(base, call.machine.version);
-  const Op plain{base, Rule::Factory, Result::Cpu, Rank0::No, false, false, {}};
-  return factory(call, op && op->rule == Rule::Factory ? *op : plain);
-}
-
-} // namespace
-
-Words tensorWords() { return {{{"aten", aten}, {"factory", makeTensor}}, {}, {}}; }
 
 } // namespace devicetidy

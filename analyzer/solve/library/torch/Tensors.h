@@ -10,6 +10,10 @@ std::vector<TensorUse> tensorUses(Call &call, std::size_t from);
 
 /// Applies the rule of `op` to `uses`: reports what must not meet, and gives the result. `operation` is its
 /// name for the user ("add", "Linear::forward").
-Outcomes applyOp(Call &call, const models::Op &op, std::vector<TensorUse> uses, const std::string &operation);
+Outcomes applyOp(Call &call, const models::Op &op, const std::vector<TensorUse> &uses,
+                 const std::string &operation);
+
+/// Lengths that have to be on the CPU, as what others must be with.
+TensorUse lengthsOnCpu();
 
 } // namespace devicetidy

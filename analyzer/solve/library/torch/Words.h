@@ -9,10 +9,19 @@
 
 namespace devicetidy {
 
-Words deviceWords();      ///< Devices.cpp: devices, options, guards, the current device
-Words deviceValueWords(); ///< DeviceValues.cpp: questions about devices and values made from them
-Words tensorWords();      ///< Tensors.cpp: ATen operators and factories
-Words legacyTypeWords();  ///< LegacyTypes.cpp: at::DeprecatedTypeProperties
-Words logCheckWords();    ///< LogChecks.cpp: CHECK_EQ and its like
+Words archiveWords();          ///< Archives.cpp: what is saved and loaded
+Words autogradFunctionWords(); ///< AutogradFunctions.cpp: torch::autograd::Function
+Words dataWords();             ///< Data.cpp: packed sequences, lists of parameters, calls without an effect
+Words datasetWords();          ///< Datasets.cpp: datasets, transforms and loaders of torch::data
+Words deviceWords();           ///< Devices.cpp: devices, options, guards, the current device
+Words deviceValueWords();      ///< DeviceValues.cpp: questions about devices and values made from them
+Words gradientWords();         ///< Gradients.cpp: backward(), step() and zero_grad()
+Words hostAccessWords();       ///< HostAccess.cpp: pointers into the memory of tensors
+Words kernelWords();           ///< Kernels.cpp: functions registered with the dispatcher
+Words legacyTypeWords();       ///< LegacyTypes.cpp: at::DeprecatedTypeProperties
+Words logCheckWords();         ///< LogChecks.cpp: CHECK_EQ and its like
+Words optimizerWords();        ///< OptimizerState.cpp: optimizers and what they keep
+Words tensorWords();           ///< Tensors.cpp: ATen operators and factories
+Words tensorMethodWords();     ///< TensorMethods.cpp: methods of tensors that are no operators
 
 } // namespace devicetidy

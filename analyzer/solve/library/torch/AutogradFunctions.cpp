@@ -1,14 +1,14 @@
-//===- Algorithms.cpp - library functions that run the program's own code ---===//
-#include "analyzer/solve/domain/DeviceTerms.h"
-#include "analyzer/solve/domain/NameParts.h"
-#include "analyzer/solve/domain/Registers.h"
-#include "analyzer/solve/library/std/Callables.h"
-
-#include <algorithm>
-#include <cstdlib>
+//===- AutogradFunctions.cpp - torch::autograd::Function --------------------===//
+//
+// apply() runs the program's forward() with a context, and its backward() for what it may find there.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/solve/library/torch/Words.h"
 
 namespace devicetidy {
 namespace {
+
+using models::Effect;
 
 const Name savedField("@saved");
 const Name savedDataField("saved_data");
@@ -33,7 +33,7 @@ void runBackward(Call &call, Name type, const Row &after, const Address &context
 }
 
 // autograd::Function<T>::apply(args...) runs T::forward(ctx, args...).
-Outcomes applyFunction(Call &call) {
+std::optional<Outcomes> applyFunction(Call &call, const Effect &) {
   Machine &machine = call.machine;
   for (Name type : call.fact.templateTypes)
     if (const Function *forward = findMethod(machine, type, "forward")) {
@@ -55,26 +55,23 @@ Outcomes applyFunction(Call &call) {
   return call.done(unknownValue());
 }
 
-std::optional<Outcomes> modelContext(Call &call, std::string_view method) {
-  const Address context = call.objectAddress();
-  if (method == "save_for_backward") {
-    call.machine.memory.write(call.row, context.field(savedField), call.arg(0));
-    return call.done(unknownValue());
-  }
-  if (method == "get_saved_variables")
-    return call.done(call.machine.memory.read(call.row, context.field(savedField)));
-  return std::nullopt;
+std::optional<Outcomes> saveVariables(Call &call, const Effect &) {
+  call.machine.memory.write(call.row, call.objectAddress().field(savedField), call.arg(0));
+  return call.done(unknownValue());
+}
+
+std::optional<Outcomes> savedVariables(Call &call, const Effect &) {
+  return call.done(call.machine.memory.read(call.row, call.objectAddress().field(savedField)));
 }
 
 } // namespace
 
-std::optional<Outcomes> modelAlgorithms(Call &call) {
-  std::string_view name = call.fact.name.view();
-  if (name == "torch::autograd::Function::apply")
-    return applyFunction(call);
-  if (startsWith(name, "torch::autograd::AutogradContext::") && call.fact.hasObject)
-    return modelContext(call, lastPart(name));
-  return std::nullopt;
+Words autogradFunctionWords() {
+  return {{{"apply_function", applyFunction},
+           {"save_variables", saveVariables},
+           {"saved_variables", savedVariables}},
+          {},
+          {}};
 }
 
 } // namespace devicetidy
