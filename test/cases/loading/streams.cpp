@@ -54,6 +54,16 @@ void tensor_bad() {
   auto sum = read + torch::rand(3, torch::kCUDA); // [[device-mixed-op]]
 }
 
+void rewound_bad() {
+  std::stringstream stream;
+  torch::save(torch::rand(3), stream);
+  stream.clear();
+  stream.seekg(0);
+  torch::Tensor read;
+  torch::load(read, stream);
+  auto sum = read + torch::rand(3, torch::kCUDA); // [[device-mixed-op]]
+}
+
 void best_model_ok() {
   const std::string path = "/tmp/device-tidy-case-best.pt";
   auto model = placed(torch::kCUDA);
@@ -133,6 +143,6 @@ void optional_device_ok() { read_optionally(torch::Device(torch::kCUDA)); }
 
 } // namespace
 
-DT_MAIN(target_network_ok, target_network_bad, given_device_ok, tensor_ok, tensor_bad, best_model_ok, best_model_bad,
+DT_MAIN(target_network_ok, target_network_bad, given_device_ok, tensor_ok, tensor_bad, rewound_bad, best_model_ok, best_model_bad,
         archives_ok, archives_bad,
         checkpoint_ok, replaced_ok, optional_device_ok)
