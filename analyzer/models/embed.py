@@ -28,7 +28,9 @@ What the words mean
            set_data     rebinds the storage of the first tensor
            rnn          strict over input, hidden state and parameters; batch_sizes on the CPU; the result
                         is a tuple
-           container    a module that runs other modules, or holds them or parameters
+           sequential   a module that runs the modules it holds one after the other
+           functional   a module that calls the function it was made of
+           modules, parameters  a module that holds modules or parameters, and has no forward
   result   common (the one device of the arguments), self (the first tensor's), cpu, none (no tensor), unknown
   rank0    is the result 0-dim? yes, no, unknown; keep: as the first tensor; common: when all inputs are;
            reduce: when called with no dim argument; loss: unless the reduction is none; size: when the
@@ -38,7 +40,7 @@ What the words mean
   kind     what a library class holds; explained at the top of library_types.csv
   model    models_*.csv: the effects of a call; Rows.h says how they are written
   word     spelling.csv: a word of source code; its kinds are explained at the top of the table
-  role     distributed.csv: what a name is for
+  role     distributed.csv, words.csv: what a name is for; explained at their tops
   params   yes: owns parameters or buffers; one: a single parameter; no; weight: a loss with optional tensors given by its options
 """
 import csv
@@ -46,15 +48,18 @@ import os
 import sys
 
 RULES = set("strict iterator broadcast same_self tolerant index index_put where masked_fill copy fill factory like "
-            "move to_cpu to_cuda type_as pin_memory host cpu_lengths set_data rnn container".split())
+            "move to_cpu to_cuda type_as pin_memory host cpu_lengths set_data rnn sequential functional "
+            "modules parameters".split())
 RESULTS = set("common self cpu none unknown".split())
 RANKS = set("yes no unknown keep common reduce loss size".split())
 YES_NO = {"yes", "no"}
 TYPE_KINDS = set("tensor device options string list map pair tuple pointer holder any_module optional "
-                 "wrapper scalar function variant example nothing guard".split())
+                 "wrapper scalar function variant example nothing guard nn_options python".split())
 WORD_KINDS = set("namespace device device_class dtype factory move same_device element gradient parameter "
                  "register".split())
-DISTRIBUTED_ROLES = set("init rank launcher python_init map_value loader".split())
+ROLES = set("init rank launcher python_init map_value loader library no_throw assigns constructs maker "
+            "runs_python calls_python calls_python_method starts_program bookkeeping loads model model_type plan "
+            "map_key map_text no_map map_setter option_setter option_getter command".split())
 
 
 class Table:
@@ -70,6 +75,7 @@ class Table:
 
 OP_WORDS = {"rule": RULES, "result": RESULTS, "rank0": RANKS, "loss": YES_NO}
 MODELS = Table("kModels", "ModelRow", "name model source", {}, ["name", "model"])
+NAMES = Table("kNames", "NameRow", "name role source", {"role": ROLES}, ["name", "role"])
 TABLES = {
     "aten_ops.csv": Table("kAtenOps", "AtenOpRow", "op rule result rank0 loss view since until source",
                           dict(OP_WORDS, view=YES_NO), ["op"]),
@@ -80,8 +86,7 @@ TABLES = {
                                "op rule result rank0 loss option_tensors since until source", OP_WORDS,
                                ["op"]),
     **{"models_%s.csv" % library: MODELS for library in ("torch", "modules", "std", "config")},
-    "distributed.csv": Table("kDistributed", "DistributedRow", "api role source", {"role": DISTRIBUTED_ROLES},
-                             ["api", "role"]),
+    **{table: NAMES for table in ("distributed.csv", "words.csv")},
     "library_types.csv": Table("kLibraryTypes", "LibraryTypeRow", "type kind source", {"kind": TYPE_KINDS},
                                ["type"]),
     "spelling.csv": Table("kSpelling", "SpellingRow", "word kind detail source", {"kind": WORD_KINDS},

@@ -4,7 +4,6 @@
 #include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"
 #include "analyzer/solve/engine/ModelBodies.h"
-#include "analyzer/solve/library/config/Config.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/std/Moves.h"
@@ -414,8 +413,8 @@ Outcomes Machine::callLibrary(Call &call) {
     return std::move(*outcomes);
   if (std::optional<Outcomes> outcomes = modelIterator(call))
     return std::move(*outcomes);
-  for (Model model : {modelConfig, modelTensors, modelModules, modelPointers, modelContainers, modelData,
-                      modelAlgorithms, modelCallables})
+  for (Model model :
+       {modelTensors, modelPointers, modelContainers, modelData, modelAlgorithms, modelCallables})
     if (std::optional<Outcomes> outcomes = model(call))
       return std::move(*outcomes);
   ++solution.stats.unknownCalls[call.fact.name.str()];

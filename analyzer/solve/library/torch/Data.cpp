@@ -1,7 +1,6 @@
 //===- Data.cpp - packed sequences, optimizers, calls without an effect ---===//
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
-#include "analyzer/solve/library/config/Config.h"
 #include "analyzer/solve/library/torch/Archives.h"
 #include "analyzer/solve/library/torch/Datasets.h"
 #include "analyzer/solve/library/torch/Devices.h"
@@ -94,9 +93,8 @@ std::optional<Value> constructData(Call &call, Name type, const std::vector<Valu
 
 std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args) {
   using Constructor = std::optional<Value> (*)(Call &, Name, const std::vector<Value> &);
-  for (Constructor constructor :
-       {Constructor(constructConfig), Constructor(constructModule), Constructor(constructPointer),
-        Constructor(constructContainer), Constructor(constructData), Constructor(constructStream)})
+  for (Constructor constructor : {Constructor(constructPointer), Constructor(constructContainer),
+                                  Constructor(constructData), Constructor(constructStream)})
     if (std::optional<Value> made = constructor(call, type, args))
       return made;
   return std::nullopt;

@@ -14,5 +14,8 @@ Words deviceValueWords(); ///< DeviceValues.cpp: questions about devices and val
 Words tensorWords();      ///< Tensors.cpp: ATen operators and factories
 Words legacyTypeWords();  ///< LegacyTypes.cpp: at::DeprecatedTypeProperties
 Words logCheckWords();    ///< LogChecks.cpp: CHECK_EQ and its like
+Words moduleWords();      ///< Modules.cpp: modules made, moved, run, held; their options; scripted modules
+Words containerModuleWords(); ///< ContainerModules.cpp: Sequential, ModuleList, ParameterList and their like
+Words registrationWords();    ///< Registration.cpp: what a module registers, and lists of it
 
 } // namespace devicetidy
