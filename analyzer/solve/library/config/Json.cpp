@@ -154,37 +154,29 @@ bool isKnown(const Call &call, const Value &json) {
          (is(json, ValueKind::Scalar) && call.row.resolve(json->term)->kind != TermKind::Symbol);
 }
 
-std::optional<Outcomes> truthOf(Call &call, bool (*holds)(const Call &call, const Value &json)) {
+std::optional<Outcomes> truth(Call &call, bool holds) { return call.done(scalarValue(intTerm(holds))); }
+
+// is_null(), is_object() and is_array(): the value of this kind.
+std::optional<Outcomes> isOfKind(Call &call, const Effect &effect) {
+  static const std::map<std::string_view, ValueKind> kinds = {
+      {"null", ValueKind::Null}, {"object", ValueKind::Record}, {"array", ValueKind::List}};
   const Value json = call.object();
-  if (!isKnown(call, json))
-    return std::nullopt;
-  return call.done(scalarValue(intTerm(holds(call, json))));
-}
-
-std::optional<Outcomes> isNull(Call &call, const Effect &) {
-  return truthOf(call, [](const Call &, const Value &json) { return is(json, ValueKind::Null); });
-}
-
-std::optional<Outcomes> isObject(Call &call, const Effect &) {
-  return truthOf(call, [](const Call &, const Value &json) { return is(json, ValueKind::Record); });
-}
-
-std::optional<Outcomes> isArray(Call &call, const Effect &) {
-  return truthOf(call, [](const Call &, const Value &json) { return is(json, ValueKind::List); });
+  return isKnown(call, json) ? truth(call, is(json, kinds.at(effect.detail()))) : std::nullopt;
 }
 
 std::optional<Outcomes> isString(Call &call, const Effect &) {
-  return truthOf(call, [](const Call &of, const Value &json) {
-    return is(json, ValueKind::Scalar) && textOf(of.row.resolve(json->term)).has_value();
-  });
+  const Value json = call.object();
+  if (!isKnown(call, json))
+    return std::nullopt;
+  return truth(call, is(json, ValueKind::Scalar) && textOf(call.row.resolve(json->term)));
 }
 
 std::optional<Outcomes> hasEntry(Call &call, const Effect &) {
-  if (!textArgument(call, 0))
+  const Value json = call.object();
+  const std::optional<std::string> key = textArgument(call, 0);
+  if (!key || !isKnown(call, json))
     return std::nullopt;
-  return truthOf(call, [](const Call &of, const Value &json) {
-    return json->fields.count(entryField(*textArgument(of, 0))) != 0;
-  });
+  return truth(call, json->fields.count(entryField(*key)) != 0);
 }
 
 Outcomes become(Call &call, const Value &value) {
@@ -277,9 +269,7 @@ Words jsonWords() {
            {"json_value", valueOrDefault},
            {"json_convert", convert},
            {"json_get_to", getTo},
-           {"json_is_null", isNull},
-           {"json_is_object", isObject},
-           {"json_is_array", isArray},
+           {"json_is", isOfKind},
            {"json_is_string", isString},
            {"json_has_entry", hasEntry},
            {"json_clear", clear},
