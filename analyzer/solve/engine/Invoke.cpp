@@ -1,5 +1,4 @@
 //===- Invoke.cpp - calls: dispatch and summaries ---===//
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"

@@ -4,8 +4,6 @@
 #include "analyzer/solve/library/config/Config.h"
 #include "analyzer/solve/library/config/MapText.h"
 
-#include <algorithm>
-
 namespace devicetidy {
 namespace {
 

@@ -7,7 +7,6 @@
 #include "analyzer/solve/library/config/Config.h"
 
 #include "analyzer/models/Models.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/library/config/Words.h"
 
 namespace devicetidy {

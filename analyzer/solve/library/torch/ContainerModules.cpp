@@ -1,5 +1,4 @@
 //===- ContainerModules.cpp - Sequential, ModuleList, ModuleDict, AnyModule, Functional ---===//
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/Words.h"

@@ -163,15 +163,6 @@ std::optional<Outcomes> forwardHeld(Call &call, const Effect &) {
                        held->history);
 }
 
-// One that nobody knows is taken to hold a module.
-std::optional<Outcomes> isEmptyHolder(Call &call, const Effect &) {
-  return call.done(scalarValue(intTerm(is(call.object(), ValueKind::Null))));
-}
-
-std::optional<Outcomes> holdsModule(Call &call, const Effect &) {
-  return call.done(scalarValue(intTerm(!is(call.object(), ValueKind::Null))));
-}
-
 // The object as another class: Module::as.
 std::optional<Outcomes> sameObject(Call &call, const Effect &) {
   return call.done(registerOf(call.row, call.fact.operands[0].reg));
@@ -353,8 +344,6 @@ Words moduleWords() {
            {"same_object", sameObject},
            {"held", held},
            {"forward_held", forwardHeld},
-           {"is_empty_holder", isEmptyHolder},
-           {"holds_module", holdsModule},
            {"set_option", setOption},
            {"jit_load", loadScript},
            {"jit_module", runScript},

@@ -1,5 +1,4 @@
 //===- Registration.cpp - what a module registers: parameters, buffers, submodules ---===//
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/Words.h"
