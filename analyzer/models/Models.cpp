@@ -14,17 +14,29 @@ namespace devicetidy::models {
 namespace {
 
 Rule ruleOf(std::string_view word) {
-  static const std::map<std::string_view, Rule> rules = {
-      {"strict", Rule::Strict},       {"iterator", Rule::Iterator},
-      {"broadcast", Rule::Broadcast}, {"same_self", Rule::SameSelf},
-      {"index", Rule::Index},         {"index_put", Rule::IndexPut},
-      {"where", Rule::Where},         {"masked_fill", Rule::MaskedFill},
-      {"factory", Rule::Factory},     {"blob", Rule::Blob},
-      {"like", Rule::Like},           {"move", Rule::Move},
-      {"to_cpu", Rule::ToCpu},        {"to_cuda", Rule::ToCuda},
-      {"type_as", Rule::TypeAs},      {"pin_memory", Rule::PinMemory},
-      {"host", Rule::Host},           {"cpu_lengths", Rule::CpuLengths},
-      {"set_data", Rule::SetData},    {"container", Rule::Container}};
+  static const std::map<std::string_view, Rule> rules = {{"strict", Rule::Strict},
+                                                         {"iterator", Rule::Iterator},
+                                                         {"broadcast", Rule::Broadcast},
+                                                         {"same_self", Rule::SameSelf},
+                                                         {"index", Rule::Index},
+                                                         {"index_put", Rule::IndexPut},
+                                                         {"where", Rule::Where},
+                                                         {"masked_fill", Rule::MaskedFill},
+                                                         {"factory", Rule::Factory},
+                                                         {"blob", Rule::Blob},
+                                                         {"like", Rule::Like},
+                                                         {"move", Rule::Move},
+                                                         {"to_cpu", Rule::ToCpu},
+                                                         {"to_cuda", Rule::ToCuda},
+                                                         {"type_as", Rule::TypeAs},
+                                                         {"pin_memory", Rule::PinMemory},
+                                                         {"host", Rule::Host},
+                                                         {"cpu_lengths", Rule::CpuLengths},
+                                                         {"set_data", Rule::SetData},
+                                                         {"sequential", Rule::Sequential},
+                                                         {"functional", Rule::Functional},
+                                                         {"modules", Rule::Modules},
+                                                         {"parameters", Rule::Parameters}};
   return rules.at(word);
 }
 
@@ -109,15 +121,16 @@ const Op *functional(std::string_view name, TorchVersion version) {
   return find(table, name, version);
 }
 
-const Module *module(std::string_view name) {
-  static const std::unordered_map<std::string_view, Module> table = [] {
-    std::unordered_map<std::string_view, Module> modules;
+const Module *module(std::string_view className) {
+  static const std::map<std::string, Module, std::less<>> table = [] {
+    std::map<std::string, Module, std::less<>> modules;
     for (const auto &row : tables::kNnModules)
-      modules[row.module] = {opOf(row.module, row), row.params == "yes" || row.params == "one",
-                             row.params == "one", row.params == "weight"};
+      modules["torch::nn::" + std::string(row.module) + "Impl"] = {
+          opOf(row.module, row), row.params == "yes" || row.params == "one", row.params == "one",
+          row.params == "weight"};
     return modules;
   }();
-  auto found = table.find(name);
+  auto found = table.find(className);
   return found == table.end() ? nullptr : &found->second;
 }
 
@@ -192,18 +205,35 @@ std::vector<std::string_view> typeKinds() {
   return kinds;
 }
 
-bool isDistributed(std::string_view name, std::string_view role) {
-  for (const auto &row : tables::kDistributed)
-    if (row.api == name && row.role == role)
-      return true;
-  return false;
+namespace {
+
+using NamesOfRoles = std::unordered_map<std::string_view, std::vector<std::string_view>>;
+
+const std::vector<std::string_view> &namesOf(std::string_view role) {
+  static const NamesOfRoles table = [] {
+    NamesOfRoles names;
+    for (const auto &row : tables::kNames)
+      names[row.role].push_back(row.name);
+    for (auto &[role, of] : names)
+      std::sort(of.begin(), of.end());
+    return names;
+  }();
+  return table.at(role);
 }
 
-std::string_view findDistributed(std::string_view text, std::string_view role) {
-  for (const auto &row : tables::kDistributed)
-    if (row.role == role && text.find(row.api) != std::string_view::npos)
-      return row.api;
-  return {};
+} // namespace
+
+bool hasRole(std::string_view name, std::string_view role) {
+  const std::vector<std::string_view> &names = namesOf(role);
+  return std::binary_search(names.begin(), names.end(), name);
+}
+
+std::string_view findRole(std::string_view text, std::string_view role) {
+  const std::vector<std::string_view> &names = namesOf(role);
+  const auto found = std::find_if(names.begin(), names.end(), [&](std::string_view name) {
+    return text.find(name) != std::string_view::npos;
+  });
+  return found == names.end() ? std::string_view() : *found;
 }
 
 } // namespace devicetidy::models

@@ -39,7 +39,10 @@ enum class Rule : unsigned char {
   Host,
   CpuLengths,
   SetData,
-  Container,
+  Sequential,
+  Functional,
+  Modules,
+  Parameters,
 };
 enum class Result : unsigned char { Common, Self, Pieces, Cpu, None, Unknown };
 enum class Rank : unsigned char {
@@ -85,8 +88,9 @@ struct Module {
 const Op *atenOp(std::string_view name, TorchVersion version);
 /// The rule of a torch::nn::functional function; null when not modelled.
 const Op *functional(std::string_view name, TorchVersion version);
-/// A torch::nn module by class name without Impl; null when not modelled.
-const Module *module(std::string_view name);
+/// A module class of torch::nn by its qualified name ("torch::nn::LinearImpl"), with the name its users write
+/// as that of `forward`; null when not modelled.
+const Module *module(std::string_view className);
 /// The rows of a function or class by its qualified name, built-in ones and the user's, in the order they are
 /// to be asked; empty when there are none.
 const std::vector<Row> &rows(std::string_view name);
@@ -104,9 +108,9 @@ std::vector<std::string_view> modelledNames();
 std::string_view typeKind(std::string_view templateName);
 /// The kinds there are, sorted.
 std::vector<std::string_view> typeKinds();
-/// Does `name` have `role` in distributed.csv?
-bool isDistributed(std::string_view name, std::string_view role);
+/// Does `name` have `role` in distributed.csv or words.csv?
+bool hasRole(std::string_view name, std::string_view role);
 /// The first name of `role` that occurs in `text`, empty when none does.
-std::string_view findDistributed(std::string_view text, std::string_view role);
+std::string_view findRole(std::string_view text, std::string_view role);
 
 } // namespace devicetidy::models

@@ -13,6 +13,7 @@
 // Names of rows:
 //   ns::Class::method     this function; `ns::Class::construct` for the constructors of a class
 //   ns::f/2               only with two arguments
+//   ns::Class::operator T its conversions to types that have no row
 //   ns::Class::*          every other function of the class or namespace
 //   dt::list::push_back   the method of any class of this kind (library_types.csv)
 //
@@ -38,6 +39,13 @@ struct Effect {
   /// The word of argument `i`; empty when there is none.
   std::string_view detail(std::size_t i = 0) const {
     return i < args.size() ? std::string_view(args[i].word) : std::string_view();
+  }
+  /// Is `wanted` among the arguments?
+  bool says(std::string_view wanted) const {
+    for (const Effect &arg : args)
+      if (arg.word == wanted)
+        return true;
+    return false;
   }
 };
 

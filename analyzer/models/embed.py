@@ -25,7 +25,9 @@ What the words mean
            cpu_lengths  the second tensor, if there is one, must be on the CPU; the result is where the
                         first is
            set_data     rebinds the storage of the first tensor
-           container    a module that runs other modules, or holds them or parameters
+           sequential   a module that runs the modules it holds one after the other
+           functional   a module that calls the function it was made of
+           modules, parameters  a module that holds modules or parameters, and has no forward
   result   common (the one device of the arguments), self (the first tensor's), cpu, none (no tensor), unknown;
            pieces: as many tensors as the second argument says, where the first tensor is
   rank0    how many dimensions has the result? yes: it is 0-dim; no: at least one; unknown
@@ -43,7 +45,7 @@ What the words mean
   kind     what a library class holds; explained at the top of library_types.csv
   model    models_*.csv: the effects of a call; Rows.h says how they are written
   word     spelling.csv: a word of source code; its kinds are explained at the top of the table
-  role     distributed.csv: what a name is for
+  role     distributed.csv, words.csv: what a name is for; explained at their tops
   params   yes: owns parameters or buffers; one: a single parameter; no; weight: a loss with optional tensors given by its options
 """
 import csv
@@ -51,17 +53,20 @@ import os
 import sys
 
 RULES = set("strict iterator broadcast same_self index index_put where masked_fill factory blob like "
-            "move to_cpu to_cuda type_as pin_memory host cpu_lengths set_data container".split())
+            "move to_cpu to_cuda type_as pin_memory host cpu_lengths set_data sequential functional modules "
+            "parameters".split())
 RESULTS = set("common self pieces cpu none unknown".split())
 RANKS = set("yes no unknown keep more less second same common size data grow reduce loss squeeze diagonal matmul "
             "einsum index".split())
 YES_NO = {"yes", "no"}
 TYPE_KINDS = set("tensor device options string list map pair tuple pointer holder any_module optional "
                  "wrapper scalar function variant example nothing guard dataset optimizer optimizer_options "
-                 "accessor".split())
+                 "accessor nn_options python".split())
 WORD_KINDS = set("namespace device device_class dtype factory move same_device element gradient parameter "
                  "register".split())
-DISTRIBUTED_ROLES = set("init rank launcher python_init map_value loader".split())
+ROLES = set("init rank launcher python_init map_value loader library no_throw assigns constructs maker "
+            "runs_python calls_python calls_python_method starts_program bookkeeping loads model model_type plan "
+            "map_key map_text no_map map_setter option_setter option_getter command".split())
 
 
 class Table:
@@ -77,6 +82,7 @@ class Table:
 
 OP_WORDS = {"rule": RULES, "result": RESULTS, "rank0": RANKS, "loss": YES_NO}
 MODELS = Table("kModels", "ModelRow", "name model source", {}, ["name", "model"])
+NAMES = Table("kNames", "NameRow", "name role source", {"role": ROLES}, ["name", "role"])
 TABLES = {
     "aten_ops.csv": Table("kAtenOps", "AtenOpRow", "op rule result rank0 loss view since until source",
                           dict(OP_WORDS, view=YES_NO), ["op"]),
@@ -87,8 +93,7 @@ TABLES = {
                                "op rule result rank0 loss since until source", OP_WORDS,
                                ["op"]),
     **{"models_%s.csv" % library: MODELS for library in ("torch", "modules", "std", "config")},
-    "distributed.csv": Table("kDistributed", "DistributedRow", "api role source", {"role": DISTRIBUTED_ROLES},
-                             ["api", "role"]),
+    **{table: NAMES for table in ("distributed.csv", "words.csv")},
     "library_types.csv": Table("kLibraryTypes", "LibraryTypeRow", "type kind source", {"kind": TYPE_KINDS},
                                ["type"]),
     "spelling.csv": Table("kSpelling", "SpellingRow", "word kind detail source", {"kind": WORD_KINDS},

@@ -122,7 +122,7 @@ Solution solve(const Program &program, const SolveOptions &options) {
   if (placed)
     solution.placed = placed->take();
   solution.mapsUnderDistributed = deviceMaps.findings();
-  solution.discardedMoves = findDiscardedMoves(program);
+  solution.discardedMoves = findDiscardedMoves(program, machine.types, machine.version);
   dropSettled(machine, options.isIncomplete, solution.conflicts);
   keepRootCauses(solution.conflicts);
   findUnregistered(machine, solution);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """coverage.py [--include DIR] [--update] [LIST]: which names of the installed LibTorch headers have a model.
 
-Walks the headers, prints every Tensor method, at:: and torch:: function and torch::nn class as modelled or
-unmodelled with counts, and writes the same lines to LIST when it is given. Exits 1 when a name is unmodelled
+Walks the headers, prints every Tensor method, at:: and torch:: function, torch::nn class and struct of options as
+modelled or unmodelled with counts, and writes the same lines to LIST when it is given. Exits 1 when a name is unmodelled
 that unmodelled.txt does not list, or when that file lists a name that has a model by now; --update
 rewrites it.
 
@@ -150,6 +150,18 @@ def moduleClasses(include):
     return names
 
 
+def optionClasses(include):
+    """Qualified names of the structs of nn/options."""
+    names = set()
+    pattern = r"^namespace (\w+) \{|^(\})[^;]|^(?:template <.*> )?struct (?:TORCH_API )?(\w+)\b[^;]*$"
+    for path in glob.glob(os.path.join(include, API, "nn/options/*.h")):
+        scopes = []
+        for namespace, end, name in re.findall(pattern, withoutComments(read(path)), re.M):
+            scopes = scopes + [namespace] if namespace else scopes[:-1] if end else scopes
+            names |= {"::".join([*scopes, name])} if name else set()
+    return names
+
+
 # Headers below torch/, and the namespace whose functions they declare.
 API_HEADERS = (
     ("../../../autograd/generated/variable_factories.h", "torch::"), ("serialize.h", "torch::"),
@@ -169,6 +181,7 @@ def collect(include):
         header = os.path.join("nn/functional", os.path.basename(path))
         found |= {("functional", name) for name in namespaceFunctions(include, header)}
     found |= {("module", name) for name in moduleClasses(include)}
+    found |= {("options", name) for name in optionClasses(include)}
     return {(kind, name) for kind, name in found if not isPrivate(name.rpartition("::")[2])}
 
 
@@ -184,13 +197,13 @@ def modelled():
     functions = ops | {name[4:] for name in api if name.startswith("at::")}
     api |= {"torch::" + name for name in ops}
     return {"method": ops, "function": functions, "api": api, "functional": firstColumn("nn_functional.csv"),
-            "module": firstColumn("nn_modules.csv")}
+            "module": firstColumn("nn_modules.csv"), "options": firstColumn("library_types.csv")}
 
 
 def report(found, known):
     """The printed lines and the unmodelled names."""
     lines, missing = [], []
-    for kind in ("method", "function", "api", "functional", "module"):
+    for kind in ("method", "function", "api", "functional", "module", "options"):
         names = sorted(name for other, name in found if other == kind)
         without = [name for name in names if name not in known[kind]]
         missing += ["%s %s" % (kind, name) for name in without]

@@ -21,6 +21,7 @@ std::string parameter(Name name) { return "@p:" + name.str(); }
 std::string submodule(Name name) { return "@m:" + name.str(); }
 bool isParameter(Name field) { return field == parameters() || field.view().substr(0, 3) == "@p:"; }
 bool isSubmodule(Name field) { return field.view().substr(0, 3) == "@m:"; }
+bool isHidden(Name field) { return !field.empty() && field.view().front() == '@'; }
 } // namespace hidden
 
 namespace {
@@ -225,7 +226,7 @@ Value Memory::descend(const Value &value, Path node, const Address &whole) const
   if (!is(value, ValueKind::Record))
     return unknownValue();
   // A field of a torch::nn module that is a tensor is one of its parameters.
-  if (value->fields.count(hidden::parameters()) && !types.builtinModuleBase(value->type).empty()) {
+  if (value->fields.count(hidden::parameters()) && types.builtinModuleBase(value->type)) {
     const Name type = types.fieldType(value->type, node->field);
     if (type.empty() || types.classOf(type) == TypeClass::Tensor)
       return parameterHandle({whole.root, fieldPath(whole.path, hidden::parameters())});

@@ -25,6 +25,7 @@ std::string parameter(Name name); ///< "@p:name": a tensor that is registered un
 std::string submodule(Name name); ///< "@m:name": address of the module that is registered under `name`
 bool isParameter(Name field);
 bool isSubmodule(Name field);
+bool isHidden(Name field); ///< of any kind
 } // namespace hidden
 
 struct RootInfo {

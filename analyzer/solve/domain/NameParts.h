@@ -21,6 +21,23 @@ inline std::string_view lastPart(std::string_view name) {
   return colon == std::string_view::npos ? name : name.substr(colon + 2);
 }
 
+/// "std::vector" of "std::vector::push_back"; empty for a name of no class or namespace.
+inline std::string_view scopeOf(std::string_view name) {
+  const std::size_t colon = name.rfind("::");
+  return colon == std::string_view::npos ? std::string_view() : name.substr(0, colon);
+}
+
+/// The outermost namespace: "std" of "std::vector::push_back"; empty for a name of none.
+inline std::string_view firstScope(std::string_view name) {
+  const std::size_t colon = name.find("::");
+  return colon == std::string_view::npos ? std::string_view() : name.substr(0, colon);
+}
+
+inline bool isAssignment(std::string_view name) { return lastPart(name) == "operator="; }
+
+/// Is it a function of the compiler or of the C library that no program may define (`__builtin_expect`)?
+inline bool isReserved(std::string_view name) { return startsWith(name, "__"); }
+
 inline bool isOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
 }

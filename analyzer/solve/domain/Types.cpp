@@ -147,19 +147,6 @@ Name Types::fieldType(Name id, Name name) const {
   return {};
 }
 
-Name Types::baseWithPrefix(Name id, std::string_view prefix) const {
-  const Type *type = program.type(id);
-  if (!type)
-    return {};
-  if (type->templateName.view().substr(0, prefix.size()) == prefix)
-    return id;
-  for (Name base : type->bases)
-    if (base != id)
-      if (Name found = baseWithPrefix(base, prefix))
-        return found;
-  return {};
-}
-
 bool Types::isInteger(Name type) const {
   const Type *known = program.type(type);
   return known && (known->kind == TypeKind::Int || known->kind == TypeKind::Enum);
@@ -182,27 +169,20 @@ bool Types::isProject(Name id) const {
   return type && type->isProject;
 }
 
-std::string Types::builtinModule(Name id) const {
+const models::Module *Types::builtinModule(Name id) const {
   const Type *type = program.type(id);
-  const std::string &name = type ? type->templateName.str() : id.str();
-  constexpr std::string_view prefix = "torch::nn::", suffix = "Impl";
-  if (name.size() <= prefix.size() + suffix.size() || name.compare(0, prefix.size(), prefix) != 0 ||
-      name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0)
-    return {};
-  std::string middle = name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
-  return middle.find("::") == std::string::npos && models::module(middle) ? middle : std::string();
+  return models::module(type ? type->templateName.view() : id.view());
 }
 
-std::string Types::builtinModuleBase(Name id) const {
-  std::string own = builtinModule(id);
-  if (!own.empty())
+const models::Module *Types::builtinModuleBase(Name id) const {
+  if (const models::Module *own = builtinModule(id))
     return own;
   if (const Type *type = program.type(id))
     for (Name base : type->bases)
       if (base != id)
-        if (std::string inherited = builtinModuleBase(base); !inherited.empty())
+        if (const models::Module *inherited = builtinModuleBase(base))
           return inherited;
-  return {};
+  return nullptr;
 }
 
 } // namespace devicetidy

@@ -5,6 +5,10 @@
 
 #include <unordered_map>
 
+namespace devicetidy::models {
+struct Module;
+}
+
 namespace devicetidy {
 
 enum class TypeClass : std::uint8_t {
@@ -51,14 +55,11 @@ public:
   bool isInteger(Name type) const;
   /// Derives from torch::nn::Module (or is it).
   bool isModule(Name type) const { return derivesFrom(type, "torch::nn::Module"); }
-  /// The first base (the type itself included) whose template name starts with `prefix`; empty when none
-  /// does.
-  Name baseWithPrefix(Name type, std::string_view prefix) const;
   bool isProject(Name type) const;
-  /// Torch's own module: short name without Impl ("Linear") when `type` is torch::nn::*Impl, else empty.
-  std::string builtinModule(Name type) const;
-  /// `type` or the nearest base that is a torch::nn::*Impl.
-  std::string builtinModuleBase(Name type) const;
+  /// The module of torch::nn that `type` is; null for any other class.
+  const models::Module *builtinModule(Name type) const;
+  /// The same for `type` or the nearest base that is one.
+  const models::Module *builtinModuleBase(Name type) const;
 
   const Program &program;
 

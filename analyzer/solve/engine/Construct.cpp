@@ -137,26 +137,16 @@ std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row r
       rows.push_back(std::move(outcome.row));
     return rows;
   }
-  if (std::optional<Outcomes> outcomes = constructHolder(call, type, args)) {
-    for (Outcome &outcome : *outcomes) {
-      memory.write(outcome.row, where, outcome.result);
-      rows.push_back(std::move(outcome.row));
-    }
-    return rows;
-  }
   if (std::optional<std::vector<Row>> made = constructByBody(call, type, where, args))
     return std::move(*made);
   std::vector<Value> values;
   for (const Argument &arg : args)
     values.push_back(arg.value);
-  if (values.size() == 1 && is(values[0], ValueKind::Record) && values[0]->type == type)
-    memory.write(row, where, values[0]);
-  else if (std::optional<Value> iterator = convertedIterator(call, type, values))
+  if (std::optional<Value> iterator = convertedIterator(call, type, values))
     memory.write(row, where, *iterator);
-  else if (std::optional<Value> made = modelConstructor(call, type, values)) {
+  else if (std::optional<Value> made = modelConstructor(call, type, values))
     memory.write(row, where, *made);
-    keepModules(call, type, where, args);
-  } else
+  else
     memory.write(row, where, record && record->isProject ? recordValue(type) : unknownValue());
   rows.push_back(std::move(row));
   return rows;
@@ -258,14 +248,6 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
     return rows;
   }
   meetHostFunction(call);
-  if (!isBase)
-    if (std::optional<Outcomes> outcomes = constructHolder(call, fact.type, call.forwardedFrom(0))) {
-      for (Outcome &outcome : *outcomes) {
-        memory.write(outcome.row, where, outcome.result);
-        rows.push_back(std::move(outcome.row));
-      }
-      return rows;
-    }
   std::vector<Value> values;
   for (std::size_t i = 0; i < args.size(); ++i)
     values.push_back(call.arg(i));
@@ -280,10 +262,8 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
     // The base part of an object: what a torch::nn base owns is added to the record.
     if (made)
       memory.write(row, where, withBase(memory.read(row, where), *made));
-    keepModules(call, fact.type, where, call.forwardedFrom(0));
   } else if (made) {
     memory.write(row, where, *made);
-    keepModules(call, fact.type, where, call.forwardedFrom(0));
     if (isFilledByCount(call.forwardedFrom(0)) && types.classOf(fact.type) == TypeClass::List)
       return constructElements(frame, fact, std::move(row), types.inner(fact.type), where);
   } else {

@@ -1,10 +1,8 @@
 //===- Invoke.cpp - calls: dispatch and summaries ---===//
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"
 #include "analyzer/solve/engine/ModelBodies.h"
-#include "analyzer/solve/library/config/Config.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/std/Moves.h"
@@ -414,7 +412,7 @@ Outcomes Machine::callLibrary(Call &call) {
     return std::move(*outcomes);
   if (std::optional<Outcomes> outcomes = modelIterator(call))
     return std::move(*outcomes);
-  for (Model model : {modelConfig, modelModules, modelPointers, modelContainers, modelCallables})
+  for (Model model : {modelPointers, modelContainers, modelCallables})
     if (std::optional<Outcomes> outcomes = model(call))
       return std::move(*outcomes);
   ++solution.stats.unknownCalls[call.fact.name.str()];

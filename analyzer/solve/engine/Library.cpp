@@ -186,11 +186,6 @@ std::optional<Outcomes> runRow(Call &call, const models::Row &row) {
   return current;
 }
 
-std::string_view scopeOf(std::string_view name) {
-  const std::size_t colon = name.rfind("::");
-  return colon == std::string_view::npos ? std::string_view() : name.substr(0, colon);
-}
-
 } // namespace
 
 Library::Library(std::initializer_list<Words> words) {
@@ -242,8 +237,11 @@ std::vector<ModelName> modelNames(const Types &types, Name function, Name object
   const std::string scope(scopeOf(function.view()));
   std::vector<ModelName> models;
   addModel(models, function.str(), true);
+  const std::string method(lastPart(function.view()));
   if (!object.empty())
-    addMethod(models, types, object, "::" + std::string(lastPart(function.view())));
+    addMethod(models, types, object, "::" + method);
+  if (!object.empty() && startsWith(method, "operator ")) // to a type
+    addMethod(models, types, object, "::operator T");
   if (!scope.empty())
     addModel(models, scope + "::*", false);
   if (!object.empty())

@@ -168,13 +168,12 @@ bool Machine::mayThrow(const Fact &fact) {
   const Function *callee = fact.target.empty() ? nullptr : program.function(fact.target);
   if (callee && callee->hasBody && !fact.isVirtual)
     return mayThrow(*callee);
-  const std::string_view name = fact.name.view(), last = lastPart(name);
-  const bool isLibrary = fact.target.empty() || startsWith(name, "at::") || startsWith(name, "torch::");
-  if (!isLibrary)
+  const std::string_view name = fact.name.view(), scope = firstScope(name);
+  if (!fact.target.empty() && !models::hasRole(scope, "library"))
     return true;
-  if (last == "operator=" || startsWith(name, "std::") || startsWith(name, "c10::") || startsWith(name, "__"))
+  if (isAssignment(name) || isReserved(name) || models::hasRole(scope, "no_throw"))
     return false;
-  const models::Op *op = models::atenOp(last, version);
+  const models::Op *op = models::atenOp(lastPart(name), version);
   return !(op && onlyPlaces(op->rule));
 }
 

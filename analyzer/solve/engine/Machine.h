@@ -253,7 +253,6 @@ private:
 
 /// Library models: each looks at a call and answers it, or returns nothing when the call is not its own.
 using Model = std::optional<Outcomes> (*)(Call &call);
-std::optional<Outcomes> modelModules(Call &call);
 std::optional<Outcomes> modelContainers(Call &call);
 std::optional<Outcomes> modelPointers(Call &call);
 std::optional<Outcomes> modelCallables(Call &call);
@@ -264,15 +263,8 @@ std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<V
 void startRound(Row &row, Term current);
 
 /// Library constructors by family; `args` are values. Each answers for its own types.
-std::optional<Value> constructModule(Call &call, Name type, const std::vector<Value> &args);
 std::optional<Value> constructPointer(Call &call, Name type, const std::vector<Value> &args);
 std::optional<Value> constructContainer(Call &call, Name type, const std::vector<Value> &args);
-
-/// A module holder of `type` made of `args`, one row per way through its module's constructor; nothing when
-/// `type` is no holder.
-std::optional<Outcomes> constructHolder(Call &call, Name type, const std::vector<Argument> &args);
-/// Puts the modules in `args` into a container module of `type` that was made at `where`.
-void keepModules(Call &call, Name type, const Address &where, const std::vector<Argument> &args);
 
 /// Runs forward() of the module at `module`; `name` is how the user calls it.
 /// `owner` is the story of the handle it is called through.

@@ -21,9 +21,7 @@ bool assigns(const Fact &fact) {
     return true;
   if (fact.kind != FactKind::Call || !fact.hasObject)
     return false;
-  const std::string_view method = lastPart(fact.name.view());
-  return method == "operator=" || method == "reset" || method == "swap" || method == "clear" ||
-         method == "set_data";
+  return models::hasRole(lastPart(fact.name.view()), "assigns");
 }
 
 // Does the call change argument `i` of a project function, or the object of its method? What a method with a
@@ -39,9 +37,14 @@ bool mayChange(const Program &program, const Fact &fact, std::size_t i) {
          !callee->locals[parameter].isConst;
 }
 
+// Module::to, or what a class of the program has in its place.
 bool movesModule(const Fact &fact) {
-  return fact.kind == FactKind::Call && fact.hasObject && lastPart(fact.name.view()) == "to" &&
-         !startsWith(fact.name.view(), "at::");
+  static constexpr std::string_view move = "module_to";
+  if (fact.kind != FactKind::Call || !fact.hasObject)
+    return false;
+  const std::string_view name = fact.name.view();
+  return models::effect(name, move) ||
+         (!fact.target.empty() && models::effect("torch::nn::Module::" + std::string(lastPart(name)), move));
 }
 
 /// Fields and globals that lead to a place: `net.encoder->` is reached through both.
@@ -188,18 +191,15 @@ private:
 };
 
 bool isOfTorch(std::string_view name, const DistributedNames &names) {
-  return startsWith(name, "torch::") || startsWith(name, "at::") || startsWith(name, "c10d:") ||
-         startsWith(name, "pybind11::") || startsWith(name, "PyRun_") || initialises(name, names) ||
+  return models::hasRole(firstScope(name), "library") || runsPython(name) || initialises(name, names) ||
          isListed(names.loaders, name) || isListed(names.launchers, name);
 }
 
 // device_map options are fields, keys and Python text; no tensor need be near.
 bool speaksOfDeviceMap(const Fact &fact) {
-  if (fact.kind != FactKind::Field && fact.literal != LiteralKind::String && fact.kind != FactKind::Call)
-    return false;
-  const std::string_view text = fact.name.view();
-  return text.find("device_map") != std::string_view::npos ||
-         text.find("deviceMap") != std::string_view::npos || text.find("DeviceMap") != std::string_view::npos;
+  const bool mayBeKey =
+      fact.kind == FactKind::Field || fact.kind == FactKind::Call || fact.literal == LiteralKind::String;
+  return mayBeKey && !models::findRole(fact.name.view(), "map_text").empty();
 }
 
 // Functions that touch tensors, modules or devices, then everything that calls them.
@@ -338,8 +338,6 @@ Reg temporaryAt(const Fact *begin, const Fact *end, Reg object) {
 // `x.argmax(-1).cpu();` waits for the GPU: what was computed is nobody's, so nobody goes on with it on its
 // old device. A view of `x` would be.
 bool waitsForResult(const Block &block, const Fact &move, models::TorchVersion version) {
-  if (lastPart(move.name.view()) != "cpu")
-    return false;
   const Fact *begin = &move; // registers are numbered anew with each full expression
   while (begin != block.facts.data() && begin[-1].kind != FactKind::EndStatement)
     --begin;
@@ -347,7 +345,7 @@ bool waitsForResult(const Block &block, const Fact &move, models::TorchVersion v
   return object != NoReg && std::any_of(begin, &move, [&](const Fact &fact) {
            const std::string_view name = fact.name.view();
            if (fact.kind != FactKind::Call || fact.result != object ||
-               !(startsWith(name, "at::") || startsWith(name, "torch::")))
+               !models::hasRole(firstScope(name), "library"))
              return false;
            const models::Op *op = models::atenOp(lastPart(name), version);
            return !op || !op->isView;
@@ -356,34 +354,32 @@ bool waitsForResult(const Block &block, const Fact &move, models::TorchVersion v
 
 } // namespace
 
-std::vector<DiscardedMove> findDiscardedMoves(const Program &program) {
+std::vector<DiscardedMove> findDiscardedMoves(const Program &program, const Types &types,
+                                              models::TorchVersion version) {
+  using models::Rule;
+  static const std::set<Rule> moving = {Rule::Move, Rule::ToCpu, Rule::ToCuda, Rule::TypeAs, Rule::PinMemory};
+  static const Name dtype("c10::ScalarType");
   std::vector<DiscardedMove> moves;
   std::set<std::pair<Location, std::string>> seen; // each instance of a template has the same calls
-  const models::TorchVersion version{program.torchMajor ? program.torchMajor : 2, program.torchMinor};
   for (Name id : program.order)
     for (const Block &block : program.function(id)->blocks)
       for (const Fact &fact : block.facts) {
         if (fact.kind != FactKind::Call || !fact.isDiscarded || !fact.hasObject || fact.operands.empty())
           continue;
         const std::string_view name = fact.name.view();
-        if (name.substr(0, 12) != "at::Tensor::" && name.substr(0, 16) != "at::TensorBase::")
+        if (types.classOf(Name(scopeOf(name))) != TypeClass::Tensor)
           continue;
-        const std::string_view method = lastPart(name);
-        const models::Op *op = models::atenOp(method, version);
-        using models::Rule;
-        const bool moving =
-            op && (op->rule == Rule::Move || op->rule == Rule::ToCpu || op->rule == Rule::ToCuda ||
-                   op->rule == Rule::TypeAs || op->rule == Rule::PinMemory);
-        if (!(moving || method == "toType") || waitsForResult(block, fact, version) ||
+        const models::Op *op = models::atenOp(lastPart(name), version);
+        if (!op || !moving.count(op->rule) ||
+            (op->rule == Rule::ToCpu && waitsForResult(block, fact, version)) ||
             !seen.emplace(fact.where, fact.operands[0].text.str()).second)
           continue;
         DiscardedMove move;
         move.where = fact.where;
         move.tensor = fact.operands[0].text.str();
-        move.method = std::string(method);
+        move.method = std::string(lastPart(name));
         move.callText = move.tensor + "." + move.method + "(...)";
-        move.changesDtypeOnly = method == "toType" || (fact.operands.size() > 1 &&
-                                                       fact.operands[1].type == Name("c10::ScalarType"));
+        move.changesDtypeOnly = fact.operands.size() > 1 && fact.operands[1].type == dtype;
         move.functionId = id.str();
         moves.push_back(std::move(move));
       }

@@ -1,6 +1,7 @@
 //===- Usage.h - facts about the program that need no solving ---*- C++ -*-===//
 #pragma once
 
+#include "analyzer/models/Models.h"
 #include "analyzer/solve/Solve.h"
 #include "analyzer/solve/domain/Types.h"
 
@@ -25,6 +26,7 @@ struct Usage {
 Usage scanUsage(const Program &program, const Types &types, const DistributedNames &names = {});
 
 /// Calls of Tensor::to and its kin whose result is thrown away.
-std::vector<DiscardedMove> findDiscardedMoves(const Program &program);
+std::vector<DiscardedMove> findDiscardedMoves(const Program &program, const Types &types,
+                                              models::TorchVersion version);
 
 } // namespace devicetidy

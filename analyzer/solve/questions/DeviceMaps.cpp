@@ -64,7 +64,7 @@ void DeviceMaps::enter(Call &call) {
     noteInitialisation(call, name);
   noteOrigin(call);
   noteSetter(call);
-  if (models::api(call.fact.name.view()).role == "module_to" && call.fact.hasObject) {
+  if (models::effect(call.fact.name.view(), "module_to") && call.fact.hasObject) {
     noteMove(call);
     return;
   }
@@ -90,12 +90,10 @@ void DeviceMaps::enter(Call &call) {
 // Where a map was put under its key: an assignment, or the text of a configuration.
 void DeviceMaps::noteOrigin(const Call &call) {
   const std::string_view name = call.fact.name.view();
-  const std::size_t colon = name.rfind("::");
-  const std::string_view last = colon == std::string_view::npos ? name : name.substr(colon + 2);
   Step step;
   step.kind = StepKind::Stored;
   step.where = call.fact.where;
-  if (last == "operator=" && call.fact.operands.size() == 2) {
+  if (isAssignment(name) && call.fact.operands.size() == 2) {
     const Address where = call.objectAddress();
     step.subject = call.fact.operands[0].text.str();
     const bool isKey = (where.path && isDeviceMapKey(keyOfField(where.path->field.view()))) ||
@@ -105,9 +103,9 @@ void DeviceMaps::noteOrigin(const Call &call) {
       return;
     step.device = *map;
     origins[*map] = step;
-  } else if (last == "parse" || last == "operator\"\"_json") {
+  } else if (models::effect(name, "json_parse")) {
     step.device = mapInText(textOfArguments(call));
-    step.subject = "device_map";
+    step.subject = deviceMapKey;
     if (!step.device.empty())
       origins[step.device] = step;
   }
@@ -118,7 +116,7 @@ void DeviceMaps::noteSetter(Call &call) {
   if (!call.fact.hasObject || call.argCount() != 1 || !isDeviceMapSetter(lastPart(call.fact.name.view())))
     return;
   if (const Address object = call.objectAddress(); object.valid())
-    machine.memory.write(call.row, object.field(entryField("device_map")), call.arg(0));
+    machine.memory.write(call.row, object.field(entryField(deviceMapKey)), call.arg(0));
 }
 
 void DeviceMaps::noteInitialisation(Call &call, const std::string &name) {
@@ -254,7 +252,7 @@ std::optional<std::string> DeviceMaps::mapIn(const Call &call, const Value &valu
       if (isDeviceMapKey(textOfTerm(call.row.resolve(key->term))))
         return spreadOf(call, entryValue(value), depth);
     for (const auto &[name, field] : value->fields) {
-      if (name.view().substr(0, 1) == "@")
+      if (hidden::isHidden(name))
         continue;
       const bool isMap = isDeviceMapKey(keyOfField(name.view()));
       std::optional<std::string> map =

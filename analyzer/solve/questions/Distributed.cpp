@@ -4,30 +4,17 @@
 #include "analyzer/solve/library/config/Config.h"
 #include "analyzer/solve/library/config/MapText.h"
 
-#include <algorithm>
-
 namespace devicetidy {
 namespace {
-
-// A constructor's name without its last part, or a class template's name without arguments.
-std::string_view classOf(std::string_view name) {
-  const std::size_t colon = name.rfind("::");
-  return colon == std::string_view::npos ? std::string_view() : name.substr(0, colon);
-}
-
-bool isMaker(std::string_view callee) {
-  return isOneOf(callee,
-                 {"c10::make_intrusive", "std::make_shared", "std::make_unique", "std::allocate_shared"});
-}
 
 std::string initialiserIn(const Fact &fact, const DistributedNames &names) {
   const auto isInit = [&names](std::string_view name) { return initialises(name, names); };
   const std::string_view name = fact.name.view();
   if (isInit(name))
     return std::string(name);
-  if (fact.kind == FactKind::Construct && isInit(classOf(name)))
-    return std::string(classOf(name));
-  if (fact.kind == FactKind::Call && isMaker(name))
+  if (fact.kind == FactKind::Construct && isInit(scopeOf(name)))
+    return std::string(scopeOf(name));
+  if (fact.kind == FactKind::Call && models::hasRole(name, "maker"))
     for (Name type : fact.templateTypes)
       if (isInit(type.view()))
         return type.str();
@@ -35,8 +22,8 @@ std::string initialiserIn(const Fact &fact, const DistributedNames &names) {
 }
 
 bool namesInit(std::string_view literal) {
-  return !models::findDistributed(literal, "launcher").empty() ||
-         !models::findDistributed(std::string(literal) + "(", "python_init").empty();
+  return !models::findRole(literal, "launcher").empty() ||
+         !models::findRole(std::string(literal) + "(", "python_init").empty();
 }
 
 void appendText(const Call &call, const Value &value, std::string &out, int depth) {
@@ -65,7 +52,7 @@ bool isListed(const std::set<std::string, std::less<>> &names, std::string_view 
 }
 
 bool initialises(std::string_view name, const DistributedNames &names) {
-  return models::isDistributed(name, "init") || isListed(names.initialisers, name);
+  return models::hasRole(name, "init") || isListed(names.initialisers, name);
 }
 
 bool mayInitialise(const Program &program, const DistributedNames &names) {
@@ -82,20 +69,10 @@ bool mayInitialise(const Program &program, const DistributedNames &names) {
   return false;
 }
 
-bool runsPython(std::string_view callee) {
-  return isOneOf(callee,
-                 {"PyRun_SimpleString", "PyRun_SimpleStringFlags", "PyRun_String", "PyRun_StringFlags",
-                  "Py_CompileString", "Py_CompileStringFlags", "Py_CompileStringExFlags", "pybind11::exec",
-                  "pybind11::eval", "boost::python::exec", "boost::python::eval"});
-}
+bool runsPython(std::string_view callee) { return models::hasRole(callee, "runs_python"); }
 
 bool startsProgram(std::string_view callee, const DistributedNames &names) {
-  return isListed(names.launchers, callee) ||
-         isOneOf(callee,
-                 {"system", "std::system", "popen", "execl", "execlp", "execle", "execv", "execvp", "execve",
-                  "execvpe", "posix_spawn", "posix_spawnp", "boost::process::system", "boost::process::spawn",
-                  "boost::process::child::child", "g_spawn_command_line_sync", "g_spawn_command_line_async",
-                  "QProcess::start", "QProcess::execute"});
+  return isListed(names.launchers, callee) || models::hasRole(callee, "starts_program");
 }
 
 std::string textOfTerm(Term term) {
@@ -124,9 +101,9 @@ std::string initialiserOf(const Call &call) {
   if (startsProgram(callee, call.machine.names))
     return std::string(launcherIn(textOfArguments(call)));
   if (runsPython(callee))
-    return std::string(models::findDistributed(withoutComments(textOfArguments(call)), "python_init"));
+    return std::string(models::findRole(withoutComments(textOfArguments(call)), "python_init"));
   if (std::string path = pythonCallee(call); !path.empty())
-    return models::findDistributed(path + "(", "python_init").empty() ? std::string() : path;
+    return models::findRole(path + "(", "python_init").empty() ? std::string() : path;
   return {};
 }
 

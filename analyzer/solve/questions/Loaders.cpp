@@ -11,42 +11,19 @@
 namespace devicetidy {
 namespace {
 
-bool hasWord(const std::string &lowered, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return lowered.find(word) != std::string::npos; });
-}
-
-std::string lowered(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
+// Does a word of this role occur in `text`, in any case?
+bool hasWord(std::string_view text, std::string_view role) {
+  std::string lowered(text);
+  std::transform(lowered.begin(), lowered.end(), lowered.begin(),
                  [](unsigned char c) { return std::tolower(c); });
-  return result;
+  return !models::findRole(lowered, role).empty();
 }
 
-bool namesLoading(const std::string &name) {
-  return hasWord(name, {"load", "pretrained", "dispatch", "build", "create", "make", "construct",
-                        "instantiate", "restore", "initmodel", "init_model", "setupmodel", "setup_model",
-                        "getmodel", "get_model", "preparemodel", "prepare_model", "open"});
-}
-
-bool namesModel(const std::string &name) {
-  return hasWord(
-      name, {"model", "pretrained", "checkpoint", "weights", "network", "llm", "transformer", "backbone"});
-}
-
-// Python methods of dictionaries and of reporting that get a device_map without loading anything.
-bool isBookkeeping(std::string_view method) {
-  return isOneOf(method, {"update",  "pop",        "get",    "setdefault", "__setitem__", "items", "keys",
-                          "values",  "print",      "format", "join",       "append",      "info",  "debug",
-                          "warning", "error",      "dumps",  "dump",       "dict",        "len",   "str",
-                          "repr",    "isinstance", "copy",   "deepcopy"});
-}
-
-bool isMaker(std::string_view callee) { return isOneOf(callee, {"std::make_shared", "std::make_unique"}); }
+bool isMaker(std::string_view callee) { return models::hasRole(callee, "maker"); }
 
 LoaderKind pythonKind(const std::string &path) {
-  return isBookkeeping(std::string_view(path).substr(path.rfind('.') + 1)) ? LoaderKind::None
-                                                                           : LoaderKind::Strong;
+  const std::string_view function = std::string_view(path).substr(path.rfind('.') + 1);
+  return models::hasRole(function, "bookkeeping") ? LoaderKind::None : LoaderKind::Strong;
 }
 
 } // namespace
@@ -60,7 +37,7 @@ bool Loaders::holdsModules(Name id) {
   const Types &types = machine.types;
   const TypeClass kind = types.classOf(id);
   bool holds = types.isModule(id) || kind == TypeClass::Holder || kind == TypeClass::AnyModule ||
-               id == Name("torch::jit::Module") || id == Name("torch::jit::script::Module");
+               types.derivesFrom(id, "torch::jit::Module");
   if (const Type *type = machine.program.type(id); type && !holds) {
     std::vector<Name> parts = type->args;
     parts.insert(parts.end(), type->bases.begin(), type->bases.end());
@@ -82,10 +59,7 @@ std::string Loaders::nameOf(const Call &call) {
   if (isMaker(name) && !call.fact.templateTypes.empty())
     return call.fact.templateTypes[0].str();
   // PyRun_SimpleString is a macro over PyRun_SimpleStringFlags.
-  constexpr std::string_view suffix = "Flags";
-  const bool isWrapped =
-      runsPython(name) && name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix;
-  return std::string(isWrapped ? name.substr(0, name.size() - suffix.size()) : name);
+  return std::string(runsPython(name) ? models::findRole(name, "runs_python") : name);
 }
 
 LoaderKind Loaders::kindOf(const Call &call) {
@@ -106,25 +80,23 @@ LoaderKind Loaders::kindOf(const Call &call) {
   const bool makes = isMaker(callee);
   const bool isProject = !fact.target.empty() && machine.program.function(fact.target);
   const std::string_view last = lastPart(callee);
-  if (models::isDistributed(last, "loader") || isListed(machine.names.loaders, callee))
+  if (models::hasRole(last, "loader") || isListed(machine.names.loaders, callee))
     return LoaderKind::Known;
   // Library calls (containers, smart pointers, JSON) carry options about; they load nothing.
   if (!makes && !isProject)
     return LoaderKind::None;
-  const std::string name = lowered(last);
-  const bool modules = holdsModules(fact.type) || hasWord(lowered(fact.type.view()), {"model", "network"});
+  const bool modules = holdsModules(fact.type) || hasWord(fact.type.view(), "model_type");
   if (makes)
     return modules ? (machine.types.isModule(fact.templateTypes.empty() ? Name() : fact.templateTypes[0])
                           ? LoaderKind::Strong
                           : LoaderKind::Weak)
                    : LoaderKind::None;
-  const bool isPlan =
-      hasWord(lowered(fact.type.view()), {"config", "option", "argument", "setting", "basic_string"});
-  if (namesLoading(name) && !isPlan) {
-    if (modules || namesModel(name))
+  const bool isPlan = hasWord(fact.type.view(), "plan");
+  if (hasWord(last, "loads") && !isPlan) {
+    if (modules || hasWord(last, "model"))
       return LoaderKind::Strong;
     if (fact.hasObject &&
-        (holdsModules(fact.operands[0].type) || namesModel(lowered(fact.operands[0].type.view()))))
+        (holdsModules(fact.operands[0].type) || hasWord(fact.operands[0].type.view(), "model")))
       return LoaderKind::Strong;
   }
   return modules && !isPlan ? LoaderKind::Weak : LoaderKind::None;

@@ -1,5 +1,6 @@
 #include "analyzer/solve/questions/Unregistered.h"
 
+#include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/NameParts.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ bool isOrDerivesFrom(const Program &program, Name type, Name base) {
 }
 
 bool constructs(const Function &function) {
-  return function.isConstructor || lastPart(function.name.view()) == "reset";
+  return function.isConstructor || models::hasRole(lastPart(function.name.view()), "constructs");
 }
 
 // The facts of the methods of `className` and its bases.

@@ -1,54 +1,33 @@
+//===- Config.cpp - entries of option containers, and option classes that have no model ---===//
 #include "analyzer/solve/library/config/Config.h"
 
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/library/config/MapText.h"
+#include "analyzer/solve/library/config/Words.h"
 
 namespace devicetidy {
 namespace {
 
-// count, contains and erase of a map all of whose keys are known.
-std::optional<Outcomes> modelEntries(Call &call, std::string_view method) {
-  static const Name anyEntry("@any");
-  Value map = call.object();
-  const Address where = call.objectAddress();
-  std::optional<std::string> key = textArgument(call, 0);
-  if (!key || !is(map, ValueKind::Record) || map->origin || map->fields.count(anyEntry) || !where.valid())
-    return std::nullopt;
-  const Name field = entryField(*key);
-  if (method == "count" || method == "contains")
-    return call.done(scalarValue(intTerm(map->fields.count(field) != 0)));
-  if (method != "erase")
-    return std::nullopt;
-  call.machine.memory.write(call.row, where, withoutField(map, field));
-  return call.done(call.machine.unknownResult(call));
-}
+using models::Effect;
 
-// Option classes nobody has a model of: set("device_map", "auto"), device_map("auto"), get("device_map").
-std::optional<Outcomes> modelOption(Call &call, std::string_view method) {
+// A method of a class that has no model, where its name or its first argument is that of a device map:
+// set("device_map", "auto"), device_map("auto"), get("device_map").
+std::optional<Outcomes> option(Call &call, const Effect &) {
+  const std::string_view method = lastPart(call.fact.name.view());
   const Address where = call.objectAddress();
-  if (!where.valid() || call.argCount() == 0)
+  if (!call.fact.hasObject || !where.valid() || call.argCount() == 0)
     return std::nullopt;
-  auto result = [&] {
+  const Address entry = where.field(entryField(deviceMapKey));
+  const bool isNamedSo = isDeviceMapKey(method) && call.argCount() == 1;
+  const std::optional<std::string> key = isNamedSo ? std::nullopt : textArgument(call, 0);
+  if (!isNamedSo && (!key || !isDeviceMapKey(*key)))
+    return std::nullopt;
+  if (isNamedSo || (call.argCount() >= 2 && isOptionSetter(method))) {
+    call.machine.memory.write(call.row, entry, call.arg(isNamedSo ? 0 : 1));
     return call.done(call.fact.resultIsAddress ? addressValue(where) : call.machine.unknownResult(call));
-  };
-  if (isDeviceMapKey(method) && call.argCount() == 1) {
-    call.machine.memory.write(call.row, where.field(entryField("device_map")), call.arg(0));
-    return result();
   }
-  std::optional<std::string> key = textArgument(call, 0);
-  if (!key || !isDeviceMapKey(*key))
-    return std::nullopt;
-  const Address entry = where.field(entryField("device_map"));
-  if (call.argCount() >= 2 &&
-      (method.substr(0, 3) == "set" || method.substr(0, 3) == "add" || method == "put" ||
-       method.substr(0, 6) == "insert" || method == "emplace" || method == "define")) {
-    call.machine.memory.write(call.row, entry, call.arg(1));
-    return result();
-  }
-  Value held = call.machine.memory.read(call.row, entry);
-  const bool reads =
-      method.substr(0, 3) == "get" || method == "at" || method == "value" || method == "operator[]";
-  if (!reads || is(held, ValueKind::Unknown))
+  const Value held = call.machine.memory.read(call.row, entry);
+  if (!isOptionGetter(method) || is(held, ValueKind::Unknown))
     return std::nullopt;
   return call.done(call.fact.resultIsAddress ? addressValue(entry) : held);
 }
@@ -86,29 +65,6 @@ Value withoutField(const Value &record, Name field) {
   return makeValue(std::move(data));
 }
 
-std::optional<Outcomes> modelConfig(Call &call) {
-  if (std::optional<Outcomes> outcomes = modelJson(call))
-    return outcomes;
-  if (std::optional<Outcomes> outcomes = modelPython(call))
-    return outcomes;
-  if (!call.fact.hasObject || call.fact.operands.empty())
-    return std::nullopt;
-  const std::string_view method = lastPart(call.fact.name.view());
-  switch (call.machine.types.classOf(call.fact.operands[0].type)) {
-  case TypeClass::Map:
-    return modelEntries(call, method);
-  case TypeClass::Record:
-  case TypeClass::Other:
-    return modelOption(call, method);
-  default:
-    return std::nullopt;
-  }
-}
-
-std::optional<Value> constructConfig(Call &call, Name type, const std::vector<Value> &args) {
-  if (std::optional<Value> made = constructJson(call, type, args))
-    return made;
-  return constructPython(call, type, args);
-}
+Words optionWords() { return {{{"option", option}}, {}, {}}; }
 
 } // namespace devicetidy

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/solve/engine/Machine.h"
+#include "analyzer/solve/engine/Library.h"
 
 #include <optional>
 #include <string>
@@ -24,16 +24,6 @@ Value entryValue(const Value &entry);
 std::optional<std::string> textArgument(const Call &call, std::size_t i);
 /// `record` without `field`.
 Value withoutField(const Value &record, Name field);
-
-/// Models of nlohmann::json (Json.cpp), pybind11 and Python's C interface (Python.cpp).
-std::optional<Outcomes> modelJson(Call &call);
-std::optional<Outcomes> modelPython(Call &call);
-std::optional<Value> constructJson(Call &call, Name type, const std::vector<Value> &args);
-std::optional<Value> constructPython(Call &call, Name type, const std::vector<Value> &args);
-
-/// Both, and what other option containers share: entries set, removed and asked for by name.
-std::optional<Outcomes> modelConfig(Call &call);
-std::optional<Value> constructConfig(Call &call, Name type, const std::vector<Value> &args);
 
 /// Dotted path of the Python object that `call` calls ("torch.distributed.init_process_group"); empty when it
 /// calls none, "?" when nobody knows which.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/library/config/Config.h"
+#include "analyzer/solve/library/config/Words.h"
 
 #include <nlohmann/json.hpp>
 
@@ -14,8 +15,9 @@
 namespace devicetidy {
 namespace {
 
+using models::Effect;
+
 const Name jsonType("nlohmann::basic_json");
-constexpr std::string_view classPrefix = "nlohmann::basic_json::";
 
 Value valueOf(const nlohmann::json &json) {
   if (json.is_object()) {
@@ -84,19 +86,19 @@ bool isKnownObject(const Value &json) { return is(json, ValueKind::Record) && !j
 
 // The user's from_json(const json &, T &), as get<T>() calls it.
 const Function *converter(const Machine &machine, Name type) {
+  static constexpr std::string_view name = "from_json";
   for (Name id : machine.program.order) {
     const Function *function = machine.program.function(id);
-    const std::string_view name = function->name.view();
-    const bool named =
-        name == "from_json" || (name.size() > 11 && name.substr(name.size() - 11) == "::from_json");
-    if (named && function->hasBody && function->paramCount == 2 && function->locals[1].type == type)
+    if (lastPart(function->name.view()) == name && function->hasBody && function->paramCount == 2 &&
+        function->locals[1].type == type)
       return function;
   }
   return nullptr;
 }
 
-Outcomes convert(Call &call, Name type) {
+std::optional<Outcomes> convert(Call &call, const Effect &) {
   Machine &machine = call.machine;
+  const Name type = call.resultType();
   Value json = call.object();
   const Function *function = machine.types.isProject(type) ? converter(machine, type) : nullptr;
   if (!function) {
@@ -115,7 +117,9 @@ Outcomes convert(Call &call, Name type) {
   return outcomes;
 }
 
-Outcomes entry(Call &call) {
+std::optional<Outcomes> entry(Call &call, const Effect &) {
+  if (!call.fact.resultIsAddress)
+    return std::nullopt;
   const Address where = call.objectAddress();
   Value json = call.object(), key = call.arg(0);
   if (!where.valid() || !is(key, ValueKind::Scalar))
@@ -133,7 +137,7 @@ Outcomes entry(Call &call) {
   return call.done(addressValue(at));
 }
 
-Outcomes valueOrDefault(Call &call) {
+std::optional<Outcomes> valueOrDefault(Call &call, const Effect &) {
   Value json = call.object();
   std::optional<std::string> key = textArgument(call, 0);
   if (!key || !is(json, ValueKind::Record))
@@ -145,104 +149,135 @@ Outcomes valueOrDefault(Call &call) {
                                                               : call.machine.unknownResult(call));
 }
 
-std::optional<Outcomes> answer(Call &call, std::string_view method) {
-  Value json = call.object();
-  const bool known = isKnownObject(json) || is(json, ValueKind::Null) || is(json, ValueKind::List) ||
-                     (is(json, ValueKind::Scalar) && call.row.resolve(json->term)->kind != TermKind::Symbol);
-  auto yes = [&](bool holds) { return call.done(scalarValue(intTerm(holds))); };
-  const bool isText = is(json, ValueKind::Scalar) && textOf(call.row.resolve(json->term));
-  if (!known)
-    return std::nullopt;
-  if (method == "is_null")
-    return yes(is(json, ValueKind::Null));
-  if (method == "is_object")
-    return yes(is(json, ValueKind::Record));
-  if (method == "is_array")
-    return yes(is(json, ValueKind::List));
-  if (method == "is_string")
-    return yes(isText);
-  std::optional<std::string> key = call.argCount() ? textArgument(call, 0) : std::nullopt;
-  if ((method == "contains" || method == "count") && key)
-    return yes(json->fields.count(entryField(*key)) != 0);
-  return std::nullopt;
+bool isKnown(const Call &call, const Value &json) {
+  return isKnownObject(json) || is(json, ValueKind::Null) || is(json, ValueKind::List) ||
+         (is(json, ValueKind::Scalar) && call.row.resolve(json->term)->kind != TermKind::Symbol);
 }
 
-std::optional<Outcomes> change(Call &call, std::string_view method) {
+std::optional<Outcomes> truth(Call &call, bool holds) { return call.done(scalarValue(intTerm(holds))); }
+
+// is_null(), is_object() and is_array(): the value of this kind.
+std::optional<Outcomes> isOfKind(Call &call, const Effect &effect) {
+  static const std::map<std::string_view, ValueKind> kinds = {
+      {"null", ValueKind::Null}, {"object", ValueKind::Record}, {"array", ValueKind::List}};
+  const Value json = call.object();
+  return isKnown(call, json) ? truth(call, is(json, kinds.at(effect.detail()))) : std::nullopt;
+}
+
+std::optional<Outcomes> isString(Call &call, const Effect &) {
+  const Value json = call.object();
+  if (!isKnown(call, json))
+    return std::nullopt;
+  return truth(call, is(json, ValueKind::Scalar) && textOf(call.row.resolve(json->term)));
+}
+
+std::optional<Outcomes> hasEntry(Call &call, const Effect &) {
+  const Value json = call.object();
+  const std::optional<std::string> key = textArgument(call, 0);
+  if (!key || !isKnown(call, json))
+    return std::nullopt;
+  return truth(call, json->fields.count(entryField(*key)) != 0);
+}
+
+Outcomes become(Call &call, const Value &value) {
   const Address where = call.objectAddress();
-  Value json = call.object();
-  auto write = [&](const Value &value) {
-    call.machine.memory.write(call.row, where, value);
-    return call.done(call.fact.resultIsAddress ? addressValue(where) : call.machine.unknownResult(call));
-  };
-  if (method == "operator=")
-    return write(call.arg(0));
-  if (method == "clear")
-    return write(nullValue());
-  std::optional<std::string> key = call.argCount() ? textArgument(call, 0) : std::nullopt;
-  if (method == "erase" && key && is(json, ValueKind::Record))
-    return write(withoutField(json, entryField(*key)));
-  if (method == "emplace" && key && call.argCount() == 2)
-    return write(
-        withField(is(json, ValueKind::Record) ? json : recordValue(jsonType), entryField(*key), call.arg(1)));
-  if ((method == "update" || method == "merge_patch") && is(call.arg(0), ValueKind::Record)) {
-    Value merged = is(json, ValueKind::Record) ? json : recordValue(jsonType);
-    for (const auto &[name, field] : call.arg(0)->fields)
-      merged = method == "merge_patch" && is(field, ValueKind::Null) ? withoutField(merged, name)
-                                                                     : withField(merged, name, field);
-    return write(merged);
-  }
-  return std::nullopt;
+  call.machine.memory.write(call.row, where, value);
+  return call.done(call.fact.resultIsAddress ? addressValue(where) : call.machine.unknownResult(call));
+}
+
+// The object, made anew where it is none yet.
+Value objectToChange(const Call &call) {
+  const Value json = call.object();
+  return is(json, ValueKind::Record) ? json : recordValue(jsonType);
+}
+
+std::optional<Outcomes> clear(Call &call, const Effect &) { return become(call, nullValue()); }
+
+std::optional<Outcomes> erase(Call &call, const Effect &) {
+  const std::optional<std::string> key = textArgument(call, 0);
+  const Value json = call.object();
+  if (!key || !is(json, ValueKind::Record))
+    return std::nullopt;
+  return become(call, withoutField(json, entryField(*key)));
+}
+
+std::optional<Outcomes> emplace(Call &call, const Effect &) {
+  const std::optional<std::string> key = textArgument(call, 0);
+  if (!key)
+    return std::nullopt;
+  return become(call, withField(objectToChange(call), entryField(*key), call.arg(1)));
+}
+
+// update() and merge_patch(), which takes away what is null.
+std::optional<Outcomes> update(Call &call, const Effect &effect) {
+  const bool isPatch = effect.says("patch");
+  const Value added = call.arg(0);
+  if (!is(added, ValueKind::Record))
+    return std::nullopt;
+  Value merged = objectToChange(call);
+  for (const auto &[name, field] : added->fields)
+    merged =
+        isPatch && is(field, ValueKind::Null) ? withoutField(merged, name) : withField(merged, name, field);
+  return become(call, merged);
+}
+
+std::optional<Outcomes> parse(Call &call, const Effect &) {
+  const std::optional<std::string> text = textArgument(call, 0);
+  return call.done(text ? parsed(*text) : unknownValue());
+}
+
+// json::object() and json::array(), of a list or empty.
+std::optional<Outcomes> object(Call &call, const Effect &) {
+  const bool isListed = call.argCount() && is(call.arg(0), ValueKind::List);
+  return call.done(isListed ? fromList(call.arg(0)) : recordValue(jsonType));
+}
+
+std::optional<Outcomes> array(Call &call, const Effect &) {
+  const bool isListed = call.argCount() && is(call.arg(0), ValueKind::List);
+  return call.done(isListed ? fromList(call.arg(0)) : listValue(jsonType, {}));
+}
+
+std::optional<Outcomes> getTo(Call &call, const Effect &) {
+  const Address to = call.addressOf(call.first);
+  if (!to.valid())
+    return std::nullopt;
+  call.machine.memory.write(call.row, to, call.object());
+  return call.done(addressValue(to));
+}
+
+std::optional<Outcomes> makeJson(const Making &making, const Effect &) {
+  static const Name braces("std::initializer_list");
+  if (making.args.empty())
+    return making.done(nullValue());
+  const Types &types = making.call.machine.types;
+  const Value from = making.arg(0);
+  const Type *list = is(from, ValueKind::List) ? types.program.type(from->type) : nullptr;
+  if (list && list->templateName == braces)
+    return making.done(fromList(from));
+  const bool isMap =
+      is(from, ValueKind::Record) && types.classOf(from->type) == TypeClass::Map && !from->origin;
+  return making.done(isMap ? fromMap(from) : from);
 }
 
 } // namespace
 
-std::optional<Outcomes> modelJson(Call &call) {
-  const std::string_view name = call.fact.name.view();
-  if (!startsWith(name, "nlohmann::"))
-    return std::nullopt;
-  if (name == "nlohmann::operator\"\"_json" || name == "nlohmann::basic_json::parse" ||
-      name == "nlohmann::literals::json_literals::operator\"\"_json") {
-    std::optional<std::string> text = textArgument(call, 0);
-    return call.done(text ? parsed(*text) : unknownValue());
-  }
-  if (!startsWith(name, classPrefix))
-    return std::nullopt;
-  const std::string_view method = name.substr(classPrefix.size());
-  if (!call.fact.hasObject) {
-    if (isOneOf(method, {"object", "array"}))
-      return call.done(call.argCount() && is(call.arg(0), ValueKind::List) ? fromList(call.arg(0))
-                       : method == "object"                                ? recordValue(jsonType)
-                                                                           : listValue(jsonType, {}));
-    return std::nullopt;
-  }
-  if (isOneOf(method, {"operator[]", "at"}) && call.fact.resultIsAddress)
-    return entry(call);
-  if (method == "value")
-    return valueOrDefault(call);
-  if (isOneOf(method, {"get", "get_ref", "get_ptr"}) || startsWith(method, "operator ")) {
-    return convert(call, call.resultType());
-  }
-  if (method == "get_to" && call.addressOf(call.first).valid()) {
-    call.machine.memory.write(call.row, call.addressOf(call.first), call.object());
-    return call.done(addressValue(call.addressOf(call.first)));
-  }
-  if (std::optional<Outcomes> outcomes = answer(call, method))
-    return outcomes;
-  return change(call, method);
-}
-
-std::optional<Value> constructJson(Call &call, Name type, const std::vector<Value> &args) {
-  const Type *record = call.machine.program.type(type);
-  const std::string_view name = record ? record->templateName.view() : type.view();
-  if (name != jsonType.view() && name != "nlohmann::detail::json_ref")
-    return std::nullopt;
-  if (args.empty())
-    return nullValue();
-  if (is(args[0], ValueKind::List) && startsWith(args[0]->type.view(), "std::initializer_list"))
-    return fromList(args[0]);
-  const bool isMap = is(args[0], ValueKind::Record) &&
-                     call.machine.types.classOf(args[0]->type) == TypeClass::Map && !args[0]->origin;
-  return isMap ? fromMap(args[0]) : args[0];
+Words jsonWords() {
+  return {{{"json_parse", parse},
+           {"json_object", object},
+           {"json_array", array},
+           {"json_entry", entry},
+           {"json_value", valueOrDefault},
+           {"json_convert", convert},
+           {"json_get_to", getTo},
+           {"json_is", isOfKind},
+           {"json_is_string", isString},
+           {"json_has_entry", hasEntry},
+           {"json_clear", clear},
+           {"json_erase", erase},
+           {"json_emplace", emplace},
+           {"json_update", update}},
+          {},
+          {{"make_json", makeJson}}};
 }
 
 } // namespace devicetidy

@@ -31,6 +31,21 @@ std::vector<std::string> wordsOf(std::string_view text) {
   return words;
 }
 
+// How many words at the end of a name are the key of a device map ("m_deviceMap": 2); 0 when it is none.
+std::size_t wordsOfKey(const std::vector<std::string> &words) {
+  if (words.empty() || models::hasRole(words.front(), "no_map"))
+    return 0;
+  if (models::hasRole(words.back(), "map_key"))
+    return 1;
+  return words.size() > 1 && models::hasRole(words[words.size() - 2] + ' ' + words.back(), "map_key") ? 2 : 0;
+}
+
+// Has a method, or the first word of its name, this role?
+bool isNamed(std::string_view method, std::string_view role) {
+  const std::vector<std::string> words = wordsOf(method);
+  return models::hasRole(method, role) || (!words.empty() && models::hasRole(words.front(), role));
+}
+
 bool matchesAt(std::string_view text, std::size_t at, std::string_view word) {
   if (at + word.size() > text.size())
     return false;
@@ -101,27 +116,23 @@ std::string mapAt(std::string_view text, std::size_t at) {
 
 } // namespace
 
-bool isDeviceMapKey(std::string_view key) {
-  const std::vector<std::string> words = wordsOf(key);
-  if (words.empty() || words.front() == "no" || words.front() == "without")
-    return false;
-  return words.back() == "devicemap" ||
-         (words.size() > 1 && words.back() == "map" && words[words.size() - 2] == "device");
-}
+bool isDeviceMapKey(std::string_view key) { return wordsOfKey(wordsOf(key)) > 0; }
 
 bool isDeviceMapSetter(std::string_view method) {
   const std::vector<std::string> words = wordsOf(method);
-  if (!isDeviceMapKey(method))
-    return false;
-  const std::size_t ofKey = words.back() == "devicemap" ? 1 : 2;
-  return words.size() == ofKey ||
-         (words.size() == ofKey + 1 && (words.front() == "set" || words.front() == "with"));
+  const std::size_t ofKey = wordsOfKey(words);
+  return ofKey > 0 && (words.size() == ofKey ||
+                       (words.size() == ofKey + 1 && models::hasRole(words.front(), "map_setter")));
 }
+
+bool isOptionSetter(std::string_view method) { return isNamed(method, "option_setter"); }
+
+bool isOptionGetter(std::string_view method) { return isNamed(method, "option_getter"); }
 
 bool isSpreadWord(std::string_view word) {
   std::string text;
   std::transform(word.begin(), word.end(), std::back_inserter(text), lower);
-  return models::isDistributed(text, "map_value");
+  return models::hasRole(text, "map_value");
 }
 
 std::string mapInText(std::string_view text) {
@@ -183,7 +194,7 @@ std::string withoutComments(std::string_view python) {
 
 // A launcher counts where a command stands: "pip install deepspeed" starts nothing.
 std::string_view launcherIn(std::string_view text) {
-  const std::string_view name = models::findDistributed(text, "launcher");
+  const std::string_view name = models::findRole(text, "launcher");
   for (std::size_t at = 0; !name.empty() && (at = text.find(name, at)) != std::string_view::npos; ++at) {
     const std::size_t end = at + name.size();
     if (end < text.size() && !isSpace(text[end]) && text[end] != '"' && text[end] != '\'')
@@ -200,10 +211,9 @@ std::string_view launcherIn(std::string_view text) {
     const std::string_view last =
         text.substr(previous == std::string_view::npos ? 0 : previous + 1,
                     before - (previous == std::string_view::npos ? 0 : previous + 1));
-    const bool isCommand =
-        last.empty() || std::string_view(";&|(\"'").find(last.back()) != std::string_view::npos ||
-        last == "-m" || last == "-c" || last == "exec" || last == "nohup" || last == "sudo" ||
-        last == "env" || last == "time" || last == "srun" || last.find('=') != std::string_view::npos;
+    const bool isCommand = last.empty() ||
+                           std::string_view(";&|(\"'").find(last.back()) != std::string_view::npos ||
+                           last.find('=') != std::string_view::npos || models::hasRole(last, "command");
     if (isCommand)
       return name;
   }

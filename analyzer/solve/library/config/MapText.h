@@ -16,6 +16,11 @@ bool isDeviceMapKey(std::string_view key);
 /// Does a method of this name (without its class) store such a map: set_device_map, withDeviceMap,
 /// device_map?
 bool isDeviceMapSetter(std::string_view method);
+/// The entry that such a map is kept under.
+constexpr std::string_view deviceMapKey = "device_map";
+/// Does a method of this name set the option that its first argument names, or give it?
+bool isOptionSetter(std::string_view method);
+bool isOptionGetter(std::string_view method);
 /// A word that spreads a model over all devices ("auto", "balanced" ...).
 bool isSpreadWord(std::string_view word);
 /// The spread map that `text` assigns to such a key ("auto", "{3 entries}"); empty when it assigns none.

@@ -4,13 +4,15 @@
 // attribute it is. Dictionaries, keyword arguments and `"key"_a = value` are records of "[key]" fields.
 //
 //===----------------------------------------------------------------------===//
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/library/config/Config.h"
 
-#include <algorithm>
+#include "analyzer/models/Models.h"
+#include "analyzer/solve/library/config/Words.h"
 
 namespace devicetidy {
 namespace {
+
+using models::Effect;
 
 const Name pathField("@path"), baseField("@base"), itemField("@item"), nameField("@name");
 const Name objectType("pybind11::object");
@@ -37,14 +39,17 @@ Value looked(const Call &call, const Value &object) {
 }
 
 // obj.attr("name") and obj["key"]: a record that remembers where an assignment goes.
-Outcomes access(Call &call, const Value &object, const Address &where, bool isAttribute,
-                const std::string &key) {
+std::optional<Outcomes> access(Call &call, const Effect &effect) {
+  const std::optional<std::string> key = textArgument(call, 0);
+  const Address where = call.objectAddress();
+  if (!key)
+    return call.done(unknownValue());
   std::map<Name, Value> fields;
-  if (isAttribute)
-    fields[pathField] = scalarValue(textTerm(Name(pathOf(looked(call, object)) + "." + key)));
+  if (effect.says("attribute"))
+    fields[pathField] = scalarValue(textTerm(Name(pathOf(looked(call, call.object())) + "." + *key)));
   if (where.valid()) {
     fields[baseField] = addressValue(where);
-    fields[itemField] = addressValue(where.field(entryField(key)));
+    fields[itemField] = addressValue(where.field(entryField(*key)));
   }
   return call.done(recordValue(objectType, std::move(fields)));
 }
@@ -57,90 +62,113 @@ Value mergedEntries(Value into, const Value &from) {
   return into;
 }
 
-// dict.attr("update")(...), attr("pop")("key"), attr("setdefault")("key", value)
-std::optional<Outcomes> dictionaryMethod(Call &call, const std::string &path) {
-  auto base = call.object()->fields.find(baseField);
-  const std::string_view method = std::string_view(path).substr(path.rfind('.') + 1);
-  if (base == call.object()->fields.end() ||
-      !isOneOf(method, {"update", "pop", "setdefault", "__setitem__", "clear"}))
-    return std::nullopt;
-  const Address where = base->second->address;
-  Value dictionary = call.machine.memory.read(call.row, where);
-  if (!is(dictionary, ValueKind::Record))
-    dictionary = recordValue(objectType);
-  std::optional<std::string> key = call.argCount() ? textArgument(call, 0) : std::nullopt;
-  if (method == "update")
-    for (std::size_t i = 0; i < call.argCount(); ++i)
-      dictionary = mergedEntries(dictionary, call.arg(i));
-  else if (method == "clear")
-    dictionary = recordValue(objectType);
-  else if (method == "pop" && key)
-    dictionary = withoutField(dictionary, entryField(*key));
-  else if (key && call.argCount() > 1 &&
-           (method != "setdefault" || !dictionary->fields.count(entryField(*key))))
-    dictionary = withField(dictionary, entryField(*key), call.arg(1));
-  call.machine.memory.write(call.row, where, dictionary);
+// A function of Python is called. Methods of dictionaries have rows of their own: dict.attr("update")(...).
+std::optional<Outcomes> callPython(Call &call, const Effect &) {
+  const Value callee = call.object();
+  const std::string path = pathOf(callee);
+  if (callee->fields.count(baseField))
+    for (const models::Row &row : models::rows("python::dict::" + path.substr(path.rfind('.') + 1)))
+      if (const Handler *handler = call.machine.library.handler(row.effects[0].word))
+        return (*handler)(call, row.effects[0]);
   return call.done(unknownValue());
 }
 
-std::optional<Outcomes> objectMethod(Call &call, std::string_view method) {
-  Value object = call.object();
-  if (method == "attr" || method == "operator[]") {
-    std::optional<std::string> key = textArgument(call, 0);
-    return key ? access(call, object, call.objectAddress(), method == "attr", *key)
-               : call.done(unknownValue());
-  }
-  if (method == "operator*") // *args, and **kwargs in two steps
-    return call.done(looked(call, object));
-  if (method == "operator()") {
-    if (std::optional<Outcomes> outcomes = dictionaryMethod(call, pathOf(object)))
-      return outcomes;
-    return call.done(unknownValue());
-  }
-  if (method == "contains" && is(object, ValueKind::Record) && !object->origin)
-    if (std::optional<std::string> key = textArgument(call, 0))
-      return call.done(scalarValue(intTerm(object->fields.count(entryField(*key)) != 0)));
-  if (method == "clear") {
-    call.machine.memory.write(call.row, call.objectAddress(), recordValue(objectType));
-    return call.done(unknownValue());
-  }
-  if (startsWith(method, "operator ") || method == "cast")
-    return call.done(looked(call, object));
-  return std::nullopt;
+// The dictionary whose method is called becomes what `change` makes of it.
+Outcomes changeDictionary(Call &call, Value (*change)(const Call &call, const Value &dictionary)) {
+  const Address where = call.object()->fields.at(baseField)->address;
+  const Value dictionary = call.machine.memory.read(call.row, where);
+  call.machine.memory.write(
+      call.row, where,
+      change(call, is(dictionary, ValueKind::Record) ? dictionary : recordValue(objectType)));
+  return call.done(unknownValue());
 }
 
-std::optional<Outcomes> modelPybind(Call &call, std::string_view name) {
-  const std::string_view method = lastPart(name);
-  if (name == "pybind11::module_::import" || name == "pybind11::module::import") {
-    std::optional<std::string> module = textArgument(call, 0);
-    return call.done(module ? pathValue(*module) : unknownValue());
-  }
-  if (method == "operator\"\"_a")
-    return call.done(recordValue("pybind11::arg", {{nameField, call.arg(0)}}));
-  if (name == "pybind11::arg::operator=" && is(call.object(), ValueKind::Record)) {
-    auto key = call.object()->fields.find(nameField);
-    std::optional<Name> text;
-    if (key != call.object()->fields.end() && is(key->second, ValueKind::Scalar))
-      text = textOf(key->second->term);
-    return call.done(
-        text ? recordValue("pybind11::arg_v", {{entryField(text->view()), looked(call, call.arg(0))}})
-             : unknownValue());
-  }
-  if (name == "pybind11::cast" || name == "pybind11::reinterpret_borrow" ||
-      name == "pybind11::reinterpret_steal")
-    return call.done(call.argCount() ? call.arg(0) : unknownValue());
-  if (name == "pybind11::detail::accessor::operator=") {
-    auto item = call.object()->fields.find(itemField);
-    if (item != call.object()->fields.end())
-      call.machine.memory.write(call.row, item->second->address, looked(call, call.arg(0)));
-    return call.done(unknownValue());
-  }
-  if (name == "pybind11::setattr" && call.argCount() == 3) {
-    if (std::optional<std::string> key = textArgument(call, 1); key && call.addressOf(0).valid())
-      call.machine.memory.write(call.row, call.addressOf(0).field(entryField(*key)), call.arg(2));
-    return call.done(unknownValue());
-  }
-  return call.fact.hasObject ? objectMethod(call, method) : std::nullopt;
+std::optional<Outcomes> updateDictionary(Call &call, const Effect &) {
+  return changeDictionary(call, [](const Call &of, const Value &dictionary) {
+    Value merged = dictionary;
+    for (std::size_t i = 0; i < of.argCount(); ++i)
+      merged = mergedEntries(merged, of.arg(i));
+    return merged;
+  });
+}
+
+std::optional<Outcomes> clearDictionary(Call &call, const Effect &) {
+  return changeDictionary(call, [](const Call &, const Value &) { return recordValue(objectType); });
+}
+
+std::optional<Outcomes> popFromDictionary(Call &call, const Effect &) {
+  return changeDictionary(call, [](const Call &of, const Value &dictionary) {
+    const std::optional<std::string> key = textArgument(of, 0);
+    return key ? withoutField(dictionary, entryField(*key)) : dictionary;
+  });
+}
+
+Value withEntry(const Call &call, const Value &dictionary) {
+  const std::optional<std::string> key = call.argCount() > 1 ? textArgument(call, 0) : std::nullopt;
+  return key ? withField(dictionary, entryField(*key), call.arg(1)) : dictionary;
+}
+
+std::optional<Outcomes> setInDictionary(Call &call, const Effect &) {
+  return changeDictionary(call, withEntry);
+}
+
+std::optional<Outcomes> setDefaultInDictionary(Call &call, const Effect &) {
+  return changeDictionary(call, [](const Call &of, const Value &dictionary) {
+    const std::optional<std::string> key = textArgument(of, 0);
+    return key && dictionary->fields.count(entryField(*key)) ? dictionary : withEntry(of, dictionary);
+  });
+}
+
+// Conversions and casts, and *args, and **kwargs in two steps.
+std::optional<Outcomes> lookUp(Call &call, const Effect &) { return call.done(looked(call, call.object())); }
+
+std::optional<Outcomes> contains(Call &call, const Effect &) {
+  const Value object = call.object();
+  const std::optional<std::string> key = textArgument(call, 0);
+  if (!key || !is(object, ValueKind::Record) || object->origin)
+    return std::nullopt;
+  return call.done(scalarValue(intTerm(object->fields.count(entryField(*key)) != 0)));
+}
+
+std::optional<Outcomes> clear(Call &call, const Effect &) {
+  call.machine.memory.write(call.row, call.objectAddress(), recordValue(objectType));
+  return call.done(unknownValue());
+}
+
+std::optional<Outcomes> importModule(Call &call, const Effect &) {
+  const std::optional<std::string> module = textArgument(call, 0);
+  return call.done(module ? pathValue(*module) : unknownValue());
+}
+
+// "key"_a, and then what is assigned to it.
+std::optional<Outcomes> namedArgument(Call &call, const Effect &) {
+  return call.done(recordValue("pybind11::arg", {{nameField, call.arg(0)}}));
+}
+
+std::optional<Outcomes> keywordArgument(Call &call, const Effect &) {
+  const Value argument = call.object();
+  if (!is(argument, ValueKind::Record))
+    return std::nullopt;
+  const auto key = argument->fields.find(nameField);
+  const std::optional<Name> text = key != argument->fields.end() && is(key->second, ValueKind::Scalar)
+                                       ? textOf(key->second->term)
+                                       : std::nullopt;
+  return call.done(
+      text ? recordValue("pybind11::arg_v", {{entryField(text->view()), looked(call, call.arg(0))}})
+           : unknownValue());
+}
+
+std::optional<Outcomes> assignAccessed(Call &call, const Effect &) {
+  const Value accessor = call.object();
+  if (const auto item = accessor->fields.find(itemField); item != accessor->fields.end())
+    call.machine.memory.write(call.row, item->second->address, looked(call, call.arg(0)));
+  return call.done(unknownValue());
+}
+
+std::optional<Outcomes> setAttribute(Call &call, const Effect &) {
+  if (const std::optional<std::string> key = textArgument(call, 1); key && call.addressOf(0).valid())
+    call.machine.memory.write(call.row, call.addressOf(0).field(entryField(*key)), call.arg(2));
+  return call.done(unknownValue());
 }
 
 // Py_BuildValue("{s:s,s:i}", key, value, ...)
@@ -155,78 +183,93 @@ Value builtValue(const Call &call) {
   return recordValue("PyObject", std::move(fields));
 }
 
-std::optional<Outcomes> modelInterface(Call &call, std::string_view name) {
-  Machine &machine = call.machine;
-  if (name == "PyDict_New") {
-    const Address made = machine.allocate(call.row, call.frame, call.fact, "PyObject");
-    machine.memory.write(call.row, made, recordValue("PyObject"));
-    return call.done(addressValue(made));
-  }
-  if (name == "PyUnicode_FromString" || name == "PyLong_FromLong")
-    return call.done(call.arg(0));
-  if (name == "Py_BuildValue")
-    return call.done(builtValue(call));
-  if (name == "PyDict_SetItemString" || name == "PyDict_DelItemString" || name == "PyObject_SetAttrString") {
-    Value object = call.operand(0);
-    std::optional<std::string> key = textArgument(call, 1);
-    if (key && is(object, ValueKind::Address)) {
-      Value dictionary = machine.memory.read(call.row, object->address);
-      if (call.argCount() > 2)
-        machine.memory.write(call.row, object->address.field(entryField(*key)), call.arg(2));
-      else if (is(dictionary, ValueKind::Record))
-        machine.memory.write(call.row, object->address, withoutField(dictionary, entryField(*key)));
-    }
-    return call.done(machine.unknownResult(call));
-  }
-  if (name == "PyImport_ImportModule" || name == "PyObject_GetAttrString") {
-    std::optional<std::string> text = textArgument(call, name == "PyImport_ImportModule" ? 0 : 1);
-    if (!text)
-      return call.done(unknownValue());
-    return call.done(
-        pathValue(name == "PyImport_ImportModule" ? *text : pathOf(call.operand(0)) + "." + *text));
-  }
-  return std::nullopt;
+std::optional<Outcomes> buildValue(Call &call, const Effect &) { return call.done(builtValue(call)); }
+
+std::optional<Outcomes> newDictionary(Call &call, const Effect &) {
+  const Address made = call.machine.allocate(call.row, call.frame, call.fact, "PyObject");
+  call.machine.memory.write(call.row, made, recordValue("PyObject"));
+  return call.done(addressValue(made));
+}
+
+// PyDict_SetItemString(object, key, value) and its like.
+std::optional<Outcomes> setItem(Call &call, const Effect &) {
+  const Value object = call.operand(0);
+  const std::optional<std::string> key = textArgument(call, 1);
+  if (key && is(object, ValueKind::Address))
+    call.machine.memory.write(call.row, object->address.field(entryField(*key)), call.arg(2));
+  return call.done(call.machine.unknownResult(call));
+}
+
+std::optional<Outcomes> deleteItem(Call &call, const Effect &) {
+  const Value object = call.operand(0);
+  const std::optional<std::string> key = textArgument(call, 1);
+  const Value dictionary =
+      is(object, ValueKind::Address) ? call.machine.memory.read(call.row, object->address) : unknownValue();
+  if (key && is(dictionary, ValueKind::Record))
+    call.machine.memory.write(call.row, object->address, withoutField(dictionary, entryField(*key)));
+  return call.done(call.machine.unknownResult(call));
+}
+
+std::optional<Outcomes> getAttribute(Call &call, const Effect &) {
+  const std::optional<std::string> name = textArgument(call, 1);
+  return call.done(name ? pathValue(pathOf(call.operand(0)) + "." + *name) : unknownValue());
+}
+
+std::optional<Outcomes> makeArgument(const Making &making, const Effect &) {
+  if (making.args.empty())
+    return std::nullopt;
+  return making.done(recordValue(making.type, {{nameField, making.arg(0)}}));
+}
+
+std::optional<Outcomes> makeDictionary(const Making &making, const Effect &) {
+  Value dictionary = recordValue(making.type);
+  for (const Argument &arg : making.args)
+    dictionary = mergedEntries(dictionary, arg.value);
+  return making.done(dictionary);
+}
+
+// Any other object, made of one value.
+std::optional<Outcomes> makePython(const Making &making, const Effect &) {
+  if (making.args.size() != 1)
+    return std::nullopt;
+  return making.done(looked(making.call, making.arg(0)));
 }
 
 } // namespace
 
 std::string pythonCallee(const Call &call) {
   const std::string_view name = call.fact.name.view();
-  if (name == "pybind11::detail::object_api::operator()")
-    return pathOf(call.object());
-  if (startsWith(name, "PyObject_CallMethod")) {
-    std::optional<std::string> method = textArgument(call, 1);
-    return pathOf(call.operand(0)) + "." + (method ? *method : "?");
-  }
-  return startsWith(name, "PyObject_Call") || startsWith(name, "PyObject_Vectorcall")
-             ? pathOf(call.operand(0))
-             : std::string();
+  if (models::hasRole(name, "calls_python"))
+    return pathOf(call.operand(0));
+  if (!models::hasRole(name, "calls_python_method"))
+    return {};
+  return pathOf(call.operand(0)) + "." + textArgument(call, 1).value_or("?");
 }
 
-std::optional<Outcomes> modelPython(Call &call) {
-  const std::string_view name = call.fact.name.view();
-  if (startsWith(name, "pybind11::"))
-    return modelPybind(call, name);
-  return startsWith(name, "Py") ? modelInterface(call, name) : std::nullopt;
-}
-
-std::optional<Value> constructPython(Call &call, Name type, const std::vector<Value> &args) {
-  const std::string_view name = type.view();
-  if (!startsWith(name, "pybind11::"))
-    return std::nullopt;
-  if (name == "pybind11::arg" && !args.empty())
-    return recordValue(type, {{nameField, args[0]}});
-  if (name == "pybind11::none")
-    return nullValue();
-  if (name == "pybind11::dict" || name == "pybind11::kwargs") {
-    Value dictionary = recordValue(type);
-    for (const Value &arg : args)
-      dictionary = mergedEntries(dictionary, arg);
-    return dictionary;
-  }
-  if (args.size() == 1)
-    return looked(call, args[0]);
-  return std::nullopt;
+Words pythonWords() {
+  return {
+      {{"python_access", access},
+       {"call_python", callPython},
+       {"update_dictionary", updateDictionary},
+       {"clear_dictionary", clearDictionary},
+       {"pop_from_dictionary", popFromDictionary},
+       {"set_in_dictionary", setInDictionary},
+       {"set_default_in_dictionary", setDefaultInDictionary},
+       {"python_look_up", lookUp},
+       {"python_contains", contains},
+       {"python_clear", clear},
+       {"python_import", importModule},
+       {"named_argument", namedArgument},
+       {"keyword_argument", keywordArgument},
+       {"assign_accessed", assignAccessed},
+       {"set_attribute", setAttribute},
+       {"build_value", buildValue},
+       {"new_dictionary", newDictionary},
+       {"set_item", setItem},
+       {"delete_item", deleteItem},
+       {"get_attribute", getAttribute}},
+      {},
+      {{"make_argument", makeArgument}, {"make_dictionary", makeDictionary}, {"make_python", makePython}}};
 }
 
 } // namespace devicetidy

@@ -1,12 +1,14 @@
 //===- ContainerModules.cpp - Sequential, ModuleList, ModuleDict, AnyModule, Functional ---===//
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/torch/Modules.h"
+#include "analyzer/solve/library/torch/Words.h"
 
 #include <algorithm>
 
 namespace devicetidy {
 namespace {
+
+using models::Effect;
 
 constexpr const char *functionField = "@function"; // Functional: what it calls
 constexpr const char *boundField = "@bound";       // Functional: the arguments it adds
@@ -49,6 +51,8 @@ Address childModule(Call &call, const Argument &arg) {
   return where;
 }
 
+namespace {
+
 // `arg` is a module, or a list or dictionary of them.
 void appendChildren(Call &call, const Address &container, const Argument &arg) {
   auto append = [&](const Value &entry) {
@@ -72,11 +76,30 @@ void appendChildren(Call &call, const Address &container, const Argument &arg) {
     appendChild(call, container, childModule(call, arg), {});
 }
 
-void keepFunctional(std::map<Name, Value> &fields, const std::vector<Value> &args) {
+} // namespace
+
+Value withModules(const Making &making, const Value &container) {
+  Call &call = making.call;
+  const Memory &memory = call.machine.memory;
+  if (!making.where.valid())
+    return container;
+  const Value before = memory.read(call.row, making.where);
+  memory.write(call.row, making.where, container);
+  for (const Argument &arg : making.args)
+    appendChildren(call, making.where, arg);
+  const Value made = memory.read(call.row, making.where);
+  memory.write(call.row, making.where, before);
+  return made;
+}
+
+void keepFunctional(std::map<Name, Value> &fields, const std::vector<Argument> &args) {
   if (args.empty())
     return;
-  fields[functionField] = args[0];
-  fields[boundField] = listValue({}, {args.begin() + 1, args.end()});
+  std::vector<Value> bound;
+  for (std::size_t i = 1; i < args.size(); ++i)
+    bound.push_back(args[i].value);
+  fields[functionField] = args[0].value;
+  fields[boundField] = listValue({}, std::move(bound));
 }
 
 Outcomes forwardFunctional(Call &call, const Value &record, std::vector<Argument> args) {
@@ -164,81 +187,80 @@ void appendModulesOf(Call &call, const Address &self, const Address &other) {
                   names.count(module->address) ? names.at(module->address) : std::string());
 }
 
-} // namespace
+// The module is the last argument, a name may stand before it.
+std::optional<Outcomes> addModule(Call &call, const Effect &) {
+  const std::string name = call.argCount() > 1 ? stringArgument(call, 0) : std::string();
+  appendChild(call, call.objectAddress(), childModule(call, call.forwarded(call.argCount() - 1)), name);
+  return call.done(unknownValue());
+}
 
-std::optional<Outcomes> modelContainerModule(Call &call, const Address &self, std::string_view method) {
-  if (method == "push_back" || method == "append" || method == "insert") {
-    const std::size_t last = call.argCount() - 1;
-    std::string name = call.argCount() > 1 ? stringArgument(call, 0) : std::string();
-    appendChild(call, self, childModule(call, call.forwarded(last)), name);
-    return call.done(unknownValue());
-  }
-  if (isOneOf(method, {"extend", "update"}) && call.argCount() == 1) {
-    const Argument added = call.forwarded(0);
-    if (Address other = moduleOf(call, added.value, added.address); other.valid())
-      appendModulesOf(call, self, other);
-    else
-      appendChildren(call, self, added);
-    return call.done(unknownValue());
-  }
-  Value children = call.machine.memory.read(call.row, self.field(hidden::children()));
-  if (method == "operator[]" || method == "ptr" || method == "at") {
-    const Value index = call.argCount() ? call.arg(0) : unknownValue();
-    const Value element = childAt(call, self, children, index);
-    if (!is(element, ValueKind::Address))
-      return call.done(unknownValue());
-    if (method == "at" || !call.fact.resultIsAddress)
-      return call.done(element);
-    Address temporary = call.machine.allocate(call.row, call.frame, call.fact, call.resultType());
-    call.machine.memory.write(call.row, temporary, element);
-    return call.done(addressValue(temporary));
-  }
-  if (method == "is_empty" || method == "empty") {
-    const Value record = call.machine.memory.read(call.row, self);
-    const bool isMadeHere = is(record, ValueKind::Record) && !record->origin;
-    if (is(children, ValueKind::List)) // filled in a loop, which is meant to run
-      return call.done(scalarValue(intTerm(!isSummary(children) && children->elements.empty())));
-    if (isMadeHere && !record->fields.count(hidden::children()))
-      return call.done(scalarValue(intTerm(1)));
-    return call.done(call.machine.unknownResult(call));
-  }
-  if (method == "size" && is(children, ValueKind::List) && !isSummary(children))
-    return call.done(scalarValue(intTerm(static_cast<std::int64_t>(children->elements.size()))));
-  if (method == "children" || method == "modules")
-    return call.done(is(children, ValueKind::List) ? children : unknownValue());
+// All modules of another container or of a list.
+std::optional<Outcomes> addModules(Call &call, const Effect &) {
+  const Argument added = call.forwarded(0);
+  if (const Address other = moduleOf(call, added.value, added.address); other.valid())
+    appendModulesOf(call, call.objectAddress(), other);
+  else
+    appendChildren(call, call.objectAddress(), added);
+  return call.done(unknownValue());
+}
+
+Value childrenOf(const Call &call) {
+  return call.machine.memory.read(call.row, call.objectAddress().field(hidden::children()));
+}
+
+Outcomes moduleIn(Call &call, const Address &container) {
+  const Value children = call.machine.memory.read(call.row, container.field(hidden::children()));
+  const Value element = childAt(call, container, children, call.argCount() ? call.arg(0) : unknownValue());
+  return call.done(is(element, ValueKind::Address) ? element : unknownValue());
+}
+
+std::optional<Outcomes> moduleAt(Call &call, const Effect &) { return moduleIn(call, call.objectAddress()); }
+
+std::optional<Outcomes> hasNoModules(Call &call, const Effect &) {
+  const Value children = childrenOf(call), record = call.object();
+  const bool isMadeHere = is(record, ValueKind::Record) && !record->origin;
+  if (is(children, ValueKind::List)) // filled in a loop, which is meant to run
+    return call.done(scalarValue(intTerm(!isSummary(children) && children->elements.empty())));
+  if (isMadeHere && !record->fields.count(hidden::children()))
+    return call.done(scalarValue(intTerm(1)));
+  return call.done(call.machine.unknownResult(call));
+}
+
+std::optional<Outcomes> numberOfModules(Call &call, const Effect &) {
+  const Value children = childrenOf(call);
+  if (!is(children, ValueKind::List) || isSummary(children))
+    return std::nullopt;
+  return call.done(scalarValue(intTerm(static_cast<std::int64_t>(children->elements.size()))));
+}
+
+// The cell of a ParameterList or ParameterDict for a key, which is a number or a name.
+std::optional<Name> cellOf(const Call &call, const Value &key) {
+  const Term term = is(key, ValueKind::Scalar) ? call.row.resolve(key->term) : nullptr;
+  if (const std::optional<Name> text = term ? textOf(term) : std::nullopt)
+    return Name(hidden::parameter(*text));
+  if (const auto number = term ? constantOf(term) : std::nullopt)
+    return Name(hidden::parameter(Name(std::to_string(*number))));
   return std::nullopt;
 }
 
-std::optional<Outcomes> modelParameterContainer(Call &call, const Address &self, std::string_view method) {
-  const Value container = call.machine.memory.read(call.row, self);
-  const std::string kind =
-      is(container, ValueKind::Record) ? call.machine.types.builtinModule(container->type) : std::string();
-  if (kind != "ParameterList" && kind != "ParameterDict")
-    return std::nullopt;
-  auto cellOf = [&](const Value &key) -> std::optional<Name> {
-    const Term term = is(key, ValueKind::Scalar) ? call.row.resolve(key->term) : nullptr;
-    if (std::optional<Name> text = term ? textOf(term) : std::nullopt)
-      return Name(hidden::parameter(*text));
-    if (auto number = term ? constantOf(term) : std::nullopt)
-      return Name(hidden::parameter(Name(std::to_string(*number))));
-    return std::nullopt;
-  };
-  if (isOneOf(method, {"insert", "append"}) && call.argCount()) {
-    const auto held = std::count_if(container->fields.begin(), container->fields.end(),
-                                    [](const auto &field) { return hidden::isParameter(field.first); });
-    const std::optional<Name> cell =
-        method == "insert" ? cellOf(call.arg(0)) : cellOf(scalarValue(intTerm(std::int64_t(held))));
-    const Value tensor = call.arg(call.argCount() - 1);
-    if (cell && is(tensor, ValueKind::Tensor))
-      setField(call, self, *cell, tensor);
-    return call.done(tensor);
-  }
-  if (!isOneOf(method, {"operator[]", "get", "at"}) || !call.argCount())
-    return std::nullopt;
-  const std::optional<Name> cell = cellOf(call.arg(0));
-  if (!cell || !container->fields.count(*cell))
+// ParameterList::append(tensor) and ParameterDict::insert(key, tensor): what they get is registered.
+std::optional<Outcomes> addParameter(Call &call, const Effect &) {
+  const Value container = call.object();
+  const auto held = std::count_if(container->fields.begin(), container->fields.end(),
+                                  [](const auto &field) { return hidden::isParameter(field.first); });
+  const std::optional<Name> cell =
+      cellOf(call, call.argCount() > 1 ? call.arg(0) : scalarValue(intTerm(std::int64_t(held))));
+  const Value tensor = call.arg(call.argCount() - 1);
+  if (cell && is(container, ValueKind::Record) && is(tensor, ValueKind::Tensor))
+    setField(call, call.objectAddress(), *cell, tensor);
+  return call.done(tensor);
+}
+
+Outcomes parameterIn(Call &call, const Address &container, const Value &record) {
+  const std::optional<Name> cell = cellOf(call, call.arg(0));
+  if (!cell || !record->fields.count(*cell))
     return call.done(unknownValue());
-  const Value handle = parameterHandle(self.field(*cell));
+  const Value handle = parameterHandle(container.field(*cell));
   if (!call.fact.resultIsAddress)
     return call.done(handle);
   const Address temporary = call.machine.allocate(call.row, call.frame, call.fact, "at::Tensor");
@@ -246,19 +268,36 @@ std::optional<Outcomes> modelParameterContainer(Call &call, const Address &self,
   return call.done(addressValue(temporary));
 }
 
-std::optional<Outcomes> modelAnyModule(Call &call, std::string_view method) {
-  Value held = call.object();
-  if (method == "forward" || method == "any_forward") {
-    if (!is(held, ValueKind::Address))
-      return call.done(unknownValue());
-    return forwardModule(call, held->address, call.forwardedFrom(0), call.fact.operands[0].text.str(),
-                         held->history);
-  }
-  if (method == "get" || method == "ptr")
-    return call.done(held);
-  if (method == "is_empty")
-    return call.done(scalarValue(intTerm(is(held, ValueKind::Null))));
-  return std::nullopt;
+std::optional<Outcomes> parameterAt(Call &call, const Effect &) {
+  return parameterIn(call, call.objectAddress(), call.object());
+}
+
+// holder[key]: of what the holder holds.
+std::optional<Outcomes> heldElement(Call &call, const Effect &) {
+  const Value held = call.object();
+  if (!is(held, ValueKind::Address))
+    return std::nullopt;
+  const Value container = call.machine.memory.read(call.row, held->address);
+  const models::Module *model =
+      is(container, ValueKind::Record) ? call.machine.types.builtinModule(container->type) : nullptr;
+  return model && model->forward.rule == models::Rule::Parameters
+             ? parameterIn(call, held->address, container)
+             : moduleIn(call, held->address);
+}
+
+} // namespace
+
+Words containerModuleWords() {
+  return {{{"add_module", addModule},
+           {"add_modules", addModules},
+           {"module_at", moduleAt},
+           {"has_no_modules", hasNoModules},
+           {"number_of_modules", numberOfModules},
+           {"add_parameter", addParameter},
+           {"parameter_at", parameterAt},
+           {"held_element", heldElement}},
+          {},
+          {}};
 }
 
 } // namespace devicetidy

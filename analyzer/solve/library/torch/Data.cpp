@@ -1,7 +1,6 @@
 //===- Data.cpp - packed sequences, lists of parameters, calls without an effect ---===//
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
-#include "analyzer/solve/library/config/Config.h"
 #include "analyzer/solve/library/torch/Tensors.h"
 #include "analyzer/solve/library/torch/Words.h"
 
@@ -96,8 +95,7 @@ Words dataWords() {
 
 std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args) {
   using Constructor = std::optional<Value> (*)(Call &, Name, const std::vector<Value> &);
-  for (Constructor constructor : {Constructor(constructConfig), Constructor(constructModule),
-                                  Constructor(constructPointer), Constructor(constructContainer)})
+  for (Constructor constructor : {Constructor(constructPointer), Constructor(constructContainer)})
     if (std::optional<Value> made = constructor(call, type, args))
       return made;
   return std::nullopt;

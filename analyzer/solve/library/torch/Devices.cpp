@@ -279,7 +279,7 @@ std::optional<Outcomes> rank(Call &call, const Effect &) {
 std::optional<Outcomes> environmentVariable(Call &call, const Effect &) {
   const Value name = call.arg(0);
   const auto text = is(name, ValueKind::Scalar) ? textOf(call.row.resolve(name->term)) : std::nullopt;
-  if (!text || !models::isDistributed(text->view(), "rank"))
+  if (!text || !models::hasRole(text->view(), "rank"))
     return std::nullopt;
   return call.done(scalarValue(applyTerm("rank", {textTerm(*text)})));
 }

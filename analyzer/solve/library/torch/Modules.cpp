@@ -5,16 +5,18 @@
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/torch/Tensors.h"
+#include "analyzer/solve/library/torch/Words.h"
 
 #include <algorithm>
 
 namespace devicetidy {
 namespace {
 
-using models::Op;
+using models::Effect;
 using models::Rule;
 
-std::optional<Outcomes> moveCall(Call &call) {
+// Module::to: the first device or options among the arguments says where.
+std::optional<Outcomes> moveCall(Call &call, const Effect &) {
   Address self = call.objectAddress();
   std::optional<Placement> target;
   for (std::size_t i = 0; i < call.argCount() && !target; ++i) {
@@ -36,37 +38,13 @@ std::optional<Outcomes> moveCall(Call &call) {
   return call.done(unknownValue());
 }
 
-// The module record that torch's own module class makes.
-Value builtinModule(Call &call, Name type, const std::string &module, const std::vector<Value> &args) {
-  const models::Module *model = models::module(module);
-  std::map<Name, Value> fields;
-  Machine &machine = call.machine;
-  if (model->hasParameters) {
-    fields[hidden::parameters()] =
-        tensorValue(Placement::cpu(), someRank,
-                    machine.note(nullptr, StepKind::ModuleMade, call.fact.where, module, "cpu"));
-  } else if (model->hasOptionalWeight) {
-    std::vector<Value> tensors;
-    for (const Value &arg : args)
-      machine.collectTensors(call.row, arg, tensors);
-    if (!tensors.empty())
-      fields[hidden::parameters()] =
-          tensorValue(machine.memory.placementOf(call.row, tensors[0]), tensors[0]->rank,
-                      machine.memory.historyOf(call.row, tensors[0]));
-  }
-  if (module == "Functional")
-    keepFunctional(fields, args);
-  return recordValue(type, std::move(fields));
-}
-
-Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, const std::string &kind,
+Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, const models::Module &model,
                         const std::vector<Argument> &args, const std::string &name, const History &owner) {
-  const models::Module *model = models::module(kind);
-  if (kind == "Sequential")
+  if (model.forward.rule == Rule::Sequential)
     return forwardSequential(call, module, args);
-  if (kind == "Functional")
+  if (model.forward.rule == Rule::Functional)
     return forwardFunctional(call, record, args);
-  if (model->forward.rule == Rule::Container)
+  if (model.forward.rule == Rule::Modules || model.forward.rule == Rule::Parameters)
     return call.done(unknownValue());
   std::vector<TensorUse> uses;
   const std::size_t offset = call.fact.operands.size() - std::min(call.fact.operands.size(), args.size());
@@ -80,26 +58,26 @@ Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, 
   }
   bool isAssigned = false; // `linear->weight = x`: what forward uses then is not what is registered
   for (const auto &[field, value] : record->fields)
-    if (is(value, ValueKind::Tensor) && field.view().substr(0, 1) != "@") {
+    if (is(value, ValueKind::Tensor) && !hidden::isHidden(field)) {
       isAssigned = true;
       uses.push_back({value, nullptr, "the " + field.str() + " of " + name});
     }
-  const bool owns = record->fields.count(hidden::parameters()) || (record->origin && model->hasParameters);
+  const bool owns = record->fields.count(hidden::parameters()) || (record->origin && model.hasParameters);
   if (owns && !isAssigned) {
     Value cell = call.machine.memory.read(call.row, module.field(hidden::parameters()));
     Value handle =
         is(cell, ValueKind::Tensor) ? parameterHandle(module.field(hidden::parameters())) : unknownValue();
     if (is(cell, ValueKind::Tensor) && cell->placement.kind == PlacementKind::Symbol)
       handle = cell;
-    const std::string what = model->hasOptionalWeight ? "the weight of " : "the parameters of ";
+    const std::string what = model.hasOptionalWeight ? "the weight of " : "the parameters of ";
     TensorUse parameters{handle, nullptr, what + name};
     parameters.owner = owner;
     if (is(handle, ValueKind::Tensor))
-      uses.insert(model->forward.isLoss ? uses.end() : uses.begin(), parameters);
+      uses.insert(model.forward.isLoss ? uses.end() : uses.begin(), parameters);
     else
       return call.done(unknownValue());
   }
-  return applyOp(call, model->forward, std::move(uses), kind + "::forward");
+  return applyOp(call, model.forward, std::move(uses), std::string(model.forward.name) + "::forward");
 }
 
 } // namespace
@@ -152,48 +130,46 @@ Outcomes forwardModule(Call &call, const Address &module, std::vector<Argument> 
   Value record = call.machine.memory.read(call.row, module);
   if (!is(record, ValueKind::Record))
     return call.done(unknownValue());
-  const std::string kind = call.machine.types.builtinModule(record->type);
-  if (!kind.empty())
-    return forwardBuiltin(call, module, record, kind, args, name, owner);
+  if (const models::Module *own = call.machine.types.builtinModule(record->type))
+    return forwardBuiltin(call, module, record, *own, args, name, owner);
   if (const Function *forward = findMethod(call.machine, record->type, "forward"))
     return invokeForwarded(call, call.row, *forward, module, args);
-  const std::string base = call.machine.types.builtinModuleBase(record->type);
-  if (!base.empty())
-    return forwardBuiltin(call, module, record, base, args, name, owner);
+  if (const models::Module *base = call.machine.types.builtinModuleBase(record->type))
+    return forwardBuiltin(call, module, record, *base, args, name, owner);
   return call.done(unknownValue());
 }
 
 namespace {
 
-std::optional<Outcomes> modelHolder(Call &call, std::string_view method) {
-  Value held = call.object();
-  if (method == "operator->" || method == "get" || method == "ptr" || method == "operator*") {
-    if (method == "operator*" || (method == "get" && call.fact.resultIsAddress))
-      return call.done(held);
-    if (call.fact.resultIsAddress) // const shared_ptr<Contained>& ptr()
-      return call.done(addressValue(call.objectAddress()));
-    return call.done(held);
-  }
-  if (method == "operator()") {
-    if (!is(held, ValueKind::Address))
-      return call.done(unknownValue());
-    return forwardModule(call, held->address, call.forwardedFrom(0), call.fact.operands[0].text.str(),
-                         held->history);
-  }
-  if (method == "operator[]" && is(held, ValueKind::Address)) {
-    if (std::optional<Outcomes> outcomes = modelParameterContainer(call, held->address, method))
-      return outcomes;
-    return modelContainerModule(call, held->address, method);
-  }
-  if (method == "is_empty")
-    return call.done(scalarValue(intTerm(is(held, ValueKind::Null))));
-  if (method == "operator bool")
-    return call.done(scalarValue(intTerm(!is(held, ValueKind::Null))));
-  return std::nullopt;
+// forward() of the module itself; of a project's class only where it is another's.
+std::optional<Outcomes> forwardSelf(Call &call, const Effect &) {
+  const Address self = call.objectAddress();
+  if (call.machine.program.function(call.fact.target))
+    return std::nullopt;
+  if (!self.valid())
+    return call.done(unknownValue());
+  return forwardModule(call, self, call.forwardedFrom(0), call.fact.operands[0].text.str(),
+                       registerOf(call.row, call.fact.operands[0].reg)->history);
+}
+
+// What a module holder or AnyModule holds, and forward() of it.
+std::optional<Outcomes> held(Call &call, const Effect &) { return call.done(call.object()); }
+
+std::optional<Outcomes> forwardHeld(Call &call, const Effect &) {
+  const Value held = call.object();
+  if (!is(held, ValueKind::Address))
+    return call.done(unknownValue());
+  return forwardModule(call, held->address, call.forwardedFrom(0), call.fact.operands[0].text.str(),
+                       held->history);
+}
+
+// The object as another class: Module::as.
+std::optional<Outcomes> sameObject(Call &call, const Effect &) {
+  return call.done(registerOf(call.row, call.fact.operands[0].reg));
 }
 
 // Builder methods of option structs: tensors given to them stay in them.
-std::optional<Outcomes> modelNnOptions(Call &call) {
+std::optional<Outcomes> setOption(Call &call, const Effect &) {
   const Address self = call.objectAddress();
   Value object = call.object();
   if (call.argCount() == 1 && is(call.arg(0), ValueKind::Tensor) && self.valid()) {
@@ -207,13 +183,13 @@ std::optional<Outcomes> modelNnOptions(Call &call) {
 }
 
 // torch::jit::load(path[, device]): without a device the parameters are where they were saved.
-Outcomes loadScript(Call &call) {
+std::optional<Outcomes> loadScript(Call &call, const Effect &) {
   Placement placement = Placement::unknown();
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i)
     if (Value value = call.operand(i); is(value, ValueKind::Device))
       placement = call.machine.concrete(call.row, value->placement);
   if (isAbsent(call.row, placement))
-    return {};
+    return Outcomes();
   History history =
       call.machine.note(nullptr, StepKind::Loaded, call.fact.where, "the script", placement.describe());
   return call.done(
@@ -225,7 +201,7 @@ bool mayBeFlag(const Value &tensor) { return tensor->rank == 0 || tensor->count 
 
 // forward() of a scripted module: what goes in must be where its parameters are, and what comes out is there
 // too.
-Outcomes runScript(Call &call) {
+std::optional<Outcomes> runScript(Call &call, const Effect &) {
   Machine &machine = call.machine;
   Value script = call.object();
   const Address self = call.objectAddress();
@@ -259,79 +235,23 @@ Address copyModule(Call &call, const Address &module, std::map<RootId, Address> 
   return copy;
 }
 
-std::optional<Outcomes> modelModuleMethod(Call &call, std::string_view method) {
-  if (method == "to" || method == "cuda" || method == "cpu")
-    return moveCall(call);
-  if (method == "register_module" || method == "replace_module")
-    return registerModule(call);
-  if (method == "register_parameter" || method == "register_buffer")
-    return registerTensor(call);
-  if (method == "parameters" || method == "buffers")
-    return parameterList(call, false);
-  if (method == "named_parameters" || method == "named_buffers")
-    return parameterList(call, true);
-  if (method == "clone" && call.objectAddress().valid()) {
-    std::map<RootId, Address> copies;
-    const Address copy = copyModule(call, call.objectAddress(), copies);
-    if (call.argCount() && is(call.arg(0), ValueKind::Device))
-      moveModule(call.machine, call.row, copy, call.machine.concrete(call.row, call.arg(0)->placement),
-                 call.machine.note(nullptr, StepKind::ModuleMoved, call.fact.where, "the clone",
-                                   call.arg(0)->placement.describe()));
-    return call.done(addressValue(copy));
-  }
-  if (method == "as" || method == "shared_from_this")
-    return call.done(registerOf(call.row, call.fact.operands[0].reg));
-  if (method == "forward" || method == "forward_with_packed_input" || method == "operator()") {
-    const Address self = call.objectAddress();
-    if (self.valid())
-      return forwardModule(call, self, call.forwardedFrom(0), call.fact.operands[0].text.str(),
-                           registerOf(call.row, call.fact.operands[0].reg)->history);
-    return call.done(unknownValue());
-  }
-  return std::nullopt;
+std::optional<Outcomes> registerInScript(Call &call, const Effect &) {
+  if (is(call.arg(1), ValueKind::Tensor))
+    call.machine.memory.write(call.row, call.objectAddress().field(hidden::parameters()), call.arg(1));
+  return call.done(unknownValue());
 }
 
-} // namespace
-
-std::optional<Outcomes> modelModules(Call &call) {
-  std::string_view name = call.fact.name.view();
-  const models::Api api = models::api(name);
-  if (api.role == "module_to" && call.fact.hasObject)
-    return moveCall(call);
-  if (api.role == "module_parameters" && call.fact.hasObject)
-    return parameterList(call, startsWith(lastPart(name), "named_"));
-  if (api.role == "module_list" && call.fact.hasObject)
-    return moduleList(call, lastPart(name));
-  if (api.role == "jit_load")
-    return loadScript(call);
-  if (api.role == "jit_module")
-    return runScript(call);
-  if (api.role == "jit_register" && call.fact.hasObject && call.argCount() > 1) {
-    if (is(call.arg(1), ValueKind::Tensor))
-      call.machine.memory.write(call.row, call.objectAddress().field(hidden::parameters()), call.arg(1));
-    return call.done(unknownValue());
-  }
-  if (!call.fact.hasObject || !startsWith(name, "torch::nn::"))
+std::optional<Outcomes> cloneModule(Call &call, const Effect &) {
+  if (!call.objectAddress().valid())
     return std::nullopt;
-  std::string_view method = lastPart(name);
-  std::string_view cls = name.substr(0, name.size() - method.size() - 2);
-  if (cls == "torch::nn::ModuleHolder")
-    return modelHolder(call, method);
-  if (cls == "torch::nn::AnyModule")
-    return modelAnyModule(call, method);
-  if (endsWith(cls, "Options"))
-    return modelNnOptions(call);
-  if (cls == "torch::nn::ParameterDictImpl" || cls == "torch::nn::ParameterListImpl")
-    if (std::optional<Outcomes> outcomes = modelParameterContainer(call, call.objectAddress(), method))
-      return outcomes;
-  if (cls == "torch::nn::SequentialImpl" || cls == "torch::nn::ModuleListImpl" ||
-      cls == "torch::nn::ModuleDictImpl")
-    if (std::optional<Outcomes> outcomes = modelContainerModule(call, call.objectAddress(), method))
-      return outcomes;
-  return modelModuleMethod(call, method);
+  std::map<RootId, Address> copies;
+  const Address copy = copyModule(call, call.objectAddress(), copies);
+  if (call.argCount() && is(call.arg(0), ValueKind::Device))
+    moveModule(call.machine, call.row, copy, call.machine.concrete(call.row, call.arg(0)->placement),
+               call.machine.note(nullptr, StepKind::ModuleMoved, call.fact.where, "the clone",
+                                 call.arg(0)->placement.describe()));
+  return call.done(addressValue(copy));
 }
-
-namespace {
 
 // Does a holder of `impl` made of `value` hold what it holds? A module of another class is an argument of the
 // constructor.
@@ -345,58 +265,95 @@ bool isHeldAlready(const Call &call, Name impl, const Value &value) {
          call.machine.types.derivesFrom(held->type, impl.view());
 }
 
-} // namespace
-
-void keepModules(Call &call, Name type, const Address &where, const std::vector<Argument> &args) {
-  const bool isCopy = args.size() == 1 && is(args[0].value, ValueKind::Record) && args[0].value->type == type;
-  if (!isCopy && isOneOf(call.machine.types.builtinModule(type), {"Sequential", "ModuleList", "ModuleDict"}))
-    for (const Argument &arg : args)
-      appendChildren(call, where, arg);
-}
-
 // A holder makes its module as that module's constructor does, on each way through it.
-std::optional<Outcomes> constructHolder(Call &call, Name type, const std::vector<Argument> &args) {
+std::optional<Outcomes> makeHolder(const Making &making, const Effect &) {
+  Call &call = making.call;
   Machine &machine = call.machine;
-  const Name impl = machine.types.inner(type);
-  if (machine.types.classOf(type) != TypeClass::Holder || impl.empty())
+  const Name impl = machine.types.inner(making.type);
+  if (impl.empty())
     return std::nullopt;
-  if (args.size() == 1 && isHeldAlready(call, impl, args[0].value))
-    return call.done(args[0].value);
-  Address where = machine.allocate(call.row, call.frame, call.fact, impl);
+  if (making.args.size() == 1 && isHeldAlready(call, impl, making.arg(0)))
+    return making.done(making.arg(0));
+  const Address where = machine.allocate(call.row, call.frame, call.fact, impl);
   Outcomes outcomes;
-  for (Row &row : machine.construct(call.frame, call.fact, call.row, impl, where, args))
+  for (Row &row : machine.construct(call.frame, call.fact, call.row, impl, where, making.args))
     outcomes.push_back({std::move(row), addressValue(where)});
   return outcomes;
 }
 
-// Constructors of torch's own modules and AnyModule; `args` are values.
-std::optional<Value> constructModule(Call &call, Name type, const std::vector<Value> &args) {
-  Machine &machine = call.machine;
-  switch (machine.types.classOf(type)) {
-  case TypeClass::AnyModule:
-    for (std::size_t i = 0; i < args.size(); ++i) {
-      Address child = childModule(call, {args[i], {}});
-      if (child.valid())
-        return addressValue(child);
-    }
-    return unknownValue();
-  default:
-    break;
-  }
-  if (const std::string kind = machine.types.builtinModule(type); !kind.empty())
-    return builtinModule(call, type, kind, args);
-  const Type *record = machine.program.type(type);
-  std::string_view name = record ? record->templateName.view() : type.view();
-  if (name == "torch::jit::Module")
-    return recordValue(type);
-  if (startsWith(name, "torch::nn::") && endsWith(name, "Options")) {
-    std::map<Name, Value> fields;
-    for (std::size_t i = 0; i < args.size(); ++i)
-      if (is(args[i], ValueKind::Tensor))
-        fields[Name("argument" + std::to_string(i))] = args[i];
-    return recordValue(type, std::move(fields));
-  }
-  return std::nullopt;
+// AnyModule holds the module among its arguments.
+std::optional<Outcomes> makeAnyModule(const Making &making, const Effect &) {
+  for (const Argument &arg : making.args)
+    if (const Address child = childModule(making.call, {arg.value, {}}); child.valid())
+      return making.done(addressValue(child));
+  return making.done(unknownValue());
+}
+
+// The tensors that a loss gets in its options are its parameters.
+void keepWeight(const Making &making, std::map<Name, Value> &fields) {
+  Machine &machine = making.call.machine;
+  const Row &row = making.call.row;
+  std::vector<Value> tensors;
+  for (const Argument &arg : making.args)
+    machine.collectTensors(row, arg.value, tensors);
+  if (!tensors.empty())
+    fields[hidden::parameters()] = tensorValue(machine.memory.placementOf(row, tensors[0]), tensors[0]->rank,
+                                               machine.memory.historyOf(row, tensors[0]));
+}
+
+// A module of torch::nn itself.
+std::optional<Outcomes> makeModule(const Making &making, const Effect &) {
+  Machine &machine = making.call.machine;
+  const models::Module *model = machine.types.builtinModule(making.type);
+  if (!model)
+    return std::nullopt;
+  std::map<Name, Value> fields;
+  if (model->hasParameters)
+    fields[hidden::parameters()] =
+        tensorValue(Placement::cpu(), someRank,
+                    machine.note(nullptr, StepKind::ModuleMade, making.call.fact.where,
+                                 std::string(model->forward.name), "cpu"));
+  else if (model->hasOptionalWeight)
+    keepWeight(making, fields);
+  if (model->forward.rule == Rule::Functional)
+    keepFunctional(fields, making.args);
+  const Value made = recordValue(making.type, std::move(fields));
+  const bool holdsModules = model->forward.rule == Rule::Sequential || model->forward.rule == Rule::Modules;
+  return making.done(holdsModules ? withModules(making, made) : made);
+}
+
+// torch::nn option structs keep the tensors they get.
+std::optional<Outcomes> makeNnOptions(const Making &making, const Effect &) {
+  std::map<Name, Value> fields;
+  for (std::size_t i = 0; i < making.args.size(); ++i)
+    if (is(making.arg(i), ValueKind::Tensor))
+      fields[Name("argument" + std::to_string(i))] = making.arg(i);
+  return making.done(recordValue(making.type, std::move(fields)));
+}
+
+std::optional<Outcomes> makeRecord(const Making &making, const Effect &) {
+  return making.done(recordValue(making.type));
+}
+
+} // namespace
+
+Words moduleWords() {
+  return {{{"module_to", moveCall},
+           {"module_clone", cloneModule},
+           {"module_forward", forwardSelf},
+           {"same_object", sameObject},
+           {"held", held},
+           {"forward_held", forwardHeld},
+           {"set_option", setOption},
+           {"jit_load", loadScript},
+           {"jit_module", runScript},
+           {"jit_register", registerInScript}},
+          {},
+          {{"make_module", makeModule},
+           {"make_holder", makeHolder},
+           {"make_any_module", makeAnyModule},
+           {"make_nn_options", makeNnOptions},
+           {"make_record", makeRecord}}};
 }
 
 } // namespace devicetidy

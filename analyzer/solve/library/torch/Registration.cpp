@@ -1,11 +1,13 @@
 //===- Registration.cpp - what a module registers: parameters, buffers, submodules ---===//
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/torch/Modules.h"
+#include "analyzer/solve/library/torch/Words.h"
 
 #include <algorithm>
 
 namespace devicetidy {
+
+using models::Effect;
 
 Address moduleOf(const Call &call, const Value &value, const Address &where) {
   if (is(value, ValueKind::Address))
@@ -64,9 +66,8 @@ Address copiedFrom(const Call &call, std::size_t i) {
   return is(source, ValueKind::Address) ? source->address : Address();
 }
 
-} // namespace
-
-Outcomes registerTensor(Call &call) {
+// register_parameter and register_buffer: the module holds the tensor; the result is a handle on it.
+std::optional<Outcomes> registerTensor(Call &call, const Effect &) {
   Machine &machine = call.machine;
   const Address self = call.objectAddress();
   Value tensor = call.arg(1);
@@ -89,7 +90,7 @@ Outcomes registerTensor(Call &call) {
   return call.done(addressValue(temporary));
 }
 
-Outcomes registerModule(Call &call) {
+std::optional<Outcomes> registerModule(Call &call, const Effect &) {
   const Address self = call.objectAddress();
   Value module = call.arg(1);
   const Address where = moduleOf(call, module, call.addressOf(call.first + 1));
@@ -102,10 +103,8 @@ Outcomes registerModule(Call &call) {
   return call.done(where.valid() ? addressValue(where) : module);
 }
 
-namespace {
-
 bool hasOneParameter(const Machine &machine, Name type) {
-  const models::Module *model = models::module(machine.types.builtinModuleBase(type));
+  const models::Module *model = machine.types.builtinModuleBase(type);
   return model && model->hasOneParameter;
 }
 
@@ -128,10 +127,6 @@ void collectParameters(const Machine &machine, const Row &row, const Address &mo
       collectParameters(machine, row, field->address, out, seen);
   }
 }
-
-} // namespace
-
-namespace {
 
 struct NamedModule {
   std::string name;
@@ -160,10 +155,9 @@ bool collectModules(const Machine &machine, const Row &row, const Address &modul
   return true;
 }
 
-} // namespace
-
-Outcomes moduleList(Call &call, std::string_view method) {
-  const bool named = startsWith(method, "named_"), deep = method.find("modules") != method.npos;
+// children() and modules() and what they are with names: the modules registered in the call's object.
+std::optional<Outcomes> moduleList(Call &call, const Effect &effect) {
+  const bool named = effect.says("named"), deep = effect.says("deep");
   const Value self = call.argCount() ? call.arg(call.argCount() - 1) : unknownValue(); // include_self
   const Address object = call.objectAddress();
   std::vector<NamedModule> modules;
@@ -181,6 +175,8 @@ Outcomes moduleList(Call &call, std::string_view method) {
   }
   return call.done(listValue(call.resultType(), std::move(elements)));
 }
+
+} // namespace
 
 Placement commonPlacement(const Machine &machine, const Row &row, const std::vector<Value> &tensors) {
   const Placement common =
@@ -201,7 +197,10 @@ Placement modulePlacement(const Machine &machine, const Row &row, const Address 
   return commonPlacement(machine, row, handles);
 }
 
-Outcomes parameterList(Call &call, bool named) {
+namespace {
+
+// parameters(), buffers() and their named forms, as a list of handles.
+std::optional<Outcomes> parameterList(Call &call, const Effect &effect) {
   std::vector<Value> handles;
   std::set<Address> seen;
   collectParameters(call.machine, call.row, call.objectAddress(), handles, seen);
@@ -217,7 +216,7 @@ Outcomes parameterList(Call &call, bool named) {
   const bool areKept = handles.size() <= bounds::unrolledElements && !object->origin;
   if (handles.size() > bounds::unrolledElements && commonPlacement(call.machine, call.row, handles).isKnown())
     handles.resize(1); // one stands for all when they are on one device
-  if (named) {
+  if (effect.says("named")) {
     for (Value &handle : handles)
       handle = recordValue(
           "std::pair",
@@ -225,6 +224,17 @@ Outcomes parameterList(Call &call, bool named) {
   }
   return call.done(areKept ? listValue(call.resultType(), std::move(handles))
                            : summaryList(call.resultType(), std::move(handles)));
+}
+
+} // namespace
+
+Words registrationWords() {
+  return {{{"register_module", registerModule},
+           {"register_parameter", registerTensor},
+           {"module_parameters", parameterList},
+           {"module_list", moduleList}},
+          {},
+          {}};
 }
 
 } // namespace devicetidy

@@ -23,5 +23,8 @@ Words logCheckWords();         ///< LogChecks.cpp: CHECK_EQ and its like
 Words optimizerWords();        ///< OptimizerState.cpp: optimizers and what they keep
 Words tensorWords();           ///< Tensors.cpp: ATen operators and factories
 Words tensorMethodWords();     ///< TensorMethods.cpp: methods of tensors that are no operators
+Words moduleWords(); ///< Modules.cpp: modules made, moved, run, held; their options; scripted modules
+Words containerModuleWords(); ///< ContainerModules.cpp: Sequential, ModuleList, ParameterList and their like
+Words registrationWords();    ///< Registration.cpp: what a module registers, and lists of it
 
 } // namespace devicetidy
