@@ -171,29 +171,11 @@ std::optional<Outcomes> deviceTypeOf(Call &call, const Effect &) {
   return call.done(deviceValue(placement, object->history));
 }
 
-// The index of the device a tensor is on: -1 on the CPU, and only there.
-Value indexValue(Call &call, const Placement &placement) {
-  switch (placement.kind) {
-  case PlacementKind::Cpu:
-    return scalarValue(intTerm(-1));
-  case PlacementKind::Cuda:
-    if (!constantOf(placement.index))
-      call.row.assume(applyTerm("<", {intTerm(-1), placement.index}), 1);
-    return scalarValue(placement.index);
-  case PlacementKind::Symbol:
-    return scalarValue(call.row.resolve(indexOf(placement.index)));
-  default:
-    return call.machine.unknownResult(call);
-  }
-}
-
-// A device chosen outside may be CUDA's without an index; of a tensor's -1 says that it is the CPU.
+// One chosen outside may be CUDA's without an index; of a tensor's device -1 says that it is the CPU.
 std::optional<Outcomes> deviceIndex(Call &call, const Effect &) {
-  const Value object = call.object();
-  const std::optional<Placement> device = deviceOf(call.machine.memory, call.row, object);
+  const std::optional<Placement> device = deviceOf(call.machine.memory, call.row, call.object());
   const Placement placement = device ? call.row.resolve(*device) : Placement::unknown();
-  const bool isChosen = placement.kind == PlacementKind::Symbol && placement.role != SymbolRole::Tensor &&
-                        !is(object, ValueKind::Tensor);
+  const bool isChosen = placement.kind == PlacementKind::Symbol && placement.role != SymbolRole::Tensor;
   return call.done(device && !isChosen ? indexValue(call, placement) : call.machine.unknownResult(call));
 }
 
@@ -227,7 +209,6 @@ void makeCurrent(Call &call, const Value &device) {
   call.row.currentDevice = index;
 }
 
-<<<<<<< HEAD
 Value indexValue(Call &call, const Placement &placement) {
   switch (placement.kind) {
   case PlacementKind::Cpu:
@@ -242,9 +223,6 @@ Value indexValue(Call &call, const Placement &placement) {
     return call.machine.unknownResult(call);
   }
 }
-=======
-} // namespace
->>>>>>> cfa4e03 (Tensors, data, optimizers and archives are modelled by rows; ranks are words of the operator table)
 
 std::optional<Value> optionsArgument(const Call &call, std::size_t from) {
   for (std::size_t i = from; i < call.fact.operands.size(); ++i) {

@@ -6,6 +6,8 @@
 
 namespace devicetidy {
 
+/// The index of the device a tensor is on: -1 on the CPU, and only there.
+Value indexValue(Call &call, const Placement &placement);
 /// The device the options or device argument of a factory asks for; nothing when there is none.
 std::optional<Value> optionsArgument(const Call &call, std::size_t from);
 

@@ -27,7 +27,7 @@ Outcomes number(const Call &call, std::int64_t number) {
   return call.done(number >= 0 ? scalarValue(intTerm(number)) : unknownValue());
 }
 
-Outcomes like(Call &call) { return call.done(tensorLike(call, call.arg(0))); }
+Outcomes gradientOf(Call &call) { return call.done(tensorLike(call, call.arg(0))); }
 
 Outcomes rankOf(Call &call) { return number(call, isTensor(call.arg(0)) ? call.arg(0)->rank : -1); }
 
@@ -79,7 +79,7 @@ std::optional<Outcomes> resetTensor(Call &call, const Effect &) {
 
 Words tensorMethodWords() {
   return {{{"register_hook", registerHook}, {"assign_tensor", assignTensor}, {"reset_tensor", resetTensor}},
-          {{"like", like},
+          {{"gradient_of", gradientOf},
            {"rank_of", rankOf},
            {"count_of", countOf},
            {"options_of", optionsOf},
