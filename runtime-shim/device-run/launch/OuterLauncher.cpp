@@ -156,7 +156,7 @@ OuterRank fromSlurm(const Environment &environment) {
   if (who.nodes > 1 && !nodes && !lookUp(environment, {"MASTER_ADDR"}))
     throw RunError(ExitUsage,
                    "srun started ranks on several machines, but SLURM_STEP_NODELIST is not set, so "
-                   "where rank 0 is is not known; pass it on, or MASTER_ADDR, to all ranks");
+                   "the machine of rank 0 is unknown; pass it on, or MASTER_ADDR, to all ranks");
   const std::string *job = lookUp(environment, {"SLURM_JOB_ID", "SLURM_JOBID"});
   const std::string *step = lookUp(environment, {"SLURM_STEP_ID", "SLURM_STEPID"});
   std::string id = fmt::format("slurm-{}.{}", job ? *job : "0", step ? *step : "0");

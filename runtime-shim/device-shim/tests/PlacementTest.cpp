@@ -101,7 +101,7 @@ RANK_WORKER(dispatch_automatic) {
 
 RANK_WORKER(dispatch_refuses) {
   MUST_THROW(dispatch_model(Net()), UsageError, "This model has no stage");
-  MUST_THROW(dispatch_model(chainOf(2), "everywhere"), UsageError, "device_map 'everywhere' is not known");
+  MUST_THROW(dispatch_model(chainOf(2), "everywhere"), UsageError, "device_map 'everywhere' is unknown");
   MUST_THROW(dispatch_model(chainOf(2), DeviceMap({{"0", kFirst}})), UsageError, "no entry for stage '1'");
   MUST_THROW(dispatch_model(chainOf(2), DeviceMap({{"", kFirst}, {"7", kFirst}})), UsageError,
              "no such stage");

@@ -381,7 +381,7 @@ RANK_WORKER(state_without_buffers) {
   MUST_THROW(model.load(file()), Error, "has no buffer '1.");
   const auto other = file() + std::to_string(all->rank());
   std::ofstream(other) << "something else";
-  MUST_THROW(model.load(other), Error, other + "' is no file that save()");
+  MUST_THROW(model.load(other), Error, other + "' is not a complete file of save()");
   all->barrier();
 }
 

@@ -28,7 +28,7 @@
 
 namespace device_shim {
 
-/// The same on all ranks.
+/// Must be equal on all ranks.
 struct DataParallelOptions {
   /// Bytes of gradients that travel together, at least 1; a larger parameter travels alone. The first bucket
   /// of a backward pass is smaller, so that sending begins early. The defaults are those of PyTorch's
@@ -129,7 +129,7 @@ private:
 /// backward() calls backward(): the averaging ends with the outer pass. Optimizers may be made before or
 /// after. A parameter that is frozen meanwhile counts as one that a pass does not use. Code that catches an
 /// exception of backward() must do so on all ranks, and drop the gradients, of which some are averaged
-/// already; the next pass is as if nothing had been.
+/// already; the next pass is not affected.
 ///
 /// A module has one wrapper, except that one which dispatch_model put on this rank's device may be wrapped,
 /// and that several may share parameters which are frozen. The wrapper must live until the backward() of what

@@ -35,7 +35,7 @@ class Optimizer;
 
 namespace device_shim {
 
-/// The same on all ranks.
+/// Must be equal on all ranks.
 struct ShardedOptions {
   /// 2: gradients and optimizer state are sharded, any model. 3: parameters too; the model must consist of
   /// stages, see Stage, and each is gathered before use and freed after it.
@@ -86,7 +86,7 @@ public:
   /// for parameters of double): what an optimizer is made of. One that is made of the module's parameters
   /// trains nothing; one that outlives the wrapper throws c10::Error. Optimizers must work element by
   /// element, as all of LibTorch do except LBFGS, whose step() is wrong here, and with a line search waits
-  /// for ever. The state of an optimizer belongs to this rank's partitions: save() it, because torch::save()
+  /// forever. The state of an optimizer belongs to this rank's partitions: save() it, because torch::save()
   /// of one rank's would give its state to all. With `group`, those of one group; none when no parameter has
   /// that number.
   std::vector<at::Tensor> optimizer_parameters() const;
@@ -96,7 +96,7 @@ public:
   /// above `max_norm`, at least 0: 0 clears them. Returns the 2-norm of the averaged, unscaled gradients
   /// before clipping. Every partition is scaled by a number of the host, so that it does not matter on which
   /// device it is. An infinite norm, or one that is not a number, is passed to the scaler, which then skips
-  /// the step; gradients are left as they are then, and without a scaler the caller must skip the step.
+  /// the step; gradients are unchanged then, and without a scaler the caller must skip the step.
   /// Collective.
   /// \throws UsageError when the scaler has unscaled them already, and for a `max_norm` below 0 or NaN.
   double unscale_and_clip_grads(double max_norm, GradScaler *scaler = nullptr);
@@ -112,10 +112,10 @@ public:
   /// Writes the whole model, float, and the state of the optimizer to one file, on rank 0. torch::load()
   /// reads it into an unsharded model of the same class; load() reads it with any number of ranks. Frozen
   /// parameters have the precision of parameter_type, and buffers are those of rank 0. Collective.
-  /// torch::save() of the module cannot take its place: with stage 3 the module's parameters are empty. What
-  /// a module class writes in a save() of its own is not in the file.
-  /// \throws UsageError for an optimizer with a state that cannot be taken apart (LBFGS) or that works on no
-  /// partition of this model, for adapters that are merged (Lora.h) and for replaced or overwritten
+  /// torch::save() of the module cannot replace it: with stage 3 the module's parameters are empty. What
+  /// the save() of a module class writes in addition is not in the file.
+  /// \throws UsageError for an optimizer with a state that cannot be taken apart (LBFGS) or that does not
+  /// work on partitions of this model, for adapters that are merged (Lora.h) and for replaced or overwritten
   /// parameters, see below; Error on all ranks when rank 0 cannot write the file.
   void save(const std::string &path, torch::optim::Optimizer *optimizer = nullptr,
             const GradScaler *scaler = nullptr);
@@ -140,7 +140,7 @@ public:
   int64_t bytes_held() const;
   int64_t peak_bytes_held() const;
 
-  /// What forward() does before it runs the module, for those who do that themselves: parameters follow the
+  /// What forward() does before it runs the module, for callers that run it themselves: parameters follow the
   /// optimizer. Collective, with stage 2 after a backward pass. \throws UsageError for a parameter that was
   /// frozen when the model was wrapped and is no longer, that was frozen since and shares a partition with
   /// one that was not, or that was added since; for replaced or overwritten parameters and changed gradients,
@@ -150,7 +150,7 @@ public:
   /// stage 2 their backward() then begins with the parameters of all ranks after a step() that came between:
   /// collective there, when another backward pass ended since the last forward pass.
   void end_forward(const std::vector<at::Tensor *> &outputs);
-  /// A floating tensor in parameter_type, of the same shape and on the same device; others as they are.
+  /// A floating tensor in parameter_type, of the same shape and on the same device; others unchanged.
   at::Tensor converted(const at::Tensor &input) const;
   /// The stages; null with stage 2. It ends with the wrapper.
   StageChain *chain();
@@ -162,26 +162,26 @@ private:
 /// Wraps a module, given as its holder or as a std::shared_ptr. Its parameters and buffers move to this
 /// rank's device as they are sharded, so a model that is larger than the device is made on the CPU. The
 /// module's own parameters() are empty tensors (stage 3) between forward and backward passes: use
-/// optimizer_parameters(). A penalty on them in the loss fails in backward(), where their shapes are others;
+/// optimizer_parameters(). A penalty on them in the loss fails in backward(), because their shapes differ;
 /// use the weight_decay of the optimizer, or compute it within the stages.
 ///
 /// Every rank must execute the same stages in the same order, and call forward() equally often, also for
 /// evaluation. A parameter without gradient in a pass counts as one with a gradient of zeros. Unfreezing a
-/// parameter after wrapping is refused by the next forward(). Freezing is fine for all parameters of a
+/// parameter after wrapping is an error at the next forward(). Freezing is fine for all parameters of a
 /// partition: those of one stage, or with stage 2 bucket, with one type and ShardedOptions::group. While they
-/// are frozen, gradients of the partition are left as they are; drop them (`mutable_grad() = {}`) so that the
+/// are frozen, gradients of the partition are unchanged; drop them (`mutable_grad() = {}`) so that the
 /// optimizer leaves it alone.
 ///
 /// The values of the parameters are those of the partitions from then on: initialise the module before it is
-/// wrapped, and load files with load(). What torch::load() or Module::to() have replaced afterwards is
-/// refused by the next forward(). So are operations in place on a parameter, such as copy_() in
+/// wrapped, and load files with load(). What torch::load() or Module::to() replaced afterwards is an
+/// error at the next forward(). So are operations in place on a parameter, such as copy_() in
 /// load_adapters() or the max_norm of an embedding, but for those that hold: with stage 2, on frozen
 /// parameters, and on all when parameter_type and offload_optimizer are unset; every rank must then do the
-/// same. What is written through data() cannot be seen.
+/// same. Writes through data() are not detected.
 ///
 /// Gradients come to optimizer_parameters(). Those of the module's parameters are marks in their place, with
 /// a NaN, for Module::zero_grad(), which clears the gradients of the partitions by the next forward pass or
-/// gradient; other changes of them are refused there. A loss that uses what a pass with create_graph = true
+/// gradient; other changes of them are errors there. A loss that uses what a pass with create_graph = true
 /// leaves throws UsageError in backward(). torch::autograd::grad() with respect to parameters gives this
 /// rank's gradients.
 ///
@@ -192,13 +192,13 @@ private:
 /// forward() came after the last backward pass of the model before the step: each rank then sees its own part
 /// of the step only. Step before forward() then.
 ///
-/// Modules that are added, or put in the place of others, after wrapping are refused by the next forward(),
+/// Modules that are added, or put in the place of others, after wrapping are errors at the next forward(),
 /// unless they are frozen or another wrapper has them.
 ///
 /// Buffers, such as running statistics, are those of rank 0 at first; then every rank's follow its own
 /// batches, and save() writes those of rank 0. Code that catches an exception of backward() must do so on all
-/// ranks, and drop the gradients; the next pass is as if nothing had been. The wrapper must outlive the
-/// graphs that forward() makes: their backward() throws UsageError else. A module has one wrapper.
+/// ranks, and drop the gradients; the next pass is not affected. The wrapper must outlive the
+/// graphs that forward() makes: otherwise their backward() throws UsageError. A module has one wrapper.
 ///
 /// With stage 2 the destructor lets the module follow the last step(), so all ranks must destroy the wrapper;
 /// not while an exception is on its way. With stage 3 the module is left without parameters: save() it first.

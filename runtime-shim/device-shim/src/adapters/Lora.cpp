@@ -52,10 +52,10 @@ void requireHeld(const torch::Tensor &adapter, const std::string &name) {
 void requireCurrent(const torch::Tensor &adapter, const std::string &name) {
   requireHeld(adapter, name);
   if (detail::lags(adapter))
-    throw UsageError(
-        "adapter '" + name +
-        "' may have values from before the last step: with stage 2 the module follows "
-        "ShardedDataParallel when it is told. Call synchronize() of the wrapper first, on all ranks");
+    throw UsageError("adapter '" + name +
+                     "' may have values from before the last step: with stage 2 "
+                     "ShardedDataParallel updates the module on request. Call synchronize() of the wrapper "
+                     "first, on all ranks");
 }
 
 std::string joined(const std::string &path, const std::string &name) {

@@ -318,7 +318,7 @@ void openFile(InputArchive &archive, const std::string &path, int rank) {
     archive.load_from(path, torch::Device(at::kCPU));
   } catch (const c10::Error &error) {
     const std::string reason = error.what_without_backtrace();
-    throw Error("'" + path + "' is no file that save() or torch::save() wrote, or a part of one: " +
+    throw Error("'" + path + "' is not a complete file of save() or torch::save(): " +
                 reason.substr(0, reason.find('\n')));
   }
 }

@@ -229,8 +229,7 @@ void requireBuffersTogether(const StageChain &chain, const std::vector<at::Devic
 DeviceMap::DeviceMap(const char *word) : DeviceMap(std::string(word)) {}
 DeviceMap::DeviceMap(const std::string &word) : chooses(true) {
   if (word != "auto" && word != "balanced")
-    throw UsageError("device_map '" + word +
-                     "' is not known; say \"auto\", or list stages and their devices");
+    throw UsageError("device_map '" + word + "' is unknown; use \"auto\", or list stages and their devices");
 }
 DeviceMap::DeviceMap(std::map<std::string, at::Device> entries) : listed(std::move(entries)) {}
 

@@ -24,9 +24,8 @@ std::vector<at::Tensor> parametersOf(torch::optim::Optimizer &optimizer) {
     parameters.insert(parameters.end(), group.params().begin(), group.params().end());
   detail::requireNotSharded(parameters);
   if (detail::anyEnded(parameters))
-    throw UsageError(
-        "the optimizer works on partitions of a ShardedDataParallel that has ended, where no "
-        "gradients come to; make it again, of optimizer_parameters() of the wrapper there is now");
+    throw UsageError("the optimizer works on partitions of a ShardedDataParallel that has ended, where no "
+                     "gradients come to; make it again, of optimizer_parameters() of the current wrapper");
   return parameters;
 }
 

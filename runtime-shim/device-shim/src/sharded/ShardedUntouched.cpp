@@ -21,7 +21,7 @@ void ShardedModel::requireUntouched(bool overwritten) {
       throw UsageError(
           "parameter " + member->name +
           " was replaced after ShardedDataParallel was made, as torch::load() and Module::to() do, "
-          "and is no part of its partition any more" +
+          "and is not part of its partition any more" +
           kInstead);
     if (const auto *member = overwritten ? nullptr : partition->overwrittenMember())
       throw UsageError(
