@@ -1,5 +1,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 
+#include <algorithm>
+
 namespace devicetidy {
 Term availableTerm() { return symbolTerm("a CUDA device is available"); }
 Term countTerm() { return symbolTerm("number of CUDA devices"); }
@@ -66,7 +68,7 @@ std::optional<Placement> deviceOf(const Memory &memory, const Row &row, const Va
 
 namespace {
 
-const Name isCudaOp("is_cuda");
+const Name isCudaOp("is_cuda"), guessOp("guess");
 
 // Each thread has terms of its own (Term.cpp).
 Term isCudaOfUnknown() {
@@ -75,6 +77,15 @@ Term isCudaOfUnknown() {
 }
 
 } // namespace
+
+Term guess(Term what) { return applyTerm(guessOp, {what}); }
+
+bool restsOnGuess(Term condition) {
+  if (condition->kind != TermKind::Apply || !marks::include(condition->marks, marks::of(guessOp)))
+    return false;
+  return condition->name == guessOp ||
+         std::any_of(condition->args.begin(), condition->args.end(), restsOnGuess);
+}
 
 bool asksForCuda(Term condition) {
   return condition == isCudaOfUnknown() || deviceWithIndex(condition) ||

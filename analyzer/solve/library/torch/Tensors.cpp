@@ -2,6 +2,7 @@
 #include "analyzer/solve/library/torch/Tensors.h"
 #include "analyzer/solve/library/torch/Gradients.h"
 
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/std/Callables.h"
@@ -409,7 +410,8 @@ std::optional<Outcomes> modelAccessor(Call &call, std::string_view method) {
       return call.done(scalarValue(intTerm(0)));
     if (known && placement.kind != PlacementKind::Symbol)
       return call.done(scalarValue(intTerm(1)));
-    return call.done(machine.unknownResult(call));
+    const Term isDefined = machine.freshScalar(call);
+    return call.done(scalarValue(is(self, ValueKind::Unknown) ? guess(isDefined) : isDefined));
   }
   if (method == "operator=") {
     // On a variable it rebinds; on the temporary of `t[i] = x` it copies into `t`, which stays where it is.
