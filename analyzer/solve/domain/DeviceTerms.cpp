@@ -1,7 +1,5 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 
-#include <algorithm>
-
 namespace devicetidy {
 Term availableTerm() { return symbolTerm("a CUDA device is available"); }
 Term countTerm() { return symbolTerm("number of CUDA devices"); }
@@ -80,12 +78,7 @@ Term isCudaOfUnknown() {
 
 Term guess(Term what) { return applyTerm(guessOp, {what}); }
 
-bool restsOnGuess(Term condition) {
-  if (condition->kind != TermKind::Apply || !marks::include(condition->marks, marks::of(guessOp)))
-    return false;
-  return condition->name == guessOp ||
-         std::any_of(condition->args.begin(), condition->args.end(), restsOnGuess);
-}
+bool restsOnGuess(Term condition) { return applies(condition, guessOp); }
 
 bool asksForCuda(Term condition) {
   return condition == isCudaOfUnknown() || deviceWithIndex(condition) ||
