@@ -56,6 +56,8 @@ void set_empty(any &list);
 void append(any &list, const any &value);
 /// Puts `value` in front of element `number`; what stands behind it, and what leads there, moves up.
 void insert(any &list, long number, const any &value);
+/// Puts elements like `value`, nobody knows how many, in front of element `number`.
+void insert_some(any &list, long number, const any &value);
 /// Takes `count` elements away from `number` on.
 void erase(any &list, long number, long count);
 /// Takes element `number` of `from` and puts it in front of element `to` of `list`; what leads to it follows.

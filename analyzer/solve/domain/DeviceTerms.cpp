@@ -66,7 +66,7 @@ std::optional<Placement> deviceOf(const Memory &memory, const Row &row, const Va
 
 namespace {
 
-const Name isCudaOp("is_cuda");
+const Name isCudaOp("is_cuda"), guessOp("guess");
 
 // Each thread has terms of its own (Term.cpp).
 Term isCudaOfUnknown() {
@@ -75,6 +75,10 @@ Term isCudaOfUnknown() {
 }
 
 } // namespace
+
+Term guess(Term what) { return applyTerm(guessOp, {what}); }
+
+bool restsOnGuess(Term condition) { return applies(condition, guessOp); }
 
 bool asksForCuda(Term condition) {
   return condition == isCudaOfUnknown() || deviceWithIndex(condition) ||

@@ -28,6 +28,11 @@ Term countTerm();
 Term asAvailability(Term term);
 /// Is `condition` whether a tensor or device from outside is on CUDA?
 bool asksForCuda(Term condition);
+
+/// `what` as a question whose answer the analyzer does not follow, though the program may well decide it:
+/// which branch is taken is a guess then.
+Term guess(Term what);
+bool restsOnGuess(Term condition);
 /// Condition "a and b are one device".
 Term sameDeviceTerm(const Placement &a, const Placement &b);
 /// Condition "the device is a CUDA device".

@@ -2,6 +2,8 @@
 
 #include "analyzer/solve/domain/Bounds.h"
 
+#include <algorithm>
+
 namespace devicetidy {
 namespace {
 
@@ -87,6 +89,29 @@ Value prepended(const Value &list, Value element) {
   if (!isWithin(head.size(), bounds::knownElements, Bound::ElementsOfList))
     head.pop_back();
   return withPart(covering(list, element, list->type), ends::head(), std::move(head));
+}
+
+Value withSome(const Value &list, Term at, const Value &value) {
+  if (!is(list, ValueKind::List))
+    return unknownValue();
+  const bool isKnown = !isSummary(list);
+  std::vector<Value> head = isKnown ? list->elements : partOf(list, ends::head());
+  std::vector<Value> tail = isKnown ? list->elements : partOf(list, ends::tail());
+  const auto number = constantOf(at);
+  const auto fromEnd =
+      isKnown && number ? static_cast<std::int64_t>(tail.size()) - *number : numberFromEnd(at, list);
+  if (!number && !fromEnd)
+    return unknownValue();
+  // Elements in front of `at` count from the begin, those behind it from the end.
+  if (number && *number < static_cast<std::int64_t>(head.size()))
+    head.resize(static_cast<std::size_t>(std::max<std::int64_t>(*number, 0)));
+  if (fromEnd && *fromEnd < static_cast<std::int64_t>(tail.size()))
+    tail.erase(tail.begin(), tail.end() - std::max<std::int64_t>(*fromEnd, 0));
+  const std::vector<Value> &all = isKnown ? list->elements : list->summary;
+  const bool areAlike =
+      std::all_of(all.begin(), all.end(), [&](const Value &each) { return same(each, value); });
+  const Value grown = summaryList(list->type, {areAlike ? value : unknownValue()});
+  return withPart(withPart(grown, ends::head(), std::move(head)), ends::tail(), std::move(tail));
 }
 
 Value withoutEnd(const Value &list, Term number, std::optional<std::int64_t> count) {

@@ -101,6 +101,12 @@ bool foundOnCpu(const Row &row) {
   });
 }
 
+// Is the row on a branch that may never be taken, for all the analyzer knows of what decides it?
+bool isGuessed(const Row &row) {
+  return std::any_of(row.known.begin(), row.known.end(),
+                     [](const Condition &condition) { return restsOnGuess(condition.first); });
+}
+
 bool hasAskedForCuda(const Row &row) {
   return std::any_of(row.known.begin(), row.known.end(),
                      [](const Condition &condition) { return asksForCuda(condition.first); });
@@ -187,6 +193,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (requirement.kind == ConflictKind::Launch &&
           (isChoice(placed[i].placement) || isChoice(placed[j].placement)))
         verdict = std::min(verdict, Verdict::Latent);
+      if (verdict == Verdict::Definite && isGuessed(call.row))
+        verdict = Verdict::Likely;
       if (verdict > worst && !knowsSame(call.row, placed[i].placement, placed[j].placement)) {
         worst = verdict;
         worstA = i;

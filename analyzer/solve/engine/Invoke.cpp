@@ -1,4 +1,5 @@
 //===- Invoke.cpp - calls: dispatch and summaries ---===//
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"
@@ -334,6 +335,8 @@ Term Machine::freshScalar(const Call &call) const {
   if (!stable)
     parts.push_back(applyTerm("once", {intTerm(call.fact.where.line), intTerm(call.fact.where.column)}));
   Term term = applyTerm("call", std::move(parts));
+  if (call.frame.site) // a question that a model body asks, about something that is not followed
+    term = guess(term);
   if (!stable)
     forgetKnown(call.row, term);
   return term;

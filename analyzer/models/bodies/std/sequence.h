@@ -37,6 +37,10 @@ struct list : any {
   any insert_range(any where, any first, any last) {
     const long at = number(where);
     const long n = distance(first, last);
+    if (!is_certain(n == 0)) {
+      insert_some(*this, at, any_between(first, last));
+      return position(*this, at);
+    }
     for (long i = 0; i != n; ++i)
       dt::insert(*this, at + i, dt::at(next(first, i)));
     return position(*this, at);

@@ -207,26 +207,41 @@ Outcomes append(Call &call, std::string_view method) {
   return call.done(method == "emplace_back" ? lastElement(call, where, next) : unknownValue());
 }
 
-Outcomes resize(Call &call) {
-  Value count = call.arg(0), list = call.object();
-  const Address where = call.objectAddress();
-  const Name type = call.fact.operands[0].type;
-  const auto number = call.row.numberOf(count);
-  Value fill = call.argCount() > 1 ? call.arg(1) : nullValue();
-  if (number && *number >= 0 && is(list, ValueKind::List) && !isSummary(list) &&
-      canListElements(static_cast<std::size_t>(*number))) {
-    std::vector<Value> elements = list->elements;
-    elements.resize(static_cast<std::size_t>(*number), fill);
-    call.machine.memory.write(call.row, where, listValue(type, std::move(elements)));
-  } else {
-    Value any = fill;
-    if (is(list, ValueKind::List))
-      for (const auto *known : {&list->elements, &list->summary})
-        for (const Value &element : *known)
-          any = anyOf({any, element});
-    call.machine.memory.write(call.row, where,
-                              is(list, ValueKind::List) ? summaryList(type, {any}) : unknownValue());
+// Element `i` of a list of unknown length that becomes `fill` where the list was too short.
+Value elementOrFill(const Value &list, std::size_t i, const Value &fill) {
+  if (!is(list, ValueKind::List))
+    return unknownValue();
+  if (const Value known = elementOfEnds(list, intTerm(static_cast<std::int64_t>(i))))
+    return known;
+  std::vector<Value> all = list->summary;
+  all.push_back(fill);
+  return anyOf(all);
+}
+
+Value resized(const Value &list, Name type, std::optional<std::int64_t> count, const Value &fill) {
+  const bool isKnown = is(list, ValueKind::List) && !isSummary(list);
+  if (count && *count >= 0 && canListElements(static_cast<std::size_t>(*count))) {
+    std::vector<Value> elements = isKnown ? list->elements : std::vector<Value>();
+    const std::size_t known = elements.size();
+    elements.resize(static_cast<std::size_t>(*count), fill);
+    for (std::size_t i = known; i < elements.size() && !isKnown; ++i)
+      elements[i] = elementOrFill(list, i, fill);
+    return listValue(type, std::move(elements));
   }
+  if (!is(list, ValueKind::List))
+    return unknownValue();
+  Value any = fill;
+  for (const auto *known : {&list->elements, &list->summary})
+    for (const Value &element : *known)
+      any = anyOf({any, element});
+  return summaryList(type, {any});
+}
+
+Outcomes resize(Call &call) {
+  const Value fill = call.argCount() > 1 ? call.arg(1) : nullValue();
+  call.machine.memory.write(
+      call.row, call.objectAddress(),
+      resized(call.object(), call.fact.operands[0].type, call.row.numberOf(call.arg(0)), fill));
   return call.done(unknownValue());
 }
 

@@ -103,12 +103,38 @@ Outcomes insertElement(Call &call) {
   return call.done(unknownValue());
 }
 
+Outcomes insertSome(Call &call) {
+  const Address where = call.addressOf(0);
+  const Term at = numberArg(call, 1);
+  const Value next = at ? withSome(call.arg(0), at, call.arg(2)) : unknownValue();
+  redirect(call.row, [&](const Address &address) { return shifted(address, where, -1, -(1LL << 40)); });
+  call.machine.memory.write(call.row, where, next);
+  return call.done(unknownValue());
+}
+
+// Do `count` elements from the first one on make the whole list, whose length is not known?
+bool isWhole(Call &call, Term count) {
+  const Value list = call.arg(0);
+  if (is(list, ValueKind::List))
+    return numberFromEnd(count, list) == 0;
+  Fact fact = call.fact; // what the same list has answered when it was asked for its size
+  fact.name = "dt::size";
+  fact.operands.resize(call.first + 1);
+  Call size{call.machine, call.frame, call.row, fact, call.first};
+  return count == call.machine.freshScalar(size);
+}
+
 Outcomes eraseElements(Call &call) {
   const Address where = call.addressOf(0);
   const Value list = call.arg(0);
   const auto at = constantArg(call, 1), count = constantArg(call, 2);
   if (count == 0)
     return call.done(unknownValue());
+  if (!count && at == 0 && numberArg(call, 2) && isWhole(call, numberArg(call, 2))) {
+    redirect(call.row, [&](const Address &address) { return shifted(address, where, -1, -(1LL << 40)); });
+    call.machine.memory.write(call.row, where, listValue(list->type, {}));
+    return call.done(unknownValue());
+  }
   if (const Value rest = withoutEnd(list, numberArg(call, 1), count)) {
     call.machine.memory.write(call.row, where, rest);
     return call.done(unknownValue());
@@ -463,6 +489,7 @@ Words sequenceWords() {
              return call.done(unknownValue());
            }},
           {"insert", insertElement},
+          {"insert_some", insertSome},
           {"erase", eraseElements},
           {"shuffle", shuffleRange},
           {"swap_contents", swapContents},

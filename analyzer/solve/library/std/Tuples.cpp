@@ -51,6 +51,8 @@ std::optional<bool> holdsNothing(const Row &row, const Value &value) {
 
 std::optional<Outcomes> modelOptional(Call &call, std::string_view method) {
   Value held = call.object();
+  if (method == "value" && is(held, ValueKind::Null))
+    return Outcomes(); // it throws
   if (isOneOf(method, {"value", "operator*", "get", "toTensor", "toTensorRef", "operator->", "data"}))
     return call.done(call.fact.resultIsAddress || method == "operator->" ? addressValue(call.objectAddress())
                                                                          : held);

@@ -3,6 +3,7 @@
 // What they tell about a tensor, and what makes a variable another tensor.
 //
 //===----------------------------------------------------------------------===//
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/torch/LegacyTypes.h"
 #include "analyzer/solve/library/torch/Words.h"
@@ -49,6 +50,8 @@ Outcomes legacyType(Call &call) {
 // A tensor that comes from outside may be undefined.
 Outcomes isDefined(Call &call) {
   const Value tensor = call.arg(0);
+  if (is(tensor, ValueKind::Unknown))
+    return call.done(scalarValue(guess(call.machine.freshScalar(call))));
   const bool isKnown = isTensor(tensor) && placementOf(call, tensor).kind != PlacementKind::Symbol;
   return call.done(is(tensor, ValueKind::Null) || isKnown ? scalarValue(intTerm(isKnown)) : unknownValue());
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/library/torch/Tensors.h"
 
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/torch/Devices.h"
