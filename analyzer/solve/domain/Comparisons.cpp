@@ -1,11 +1,11 @@
 #include "analyzer/solve/domain/Comparisons.h"
 
+#include "analyzer/solve/domain/TermOps.h"
+
 #include <limits>
 
 namespace devicetidy {
 namespace {
-
-const Name lessOp("<"), equalOp("=="), negation("!"), sizeOp("size");
 
 /// `subject < bound`, `bound < subject` or `subject == bound`.
 struct Comparison {
@@ -15,13 +15,13 @@ struct Comparison {
 };
 
 std::optional<Comparison> comparisonOf(Term term) {
-  if (term->kind != TermKind::Apply || (term->name != lessOp && term->name != equalOp))
+  if (term->kind != TermKind::Apply || (term->name != op::less && term->name != op::equal))
     return std::nullopt;
   const auto left = numberOf(term->args[0]), right = numberOf(term->args[1]);
   if (left.has_value() == right.has_value())
     return std::nullopt;
   const Term subject = left ? term->args[1] : term->args[0];
-  if (term->name == equalOp)
+  if (term->name == op::equal)
     return Comparison{Comparison::Equal, subject, left ? *left : *right};
   return left ? Comparison{Comparison::Above, subject, *left}
               : Comparison{Comparison::Below, subject, *right};
@@ -95,14 +95,14 @@ struct Interval {
 Term compareIntegers(Term comparison) {
   if (comparison->kind != TermKind::Apply)
     return comparison;
-  if (comparison->name == negation)
+  if (comparison->name == op::negation)
     return notTerm(compareIntegers(comparison->args[0]));
-  if (comparison->name != lessOp)
+  if (comparison->name != op::less)
     return comparison;
   const auto bound = constantOf(comparison->args[1]);
   if (!bound || constantOf(comparison->args[0]) || *bound == std::numeric_limits<std::int64_t>::min())
     return comparison;
-  return notTerm(applyTerm(lessOp, {intTerm(*bound - 1), comparison->args[0]}));
+  return notTerm(applyTerm(op::less, {intTerm(*bound - 1), comparison->args[0]}));
 }
 
 std::optional<bool> impliedBy(const std::vector<std::pair<Term, std::int64_t>> &known, Term comparison) {
@@ -110,7 +110,7 @@ std::optional<bool> impliedBy(const std::vector<std::pair<Term, std::int64_t>> &
   if (!question)
     return std::nullopt;
   Interval interval;
-  if (question->subject->kind == TermKind::Apply && question->subject->name == sizeOp)
+  if (question->subject->kind == TermKind::Apply && question->subject->name == op::size)
     interval.above(0, false);
   for (const auto &[term, number] : known)
     if (const auto each = comparisonOf(term); each && each->subject == question->subject)

@@ -1,5 +1,9 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 
+#include "analyzer/solve/domain/TermOps.h"
+
+#include <map>
+
 namespace devicetidy {
 Term availableTerm() { return symbolTerm("a CUDA device is available"); }
 Term countTerm() { return symbolTerm("number of CUDA devices"); }
@@ -19,25 +23,30 @@ Placement deviceOfEnum(std::int64_t number) {
 }
 
 std::optional<Placement> parseDevice(std::string_view text) {
-  std::string_view type = text.substr(0, text.find(':'));
-  std::string_view index = text.size() > type.size() ? text.substr(type.size() + 1) : std::string_view();
-  if (type == "cpu")
+  static const std::map<std::string_view, PlacementKind> kinds = {
+      {"cpu", PlacementKind::Cpu},   {"cuda", PlacementKind::Cuda},          {"gpu", PlacementKind::Cuda},
+      {"mps", PlacementKind::Other}, {"xpu", PlacementKind::Other},          {"meta", PlacementKind::Other},
+      {"xla", PlacementKind::Other}, {"hip", PlacementKind::Other},          {"vulkan", PlacementKind::Other},
+      {"hpu", PlacementKind::Other}, {"privateuseone", PlacementKind::Other}};
+  const std::string_view type = text.substr(0, text.find(':'));
+  const std::string_view index =
+      text.size() > type.size() ? text.substr(type.size() + 1) : std::string_view();
+  const auto kind = kinds.find(type);
+  if (kind == kinds.end())
+    return std::nullopt;
+  if (kind->second == PlacementKind::Cpu)
     return Placement::cpu();
-  if (type == "cuda" || type == "gpu") {
-    if (index.empty())
-      return Placement::cuda(currentCudaIndex());
-    std::int64_t number = 0;
-    for (char c : index) {
-      if (c < '0' || c > '9' || number > 1000)
-        return std::nullopt;
-      number = number * 10 + (c - '0');
-    }
-    return Placement::cuda(intTerm(number));
+  if (kind->second == PlacementKind::Other)
+    return Placement::other(Name(type));
+  if (index.empty())
+    return Placement::cuda(currentCudaIndex());
+  std::int64_t number = 0;
+  for (char c : index) {
+    if (c < '0' || c > '9' || number > 1000)
+      return std::nullopt;
+    number = number * 10 + (c - '0');
   }
-  for (std::string_view other : {"mps", "xpu", "meta", "xla", "hip", "vulkan", "hpu", "privateuseone"})
-    if (type == other)
-      return Placement::other(Name(other));
-  return std::nullopt;
+  return Placement::cuda(intTerm(number));
 }
 
 std::optional<Placement> deviceOf(const Memory &memory, const Row &row, const Value &value) {
@@ -66,8 +75,6 @@ std::optional<Placement> deviceOf(const Memory &memory, const Row &row, const Va
 
 namespace {
 
-const Name isCudaOp("is_cuda"), guessOp("guess");
-
 // Each thread has terms of its own (Term.cpp).
 Term isCudaOfUnknown() {
   thread_local const Term term = symbolTerm("is_cuda of an unknown tensor");
@@ -76,13 +83,13 @@ Term isCudaOfUnknown() {
 
 } // namespace
 
-Term guess(Term what) { return applyTerm(guessOp, {what}); }
+Term guess(Term what) { return applyTerm(op::guess, {what}); }
 
-bool restsOnGuess(Term condition) { return applies(condition, guessOp); }
+bool restsOnGuess(Term condition) { return applies(condition, op::guess); }
 
 bool asksForCuda(Term condition) {
   return condition == isCudaOfUnknown() || deviceWithIndex(condition) ||
-         (condition->kind == TermKind::Apply && condition->name == isCudaOp);
+         (condition->kind == TermKind::Apply && condition->name == op::isCuda);
 }
 
 Term isCudaTerm(const Placement &device) {
@@ -93,7 +100,7 @@ Term isCudaTerm(const Placement &device) {
   case PlacementKind::Other:
     return intTerm(0);
   default:
-    return device.index ? applyTerm(isCudaOp, {deviceTerm(device)}) : isCudaOfUnknown();
+    return device.index ? applyTerm(op::isCuda, {deviceTerm(device)}) : isCudaOfUnknown();
   }
 }
 
@@ -101,7 +108,7 @@ Term sameDeviceTerm(const Placement &a, const Placement &b) {
   if (!a.isKnown() && !b.isKnown())
     return symbolTerm("same device of two unknown tensors");
   if (!a.isKnown() || !b.isKnown())
-    return applyTerm("unknown device ==", {deviceTerm(a.isKnown() ? a : b)});
+    return applyTerm(op::sameAsUnknown, {deviceTerm(a.isKnown() ? a : b)});
   if (a == b)
     return intTerm(1);
   if (a.kind == PlacementKind::Symbol || b.kind == PlacementKind::Symbol) {
@@ -111,24 +118,23 @@ Term sameDeviceTerm(const Placement &a, const Placement &b) {
       return notTerm(isCudaTerm(symbol));
     if (other.kind == PlacementKind::Cuda && other.index == currentCudaIndex())
       return isCudaTerm(symbol);
-    return applyTerm("==", {deviceTerm(a), deviceTerm(b)});
+    return applyTerm(op::equal, {deviceTerm(a), deviceTerm(b)});
   }
   if (a.kind != b.kind)
     return intTerm(0);
   if (a.kind == PlacementKind::Cuda) // a row that knows them to be equal knows the index, too
-    return applyTerm("==", {a.index, b.index});
-  return applyTerm("==", {deviceTerm(a), deviceTerm(b)});
+    return applyTerm(op::equal, {a.index, b.index});
+  return applyTerm(op::equal, {deviceTerm(a), deviceTerm(b)});
 }
 
 bool isAssumed(const Row &row, const Placement &placement) {
   return placement.isKnown() && constantOf(row.resolve(sameDeviceTerm(placement, Placement::unknown()))) == 1;
 }
 
-// Constructors of devices, options and guards; `args` are values.
 Term asAvailability(Term term) {
   if (term->kind != TermKind::Apply)
     return term;
-  if (term->args.size() == 1 && term->name == Name("!")) {
+  if (term->args.size() == 1 && term->name == op::negation) {
     const Term inner = asAvailability(term->args[0]);
     return inner == term->args[0] ? term : notTerm(inner);
   }
@@ -136,17 +142,17 @@ Term asAvailability(Term term) {
     return term;
   const std::optional<std::int64_t> left = constantOf(term->args[0]), right = constantOf(term->args[1]);
   const bool countLeft = term->args[0] == countTerm(), countRight = term->args[1] == countTerm();
-  if (term->name == Name("<") && countRight && left == 0)
+  if (term->name == op::less && countRight && left == 0)
     return availableTerm();
-  const bool isNone = (term->name == Name("<") && countLeft && right == 1) ||
-                      (term->name == Name("==") && ((countLeft && right == 0) || (countRight && left == 0)));
+  const bool isNone = (term->name == op::less && countLeft && right == 1) ||
+                      (term->name == op::equal && ((countLeft && right == 0) || (countRight && left == 0)));
   return isNone ? notTerm(availableTerm()) : term;
 }
 
 bool isAbsent(const Row &row, const Placement &placement) {
   if (placement.kind != PlacementKind::Cuda)
     return false;
-  const Term some = applyTerm(">", {countTerm(), intTerm(0)});
+  const Term some = applyTerm(op::greater, {countTerm(), intTerm(0)});
   return constantOf(row.resolve(availableTerm())) == 0 || constantOf(row.resolve(countTerm())) == 0 ||
          constantOf(row.resolve(some)) == 0;
 }

@@ -1,13 +1,13 @@
 #include "analyzer/solve/domain/Ends.h"
 
 #include "analyzer/solve/domain/Bounds.h"
+#include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>
 
 namespace devicetidy {
 namespace {
-
-const Name sizeOp("size"), backOp("back"), plusOp("+"), minusOp("-");
 
 std::vector<Value> partOf(const Value &list, Name part) {
   const auto found = list->fields.find(part);
@@ -40,7 +40,7 @@ Value covering(const Value &list, const Value &element, Name type) {
 }
 
 bool isSizeOf(Term term, const Value &list) {
-  return term->kind == TermKind::Apply && term->name == sizeOp && term->args.size() == 3 &&
+  return term->kind == TermKind::Apply && term->name == op::size && term->args.size() == 3 &&
          constantOf(term->args[2]) == static_cast<std::int64_t>(knownAtBegin(list) + knownAtEnd(list));
 }
 
@@ -53,42 +53,32 @@ struct Slot {
 std::optional<Slot> slotOf(const Value &list, Term index) {
   if (const auto number = constantOf(index);
       number && *number >= 0 && *number < static_cast<std::int64_t>(knownAtBegin(list)))
-    return Slot{ends::head(), static_cast<std::size_t>(*number)};
+    return Slot{hidden::head, static_cast<std::size_t>(*number)};
   const auto count = static_cast<std::int64_t>(knownAtEnd(list));
   if (const auto number = numberFromEnd(index, list); number && *number >= 1 && *number <= count)
-    return Slot{ends::tail(), static_cast<std::size_t>(count - *number)};
+    return Slot{hidden::tail, static_cast<std::size_t>(count - *number)};
   return std::nullopt;
 }
 
 } // namespace
 
-const Name &ends::head() {
-  static const Name name("@head");
-  return name;
-}
-
-const Name &ends::tail() {
-  static const Name name("@tail");
-  return name;
-}
-
-std::size_t knownAtBegin(const Value &list) { return partOf(list, ends::head()).size(); }
-std::size_t knownAtEnd(const Value &list) { return partOf(list, ends::tail()).size(); }
+std::size_t knownAtBegin(const Value &list) { return partOf(list, hidden::head).size(); }
+std::size_t knownAtEnd(const Value &list) { return partOf(list, hidden::tail).size(); }
 
 Value withLast(const Value &list, Name type, Value element) {
-  std::vector<Value> tail = partOf(list, ends::tail());
+  std::vector<Value> tail = partOf(list, hidden::tail);
   if (!isWithin(tail.size() + 1, bounds::knownElements, Bound::ElementsOfList))
     tail.erase(tail.begin());
   tail.push_back(element);
-  return withPart(covering(list, element, type), ends::tail(), std::move(tail));
+  return withPart(covering(list, element, type), hidden::tail, std::move(tail));
 }
 
 Value prepended(const Value &list, Value element) {
-  std::vector<Value> head = partOf(list, ends::head());
+  std::vector<Value> head = partOf(list, hidden::head);
   head.insert(head.begin(), element);
   if (!isWithin(head.size(), bounds::knownElements, Bound::ElementsOfList))
     head.pop_back();
-  return withPart(covering(list, element, list->type), ends::head(), std::move(head));
+  return withPart(covering(list, element, list->type), hidden::head, std::move(head));
 }
 
 Value withSome(const Value &list, Term at, const Value &value) {
@@ -128,18 +118,18 @@ Value withoutEnd(const Value &list, Term number, std::optional<std::int64_t> cou
 std::optional<std::int64_t> numberFromEnd(Term index, const Value &list) {
   if (index->kind != TermKind::Apply)
     return std::nullopt;
-  if (index->name == backOp && index->args.size() == 1 && isSizeOf(index->args[0], list))
+  if (index->name == op::back && index->args.size() == 1 && isSizeOf(index->args[0], list))
     return 1;
   if (isSizeOf(index, list))
     return 0;
   if (index->args.size() != 2)
     return std::nullopt;
   const auto left = constantOf(index->args[0]), right = constantOf(index->args[1]);
-  if (index->name == minusOp && right && isSizeOf(index->args[0], list))
+  if (index->name == op::minus && right && isSizeOf(index->args[0], list))
     return *right;
-  if (index->name == plusOp && right && isSizeOf(index->args[0], list))
+  if (index->name == op::plus && right && isSizeOf(index->args[0], list))
     return -*right;
-  if (index->name == plusOp && left && isSizeOf(index->args[1], list))
+  if (index->name == op::plus && left && isSizeOf(index->args[1], list))
     return -*left;
   return std::nullopt;
 }

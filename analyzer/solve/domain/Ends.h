@@ -11,11 +11,6 @@
 
 namespace devicetidy {
 
-namespace ends {
-const Name &head();
-const Name &tail();
-} // namespace ends
-
 /// How many elements of `list` are known at its begin, and at its end.
 std::size_t knownAtBegin(const Value &list);
 std::size_t knownAtEnd(const Value &list);

@@ -2,27 +2,12 @@
 
 #include "analyzer/solve/domain/Ends.h"
 #include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>
 #include <unordered_set>
 
 namespace devicetidy {
-
-namespace hidden {
-const Name &parameters() {
-  static const Name name("@own");
-  return name;
-}
-const Name &children() {
-  static const Name name("@children");
-  return name;
-}
-std::string parameter(Name name) { return "@p:" + name.str(); }
-std::string submodule(Name name) { return "@m:" + name.str(); }
-bool isParameter(Name field) { return field == parameters() || field.view().substr(0, 3) == "@p:"; }
-bool isSubmodule(Name field) { return field.view().substr(0, 3) == "@m:"; }
-bool isHidden(Name field) { return !field.empty() && field.view().front() == '@'; }
-} // namespace hidden
 
 namespace {
 
@@ -67,7 +52,7 @@ RootId Memory::heap(Term site, unsigned copy, Name type) {
 
 RootId Memory::global(Name id, Name type, Name text) {
   return intern(RootKind::Global, {0, 0, id}, [&] {
-    return RootInfo{0,    type,    applyTerm("global", {textTerm(id)}),
+    return RootInfo{0,    type,    applyTerm(op::global, {textTerm(id)}),
                     text, nullptr, endsWith(id.view(), initialisedSuffix)};
   });
 }
@@ -104,7 +89,7 @@ Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole)
   case TypeClass::Pointer:
   case TypeClass::Holder: {
     Name pointee = types.inner(type);
-    return addressValue({outside(applyTerm("*", {origin}), pointee, text), nullptr});
+    return addressValue({outside(applyTerm(op::pointee, {origin}), pointee, text), nullptr});
   }
   case TypeClass::Optional:
   case TypeClass::Wrapper:
@@ -125,8 +110,8 @@ Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole)
     Name inner = types.inner(type);
     if (inner.empty())
       return unknownValue();
-    Value each =
-        symbolic(inner, applyTerm("[]", {origin, elementIndex()}), joinText(text, "", "[i]"), tensorRole);
+    Value each = symbolic(inner, applyTerm(op::element, {origin, elementIndex()}), joinText(text, "", "[i]"),
+                          tensorRole);
     return summaryList(type, {each});
   }
   default:
@@ -152,12 +137,8 @@ Value Memory::filled(Name type, const Placement &placement, int rank, const Hist
     std::vector<Name> parts = types.parts(type);
     if (kind == TypeClass::Example && parts.empty())
       parts = {"at::Tensor", "at::Tensor"};
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      Name field = kind == TypeClass::Tuple  ? Name(std::to_string(i))
-                   : kind == TypeClass::Pair ? Name(i == 0 ? "first" : "second")
-                                             : Name(i == 0 ? "data" : "target");
-      fields[field] = filled(parts[i], placement, rank, history);
-    }
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      fields[partName(kind, i)] = filled(parts[i], placement, rank, history);
     return recordValue(type, std::move(fields));
   }
   case TypeClass::Record: {
@@ -240,7 +221,7 @@ Value Memory::descend(const Value &value, Path node, const Address &whole) const
     if (node->field == hidden::parameters())
       text = value->function;
     const bool ofModule = types.isModule(value->type);
-    const Term origin = applyTerm(".", {value->origin, textTerm(node->field)});
+    const Term origin = applyTerm(op::member, {value->origin, textTerm(node->field)});
     if (holdsDevice(types, type))
       choices.standsFor(origin, slotOf(value->type, node->field));
     return const_cast<Memory *>(this)->symbolic(type, origin, text,
@@ -279,7 +260,7 @@ Value Memory::replaceElement(const Value &list, Term index,
     const bool isEmpty =
         !data.elements.empty() && std::all_of(data.elements.begin(), data.elements.end(),
                                               [](const Value &slot) { return is(slot, ValueKind::Null); });
-    if (isEmpty && index->name == Name("loop"))
+    if (isEmpty && index->name == op::loop)
       return replaceElement(summaryList(data.type, {nullValue()}), index, change);
     // An unknown index of a list of known length: any element may have changed.
     for (Value &slot : data.elements) // one that holds nothing yet is being filled
@@ -288,13 +269,13 @@ Value Memory::replaceElement(const Value &list, Term index,
   }
   if (const Value known = elementOfEnds(list, index))
     return withElementOfEnds(list, index, change(known));
-  data.fields.erase(ends::head()); // any of them may be the one
-  data.fields.erase(ends::tail());
+  data.fields.erase(hidden::head); // any of them may be the one
+  data.fields.erase(hidden::tail);
   auto changedElement = [&](const Value &element) {
     return substitute(change(substitute(element, elementIndex(), index)), index, elementIndex());
   };
   // In a loop run for any round, the elements of the rounds before stay what they were made.
-  const bool anyRound = applies(index, "loop") && index->name == Name("loop");
+  const bool anyRound = index->name == op::loop;
   if (isOfThisRound(list, index)) {
     ValueData others = *list;
     others.summary.pop_back();
@@ -334,9 +315,9 @@ Value Memory::replace(const Value &value, const std::vector<Path> &path, std::si
   if (found == record->fields.end() && record->origin && depth + 1 < path.size()) {
     Name type = types.fieldType(record->type, node->field);
     if (!type.empty())
-      old =
-          const_cast<Memory *>(this)->symbolic(type, applyTerm(".", {record->origin, textTerm(node->field)}),
-                                               joinText(record->function, ".", node->field));
+      old = const_cast<Memory *>(this)->symbolic(
+          type, applyTerm(op::member, {record->origin, textTerm(node->field)}),
+          joinText(record->function, ".", node->field));
   }
   return withField(record, node->field, replace(old, path, depth + 1, leaf));
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "analyzer/solve/domain/DeviceChoices.h"
+#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/Row.h"
 #include "analyzer/solve/domain/Types.h"
 
@@ -16,17 +17,6 @@
 #include <unordered_map>
 
 namespace devicetidy {
-
-/// Hidden fields of module records.
-namespace hidden {
-const Name &parameters();         ///< "@own": the parameters of a torch::nn module, as one tensor
-const Name &children();           ///< "@children": the modules a container module holds, in order
-std::string parameter(Name name); ///< "@p:name": a tensor that is registered under `name`
-std::string submodule(Name name); ///< "@m:name": address of the module that is registered under `name`
-bool isParameter(Name field);
-bool isSubmodule(Name field);
-bool isHidden(Name field); ///< of any kind
-} // namespace hidden
 
 struct RootInfo {
   unsigned depth = 0; ///< Local: depth of the call

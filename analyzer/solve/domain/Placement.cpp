@@ -1,13 +1,13 @@
 #include "analyzer/solve/domain/Placement.h"
 
+#include "analyzer/solve/domain/TermOps.h"
+
 #include <algorithm>
 
 namespace devicetidy {
 namespace {
 
-const Name loopOp("loop"), previousOp("previous"), backOp("back"), rankOp("rank"), indexOfOp("index of");
-
-bool ofLoop(Term term) { return applies(term, loopOp); }
+bool ofLoop(Term term) { return applies(term, op::loop); }
 
 Verdict compareCuda(Term a, Term b, bool programSetsDevice) {
   if (a == b)
@@ -23,14 +23,14 @@ Verdict compareCuda(Term a, Term b, bool programSetsDevice) {
     if (constant)
       return *constant > 0 ? Verdict::Likely : Verdict::Silent;
     // "The index of a tensor that is on CUDA" may well be the current one.
-    return applies(a, indexOfOp) || applies(b, indexOfOp) ? Verdict::Silent : Verdict::Likely;
+    return applies(a, op::indexOf) || applies(b, op::indexOf) ? Verdict::Silent : Verdict::Likely;
   }
   return differentPositions(a, b) ? Verdict::Likely : Verdict::Latent;
 }
 
 Verdict compareSymbol(const Placement &symbol, const Placement &other) {
   // Code that asks whether a tensor is on CUDA has not put it there.
-  const bool isAsked = other.kind == PlacementKind::Cuda && applies(other.index, indexOfOp);
+  const bool isAsked = other.kind == PlacementKind::Cuda && applies(other.index, op::indexOf);
   if (other.kind == PlacementKind::Symbol || isAsked)
     return Verdict::Latent;
   return symbol.role == SymbolRole::DeviceChoice ? Verdict::Likely : Verdict::Latent;
@@ -49,13 +49,13 @@ bool differentPositions(Term a, Term b) {
   const auto number = constantOf(a) ? constantOf(a) : constantOf(b);
   // This round of a loop over devices against the round before.
   if (ofLoop(a) && ofLoop(b))
-    return applies(a, previousOp) != applies(b, previousOp);
+    return applies(a, op::previous) != applies(b, op::previous);
   // A device that changes with the round, the last of a list, or the rank, against a fixed one. The round
   // after the loop may be the last of the list: those two are not told apart.
-  auto varies = [](Term term) { return ofLoop(term) || applies(term, backOp) || applies(term, rankOp); };
+  auto varies = [](Term term) { return ofLoop(term) || applies(term, op::back) || applies(term, op::rank); };
   if (number) // any fixed device but the first may be that of the last round
-    return (*number == 0 && (varies(a) || varies(b))) || applies(a, rankOp) || applies(b, rankOp);
-  return applies(a, rankOp) != applies(b, rankOp) && varies(a) && varies(b);
+    return (*number == 0 && (varies(a) || varies(b))) || applies(a, op::rank) || applies(b, op::rank);
+  return applies(a, op::rank) != applies(b, op::rank) && varies(a) && varies(b);
 }
 
 Verdict compare(const Placement &a, const Placement &b, bool programSetsDevice) {

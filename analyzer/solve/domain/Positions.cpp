@@ -1,9 +1,11 @@
 #include "analyzer/solve/domain/Positions.h"
 
+#include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/TermOps.h"
+
 namespace devicetidy {
 namespace {
-
-const Name reverseType("@reverse"), baseField("@base"), plus("+");
 
 // The step of `path` right below `whole`, null when `path` does not lead through `whole`.
 Path stepBelow(Path path, Path whole) {
@@ -27,21 +29,66 @@ bool isPosition(const Value &value) {
   return is(value, ValueKind::Address) && value->address.path && value->address.path->index;
 }
 
+Value asPosition(const Memory &memory, const Row &row, const Value &value) {
+  if (is(value, ValueKind::Address) && !isPosition(value) &&
+      is(memory.read(row, value->address), ValueKind::List))
+    return addressValue(value->address.element(intTerm(0)));
+  return value;
+}
+
 Address sequenceOf(const Address &position) { return {position.root, position.path->parent}; }
 
 Term numberAt(const Address &position) { return position.path->index; }
 
 Address moved(const Address &position, Term by) {
-  return sequenceOf(position).element(applyTerm(plus, {numberAt(position), by}));
+  return sequenceOf(position).element(applyTerm(op::plus, {numberAt(position), by}));
 }
 
 bool areInOneSequence(const Address &a, const Address &b) { return sequenceOf(a) == sequenceOf(b); }
 
-Value reversed(Value base) { return recordValue(reverseType, {{baseField, std::move(base)}}); }
+Value reversed(Value base) { return recordValue(hidden::reverseType, {{hidden::base, std::move(base)}}); }
 
-bool isReversed(const Value &value) { return is(value, ValueKind::Record) && value->type == reverseType; }
+bool isReversed(const Value &value) {
+  return is(value, ValueKind::Record) && value->type == hidden::reverseType;
+}
 
-Value baseOf(const Value &reversed) { return reversed->fields.at(baseField); }
+Value baseOf(const Value &reversed) { return reversed->fields.at(hidden::base); }
+
+bool isInserter(const Value &value) {
+  return is(value, ValueKind::Record) && value->type == hidden::inserterType;
+}
+
+bool isIterator(const Value &value) { return isPosition(value) || isReversed(value) || isInserter(value); }
+
+MapPlace placeOf(Name field) {
+  const std::string_view text = field.view();
+  if (startsWith(text, hidden::each))
+    return {Name(text.substr(hidden::each.size())), Standing::Each};
+  if (startsWith(text, hidden::some))
+    return {Name(text.substr(hidden::some.size())), Standing::Some};
+  return {field, Standing::Entry};
+}
+
+Name fieldOf(const MapPlace &place) {
+  if (place.standing == Standing::Entry || place.key == hidden::mapEnd || place.key == hidden::anyKey)
+    return place.key;
+  return Name(std::string(place.standing == Standing::Each ? hidden::each : hidden::some) + place.key.str());
+}
+
+Value mapAround(const Memory &memory, const Row &row, const Value &value) {
+  if (!is(value, ValueKind::Address) || !value->address.path || value->address.path->index)
+    return nullptr;
+  Value map = memory.read(row, sequenceOf(value->address));
+  return is(map, ValueKind::Record) && memory.types.classOf(map->type) == TypeClass::Map ? map : nullptr;
+}
+
+Value elementProxy(const Address &element) {
+  return recordValue(hidden::elementType, {{hidden::where, addressValue(element)}});
+}
+
+bool isElementProxy(const Value &value) {
+  return is(value, ValueKind::Record) && value->type == hidden::elementType;
+}
 
 Address shifted(const Address &address, const Address &sequence, std::int64_t at, std::int64_t count) {
   if (address.root != sequence.root)

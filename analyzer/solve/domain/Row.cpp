@@ -2,20 +2,13 @@
 
 #include "analyzer/solve/domain/Bounds.h"
 #include "analyzer/solve/domain/Comparisons.h"
+#include "analyzer/solve/domain/Hashing.h"
+#include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>
 
 namespace devicetidy {
 namespace {
-
-const Name deviceOp("device"), equalOp("=="), isCudaOp("is_cuda"), isCpuOp("is_cpu"), negation("!"),
-    indexOfOp("index of"), lessOp("<");
-
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  a ^= b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2);
-  a *= 0xff51afd7ed558ccdULL;
-  return a ^ (a >> 31);
-}
 
 Placement placementOf(Term device) {
   Placement placement;
@@ -25,7 +18,7 @@ Placement placementOf(Term device) {
   return placement;
 }
 
-bool isDevice(Term term) { return term->kind == TermKind::Apply && term->name == deviceOp; }
+bool isDevice(Term term) { return term->kind == TermKind::Apply && term->name == op::device; }
 
 template <typename T> std::vector<T> intersect(const std::vector<T> &a, const std::vector<T> &b) {
   std::vector<T> result;
@@ -98,15 +91,15 @@ Term deviceTerm(const Placement &placement) {
                          intTerm(static_cast<int>(placement.role))};
   if (placement.index)
     args.push_back(placement.index);
-  return applyTerm(deviceOp, std::move(args));
+  return applyTerm(op::device, std::move(args));
 }
 
-Term indexOf(Term device) { return applyTerm(indexOfOp, {device}); }
+Term indexOf(Term device) { return applyTerm(op::indexOf, {device}); }
 
 Term deviceWithIndex(Term condition) {
-  const bool isAsked = condition->kind == TermKind::Apply && condition->name == lessOp &&
+  const bool isAsked = condition->kind == TermKind::Apply && condition->name == op::less &&
                        constantOf(condition->args[0]) == -1 && condition->args[1]->kind == TermKind::Apply &&
-                       condition->args[1]->name == indexOfOp;
+                       condition->args[1]->name == op::indexOf;
   return isAsked ? condition->args[1]->args[0] : nullptr;
 }
 
@@ -142,7 +135,7 @@ Term Row::resolve(Term term) const {
   for (const auto &[known_, number] : known)
     if (known_ == term)
       return intTerm(number);
-  if (term->kind != TermKind::Apply || term->name == deviceOp)
+  if (term->kind != TermKind::Apply || term->name == op::device)
     return term;
   std::vector<Term> args;
   bool changed = false;
@@ -186,7 +179,7 @@ void Row::forgetConditions(const std::function<bool(Term)> &changed) {
 
 Term Row::pinned(Term term) const {
   for (const auto &[comparison, holds] : known) {
-    if (holds != 1 || comparison->kind != TermKind::Apply || comparison->name != equalOp)
+    if (holds != 1 || comparison->kind != TermKind::Apply || comparison->name != op::equal)
       continue;
     const Term left = comparison->args[0], right = comparison->args[1];
     if (constantOf(left) || constantOf(right))
@@ -205,7 +198,7 @@ bool Row::assume(Term term, std::int64_t number) {
   term = resolve(term);
   if (auto constant = constantOf(term))
     return *constant == number || (number == 1 && *constant != 0);
-  if (term->kind == TermKind::Apply && term->name == negation)
+  if (term->kind == TermKind::Apply && term->name == op::negation)
     return assume(term->args[0], number == 0 ? 1 : 0);
   for (const auto &[one, two] : excluded) {
     const bool isOne = one == Condition(term, number), isTwo = two == Condition(term, number);
@@ -216,7 +209,7 @@ bool Row::assume(Term term, std::int64_t number) {
   learn({term, number});
   if (term->kind != TermKind::Apply)
     return true;
-  if (term->name == equalOp && number == 1) {
+  if (term->name == op::equal && number == 1) {
     Term a = term->args[0], b = term->args[1];
     if (isDevice(a) && isDevice(b)) {
       Placement pa = resolve(placementOf(a)), pb = resolve(placementOf(b));
@@ -235,10 +228,10 @@ bool Row::assume(Term term, std::int64_t number) {
     aliases.emplace_back(placement.index,
                          number == 1 ? Placement::cuda(indexOf(placement.index)) : Placement::cpu());
   }
-  if ((term->name == isCudaOp || term->name == isCpuOp) && isDevice(term->args[0])) {
+  if ((term->name == op::isCuda || term->name == op::isCpu) && isDevice(term->args[0])) {
     Placement device = resolve(placementOf(term->args[0]));
     if (device.kind == PlacementKind::Symbol)
-      aliases.emplace_back(device.index, (term->name == isCudaOp) == (number == 1)
+      aliases.emplace_back(device.index, (term->name == op::isCuda) == (number == 1)
                                              ? Placement::cuda(indexOf(device.index))
                                              : Placement::cpu());
   }
@@ -249,20 +242,19 @@ std::uint64_t Row::digest() const { return mix(rowHash(*this, store.digest(), fa
 std::uint64_t Row::placeDigest() const { return rowHash(*this, store.placeDigest(), true); }
 
 Row joinRows(const Row &a, const Row &b, Term phi) {
-  static const Name rootOp("root"), registerOp("register"), phiOp("phi");
   Row result = a;
   Store::forEachDifference(a.store, b.store, [&](RootId root, const Value &va, const Value &vb) {
     if (va && vb &&
         absorbs(va, vb)) // what was unknown before stays so: most of what differs in long functions
       return;
-    Value joined = va && vb ? joinValues(va, vb, applyTerm(rootOp, {phi, intTerm(root)})) : nullptr;
+    Value joined = va && vb ? joinValues(va, vb, applyTerm(op::root, {phi, intTerm(root)})) : nullptr;
     result.store.set(root, joined);
   });
   for (std::size_t i = 0; i < result.registers.size(); ++i) {
     Value other = i < b.registers.size() ? b.registers[i] : nullptr;
     Value &mine = result.registers[i];
     if (mine && other && !same(mine, other))
-      mine = joinValues(mine, other, applyTerm(registerOp, {phi, intTerm(std::int64_t(i))}));
+      mine = joinValues(mine, other, applyTerm(op::registerOf, {phi, intTerm(std::int64_t(i))}));
     else if (!other)
       mine = nullptr;
   }
@@ -273,7 +265,7 @@ Row joinRows(const Row &a, const Row &b, Term phi) {
   std::vector<std::pair<Term, Placement>> aliases = intersect(a.aliases, b.aliases);
   result.aliases = std::move(aliases);
   if (a.currentDevice != b.currentDevice)
-    result.currentDevice = applyTerm(phiOp, {phi, textTerm("current device")});
+    result.currentDevice = applyTerm(op::phi, {phi, textTerm("current device")});
   if (a.moves.size() != b.moves.size() || !std::equal(a.moves.begin(), a.moves.end(), b.moves.begin(),
                                                       [](const ModuleMove &x, const ModuleMove &y) {
                                                         return x.origin == y.origin &&

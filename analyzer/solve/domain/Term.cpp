@@ -1,5 +1,8 @@
 #include "analyzer/solve/domain/Term.h"
 
+#include "analyzer/solve/domain/Hashing.h"
+#include "analyzer/solve/domain/TermOps.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
@@ -8,16 +11,6 @@
 
 namespace devicetidy {
 namespace {
-
-const Name floatOp("float");
-
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  a ^= b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2);
-  a *= 0xff51afd7ed558ccdULL;
-  return a ^ (a >> 32);
-}
-
-std::uint64_t textHash(Name name) { return std::hash<std::string_view>()(name.view()); }
 
 std::uint64_t hashOf(const TermNode &node) {
   std::uint64_t hash = mix(static_cast<std::uint64_t>(node.kind), static_cast<std::uint64_t>(node.number));
@@ -61,71 +54,69 @@ Term intern(TermNode node) {
   return *table.insert(&nodes.back()).first;
 }
 
-std::optional<std::int64_t> foldInts(std::string_view op, std::int64_t a, std::int64_t b) {
+std::optional<std::int64_t> foldInts(Name op, std::int64_t a, std::int64_t b) {
   // Unsigned arithmetic: analysed programs may overflow, the analysis must not.
   auto wrap = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
   auto ua = static_cast<std::uint64_t>(a), ub = static_cast<std::uint64_t>(b);
-  if (op == "+")
+  if (op == op::plus)
     return wrap(ua + ub);
-  if (op == "-")
+  if (op == op::minus)
     return wrap(ua - ub);
-  if (op == "*")
+  if (op == op::times)
     return wrap(ua * ub);
-  if (op == "/" && b != 0 && b != -1)
+  if (op == op::divide && b != 0 && b != -1)
     return a / b;
-  if (op == "%" && b != 0 && b != -1)
+  if (op == op::remainder && b != 0 && b != -1)
     return a % b;
-  if (op == "==")
+  if (op == op::equal)
     return a == b;
-  if (op == "<")
+  if (op == op::less)
     return a < b;
-  if (op == ">")
+  if (op == op::greater)
     return a > b;
-  if (op == "&")
+  if (op == op::bitAnd)
     return a & b;
-  if (op == "|")
+  if (op == op::bitOr)
     return a | b;
-  if (op == "^")
+  if (op == op::bitXor)
     return a ^ b;
-  if (op == "<<" && b >= 0 && b < 63)
+  if (op == op::shiftLeft && b >= 0 && b < 63)
     return wrap(ua << ub);
-  if (op == ">>" && b >= 0 && b < 63)
+  if (op == op::shiftRight && b >= 0 && b < 63)
     return a >> b;
   return std::nullopt;
 }
 
-bool commutes(std::string_view op) { return op == "+" || op == "*" || op == "==" || op == "&" || op == "|"; }
+bool commutes(Name op) {
+  return op == op::plus || op == op::times || op == op::equal || op == op::bitAnd || op == op::bitOr;
+}
+
+// A comparison of two texts or two numbers.
+template <typename T> Term compared(Name op, const T &a, const T &b) {
+  return intTerm(op == op::equal ? a == b : op == op::less ? a < b : a > b);
+}
 
 Term foldBinary(Name op, Term a, Term b) {
   if (a->kind == TermKind::Int && b->kind == TermKind::Int)
-    if (auto folded = foldInts(op.view(), a->number, b->number))
+    if (auto folded = foldInts(op, a->number, b->number))
       return intTerm(*folded);
-  const std::string_view text = op.view();
-  if (text == "==" && a->kind == TermKind::Text && b->kind == TermKind::Text)
-    return intTerm(a == b);
-  if ((text == "<" || text == ">") && a->kind == TermKind::Text && b->kind == TermKind::Text)
-    return intTerm(text == "<" ? a->name.view() < b->name.view() : a->name.view() > b->name.view());
-  if (const auto left = numberOf(a), right = numberOf(b); left && right) {
-    if (text == "==")
-      return intTerm(*left == *right);
-    if (text == "<" || text == ">")
-      return intTerm(text == "<" ? *left < *right : *left > *right);
+  const bool isOrder = op == op::less || op == op::greater;
+  if (isOrder || op == op::equal) {
+    if (a->kind == TermKind::Text && b->kind == TermKind::Text)
+      return compared(op, a->name.view(), b->name.view());
+    if (const auto left = numberOf(a), right = numberOf(b); left && right)
+      return compared(op, *left, *right);
+    return a == b ? intTerm(op == op::equal) : nullptr;
   }
-  if (a == b && text == "==")
-    return intTerm(1);
-  if (a == b && (text == "<" || text == ">"))
-    return intTerm(0);
-  if (b->kind == TermKind::Int && b->number == 0 && (text == "+" || text == "-"))
-    return a;
-  if (a->kind == TermKind::Int && a->number == 0 && text == "+")
-    return b;
   auto isInt = [](Term term, std::int64_t number) {
     return term->kind == TermKind::Int && term->number == number;
   };
-  if ((text == "*" && (isInt(a, 0) || isInt(b, 1))) || ((text == "/" || text == "%") && isInt(a, 0)) ||
-      (text == "/" && isInt(b, 1)))
+  const bool isQuotient = op == op::divide || op == op::remainder;
+  if ((isInt(b, 0) && (op == op::plus || op == op::minus)) ||
+      (isInt(b, 1) && (op == op::times || op == op::divide)) ||
+      (isInt(a, 0) && (op == op::times || isQuotient)))
     return a;
-  if (text == "*" && (isInt(b, 0) || isInt(a, 1)))
+  if ((isInt(a, 0) && op == op::plus) || (op == op::times && (isInt(b, 0) || isInt(a, 1))))
     return b;
   return nullptr;
 }
@@ -137,38 +128,35 @@ std::uint64_t marks::of(Name op) { return 1ULL << (textHash(op) % ofTerms); }
 Term intTerm(std::int64_t number) { return intern({TermKind::Int, number, {}, {}}); }
 Term textTerm(Name text) { return intern({TermKind::Text, 0, text, {}}); }
 Term symbolTerm(Name name) { return intern({TermKind::Symbol, 0, name, {}}); }
-Term floatTerm(Name text) { return intern({TermKind::Apply, 0, floatOp, {textTerm(text)}}); }
+Term floatTerm(Name text) { return intern({TermKind::Apply, 0, op::floatNumber, {textTerm(text)}}); }
 
 Term notTerm(Term condition) {
-  static const Name negation("!");
   if (condition->kind == TermKind::Int)
     return intTerm(condition->number == 0);
-  if (condition->kind == TermKind::Apply && condition->name == negation)
+  if (condition->kind == TermKind::Apply && condition->name == op::negation)
     return condition->args[0];
-  return intern({TermKind::Apply, 0, negation, {condition}});
+  return intern({TermKind::Apply, 0, op::negation, {condition}});
 }
 
 Term applyTerm(Name op, std::vector<Term> args) {
-  static const Name equal("=="), less("<"), greater(">");
-  const std::string_view text = op.view();
-  if (text == "!" && args.size() == 1)
+  if (op == op::negation && args.size() == 1)
     return notTerm(args[0]);
-  if (text == "neg" && args.size() == 1 && args[0]->kind == TermKind::Int)
-    return intTerm(*foldInts("-", 0, args[0]->number));
+  if (op == op::negate && args.size() == 1 && args[0]->kind == TermKind::Int)
+    return intTerm(*foldInts(op::minus, 0, args[0]->number));
   if (args.size() == 2) {
-    if (text == "!=")
-      return notTerm(applyTerm(equal, std::move(args)));
-    if (text == "<=")
-      return notTerm(applyTerm(greater, std::move(args)));
-    if (text == ">=")
-      return notTerm(applyTerm(less, std::move(args)));
+    if (op == op::unequal)
+      return notTerm(applyTerm(op::equal, std::move(args)));
+    if (op == op::lessOrEqual)
+      return notTerm(applyTerm(op::greater, std::move(args)));
+    if (op == op::greaterOrEqual)
+      return notTerm(applyTerm(op::less, std::move(args)));
     if (Term folded = foldBinary(op, args[0], args[1]))
       return folded;
-    if (text == ">") {
+    if (op == op::greater) {
       std::swap(args[0], args[1]);
-      return applyTerm(less, std::move(args));
+      return applyTerm(op::less, std::move(args));
     }
-    if (commutes(text) && args[1]->hash < args[0]->hash)
+    if (commutes(op) && args[1]->hash < args[0]->hash)
       std::swap(args[0], args[1]);
   }
   TermNode node{TermKind::Apply, 0, op, std::move(args)};
@@ -190,7 +178,7 @@ std::optional<double> numberOf(Term term) {
   constexpr std::int64_t exact = std::int64_t(1) << 53;
   if (term->kind == TermKind::Int && term->number > -exact && term->number < exact)
     return static_cast<double>(term->number);
-  if (term->kind == TermKind::Apply && term->name == floatOp)
+  if (term->kind == TermKind::Apply && term->name == op::floatNumber)
     return std::strtod(std::string(term->args[0]->name.view()).c_str(), nullptr);
   return std::nullopt;
 }

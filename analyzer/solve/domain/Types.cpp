@@ -24,9 +24,19 @@ TypeClass classOfKind(std::string_view kind) {
 }
 
 constexpr int maxBaseDepth = 8;
+const Name character("char"), constCharacter("const char");
+const Name firstPart("first"), secondPart("second"), dataPart("data"), targetPart("target");
 constexpr std::string_view recordKind = "record";
 
 } // namespace
+
+Name partName(TypeClass kind, std::size_t number) {
+  if (kind == TypeClass::Tuple)
+    return Name(std::to_string(number));
+  if (kind == TypeClass::Pair)
+    return number == 0 ? firstPart : secondPart;
+  return number == 0 ? dataPart : targetPart;
+}
 
 TypeClass Types::classOf(Name type) const {
   auto found = classes.find(type);
@@ -46,10 +56,10 @@ TypeClass Types::compute(Name id) const {
   case TypeKind::Float:
     return TypeClass::Scalar;
   case TypeKind::Enum:
-    return id == Name("c10::DeviceType") ? TypeClass::Device : TypeClass::Scalar;
+    return models::typeKind(id.view()).empty() ? TypeClass::Scalar : classOfKind(models::typeKind(id.view()));
   case TypeKind::Pointer: {
     const Type *pointee = program.type(type->pointee);
-    if (type->pointee == Name("char") || type->pointee == Name("const char"))
+    if (type->pointee == character || type->pointee == constCharacter)
       return TypeClass::String;
     return pointee && pointee->kind == TypeKind::Function ? TypeClass::Function : TypeClass::Pointer;
   }
@@ -101,7 +111,7 @@ Name Types::inner(Name id) const {
   for (int depth = 0; type && depth < maxBaseDepth; ++depth) {
     if (type->kind == TypeKind::Pointer || type->kind == TypeKind::Array)
       return type->pointee;
-    if (models::typeKind(type->templateName.view()) == "map")
+    if (classOfKind(models::typeKind(type->templateName.view())) == TypeClass::Map)
       return type->args.size() > 1 ? type->args[1] : Name();
     if (!models::typeKind(type->templateName.view()).empty())
       return type->args.empty() ? Name() : type->args[0];
@@ -112,6 +122,11 @@ Name Types::inner(Name id) const {
     type = next;
   }
   return {};
+}
+
+Name Types::templateOf(Name id) const {
+  const Type *type = program.type(id);
+  return type ? type->templateName : id;
 }
 
 std::vector<Name> Types::parts(Name id) const {
@@ -139,9 +154,9 @@ Name Types::fieldType(Name id, Name name) const {
     return found->type;
   if (classOf(id) == TypeClass::Pair || classOf(id) == TypeClass::Example) {
     std::vector<Name> types = parts(id);
-    const bool second = name == Name("second") || name == Name("target");
-    if (types.size() > (second ? 1U : 0U))
-      return types[second ? 1 : 0];
+    const std::size_t number = name == partName(classOf(id), 1);
+    if (number < types.size())
+      return types[number];
     return "at::Tensor";
   }
   return {};

@@ -34,6 +34,9 @@ enum class TypeClass : std::uint8_t {
   Record,
 };
 
+/// The field for part `number` of a pair, a tuple or an example.
+Name partName(TypeClass kind, std::size_t number);
+
 /// Answers questions about the types of one program; caches.
 class Types {
 public:
@@ -45,6 +48,8 @@ public:
   std::string_view kindOf(Name type) const;
   /// Element of a list, pointee of a pointer, module of a holder, value of an optional or map.
   Name inner(Name type) const;
+  /// The class without template arguments ("std::vector"); the type itself where it is no class.
+  Name templateOf(Name type) const;
   /// Types of the parts of a pair, tuple or Example.
   std::vector<Name> parts(Name type) const;
   /// Type of field `field` of `type`, bases included; empty when unknown.

@@ -1,6 +1,9 @@
 #include "analyzer/solve/domain/Value.h"
 
 #include "analyzer/solve/domain/Bounds.h"
+#include "analyzer/solve/domain/Hashing.h"
+#include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>
 #include <deque>
@@ -8,12 +11,6 @@
 
 namespace devicetidy {
 namespace {
-
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  a ^= b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2);
-  a *= 0xff51afd7ed558ccdULL;
-  return a ^ (a >> 29);
-}
 
 std::uint64_t pathHash(Path path) { return path ? path->hash : 3; }
 
@@ -29,16 +26,13 @@ struct SamePath {
 Path internPath(PathNode node) {
   thread_local std::deque<PathNode> nodes;
   thread_local std::unordered_set<Path, PathHash, SamePath> table;
-  node.hash =
-      mix(pathHash(node.parent), node.index ? node.index->hash : std::hash<std::string>()(node.field.str()));
+  node.hash = mix(pathHash(node.parent), node.index ? node.index->hash : textHash(node.field));
   if (auto found = table.find(&node); found != table.end())
     return *found;
   node.marks = (node.parent ? node.parent->marks : 0) | (node.index ? node.index->marks : 0);
   nodes.push_back(node);
   return *table.insert(&nodes.back()).first;
 }
-
-std::uint64_t nameHash(Name name) { return std::hash<std::string_view>()(name.view()); }
 
 // The scalars' own identity is left out of the second hash; everything that can hold a device is in both.
 void computeHashes(ValueData &data) {
@@ -47,16 +41,16 @@ void computeHashes(ValueData &data) {
                            (static_cast<std::uint64_t>(data.rank + 8) << 4));
   common = mix(common, data.placement.hash());
   common = mix(common, mix(data.address.root, pathHash(data.address.path)));
-  common = mix(common, nameHash(data.type));
-  common = mix(common, nameHash(data.function));
+  common = mix(common, textHash(data.type));
+  common = mix(common, textHash(data.function));
   common = mix(common, data.origin ? data.origin->hash : 0);
   std::uint64_t full =
       mix(common, (data.term ? data.term->hash : 0) + static_cast<std::uint64_t>(data.count));
   const bool isText = data.term && data.term->kind == TermKind::Text;
   std::uint64_t place = mix(common, isText ? data.term->hash : 1);
   for (const auto &[name, field] : data.fields) {
-    full = mix(full, mix(nameHash(name), field->hash));
-    place = mix(place, mix(nameHash(name), field->placeHash));
+    full = mix(full, mix(textHash(name), field->hash));
+    place = mix(place, mix(textHash(name), field->placeHash));
   }
   for (const auto *list : {&data.elements, &data.summary}) {
     full = mix(full, list->size() + 101);
@@ -361,7 +355,7 @@ Value withElementOfRound(const Value &old, Value element, Term round) {
   return makeValue(std::move(list));
 }
 
-Term previousRound(Term round) { return applyTerm("previous", {round}); }
+Term previousRound(Term round) { return applyTerm(op::previous, {round}); }
 
 Value endRounds(const Value &value) {
   if (!marks::include(value->marks, marks::round))
@@ -380,11 +374,11 @@ Value endRounds(const Value &value) {
 // An element pushed in round i of a loop, and the one pushed in the round before, are one function of the
 // index.
 Value generalise(const Value &value) {
-  static const Name previous("previous"), loop("loop");
-  if (!marks::include(value->marks, marks::of(previous)) && !marks::include(value->marks, marks::of(loop)))
+  if (!marks::include(value->marks, marks::of(op::previous)) &&
+      !marks::include(value->marks, marks::of(op::loop)))
     return value;
   std::function<Term(Term)> rewrite = [&](Term term) -> Term {
-    if (term->kind == TermKind::Apply && (term->name == previous || term->name == loop))
+    if (term->kind == TermKind::Apply && (term->name == op::previous || term->name == op::loop))
       return elementIndex();
     if (term->args.empty())
       return term;
@@ -402,8 +396,8 @@ Value joinLists(const Value &a, const Value &b, Term phi) {
   if (!isSummary(a) && !isSummary(b) && a->elements.size() == b->elements.size()) {
     ValueData data = *a;
     for (std::size_t i = 0; i < data.elements.size(); ++i)
-      data.elements[i] =
-          joinValues(a->elements[i], b->elements[i], applyTerm("elem", {phi, intTerm(std::int64_t(i))}));
+      data.elements[i] = joinValues(a->elements[i], b->elements[i],
+                                    applyTerm(op::elementOf, {phi, intTerm(std::int64_t(i))}));
     return makeValue(std::move(data));
   }
   std::vector<Value> alternatives;
@@ -423,14 +417,14 @@ Value joinRecords(const Value &a, const Value &b, Term phi) {
   for (auto &[name, field] : data.fields) {
     auto other = b->fields.find(name);
     // What one of two registered, Module::to moves where it is there.
-    if (other == b->fields.end() && name.view().substr(0, 3) == "@m:")
+    if (other == b->fields.end() && hidden::isSubmodule(name))
       continue;
     field = other == b->fields.end()
                 ? unknownValue()
-                : joinValues(field, other->second, applyTerm("field", {phi, textTerm(name)}));
+                : joinValues(field, other->second, applyTerm(op::fieldOf, {phi, textTerm(name)}));
   }
   for (const auto &[name, field] : b->fields)
-    data.fields.emplace(name, name.view().substr(0, 3) == "@m:" ? field : unknownValue());
+    data.fields.emplace(name, hidden::isSubmodule(name) ? field : unknownValue());
   return makeValue(std::move(data));
 }
 
@@ -453,8 +447,8 @@ Value joinValues(const Value &a, const Value &b, Term phi) {
   switch (a->kind) {
   case ValueKind::Scalar: {
     // What comes from the rank on one way still differs from process to process.
-    const bool fromRank = applies(a->term, "rank") || applies(b->term, "rank");
-    return scalarValue(applyTerm(fromRank ? "rank" : "phi", {phi}));
+    const bool fromRank = applies(a->term, op::rank) || applies(b->term, op::rank);
+    return scalarValue(applyTerm(fromRank ? op::rank : op::phi, {phi}));
   }
   case ValueKind::Tensor: {
     if (a->address.valid() || b->address.valid())

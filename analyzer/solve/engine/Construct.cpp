@@ -2,10 +2,6 @@
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"
-#include "analyzer/solve/engine/ModelBodies.h"
-#include "analyzer/solve/library/std/Callables.h"
-#include "analyzer/solve/library/std/Containers.h"
-#include "analyzer/solve/library/std/Iterators.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 #include "analyzer/solve/questions/DeviceMaps.h"
 
@@ -132,22 +128,7 @@ std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row r
     }
     return rows;
   }
-  if (std::optional<Outcomes> outcomes = constructThread(call, type, args)) {
-    for (Outcome &outcome : *outcomes)
-      rows.push_back(std::move(outcome.row));
-    return rows;
-  }
-  if (std::optional<std::vector<Row>> made = constructByBody(call, type, where, args))
-    return std::move(*made);
-  std::vector<Value> values;
-  for (const Argument &arg : args)
-    values.push_back(arg.value);
-  if (std::optional<Value> iterator = convertedIterator(call, type, values))
-    memory.write(row, where, *iterator);
-  else if (std::optional<Value> made = modelConstructor(call, type, values))
-    memory.write(row, where, *made);
-  else
-    memory.write(row, where, record && record->isProject ? recordValue(type) : unknownValue());
+  memory.write(row, where, record && record->isProject ? recordValue(type) : unknownValue());
   rows.push_back(std::move(row));
   return rows;
 }
@@ -198,7 +179,7 @@ bool isFilledByCount(const std::vector<Argument> &args) {
 std::optional<std::vector<Row>> Machine::constructModelled(Call &call, const Address &where, bool isBase) {
   const Fact &fact = call.fact;
   const std::vector<Argument> args = call.forwardedFrom(0);
-  std::optional<Outcomes> made = makeObject({call, fact.type, where, args});
+  std::optional<Outcomes> made = makeObject({call, fact.type, where, args}, isBase);
   if (!made)
     return std::nullopt;
   std::vector<Row> rows;
@@ -240,33 +221,10 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
     return rows;
   }
   const bool isBase = frame.function.isConstructor && where == frame.self && where.valid();
+  meetHostFunction(call);
   if (std::optional<std::vector<Row>> modelled = constructModelled(call, where, isBase))
     return std::move(*modelled);
-  if (std::optional<Outcomes> outcomes = constructThread(call, fact.type, call.forwardedFrom(0))) {
-    for (Outcome &outcome : *outcomes)
-      rows.push_back(std::move(outcome.row));
-    return rows;
-  }
-  meetHostFunction(call);
-  std::vector<Value> values;
-  for (std::size_t i = 0; i < args.size(); ++i)
-    values.push_back(call.arg(i));
-  if (!isBase)
-    if (std::optional<std::vector<Row>> built =
-            constructByBody(call, fact.type, where, call.forwardedFrom(0)))
-      return std::move(*built);
-  std::optional<Value> made = convertedIterator(call, fact.type, values);
-  if (!made)
-    made = modelConstructor(call, fact.type, values);
-  if (isBase) {
-    // The base part of an object: what a torch::nn base owns is added to the record.
-    if (made)
-      memory.write(row, where, withBase(memory.read(row, where), *made));
-  } else if (made) {
-    memory.write(row, where, *made);
-    if (isFilledByCount(call.forwardedFrom(0)) && types.classOf(fact.type) == TypeClass::List)
-      return constructElements(frame, fact, std::move(row), types.inner(fact.type), where);
-  } else {
+  if (!isBase) {
     memory.write(row, where, types.isProject(fact.type) ? recordValue(fact.type) : unknownValue());
     ++solution.stats.unknownCalls[fact.name.str()];
     forgetWritten(call);

@@ -1,4 +1,5 @@
 #include "analyzer/solve/engine/Entries.h"
+#include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>
 
@@ -94,7 +95,7 @@ private:
   Row bindParameters(const Function &function, Row row) {
     for (std::uint32_t i = 0; i < function.paramCount; ++i) {
       const Variable &parameter = function.locals[i];
-      const Term origin = applyTerm("parameter", {textTerm(function.id), intTerm(i)});
+      const Term origin = applyTerm(op::parameter, {textTerm(function.id), intTerm(i)});
       const RootId root = machine.memory.local(0, i, parameter);
       Value value =
           parameter.isReference
@@ -117,7 +118,7 @@ private:
   // Objects a method may be called on: what each constructor leaves, with what other methods change taken as
   // unknown.
   std::vector<std::pair<Row, Address>> objects(Name className) {
-    const Term origin = applyTerm("this", {textTerm(className)});
+    const Term origin = applyTerm(op::self, {textTerm(className)});
     const RootId root = machine.memory.outside(origin, className, "this");
     std::vector<std::pair<Row, Address>> result;
     const Type *type = machine.program.type(className);
@@ -151,12 +152,13 @@ private:
     Value module = row.store.get(heap);
     for (const auto &[name, field] : module->fields)
       if (hidden::isParameter(name) && is(field, ValueKind::Tensor) &&
-          field->placement.kind == PlacementKind::Cpu && !module->fields.count("@moved"))
-        module = withField(
-            module, name,
-            tensorValue(Placement::symbol(SymbolRole::Module, applyTerm("device of", {origin, intTerm(heap)}),
-                                          "the module's device"),
-                        field->rank, field->history));
+          field->placement.kind == PlacementKind::Cpu && !module->fields.count(hidden::moved))
+        module =
+            withField(module, name,
+                      tensorValue(Placement::symbol(SymbolRole::Module,
+                                                    applyTerm(op::deviceOfParameter, {origin, intTerm(heap)}),
+                                                    "the module's device"),
+                                  field->rank, field->history));
     row.store.set(heap, module);
   }
 
@@ -167,8 +169,8 @@ private:
       return;
     if (machine.types.isModule(object->type)) {
       // Where the user's module lives is up to whoever holds it.
-      Placement placement =
-          Placement::symbol(SymbolRole::Module, applyTerm("device of", {origin}), "the module's device");
+      Placement placement = Placement::symbol(SymbolRole::Module, applyTerm(op::deviceOfParameter, {origin}),
+                                              "the module's device");
       moveModule(machine, row, {root, nullptr}, placement, nullptr);
       object = row.store.get(root);
     }

@@ -1,13 +1,13 @@
 //===- Invoke.cpp - calls: dispatch and summaries ---===//
 #include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"
 #include "analyzer/solve/engine/ModelBodies.h"
 #include "analyzer/solve/library/std/Callables.h"
-#include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/std/Moves.h"
-#include "analyzer/solve/library/std/Primitives.h"
 #include "analyzer/solve/library/torch/Archives.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 #include "analyzer/solve/library/torch/Launches.h"
@@ -18,22 +18,14 @@
 namespace devicetidy {
 namespace {
 
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  a ^= b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2);
-  a *= 0xff51afd7ed558ccdULL;
-  return a ^ (a >> 33);
-}
-
-std::uint64_t idHash(Name id) { return std::hash<std::string_view>()(id.view()); }
-
 // What a model body can learn of the call that it is run for.
 std::uint64_t siteHash(const Fact &site) {
-  std::uint64_t hash = mix(idHash(site.type), mix(site.where.line, site.where.column));
+  std::uint64_t hash = mix(textHash(site.type), mix(site.where.line, site.where.column));
   for (Name type : site.templateTypes)
-    hash = mix(hash, idHash(type));
+    hash = mix(hash, textHash(type));
   for (std::int64_t number : site.templateNumbers)
     hash = mix(hash, static_cast<std::uint64_t>(number));
-  return site.operands.empty() ? hash : mix(hash, idHash(site.operands[0].type));
+  return site.operands.empty() ? hash : mix(hash, textHash(site.operands[0].type));
 }
 
 Row withoutRegisters(Row row) {
@@ -92,7 +84,7 @@ void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outc
   for (auto &[root, value] : written) {
     if (kindOf(root) != RootKind::Heap || !value || entry.store.get(root))
       continue;
-    const Term site = applyTerm("copy", {intTerm(root)});
+    const Term site = applyTerm(op::copy, {intTerm(root)});
     if (round) {
       renamed[root] = Address{memory.heap(site, arrayCopy, memory.info(root).type), nullptr}.element(round);
       continue;
@@ -169,7 +161,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   // A body may move what any variable of the program leads to: iterators follow their elements.
   Row entry = isBody ? withoutRegisters(row) : restrict(row, inputs);
   frame.entry = &entry.store;
-  std::uint64_t key = mix(idHash(callee.id), mix(entry.digest(), frame.depth));
+  std::uint64_t key = mix(textHash(callee.id), mix(entry.digest(), frame.depth));
   for (const Value &input : inputs)
     key = mix(key, input->hash);
   if (isBody)
@@ -298,7 +290,7 @@ Value Machine::unknownResult(const Call &call) {
     return scalarValue(freshScalar(call));
   case TypeClass::Device: {
     Term id =
-        applyTerm("device from", {textTerm(fact.name), intTerm(fact.where.line), intTerm(fact.where.column)});
+        applyTerm(op::chosenAt, {textTerm(fact.name), intTerm(fact.where.line), intTerm(fact.where.column)});
     return deviceValue(
         Placement::symbol(SymbolRole::DeviceChoice, id, "a device chosen at run time"),
         note(nullptr, StepKind::Chosen, fact.where, fact.name.str(), "a device chosen at run time"));
@@ -321,9 +313,9 @@ Term Machine::freshScalar(const Call &call) const {
         continue;
       }
       parts.push_back(applyTerm(
-          "address", {intTerm(value->address.root),
-                      intTerm(static_cast<std::int64_t>(
-                          (pointed->hash ^ (value->address.path ? value->address.path->hash : 0)) >> 1))}));
+          op::address, {intTerm(value->address.root),
+                        intTerm(static_cast<std::int64_t>(
+                            (pointed->hash ^ (value->address.path ? value->address.path->hash : 0)) >> 1))}));
     } else if (is(value, ValueKind::Scalar)) {
       parts.push_back(call.row.resolve(value->term));
     } else if (is(value, ValueKind::Null)) {
@@ -333,8 +325,8 @@ Term Machine::freshScalar(const Call &call) const {
     }
   }
   if (!stable)
-    parts.push_back(applyTerm("once", {intTerm(call.fact.where.line), intTerm(call.fact.where.column)}));
-  Term term = applyTerm("call", std::move(parts));
+    parts.push_back(applyTerm(op::once, {intTerm(call.fact.where.line), intTerm(call.fact.where.column)}));
+  Term term = applyTerm(op::call, std::move(parts));
   if (call.frame.site) // a question that a model body asks, about something that is not followed
     term = guess(term);
   if (!stable)
@@ -408,16 +400,16 @@ const std::vector<ModelName> &Machine::constructorsOf(Name type) {
   return entry->second;
 }
 
+const std::map<Name, std::vector<ModelName>> &Machine::modelsByValue(Name function) {
+  const auto [entry, isNew] = kindModels.try_emplace(function);
+  if (isNew)
+    entry->second = kindNames(function);
+  return entry->second;
+}
+
 Outcomes Machine::callLibrary(Call &call) {
   if (std::optional<Outcomes> outcomes = answer(call))
     return std::move(*outcomes);
-  if (std::optional<Outcomes> outcomes = modelRangesAlgorithm(call))
-    return std::move(*outcomes);
-  if (std::optional<Outcomes> outcomes = modelIterator(call))
-    return std::move(*outcomes);
-  for (Model model : {modelPointers, modelContainers, modelCallables})
-    if (std::optional<Outcomes> outcomes = model(call))
-      return std::move(*outcomes);
   ++solution.stats.unknownCalls[call.fact.name.str()];
   forgetWritten(call);
   return call.done(unknownResult(call));
@@ -434,8 +426,8 @@ void Machine::forgetWritten(Call &call) {
     forgetSaved(call, i);
     const Operand &operand = call.fact.operands[i];
     const Value value = memory.read(call.row, where);
-    const Term written = applyTerm("written", {intTerm(call.fact.where.line), intTerm(call.fact.where.column),
-                                               intTerm(std::int64_t(i))});
+    const Term written = applyTerm(op::written, {intTerm(call.fact.where.line),
+                                                 intTerm(call.fact.where.column), intTerm(std::int64_t(i))});
     const bool isNumbers = is(value, ValueKind::List) && !isSummary(value) &&
                            std::all_of(value->elements.begin(), value->elements.end(),
                                        [](const Value &element) { return is(element, ValueKind::Scalar); });

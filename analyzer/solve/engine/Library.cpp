@@ -3,6 +3,7 @@
 
 #include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/engine/ModelBodies.h"
 
 #include <algorithm>
@@ -186,6 +187,10 @@ std::optional<Outcomes> runRow(Call &call, const models::Row &row) {
   return current;
 }
 
+namespace valueKind {
+const Name iterator("iterator"), element("element"), callable("callable");
+}
+
 } // namespace
 
 Library::Library(std::initializer_list<Words> words) {
@@ -219,14 +224,9 @@ void addModel(std::vector<ModelName> &models, const std::string &name, bool mayH
     models.push_back({id, hasBody});
 }
 
-std::string ownerOf(const Types &types, Name object) {
-  const Type *record = types.program.type(object);
-  return record ? record->templateName.str() : object.str();
-}
-
 // A class that has bodies has all its methods there; its kind has none for it.
 void addMethod(std::vector<ModelName> &models, const Types &types, Name object, const std::string &method) {
-  const std::string owner = ownerOf(types, object);
+  const std::string owner = types.templateOf(object).str();
   addModel(models, owner + method, true);
   addModel(models, "dt::" + std::string(types.kindOf(object)) + method, !hasModelBodies(Name(owner)));
 }
@@ -259,13 +259,39 @@ bool isValueWord(std::string_view word) {
   return constants().count(word) || word == selfWord || word == allWord || argumentNumber(word);
 }
 
+std::map<Name, std::vector<ModelName>> kindNames(Name function) {
+  std::map<Name, std::vector<ModelName>> named;
+  for (const Name kind : {valueKind::iterator, valueKind::element, valueKind::callable}) {
+    std::vector<ModelName> models;
+    addModel(models, "dt::" + kind.str() + "::" + std::string(lastPart(function.view())), false);
+    if (!models.empty())
+      named.emplace(kind, std::move(models));
+  }
+  return named;
+}
+
 Outcomes runPrimitive(Call &call) {
   const Primitive *primitive = call.machine.library.primitive(lastPart(call.fact.name.view()));
   return primitive ? (*primitive)(call) : call.done(unknownValue());
 }
 
-std::optional<Outcomes> answer(Call &call) {
-  for (const ModelName &model : call.machine.modelsOf(call.fact)) {
+namespace {
+
+// What a value is whose class the library does not name: each library has classes of its own for iterators
+// and for what std::bind makes.
+Name kindOfValue(const Machine &machine, const Row &row, Name type, const Value &value) {
+  const TypeClass known = machine.types.classOf(type);
+  if ((known != TypeClass::Other && known != TypeClass::Record) || machine.types.isProject(type))
+    return {};
+  if (isElementProxy(value))
+    return valueKind::element;
+  if (is(value, ValueKind::Function))
+    return valueKind::callable;
+  return isIterator(value) || mapAround(machine.memory, row, value) ? valueKind::iterator : Name();
+}
+
+std::optional<Outcomes> answerAs(Call &call, const std::vector<ModelName> &models) {
+  for (const ModelName &model : models) {
     if (model.hasBody)
       if (std::optional<Outcomes> outcomes = runBody(call, model.name, call.forwardedFrom(0)))
         return outcomes;
@@ -276,14 +302,13 @@ std::optional<Outcomes> answer(Call &call) {
   return std::nullopt;
 }
 
-std::optional<Outcomes> makeObject(const Making &making) {
+std::optional<Outcomes> makeAs(const Making &making, const std::vector<ModelName> &models, bool isBase) {
   Call &call = making.call;
-  const std::vector<ModelName> &models = call.machine.constructorsOf(making.type);
-  const bool isCopy =
-      making.args.size() == 1 && is(making.arg(0), ValueKind::Record) && making.arg(0)->type == making.type;
-  if (isCopy && !models.empty())
-    return making.done(making.arg(0));
-  for (const ModelName &model : models)
+  for (const ModelName &model : models) {
+    if (model.hasBody && !isBase)
+      if (std::optional<Outcomes> made =
+              constructByBody(call, model.name, making.type, making.where, making.args))
+        return made;
     for (const models::Row &row : models::rows(model.name.view())) {
       if (row.arity >= 0 && static_cast<std::size_t>(row.arity) != making.args.size())
         continue;
@@ -300,7 +325,48 @@ std::optional<Outcomes> makeObject(const Making &making) {
       if (std::optional<Outcomes> made = runRow(inner, row))
         return made;
     }
+  }
   return std::nullopt;
+}
+
+} // namespace
+
+std::optional<Outcomes> answer(Call &call) {
+  const Fact &fact = call.fact;
+  if (const auto &byKind = call.machine.modelsByValue(fact.name); !byKind.empty())
+    for (std::size_t i = 0; i < fact.operands.size() && i < (fact.hasObject ? 1 : 2); ++i)
+      if (const auto models =
+              byKind.find(kindOfValue(call.machine, call.row, fact.operands[i].type, call.operand(i)));
+          models != byKind.end())
+        if (std::optional<Outcomes> outcomes = answerAs(call, models->second))
+          return outcomes;
+  return answerAs(call, call.machine.modelsOf(fact));
+}
+
+std::optional<Outcomes> makeObject(const Making &making, bool isBase) {
+  static const Name construct("construct");
+  Machine &machine = making.call.machine;
+  const Value first = making.arg(0);
+  const bool isOne = making.args.size() == 1;
+  if (isOne && is(first, ValueKind::Record) && first->type == making.type) // a copy
+    return making.done(first);
+  if (std::optional<Outcomes> made = makeAs(making, machine.constructorsOf(making.type), isBase))
+    return made;
+  const auto &byKind = machine.modelsByValue(construct);
+  const auto models = byKind.find(kindOfValue(machine, making.call.row, making.type, first));
+  if (models != byKind.end())
+    if (std::optional<Outcomes> made = makeAs(making, models->second, isBase))
+      return made;
+  // A copy of what has no model holds what that holds.
+  const Operand *written = isOne ? making.args[0].written : nullptr;
+  return written && written->type == making.type ? std::optional(making.done(first)) : std::nullopt;
+}
+
+const models::Effect *effectOf(Machine &machine, const Fact &fact, std::string_view word) {
+  for (const ModelName &model : machine.modelsOf(fact))
+    if (const models::Effect *effect = models::effect(model.name.view(), word))
+      return effect;
+  return nullptr;
 }
 
 } // namespace devicetidy

@@ -77,6 +77,9 @@ private:
 std::vector<ModelName> modelNames(const Types &types, Name function, Name object);
 /// The same for the constructors of `type`.
 std::vector<ModelName> constructorNames(const Types &types, Name type);
+/// The same for `function` on values that are known by what they are, whatever their class, by kind: on an
+/// iterator it is `dt::iterator::function`.
+std::map<Name, std::vector<ModelName>> kindNames(Name function);
 
 /// Does `word` stand for a value where it has no arguments: self, arg0, cpu, null?
 bool isValueWord(std::string_view word);
@@ -85,7 +88,10 @@ Outcomes runPrimitive(Call &call);
 /// What the body or rows of the called function say of `call`; nothing when it has no model, or none for
 /// these arguments.
 std::optional<Outcomes> answer(Call &call);
-/// The object that the rows of its class say is made.
-std::optional<Outcomes> makeObject(const Making &making);
+/// The object that the body or rows of its class say is made; of the base part of an object (`isBase`) the
+/// rows.
+std::optional<Outcomes> makeObject(const Making &making, bool isBase = false);
+/// The effect `word` in the rows of the function that `fact` calls; null when they have none.
+const models::Effect *effectOf(Machine &machine, const Fact &fact, std::string_view word);
 
 } // namespace devicetidy

@@ -4,19 +4,20 @@
 // is not often: then its rounds are run one by one.
 //
 //===----------------------------------------------------------------------===//
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"
+#include "analyzer/solve/engine/Operators.h"
 #include "analyzer/solve/library/std/Iterators.h"
-#include "analyzer/solve/library/std/Maps.h"
 
 #include <algorithm>
 
 namespace devicetidy {
 namespace {
 
-const Name loopOp("loop"), previousOp("previous"), callOp("call"), boolType("bool");
+const Name boolType("bool");
 
 // This round's value of a loop variable becomes the previous round's.
 Term renameRound(Term term, Term current, Term previous) {
@@ -35,7 +36,7 @@ Term renameRound(Term term, Term current, Term previous) {
 } // namespace
 
 void startRound(Row &row, Term current) {
-  const Term previous = applyTerm(previousOp, {current});
+  const Term previous = applyTerm(op::previous, {current});
   auto rewrite = [&](Term term) { return renameRound(term, current, previous); };
   std::vector<std::pair<RootId, Value>> changed;
   row.store.forEach(
@@ -113,7 +114,7 @@ std::optional<std::int64_t> numberIn(const Machine &machine, const Row &row, con
     value = machine.memory.read(row, value->address);
   if (is(value, ValueKind::Scalar))
     return row.numberOf(value);
-  return ordinalOf(machine, row, asPosition(machine, row, value));
+  return ordinalOf(machine, row, asPosition(machine.memory, row, value));
 }
 
 const Fact *factOf(const Block &block, Reg result) {
@@ -152,8 +153,7 @@ std::vector<Condition> knownOf(const Row &row, Term subject) {
 
 // `value` is what `subject` was in the round before and a positive number more.
 bool isGrown(Term value, Term subject) {
-  static const Name plus("+");
-  if (value->kind != TermKind::Apply || value->name != plus || value->args.size() != 2)
+  if (value->kind != TermKind::Apply || value->name != op::plus || value->args.size() != 2)
     return false;
   const auto left = constantOf(value->args[0]), right = constantOf(value->args[1]);
   return (value->args[0] == subject && right && *right > 0) ||
@@ -173,9 +173,8 @@ bool standsSomewhere(const Value &value) {
 // The same iterator at the element of number `current`.
 Value standingAtNumber(const Value &iterator, Term current) {
   if (isReversed(iterator)) {
-    static const Name plus("+");
     const Address base = baseOf(iterator)->address;
-    return reversed(addressValue(sequenceOf(base).element(applyTerm(plus, {current, intTerm(1)}))));
+    return reversed(addressValue(sequenceOf(base).element(applyTerm(op::plus, {current, intTerm(1)}))));
   }
   return addressValue(sequenceOf(iterator->address).element(current));
 }
@@ -196,7 +195,7 @@ BlockId headBehind(const Function &function, BlockId id) {
 
 // `iterator` as it is in the hands of a loop that comes to every element once.
 Value comingToEach(const Machine &machine, const Row &row, const Value &iterator) {
-  if (!mapAround(machine, row, iterator))
+  if (!mapAround(machine.memory, row, iterator))
     return iterator;
   const MapPlace place = placeOf(iterator->address.path->field);
   return place.standing != Standing::Some
@@ -207,21 +206,20 @@ Value comingToEach(const Machine &machine, const Row &row, const Value &iterator
 // What is known of a loop variable in the next round, where it is `value`: its number in the first round,
 // which later rounds have left behind when it only grows, and what it is as long as no round changes it.
 std::vector<Condition> knownInNextRound(const Row &row, Term subject, Term value) {
-  static const Name lessOp("<"), equalOp("==");
   const std::vector<Condition> known = knownOf(row, subject);
   if (value == subject)
     return known;
   std::optional<std::int64_t> first, passed;
   for (const auto &[term, holds] : known)
-    if (term->name == equalOp && holds == 1)
+    if (term->name == op::equal && holds == 1)
       first = constantOf(term->args[constantOf(term->args[0]) ? 0 : 1]);
-    else if (term->name == lessOp && term->args[1] == subject && holds == 1)
+    else if (term->name == op::less && term->args[1] == subject && holds == 1)
       passed = constantOf(term->args[0]);
   if (constantOf(value)) // the loop is entered
-    return {{applyTerm(equalOp, {subject, value}), 1}};
+    return {{applyTerm(op::equal, {subject, value}), 1}};
   if (!isGrown(value, subject) || (!first && !passed))
     return {};
-  return {{applyTerm(lessOp, {intTerm(first ? *first : *passed), subject}), 1}};
+  return {{applyTerm(op::less, {intTerm(first ? *first : *passed), subject}), 1}};
 }
 
 } // namespace
@@ -248,7 +246,7 @@ void Machine::varyLoop(Frame &frame, BlockId id, Row &row) {
   for (std::int32_t local : block.variesInLoop) {
     const Term symbol = symbolTerm(Name(blockName(frame.function, id) + "#" + std::to_string(local) + "@" +
                                         std::to_string(frame.depth)));
-    const Term current = applyTerm(loopOp, {symbol});
+    const Term current = applyTerm(op::loop, {symbol});
     const Variable &variable = frame.function.locals[static_cast<std::size_t>(local)];
     const RootId root = memory.local(frame.depth, static_cast<unsigned>(local), variable);
     const Value old = row.store.get(root);
@@ -272,7 +270,7 @@ void Machine::varyLoop(Frame &frame, BlockId id, Row &row) {
     for (const Condition &condition : next)
       row.learn(condition);
   }
-  row.forgetConditions([&](Term term) { return applies(term, callOp); });
+  row.forgetConditions([&](Term term) { return applies(term, op::call); });
 }
 
 // Set in a row while the rounds of this loop are run one by one, for the row knows their number.
@@ -297,10 +295,9 @@ std::size_t Machine::enterLoop(Frame &frame, BlockId head, std::vector<Row> &row
 
 // The rounds the test before a loop promises, when it compares two known numbers; none when it does not.
 Machine::KnownRounds Machine::knownRounds(const Block &block, const Row &row) const {
-  static const Name negation("!");
   const Fact *test = factOf(block, block.terminator.value.reg);
   bool isNegated = false;
-  for (; test && test->kind == FactKind::Operator && test->name == negation; isNegated = !isNegated)
+  for (; test && test->kind == FactKind::Operator && test->name == op::negation; isNegated = !isNegated)
     test = factOf(block, test->operands[0].reg);
   if (!test || (test->kind != FactKind::Operator && test->kind != FactKind::Call))
     return {};
@@ -315,14 +312,12 @@ Machine::KnownRounds Machine::knownRounds(const Block &block, const Row &row) co
   const auto left = numberIn(*this, row, test->operands[0]), right = numberIn(*this, row, test->operands[1]);
   if (!left || !right)
     return {};
-  std::string_view comparison = lastPart(test->name.view());
-  if (startsWith(comparison, "operator"))
-    comparison.remove_prefix(std::string_view("operator").size());
-  if (isNegated && comparison == "==")
-    comparison = "!=";
-  if (!isOneOf(comparison, {"<", ">", "<=", ">=", "!="}))
+  Name comparison = test->kind == FactKind::Operator ? test->name : overloadedBy(test->name);
+  if (isNegated && comparison == op::equal)
+    comparison = op::unequal;
+  const bool isInclusive = comparison == op::lessOrEqual || comparison == op::greaterOrEqual;
+  if (!isInclusive && comparison != op::less && comparison != op::greater && comparison != op::unequal)
     return {};
-  const bool isInclusive = comparison == "<=" || comparison == ">=";
   const auto [least, most] = std::minmax(*left, *right);
   return {most - least + isInclusive, most + isInclusive};
 }
@@ -353,10 +348,9 @@ bool Machine::closeLists(const Frame &frame, BlockId head, Row &row, std::int64_
       continue;
     const Block &block = frame.function.blocks[id];
     for (const Fact &fact : block.facts) {
-      const std::string_view name = fact.name.view();
       const bool takesElement = fact.kind == FactKind::Call && fact.hasObject && fact.operands.size() == 2 &&
-                                (lastPart(name) == "operator[]" || lastPart(name) == "at") &&
-                                types.classOf(fact.operands[0].type) == TypeClass::List;
+                                types.classOf(fact.operands[0].type) == TypeClass::List &&
+                                effectOf(*this, fact, "list_element");
       if (!takesElement)
         continue;
       const Address list = listAt(block, fact.operands[0]);

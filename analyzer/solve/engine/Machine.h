@@ -111,7 +111,7 @@ public:
   /// Calls a project function with `args` (addresses for reference parameters, values otherwise).
   Outcomes invoke(const Frame &caller, const Fact &fact, Row row, const Function &callee, Address self,
                   std::vector<Value> args);
-  /// Calls what has no body here: the first library model that knows the call answers it.
+  /// Calls what has no body here: what the models say (Library.h).
   Outcomes callLibrary(Call &call);
   /// Constructs an object of `type` at `where` with `args` as make_shared, emplace or a module holder would.
   std::vector<Row> construct(const Frame &caller, const Fact &fact, Row row, Name type, const Address &where,
@@ -157,10 +157,11 @@ public:
   Value unknownResult(const Call &call);
   History note(History before, StepKind kind, Location where, std::string subject, std::string device) const;
 
-  /// The models of the function that `fact` calls, and of the constructors of `type`, as Library.h orders
-  /// them.
+  /// The models of the function that `fact` calls, of the constructors of `type`, and of `function` on values
+  /// of a kind, by kind, as Library.h orders them.
   const std::vector<ModelName> &modelsOf(const Fact &fact);
   const std::vector<ModelName> &constructorsOf(Name type);
+  const std::map<Name, std::vector<ModelName>> &modelsByValue(Name function);
 
   const Program &program;
   const Library &library;
@@ -239,6 +240,7 @@ private:
 
   std::map<std::pair<Name, Name>, std::vector<ModelName>>
       modelNamesOf; ///< by function and type of its object
+  std::unordered_map<Name, std::map<Name, std::vector<ModelName>>> kindModels; ///< by function
   std::unordered_map<std::uint64_t, Outcomes> summaries;
   std::set<std::uint64_t> failing; ///< summaries without an outcome because a device conflict ends every way
   std::unordered_map<const Function *, unsigned> active, contextsOf;
@@ -251,20 +253,8 @@ private:
   const std::vector<BlockId> &order(const Function &function);
 };
 
-/// Library models: each looks at a call and answers it, or returns nothing when the call is not its own.
-using Model = std::optional<Outcomes> (*)(Call &call);
-std::optional<Outcomes> modelContainers(Call &call);
-std::optional<Outcomes> modelPointers(Call &call);
-std::optional<Outcomes> modelCallables(Call &call);
-/// The object a library constructor makes from `args`; nothing when it is not known.
-std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args);
-
 /// A loop that is run for any round comes round: what is of round `current` becomes of the round before.
 void startRound(Row &row, Term current);
-
-/// Library constructors by family; `args` are values. Each answers for its own types.
-std::optional<Value> constructPointer(Call &call, Name type, const std::vector<Value> &args);
-std::optional<Value> constructContainer(Call &call, Name type, const std::vector<Value> &args);
 
 /// Runs forward() of the module at `module`; `name` is how the user calls it.
 /// `owner` is the story of the handle it is called through.

@@ -10,8 +10,7 @@
 namespace devicetidy {
 namespace {
 
-const Name numberType("long"), placeType("dt::place"), madeType("dt::made"), restType("dt::rest"),
-    constructMethod("construct");
+const Name numberType("long"), placeType("dt::place"), madeType("dt::made"), restType("dt::rest");
 
 // The bodies by the names of what they model; those of a class stand under the names of the classes that
 // derive from it, too, where these have none of their own.
@@ -61,20 +60,6 @@ const Index &index() {
   const std::shared_ptr<const Program> &bodies = models::bodies();
   last = &known.try_emplace(bodies.get(), bodies).first->second;
   return *last;
-}
-
-// The class whose bodies model objects of `type`; empty when there is none.
-Name modelClass(const Types &types, Name type) {
-  if (const Type *record = types.program.type(type); record && index().classes.count(record->templateName))
-    return record->templateName;
-  switch (types.classOf(type)) {
-  case TypeClass::List:
-    return "dt::list";
-  case TypeClass::Map:
-    return "dt::map";
-  default:
-    return {};
-  }
 }
 
 bool takes(const Variable &parameter, const Value &value) {
@@ -213,21 +198,18 @@ std::optional<Outcomes> runBody(Call &call, Name name, const std::vector<Argumen
   return outcomes;
 }
 
-std::optional<std::vector<Row>> constructByBody(Call &call, Name type, const Address &where,
-                                                const std::vector<Argument> &args) {
-  const Name owner = modelClass(call.machine.types, type);
-  if (owner.empty() || !where.valid())
-    return std::nullopt;
-  const Function *body = select(Name(owner.str() + "::" + constructMethod.str()), args);
+std::optional<Outcomes> constructByBody(Call &call, Name name, Name type, const Address &where,
+                                        const std::vector<Argument> &args) {
+  const Function *body = where.valid() ? select(name, args) : nullptr;
   if (!body)
     return std::nullopt;
   Row row = call.row;
   call.machine.memory.write(row, where, call.machine.defaultObject(type));
   Call inRow{call.machine, call.frame, row, call.fact, call.first};
-  std::vector<Row> rows;
-  for (Outcome &outcome : invokeBody(inRow, *body, where, args, type))
-    rows.push_back(std::move(outcome.row));
-  return rows;
+  Outcomes outcomes = invokeBody(inRow, *body, where, args, type);
+  for (Outcome &outcome : outcomes)
+    outcome.result = call.machine.memory.read(outcome.row, where);
+  return outcomes;
 }
 
 Site::Site(Call &inner, Name callee)

@@ -21,9 +21,10 @@ const Function *bodyCallee(const Fact &fact);
 
 /// Runs the body called `name` with `args`, for `call`; nothing when there is none for these arguments.
 std::optional<Outcomes> runBody(Call &call, Name name, const std::vector<Argument> &args);
-/// Runs the body that models the construction of an object of `type` at `where`; nothing when there is none.
-std::optional<std::vector<Row>> constructByBody(Call &call, Name type, const Address &where,
-                                                const std::vector<Argument> &args);
+/// The object of `type` that the body called `name` constructs at `where`; nothing when there is none for
+/// these arguments.
+std::optional<Outcomes> constructByBody(Call &call, Name name, Name type, const Address &where,
+                                        const std::vector<Argument> &args);
 
 /// The place in the program where what a model frame does is seen: the user's frame and call, for a call of
 /// `callee` (may be empty) that gives no address.

@@ -2,18 +2,18 @@
 
 #include "analyzer/solve/domain/Comparisons.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/TermOps.h"
 
 namespace devicetidy {
 namespace {
 
-const Name equalOp("=="), unequalOp("!="), negationOp("!"), pointerOp("pointer");
+bool isPointer(Term term) { return term->kind == TermKind::Apply && term->name == op::pointer; }
 
-bool isPointer(Term term) { return term->kind == TermKind::Apply && term->name == pointerOp; }
-
-bool comparesPointers(Name op) { return op == negationOp || op == equalOp || op == unequalOp; }
+bool comparesPointers(Name op) { return op == op::negation || op == op::equal || op == op::unequal; }
 
 Term pointerTerm(const Address &address) {
-  return applyTerm(pointerOp,
+  return applyTerm(op::pointer,
                    {intTerm(address.root),
                     intTerm(static_cast<std::int64_t>(address.path ? address.path->hash >> 1 : 0))});
 }
@@ -31,25 +31,25 @@ Term sameTypeTerm(const Row &row, const Value &a, const Value &b) {
 
 // A pointer that is known is not null.
 std::optional<bool> comparePointers(Name op, const std::vector<Term> &terms) {
-  if (op == negationOp && terms.size() == 1 && isPointer(terms[0]))
+  if (op == op::negation && terms.size() == 1 && isPointer(terms[0]))
     return false;
-  const bool isEquality = op == equalOp || op == unequalOp;
+  const bool isEquality = op == op::equal || op == op::unequal;
   if (!isEquality || terms.size() != 2 || terms[0] == terms[1] ||
       !(isPointer(terms[0]) || isPointer(terms[1])) || !(constantOf(terms[0]) || constantOf(terms[1])))
     return std::nullopt;
-  return op == unequalOp;
+  return op == op::unequal;
 }
 
 // An index is -1 or more, so `index == -1` is `!(-1 < index)`: the form rows learn from.
 Term asIndexTest(Term term) {
   if (term->kind != TermKind::Apply)
     return term;
-  if (term->name == negationOp)
+  if (term->name == op::negation)
     return notTerm(asIndexTest(term->args[0]));
-  if (term->name != equalOp)
+  if (term->name != op::equal)
     return term;
   for (std::size_t i : {0, 1}) {
-    const Term above = applyTerm("<", {intTerm(-1), term->args[1 - i]});
+    const Term above = applyTerm(op::less, {intTerm(-1), term->args[1 - i]});
     if (constantOf(term->args[i]) == -1 && deviceWithIndex(above))
       return notTerm(above);
   }
@@ -59,11 +59,11 @@ Term asIndexTest(Term term) {
 } // namespace
 
 Value operatorValue(const Row &row, Name op, const std::vector<Value> &operands, bool areIntegers) {
-  const bool isEquality = op == equalOp || op == unequalOp;
+  const bool isEquality = op == op::equal || op == op::unequal;
   if (isEquality && operands.size() == 2 && is(operands[0], ValueKind::Device) &&
       is(operands[1], ValueKind::Device)) {
     const Term equal = row.resolve(sameTypeTerm(row, operands[0], operands[1]));
-    return scalarValue(op == equalOp ? equal : notTerm(equal));
+    return scalarValue(op == op::equal ? equal : notTerm(equal));
   }
   std::vector<Term> terms;
   for (const Value &value : operands) {
@@ -91,7 +91,13 @@ Term caseTerm(const Row &row, const Value &value, std::int64_t label) {
     return sameTypeTerm(row, value, deviceValue(deviceOfEnum(label)));
   if (!is(value, ValueKind::Scalar))
     return nullptr;
-  return applyTerm("==", {row.resolve(value->term), intTerm(label)});
+  return applyTerm(op::equal, {row.resolve(value->term), intTerm(label)});
+}
+
+Name overloadedBy(Name function) {
+  constexpr std::string_view word = "operator";
+  const std::string_view last = lastPart(function.view());
+  return startsWith(last, word) ? Name(last.substr(word.size())) : Name();
 }
 
 } // namespace devicetidy

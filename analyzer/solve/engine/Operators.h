@@ -12,4 +12,7 @@ Value operatorValue(const Row &row, Name op, const std::vector<Value> &operands,
 /// The condition under which `value` is what `case label:` names; null when nothing is known of it.
 Term caseTerm(const Row &row, const Value &value, std::int64_t label);
 
+/// The operator that the function is an overload of: "<" of "std::operator<"; empty when it is none.
+Name overloadedBy(Name function);
+
 } // namespace devicetidy

@@ -2,8 +2,8 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Operators.h"
-#include "analyzer/solve/library/std/Iterators.h"
 #include "analyzer/solve/library/std/Moves.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 
@@ -36,8 +36,7 @@ Value literalValue(const Fact &fact, const Types &types) {
 
 // A pointer into a tensor's memory with a number added or taken away: the same memory. Null for other facts.
 Value movedPointer(const Row &row, const Fact &fact, const Types &types) {
-  static const Name plus("+"), minus("-");
-  if ((fact.name != plus && fact.name != minus) || types.classOf(fact.type) != TypeClass::Pointer)
+  if ((fact.name != op::plus && fact.name != op::minus) || types.classOf(fact.type) != TypeClass::Pointer)
     return nullptr;
   for (const Operand &operand : fact.operands)
     if (Value value = registerOf(row, operand.reg); isTensorMemory(value))
@@ -47,20 +46,19 @@ Value movedPointer(const Row &row, const Fact &fact, const Types &types) {
 
 // Arithmetic and comparisons of pointers into one sequence; null for other facts.
 Value pointerResult(const Machine &machine, const Row &row, const Fact &fact) {
-  static const Name plus("+"), minus("-");
   if (fact.operands.size() != 2)
     return nullptr;
   Value left = registerOf(row, fact.operands[0].reg), right = registerOf(row, fact.operands[1].reg);
   if (!is(left, ValueKind::Address) && !is(right, ValueKind::Address))
     return nullptr;
-  left = asPosition(machine, row, left);
-  right = asPosition(machine, row, right);
-  if (is(left, ValueKind::Scalar) && fact.name == plus)
+  left = asPosition(machine.memory, row, left);
+  right = asPosition(machine.memory, row, right);
+  if (is(left, ValueKind::Scalar) && fact.name == op::plus)
     std::swap(left, right);
   if (!isPosition(left))
     return nullptr;
-  if (is(right, ValueKind::Scalar) && (fact.name == plus || fact.name == minus)) {
-    const Term by = fact.name == plus ? right->term : applyTerm(minus, {intTerm(0), right->term});
+  if (is(right, ValueKind::Scalar) && (fact.name == op::plus || fact.name == op::minus)) {
+    const Term by = fact.name == op::plus ? right->term : applyTerm(op::minus, {intTerm(0), right->term});
     const Address next = moved(left->address, by);
     return addressValue(sequenceOf(next).element(row.resolve(numberAt(next))));
   }
@@ -184,8 +182,8 @@ Value Machine::defaultArray(const Row &row, Name type, const Value &count) const
 }
 
 Address Machine::allocate(Row &row, const Frame &frame, const Fact &fact, Name type) {
-  const Term site = applyTerm("site", {textTerm(frame.function.id), intTerm(fact.where.line),
-                                       intTerm(fact.where.column), textTerm(type)});
+  const Term site = applyTerm(op::site, {textTerm(frame.function.id), intTerm(fact.where.line),
+                                         intTerm(fact.where.column), textTerm(type)});
   const bool isRecord = types.classOf(type) == TypeClass::Record || types.classOf(type) == TypeClass::Other;
   Value fresh = isRecord ? recordValue(type) : defaultObject(type);
   if (Term round = roundOf(frame, row)) {
@@ -506,13 +504,13 @@ std::vector<Row> Machine::endScope(Frame &frame, const Fact &fact, Row row) {
 
 // Members end in the reverse order of their declaration.
 void Machine::endGuards(Row &row, const Value &value, Name type) const {
-  static const Name before("@device before"), uniquePointer("std::unique_ptr");
+  static const Name uniquePointer("std::unique_ptr");
   const Type *known = program.type(type);
   if (is(value, ValueKind::Address) && known && known->templateName == uniquePointer)
     return endGuards(row, memory.read(row, value->address), types.inner(type));
   if (!is(value, ValueKind::Record))
     return;
-  if (const auto guarded = value->fields.find(before); guarded != value->fields.end()) {
+  if (const auto guarded = value->fields.find(hidden::deviceBefore); guarded != value->fields.end()) {
     row.currentDevice = guarded->second->term;
     return;
   }

@@ -7,13 +7,39 @@
 namespace devicetidy {
 
 const Library &library() {
-  static const Library all{
-      sequenceWords(),         mapWords(),      objectWords(),          archiveWords(),
-      autogradFunctionWords(), dataWords(),     datasetWords(),         deviceWords(),
-      deviceValueWords(),      gradientWords(), hostAccessWords(),      kernelWords(),
-      legacyTypeWords(),       logCheckWords(), optimizerWords(),       tensorWords(),
-      tensorMethodWords(),     moduleWords(),   containerModuleWords(), registrationWords(),
-      optionWords(),           jsonWords(),     pythonWords()};
+  static const Library all{sequenceWords(),
+                           mapWords(),
+                           objectWords(),
+                           textWords(),
+                           pointerWords(),
+                           ownershipWords(),
+                           tupleWords(),
+                           variantWords(),
+                           callableWords(),
+                           containerWords(),
+                           dictWords(),
+                           iteratorWords(),
+                           rangeWords(),
+                           archiveWords(),
+                           autogradFunctionWords(),
+                           dataWords(),
+                           datasetWords(),
+                           deviceWords(),
+                           deviceValueWords(),
+                           gradientWords(),
+                           hostAccessWords(),
+                           kernelWords(),
+                           legacyTypeWords(),
+                           logCheckWords(),
+                           optimizerWords(),
+                           tensorWords(),
+                           tensorMethodWords(),
+                           moduleWords(),
+                           containerModuleWords(),
+                           registrationWords(),
+                           optionWords(),
+                           jsonWords(),
+                           pythonWords()};
   return all;
 }
 

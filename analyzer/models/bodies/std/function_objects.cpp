@@ -1,4 +1,4 @@
-// Function objects: what they do is said by their names (solve/library/std/Primitives.cpp).
+// Function objects: what they do is said by their names (models_std.csv).
 #include "dt.h"
 
 namespace std {

@@ -42,26 +42,4 @@ struct unique_ptr : exchangeable {
   }
 };
 
-struct plus : dt::any {
-  dt::any operator()(const dt::any &a, const dt::any &b) { return dt::plus(a, b); }
-};
-struct minus : dt::any {
-  dt::any operator()(const dt::any &a, const dt::any &b) { return dt::minus(a, b); }
-};
-struct multiplies : dt::any {
-  dt::any operator()(const dt::any &a, const dt::any &b) { return dt::times(a, b); }
-};
-struct equal_to : dt::any {
-  bool operator()(const dt::any &a, const dt::any &b) { return dt::equal(a, b); }
-};
-struct less : dt::any {
-  bool operator()(const dt::any &a, const dt::any &b) { return dt::less(a, b); }
-};
-struct greater : dt::any {
-  bool operator()(const dt::any &a, const dt::any &b) { return dt::less(b, a); }
-};
-struct not_equal_to : dt::any {
-  bool operator()(const dt::any &a, const dt::any &b) { return !dt::equal(a, b); }
-};
-
 } // namespace std

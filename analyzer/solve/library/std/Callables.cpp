@@ -1,20 +1,18 @@
 //===- Callables.cpp - running what a value of the program calls ---===//
 #include "analyzer/solve/library/std/Callables.h"
 
+#include "analyzer/models/Models.h"
+#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/NameParts.h"
-#include "analyzer/solve/domain/Registers.h"
-#include "analyzer/solve/library/std/Containers.h"
-#include "analyzer/solve/library/std/Variants.h"
-
-#include <algorithm>
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/std/Words.h"
 
 namespace devicetidy {
 namespace {
 
-constexpr const char *calleeField = "@callee";   // std::bind: what it calls
-constexpr const char *boundField = "@arguments"; // std::bind: with which arguments
-constexpr const char *negatedField = "@negated"; // std::not_fn: of which predicate
-constexpr std::string_view placeholder = "std::placeholders::_"; // and its number
+using models::Effect;
+
+constexpr std::string_view callOperator = "operator()";
 
 // A closure's captures are the fields of its `this`. One without a place of its own gets one for the call.
 Address closureObject(Machine &machine, const Frame &frame, Row &row, const Value &closure,
@@ -22,7 +20,7 @@ Address closureObject(Machine &machine, const Frame &frame, Row &row, const Valu
   if (where.valid() && is(machine.memory.read(row, where), ValueKind::Function))
     return where;
   const RootId root =
-      machine.memory.heap(applyTerm("closure", {textTerm(closure->function), intTerm(frame.depth)}), 0, {});
+      machine.memory.heap(applyTerm(op::closure, {textTerm(closure->function), intTerm(frame.depth)}), 0, {});
   row.store.set(root, closure);
   return {root, nullptr};
 }
@@ -56,7 +54,7 @@ Outcomes runLibrary(Call &call, Row row, Name name, const std::vector<Argument> 
   fact.name = name;
   fact.target = {};
   fact.isIndirect = fact.isVirtual = fact.isDiscarded = false;
-  fact.hasObject = startsWith(name.view(), "at::Tensor::");
+  fact.hasObject = call.machine.types.classOf(Name(scopeOf(name.view()))) == TypeClass::Tensor;
   fact.operands.clear();
   for (const Argument &arg : args) {
     Operand operand;
@@ -74,40 +72,50 @@ Outcomes runLibrary(Call &call, Row row, Name name, const std::vector<Argument> 
 // std::bind: placeholders stand for what the caller gives.
 Outcomes runBound(Call &call, Row row, const Value &bound, const std::vector<Argument> &given) {
   std::vector<Argument> args;
-  for (const Value &value : bound->fields.at(boundField)->elements) {
-    if (!is(value, ValueKind::Record) || !startsWith(value->type.view(), placeholder)) {
+  for (const Value &value : bound->fields.at(hidden::arguments)->elements) {
+    if (!is(value, ValueKind::Record) || value->type != hidden::placeholderType) {
       args.push_back({value, {}});
       continue;
     }
-    const std::size_t number =
-        static_cast<std::size_t>(std::atoi(value->type.str().c_str() + placeholder.size()));
+    const auto number = static_cast<std::size_t>(*constantOf(value->fields.at(hidden::where)->term));
     args.push_back(number >= 1 && number <= given.size() ? given[number - 1] : Argument{unknownValue(), {}});
   }
-  return callValue(call, std::move(row), bound->fields.at(calleeField), args);
+  return callValue(call, std::move(row), bound->fields.at(hidden::callee), args);
 }
 
-// The placeholder that has this type, which only std::placeholders::_1 and so on have; empty for other types.
-Name placeholderOf(const Program &program, Name type) {
-  for (const auto &[id, global] : program.globals)
-    if (global.type == type && startsWith(global.name.view(), placeholder))
-      return global.name;
-  return {};
+Value placeholder(std::int64_t number) {
+  return recordValue(hidden::placeholderType, {{hidden::where, scalarValue(intTerm(number))}});
 }
 
-Value bind(const Call &call, bool isFront) {
+// An argument of std::bind: the placeholders are known by their names.
+Value boundArgument(const Call &call, std::size_t i) {
+  const Address where = call.addressOf(call.first + i);
+  if (where.valid() && kindOf(where.root) == RootKind::Global && !where.path)
+    if (const models::Effect *effect =
+            models::effect(call.machine.memory.info(where.root).text.view(), "placeholder"))
+      return placeholder(effect->args[0].number);
+  return call.arg(i);
+}
+
+// std::bind, and std::bind_front, which hands on all further arguments.
+std::optional<Outcomes> bind(Call &call, const Effect &effect) {
   std::vector<Value> args;
-  for (std::size_t i = 1; i < call.argCount(); ++i) {
-    const Name open = placeholderOf(call.machine.program, call.fact.operands[i].type);
-    args.push_back(open.empty() ? call.arg(i) : recordValue(open));
-  }
-  for (unsigned i = 1; isFront && i <= 4; ++i)
-    args.push_back(recordValue(Name(std::string(placeholder) + std::to_string(i))));
-  return functionValue({}, {{calleeField, call.arg(0)}, {boundField, listValue({}, std::move(args))}});
+  for (std::size_t i = 1; i < call.argCount(); ++i)
+    args.push_back(boundArgument(call, i));
+  const std::int64_t further = effect.args.empty() ? 0 : effect.args[0].number;
+  for (std::int64_t i = 1; i <= further; ++i)
+    args.push_back(placeholder(i));
+  return call.done(functionValue(
+      {}, {{hidden::callee, call.arg(0)}, {hidden::arguments, listValue({}, std::move(args))}}));
 }
 
 // std::not_fn: the opposite of what the predicate says.
+std::optional<Outcomes> negate(Call &call, const Effect &) {
+  return call.done(functionValue({}, {{hidden::negated, call.arg(0)}}));
+}
+
 Outcomes runNegated(Call &call, Row row, const Value &negated, const std::vector<Argument> &args) {
-  Outcomes outcomes = callValue(call, std::move(row), negated->fields.at(negatedField), args);
+  Outcomes outcomes = callValue(call, std::move(row), negated->fields.at(hidden::negated), args);
   for (Outcome &outcome : outcomes)
     outcome.result = is(outcome.result, ValueKind::Scalar)
                          ? scalarValue(notTerm(outcome.row.resolve(outcome.result->term)))
@@ -145,12 +153,12 @@ const Function *overloadFor(const Machine &machine, Name type, const Value &valu
   if (const Type *record = machine.program.type(type))
     for (Name id : record->methods)
       if (const Function *each = machine.program.function(id);
-          each && each->hasBody && each->paramCount == 1 && lastPart(each->name.view()) == "operator()")
+          each && each->hasBody && each->paramCount == 1 && lastPart(each->name.view()) == callOperator)
         overloads.push_back(each);
   return fitting(machine, overloads, value);
 }
 
-Outcomes visit(Call &call) {
+std::optional<Outcomes> visit(Call &call, const Effect &) {
   const Value visitor = call.arg(0);
   const Argument held = call.argCount() == 2 ? call.forwarded(1) : Argument{unknownValue(), {}};
   if (is(visitor, ValueKind::Record))
@@ -184,11 +192,13 @@ bool isCallable(const Call &call, std::size_t i) {
   const Value value = call.arg(i);
   if (is(value, ValueKind::Function))
     return true;
-  return is(value, ValueKind::Record) && findMethod(call.machine, value->type, "operator()");
+  return is(value, ValueKind::Record) && findMethod(call.machine, value->type, callOperator);
 }
 
 // The first callable among the arguments, with those behind it as its arguments.
-std::optional<Outcomes> runFirst(Call &call) {
+std::optional<Outcomes> callFirst(Call &call, const Effect &) {
+  if (call.argCount() > 1 && !memberNamedBy(call.row, call.arg(0)).empty())
+    return callValue(call, call.row, call.arg(0), call.forwardedFrom(1));
   for (std::size_t i = 0; i < call.argCount(); ++i)
     if (isCallable(call, i))
       return callValue(call, call.row, call.arg(i), call.forwardedFrom(i + 1));
@@ -196,7 +206,7 @@ std::optional<Outcomes> runFirst(Call &call) {
 }
 
 // Pools and parallel loops hand their callable arguments of their own (a range of indices).
-std::optional<Outcomes> runLast(Call &call) {
+std::optional<Outcomes> callLast(Call &call, const Effect &) {
   for (std::size_t i = call.argCount(); i-- > 0;)
     if (isCallable(call, i)) {
       std::vector<Argument> args = call.forwardedFrom(i + 1);
@@ -216,9 +226,9 @@ Outcomes callValue(Call &call, Row row, const Value &callable, const std::vector
   if (is(callable, ValueKind::Address)) // a reference wrapper, a pointer to a function object
     return callValue(call, row, machine.memory.read(row, callable->address), args, callable->address);
   if (is(callable, ValueKind::Function)) {
-    if (callable->fields.count(calleeField))
+    if (callable->fields.count(hidden::callee))
       return runBound(call, std::move(row), callable, args);
-    if (callable->fields.count(negatedField))
+    if (callable->fields.count(hidden::negated))
       return runNegated(call, std::move(row), callable, args);
     if (const Function *callee = machine.program.function(callable->function); callee && callee->hasBody)
       return runFunction(call, std::move(row), *callee, callable, args, where);
@@ -226,7 +236,7 @@ Outcomes callValue(Call &call, Row row, const Value &callable, const std::vector
       return runLibrary(call, std::move(row), callable->type, args);
   }
   if (is(callable, ValueKind::Record))
-    if (const Function *callee = findMethod(machine, callable->type, "operator()")) {
+    if (const Function *callee = findMethod(machine, callable->type, callOperator)) {
       Address self = where;
       if (!self.valid() || !same(machine.memory.read(row, self), callable)) {
         self = machine.allocate(row, call.frame, call.fact, callable->type);
@@ -244,47 +254,36 @@ Outcomes callValue(Call &call, Row row, const Value &callable, const std::vector
   return inRow.done(machine.unknownResult(inRow));
 }
 
-std::optional<Outcomes> modelCallables(Call &call) {
-  const std::string_view name = call.fact.name.view();
-  if (name == "std::bind" || name == "std::bind_front")
-    return call.done(bind(call, name == "std::bind_front"));
-  if (name == "std::mem_fn")
-    return call.done(call.arg(0));
-  if (name == "std::not_fn")
-    return call.done(functionValue({}, {{negatedField, call.arg(0)}}));
-  if (name == "std::visit")
-    return visit(call);
-  if (name == "std::invoke" && call.argCount() > 1 && !memberNamedBy(call.row, call.arg(0)).empty())
-    return callValue(call, call.row, call.arg(0), call.forwardedFrom(1));
-  if (isOneOf(name, {"std::async", "std::invoke", "std::call_once"}))
-    return runFirst(call);
-  if (name == "at::parallel_for" || lastPart(name) == "submit" || lastPart(name) == "enqueue" ||
-      lastPart(name) == "step")
-    return runLast(call);
-  return std::nullopt;
+namespace {
+
+// The object is called.
+std::optional<Outcomes> callObject(Call &call, const Effect &) {
+  return callValue(call, call.row, call.object(), call.forwardedFrom(0), call.objectAddress());
 }
 
-std::optional<Outcomes> constructThread(Call &call, Name type, const std::vector<Argument> &args) {
-  if (!isOneOf(type.view(), {"std::thread", "std::jthread"}) || args.empty())
-    return std::nullopt;
-  const Value &callable = args[0].value;
+// A thread starts with its callable.
+std::optional<Outcomes> startThread(const Making &making, const Effect &) {
+  const Value callable = making.arg(0);
   if (!is(callable, ValueKind::Function) && !is(callable, ValueKind::Record))
     return std::nullopt;
-  return callValue(call, call.row, callable, {args.begin() + 1, args.end()});
+  Outcomes outcomes =
+      callValue(making.call, making.call.row, callable, {making.args.begin() + 1, making.args.end()});
+  for (Outcome &outcome : outcomes)
+    outcome.result = unknownValue();
+  return outcomes;
 }
 
-std::optional<Outcomes> modelFunctionObject(Call &call, std::string_view method) {
-  if (method == "operator()")
-    return callValue(call, call.row, call.object(), call.forwardedFrom(0), call.objectAddress());
-  if (method == "operator=") {
-    call.machine.memory.write(call.row, call.objectAddress(), call.arg(0));
-    return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : call.arg(0));
-  }
-  if (method == "operator bool") {
-    const std::optional<bool> nothing = holdsNothing(call.row, call.object());
-    return call.done(nothing ? scalarValue(intTerm(!*nothing)) : call.machine.unknownResult(call));
-  }
-  return std::nullopt;
+} // namespace
+
+Words callableWords() {
+  return {{{"bind", bind},
+           {"negate", negate},
+           {"visit", visit},
+           {"call_first", callFirst},
+           {"call_last", callLast},
+           {"call_object", callObject}},
+          {},
+          {{"start_thread", startThread}}};
 }
 
 } // namespace devicetidy

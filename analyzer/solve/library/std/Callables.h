@@ -15,11 +15,7 @@ namespace devicetidy {
 Outcomes callValue(Call &call, Row row, const Value &callable, const std::vector<Argument> &args,
                    const Address &where = {});
 
-/// std::bind, std::mem_fn, std::async, std::invoke, std::visit, thread pools ...
-std::optional<Outcomes> modelCallables(Call &call);
-/// A std::thread starts with its callable; nothing when `type` is no such class.
-std::optional<Outcomes> constructThread(Call &call, Name type, const std::vector<Argument> &args);
-/// operator() and assignment of std::function and its kin.
-std::optional<Outcomes> modelFunctionObject(Call &call, std::string_view method);
+/// Is `value` one of `type`? Nothing when the value does not tell (unknown, null, a number of unknown kind).
+std::optional<bool> isOf(const Types &types, Name type, const Value &value);
 
 } // namespace devicetidy

@@ -1,14 +1,13 @@
-//===- Containers.cpp - lists, maps, pairs, tuples, optionals, range-for ---===//
+//===- Containers.cpp - lists: how they are kept and made ---===//
 #include "analyzer/solve/library/std/Containers.h"
+
 #include "analyzer/solve/domain/Ends.h"
-#include "analyzer/solve/domain/NameParts.h"
-#include "analyzer/solve/domain/Registers.h"
-#include "analyzer/solve/library/std/Iterators.h"
-#include "analyzer/solve/library/std/Variants.h"
+#include "analyzer/solve/domain/Positions.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/std/Words.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace devicetidy {
 
@@ -59,7 +58,7 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
                                    [&](const Value &element) { return same(element, list->elements[0]); });
     // In a loop run for any round, which entry it is differs from round to round: a device list gives "its
     // i-th entry".
-    const bool anyRound = applies(index, "loop");
+    const bool anyRound = applies(index, op::loop);
     const bool devices = std::all_of(list->elements.begin(), list->elements.end(), [](const Value &element) {
       return is(element, ValueKind::Device) && element->placement.kind == PlacementKind::Cuda;
     });
@@ -67,7 +66,7 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
                                      [](const Value &element) { return is(element, ValueKind::Scalar); });
     if (!alike && anyRound && (devices || numbers)) {
       const Term entry = applyTerm(
-          "entry", {intTerm(where.root), intTerm(static_cast<std::int64_t>(list->hash >> 1)), index});
+          op::entry, {intTerm(where.root), intTerm(static_cast<std::int64_t>(list->hash >> 1)), index});
       Value value = devices ? deviceValue(Placement::cuda(entry)) : scalarValue(entry);
       if (!call.fact.resultIsAddress)
         return call.done(value);
@@ -82,7 +81,7 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
       for (std::size_t i = 0; i < list->elements.size(); ++i) {
         Row row = call.row;
         const Term number = intTerm(static_cast<std::int64_t>(i));
-        if (row.assume(applyTerm("==", {index, number}), 1))
+        if (row.assume(applyTerm(op::equal, {index, number}), 1))
           outcomes.push_back({row, result(row, where.element(number))});
       }
       return outcomes;
@@ -92,12 +91,12 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
       !elementOfEnds(list, index)) {
     // Which alternative an index has is decided once per row.
     Outcomes outcomes;
-    const Term choice = applyTerm("alternative", {intTerm(where.root), index});
+    const Term choice = applyTerm(op::alternative, {intTerm(where.root), index});
     for (std::size_t i = 0; i < list->summary.size(); ++i) {
       if (!isWithin(i + 1, bounds::forksPerRead, Bound::AlternativesOfElement))
         break;
       Row row = call.row;
-      if (!row.assume(applyTerm("==", {choice, intTerm(static_cast<std::int64_t>(i))}), 1))
+      if (!row.assume(applyTerm(op::equal, {choice, intTerm(static_cast<std::int64_t>(i))}), 1))
         continue;
       Value chosen = substitute(list->summary[i], elementIndex(), index);
       if (!call.fact.resultIsAddress) {
@@ -116,9 +115,9 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
 Term sizeTerm(const Value &list, const Address &where) {
   if (is(list, ValueKind::List) && !isSummary(list))
     return intTerm(static_cast<std::int64_t>(list->elements.size()));
-  return applyTerm("size", {intTerm(where.root),
-                            intTerm(static_cast<std::int64_t>(where.path ? where.path->hash >> 1 : 0)),
-                            intTerm(static_cast<std::int64_t>(knownAtBegin(list) + knownAtEnd(list)))});
+  return applyTerm(op::size, {intTerm(where.root),
+                              intTerm(static_cast<std::int64_t>(where.path ? where.path->hash >> 1 : 0)),
+                              intTerm(static_cast<std::int64_t>(knownAtBegin(list) + knownAtEnd(list)))});
 }
 
 Value appended(Call &call, const Value &list, Name type, Value element) {
@@ -163,6 +162,8 @@ Value inAnyOrder(const Value &list) {
 
 namespace {
 
+using models::Effect;
+
 // What emplace_back returns: the element it has put at the end of `list`, which is at `where`.
 Value lastElement(const Call &call, const Address &where, const Value &list) {
   if (!call.fact.resultIsAddress || !is(list, ValueKind::List))
@@ -173,38 +174,35 @@ Value lastElement(const Call &call, const Address &where, const Value &list) {
   return round && list->term == round ? addressValue(where.element(round)) : unknownValue();
 }
 
-// push_back and its kin; emplace_back constructs in place.
-Outcomes append(Call &call, std::string_view method) {
-  Machine &machine = call.machine;
+Outcomes append(Call &call, const Value &element) {
   const Address where = call.objectAddress();
-  Value list = call.object();
-  const Name type = call.fact.operands[0].type, inner = machine.types.inner(type);
-  Value element;
-  const bool emplaces = isOneOf(method, {"emplace_back", "emplace"});
+  const Value next = appended(call, call.object(), call.fact.operands[0].type, element);
+  call.machine.memory.write(call.row, where, next);
+  return call.done(lastElement(call, where, next));
+}
+
+std::optional<Outcomes> pushBack(Call &call, const Effect &) {
+  return append(call, call.argCount() ? call.arg(call.argCount() - 1) : unknownValue());
+}
+
+// emplace_back constructs in place.
+std::optional<Outcomes> emplaceBack(Call &call, const Effect &effect) {
+  Machine &machine = call.machine;
+  const Name inner = machine.types.inner(call.fact.operands[0].type);
   const TypeClass kind = machine.types.classOf(inner);
-  const bool builds =
-      emplaces && (kind == TypeClass::Record || kind == TypeClass::Holder || kind == TypeClass::Device ||
-                   kind == TypeClass::Pair || kind == TypeClass::Tuple || kind == TypeClass::Example);
+  const bool builds = kind == TypeClass::Record || kind == TypeClass::Holder || kind == TypeClass::Device ||
+                      kind == TypeClass::Pair || kind == TypeClass::Tuple || kind == TypeClass::Example;
   const bool sameType = call.argCount() == 1 && call.fact.operands[call.first].type == inner;
-  if (builds && !sameType) {
-    Address made = machine.allocate(call.row, call.frame, call.fact, inner);
-    std::vector<Row> rows =
-        machine.construct(call.frame, call.fact, call.row, inner, made, call.forwardedFrom(0));
-    Outcomes outcomes;
-    for (Row &row : rows) {
-      Value value = machine.memory.read(row, made);
-      Call inRow{machine, call.frame, row, call.fact, call.first};
-      const Value next = appended(inRow, machine.memory.read(row, where), type, value);
-      machine.memory.write(row, where, next);
-      Value result = method == "emplace_back" ? lastElement(inRow, where, next) : unknownValue();
-      outcomes.push_back({std::move(row), std::move(result)});
-    }
-    return outcomes;
+  if (!builds || sameType)
+    return pushBack(call, effect);
+  const Address made = machine.allocate(call.row, call.frame, call.fact, inner);
+  Outcomes outcomes;
+  for (Row &row : machine.construct(call.frame, call.fact, call.row, inner, made, call.forwardedFrom(0))) {
+    Call inRow{machine, call.frame, row, call.fact, call.first};
+    for (Outcome &outcome : append(inRow, machine.memory.read(row, made)))
+      outcomes.push_back(std::move(outcome));
   }
-  element = call.argCount() ? call.arg(call.argCount() - 1) : unknownValue();
-  const Value next = appended(call, list, type, element);
-  machine.memory.write(call.row, where, next);
-  return call.done(method == "emplace_back" ? lastElement(call, where, next) : unknownValue());
+  return outcomes;
 }
 
 // Element `i` of a list of unknown length that becomes `fill` where the list was too short.
@@ -237,11 +235,16 @@ Value resized(const Value &list, Name type, std::optional<std::int64_t> count, c
   return summaryList(type, {any});
 }
 
-Outcomes resize(Call &call) {
+std::optional<Outcomes> resize(Call &call, const Effect &) {
   const Value fill = call.argCount() > 1 ? call.arg(1) : nullValue();
   call.machine.memory.write(
       call.row, call.objectAddress(),
       resized(call.object(), call.fact.operands[0].type, call.row.numberOf(call.arg(0)), fill));
+  return call.done(unknownValue());
+}
+
+std::optional<Outcomes> clear(Call &call, const Effect &) {
+  call.machine.memory.write(call.row, call.objectAddress(), listValue(call.fact.operands[0].type, {}));
   return call.done(unknownValue());
 }
 
@@ -257,203 +260,121 @@ bool holdsSomething(const Value &list) {
          });
 }
 
-std::optional<Outcomes> modelList(Call &call, std::string_view method) {
-  Machine &machine = call.machine;
+// `list_element(checked)` throws std::out_of_range.
+std::optional<Outcomes> listElement(Call &call, const Effect &effect) {
+  const Value list = call.object(), index = call.arg(0);
+  const auto number = call.row.numberOf(index);
+  if (!effect.args.empty() && number && is(list, ValueKind::List) && !isSummary(list) &&
+      *number >= static_cast<std::int64_t>(list->elements.size()))
+    return Outcomes();
+  return is(index, ValueKind::Scalar) ? elementAt(call, call.objectAddress(), list, index->term)
+                                      : call.done(unknownValue());
+}
+
+std::optional<Outcomes> frontElement(Call &call, const Effect &) {
+  return elementAt(call, call.objectAddress(), call.object(), intTerm(0));
+}
+
+std::optional<Outcomes> backElement(Call &call, const Effect &) {
+  const Value list = call.object();
   const Address where = call.objectAddress();
-  Value list = call.object();
-  if (isOneOf(method, {"push_back", "emplace_back", "push", "emplace", "add"}))
-    return append(call, method);
-  if (isOneOf(method, {"operator[]", "at", "get"}) && call.argCount() == 1) {
-    Value index = call.arg(0);
-    const auto number = call.row.numberOf(index);
-    if (method == "at" && number && is(list, ValueKind::List) && !isSummary(list) &&
-        *number >= static_cast<std::int64_t>(list->elements.size()))
-      return Outcomes(); // throws std::out_of_range
-    return is(index, ValueKind::Scalar) ? elementAt(call, where, list, index->term)
-                                        : call.done(unknownValue());
-  }
-  if (method == "front")
-    return elementAt(call, where, list, intTerm(0));
-  if (method == "back") {
-    const Term size = sizeTerm(list, where);
-    const Term round = call.machine.roundOf(call.frame, call.row);
-    if (round && is(list, ValueKind::List) && list->term == round)
-      return elementAt(call, where, list, round);
-    const Term last = constantOf(size) ? applyTerm("-", {size, intTerm(1)}) : applyTerm("back", {size});
-    return elementAt(call, where, list, last);
-  }
-  if (isOneOf(method, {"size", "length"}))
-    return call.done(scalarValue(call.row.resolve(sizeTerm(list, where))));
-  if (method == "empty" && holdsSomething(list)) // filled by a loop or a module: loops are meant to run
+  const Term size = sizeTerm(list, where);
+  const Term round = call.machine.roundOf(call.frame, call.row);
+  if (round && is(list, ValueKind::List) && list->term == round)
+    return elementAt(call, where, list, round);
+  const Term last = constantOf(size) ? applyTerm(op::minus, {size, intTerm(1)}) : applyTerm(op::back, {size});
+  return elementAt(call, where, list, last);
+}
+
+std::optional<Outcomes> listSize(Call &call, const Effect &) {
+  return call.done(scalarValue(call.row.resolve(sizeTerm(call.object(), call.objectAddress()))));
+}
+
+// One filled by a loop or a module is not empty: loops are meant to run.
+std::optional<Outcomes> listIsEmpty(Call &call, const Effect &) {
+  const Value list = call.object();
+  if (holdsSomething(list))
     return call.done(scalarValue(intTerm(0)));
-  if (method == "empty") {
-    const Term size = sizeTerm(list, where);
-    return call.done(scalarValue(call.row.resolve(applyTerm("==", {size, intTerm(0)}))));
-  }
-  if (method == "resize")
-    return resize(call);
-  if (method == "clear") {
-    machine.memory.write(call.row, where, listValue(call.fact.operands[0].type, {}));
-    return call.done(unknownValue());
-  }
-  if (method == "operator=") {
-    Value value = call.arg(0);
-    machine.memory.write(call.row, where, value);
-    return call.done(call.fact.resultIsAddress ? addressValue(where) : value);
-  }
-  if (isOneOf(method, {"vec", "toVector", "slice"}))
-    return call.done(list);
-  return std::nullopt;
+  const Term size = sizeTerm(list, call.objectAddress());
+  return call.done(scalarValue(call.row.resolve(applyTerm(op::equal, {size, intTerm(0)}))));
 }
-
-} // namespace
-
-std::optional<Outcomes> modelContainers(Call &call) {
-  std::string_view name = call.fact.name.view();
-  if (startsWith(name, "torch::OrderedDict::Item::") && call.fact.hasObject) {
-    const Address value = call.objectAddress().field(lastPart(name) == "key" ? "first" : "second");
-    return call.done(call.fact.resultIsAddress ? addressValue(value)
-                                               : call.machine.memory.read(call.row, value));
-  }
-  if (!call.fact.hasObject) {
-    if (std::optional<Outcomes> outcomes = modelVariant(call))
-      return outcomes;
-    return modelTupleFunction(call, name);
-  }
-  if (call.fact.operands.empty())
-    return std::nullopt;
-  const std::string_view method = lastPart(name);
-  switch (call.machine.types.classOf(call.fact.operands[0].type)) {
-  case TypeClass::List:
-    return modelList(call, method);
-  case TypeClass::Map:
-    return modelDict(call, method);
-  case TypeClass::Optional:
-  case TypeClass::Wrapper:
-    return modelOptional(call, method);
-  case TypeClass::Tuple:
-  case TypeClass::Pair:
-    return modelTuple(call, method);
-  case TypeClass::Variant:
-    return modelVariantMethod(call, method);
-  default:
-    break;
-  }
-  if (startsWith(name, "torch::ExpandingArray"))
-    return call.done(unknownValue());
-  return std::nullopt;
-}
-
-namespace {
 
 // std::array<T, N> before anything is put in.
-Value emptyArray(const Types &types, Name type) {
-  const std::string_view name = type.view();
-  const Name inner = types.inner(type);
+std::optional<Outcomes> makeArray(const Making &making, const Effect &) {
+  const Types &types = making.call.machine.types;
+  const Type *type = types.program.type(making.type);
+  const Name inner = types.inner(making.type);
   const TypeClass kind = types.classOf(inner);
   const bool isRecord = kind == TypeClass::Record || kind == TypeClass::Tuple || kind == TypeClass::Pair;
   const Value element = isRecord ? recordValue(inner) : nullValue();
-  const std::size_t count = std::strtoul(name.data() + name.rfind(' ') + 1, nullptr, 10);
-  return count > 0 && canListElements(count) ? listValue(type, std::vector<Value>(count, element))
-                                             : summaryList(type, {element});
+  const auto count = type && !type->numbers.empty() ? static_cast<std::size_t>(type->numbers[0]) : 0;
+  return making.done(count > 0 && canListElements(count)
+                         ? listValue(making.type, std::vector<Value>(count, element))
+                         : summaryList(making.type, {element}));
 }
 
-// The part of a tuple that has one; what several make is not known.
-Value onlyPart(const Call &call, const Value &tuple) {
-  if (!is(tuple, ValueKind::Record) || tuple->fields.size() != 1)
-    return unknownValue();
-  const Value part = tuple->fields.begin()->second;
-  return is(part, ValueKind::Address) ? call.machine.memory.read(call.row, part->address) : part;
+// c10::ArrayRef: one number, or a pointer and a length.
+std::optional<Outcomes> makeArrayRef(const Making &making, const Effect &) {
+  const Value first = making.arg(0);
+  if (!is(first, ValueKind::Scalar))
+    return std::nullopt;
+  return making.done(making.args.size() == 1 ? listValue(making.type, {first})
+                                             : summaryList(making.type, {unknownValue()}));
 }
+
+// `count` elements, each a copy of one value.
+Value copies(const Making &making) {
+  const auto count = making.call.row.numberOf(making.arg(0));
+  const Value fill = making.args.size() > 1 ? making.arg(1) : nullValue();
+  return count && *count >= 0 && canListElements(static_cast<std::size_t>(*count))
+             ? listValue(making.type, std::vector<Value>(static_cast<std::size_t>(*count), fill))
+             : summaryList(making.type, {fill});
+}
+
+Value listOf(const Making &making) {
+  const Machine &machine = making.call.machine;
+  if (making.args.empty())
+    return listValue(making.type, {});
+  const Value first = making.arg(0);
+  const bool isFirst = making.args.size() <= 2; // the second may be an allocator
+  if (isFirst && is(first, ValueKind::List))
+    return first;
+  if (isTensorMemory(first))
+    return summaryList(making.type, {unknownValue()});
+  if (isFirst && is(first, ValueKind::Tensor) &&
+      machine.types.classOf(machine.types.inner(making.type)) == TypeClass::Tensor)
+    return listValue(making.type, {first});
+  if (is(first, ValueKind::Address)) { // a pair of iterators, or a pointer to an element
+    const Address whole = isPosition(first) ? sequenceOf(first->address) : first->address;
+    if (Value list = machine.memory.read(making.call.row, whole); is(list, ValueKind::List))
+      return list;
+  }
+  if (is(first, ValueKind::Scalar))
+    return copies(making);
+  if (is(first, ValueKind::Unknown))
+    return unknownValue();
+  std::vector<Value> values;
+  for (const Argument &arg : making.args)
+    values.push_back(arg.value);
+  return listValue(making.type, std::move(values));
+}
+
+std::optional<Outcomes> makeList(const Making &making, const Effect &) { return making.done(listOf(making)); }
 
 } // namespace
 
-std::optional<Value> constructContainer(Call &call, Name type, const std::vector<Value> &args) {
-  const Types &types = call.machine.types;
-  switch (types.classOf(type)) {
-  case TypeClass::List: {
-    if (args.empty())
-      return startsWith(type.view(), "std::array<") ? emptyArray(types, type) : listValue(type, {});
-    if (args.size() <= 2 && is(args[0], ValueKind::List))
-      return args[0];
-    if (isTensorMemory(args[0]))
-      return summaryList(type, {unknownValue()});
-    if (args.size() <= 2 && is(args[0], ValueKind::Tensor) && types.inner(type) == Name("at::Tensor"))
-      return listValue(type, {args[0]});
-    if (is(args[0], ValueKind::Address)) { // a pair of iterators, or a pointer to an element
-      Address whole = args[0]->address;
-      if (whole.path && whole.path->index)
-        whole.path = whole.path->parent;
-      if (Value list = call.machine.memory.read(call.row, whole); is(list, ValueKind::List))
-        return list;
-    }
-    if (is(args[0], ValueKind::Scalar)) {
-      auto count = call.row.numberOf(args[0]);
-      const std::string &name = type.str();
-      if (name.find("ArrayRef") != std::string::npos) // one number, or a pointer and a length
-        return args.size() == 1 ? listValue(type, {args[0]}) : summaryList(type, {unknownValue()});
-      Value fill = args.size() > 1 ? args[1] : nullValue();
-      if (count && *count >= 0 && canListElements(static_cast<std::size_t>(*count)))
-        return listValue(type, std::vector<Value>(static_cast<std::size_t>(*count), fill));
-      return summaryList(type, {fill});
-    }
-    return is(args[0], ValueKind::Unknown) ? unknownValue() : listValue(type, args);
-  }
-  case TypeClass::Map:
-    if (args.empty() || is(args[0], ValueKind::Scalar)) // a number of buckets, a description of the keys
-      return recordValue(type);
-    if (is(args[0], ValueKind::List) && !isSummary(args[0])) {
-      std::map<Name, Value> fields;
-      for (const Value &entry : args[0]->elements)
-        if (is(entry, ValueKind::Record) && entry->fields.count("first") && entry->fields.count("second")) {
-          const Name field = keyField(call.row, entry->fields.at("first")).value_or(anyKey());
-          fields[field] = mapEntry(field, entry->fields.at("second"));
-        }
-      return recordValue(type, std::move(fields));
-    }
-    return args[0];
-  case TypeClass::Pair:
-  case TypeClass::Tuple:
-  case TypeClass::Example: {
-    if (args.size() == 1 && is(args[0], ValueKind::Record))
-      return args[0];
-    std::map<Name, Value> fields;
-    const TypeClass kind = types.classOf(type);
-    if (args.size() == 3 && kind == TypeClass::Pair) // std::piecewise_construct
-      return recordValue(type, {{"first", onlyPart(call, args[1])}, {"second", onlyPart(call, args[2])}});
-    for (std::size_t i = 0; i < args.size(); ++i) {
-      Name field = kind == TypeClass::Tuple  ? Name(std::to_string(i))
-                   : kind == TypeClass::Pair ? Name(i == 0 ? "first" : "second")
-                                             : Name(i == 0 ? "data" : "target");
-      fields[field] = args[i];
-    }
-    return recordValue(type, std::move(fields));
-  }
-  case TypeClass::Optional:
-  case TypeClass::Wrapper:
-  case TypeClass::Scalar:
-    if (args.empty())
-      return nullValue();
-    if (args.size() > 1)
-      return listValue(type, args);
-    return args[0];
-  case TypeClass::Tensor:
-    return args.empty() ? nullValue() : args[0];
-  case TypeClass::Variant:
-    return constructVariant(call.machine, type, args);
-  case TypeClass::String:
-    return args.empty()                     ? scalarValue(textTerm(""))
-           : is(args[0], ValueKind::Scalar) ? args[0]
-                                            : unknownValue();
-  case TypeClass::Function:
-    return args.empty() ? nullValue() : args[0];
-  case TypeClass::Record:
-    if (type.view() == "at::indexing::Slice")
-      return recordValue(type);
-    return std::nullopt;
-  default:
-    return std::nullopt;
-  }
+Words containerWords() {
+  return {{{"push_back", pushBack},
+           {"emplace_back", emplaceBack},
+           {"resize", resize},
+           {"clear", clear},
+           {"list_element", listElement},
+           {"front_element", frontElement},
+           {"back_element", backElement},
+           {"list_size", listSize},
+           {"list_is_empty", listIsEmpty}},
+          {},
+          {{"make_array", makeArray}, {"make_array_ref", makeArrayRef}, {"make_list", makeList}}};
 }
 
 } // namespace devicetidy

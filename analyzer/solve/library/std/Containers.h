@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/engine/Machine.h"
 
 namespace devicetidy {
@@ -23,17 +24,11 @@ Term sizeTerm(const Value &list, const Address &where);
 std::optional<Name> keyField(const Row &row, const Value &key);
 /// A map's entry as iteration sees it: a pair of key and value. `keyValue` is the key where it is known.
 Value mapEntry(Name key, Value value, const Value &keyValue = nullptr);
-/// The field a map keeps entries of unknown keys in.
-Name anyKey();
-/// The field of all keys that are made of a device that is not known.
-Name deviceKey();
 /// A text that is made of `device`, or of another such text.
 Value keyMadeOf(const Value &device);
 bool isMadeOfDevice(const Value &text);
-/// The field that the end of a map stands at.
-Name mapEnd();
 /// Keys of a map all of whose keys are known, else nothing; in their order where that is known.
-std::vector<Name> mapKeys(const Value &map);
+std::vector<Name> mapKeys(const Types &types, const Value &map);
 /// Is `value`, what a wrapper or pointer holds, nothing? No answer when that is not known.
 std::optional<bool> holdsNothing(const Row &row, const Value &value);
 /// The entry that stands for all of a map that has some and whose keys are not all known; from here on they
@@ -41,11 +36,5 @@ std::optional<bool> holdsNothing(const Row &row, const Value &value);
 std::optional<Address> anyEntry(Call &call, const Address &where, const Value &map);
 /// Nothing is known of the map's entries any more.
 void forgetEntries(Machine &machine, Row &row, const Address &where, const Value &map);
-
-std::optional<Outcomes> modelDict(Call &call, std::string_view method);
-std::optional<Outcomes> modelOptional(Call &call, std::string_view method);
-std::optional<Outcomes> modelTuple(Call &call, std::string_view method);
-/// std::move, tie, get, make_pair, swap ...
-std::optional<Outcomes> modelTupleFunction(Call &call, std::string_view name);
 
 } // namespace devicetidy

@@ -4,25 +4,28 @@
 // bodies.
 //
 //===----------------------------------------------------------------------===//
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
-#include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/std/Maps.h"
+#include "analyzer/solve/library/std/Words.h"
 
 namespace devicetidy {
-
 namespace {
+
+using models::Effect;
+
+const Name firstPart("first"), secondPart("second");
 
 // An entry of an OrderedDict, which is a list of pairs: the key decides which, but not how.
 Outcomes dictElement(Call &call, const Value &list) {
   Value key = call.argCount() ? call.arg(0) : unknownValue();
-  const Term index = applyTerm("key", {is(key, ValueKind::Scalar) ? key->term : symbolTerm("a key")});
+  const Term index = applyTerm(op::key, {is(key, ValueKind::Scalar) ? key->term : symbolTerm("a key")});
   Outcomes outcomes;
   for (Outcome &outcome : elementAt(call, call.objectAddress(), list, index)) {
     Value pair = is(outcome.result, ValueKind::Address)
                      ? call.machine.memory.read(outcome.row, outcome.result->address)
                      : outcome.result;
-    auto second = pair->fields.find("second");
+    auto second = pair->fields.find(secondPart);
     Value value = second == pair->fields.end() ? unknownValue() : second->second;
     Address copy = call.machine.allocate(outcome.row, call.frame, call.fact, "at::Tensor");
     call.machine.memory.write(outcome.row, copy, value);
@@ -45,59 +48,95 @@ Outcomes lookUp(Call &call, const Value &key, bool isFind) {
     call.machine.memory.write(row, where, asKeySays(row, map, key));
     const Address entry = entryOf(call, row, where, call.machine.memory.read(row, where), key);
     outcomes.push_back(
-        {std::move(row), isFind ? addressValue(entry.field("second")) : scalarValue(intTerm(1))});
+        {std::move(row), isFind ? addressValue(entry.field(secondPart)) : scalarValue(intTerm(1))});
   }
   if (!isThere.value_or(false))
     outcomes.push_back({call.row, isFind ? nullValue() : scalarValue(intTerm(0))});
   return outcomes;
 }
 
+std::optional<Outcomes> dictFind(Call &call, const Effect &) {
+  return is(call.object(), ValueKind::List) ? dictElement(call, call.object())
+                                            : lookUp(call, call.arg(0), /*isFind=*/true);
+}
+
+std::optional<Outcomes> dictContains(Call &call, const Effect &) {
+  return is(call.object(), ValueKind::List) ? call.done(call.machine.unknownResult(call))
+                                            : lookUp(call, call.arg(0), /*isFind=*/false);
+}
+
+std::optional<Outcomes> dictEntry(Call &call, const Effect &) {
+  const Address where = call.objectAddress();
+  const Value dict = call.object();
+  if (is(dict, ValueKind::List))
+    return dictElement(call, dict);
+  if (!where.valid() || !is(dict, ValueKind::Record) || call.argCount() != 1)
+    return call.done(unknownValue());
+  const Address value = entryOf(call, call.row, where, dict, call.arg(0)).field(secondPart);
+  return call.done(call.fact.resultIsAddress ? addressValue(value)
+                                             : call.machine.memory.read(call.row, value));
+}
+
 // insert() and update() give the value.
-Outcomes insert(Call &call, const Address &where) {
+std::optional<Outcomes> dictInsert(Call &call, const Effect &) {
+  const Address where = call.objectAddress();
+  if (!where.valid() || !is(call.object(), ValueKind::Record) || call.argCount() == 0)
+    return std::nullopt;
   const bool isPair = call.argCount() == 1;
   const Value pair = call.arg(0);
   auto part = [&](Name name) { return pair->fields.count(name) ? pair->fields.at(name) : unknownValue(); };
-  Outcomes outcomes = insertUnder(call, where, isPair ? part("first") : call.arg(0),
-                                  isPair ? part("second") : call.arg(1), /*replaces=*/false);
+  Outcomes outcomes = insertUnder(call, where, isPair ? part(firstPart) : call.arg(0),
+                                  isPair ? part(secondPart) : call.arg(1), /*replaces=*/false);
   for (Outcome &outcome : outcomes)
     if (is(outcome.result, ValueKind::Record))
-      outcome.result = addressValue(outcome.result->fields.at("first")->address.field("second"));
+      outcome.result = addressValue(outcome.result->fields.at(firstPart)->address.field(secondPart));
   return outcomes;
+}
+
+std::optional<Outcomes> dictBegin(Call &call, const Effect &) {
+  return is(call.object(), ValueKind::List) ? std::optional(call.done(addressValue(call.objectAddress())))
+                                            : std::nullopt;
+}
+
+// What else is asked of the contents of a module.
+std::optional<Outcomes> dictOther(Call &call, const Effect &) {
+  return is(call.object(), ValueKind::List) ? std::optional(call.done(call.machine.unknownResult(call)))
+                                            : std::nullopt;
+}
+
+std::optional<Outcomes> dictClear(Call &call, const Effect &) {
+  call.machine.memory.write(call.row, call.objectAddress(), recordValue(call.fact.operands[0].type));
+  return call.done(unknownValue());
+}
+
+// What else constructors take (a number of buckets, a description of the keys) says nothing of the entries.
+std::optional<Outcomes> makeDict(const Making &making, const Effect &) {
+  const Value first = making.arg(0);
+  if (making.args.empty() || is(first, ValueKind::Scalar))
+    return making.done(recordValue(making.type));
+  if (!is(first, ValueKind::List) || isSummary(first))
+    return making.done(first);
+  std::map<Name, Value> fields;
+  for (const Value &entry : first->elements)
+    if (is(entry, ValueKind::Record) && entry->fields.count(firstPart) && entry->fields.count(secondPart)) {
+      const Name field = keyField(making.call.row, entry->fields.at(firstPart)).value_or(hidden::anyKey);
+      fields[field] = mapEntry(field, entry->fields.at(secondPart));
+    }
+  return making.done(recordValue(making.type, std::move(fields)));
 }
 
 } // namespace
 
-std::optional<Outcomes> modelDict(Call &call, std::string_view method) {
-  const Address where = call.objectAddress();
-  const Value dict = call.object();
-  if (is(dict, ValueKind::List)) {
-    if (isOneOf(method, {"find", "operator[]", "at"}))
-      return dictElement(call, dict);
-    if (isOneOf(method, {"begin", "end"}))
-      return call.done(addressValue(where));
-    return call.done(call.machine.unknownResult(call));
-  }
-  const bool isMap = where.valid() && is(dict, ValueKind::Record);
-  if (isOneOf(method, {"operator[]", "at"})) {
-    if (!isMap || call.argCount() != 1)
-      return call.done(unknownValue());
-    const Address value = entryOf(call, call.row, where, dict, call.arg(0)).field("second");
-    return call.done(call.fact.resultIsAddress ? addressValue(value)
-                                               : call.machine.memory.read(call.row, value));
-  }
-  if (method == "insert" && call.argCount() > 0 && isMap)
-    return insert(call, where);
-  if (isOneOf(method, {"find", "contains"}) && call.argCount() == 1)
-    return lookUp(call, call.arg(0), method == "find");
-  if (method == "clear") {
-    call.machine.memory.write(call.row, where, recordValue(call.fact.operands[0].type));
-    return call.done(unknownValue());
-  }
-  if (method == "operator=") {
-    call.machine.memory.write(call.row, where, call.arg(0));
-    return call.done(call.fact.resultIsAddress ? addressValue(where) : call.arg(0));
-  }
-  return std::nullopt;
+Words dictWords() {
+  return {{{"dict_find", dictFind},
+           {"dict_contains", dictContains},
+           {"dict_entry", dictEntry},
+           {"dict_insert", dictInsert},
+           {"dict_begin", dictBegin},
+           {"dict_other", dictOther},
+           {"dict_clear", dictClear}},
+          {},
+          {{"make_dict", makeDict}}};
 }
 
 } // namespace devicetidy

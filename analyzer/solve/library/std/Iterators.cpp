@@ -1,37 +1,33 @@
 #include "analyzer/solve/library/std/Iterators.h"
 
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
-#include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/ModelBodies.h"
 #include "analyzer/solve/engine/Operators.h"
 #include "analyzer/solve/library/std/Maps.h"
-#include "analyzer/solve/library/std/Primitives.h"
+#include "analyzer/solve/library/std/Words.h"
 
 #include <algorithm>
 
 namespace devicetidy {
 namespace {
 
-const Name inserterType("@inserter"), proxyType("@element"), containerField("@container"),
-    whereField("@where");
-const Name plusOp("+"), minusOp("-"), equalOp("=="), lessOp("<");
-
-bool isInserter(const Value &value) { return is(value, ValueKind::Record) && value->type == inserterType; }
+using models::Effect;
 
 // The entries of `map` with its end; empty when they are not all known.
-std::vector<Name> placesOf(const Value &map) {
+std::vector<Name> placesOf(const Types &types, const Value &map) {
   if (!isWholeMap(map))
     return {};
-  std::vector<Name> places = mapKeys(map);
-  places.push_back(mapEnd());
+  std::vector<Name> places = mapKeys(types, map);
+  places.push_back(hidden::mapEnd);
   return places;
 }
 
 // The number of the entry at an iterator; none where it is not known how many stand before it.
-std::optional<std::size_t> placeIn(const Value &map, const std::vector<Name> &places, const Value &iterator) {
+std::optional<std::size_t> placeIn(const Types &types, const Value &map, const std::vector<Name> &places,
+                                   const Value &iterator) {
   const MapPlace place = placeOf(iterator->address.path->field);
-  if (place.standing == Standing::Entry && place.key != mapEnd() && !hasOrder(map))
+  if (place.standing == Standing::Entry && place.key != hidden::mapEnd && !hasOrder(types, map))
     return std::nullopt;
   const auto found = std::find(places.begin(), places.end(), place.key);
   return found == places.end() ? std::nullopt
@@ -39,12 +35,12 @@ std::optional<std::size_t> placeIn(const Value &map, const std::vector<Name> &pl
 }
 
 Value negated(const Row &row, Term by) {
-  return scalarValue(row.resolve(applyTerm(minusOp, {intTerm(0), by})));
+  return scalarValue(row.resolve(applyTerm(op::minus, {intTerm(0), by})));
 }
 
-Value advancedEntry(const Value &map, const Value &entry, Term by) {
-  const std::vector<Name> places = placesOf(map);
-  const auto at = placeIn(map, places, entry);
+Value advancedEntry(const Types &types, const Value &map, const Value &entry, Term by) {
+  const std::vector<Name> places = placesOf(types, map);
+  const auto at = placeIn(types, map, places, entry);
   const auto steps = constantOf(by);
   if (!at || !steps)
     return unknownValue();
@@ -52,7 +48,7 @@ Value advancedEntry(const Value &map, const Value &entry, Term by) {
   if (to < 0 || to >= static_cast<std::int64_t>(places.size()))
     return unknownValue();
   const Standing standing = placeOf(entry->address.path->field).standing;
-  const bool isFromEnd = standing == Standing::Entry && !hasOrder(map);
+  const bool isFromEnd = standing == Standing::Entry && !hasOrder(types, map);
   const Name field = fieldOf({places[static_cast<std::size_t>(to)], isFromEnd ? Standing::Some : standing});
   return addressValue(sequenceOf(entry->address).field(field));
 }
@@ -76,23 +72,14 @@ const Function *ownOperator(const Machine &machine, const Value &value, std::str
 
 } // namespace
 
-bool isIterator(const Value &value) { return isPosition(value) || isReversed(value) || isInserter(value); }
-
-Value asPosition(const Machine &machine, const Row &row, const Value &value) {
-  if (is(value, ValueKind::Address) && !isPosition(value) &&
-      is(machine.memory.read(row, value->address), ValueKind::List))
-    return addressValue(value->address.element(intTerm(0)));
-  return value;
-}
-
 Value advanced(Call &call, const Value &iterator, Term by) {
   if (isReversed(iterator))
     return reversed(advanced(call, baseOf(iterator), negated(call.row, by)->term));
   if (isInserter(iterator))
     return iterator;
-  if (const Value map = mapAround(call.machine, call.row, iterator))
-    return advancedEntry(map, iterator, by);
-  const Value position = asPosition(call.machine, call.row, iterator);
+  if (const Value map = mapAround(call.machine.memory, call.row, iterator))
+    return advancedEntry(call.machine.types, map, iterator, by);
+  const Value position = asPosition(call.machine.memory, call.row, iterator);
   if (!isPosition(position))
     return constantOf(by) == 0 ? iterator : unknownValue();
   const Address next = moved(position->address, by);
@@ -106,8 +93,8 @@ std::optional<std::int64_t> ordinalOf(const Machine &machine, const Row &row, co
   }
   if (isPosition(iterator))
     return row.numberOf(scalarValue(numberAt(iterator->address)));
-  if (const Value map = mapAround(machine, row, iterator))
-    if (const auto at = placeIn(map, placesOf(map), iterator))
+  if (const Value map = mapAround(machine.memory, row, iterator))
+    if (const auto at = placeIn(machine.types, map, placesOf(machine.types, map), iterator))
       return static_cast<std::int64_t>(*at);
   return std::nullopt;
 }
@@ -115,11 +102,12 @@ std::optional<std::int64_t> ordinalOf(const Machine &machine, const Row &row, co
 Value distanceBetween(Call &call, const Value &first, const Value &last) {
   if (isReversed(first) && isReversed(last))
     return distanceBetween(call, baseOf(last), baseOf(first));
-  const Value from = asPosition(call.machine, call.row, first), to = asPosition(call.machine, call.row, last);
+  const Value from = asPosition(call.machine.memory, call.row, first),
+              to = asPosition(call.machine.memory, call.row, last);
   if (isPosition(from) && isPosition(to) && areInOneSequence(from->address, to->address))
     return scalarValue(
-        call.row.resolve(applyTerm(minusOp, {numberAt(to->address), numberAt(from->address)})));
-  if (mapAround(call.machine, call.row, first) && mapAround(call.machine, call.row, last)) {
+        call.row.resolve(applyTerm(op::minus, {numberAt(to->address), numberAt(from->address)})));
+  if (mapAround(call.machine.memory, call.row, first) && mapAround(call.machine.memory, call.row, last)) {
     const auto a = ordinalOf(call.machine, call.row, first), b = ordinalOf(call.machine, call.row, last);
     if (a && b)
       return scalarValue(intTerm(*b - *a));
@@ -136,9 +124,9 @@ Outcomes standingAt(Call &call, const Value &iterator) {
   }
   if (isReversed(iterator))
     return standingAt(call, advanced(call, baseOf(iterator), intTerm(-1)));
-  if (const Value map = mapAround(machine, call.row, iterator))
+  if (const Value map = mapAround(machine.memory, call.row, iterator))
     return entryAt(call, map, iterator);
-  const Value position = asPosition(machine, call.row, iterator);
+  const Value position = asPosition(machine.memory, call.row, iterator);
   if (isPosition(position)) {
     const Address sequence = sequenceOf(position->address);
     const Value list = machine.memory.read(call.row, sequence);
@@ -161,8 +149,8 @@ Outcomes standingAt(Call &call, const Value &iterator) {
 Outcomes putAt(Call &call, const Value &iterator, const Value &value) {
   Machine &machine = call.machine;
   if (isInserter(iterator)) {
-    const Value where = iterator->fields.at(whereField);
-    const Address container = iterator->fields.at(containerField)->address;
+    const Value where = iterator->fields.at(hidden::where);
+    const Address container = iterator->fields.at(hidden::container)->address;
     if (is(where, ValueKind::Scalar))
       return callMethod(call, container, "push_" + textOf(where->term)->str(), {value});
     return callMethod(call, container, "insert", {where, value});
@@ -176,17 +164,14 @@ Outcomes putAt(Call &call, const Value &iterator, const Value &value) {
   return outcomes;
 }
 
-Value elementProxy(const Address &element) {
-  return recordValue(proxyType, {{whereField, addressValue(element)}});
-}
-
 Value inserterAt(const Address &container, const Value &position) {
-  return recordValue(inserterType, {{containerField, addressValue(container)}, {whereField, position}});
+  return recordValue(hidden::inserterType,
+                     {{hidden::container, addressValue(container)}, {hidden::where, position}});
 }
 
 Value inserterAtEnd(const Address &container, Name end) {
-  return recordValue(inserterType,
-                     {{containerField, addressValue(container)}, {whereField, scalarValue(textTerm(end))}});
+  return recordValue(hidden::inserterType, {{hidden::container, addressValue(container)},
+                                            {hidden::where, scalarValue(textTerm(end))}});
 }
 
 Outcomes callMethod(Call &call, const Address &object, std::string_view name,
@@ -195,9 +180,7 @@ Outcomes callMethod(Call &call, const Address &object, std::string_view name,
   const Value held = call.machine.memory.read(call.row, object);
   // A list that a body made has no type of the program; it is a sequence like any other.
   const Name type = held->type.empty() && is(held, ValueKind::List) ? Name("std::vector") : held->type;
-  const Type *known = call.machine.program.type(type);
-  site.fact.name = Name((known && !known->templateName.empty() ? known->templateName : type).str() +
-                        "::" + std::string(name));
+  site.fact.name = Name(call.machine.types.templateOf(type).str() + "::" + std::string(name));
   site.fact.hasObject = true;
   site.call.first = 1;
   auto add = [&](const Value &value, Name operandType, bool isAddress) {
@@ -213,15 +196,6 @@ Outcomes callMethod(Call &call, const Address &object, std::string_view name,
   for (const Value &arg : args)
     add(arg, {}, false);
   return call.machine.callLibrary(site.call);
-}
-
-std::optional<Value> convertedIterator(const Call &call, Name type, const std::vector<Value> &args) {
-  const TypeClass kind = call.machine.types.classOf(type);
-  const bool isOwn = kind != TypeClass::Other && kind != TypeClass::Record;
-  if (isOwn || args.size() != 1 || call.machine.types.isProject(type) ||
-      (!isIterator(args[0]) && !mapAround(call.machine, call.row, args[0])))
-    return std::nullopt;
-  return args[0];
 }
 
 namespace {
@@ -247,50 +221,80 @@ std::optional<Value> compareRecords(const Call &call, Name op, const Value &a, c
   }
   const std::vector<Value> left = partsOf(a), right = partsOf(b);
   const bool areLists = is(a, ValueKind::List) && is(b, ValueKind::List) && !isSummary(a) && !isSummary(b);
-  const bool areMaps = isMap(call, a) && isMap(call, b) && isWholeMap(a) && isWholeMap(b) && op == equalOp;
+  const bool areMaps = isMap(call, a) && isMap(call, b) && isWholeMap(a) && isWholeMap(b) && op == op::equal;
   const bool areRecords = is(a, ValueKind::Record) && is(b, ValueKind::Record) && !left.empty() &&
                           left.size() == right.size() && !call.machine.types.isProject(a->type) &&
                           !isMap(call, a);
   if (!areLists && !areRecords && !areMaps)
     return std::nullopt;
   if (left.size() != right.size())
-    return op == equalOp ? std::optional<Value>(scalarValue(intTerm(0))) : std::nullopt;
+    return op == op::equal ? std::optional<Value>(scalarValue(intTerm(0))) : std::nullopt;
   for (std::size_t i = 0; i < left.size(); ++i) {
-    const std::optional<Value> compared = compareRecords(call, equalOp, left[i], right[i]);
+    const std::optional<Value> compared = compareRecords(call, op::equal, left[i], right[i]);
     const auto equal = compared ? constantOf((*compared)->term) : std::nullopt;
     if (!equal)
       return std::nullopt;
     if (!*equal)
-      return op == equalOp ? compared : compareRecords(call, op, left[i], right[i]);
+      return op == op::equal ? compared : compareRecords(call, op, left[i], right[i]);
   }
-  return scalarValue(intTerm(op == equalOp));
+  return scalarValue(intTerm(op == op::equal));
 }
 
 namespace {
 
-Outcomes step(Call &call, const Value &iterator, std::int64_t by) {
+// ++ and --, before the value is taken or behind it.
+std::optional<Outcomes> step(Call &call, const Effect &effect) {
+  const Value iterator = call.operand(0);
   const Address where = call.addressOf(0);
   const bool isPostfix = call.fact.operands.size() > 1;
-  Value next = advanced(call, iterator, intTerm(by));
+  Value next = advanced(call, iterator, intTerm(effect.args[0].number));
   call.machine.memory.write(call.row, where, next);
   return call.done(isPostfix ? iterator : call.fact.resultIsAddress ? addressValue(where) : next);
 }
 
-Outcomes jump(Call &call, const Value &iterator, const Value &count, bool isBackwards) {
+// `iterator` moved by `count`, forwards or, when `sign` is -1, backwards.
+Value jumped(Call &call, const Value &iterator, const Value &count, std::int64_t sign) {
   if (!is(count, ValueKind::Scalar))
-    return call.done(unknownValue());
-  const Term by = isBackwards ? negated(call.row, count->term)->term : call.row.resolve(count->term);
-  return call.done(advanced(call, iterator, by));
+    return unknownValue();
+  return advanced(call, iterator,
+                  sign < 0 ? negated(call.row, count->term)->term : call.row.resolve(count->term));
 }
 
-Outcomes assignJumped(Call &call, Outcomes jumped) {
+// iterator + n, n + iterator, iterator - n, iterator - iterator
+std::optional<Outcomes> jump(Call &call, const Effect &effect) {
+  const Value a = call.operand(0), b = call.operand(1);
+  const std::int64_t sign = effect.args[0].number;
+  if (is(a, ValueKind::Scalar))
+    return call.done(jumped(call, b, a, sign));
+  return call.done(is(b, ValueKind::Scalar) || sign > 0 ? jumped(call, a, b, sign)
+                                                        : distanceBetween(call, b, a));
+}
+
+std::optional<Outcomes> jumpTo(Call &call, const Effect &effect) {
   const Address where = call.addressOf(0);
-  for (Outcome &outcome : jumped) {
-    call.machine.memory.write(outcome.row, where, outcome.result);
-    if (call.fact.resultIsAddress)
-      outcome.result = addressValue(where);
-  }
-  return jumped;
+  const Value there = jumped(call, call.operand(0), call.operand(1), effect.args[0].number);
+  call.machine.memory.write(call.row, where, there);
+  return call.done(call.fact.resultIsAddress ? addressValue(where) : there);
+}
+
+std::optional<Outcomes> standing(Call &call, const Effect &) { return standingAt(call, call.operand(0)); }
+
+std::optional<Outcomes> standingBehind(Call &call, const Effect &) {
+  return standingAt(call, jumped(call, call.operand(0), call.operand(1), 1));
+}
+
+std::optional<Outcomes> baseOfIterator(Call &call, const Effect &) {
+  const Value iterator = call.operand(0);
+  return call.done(isReversed(iterator) ? baseOf(iterator) : iterator);
+}
+
+// An inserter that is given a value puts it into its container.
+std::optional<Outcomes> assignIterator(Call &call, const Effect &) {
+  const Value iterator = call.operand(0), given = call.operand(1);
+  if (isInserter(iterator) && !isInserter(given))
+    return putAt(call, iterator, given);
+  call.machine.memory.write(call.row, call.addressOf(0), given);
+  return call.done(call.fact.resultIsAddress ? addressValue(call.addressOf(0)) : given);
 }
 
 // Do two iterators of maps stand at the same entry? Nothing when that is not known.
@@ -298,20 +302,24 @@ std::optional<bool> areSameEntry(const Value &a, const Value &b) {
   const MapPlace left = placeOf(a->address.path->field), right = placeOf(b->address.path->field);
   if (!(sequenceOf(a->address) == sequenceOf(b->address)))
     return std::nullopt;
-  if (left.key == mapEnd() || right.key == mapEnd())
+  if (left.key == hidden::mapEnd || right.key == hidden::mapEnd)
     return left.key == right.key;
   const bool isOneKnown = (left.standing == Standing::Entry) != (right.standing == Standing::Entry);
-  if (isOneKnown || left.key == anyKey() || right.key == anyKey() || left.key == deviceKey())
+  if (isOneKnown || left.key == hidden::anyKey || right.key == hidden::anyKey ||
+      left.key == hidden::deviceKey)
     return std::nullopt;
   return left.key == right.key;
 }
 
-Outcomes compare(Call &call, const Value &a, const Value &b, Name op) {
-  const bool areEntries = mapAround(call.machine, call.row, a) && mapAround(call.machine, call.row, b);
-  if (areEntries) {
-    const bool isEquality = op == Name("==") || op == Name("!=");
+// Iterators of maps are equal or not; others stand somewhere.
+std::optional<Outcomes> compareIterators(Call &call, const Effect &effect) {
+  const Value a = call.operand(0), b = call.operand(1);
+  const Memory &memory = call.machine.memory;
+  const Name op(effect.detail());
+  const bool isEquality = op == op::equal || op == op::unequal;
+  if (mapAround(memory, call.row, a) && mapAround(memory, call.row, b)) {
     const std::optional<bool> isSame = isEquality ? areSameEntry(a, b) : std::nullopt;
-    return call.done(isSame ? scalarValue(intTerm(*isSame == (op == Name("=="))))
+    return call.done(isSame ? scalarValue(intTerm(*isSame == (op == op::equal)))
                             : call.machine.unknownResult(call));
   }
   const Value apart = distanceBetween(call, b, a); // a - b
@@ -319,95 +327,44 @@ Outcomes compare(Call &call, const Value &a, const Value &b, Name op) {
 }
 
 // A proxy of an element is read by its conversion, and written by its assignment.
-std::optional<Outcomes> modelProxy(Call &call, std::string_view method) {
-  const Memory &memory = call.machine.memory;
-  const Address element = call.operand(0)->fields.at(whereField)->address;
-  const Value held = memory.read(call.row, element);
-  if (method == "operator bool")
-    return call.done(held);
-  if (method == "flip") {
-    memory.write(call.row, element, operatorValue(call.row, "!", {held}, false));
-    return call.done(unknownValue());
-  }
-  if (method != "operator=" || call.fact.operands.size() != 2)
-    return std::nullopt;
-  const Value given = call.operand(1);
-  const bool isOther = is(given, ValueKind::Record) && given->type == proxyType;
-  memory.write(call.row, element,
-               isOther ? memory.read(call.row, given->fields.at(whereField)->address) : given);
-  return call.done(call.fact.resultIsAddress ? addressValue(call.addressOf(0)) : call.operand(0));
+Address elementOfProxy(const Value &proxy) { return proxy->fields.at(hidden::where)->address; }
+
+std::optional<Outcomes> readProxy(Call &call, const Effect &) {
+  return call.done(call.machine.memory.read(call.row, elementOfProxy(call.operand(0))));
 }
 
-// A function object of the library is called: std::plus<>()(a, b).
-std::optional<Outcomes> modelOperatorObject(Call &call) {
-  if (!call.fact.hasObject || call.argCount() != 2)
-    return std::nullopt;
-  const Type *type = call.machine.program.type(call.fact.operands[0].type);
-  return type ? applyNamedOperator(call, type->templateName) : std::nullopt;
+std::optional<Outcomes> flipProxy(Call &call, const Effect &) {
+  const Memory &memory = call.machine.memory;
+  const Address element = elementOfProxy(call.operand(0));
+  memory.write(call.row, element,
+               operatorValue(call.row, op::negation, {memory.read(call.row, element)}, false));
+  return call.done(unknownValue());
+}
+
+std::optional<Outcomes> assignProxy(Call &call, const Effect &) {
+  const Memory &memory = call.machine.memory;
+  const Value given = call.operand(1);
+  memory.write(call.row, elementOfProxy(call.operand(0)),
+               isElementProxy(given) ? memory.read(call.row, elementOfProxy(given)) : given);
+  return call.done(call.fact.resultIsAddress ? addressValue(call.addressOf(0)) : call.operand(0));
 }
 
 } // namespace
 
-std::optional<Outcomes> modelIterator(Call &call) {
-  const std::string_view method = lastPart(call.fact.name.view());
-  const bool isOperator = startsWith(method, "operator") || method == "base" || method == "flip";
-  if (call.fact.operands.empty() || !isOperator)
-    return std::nullopt;
-  if (const Value object = call.operand(0); is(object, ValueKind::Record) && object->type == proxyType)
-    return modelProxy(call, method);
-  if (!startsWith(method, "operator") && method != "base")
-    return std::nullopt;
-  if (method == "operator()")
-    return modelOperatorObject(call);
-  const Machine &machine = call.machine;
-  const bool isSecond =
-      method == "operator+" && call.fact.operands.size() == 2 && isIterator(call.operand(1));
-  const TypeClass kind = machine.types.classOf(call.fact.operands[isSecond ? 1 : 0].type);
-  if ((kind != TypeClass::Other && kind != TypeClass::Record) ||
-      machine.types.isProject(call.fact.operands[0].type))
-    return std::nullopt;
-  const Value iterator = call.operand(0);
-  const bool hasSecond = call.fact.operands.size() > 1;
-  const Value second = hasSecond ? call.operand(1) : unknownValue();
-  const bool isStanding = isIterator(iterator) || mapAround(machine, call.row, iterator);
-  if (!isStanding) {
-    if (method == "operator+" && isIterator(second)) // n + iterator
-      return jump(call, second, iterator, false);
-    return std::nullopt;
-  }
-  if (method == "base")
-    return call.done(isReversed(iterator) ? baseOf(iterator) : iterator);
-  if (method == "operator*" || method == "operator->")
-    return standingAt(call, iterator);
-  if (method == "operator[]") {
-    Outcomes outcomes;
-    for (Outcome &there : jump(call, iterator, second, false)) {
-      Call inRow{call.machine, call.frame, there.row, call.fact, call.first};
-      for (Outcome &outcome : standingAt(inRow, there.result))
-        outcomes.push_back(std::move(outcome));
-    }
-    return outcomes;
-  }
-  if (method == "operator++")
-    return step(call, iterator, 1);
-  if (method == "operator--")
-    return step(call, iterator, -1);
-  if (method == "operator+=" || method == "operator-=")
-    return assignJumped(call, jump(call, iterator, second, method == "operator-="));
-  if (method == "operator+")
-    return jump(call, iterator, second, false);
-  if (method == "operator-")
-    return is(second, ValueKind::Scalar) ? jump(call, iterator, second, true)
-                                         : call.done(distanceBetween(call, second, iterator));
-  if (method == "operator=" && hasSecond) {
-    if (isInserter(iterator) && !isInserter(second))
-      return putAt(call, iterator, second);
-    call.machine.memory.write(call.row, call.addressOf(0), second);
-    return call.done(call.fact.resultIsAddress ? addressValue(call.addressOf(0)) : second);
-  }
-  if (isOneOf(method, {"operator==", "operator!=", "operator<", "operator>", "operator<=", "operator>="}))
-    return compare(call, iterator, second, Name(method.substr(8)));
-  return std::nullopt;
+Words iteratorWords() {
+  return {{{"step", step},
+           {"jump", jump},
+           {"jump_to", jumpTo},
+           {"standing", standing},
+           {"standing_behind", standingBehind},
+           {"base_of_iterator", baseOfIterator},
+           {"assign_iterator", assignIterator},
+           {"compare_iterators", compareIterators},
+           {"read_proxy", readProxy},
+           {"flip_proxy", flipProxy},
+           {"assign_proxy", assignProxy}},
+          {},
+          {}};
 }
 
 } // namespace devicetidy

@@ -10,11 +10,6 @@
 
 namespace devicetidy {
 
-/// Is `value` something that can stand at an element: a position, a reverse iterator, an inserter?
-bool isIterator(const Value &value);
-/// `value` as a position: an array stands for the position of its first element.
-Value asPosition(const Machine &machine, const Row &row, const Value &value);
-
 /// `iterator` moved by `by` elements; unknown when that is not known.
 Value advanced(Call &call, const Value &iterator, Term by);
 /// How many steps lead from `first` to `last`; a number that nobody knows when they are in two sequences.
@@ -26,16 +21,9 @@ Outcomes putAt(Call &call, const Value &iterator, const Value &value);
 /// The number of the element at `iterator` from the begin of its container; none when it is not known.
 std::optional<std::int64_t> ordinalOf(const Machine &machine, const Row &row, const Value &iterator);
 
-/// Stands for the number at `element`, which has no address of its own in the program (std::vector<bool>).
-Value elementProxy(const Address &element);
-
 Value inserterAt(const Address &container, const Value &position);
 /// `end` is "back" or "front".
 Value inserterAtEnd(const Address &container, Name end);
-
-/// What a library class makes of the iterator it is constructed from: an iterator to constant elements is the
-/// same position. Nothing when `type` is of the program, or `args` is no iterator.
-std::optional<Value> convertedIterator(const Call &call, Name type, const std::vector<Value> &args);
 
 /// A comparison of two pairs, tuples or texts; nothing when it is not known.
 std::optional<Value> compareRecords(const Call &call, Name op, const Value &a, const Value &b);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/std/Containers.h"
 
 #include <algorithm>
@@ -13,16 +14,14 @@
 namespace devicetidy {
 namespace {
 
-const Name ofDevice("of device");
-
 bool isOfDevice(Term term) {
   return term->kind == TermKind::Apply &&
-         (term->name == ofDevice || std::any_of(term->args.begin(), term->args.end(), isOfDevice));
+         (term->name == op::ofDevice || std::any_of(term->args.begin(), term->args.end(), isOfDevice));
 }
 
 std::optional<Name> fieldOfDevice(const Row &row, const Placement &device) {
   const Placement placement = row.resolve(device);
-  return isConstant(placement) ? Name("[" + placement.describe() + "]") : deviceKey();
+  return isConstant(placement) ? Name("[" + placement.describe() + "]") : hidden::deviceKey;
 }
 
 // A pair or tuple of keys is one key.
@@ -31,7 +30,7 @@ std::optional<Name> fieldOfParts(const Row &row, const Value &key) {
   bool isKnown = !key->fields.empty();
   for (const auto &[name, part] : key->fields) {
     const std::optional<Name> field = keyField(row, part);
-    if (field == deviceKey())
+    if (field == hidden::deviceKey)
       return field;
     isKnown = isKnown && field;
     text += field ? field->str() : std::string();
@@ -41,24 +40,9 @@ std::optional<Name> fieldOfParts(const Row &row, const Value &key) {
 
 } // namespace
 
-Name anyKey() {
-  static const Name name("@any");
-  return name;
-}
-
-Name mapEnd() {
-  static const Name name("@end");
-  return name;
-}
-
-Name deviceKey() {
-  static const Name name("@device");
-  return name;
-}
-
 Value keyMadeOf(const Value &device) {
-  return scalarValue(
-      applyTerm(ofDevice, {is(device, ValueKind::Device) ? deviceTerm(device->placement) : device->term}));
+  return scalarValue(applyTerm(
+      op::ofDevice, {is(device, ValueKind::Device) ? deviceTerm(device->placement) : device->term}));
 }
 
 bool isMadeOfDevice(const Value &text) {
@@ -77,7 +61,7 @@ std::optional<Name> keyField(const Row &row, const Value &key) {
     return Name("[" + text->str() + "]");
   if (auto number = constantOf(term))
     return Name("[#" + std::to_string(*number) + "]");
-  return isOfDevice(term) ? std::optional<Name>(deviceKey()) : std::nullopt;
+  return isOfDevice(term) ? std::optional<Name>(hidden::deviceKey) : std::nullopt;
 }
 
 // Entries are pairs, as iteration sees them.

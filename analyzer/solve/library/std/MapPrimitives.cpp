@@ -1,6 +1,5 @@
 //===- MapPrimitives.cpp - what model bodies ask of maps ---===//
 //===----------------------------------------------------------------------===//
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/library/std/Iterators.h"
 #include "analyzer/solve/library/std/Maps.h"
@@ -15,7 +14,7 @@ Value unknownNumber(const Call &call) { return scalarValue(call.machine.freshSca
 
 Value truthOf(bool value) { return scalarValue(intTerm(value)); }
 
-Value endOf(const Address &where) { return addressValue(where.field(mapEnd())); }
+Value endOf(const Address &where) { return addressValue(where.field(hidden::mapEnd)); }
 
 bool isMap(const Call &call, std::size_t i) {
   return is(call.arg(i), ValueKind::Record) && call.addressOf(i).valid();
@@ -30,8 +29,8 @@ void openUnknown(Call &call) {
     return;
   const Name type = site->operands[0].type;
   if (call.machine.types.classOf(type) == TypeClass::Map)
-    call.machine.memory.write(call.row, where,
-                              recordValue(type, {{anyKey(), mapEntry(anyKey(), unknownValue())}}));
+    call.machine.memory.write(
+        call.row, where, recordValue(type, {{hidden::anyKey, mapEntry(hidden::anyKey, unknownValue())}}));
 }
 
 // The entry that `value` stands at when it is an iterator of the map at `where`.
@@ -43,11 +42,12 @@ std::optional<MapPlace> placeIn(const Address &where, const Value &value) {
 }
 
 // An iterator at the first of `keys`, the keys of `map` from some place on.
-Value standingAtFirst(const Address &where, const Value &map, const std::vector<Name> &keys,
-                      Standing standing) {
+Value standingAtFirst(const Types &types, const Address &where, const Value &map,
+                      const std::vector<Name> &keys, Standing standing) {
   if (keys.empty())
     return endOf(where);
-  return addressValue(where.field(fieldOf({keys.front(), hasOrder(map) ? Standing::Entry : standing})));
+  return addressValue(
+      where.field(fieldOf({keys.front(), hasOrder(types, map) ? Standing::Entry : standing})));
 }
 
 // What a look-up of `key` gives in the rows where it is there, and in those where it is not.
@@ -100,15 +100,6 @@ Outcomes heldAt(Call &call) {
   return isMissing ? Outcomes() : heldUnder(call);
 }
 
-// What the only part of a tuple is or, of std::forward_as_tuple(), refers to.
-Outcomes onlyPart(Call &call) {
-  const Value tuple = call.arg(0);
-  if (!is(tuple, ValueKind::Record) || tuple->fields.size() != 1)
-    return call.done(unknownValue());
-  const Value part = tuple->fields.begin()->second;
-  return call.done(is(part, ValueKind::Address) ? call.machine.memory.read(call.row, part->address) : part);
-}
-
 Outcomes insertEntry(Call &call, bool replaces) {
   if (!call.addressOf(0).valid())
     return call.done(unknownValue());
@@ -120,7 +111,7 @@ Outcomes insertEntry(Call &call, bool replaces) {
 void eraseAny(Call &call, const Address &where, const Value &map) {
   ValueData rest = *map;
   const Value held = heldByAny(map);
-  rest.fields = {{anyKey(), mapEntry(anyKey(), held ? held : unknownValue())}};
+  rest.fields = {{hidden::anyKey, mapEntry(hidden::anyKey, held ? held : unknownValue())}};
   call.machine.memory.write(call.row, where, makeValue(std::move(rest)));
 }
 
@@ -133,7 +124,7 @@ Outcomes eraseKey(Call &call) {
   const std::optional<Name> field = keyField(call.row, call.arg(1));
   const std::optional<bool> isThere = holdsKey(call.row, map, call.arg(1));
   const Value count = isThere ? truthOf(*isThere) : unknownNumber(call);
-  if (field && field != deviceKey()) {
+  if (field && field != hidden::deviceKey) {
     ValueData rest = *map;
     rest.fields.erase(*field);
     call.machine.memory.write(call.row, where, makeValue(std::move(rest)));
@@ -151,14 +142,14 @@ Outcomes eraseAt(Call &call) {
   if (!isMap(call, 0))
     return call.done(unknownValue());
   const bool isKnown = place && place->standing != Standing::Some && map->fields.count(place->key) &&
-                       place->key != anyKey() && place->key != deviceKey();
+                       place->key != hidden::anyKey && place->key != hidden::deviceKey;
   if (!isKnown) {
     if (!map->fields.empty())
       eraseAny(call, where, map);
     return call.done(unknownValue());
   }
-  const bool isOrdered = hasOrder(map), isWhole = isWholeMap(map);
-  std::vector<Name> keys = mapKeys(map);
+  const bool isOrdered = hasOrder(call.machine.types, map), isWhole = isWholeMap(map);
+  std::vector<Name> keys = mapKeys(call.machine.types, map);
   ValueData data = *map;
   data.fields.erase(place->key);
   const Value rest = makeValue(std::move(data));
@@ -166,7 +157,7 @@ Outcomes eraseAt(Call &call) {
   if (!isWhole || (!isOrdered && place->standing != Standing::Each))
     return call.done(unknownValue());
   keys.erase(keys.begin(), std::find(keys.begin(), keys.end(), place->key) + 1);
-  return call.done(standingAtFirst(where, rest, keys, place->standing));
+  return call.done(standingAtFirst(call.machine.types, where, rest, keys, place->standing));
 }
 
 Outcomes firstEntry(Call &call) {
@@ -175,7 +166,8 @@ Outcomes firstEntry(Call &call) {
   if (!isMap(call, 0) || map->origin)
     return call.done(unknownValue());
   if (isWholeMap(map))
-    return call.done(standingAtFirst(where, map, mapKeys(map), Standing::Some));
+    return call.done(
+        standingAtFirst(call.machine.types, where, map, mapKeys(call.machine.types, map), Standing::Some));
   return call.done(map->fields.empty() ? endOf(where) : addressValue(anyEntryOf(call, call.row, where, map)));
 }
 
@@ -205,7 +197,7 @@ Outcomes clearEntries(Call &call) {
 // The place of the entry at an iterator of a body that comes to every entry once.
 Outcomes eachEntry(Call &call) {
   const Value at = call.arg(0);
-  if (!mapAround(call.machine, call.row, at))
+  if (!mapAround(call.machine.memory, call.row, at))
     return standingAt(call, at);
   const Address place = at->address;
   return standingAt(
@@ -215,7 +207,7 @@ Outcomes eachEntry(Call &call) {
 // An iterator at the entry that a body has found, whatever the order.
 Outcomes foundEntry(Call &call) {
   const Value at = call.arg(0);
-  if (!mapAround(call.machine, call.row, at))
+  if (!mapAround(call.machine.memory, call.row, at))
     return call.done(at);
   return call.done(addressValue(sequenceOf(at->address).field(placeOf(at->address.path->field).key)));
 }
@@ -239,20 +231,19 @@ Words mapWords() {
               {"is_iterator",
                [](Call &call) {
                  const Value value = call.arg(0);
-                 return call.done(
-                     truthOf(isIterator(value) || mapAround(call.machine, call.row, value) != nullptr));
+                 return call.done(truthOf(isIterator(value) ||
+                                          mapAround(call.machine.memory, call.row, value) != nullptr));
                }},
               {"is_in_any_order",
                [](Call &call) {
                  const Value at = call.arg(0);
-                 return call.done(truthOf(mapAround(call.machine, call.row, at) &&
+                 return call.done(truthOf(mapAround(call.machine.memory, call.row, at) &&
                                           placeOf(at->address.path->field).standing != Standing::Entry));
                }},
               {"has_entry", hasEntry},
               {"find_entry", findEntry},
               {"held_under", heldUnder},
               {"held_at", heldAt},
-              {"only_part", onlyPart},
               {"insert_entry", [](Call &call) { return insertEntry(call, false); }},
               {"set_entry", [](Call &call) { return insertEntry(call, true); }},
               {"erase_key", eraseKey},

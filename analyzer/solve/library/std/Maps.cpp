@@ -2,8 +2,8 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/library/std/Maps.h"
 
-#include "analyzer/solve/domain/NameParts.h"
-#include "analyzer/solve/domain/Positions.h"
+#include "analyzer/models/Models.h"
+#include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,16 +12,16 @@ namespace devicetidy {
 
 namespace {
 
-constexpr std::string_view each = "@each", some = "@some";
+const Name firstPart("first"), secondPart("second");
 
 // What is looked up under a key that nobody knows may be kept by GPU, under one that is made of a device by
 // device: where it is, is up to the key.
 Value whereKeySays(const Value &value, const std::optional<Name> &key) {
   if (is(value, ValueKind::Tensor) && !value->address.valid()) {
-    if (key == deviceKey())
+    if (key == hidden::deviceKey)
       return tensorValue(Placement::unknown(), value->rank, value->history, value->count);
     return value->placement.kind == PlacementKind::Cuda
-               ? tensorValue(Placement::cuda(applyTerm("index of", {symbolTerm("a key")})), value->rank,
+               ? tensorValue(Placement::cuda(applyTerm(op::indexOf, {symbolTerm("a key")})), value->rank,
                              value->history, value->count)
                : value;
   }
@@ -37,7 +37,7 @@ Value whereKeySays(const Value &value, const std::optional<Name> &key) {
 }
 
 // Does key `a` come before key `b`? Nothing when that is not known.
-std::optional<bool> isBefore(const Value &a, const Value &b) {
+std::optional<bool> isBefore(const Types &types, const Value &a, const Value &b) {
   if (is(a, ValueKind::Scalar) && is(b, ValueKind::Scalar)) {
     const auto left = textOf(a->term), right = textOf(b->term);
     if (left && right)
@@ -45,14 +45,15 @@ std::optional<bool> isBefore(const Value &a, const Value &b) {
     const auto number = constantOf(a->term), other = constantOf(b->term);
     return number && other ? std::optional<bool>(*number < *other) : std::nullopt;
   }
+  const TypeClass kind = types.classOf(a->type);
   const bool arePairs = is(a, ValueKind::Record) && is(b, ValueKind::Record) &&
-                        (startsWith(a->type.view(), "std::pair") || startsWith(a->type.view(), "std::tuple"));
+                        (kind == TypeClass::Pair || kind == TypeClass::Tuple);
   if (!arePairs || a->fields.size() != b->fields.size())
     return std::nullopt;
   for (const auto &[name, part] : a->fields) {
     const auto other = b->fields.find(name);
-    const auto less = other == b->fields.end() ? std::nullopt : isBefore(part, other->second);
-    const auto greater = less ? isBefore(other->second, part) : std::nullopt;
+    const auto less = other == b->fields.end() ? std::nullopt : isBefore(types, part, other->second);
+    const auto greater = less ? isBefore(types, other->second, part) : std::nullopt;
     if (!greater || *less || *greater)
       return greater ? less : std::nullopt;
   }
@@ -61,49 +62,34 @@ std::optional<bool> isBefore(const Value &a, const Value &b) {
 
 Value keyIn(const Value &map, Name field) {
   const Value &entry = map->fields.at(field);
-  const auto first = entry->fields.find("first");
+  const auto first = entry->fields.find(firstPart);
   return first == entry->fields.end() ? unknownValue() : first->second;
 }
 
 enum class Order { Unknown, Ascending, Descending };
 
-// Argument `number` of the template that `type` names; empty when it has fewer.
-std::string_view templateArgument(std::string_view type, std::size_t number) {
-  int depth = 0;
-  std::size_t begin = 0, seen = 0;
-  for (std::size_t i = 0; i < type.size(); ++i) {
-    const char c = type[i];
-    depth += (c == '<') - (c == '>');
-    if (depth == 1 && c == '<')
-      begin = i + 1;
-    if ((depth == 1 && c == ',') || (depth == 0 && c == '>')) {
-      if (seen++ == number)
-        return type.substr(begin, i - begin);
-      begin = type.find_first_not_of(' ', i + 1);
-    }
-  }
-  return {};
-}
-
 // How the type of `map` orders its keys.
-Order orderOf(const Value &map) {
-  const std::string_view type = map->type.view();
-  if (!startsWith(type, "std::map<"))
+Order orderOf(const Types &types, const Value &map) {
+  static constexpr std::string_view ascending = "ascending";
+  const Type *type = types.program.type(map->type);
+  const models::Effect *ordered = type ? models::effect(type->templateName.view(), "ordered_by") : nullptr;
+  if (!ordered)
     return Order::Unknown;
-  const std::string_view comparator = templateArgument(type, 2);
-  if (comparator.empty() || startsWith(comparator, "std::less<"))
+  const auto comparator = static_cast<std::size_t>(ordered->args[0].number);
+  if (comparator >= type->args.size())
     return Order::Ascending;
-  return startsWith(comparator, "std::greater<") ? Order::Descending : Order::Unknown;
+  const models::Effect *order = models::effect(types.templateOf(type->args[comparator]).view(), "order");
+  return !order ? Order::Unknown : order->detail() == ascending ? Order::Ascending : Order::Descending;
 }
 
 // The fields of `map` in the order of their keys; nothing when that is not known.
-std::optional<std::vector<Name>> inOrder(const Value &map, std::vector<Name> fields) {
-  const Order order = orderOf(map);
+std::optional<std::vector<Name>> inOrder(const Types &types, const Value &map, std::vector<Name> fields) {
+  const Order order = orderOf(types, map);
   if (order == Order::Unknown && fields.size() > 1)
     return std::nullopt;
   bool isKnown = true;
   std::sort(fields.begin(), fields.end(), [&](Name a, Name b) {
-    const auto less = isBefore(keyIn(map, a), keyIn(map, b));
+    const auto less = isBefore(types, keyIn(map, a), keyIn(map, b));
     isKnown = isKnown && less;
     return less.value_or(a < b);
   });
@@ -120,7 +106,7 @@ std::vector<Name> fieldsOf(const Value &map) {
   if (map->origin)
     return fields;
   for (const auto &[name, entry] : map->fields) {
-    if (name == anyKey() || name == deviceKey() || !entry->fields.count("second"))
+    if (name == hidden::anyKey || name == hidden::deviceKey || !entry->fields.count(secondPart))
       return {};
     fields.push_back(name);
   }
@@ -129,15 +115,14 @@ std::vector<Name> fieldsOf(const Value &map) {
 
 // A value of `type` that nobody has said anything of.
 Value freshValue(const Machine &machine, Name type) {
+  const Type *known = machine.program.type(type);
   switch (machine.types.classOf(type)) {
   case TypeClass::Scalar:
-    return machine.types.program.type(type) && machine.types.program.type(type)->kind == TypeKind::Record
-               ? unknownValue()
-               : scalarValue(intTerm(0));
+    return known && known->kind == TypeKind::Record ? unknownValue() : scalarValue(intTerm(0));
   case TypeClass::String:
     return scalarValue(textTerm(""));
   case TypeClass::List:
-    return startsWith(type.view(), "std::array<") ? unknownValue() : machine.defaultObject(type);
+    return known && !known->numbers.empty() ? unknownValue() : machine.defaultObject(type);
   case TypeClass::Map:
   case TypeClass::Record:
     return machine.defaultObject(type);
@@ -150,49 +135,37 @@ Value freshValue(const Machine &machine, Name type) {
 Value heldByOther(const Machine &machine, const Value &map, const std::optional<Name> &key) {
   if (!key)
     return unknownValue();
-  const auto any = map->fields.find(anyKey());
-  if (any != map->fields.end() && any->second->fields.count("second"))
-    return any->second->fields.at("second");
-  const Value held = key == deviceKey() || map->fields.count(deviceKey()) ? heldByAny(map) : nullptr;
-  return held ? whereKeySays(held, deviceKey()) : freshValue(machine, machine.types.inner(map->type));
+  const auto any = map->fields.find(hidden::anyKey);
+  if (any != map->fields.end() && any->second->fields.count(secondPart))
+    return any->second->fields.at(secondPart);
+  const Value held =
+      key == hidden::deviceKey || map->fields.count(hidden::deviceKey) ? heldByAny(map) : nullptr;
+  return held ? whereKeySays(held, hidden::deviceKey) : freshValue(machine, machine.types.inner(map->type));
 }
 
 } // namespace
 
-MapPlace placeOf(Name field) {
-  const std::string_view text = field.view();
-  if (startsWith(text, each))
-    return {Name(text.substr(each.size())), Standing::Each};
-  if (startsWith(text, some))
-    return {Name(text.substr(some.size())), Standing::Some};
-  return {field, Standing::Entry};
-}
-
-Name fieldOf(const MapPlace &place) {
-  if (place.standing == Standing::Entry || place.key == mapEnd() || place.key == anyKey())
-    return place.key;
-  return Name(std::string(place.standing == Standing::Each ? each : some) + place.key.str());
-}
-
 bool hasKnownKeys(const Value &map) {
-  return !map->fields.count(anyKey()) && !map->fields.count(deviceKey());
+  return !map->fields.count(hidden::anyKey) && !map->fields.count(hidden::deviceKey);
 }
 
 bool isWholeMap(const Value &map) {
   return is(map, ValueKind::Record) && !map->origin && fieldsOf(map).size() == map->fields.size();
 }
 
-bool hasOrder(const Value &map) { return isWholeMap(map) && inOrder(map, fieldsOf(map)).has_value(); }
+bool hasOrder(const Types &types, const Value &map) {
+  return isWholeMap(map) && inOrder(types, map, fieldsOf(map)).has_value();
+}
 
-std::vector<Name> mapKeys(const Value &map) {
+std::vector<Name> mapKeys(const Types &types, const Value &map) {
   const std::vector<Name> fields = fieldsOf(map);
-  return inOrder(map, fields).value_or(fields);
+  return inOrder(types, map, fields).value_or(fields);
 }
 
 Value heldByAny(const Value &map) {
   Value held;
   for (const auto &[name, entry] : map->fields)
-    if (auto second = entry->fields.find("second"); second != entry->fields.end())
+    if (auto second = entry->fields.find(secondPart); second != entry->fields.end())
       held = held ? joinValues(held, second->second, symbolTerm("map")) : second->second;
   return held;
 }
@@ -203,7 +176,7 @@ Value asKeySays(const Row &row, const Value &map, const Value &key) {
 }
 
 Address anyEntryOf(Call &call, Row &row, const Address &where, const Value &map) {
-  const Name field = anyKey();
+  const Name field = hidden::anyKey;
   if (map->fields.size() > map->fields.count(field)) {
     // What is done to an entry nobody can name may be done to any: from here on they are one.
     const Value held = heldByAny(map);
@@ -223,7 +196,7 @@ Address entryOf(Call &call, Row &row, const Address &where, const Value &map, co
   if (!map->fields.count(*field))
     call.machine.memory.write(
         row, where, withField(map, *field, mapEntry(*field, heldByOther(call.machine, map, field), key)));
-  else if (field == deviceKey()) // of another device, maybe
+  else if (field == hidden::deviceKey) // of another device, maybe
     call.machine.memory.write(row, where,
                               withField(map, *field, whereKeySays(map->fields.at(*field), field)));
   return where.field(*field);
@@ -235,7 +208,7 @@ std::optional<bool> holdsKey(const Row &row, const Value &map, const Value &key)
   const std::optional<Name> field = keyField(row, key);
   if (map->fields.empty())
     return false;
-  if (!field || field == deviceKey() || (!map->fields.count(*field) && !hasKnownKeys(map)))
+  if (!field || field == hidden::deviceKey || (!map->fields.count(*field) && !hasKnownKeys(map)))
     return std::nullopt;
   return map->fields.count(*field) != 0;
 }
@@ -243,14 +216,14 @@ std::optional<bool> holdsKey(const Row &row, const Value &map, const Value &key)
 Outcomes insertUnder(Call &call, const Address &where, const Value &key, const Value &value, bool replaces) {
   const Value map = call.machine.memory.read(call.row, where);
   const std::optional<Name> known = keyField(call.row, key);
-  const Name field = known ? *known : anyKey();
+  const Name field = known ? *known : hidden::anyKey;
   if (!is(map, ValueKind::Record))
     return call.done(unknownValue());
   const std::optional<bool> isThere = holdsKey(call.row, map, key);
-  if (known && known != deviceKey() && map->fields.count(field) && !replaces) {
+  if (known && known != hidden::deviceKey && map->fields.count(field) && !replaces) {
     // An entry that is there stays as it is.
   } else if (!known && !map->fields.empty()) { // any entry may have been replaced
-    const Address entry = anyEntryOf(call, call.row, where, map).field("second");
+    const Address entry = anyEntryOf(call, call.row, where, map).field(secondPart);
     call.machine.memory.write(
         call.row, entry, joinValues(call.machine.memory.read(call.row, entry), value, symbolTerm("map")));
   } else {
@@ -258,14 +231,7 @@ Outcomes insertUnder(Call &call, const Address &where, const Value &key, const V
   }
   const Value isNew = isThere ? scalarValue(intTerm(!*isThere)) : scalarValue(call.machine.freshScalar(call));
   return call.done(
-      recordValue("std::pair", {{"first", addressValue(where.field(field))}, {"second", isNew}}));
-}
-
-Value mapAround(const Machine &machine, const Row &row, const Value &value) {
-  if (!is(value, ValueKind::Address) || !value->address.path || value->address.path->index)
-    return nullptr;
-  Value map = machine.memory.read(row, sequenceOf(value->address));
-  return is(map, ValueKind::Record) && machine.types.classOf(map->type) == TypeClass::Map ? map : nullptr;
+      recordValue("std::pair", {{firstPart, addressValue(where.field(field))}, {secondPart, isNew}}));
 }
 
 std::optional<Address> anyEntry(Call &call, const Address &where, const Value &map) {

@@ -17,23 +17,12 @@
 
 namespace devicetidy {
 
-enum class Standing { Entry, Each, Some };
-
-/// The entry that an iterator stands at, and how it has come there.
-struct MapPlace {
-  Name key;
-  Standing standing = Standing::Entry;
-};
-
-MapPlace placeOf(Name field);
-Name fieldOf(const MapPlace &place);
-
 /// Has every entry of `map` a field of its own?
 bool hasKnownKeys(const Value &map);
 /// Are the keys of `map` all there is to know of it: has it no other entries?
 bool isWholeMap(const Value &map);
 /// Is it known in which order the entries stand?
-bool hasOrder(const Value &map);
+bool hasOrder(const Types &types, const Value &map);
 
 /// The entry under `key` in `map`, which is what is at `where`; made when it is not there. An unknown key:
 /// any entry, from here on they are one.
@@ -50,8 +39,5 @@ std::optional<bool> holdsKey(const Row &row, const Value &map, const Value &key)
 /// Puts `value` under `key`, over what is there when it `replaces`: a pair of the place and whether it is
 /// new.
 Outcomes insertUnder(Call &call, const Address &where, const Value &key, const Value &value, bool replaces);
-
-/// The map that `value` is the address of an entry of, or of the end; null when it is no such address.
-Value mapAround(const Machine &machine, const Row &row, const Value &value);
 
 } // namespace devicetidy

@@ -1,7 +1,8 @@
 #include "analyzer/solve/library/std/Moves.h"
 
-#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/Positions.h"
+#include "analyzer/solve/engine/Library.h"
 
 namespace devicetidy {
 namespace {
@@ -36,36 +37,27 @@ Value leftOfArray(const Machine &machine, Name type, const Value &list, int dept
   return makeValue(std::move(data));
 }
 
-// A list of the standard library; those of LibTorch and views stay as they are.
-Value leftOfList(const Machine &machine, const Type *known, Name type, const Value &list, int depth) {
-  if (!known || !is(list, ValueKind::List))
-    return list;
-  const std::string_view name = known->templateName.view();
-  if (name == "std::array" || known->kind == TypeKind::Array)
-    return leftOfArray(machine, type, list, depth);
-  if (name == "std::vector")
-    return listValue(type, {});
-  return !startsWith(name, "std::") || name == "std::span" || name == "std::initializer_list"
-             ? list
-             : unknownValue();
+// What a move leaves in an object of this class, as its row says: nothing, an empty list, the parts of an
+// array each moved by itself, or what is not known. Others stay as they are.
+Value leftOfClass(const Machine &machine, Name type, const Value &value, int depth) {
+  static constexpr std::string_view null = "null", empty = "empty", parts = "parts";
+  const Type *known = machine.program.type(type);
+  const models::Effect *moved = models::effect(machine.types.templateOf(type).view(), "moved");
+  const bool isArray = known && known->kind == TypeKind::Array;
+  const std::string_view left = moved ? moved->detail() : isArray ? parts : std::string_view();
+  const bool isOfParts = left == parts || left == empty;
+  if (left.empty() || (isOfParts && !is(value, ValueKind::List)))
+    return value;
+  return left == null    ? nullValue()
+         : left == empty ? listValue(type, {})
+         : left == parts ? leftOfArray(machine, type, value, depth)
+                         : unknownValue();
 }
 
 Value leftOf(const Machine &machine, Name type, const Value &value, int depth) {
-  const Type *known = machine.program.type(type);
-  const std::string_view name = known ? known->templateName.view() : std::string_view();
   if (depth > deepest)
     return unknownValue();
   switch (machine.types.classOf(type)) {
-  case TypeClass::Pointer:
-    return isOneOf(name, {"std::unique_ptr", "std::shared_ptr", "std::weak_ptr", "c10::intrusive_ptr"})
-               ? nullValue()
-               : value;
-  case TypeClass::List:
-    return leftOfList(machine, known, type, value, depth);
-  case TypeClass::Map:
-    return startsWith(name, "std::") ? unknownValue() : value;
-  case TypeClass::String:
-    return name == "std::basic_string" ? unknownValue() : value;
   case TypeClass::Pair:
   case TypeClass::Tuple:
   case TypeClass::Record:
@@ -75,26 +67,20 @@ Value leftOf(const Machine &machine, Name type, const Value &value, int depth) {
     return is(value, ValueKind::Tensor) || is(value, ValueKind::Null) || is(value, ValueKind::Scalar)
                ? value
                : unknownValue();
-  case TypeClass::Function:
-    return name == "std::function" ? unknownValue() : value;
   default:
-    return value;
+    return leftOfClass(machine, type, value, depth);
   }
 }
 
 // Does this library function certainly take the value of an argument that it is given to move from?
 bool takesArgument(const Call &call) {
-  if (call.fact.kind == FactKind::Construct)
-    return true;
-  return isOneOf(lastPart(call.fact.name.view()),
-                 {"operator=", "push_back", "push_front", "push", "insert", "insert_or_assign", "assign",
-                  "reset", "exchange", "make_pair", "make_tuple"});
+  return call.fact.kind == FactKind::Construct || effectOf(call.machine, call.fact, "takes_moved");
 }
 
-// Does this one certainly leave it where it is?
-bool leavesArgument(const Call &call) {
-  return isOneOf(lastPart(call.fact.name.view()), {"get", "any_cast", "forward_as_tuple", "tie", "begin",
-                                                   "end", "size", "empty", "operator==", "operator!="});
+// Does it take it even where the argument is an element of the object, which stays where it is?
+bool takesOwn(const Call &call) {
+  const models::Effect *takes = effectOf(call.machine, call.fact, "takes_moved");
+  return takes && !takes->args.empty();
 }
 
 void emptyOperand(Call &call, std::size_t i) {
@@ -102,7 +88,7 @@ void emptyOperand(Call &call, std::size_t i) {
   const Address where = call.addressOf(i);
   // What the object itself holds may stand elsewhere by now.
   const bool isOwn = call.fact.hasObject && where.valid() && leadsThrough(where, call.objectAddress());
-  if (!operand.isAddress || !where.valid() || (isOwn && lastPart(call.fact.name.view()) != "push_back"))
+  if (!operand.isAddress || !where.valid() || (isOwn && !takesOwn(call)))
     return;
   const Machine &machine = call.machine;
   const Value before = machine.memory.read(call.row, where);
@@ -119,7 +105,7 @@ Value movedFrom(const Machine &machine, Name type, const Value &value) {
 
 void emptyMoved(Machine &machine, Frame &frame, const Fact &fact, Row &row) {
   Call call{machine, frame, row, fact, fact.hasObject ? std::size_t(1) : std::size_t(0)};
-  if (fact.kind == FactKind::Call && leavesArgument(call))
+  if (fact.kind == FactKind::Call && effectOf(call.machine, call.fact, "leaves_moved"))
     return;
   for (std::size_t i = 0; i < fact.operands.size(); ++i)
     if (fact.operands[i].isMoved)

@@ -1,4 +1,7 @@
-//===- Objects.cpp - what all objects can do ---===//
+//===- Objects.cpp - what all objects can do: hold a value, be given one, be reset ---===//
+#include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/library/std/Callables.h"
+#include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/std/Words.h"
 
 namespace devicetidy {
@@ -6,11 +9,53 @@ namespace {
 
 using models::Effect;
 
-// The defaulted assignment: the object becomes what it is given.
-std::optional<Outcomes> assign(Call &call, const Effect &) {
-  const Value value = call.arg(0);
-  call.machine.memory.write(call.row, call.objectAddress(), value);
-  return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : value);
+Outcomes put(Call &call, const Value &value) {
+  const Address where = call.objectAddress();
+  call.machine.memory.write(call.row, where, value);
+  return call.done(call.fact.resultIsAddress ? addressValue(where) : value);
+}
+
+// The assignment: the object becomes what it is given.
+std::optional<Outcomes> assign(Call &call, const Effect &) { return put(call, call.arg(0)); }
+
+// The defaulted assignment of a class of which nothing else is known.
+std::optional<Outcomes> assignSame(Call &call, const Effect &) {
+  if (call.argCount() != 1 || call.fact.operands[0].type != call.fact.operands[1].type)
+    return std::nullopt;
+  return put(call, call.arg(0));
+}
+
+// What the object stands for, which may be the place a pointer leads to.
+std::optional<Outcomes> held(Call &call, const Effect &) { return call.done(call.object()); }
+
+// value() of an optional throws when there is none.
+std::optional<Outcomes> checkedValue(Call &call, const Effect &) {
+  if (is(call.object(), ValueKind::Null))
+    return Outcomes();
+  return std::nullopt;
+}
+
+// The argument itself: its place where it has one.
+std::optional<Outcomes> sameArgument(Call &call, const Effect &) {
+  return call.done(registerOf(call.row, call.fact.operands[0].reg));
+}
+
+// A field of the object.
+std::optional<Outcomes> part(Call &call, const Effect &effect) {
+  const Address where = call.objectAddress().field(Name(effect.detail()));
+  return call.done(call.fact.resultIsAddress ? addressValue(where)
+                                             : call.machine.memory.read(call.row, where));
+}
+
+// reset(), reset(p): what was held ends, device guards among it.
+std::optional<Outcomes> reset(Call &call, const Effect &effect) {
+  static constexpr std::string_view nothingEnds = "weak";
+  const Name type = call.fact.operands[0].type;
+  const Types &types = call.machine.types;
+  const bool isPointer = types.classOf(type) == TypeClass::Pointer;
+  if (effect.detail() != nothingEnds)
+    call.machine.endGuards(call.row, call.object(), isPointer ? type : types.inner(type));
+  return put(call, call.argCount() ? call.arg(0) : nullValue());
 }
 
 // Writes to a place. A pointer, or an object that stands for a reference, is followed: `f(Tensor *out)`.
@@ -22,8 +67,75 @@ Outcomes write(Call &call) {
   return call.done(unknownValue());
 }
 
+// Does it hold anything?
+Outcomes holds(Call &call) {
+  const std::optional<bool> nothing = holdsNothing(call.row, call.arg(0));
+  return call.done(nothing ? scalarValue(intTerm(!*nothing)) : unknownValue());
+}
+
+Outcomes holdsTensor(Call &call) {
+  return is(call.arg(0), ValueKind::Scalar) ? call.done(scalarValue(intTerm(0))) : holds(call);
+}
+
+Outcomes valueOr(Call &call) { return call.done(call.arg(is(call.arg(0), ValueKind::Null))); }
+
+// A wrapper of one value; several are a list.
+std::optional<Outcomes> makeWrapped(const Making &making, const Effect &) {
+  if (making.args.size() <= 1)
+    return making.done(making.args.empty() ? nullValue() : making.arg(0));
+  std::vector<Value> values;
+  for (const Argument &arg : making.args)
+    values.push_back(arg.value);
+  return making.done(listValue(making.type, std::move(values)));
+}
+
+std::optional<Outcomes> makeRecord(const Making &making, const Effect &) {
+  return making.done(recordValue(making.type));
+}
+
+// Says something of a function or class that others ask for; the call itself is answered by its other rows.
+std::optional<Outcomes> remark(Call &, const Effect &) { return std::nullopt; }
+
 } // namespace
 
-Words objectWords() { return {{{"assign", assign}}, {{"write", write}}, {}}; }
+std::optional<bool> holdsNothing(const Row &row, const Value &value) {
+  switch (value->kind) {
+  case ValueKind::Null:
+    return true;
+  case ValueKind::Unknown:
+    return std::nullopt;
+  case ValueKind::Tensor:
+  case ValueKind::Device:
+    return value->placement.kind == PlacementKind::Symbol ? std::nullopt : std::optional<bool>(false);
+  case ValueKind::Address:
+    return kindOf(value->address.root) == RootKind::Outside ? std::nullopt : std::optional<bool>(false);
+  case ValueKind::Scalar: {
+    const Term known = row.resolve(value->term);
+    return constantOf(known) || textOf(known) ? std::optional<bool>(false) : std::nullopt;
+  }
+  default:
+    return value->origin ? std::nullopt : std::optional<bool>(false);
+  }
+}
+
+Words objectWords() {
+  return {{{"assign", assign},
+           {"assign_same", assignSame},
+           {"held", held},
+           {"not_null", checkedValue},
+           {"same_argument", sameArgument},
+           {"part", part},
+           {"reset", reset},
+           {"moved", remark},
+           {"takes_moved", remark},
+           {"leaves_moved", remark},
+           {"ownership", remark},
+           {"order", remark},
+           {"ordered_by", remark},
+           {"placeholder", remark},
+           {"in_place", remark}},
+          {{"write", write}, {"holds", holds}, {"holds_tensor", holdsTensor}, {"value_or", valueOr}},
+          {{"make_wrapped", makeWrapped}, {"make_record", makeRecord}}};
+}
 
 } // namespace devicetidy

@@ -1,17 +1,36 @@
-#include "analyzer/solve/library/std/Ownership.h"
-
-#include "analyzer/solve/domain/NameParts.h"
+//===- Ownership.cpp - who keeps an object alive ---===//
+//
+// expired() and lock() of a weak pointer, use_count() of a shared one: what the pointers that can be seen
+// say, unknown where there may be others.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/Positions.h"
-#include "analyzer/solve/library/std/Containers.h"
+#include "analyzer/solve/library/std/Words.h"
+
+#include <set>
 
 namespace devicetidy {
 namespace {
 
 // The places that hold the address of one object.
 struct Holders {
-  std::int64_t owners = 0;  ///< shared pointers
-  bool mayBeOthers = false; ///< something that may be one more
+  std::int64_t owners = 0;                                    ///< shared pointers
+  bool mayBeOthers = false;                                   ///< something that may be one more
+  bool isKnown() const { return owners > 0 || !mayBeOthers; } ///< whether the object lives
 };
+
+// What a class of pointers does for its object: it shares it, or it only looks at it.
+enum class Ownership { Other, Shared, None };
+
+Ownership ownershipOf(const Types &types, Name type) {
+  static constexpr std::string_view shared = "shared";
+  const Type *known = types.program.type(type);
+  if (known && known->kind == TypeKind::Pointer)
+    return Ownership::None;
+  const models::Effect *said = models::effect(types.templateOf(type).view(), "ownership");
+  return !said ? Ownership::Other : said->detail() == shared ? Ownership::Shared : Ownership::None;
+}
 
 // Can an object of `type` be a shared pointer, or hold one?
 bool canOwn(const Types &types, Name type, int depth) {
@@ -34,22 +53,18 @@ bool canOwn(const Types &types, Name type, int depth) {
 
 // Looks through `value`, of `type` where that is known.
 void look(const Types &types, Name type, const Value &value, const Address &object, Holders &holders) {
-  const Type *known = types.program.type(type);
-  const std::string_view name = known ? known->templateName.view() : std::string_view();
+  const Ownership ownership = ownershipOf(types, type);
   switch (value->kind) {
   case ValueKind::Unknown:
     holders.mayBeOthers |= canOwn(types, type, 0);
     return;
   case ValueKind::Address:
     if (!(value->address == object)) {
-      holders.mayBeOthers |= leadsThrough(value->address, object) && name == "std::shared_ptr";
+      holders.mayBeOthers |= leadsThrough(value->address, object) && ownership == Ownership::Shared;
       return;
     }
-    if (name == "std::shared_ptr")
-      ++holders.owners;
-    else if (name != "std::weak_ptr" && name != "std::reference_wrapper" &&
-             !(known && known->kind == TypeKind::Pointer))
-      holders.mayBeOthers = true;
+    holders.owners += ownership == Ownership::Shared;
+    holders.mayBeOthers |= ownership == Ownership::Other;
     return;
   case ValueKind::List:
     for (const Value &element : value->elements)
@@ -107,7 +122,7 @@ Holders holdersOf(const Call &call, const Address &object) {
 }
 
 // A pointer to the object, or null where it has ended.
-Outcomes lock(Call &call, const Value &held) {
+Outcomes lockOrEnd(Call &call, const Value &held) {
   const Term expired = call.machine.freshScalar(call);
   Outcomes outcomes;
   for (const bool isExpired : {false, true}) {
@@ -118,24 +133,41 @@ Outcomes lock(Call &call, const Value &held) {
   return outcomes;
 }
 
-} // namespace
-
-Outcomes modelOwnership(Call &call, std::string_view method) {
+// What the pointers that can be seen say of the object at `held`; nothing when it is not known which one it
+// is.
+std::optional<Holders> holdersOf(const Call &call) {
   const Value held = call.object();
   if (is(held, ValueKind::Null))
-    return call.done(method == "lock" ? nullValue() : scalarValue(intTerm(method == "expired")));
-  if (!is(held, ValueKind::Address))
-    return call.done(call.machine.unknownResult(call));
-  const Holders holders = holdersOf(call, held->address);
-  if (method == "use_count")
-    return call.done(holders.mayBeOthers ? call.machine.unknownResult(call)
-                                         : scalarValue(intTerm(holders.owners)));
-  const bool isKnown = holders.owners > 0 || !holders.mayBeOthers;
-  if (method == "expired")
-    return call.done(isKnown ? scalarValue(intTerm(holders.owners == 0)) : call.machine.unknownResult(call));
-  if (isKnown || kindOf(held->address.root) == RootKind::Outside)
-    return call.done(isKnown && holders.owners == 0 ? nullValue() : held);
-  return lock(call, held);
+    return Holders();
+  return is(held, ValueKind::Address) ? std::optional(holdersOf(call, held->address)) : std::nullopt;
 }
+
+Outcomes numberOrUnknown(Call &call, bool isKnown, std::int64_t number) {
+  return call.done(isKnown ? scalarValue(intTerm(number)) : call.machine.unknownResult(call));
+}
+
+std::optional<Outcomes> useCount(Call &call, const models::Effect &) {
+  const auto holders = holdersOf(call);
+  return numberOrUnknown(call, holders && !holders->mayBeOthers, holders ? holders->owners : 0);
+}
+
+std::optional<Outcomes> expired(Call &call, const models::Effect &) {
+  const auto holders = holdersOf(call);
+  return numberOrUnknown(call, holders && holders->isKnown(), holders && holders->owners == 0);
+}
+
+std::optional<Outcomes> lock(Call &call, const models::Effect &) {
+  const Value held = call.object();
+  const auto holders = holdersOf(call);
+  if (!holders)
+    return call.done(call.machine.unknownResult(call));
+  if (holders->isKnown())
+    return call.done(holders->owners == 0 ? nullValue() : held);
+  return kindOf(held->address.root) == RootKind::Outside ? call.done(held) : lockOrEnd(call, held);
+}
+
+} // namespace
+
+Words ownershipWords() { return {{{"use_count", useCount}, {"expired", expired}, {"lock", lock}}, {}, {}}; }
 
 } // namespace devicetidy

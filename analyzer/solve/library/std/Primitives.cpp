@@ -1,8 +1,14 @@
-#include "analyzer/solve/library/std/Primitives.h"
-
+//===- Primitives.cpp - what model bodies ask of sequences and functions ---===//
+//
+// The functions of analyzer/models/bodies/dt.h. Each does nothing but forget what it may change where it is
+// given something that is not known.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/Ends.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/ModelBodies.h"
 #include "analyzer/solve/engine/Operators.h"
 #include "analyzer/solve/library/std/Callables.h"
@@ -29,8 +35,8 @@ std::optional<std::int64_t> constantArg(const Call &call, std::size_t i) {
 
 Outcomes truth(const Call &call, bool value) { return call.done(scalarValue(intTerm(value))); }
 
-const Name elementText("an element of the range"), comparatorField("@compare"), firstField("first"),
-    secondField("second");
+const Name initializerList("std::initializer_list"), elementText("an element of the range"),
+    firstField("first"), secondField("second");
 
 // `list` with other elements; what else is kept with it stays.
 Value withElements(const Value &list, std::vector<Value> elements) {
@@ -194,11 +200,11 @@ Outcomes moveElement(Call &call) {
 
 // Any element of a range: what they share.
 Outcomes anyBetween(Call &call) {
-  const Value first = asPosition(call.machine, call.row, call.arg(0));
+  const Value first = asPosition(call.machine.memory, call.row, call.arg(0));
   const Value list =
       isPosition(first) ? call.machine.memory.read(call.row, sequenceOf(first->address)) : unknownValue();
   const auto from = ordinalOf(call.machine, call.row, first),
-             to = ordinalOf(call.machine, call.row, asPosition(call.machine, call.row, call.arg(1)));
+             to = ordinalOf(call.machine, call.row, asPosition(call.machine.memory, call.row, call.arg(1)));
   if (!is(list, ValueKind::List))
     return call.done(unknownValue());
   if (isSummary(list))
@@ -211,8 +217,8 @@ Outcomes anyBetween(Call &call) {
 
 // The elements of a range are in an order that is not known: each may be any of them.
 Outcomes shuffleRange(Call &call) {
-  const Value first = asPosition(call.machine, call.row, call.arg(0));
-  const Value last = asPosition(call.machine, call.row, call.arg(1));
+  const Value first = asPosition(call.machine.memory, call.row, call.arg(0));
+  const Value last = asPosition(call.machine.memory, call.row, call.arg(1));
   if (!isPosition(first))
     return call.done(unknownValue());
   const Address where = sequenceOf(first->address);
@@ -265,22 +271,24 @@ Outcomes applyOperator(Call &call, Name op, const char *tensorOp, std::size_t fi
 struct NamedOperator {
   Name op;
   const char *tensorOp;
-  bool isOrder = false;
 };
 
 // Function objects of the library, and those that bodies ask for.
 const NamedOperator *namedOperator(const Machine &machine, const Value &callable) {
   static const std::map<std::string_view, NamedOperator> table = {
-      {"std::less", {"<", "at::operator<", true}},   {"std::greater", {">", "at::operator>", true}},
-      {"std::less_equal", {"<=", "at::operator<="}}, {"std::greater_equal", {">=", "at::operator>="}},
-      {"std::equal_to", {"==", "at::operator=="}},   {"std::not_equal_to", {"!=", "at::operator!="}},
-      {"std::plus", {"+", "at::operator+"}},         {"std::minus", {"-", "at::operator-"}},
-      {"std::multiplies", {"*", "at::operator*"}},
+      {"std::less", {op::less, "at::operator<"}},
+      {"std::greater", {op::greater, "at::operator>"}},
+      {"std::less_equal", {op::lessOrEqual, "at::operator<="}},
+      {"std::greater_equal", {op::greaterOrEqual, "at::operator>="}},
+      {"std::equal_to", {op::equal, "at::operator=="}},
+      {"std::not_equal_to", {op::unequal, "at::operator!="}},
+      {"std::plus", {op::plus, "at::operator+"}},
+      {"std::minus", {op::minus, "at::operator-"}},
+      {"std::multiplies", {op::times, "at::operator*"}},
   };
-  Name name = is(callable, ValueKind::Function) || is(callable, ValueKind::Record) ? callable->type : Name();
-  if (const Type *type = machine.program.type(name))
-    name = type->templateName;
-  const auto found = table.find(name.view());
+  const bool isNamed = is(callable, ValueKind::Function) || is(callable, ValueKind::Record);
+  const auto found =
+      table.find(isNamed ? machine.types.templateOf(callable->type).view() : std::string_view());
   return found == table.end() ? nullptr : &found->second;
 }
 
@@ -321,7 +329,8 @@ Outcomes testFunction(Call &call) {
 Outcomes applyOperator(Call &call, Name op, const char *tensorOp, std::size_t first) {
   const Value a = call.arg(first), b = call.arg(first + 1);
   Argument left = call.forwarded(first), right = call.forwarded(first + 1);
-  left.text = right.text = call.frame.site ? elementText : Name();
+  if (call.frame.site)
+    left.text = right.text = elementText;
   if (is(a, ValueKind::Scalar) && is(b, ValueKind::Scalar))
     return call.done(operatorValue(call.row, op, {a, b}, /*areIntegers=*/false));
   if (is(a, ValueKind::Tensor) || is(b, ValueKind::Tensor)) {
@@ -341,15 +350,15 @@ Outcomes applyOperator(Call &call, Name op, const char *tensorOp, std::size_t fi
     if (std::optional<Value> compared = compareRecords(call, op, a, b))
       return call.done(*compared);
   }
-  return call.done(op == Name("+") || op == Name("-") || op == Name("*") ? unknownValue()
-                                                                         : unknownNumber(call));
+  return call.done(op == op::plus || op == op::minus || op == op::times ? unknownValue()
+                                                                        : unknownNumber(call));
 }
 
 // What compares the elements of an ordered container: what it was given, or what its type names.
 Value comparatorOf(const Call &call) {
   static const Name less("std::less");
   const Value container = call.arg(0);
-  if (const auto given = container->fields.find(comparatorField); given != container->fields.end())
+  if (const auto given = container->fields.find(hidden::comparator); given != container->fields.end())
     return given->second;
   const Machine &machine = call.machine;
   const Type *type = machine.program.type(container->type);
@@ -357,7 +366,7 @@ Value comparatorOf(const Call &call) {
     const Type *argument = machine.program.type(id);
     if (!argument || argument->kind != TypeKind::Record)
       continue;
-    if (const NamedOperator *named = namedOperator(machine, recordValue(id)); named && named->isOrder)
+    if (models::effect(argument->templateName.view(), "order"))
       return recordValue(id);
     if (argument->isLambda)
       for (const auto &[name, function] : machine.program.functions)
@@ -391,7 +400,7 @@ Words sequenceWords() {
            }},
           {"is_braced",
            [](Call &call) {
-             return truth(call, startsWith(call.arg(0)->type.view(), "std::initializer_list<"));
+             return truth(call, call.machine.types.templateOf(call.arg(0)->type) == initializerList);
            }},
           {"is_certain", [](Call &call) { return truth(call, constantArg(call, 0).has_value()); }},
           {"set_empty",
@@ -404,8 +413,8 @@ Words sequenceWords() {
              data.elements.clear();
              data.summary.clear();
              data.term = data.origin = nullptr;
-             data.fields.erase(ends::head());
-             data.fields.erase(ends::tail());
+             data.fields.erase(hidden::head);
+             data.fields.erase(hidden::tail);
              call.machine.memory.write(call.row, call.addressOf(0), makeValue(std::move(data)));
              return call.done(unknownValue());
            }},
@@ -422,7 +431,7 @@ Words sequenceWords() {
           {"set_comparator",
            [](Call &call) {
              call.machine.memory.write(call.row, call.addressOf(0),
-                                       withField(call.arg(0), comparatorField, call.arg(1)));
+                                       withField(call.arg(0), hidden::comparator, call.arg(1)));
              return call.done(unknownValue());
            }},
           {"pair",
@@ -439,7 +448,7 @@ Words sequenceWords() {
           {"address", [](Call &call) { return call.done(addressValue(call.addressOf(0))); }},
           {"view",
            [](Call &call) {
-             const Value first = asPosition(call.machine, call.row, call.arg(1));
+             const Value first = asPosition(call.machine.memory, call.row, call.arg(1));
              const Term count = numberArg(call, 2);
              return call.done(count ? viewOf(call.arg(0)->type, first, count) : unknownValue());
            }},
@@ -469,7 +478,7 @@ Words sequenceWords() {
           {"is_list", [](Call &call) { return truth(call, is(call.arg(0), ValueKind::List)); }},
           {"is_position",
            [](Call &call) {
-             return truth(call, isPosition(asPosition(call.machine, call.row, call.arg(0))));
+             return truth(call, isPosition(asPosition(call.machine.memory, call.row, call.arg(0))));
            }},
           {"is_number", [](Call &call) { return truth(call, constantArg(call, 0).has_value()); }},
           {"is_known", [](Call &call) { return truth(call, !is(call.arg(0), ValueKind::Unknown)); }},
@@ -518,38 +527,13 @@ Words sequenceWords() {
           {"back_inserter", [](Call &call) { return call.done(inserterAtEnd(call.addressOf(0), "back")); }},
           {"front_inserter", [](Call &call) { return call.done(inserterAtEnd(call.addressOf(0), "front")); }},
           {"call", callFunction},
-          {"plus", [](Call &call) { return applyOperator(call, "+", "at::operator+", 0); }},
-          {"minus", [](Call &call) { return applyOperator(call, "-", "at::operator-", 0); }},
-          {"times", [](Call &call) { return applyOperator(call, "*", "at::operator*", 0); }},
-          {"equal", [](Call &call) { return applyOperator(call, "==", "at::operator==", 0); }},
-          {"less", [](Call &call) { return applyOperator(call, "<", "at::operator<", 0); }},
+          {"plus", [](Call &call) { return applyOperator(call, op::plus, "at::operator+", 0); }},
+          {"minus", [](Call &call) { return applyOperator(call, op::minus, "at::operator-", 0); }},
+          {"times", [](Call &call) { return applyOperator(call, op::times, "at::operator*", 0); }},
+          {"equal", [](Call &call) { return applyOperator(call, op::equal, "at::operator==", 0); }},
+          {"less", [](Call &call) { return applyOperator(call, op::less, "at::operator<", 0); }},
       },
       {}};
-}
-
-std::optional<Outcomes> modelRangesAlgorithm(Call &call) {
-  constexpr std::string_view prefix = "std::ranges::";
-  if (call.fact.hasObject || !startsWith(call.fact.name.view(), prefix))
-    return std::nullopt;
-  std::vector<Argument> args;
-  for (std::size_t i = 0; i < call.argCount(); ++i) {
-    const Argument given = call.forwarded(i);
-    if (!is(given.value, ValueKind::List) || !given.address.valid()) {
-      args.push_back(given);
-      continue;
-    }
-    const Term size = call.row.resolve(sizeTerm(given.value, given.address));
-    args.push_back({addressValue(given.address.element(intTerm(0))), {}});
-    args.push_back({addressValue(given.address.element(size)), {}});
-  }
-  return runBody(call, Name("std::" + std::string(call.fact.name.view().substr(prefix.size()))), args);
-}
-
-std::optional<Outcomes> applyNamedOperator(Call &call, Name name) {
-  const NamedOperator *named = namedOperator(call.machine, libraryFunction(name));
-  if (!named)
-    return std::nullopt;
-  return applyOperator(call, named->op, named->tensorOp, 0);
 }
 
 } // namespace devicetidy

@@ -2,9 +2,11 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
-#include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/ModelBodies.h"
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/std/Views.h"
+#include "analyzer/solve/library/std/Words.h"
 
 #include <algorithm>
 
@@ -90,9 +92,10 @@ Outcomes Machine::rangeCall(Call &call) {
     range = range.field(hidden::children());
     list = memory.read(call.row, range);
   }
-  const bool test = call.fact.name == Name("__range_has_next");
+  static const Name hasNext("__range_has_next");
+  const bool test = call.fact.name == hasNext;
   const bool isMap = is(list, ValueKind::Record) && types.classOf(list->type) == TypeClass::Map;
-  const std::vector<Name> keys = isMap ? mapKeys(list) : std::vector<Name>();
+  const std::vector<Name> keys = isMap ? mapKeys(types, list) : std::vector<Name>();
   const std::size_t size = isMap ? keys.size() : part ? part->count : list->elements.size();
   const bool known =
       size <= bounds::unrolledElements && (isMap ? size > 0 : is(list, ValueKind::List) && !isSummary(list));
@@ -118,7 +121,7 @@ Outcomes Machine::rangeCall(Call &call) {
   if (test)
     return call.done(unknownValue());
   varyLoop(call.frame, call.frame.block, call.row);
-  const Term round = applyTerm("loop", {symbolTerm(Name(iteratorKey(call, range)))});
+  const Term round = applyTerm(op::loop, {symbolTerm(Name(iteratorKey(call, range)))});
   startRound(call.row, round);
   call.row.setRound(loopHeads(call.frame.function)[static_cast<std::size_t>(call.frame.block)], round);
   if (is(list, ValueKind::List) && list->summary.size() > 1)
@@ -135,12 +138,35 @@ Outcomes Machine::rangeCall(Call &call) {
       return std::move(*elements);
   // A data loader or a container nobody knows: its element type says what can be in it.
   Address element = allocate(call.row, call.frame, call.fact, call.resultType());
-  Value batch = is(list, ValueKind::Record) && list->fields.count("@batch") ? list->fields.at("@batch")
-                                                                            : unknownValue();
+  Value batch = is(list, ValueKind::Record) && list->fields.count(hidden::batch)
+                    ? list->fields.at(hidden::batch)
+                    : unknownValue();
   if (types.classOf(call.resultType()) == TypeClass::List && !is(batch, ValueKind::List))
     batch = is(batch, ValueKind::Unknown) ? batch : summaryList(call.resultType(), {batch});
   memory.write(call.row, element, takenBatch(call, batch));
   return call.done(addressValue(element));
 }
+
+namespace {
+
+// An algorithm of std::ranges is that of std from the begin to the end of each container.
+std::optional<Outcomes> overRanges(Call &call, const models::Effect &) {
+  std::vector<Argument> args;
+  for (std::size_t i = 0; i < call.argCount(); ++i) {
+    const Argument given = call.forwarded(i);
+    if (!is(given.value, ValueKind::List) || !given.address.valid()) {
+      args.push_back(given);
+      continue;
+    }
+    const Term size = call.row.resolve(sizeTerm(given.value, given.address));
+    args.push_back({addressValue(given.address.element(intTerm(0))), {}});
+    args.push_back({addressValue(given.address.element(size)), {}});
+  }
+  return runBody(call, Name("std::" + std::string(lastPart(call.fact.name.view()))), args);
+}
+
+} // namespace
+
+Words rangeWords() { return {{{"over_ranges", overRanges}}, {}, {}}; }
 
 } // namespace devicetidy

@@ -1,131 +1,77 @@
 //===- Tuples.cpp - optionals, pairs, tuples, and the free functions around them ---===//
-//===----------------------------------------------------------------------===//
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Containers.h"
+#include "analyzer/solve/library/std/Words.h"
 
 #include <algorithm>
 
 namespace devicetidy {
-
 namespace {
 
-// optional<T>::emplace(args...) makes a T in place; nothing when that is to store the argument.
-std::optional<Outcomes> emplace(Call &call) {
-  const Types &types = call.machine.types;
-  const Name inner = types.inner(call.fact.operands[0].type);
+using models::Effect;
+
+// optional<T>::emplace(args...) makes a T in place, or stores the argument.
+std::optional<Outcomes> emplaceHeld(Call &call, const Effect &) {
+  Machine &machine = call.machine;
+  const Name inner = machine.types.inner(call.fact.operands[0].type);
+  const TypeClass kind = machine.types.classOf(inner);
   const Address where = call.objectAddress();
-  const bool isMade = types.classOf(inner) == TypeClass::Record || types.classOf(inner) == TypeClass::Other;
-  if (!isMade || !where.valid())
-    return std::nullopt;
-  call.machine.endGuards(call.row, call.object(), inner);
+  const Value result = call.fact.resultIsAddress ? addressValue(where) : unknownValue();
+  if ((kind != TypeClass::Record && kind != TypeClass::Other) || !where.valid()) {
+    machine.memory.write(call.row, where, call.argCount() ? call.arg(0) : nullValue());
+    return call.done(result);
+  }
+  machine.endGuards(call.row, call.object(), inner);
   Outcomes outcomes;
-  for (Row &row :
-       call.machine.construct(call.frame, call.fact, call.row, inner, where, call.forwardedFrom(0)))
-    outcomes.push_back({std::move(row), call.fact.resultIsAddress ? addressValue(where) : unknownValue()});
+  for (Row &row : machine.construct(call.frame, call.fact, call.row, inner, where, call.forwardedFrom(0)))
+    outcomes.push_back({std::move(row), result});
   return outcomes;
 }
 
-} // namespace
-
-std::optional<bool> holdsNothing(const Row &row, const Value &value) {
-  switch (value->kind) {
-  case ValueKind::Null:
-    return true;
-  case ValueKind::Unknown:
+// What stands for a value moves as the value: at::Tensor::to of the tensor in a PackedSequence.
+std::optional<Outcomes> asHeld(Call &call, const Effect &effect) {
+  if (!is(call.object(), ValueKind::Tensor))
     return std::nullopt;
-  case ValueKind::Tensor:
-  case ValueKind::Device:
-    return value->placement.kind == PlacementKind::Symbol ? std::nullopt : std::optional<bool>(false);
-  case ValueKind::Address:
-    return kindOf(value->address.root) == RootKind::Outside ? std::nullopt : std::optional<bool>(false);
-  case ValueKind::Scalar: {
-    const Term known = row.resolve(value->term);
-    return constantOf(known) || textOf(known) ? std::optional<bool>(false) : std::nullopt;
-  }
-  default:
-    return value->origin ? std::nullopt : std::optional<bool>(false);
-  }
+  Fact fact = call.fact;
+  fact.name = Name(effect.detail());
+  Call moved{call.machine, call.frame, call.row, fact, call.first};
+  return call.machine.callLibrary(moved);
 }
 
-std::optional<Outcomes> modelOptional(Call &call, std::string_view method) {
-  Value held = call.object();
-  if (method == "value" && is(held, ValueKind::Null))
-    return Outcomes(); // it throws
-  if (isOneOf(method, {"value", "operator*", "get", "toTensor", "toTensorRef", "operator->", "data"}))
-    return call.done(call.fact.resultIsAddress || method == "operator->" ? addressValue(call.objectAddress())
-                                                                         : held);
-  if (method == "value_or")
-    return call.done(is(held, ValueKind::Null) ? call.arg(0) : held);
-  if (isOneOf(method, {"has_value", "operator bool", "isTensor", "isNone"})) {
-    const std::optional<bool> nothing = holdsNothing(call.row, held);
-    const bool isNumber = is(held, ValueKind::Scalar);
-    return call.done(nothing ? scalarValue(intTerm(method == "isNone"                 ? *nothing
-                                                   : method == "isTensor" && isNumber ? false
-                                                                                      : !*nothing))
-                             : call.machine.unknownResult(call));
-  }
-  if (method == "emplace")
-    if (std::optional<Outcomes> made = emplace(call))
-      return made;
-  if (isOneOf(method, {"operator=", "emplace"})) {
-    call.machine.memory.write(call.row, call.objectAddress(), call.argCount() ? call.arg(0) : nullValue());
-    return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : held);
-  }
-  if (method == "reset") {
-    call.machine.endGuards(call.row, held, call.machine.types.inner(call.fact.operands[0].type));
-    call.machine.memory.write(call.row, call.objectAddress(), nullValue());
-    return call.done(unknownValue());
-  }
-  if (is(held, ValueKind::Tensor) && isOneOf(method, {"to", "cuda", "cpu", "pin_memory"})) {
-    Fact fact = call.fact; // a PackedSequence moves as the tensor it stands for
-    fact.name = Name("at::Tensor::" + std::string(method));
-    Call moved{call.machine, call.frame, call.row, fact, call.first};
-    return call.machine.callLibrary(moved);
-  }
-  if (isOneOf(method, {"toTuple", "toTensorVector", "toTensorList", "toList", "elements", "toTupleRef"}))
-    return call.done(held);
-  return std::nullopt;
-}
-
-// std::tuple: `std::tie(a, b) = f()` assigns through the references it holds.
-std::optional<Outcomes> modelTuple(Call &call, std::string_view method) {
-  if (method != "operator=")
-    return std::nullopt;
-  Value target = call.object(), value = call.arg(0);
+// `std::tie(a, b) = f()` assigns through the references the tuple holds.
+std::optional<Outcomes> assignParts(Call &call, const Effect &) {
+  const Value target = call.object(), value = call.arg(0);
+  const bool isTie = is(target, ValueKind::Record) && !target->fields.empty() &&
+                     is(target->fields.begin()->second, ValueKind::Address);
   if (is(target, ValueKind::Record))
     for (const auto &[name, field] : target->fields) {
       if (!is(field, ValueKind::Address))
         continue;
-      Value part = unknownValue();
-      if (is(value, ValueKind::Record)) {
-        auto found = value->fields.find(name);
-        if (found == value->fields.end()) // a pair assigned to a tuple
-          found = value->fields.find(name == Name("0") ? "first" : "second");
-        if (found != value->fields.end())
-          part = found->second;
-      }
-      call.machine.memory.write(call.row, field->address, part);
+      auto found = value->fields.find(name);
+      if (found == value->fields.end()) // a pair assigned to a tuple
+        found = value->fields.find(name == partName(TypeClass::Tuple, 0) ? partName(TypeClass::Pair, 0)
+                                                                         : partName(TypeClass::Pair, 1));
+      const bool isThere = is(value, ValueKind::Record) && found != value->fields.end();
+      call.machine.memory.write(call.row, field->address, isThere ? found->second : unknownValue());
     }
-  const bool isTie = is(target, ValueKind::Record) && !target->fields.empty() &&
-                     is(target->fields.begin()->second, ValueKind::Address);
   if (!isTie)
     call.machine.memory.write(call.row, call.objectAddress(), value);
   return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress()) : value);
 }
 
-namespace {
-
-Outcomes makeTuple(Call &call, bool references) {
+// A tuple of the arguments, or of references to them.
+Outcomes tupleOf(Call &call, bool references) {
   std::map<Name, Value> fields;
-  const bool pair = call.machine.types.classOf(call.resultType()) == TypeClass::Pair;
-  for (std::size_t i = 0; i < call.argCount(); ++i) {
-    Name field = pair ? Name(i == 0 ? "first" : "second") : Name(std::to_string(i));
-    fields[field] = references ? registerOf(call.row, call.fact.operands[i].reg) : call.arg(i);
-  }
+  const TypeClass kind = call.machine.types.classOf(call.resultType());
+  for (std::size_t i = 0; i < call.argCount(); ++i)
+    fields[partName(kind == TypeClass::Pair ? kind : TypeClass::Tuple, i)] =
+        references ? registerOf(call.row, call.fact.operands[i].reg) : call.arg(i);
   return call.done(recordValue(call.resultType(), std::move(fields)));
 }
+
+std::optional<Outcomes> tie(Call &call, const Effect &) { return tupleOf(call, true); }
+std::optional<Outcomes> makeTuple(Call &call, const Effect &) { return tupleOf(call, false); }
 
 // std::get names a part by its number or by its type.
 std::optional<std::int64_t> partNumber(const Call &call) {
@@ -138,7 +84,7 @@ std::optional<std::int64_t> partNumber(const Call &call) {
   return found == parts.end() ? std::nullopt : std::optional<std::int64_t>(found - parts.begin());
 }
 
-Outcomes getPart(Call &call) {
+std::optional<Outcomes> getPart(Call &call, const Effect &) {
   Address where = call.addressOf(0);
   Value value = call.operand(0);
   const std::optional<std::int64_t> number = partNumber(call);
@@ -147,9 +93,9 @@ Outcomes getPart(Call &call) {
   const std::int64_t index = *number;
   if (is(value, ValueKind::List))
     return elementAt(call, where, value, intTerm(index));
-  Name field(std::to_string(index));
+  Name field = partName(TypeClass::Tuple, static_cast<std::size_t>(index));
   if (is(value, ValueKind::Record) && !value->fields.count(field)) {
-    const Name named = index == 0 ? "first" : "second";
+    const Name named = partName(TypeClass::Pair, static_cast<std::size_t>(index));
     if (value->fields.count(named) || call.machine.types.classOf(value->type) == TypeClass::Pair)
       field = named;
   }
@@ -178,10 +124,11 @@ std::optional<std::vector<Argument>> partsOf(const Call &call, std::size_t i) {
   }
   if (!is(whole.value, ValueKind::Record))
     return std::nullopt;
-  const bool isPair = call.machine.types.classOf(call.fact.operands[call.first + i].type) == TypeClass::Pair;
-  const std::size_t count = call.machine.types.parts(call.fact.operands[call.first + i].type).size();
+  const Name type = call.fact.operands[call.first + i].type;
+  const bool isPair = call.machine.types.classOf(type) == TypeClass::Pair;
+  const std::size_t count = call.machine.types.parts(type).size();
   for (std::size_t n = 0; n < count; ++n) {
-    const Name field = isPair ? Name(n == 0 ? "first" : "second") : Name(std::to_string(n));
+    const Name field = partName(isPair ? TypeClass::Pair : TypeClass::Tuple, n);
     const auto held = whole.value->fields.find(field);
     const Address where = whole.address.field(field);
     add(held != whole.value->fields.end() ? held->second
@@ -192,7 +139,7 @@ std::optional<std::vector<Argument>> partsOf(const Call &call, std::size_t i) {
   return parts;
 }
 
-Outcomes joinTuples(Call &call) {
+std::optional<Outcomes> joinTuples(Call &call, const Effect &) {
   std::map<Name, Value> fields;
   for (std::size_t i = 0; i < call.argCount(); ++i) {
     const auto parts = partsOf(call, i);
@@ -204,7 +151,7 @@ Outcomes joinTuples(Call &call) {
   return call.done(recordValue(call.resultType(), std::move(fields)));
 }
 
-Outcomes makeFromTuple(Call &call) {
+std::optional<Outcomes> makeFromTuple(Call &call, const Effect &) {
   const auto parts = partsOf(call, 0);
   if (!parts)
     return call.done(call.machine.unknownResult(call));
@@ -217,29 +164,49 @@ Outcomes makeFromTuple(Call &call) {
   return outcomes;
 }
 
+std::optional<Outcomes> applyToParts(Call &call, const Effect &) {
+  const auto parts = call.argCount() == 2 ? partsOf(call, 1) : std::nullopt;
+  if (!parts)
+    return std::nullopt;
+  return callValue(call, call.row, call.arg(0), *parts,
+                   call.fact.operands[0].isAddress ? call.addressOf(0) : Address());
+}
+
+// The part of a tuple that has one; what several make is not known.
+Value onlyPart(const Call &call, const Value &tuple) {
+  if (!is(tuple, ValueKind::Record) || tuple->fields.size() != 1)
+    return unknownValue();
+  const Value part = tuple->fields.begin()->second;
+  return is(part, ValueKind::Address) ? call.machine.memory.read(call.row, part->address) : part;
+}
+
+std::optional<Outcomes> makeParts(const Making &making, const Effect &) {
+  const TypeClass kind = making.call.machine.types.classOf(making.type);
+  if (making.args.size() == 1 && is(making.arg(0), ValueKind::Record))
+    return making.done(making.arg(0));
+  // The pair of three arguments is made piece by piece.
+  const bool isPiecewise = making.args.size() == 3 && kind == TypeClass::Pair;
+  std::map<Name, Value> fields;
+  for (std::size_t i = isPiecewise; i < making.args.size(); ++i)
+    fields[partName(kind, i - isPiecewise)] =
+        isPiecewise ? onlyPart(making.call, making.arg(i)) : making.arg(i);
+  return making.done(recordValue(making.type, std::move(fields)));
+}
+
 } // namespace
 
-std::optional<Outcomes> modelTupleFunction(Call &call, std::string_view name) {
-  if (isOneOf(name, {"std::move", "std::forward", "std::as_const", "std::addressof", "std::ref", "std::cref",
-                     "c10::guts::forward"}))
-    return call.done(registerOf(call.row, call.fact.operands[0].reg));
-  if (isOneOf(name, {"std::tie", "std::forward_as_tuple"}))
-    return makeTuple(call, true);
-  if (isOneOf(name, {"std::make_tuple", "std::make_pair"}))
-    return makeTuple(call, false);
-  if (name == "std::get")
-    return getPart(call);
-  if (name == "std::apply" && call.argCount() == 2)
-    if (const auto parts = partsOf(call, 1))
-      return callValue(call, call.row, call.arg(0), *parts,
-                       call.fact.operands[0].isAddress ? call.addressOf(0) : Address());
-  if (name == "std::tuple_cat")
-    return joinTuples(call);
-  if (name == "std::make_from_tuple")
-    return makeFromTuple(call);
-  if (isOneOf(name, {"std::make_optional", "c10::make_optional", "c10::make_left"}))
-    return call.done(call.operand(0));
-  return std::nullopt;
+Words tupleWords() {
+  return {{{"emplace_held", emplaceHeld},
+           {"as_held", asHeld},
+           {"assign_parts", assignParts},
+           {"tie", tie},
+           {"make_tuple", makeTuple},
+           {"get_part", getPart},
+           {"apply_to_parts", applyToParts},
+           {"join_tuples", joinTuples},
+           {"make_from_tuple", makeFromTuple}},
+          {{"only_part", [](Call &call) { return call.done(onlyPart(call, call.arg(0))); }}},
+          {{"make_parts", makeParts}}};
 }
 
 } // namespace devicetidy

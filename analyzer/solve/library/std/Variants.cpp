@@ -3,12 +3,9 @@
 // A variant's value, and that of an any, is the value of what it holds.
 //
 //===----------------------------------------------------------------------===//
-#include "analyzer/solve/library/std/Variants.h"
-
-#include "analyzer/solve/domain/DeviceTerms.h"
-#include "analyzer/solve/domain/NameParts.h"
-#include "analyzer/solve/domain/Registers.h"
-#include "analyzer/solve/library/std/Containers.h"
+#include "analyzer/models/Models.h"
+#include "analyzer/solve/library/std/Callables.h"
+#include "analyzer/solve/library/std/Words.h"
 
 #include <algorithm>
 
@@ -16,7 +13,7 @@ namespace devicetidy {
 
 namespace {
 
-bool isOneOfClasses(TypeClass kind, std::initializer_list<TypeClass> classes) {
+bool isAmong(TypeClass kind, std::initializer_list<TypeClass> classes) {
   return std::find(classes.begin(), classes.end(), kind) != classes.end();
 }
 
@@ -51,8 +48,8 @@ std::optional<bool> isOf(const Types &types, Name type, const Value &value) {
     return false;
   case ValueKind::Null:
   case ValueKind::Address:
-    if (isOneOfClasses(wanted, {TypeClass::Scalar, TypeClass::List, TypeClass::Map, TypeClass::Device,
-                                TypeClass::Options, TypeClass::Pair, TypeClass::Tuple, TypeClass::Record}) ||
+    if (isAmong(wanted, {TypeClass::Scalar, TypeClass::List, TypeClass::Map, TypeClass::Device,
+                         TypeClass::Options, TypeClass::Pair, TypeClass::Tuple, TypeClass::Record}) ||
         (is(value, ValueKind::Address) && wanted == TypeClass::Tensor))
       return false;
     return std::nullopt;
@@ -62,6 +59,8 @@ std::optional<bool> isOf(const Types &types, Name type, const Value &value) {
 }
 
 namespace {
+
+using models::Effect;
 
 bool holdsVariant(const Call &call, std::size_t i) {
   if (i >= call.fact.operands.size())
@@ -113,7 +112,7 @@ Outcomes getIf(Call &call, Name type) {
   return call.done(*fits ? pointer : nullValue());
 }
 
-Outcomes indexOf(Call &call) {
+std::optional<Outcomes> alternativeIndex(Call &call, const Effect &) {
   const Name variant = call.fact.operands[0].type;
   const std::vector<Name> all = call.machine.types.parts(variant);
   const Value held = call.object();
@@ -124,7 +123,7 @@ Outcomes indexOf(Call &call) {
 }
 
 // What typeid says of what an any holds.
-Outcomes typeOf(Call &call) {
+std::optional<Outcomes> heldType(Call &call, const Effect &) {
   const Value held = call.object();
   const Name name = is(held, ValueKind::Tensor)                                ? Name("at::Tensor")
                     : is(held, ValueKind::Null)                                ? Name("void")
@@ -162,63 +161,64 @@ Outcomes putHeld(Call &call, Outcomes values) {
   return values;
 }
 
-} // namespace
+std::optional<Outcomes> makeAny(Call &call, const Effect &) {
+  return call.fact.templateTypes.empty() ? std::nullopt
+                                         : std::optional(makeHeld(call, call.fact.templateTypes[0]));
+}
 
-std::optional<Outcomes> modelVariant(Call &call) {
-  const std::string_view name = call.fact.name.view();
-  if (name == "std::make_any" && !call.fact.templateTypes.empty())
-    return makeHeld(call, call.fact.templateTypes[0]);
-  if (!isOneOf(name, {"std::get", "std::get_if", "std::holds_alternative", "std::any_cast"}) ||
-      !holdsVariant(call, 0))
+std::optional<Outcomes> emplaceAlternative(Call &call, const Effect &) {
+  return putHeld(call, makeHeld(call, alternative(call)));
+}
+
+std::optional<bool> holdsNamed(const Call &call) {
+  return holds(call.machine.types, call.fact.operands[0].type, alternative(call), call.operand(0));
+}
+
+std::optional<Outcomes> holdsAlternative(Call &call, const Effect &) {
+  const std::optional<bool> fits = holdsNamed(call);
+  return call.done(fits ? scalarValue(intTerm(*fits)) : call.machine.unknownResult(call));
+}
+
+std::optional<Outcomes> getAlternative(Call &call, const Effect &) {
+  if (!holdsVariant(call, 0))
     return std::nullopt;
-  const Name type = alternative(call);
-  const Name variant = call.fact.operands[0].type;
-  if (call.machine.types.classOf(variant) == TypeClass::Pointer)
-    return getIf(call, type);
-  const Value held = call.operand(0);
-  const std::optional<bool> fits = holds(call.machine.types, variant, type, held);
-  if (name == "std::holds_alternative")
-    return call.done(fits ? scalarValue(intTerm(*fits)) : call.machine.unknownResult(call));
-  if (fits && !*fits) // throws std::bad_variant_access
+  if (call.machine.types.classOf(call.fact.operands[0].type) == TypeClass::Pointer)
+    return getIf(call, alternative(call));
+  if (holdsNamed(call) == false) // throws std::bad_variant_access
     return Outcomes();
   const Address where = call.addressOf(0);
-  return call.done(call.fact.resultIsAddress && where.valid() ? addressValue(where) : held);
+  return call.done(call.fact.resultIsAddress && where.valid() ? addressValue(where) : call.operand(0));
 }
 
-std::optional<Outcomes> modelVariantMethod(Call &call, std::string_view method) {
-  if (method == "operator=")
-    return putHeld(call, call.done(call.argCount() == 1 ? call.arg(0) : unknownValue()));
-  if (method == "emplace")
-    return putHeld(call, makeHeld(call, alternative(call)));
-  if (method == "index")
-    return indexOf(call);
-  if (method == "valueless_by_exception")
-    return call.done(scalarValue(intTerm(0)));
-  if (method == "type")
-    return typeOf(call);
-  if (method == "reset")
-    return putHeld(call, call.done(nullValue()));
-  if (method == "has_value") {
-    const std::optional<bool> nothing = holdsNothing(call.row, call.object());
-    // A variable of a type with an empty value of its own is not told apart from none.
-    return call.done(nothing ? scalarValue(intTerm(!*nothing)) : call.machine.unknownResult(call));
+// The alternative it is made of; of the first, when it is made of nothing. An any is empty then.
+std::optional<Outcomes> makeVariant(const Making &making, const Effect &) {
+  const Machine &machine = making.call.machine;
+  const std::vector<Name> all = machine.types.parts(making.type);
+  if (making.args.size() == 1)
+    return making.done(making.arg(0));
+  if (!making.args.empty()) { // a tag that names the alternative, what it is made of
+    const Value tag = making.arg(0), given = making.arg(1);
+    const bool isPlain = making.args.size() == 2 && !is(given, ValueKind::Record) &&
+                         is(tag, ValueKind::Record) &&
+                         models::effect(machine.types.templateOf(tag->type).view(), "in_place");
+    return making.done(isPlain ? given : unknownValue());
   }
-  return std::nullopt;
+  return making.done(all.empty()                                          ? nullValue()
+                     : machine.types.classOf(all[0]) == TypeClass::Scalar ? scalarValue(intTerm(0))
+                                                                          : machine.defaultObject(all[0]));
 }
 
-Value constructVariant(const Machine &machine, Name type, const std::vector<Value> &args) {
-  const std::vector<Name> all = machine.types.parts(type);
-  if (args.size() == 1)
-    return args[0];
-  if (!args.empty()) { // std::in_place_type<T>, std::in_place_index<N>, what it is made of
-    const bool isPlain = args.size() == 2 && !is(args[1], ValueKind::Record) &&
-                         is(args[0], ValueKind::Record) && startsWith(args[0]->type.view(), "std::in_place");
-    return isPlain ? args[1] : unknownValue();
-  }
-  if (all.empty()) // an any
-    return nullValue();
-  return machine.types.classOf(all[0]) == TypeClass::Scalar ? scalarValue(intTerm(0))
-                                                            : machine.defaultObject(all[0]);
+} // namespace
+
+Words variantWords() {
+  return {{{"make_any", makeAny},
+           {"emplace_alternative", emplaceAlternative},
+           {"holds_alternative", holdsAlternative},
+           {"get_alternative", getAlternative},
+           {"alternative_index", alternativeIndex},
+           {"held_type", heldType}},
+          {},
+          {{"make_variant", makeVariant}}};
 }
 
 } // namespace devicetidy

@@ -1,27 +1,23 @@
 #include "analyzer/solve/library/std/Views.h"
 
+#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/Positions.h"
 
 namespace devicetidy {
-namespace {
-
-const Name firstField("@first"), countField("@count");
-
-} // namespace
-
 Value viewOf(Name type, const Value &first, Term count) {
   if (!isPosition(first))
     return unknownValue();
-  return recordValue(type, {{firstField, first}, {countField, scalarValue(count)}});
+  return recordValue(type, {{hidden::first, first}, {hidden::count, scalarValue(count)}});
 }
 
 bool isView(const Value &value) {
-  return is(value, ValueKind::Record) && value->fields.count(firstField) && value->fields.count(countField) &&
-         isPosition(value->fields.at(firstField)) && is(value->fields.at(countField), ValueKind::Scalar);
+  return is(value, ValueKind::Record) && value->fields.count(hidden::first) &&
+         value->fields.count(hidden::count) && isPosition(value->fields.at(hidden::first)) &&
+         is(value->fields.at(hidden::count), ValueKind::Scalar);
 }
 
-Address beginOf(const Value &view) { return view->fields.at(firstField)->address; }
+Address beginOf(const Value &view) { return view->fields.at(hidden::first)->address; }
 
-Term countOf(const Value &view) { return view->fields.at(countField)->term; }
+Term countOf(const Value &view) { return view->fields.at(hidden::count)->term; }
 
 } // namespace devicetidy

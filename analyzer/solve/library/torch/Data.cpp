@@ -93,12 +93,4 @@ Words dataWords() {
           {{"plain_object", makePlainObject}}};
 }
 
-std::optional<Value> modelConstructor(Call &call, Name type, const std::vector<Value> &args) {
-  using Constructor = std::optional<Value> (*)(Call &, Name, const std::vector<Value> &);
-  for (Constructor constructor : {Constructor(constructPointer), Constructor(constructContainer)})
-    if (std::optional<Value> made = constructor(call, type, args))
-      return made;
-  return std::nullopt;
-}
-
 } // namespace devicetidy

@@ -4,6 +4,7 @@
 #include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/torch/Words.h"
 
 #include <algorithm>
@@ -12,8 +13,6 @@ namespace devicetidy {
 namespace {
 
 using models::Effect;
-
-const Name guardField("@device before");
 
 std::vector<Value> valuesOf(const Making &making) {
   std::vector<Value> values;
@@ -215,7 +214,7 @@ Value indexValue(Call &call, const Placement &placement) {
     return scalarValue(intTerm(-1));
   case PlacementKind::Cuda:
     if (!constantOf(placement.index))
-      call.row.assume(applyTerm("<", {intTerm(-1), placement.index}), 1);
+      call.row.assume(applyTerm(op::less, {intTerm(-1), placement.index}), 1);
     return scalarValue(placement.index);
   case PlacementKind::Symbol:
     return scalarValue(call.row.resolve(indexOf(placement.index)));
@@ -251,7 +250,7 @@ std::optional<Outcomes> deviceCount(Call &call, const Effect &) {
 
 // The rank: a device index made from it differs from process to process.
 std::optional<Outcomes> rank(Call &call, const Effect &) {
-  return call.done(scalarValue(applyTerm("rank", {textTerm(call.fact.name)})));
+  return call.done(scalarValue(applyTerm(op::rank, {textTerm(call.fact.name)})));
 }
 
 std::optional<Outcomes> environmentVariable(Call &call, const Effect &) {
@@ -259,7 +258,7 @@ std::optional<Outcomes> environmentVariable(Call &call, const Effect &) {
   const auto text = is(name, ValueKind::Scalar) ? textOf(call.row.resolve(name->term)) : std::nullopt;
   if (!text || !models::hasRole(text->view(), "rank"))
     return std::nullopt;
-  return call.done(scalarValue(applyTerm("rank", {textTerm(*text)})));
+  return call.done(scalarValue(applyTerm(op::rank, {textTerm(*text)})));
 }
 
 std::optional<Outcomes> currentDevice(Call &call, const Effect &) {
@@ -284,7 +283,7 @@ std::optional<Outcomes> makeGuard(const Making &making, const Effect &) {
   const Value before = scalarValue(call.row.currentDevice);
   if (!making.args.empty())
     makeCurrent(call, making.arg(0));
-  return making.done(recordValue(making.type, {{guardField, before}}));
+  return making.done(recordValue(making.type, {{hidden::deviceBefore, before}}));
 }
 
 } // namespace

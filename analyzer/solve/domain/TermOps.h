@@ -1,0 +1,42 @@
+//===- TermOps.h - the operators of terms -----------------------*- C++ -*-===//
+//
+// What applyTerm() applies. Those of C++ have the names the frontend gives them; the others say what a number
+// stands for.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/facts/Name.h"
+
+namespace devicetidy::op {
+
+// C++
+inline const Name plus("+"), minus("-"), times("*"), divide("/"), remainder("%"), negate("neg"), bitAnd("&"),
+    bitOr("|"), bitXor("^"), shiftLeft("<<"), shiftRight(">>"), negation("!"), equal("=="), unequal("!="),
+    less("<"), greater(">"), lessOrEqual("<="), greaterOrEqual(">=");
+inline const Name floatNumber("float"), concat("concat"), toString("to_string");
+
+// Devices
+inline const Name device("device"); ///< a placement: its kind, its role, its index
+inline const Name isCuda("is_cuda"), isCpu("is_cpu");
+inline const Name indexOf("index of");                ///< the index of a device, should it be a GPU
+inline const Name sameAsUnknown("unknown device =="); ///< something unknown is on this device, too
+inline const Name chosenAt("device from");            ///< a device that a library call has chosen
+inline const Name deviceOfParameter("device of"), ofDevice("of device"), rank("rank");
+
+// Sequences
+inline const Name size("size"), back("back"); ///< of a list; the number of its last element
+inline const Name entry("entry"), alternative("alternative"), key("key");
+inline const Name loop("loop"), previous("previous"); ///< an iteration of a loop, and the one before it
+
+inline const Name guess("guess"); ///< a question whose answer is not followed
+
+// What is known by where it comes from
+inline const Name call("call"), once("once"), written("written"), site("site"), copy("copy"),
+    closure("closure"), address("address"), pointer("pointer"), dispatched("dispatched");
+inline const Name global("global"), parameter("parameter"), self("this"), pointee("*"), member("."),
+    element("[]");
+// Where rows are joined
+inline const Name phi("phi"), root("root"), registerOf("register"), elementOf("elem"), fieldOf("field");
+
+} // namespace devicetidy::op
