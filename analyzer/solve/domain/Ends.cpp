@@ -85,8 +85,8 @@ Value withSome(const Value &list, Term at, const Value &value) {
   if (!is(list, ValueKind::List))
     return unknownValue();
   const bool isKnown = !isSummary(list);
-  std::vector<Value> head = isKnown ? list->elements : partOf(list, ends::head());
-  std::vector<Value> tail = isKnown ? list->elements : partOf(list, ends::tail());
+  std::vector<Value> head = isKnown ? list->elements : partOf(list, hidden::head);
+  std::vector<Value> tail = isKnown ? list->elements : partOf(list, hidden::tail);
   const auto number = constantOf(at);
   const auto fromEnd =
       isKnown && number ? static_cast<std::int64_t>(tail.size()) - *number : numberFromEnd(at, list);
@@ -101,7 +101,7 @@ Value withSome(const Value &list, Term at, const Value &value) {
   const bool areAlike =
       std::all_of(all.begin(), all.end(), [&](const Value &each) { return same(each, value); });
   const Value grown = summaryList(list->type, {areAlike ? value : unknownValue()});
-  return withPart(withPart(grown, ends::head(), std::move(head)), ends::tail(), std::move(tail));
+  return withPart(withPart(grown, hidden::head, std::move(head)), hidden::tail, std::move(tail));
 }
 
 Value withoutEnd(const Value &list, Term number, std::optional<std::int64_t> count) {

@@ -352,7 +352,7 @@ std::optional<Outcomes> assignProxy(Call &call, const Effect &) {
 } // namespace
 
 Words iteratorWords() {
-  return {{{"step", step},
+  return {{{"step_by", step},
            {"jump", jump},
            {"jump_to", jumpTo},
            {"standing", standing},

@@ -104,7 +104,7 @@ void meetHostAccess(Call &call) {
 }
 
 void meetHostFunction(Call &call) {
-  if (!models::effect(call.fact.name.view(), "host_memory") || worksOnPointers(call))
+  if (!models::hasRole(call.fact.name.view(), "host_memory") || worksOnPointers(call))
     return;
   for (std::size_t i = call.first; i < call.fact.operands.size(); ++i) {
     const Value pointer = registerOf(call.row, call.fact.operands[i].reg);
