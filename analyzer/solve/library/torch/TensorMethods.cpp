@@ -73,15 +73,10 @@ std::optional<Outcomes> assignTensor(Call &call, const Effect &) {
   return call.done(call.fact.resultIsAddress ? addressValue(target) : value);
 }
 
-std::optional<Outcomes> resetTensor(Call &call, const Effect &) {
-  call.machine.memory.write(call.row, call.objectAddress(), nullValue());
-  return call.done(unknownValue());
-}
-
 } // namespace
 
 Words tensorMethodWords() {
-  return {{{"register_hook", registerHook}, {"assign_tensor", assignTensor}, {"reset_tensor", resetTensor}},
+  return {{{"register_hook", registerHook}, {"assign_tensor", assignTensor}},
           {{"gradient_of", gradientOf},
            {"rank_of", rankOf},
            {"count_of", countOf},
