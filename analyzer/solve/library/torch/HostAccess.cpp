@@ -146,16 +146,10 @@ std::optional<Outcomes> partOfMemory(Call &call, const Effect &) {
   return isTensorMemory(call.object()) ? std::optional(call.done(call.object())) : std::nullopt;
 }
 
-// Says that a function works on the host's memory, which is looked at before its model answers
-// (meetHostFunction).
-std::optional<Outcomes> hostMemory(Call &, const Effect &) { return std::nullopt; }
-
 } // namespace
 
 Words hostAccessWords() {
-  return {{{"tensor_memory", tensorMemory}, {"part_of_memory", partOfMemory}, {"host_memory", hostMemory}},
-          {},
-          {}};
+  return {{{"tensor_memory", tensorMemory}, {"part_of_memory", partOfMemory}}, {}, {}};
 }
 
 } // namespace devicetidy

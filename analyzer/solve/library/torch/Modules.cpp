@@ -152,9 +152,7 @@ std::optional<Outcomes> forwardSelf(Call &call, const Effect &) {
                        registerOf(call.row, call.fact.operands[0].reg)->history);
 }
 
-// What a module holder or AnyModule holds, and forward() of it.
-std::optional<Outcomes> held(Call &call, const Effect &) { return call.done(call.object()); }
-
+// forward() of what a module holder or AnyModule holds.
 std::optional<Outcomes> forwardHeld(Call &call, const Effect &) {
   const Value held = call.object();
   if (!is(held, ValueKind::Address))
@@ -331,10 +329,6 @@ std::optional<Outcomes> makeNnOptions(const Making &making, const Effect &) {
   return making.done(recordValue(making.type, std::move(fields)));
 }
 
-std::optional<Outcomes> makeRecord(const Making &making, const Effect &) {
-  return making.done(recordValue(making.type));
-}
-
 } // namespace
 
 Words moduleWords() {
@@ -342,7 +336,6 @@ Words moduleWords() {
            {"module_clone", cloneModule},
            {"module_forward", forwardSelf},
            {"same_object", sameObject},
-           {"held", held},
            {"forward_held", forwardHeld},
            {"set_option", setOption},
            {"jit_load", loadScript},
@@ -352,8 +345,7 @@ Words moduleWords() {
           {{"make_module", makeModule},
            {"make_holder", makeHolder},
            {"make_any_module", makeAnyModule},
-           {"make_nn_options", makeNnOptions},
-           {"make_record", makeRecord}}};
+           {"make_nn_options", makeNnOptions}}};
 }
 
 } // namespace devicetidy
