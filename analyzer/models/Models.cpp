@@ -169,11 +169,6 @@ const Effect *effect(std::string_view name, std::string_view word) {
   return nullptr;
 }
 
-Api api(std::string_view qualifiedName) {
-  const std::vector<Row> &known = rows(qualifiedName);
-  return known.empty() ? Api{} : Api{known[0].effects[0].word, known[0].effects[0].detail()};
-}
-
 std::vector<std::string_view> modelledNames() {
   std::vector<std::string_view> names;
   for (const auto &[name, rows] : rowTable())

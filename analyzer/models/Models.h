@@ -96,12 +96,6 @@ const Module *module(std::string_view className);
 const std::vector<Row> &rows(std::string_view name);
 /// The effect `word` in the rows of `name` ("c10::cuda::CUDAGuard", "guard"); null when they have none.
 const Effect *effect(std::string_view name, std::string_view word);
-/// The first word in the rows of a name, with its first argument; empty when it has none.
-struct Api {
-  std::string_view role;
-  std::string_view detail;
-};
-Api api(std::string_view qualifiedName);
 /// Every name that has rows, sorted.
 std::vector<std::string_view> modelledNames();
 /// Kind of a library class template ("std::vector" -> "list"), empty when unknown.
