@@ -114,10 +114,13 @@ Solution solve(const Program &program, const SolveOptions &options) {
   Machine machine(program, options, library(), solution, usage);
   machine.reportLatent = options.reportLatent;
   DeviceMaps deviceMaps(machine);
-  machine.deviceMaps = &deviceMaps;
+  if (deviceMaps.isNeeded())
+    machine.calls = &deviceMaps;
+  const UnregisteredHolders holders(machine);
+  machine.owners = &holders;
   std::optional<PlacedExpressions> placed;
   if (options.placedIn)
-    machine.placed = &placed.emplace(machine, *options.placedIn);
+    machine.facts = &placed.emplace(machine, *options.placedIn);
   runEntries(machine, usage);
   if (placed)
     solution.placed = placed->take();

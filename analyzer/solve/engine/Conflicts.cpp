@@ -3,7 +3,6 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/torch/Gradients.h"
-#include "analyzer/solve/questions/Unregistered.h"
 
 #include <algorithm>
 
@@ -33,8 +32,8 @@ PlacedOperand describe(const Machine &machine, const Row &row, const Call &call,
   result.witness = steps(machine.memory.historyOf(row, placed.use->tensor));
   if (placed.use->owner && placed.use->owner->step.kind == StepKind::Member)
     result.witness.push_back(placed.use->owner->step);
-  else if (placed.use->tensor->address.valid())
-    for (Step &step : unregisteredHolder(machine, call.frame, row, placed.use->tensor->address.root))
+  else if (machine.owners && placed.use->tensor->address.valid())
+    for (Step &step : machine.owners->historyOf(call.frame, row, placed.use->tensor->address.root))
       result.witness.push_back(std::move(step));
   return result;
 }

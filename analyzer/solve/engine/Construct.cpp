@@ -3,7 +3,6 @@
 #include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
-#include "analyzer/solve/questions/DeviceMaps.h"
 
 namespace devicetidy {
 namespace {
@@ -198,7 +197,7 @@ std::optional<std::vector<Row>> Machine::constructModelled(Call &call, const Add
 
 std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row) {
   Call call{*this, frame, row, fact, 1};
-  const DeviceMaps::Scope watched(deviceMaps, call);
+  const ObservedCall observed(calls, call);
   Address where = call.addressOf(0);
   std::vector<Row> rows;
   std::vector<Value> args;

@@ -11,7 +11,6 @@
 #include "analyzer/solve/library/torch/Archives.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 #include "analyzer/solve/library/torch/Launches.h"
-#include "analyzer/solve/questions/DeviceMaps.h"
 
 #include <algorithm>
 
@@ -348,7 +347,7 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
                                           fact.hasObject ? call.addressOf(0) : Address(), std::move(args))
                                  : runPrimitive(call);
   }
-  const DeviceMaps::Scope watched(deviceMaps, call);
+  const ObservedCall observed(calls, call);
   if (fact.isLaunch) {
     meetLaunch(call);
     return call.done(unknownResult(call));

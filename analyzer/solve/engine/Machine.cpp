@@ -9,7 +9,6 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/engine/Operators.h"
-#include "analyzer/solve/questions/Placed.h"
 
 #include <algorithm>
 #include <iterator>
@@ -118,9 +117,8 @@ Outcomes Machine::run(Frame &frame, Row row) {
   const std::vector<BlockId> &position = order(function);
   std::vector<BlockState> states(function.blocks.size());
   row.registers.clear();
-  PlacedExpressions *const placed = frame.site ? nullptr : this->placed;
-  if (placed)
-    placed->enter(frame, row);
+  if (FactObserver *const observer = frame.site ? nullptr : facts)
+    observer->begin(frame, row);
   states[0].pending.push_back(std::move(row));
   std::set<std::pair<BlockId, BlockId>> work{{position[0], 0}};
   while (!work.empty()) {
@@ -193,12 +191,12 @@ bool Machine::mayThrow(const Function &function) {
 namespace {
 
 // A fact that ends its row (an operation that throws) is told with what it was given.
-void noteStep(PlacedExpressions &placed, const Frame &frame, const Fact &fact, const Row &before,
+void noteStep(FactObserver &observer, const Frame &frame, const Fact &fact, const Row &before,
               const std::vector<Row> &after) {
   if (after.empty())
-    placed.step(frame, fact, before);
+    observer.step(frame, fact, before);
   for (const Row &row : after)
-    placed.step(frame, fact, row);
+    observer.step(frame, fact, row);
 }
 
 } // namespace
@@ -214,7 +212,7 @@ void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vec
     thrown.registers.clear();
     states[static_cast<std::size_t>(block.handler)].pending.push_back(std::move(thrown));
   };
-  PlacedExpressions *const placed = frame.site ? nullptr : this->placed;
+  FactObserver *const observer = frame.site ? nullptr : facts;
   for (const Fact &fact : block.facts) {
     if (mayThrow(fact))
       for (const Row &row : rows)
@@ -222,12 +220,12 @@ void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vec
     std::vector<Row> next;
     for (Row &row : rows) {
       ++factsRun;
-      const std::optional<Row> before = placed || block.handler >= 0 ? std::optional(row) : std::nullopt;
+      const std::optional<Row> before = observer || block.handler >= 0 ? std::optional(row) : std::nullopt;
       std::vector<Row> after = step(frame, fact, std::move(row));
       if (after.empty() && before)
         reachHandler(*before);
-      if (placed)
-        noteStep(*placed, frame, fact, *before, after);
+      if (observer)
+        noteStep(*observer, frame, fact, *before, after);
       if (next.empty())
         next = std::move(after);
       else

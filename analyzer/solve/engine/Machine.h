@@ -12,6 +12,7 @@
 #include "analyzer/solve/Solve.h"
 #include "analyzer/solve/domain/Bounds.h"
 #include "analyzer/solve/domain/Memory.h"
+#include "analyzer/solve/engine/Observer.h"
 #include "analyzer/solve/engine/Usage.h"
 
 #include <deque>
@@ -50,9 +51,7 @@ struct Outcome {
 };
 using Outcomes = std::vector<Outcome>;
 
-class DeviceMaps;
 class Library;
-class PlacedExpressions;
 class Machine;
 
 /// An argument of a constructor that a library function runs: its value, and where it is when it is no
@@ -175,8 +174,9 @@ public:
   /// The entry being run may be called with any device made current by its caller.
   bool currentDeviceIsOpen = false;
   bool reportLatent = false;
-  DeviceMaps *deviceMaps = nullptr;    ///< told of every call when set
-  PlacedExpressions *placed = nullptr; ///< told of every fact when set
+  CallObserver *calls = nullptr;         ///< told of every call when set
+  FactObserver *facts = nullptr;         ///< told of every fact when set
+  const OwnerObserver *owners = nullptr; ///< asked for modules in conflicts when set
   /// Told of a static local that was initialised in a program that had been running: whose flag the row held.
   std::function<void(Row &, Name)> initialisedStatic;
   std::set<const Function *> entered;

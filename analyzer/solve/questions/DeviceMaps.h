@@ -14,27 +14,15 @@
 
 namespace devicetidy {
 
-class DeviceMaps {
+class DeviceMaps : public CallObserver {
 public:
   explicit DeviceMaps(Machine &machine);
 
-  /// Around one call: notes what it does, and that whatever happens inside happens on behalf of its map.
-  class Scope {
-  public:
-    Scope(DeviceMaps *maps, Call &call) : maps(maps && maps->isEnabled ? maps : nullptr) {
-      if (this->maps)
-        this->maps->enter(call);
-    }
-    ~Scope() {
-      if (maps)
-        maps->active.pop_back();
-    }
-    Scope(const Scope &) = delete;
-    Scope &operator=(const Scope &) = delete;
-
-  private:
-    DeviceMaps *maps;
-  };
+  /// Can the program initialise distributed training at all? Nothing is to be watched where it cannot.
+  bool isNeeded() const { return isEnabled; }
+  /// Notes what the call does, and that whatever happens inside happens on behalf of its map.
+  void enter(Call &call) override;
+  void leave() override { active.pop_back(); }
 
   std::vector<MapUnderDistributed> findings() const;
 
@@ -62,7 +50,6 @@ private:
     Location where;
   };
 
-  void enter(Call &call);
   void noteOrigin(const Call &call);
   void noteSetter(Call &call);
   void noteInitialisation(Call &call, const std::string &name);

@@ -43,7 +43,7 @@ PlacedExpressions::Place PlacedExpressions::placeOf(const Location &where) {
   return {where.file, where.line, where.column, where.endLine, where.endColumn};
 }
 
-void PlacedExpressions::enter(const Frame &frame, const Row &row) {
+void PlacedExpressions::begin(const Frame &frame, const Row &row) {
   const Function &function = frame.function;
   if (!files.count(function.where.file))
     return;

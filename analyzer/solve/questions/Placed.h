@@ -15,16 +15,16 @@
 
 namespace devicetidy {
 
-class PlacedExpressions {
+class PlacedExpressions : public FactObserver {
 public:
   /// Takes down what is in `files`.
   PlacedExpressions(Machine &machine, const std::set<Name> &files) : machine(machine), files(files) {}
 
   /// The parameters that a run of `frame` begins with.
-  void enter(const Frame &frame, const Row &row);
+  void begin(const Frame &frame, const Row &row) override;
   /// The operands of `fact`, and the variables whose declaration it ends, where control is after it; `row` is
   /// one of the rows there.
-  void step(const Frame &frame, const Fact &fact, const Row &row);
+  void step(const Frame &frame, const Fact &fact, const Row &row) override;
 
   /// All that was taken down, by place and device. Leaves nothing behind.
   std::vector<PlacedExpression> take();

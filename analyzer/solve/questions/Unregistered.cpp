@@ -169,8 +169,7 @@ const Step *decidingStep(const PlacedOperand &operand) {
   return operand.witness.empty() ? nullptr : &operand.witness.back();
 }
 
-std::vector<Step> unregisteredHolder(const Machine &machine, const Frame &frame, const Row &row,
-                                     RootId module) {
+std::vector<Step> UnregisteredHolders::historyOf(const Frame &frame, const Row &row, RootId module) const {
   std::vector<Step> result = holderIn(machine, row, module);
   for (const Frame *each = &frame; each && result.empty(); each = each->caller)
     if (each->entry) {
