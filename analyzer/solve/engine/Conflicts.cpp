@@ -2,7 +2,7 @@
 #include "analyzer/models/UserModels.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Registers.h"
-#include "analyzer/solve/library/torch/Gradients.h"
+#include "analyzer/solve/engine/Library.h"
 
 #include <algorithm>
 
@@ -236,7 +236,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     ++definiteConflicts;
     call.row.failed = true;
   } else {
-    noteUsed(*this, call.row, uses);
+    library.hooks.useTensors(*this, call.row, uses);
   }
   const bool isDisputed =
       worst >= Verdict::Likely || std::any_of(placed.begin(), placed.end(),

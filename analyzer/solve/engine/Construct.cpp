@@ -2,7 +2,6 @@
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"
-#include "analyzer/solve/library/torch/HostAccess.h"
 
 namespace devicetidy {
 namespace {
@@ -220,7 +219,7 @@ std::vector<Row> Machine::stepConstruct(Frame &frame, const Fact &fact, Row row)
     return rows;
   }
   const bool isBase = frame.function.isConstructor && where == frame.self && where.valid();
-  meetHostFunction(call);
+  library.hooks.beforeCall(call);
   if (std::optional<std::vector<Row>> modelled = constructModelled(call, where, isBase))
     return std::move(*modelled);
   if (!isBase) {

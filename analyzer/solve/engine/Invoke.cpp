@@ -6,11 +6,6 @@
 #include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"
 #include "analyzer/solve/engine/ModelBodies.h"
-#include "analyzer/solve/library/std/Callables.h"
-#include "analyzer/solve/library/std/Moves.h"
-#include "analyzer/solve/library/torch/Archives.h"
-#include "analyzer/solve/library/torch/HostAccess.h"
-#include "analyzer/solve/library/torch/Launches.h"
 
 #include <algorithm>
 
@@ -349,12 +344,12 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
   }
   const ObservedCall observed(calls, call);
   if (fact.isLaunch) {
-    meetLaunch(call);
+    library.hooks.launch(call);
     return call.done(unknownResult(call));
   }
   if (fact.isIndirect)
-    return callValue(call, row, call.operand(0), call.forwardedFrom(0),
-                     fact.operands[0].isAddress ? call.addressOf(0) : Address());
+    return library.hooks.callValue(call, row, call.operand(0), call.forwardedFrom(0),
+                                   fact.operands[0].isAddress ? call.addressOf(0) : Address());
   const Function *callee = fact.target.empty() ? nullptr : program.function(fact.target);
   Address self = fact.hasObject ? call.addressOf(0) : Address();
   if (fact.isVirtual && fact.hasObject && (callee || program.overriders.count(fact.target))) {
@@ -371,16 +366,17 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
       // Called through its closure object: captures are fields of that object.
       Value closure = call.operand(0);
       if (is(closure, ValueKind::Function)) // of a generic lambda, the instance that is called
-        return callValue(call, row, functionValue(callee->id, closure->fields), call.forwardedFrom(0), self);
+        return library.hooks.callValue(call, row, functionValue(callee->id, closure->fields),
+                                       call.forwardedFrom(0), self);
     }
     return invoke(frame, fact, row, *callee, self, std::move(args));
   }
   if (callee)
     havoc(row, *callee, self, args);
-  meetHostFunction(call);
+  library.hooks.beforeCall(call);
   Outcomes outcomes = callLibrary(call);
   for (Outcome &outcome : outcomes)
-    emptyMoved(*this, frame, fact, outcome.row);
+    library.hooks.afterCall(*this, frame, fact, outcome.row);
   return outcomes;
 }
 
@@ -422,7 +418,7 @@ void Machine::forgetWritten(Call &call) {
     const Address where = call.addressOf(i);
     if (!where.valid())
       continue;
-    forgetSaved(call, i);
+    library.hooks.forgetOperand(call, i);
     const Operand &operand = call.fact.operands[i];
     const Value value = memory.read(call.row, where);
     const Term written = applyTerm(op::written, {intTerm(call.fact.where.line),

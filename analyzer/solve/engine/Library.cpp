@@ -193,7 +193,7 @@ const Name iterator("iterator"), element("element"), callable("callable");
 
 } // namespace
 
-Library::Library(std::initializer_list<Words> words) {
+Library::Library(const Hooks &hooks, std::initializer_list<Words> words) : hooks(hooks) {
   for (const Words &each : words) {
     enter(handlers, each.handlers);
     enter(primitives, each.primitives);

@@ -46,10 +46,34 @@ struct Words {
   std::vector<std::pair<std::string_view, Maker>> makers;
 };
 
+/// What rooms of the library do at points of the interpretation that are no calls of their functions.
+struct Hooks {
+  /// A value of the program is called: a closure, a function object, a pointer to a function.
+  Outcomes (*callValue)(Call &call, Row row, const Value &callable, const std::vector<Argument> &args,
+                        const Address &where) = nullptr;
+  /// A library function is about to be called, or an object of a library class about to be made.
+  void (*beforeCall)(Call &call) = nullptr;
+  /// A library function or constructor has left `row`.
+  void (*afterCall)(Machine &machine, Frame &frame, const Fact &fact, Row &row) = nullptr;
+  /// What is left of `value`, an object of `type`, after a move has taken it.
+  Value (*movedFrom)(const Machine &machine, Name type, const Value &value) = nullptr;
+  /// How many elements an iterator stands behind the first one; nothing when that is not known.
+  std::optional<std::int64_t> (*ordinalOf)(const Machine &machine, const Row &row,
+                                           const Value &iterator) = nullptr;
+  /// A kernel is launched.
+  void (*launch)(Call &call) = nullptr;
+  /// The host reads or writes through a pointer into a tensor's memory, the first operand.
+  void (*accessMemory)(Call &call) = nullptr;
+  /// A function without a model may write to operand `i`.
+  void (*forgetOperand)(Call &call, std::size_t i) = nullptr;
+  /// Tensors have been used together, and may be.
+  void (*useTensors)(Machine &machine, Row &row, const std::vector<TensorUse> &uses) = nullptr;
+};
+
 class Library {
 public:
   /// Throws std::logic_error when a word is defined twice.
-  Library(std::initializer_list<Words> words);
+  Library(const Hooks &hooks, std::initializer_list<Words> words);
 
   const Handler *handler(std::string_view word) const { return find(handlers, word); }
   /// `word` without `dt::`.
@@ -58,6 +82,8 @@ public:
   bool knows(std::string_view word) const { return handler(word) || primitive(word) || maker(word); }
   /// All words, sorted.
   std::vector<std::string_view> words() const;
+
+  const Hooks hooks;
 
 private:
   template <typename Word> using Table = std::unordered_map<std::string_view, Word>;

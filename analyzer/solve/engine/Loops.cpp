@@ -10,7 +10,6 @@
 #include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"
 #include "analyzer/solve/engine/Operators.h"
-#include "analyzer/solve/library/std/Iterators.h"
 
 #include <algorithm>
 
@@ -114,7 +113,7 @@ std::optional<std::int64_t> numberIn(const Machine &machine, const Row &row, con
     value = machine.memory.read(row, value->address);
   if (is(value, ValueKind::Scalar))
     return row.numberOf(value);
-  return ordinalOf(machine, row, asPosition(machine.memory, row, value));
+  return machine.library.hooks.ordinalOf(machine, row, asPosition(machine.memory, row, value));
 }
 
 const Fact *factOf(const Block &block, Reg result) {

@@ -2,10 +2,10 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/domain/TensorMemory.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Operators.h"
-#include "analyzer/solve/library/std/Moves.h"
-#include "analyzer/solve/library/torch/HostAccess.h"
 
 #include <algorithm>
 
@@ -266,7 +266,7 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     Address address = addressIn(0);
     Value value = readMarked(row, address);
     if (fact.operands[0].isMoved && address.valid())
-      memory.write(row, address, movedFrom(*this, fact.operands[0].type, value));
+      memory.write(row, address, library.hooks.movedFrom(*this, fact.operands[0].type, value));
     if (is(value, ValueKind::Scalar))
       value = scalarValue(row.resolve(value->term));
     setRegister(row, fact.result, std::move(value));
@@ -284,7 +284,7 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     const Function *constructor = fact.target.empty() ? nullptr : program.function(fact.target);
     for (Row &made : rows)
       if (!constructor || !constructor->hasBody) // one of the program moves by itself
-        emptyMoved(*this, frame, fact, made);
+        library.hooks.afterCall(*this, frame, fact, made);
     return rows;
   }
   case FactKind::New: {
@@ -365,7 +365,7 @@ void Machine::stepStore(const Fact &fact, Row &row) {
 // What lies in a tensor's memory is not known, only where the memory is.
 std::vector<Row> Machine::stepHostAccess(Frame &frame, const Fact &fact, Row row) {
   Call call{*this, frame, row, fact, 0};
-  meetHostAccess(call);
+  library.hooks.accessMemory(call);
   std::vector<Row> rows;
   if (row.failed && frame.depth > 0)
     return rows;

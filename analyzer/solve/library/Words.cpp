@@ -1,45 +1,59 @@
 #include "analyzer/solve/library/Words.h"
 
 #include "analyzer/solve/library/config/Words.h"
+#include "analyzer/solve/library/std/Callables.h"
+#include "analyzer/solve/library/std/Iterators.h"
+#include "analyzer/solve/library/std/Moves.h"
 #include "analyzer/solve/library/std/Words.h"
+#include "analyzer/solve/library/torch/Archives.h"
+#include "analyzer/solve/library/torch/Gradients.h"
+#include "analyzer/solve/library/torch/HostAccess.h"
+#include "analyzer/solve/library/torch/Launches.h"
 #include "analyzer/solve/library/torch/Words.h"
 
 namespace devicetidy {
 
+namespace {
+
+constexpr Hooks hooks = {callValue,  meetHostFunction, emptyMoved,  movedFrom, ordinalOf,
+                         meetLaunch, meetHostAccess,   forgetSaved, noteUsed};
+
+} // namespace
+
 const Library &library() {
-  static const Library all{sequenceWords(),
-                           mapWords(),
-                           objectWords(),
-                           textWords(),
-                           pointerWords(),
-                           ownershipWords(),
-                           tupleWords(),
-                           variantWords(),
-                           callableWords(),
-                           containerWords(),
-                           dictWords(),
-                           iteratorWords(),
-                           rangeWords(),
-                           archiveWords(),
-                           autogradFunctionWords(),
-                           dataWords(),
-                           datasetWords(),
-                           deviceWords(),
-                           deviceValueWords(),
-                           gradientWords(),
-                           hostAccessWords(),
-                           kernelWords(),
-                           legacyTypeWords(),
-                           logCheckWords(),
-                           optimizerWords(),
-                           tensorWords(),
-                           tensorMethodWords(),
-                           moduleWords(),
-                           containerModuleWords(),
-                           registrationWords(),
-                           optionWords(),
-                           jsonWords(),
-                           pythonWords()};
+  static const Library all(hooks, {sequenceWords(),
+                                   mapWords(),
+                                   objectWords(),
+                                   textWords(),
+                                   pointerWords(),
+                                   ownershipWords(),
+                                   tupleWords(),
+                                   variantWords(),
+                                   callableWords(),
+                                   containerWords(),
+                                   dictWords(),
+                                   iteratorWords(),
+                                   rangeWords(),
+                                   archiveWords(),
+                                   autogradFunctionWords(),
+                                   dataWords(),
+                                   datasetWords(),
+                                   deviceWords(),
+                                   deviceValueWords(),
+                                   gradientWords(),
+                                   hostAccessWords(),
+                                   kernelWords(),
+                                   legacyTypeWords(),
+                                   logCheckWords(),
+                                   optimizerWords(),
+                                   tensorWords(),
+                                   tensorMethodWords(),
+                                   moduleWords(),
+                                   containerModuleWords(),
+                                   registrationWords(),
+                                   optionWords(),
+                                   jsonWords(),
+                                   pythonWords()});
   return all;
 }
 

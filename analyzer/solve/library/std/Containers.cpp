@@ -3,9 +3,9 @@
 
 #include "analyzer/solve/domain/Ends.h"
 #include "analyzer/solve/domain/Positions.h"
+#include "analyzer/solve/domain/TensorMemory.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/std/Words.h"
-#include "analyzer/solve/library/torch/HostAccess.h"
 
 #include <algorithm>
 

@@ -87,10 +87,6 @@ bool worksOnPointers(const Call &call) {
 
 } // namespace
 
-bool isTensorMemory(const Value &value) {
-  return value && is(value, ValueKind::Record) && value->type == memoryType();
-}
-
 TensorUse memoryUse(const Value &pointer, const Operand &operand) {
   return {fieldOf(pointer, tensorField()), &operand, textOf(pointer)};
 }

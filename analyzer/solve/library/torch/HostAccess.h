@@ -9,12 +9,10 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "analyzer/solve/domain/TensorMemory.h"
 #include "analyzer/solve/engine/Machine.h"
 
 namespace devicetidy {
-
-/// Is `value` a pointer into the memory of a tensor?
-bool isTensorMemory(const Value &value);
 
 /// Such a pointer as a use of its tensor; `operand` is where it is used.
 TensorUse memoryUse(const Value &pointer, const Operand &operand);
