@@ -88,8 +88,8 @@ Outcomes Machine::rangeCall(Call &call) {
   }
   const std::optional<Part> part = lookThroughView(call, range, list);
   // A container module is iterated over its modules.
-  if (is(list, ValueKind::Record) && list->fields.count(hidden::children())) {
-    range = range.field(hidden::children());
+  if (is(list, ValueKind::Record) && list->fields.count(hidden::children)) {
+    range = range.field(hidden::children);
     list = memory.read(call.row, range);
   }
   static const Name hasNext("__range_has_next");
