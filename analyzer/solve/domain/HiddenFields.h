@@ -11,22 +11,16 @@
 namespace devicetidy::hidden {
 
 // Modules
-inline const Name &parameters() { ///< the parameters of a torch::nn module, as one tensor
-  static const Name name("@own");
-  return name;
-}
-inline const Name &children() { ///< the modules a container module holds, in order
-  static const Name name("@children");
-  return name;
-}
-inline const Name moved("@moved"); ///< the device to() has moved the module to
+inline const Name parameters("@own");    ///< the parameters of a torch::nn module, as one tensor
+inline const Name children("@children"); ///< the modules a container module holds, in order
+inline const Name moved("@moved");       ///< the device to() has moved the module to
 constexpr std::string_view parameterPrefix = "@p:", submodulePrefix = "@m:";
 /// A tensor that is registered under `name`.
 inline std::string parameter(Name name) { return std::string(parameterPrefix) + name.str(); }
 /// The address of the module that is registered under `name`.
 inline std::string submodule(Name name) { return std::string(submodulePrefix) + name.str(); }
 inline bool isParameter(Name field) {
-  return field == parameters() || field.view().substr(0, parameterPrefix.size()) == parameterPrefix;
+  return field == parameters || field.view().substr(0, parameterPrefix.size()) == parameterPrefix;
 }
 inline bool isSubmodule(Name field) {
   return field.view().substr(0, submodulePrefix.size()) == submodulePrefix;
@@ -51,13 +45,15 @@ inline const Name elementType("@element"); ///< stands for the number at `where`
 // Functions
 inline const Name callee("@callee"), arguments("@arguments"); ///< of what std::bind makes
 inline const Name negated("@negated");                        ///< of what std::not_fn makes: the predicate
+inline const Name function("@function"), bound("@bound");     ///< of a module: what it calls, what it adds
 inline const Name placeholderType("@placeholder"); ///< an argument of the caller, its number at `where`
 
 // Others
 inline const Name saved("@saved"); ///< what an archive, a context or a file holds
-inline const Name batch("@batch"), dataset("@dataset"), transform("@transform");
+inline const Name batch("@batch"), dataset("@dataset"), transform("@transform"), loaderType("@loader");
 inline const Name deviceBefore("@device before");                                 ///< of a guard
 inline const Name memoryType("@tensor memory"), tensor("@tensor"), text("@text"); ///< a pointer into a tensor
 inline const Name optimized("@parameters"), state("@state"), keeps("@keeps");     ///< of optimizers
+inline const Name path("@path"), item("@item"), name("@name");                    ///< of objects of Python
 
 } // namespace devicetidy::hidden

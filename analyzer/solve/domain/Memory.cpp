@@ -207,18 +207,18 @@ Value Memory::descend(const Value &value, Path node, const Address &whole) const
   if (!is(value, ValueKind::Record))
     return unknownValue();
   // A field of a torch::nn module that is a tensor is one of its parameters.
-  if (value->fields.count(hidden::parameters()) && types.builtinModuleBase(value->type)) {
+  if (value->fields.count(hidden::parameters) && types.builtinModuleBase(value->type)) {
     const Name type = types.fieldType(value->type, node->field);
     if (type.empty() || types.classOf(type) == TypeClass::Tensor)
-      return parameterHandle({whole.root, fieldPath(whole.path, hidden::parameters())});
+      return parameterHandle({whole.root, fieldPath(whole.path, hidden::parameters)});
   }
   if (value->origin) {
     Name type =
-        node->field == hidden::parameters() ? Name("at::Tensor") : types.fieldType(value->type, node->field);
+        node->field == hidden::parameters ? Name("at::Tensor") : types.fieldType(value->type, node->field);
     if (type.empty())
       return unknownValue();
     Name text = joinText(value->function, ".", node->field);
-    if (node->field == hidden::parameters())
+    if (node->field == hidden::parameters)
       text = value->function;
     const bool ofModule = types.isModule(value->type);
     const Term origin = applyTerm(op::member, {value->origin, textTerm(node->field)});

@@ -1,4 +1,5 @@
 //===- Construct.cpp - objects made by constructors, and by the library on the program's behalf ---===//
+#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"
@@ -81,6 +82,21 @@ const Function *Machine::selectConstructor(const Type &type, const std::vector<A
     }
   }
   return best;
+}
+
+const Function *findMethod(const Machine &machine, Name type, std::string_view name) {
+  const Type *record = machine.program.type(type);
+  if (!record)
+    return nullptr;
+  for (Name id : record->methods)
+    if (const Function *method = machine.program.function(id))
+      if (method->hasBody && lastPart(method->name.view()) == name)
+        return method;
+  for (Name base : record->bases)
+    if (base != type)
+      if (const Function *method = findMethod(machine, base, name))
+        return method;
+  return nullptr;
 }
 
 Outcomes invokeForwarded(Call &call, Row row, const Function &callee, const Address &self,

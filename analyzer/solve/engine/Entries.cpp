@@ -1,5 +1,7 @@
 #include "analyzer/solve/engine/Entries.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Library.h"
+#include "analyzer/solve/engine/Library.h"
 
 #include <algorithm>
 
@@ -171,7 +173,7 @@ private:
       // Where the user's module lives is up to whoever holds it.
       Placement placement = Placement::symbol(SymbolRole::Module, applyTerm(op::deviceOfParameter, {origin}),
                                               "the module's device");
-      moveModule(machine, row, {root, nullptr}, placement, nullptr);
+      machine.library.hooks.moveModule(machine, row, {root, nullptr}, placement, nullptr);
       object = row.store.get(root);
     }
     // Modules its constructor made and did not move may be moved by whoever the object hands them to.

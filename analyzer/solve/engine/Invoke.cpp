@@ -332,7 +332,7 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
   Call call{*this, frame, row, fact, fact.hasObject || fact.isIndirect ? std::size_t(1) : std::size_t(0)};
   static const Name rangeTest("__range_has_next"), rangeNext("__range_next");
   if (fact.name == rangeTest || fact.name == rangeNext)
-    return rangeCall(call);
+    return library.hooks.rangeCall(call);
   std::vector<Value> args;
   for (std::size_t i = call.first; i < fact.operands.size(); ++i)
     args.push_back(registerOf(row, fact.operands[i].reg));

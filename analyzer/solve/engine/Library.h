@@ -60,6 +60,13 @@ struct Hooks {
   /// How many elements an iterator stands behind the first one; nothing when that is not known.
   std::optional<std::int64_t> (*ordinalOf)(const Machine &machine, const Row &row,
                                            const Value &iterator) = nullptr;
+  /// The test and the step of a range-based for.
+  Outcomes (*rangeCall)(Call &call) = nullptr;
+  /// A batch taken from a loader, with this place in its tensors' histories.
+  Value (*takenBatch)(Call &call, const Value &batch) = nullptr;
+  /// Everything that is registered in the module at `where` moves to `placement`.
+  void (*moveModule)(Machine &machine, Row &row, const Address &where, const Placement &placement,
+                     const History &history) = nullptr;
   /// A kernel is launched.
   void (*launch)(Call &call) = nullptr;
   /// The host reads or writes through a pointer into a tensor's memory, the first operand.

@@ -8,6 +8,7 @@
 
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Operators.h"
 
 #include <algorithm>
@@ -325,7 +326,7 @@ void Machine::finishBlock(Frame &frame, const Block &block, Row row, std::vector
     const bool isBool = end.value.type == boolType || end.value.type.empty();
     if (condition && (isNumber(condition) || (!isBool && !constantOf(condition) &&
                                               types.classOf(end.value.type) == TypeClass::Scalar)))
-      condition = asAvailability(applyTerm("!=", {condition, intTerm(0)}));
+      condition = asAvailability(applyTerm(op::unequal, {condition, intTerm(0)}));
     if (condition)
       condition = row.resolve(condition);
     const auto constant = condition ? constantOf(row.resolve(row.pinned(condition))) : std::nullopt;

@@ -142,6 +142,8 @@ public:
   /// one.
   Term roundOf(const Frame &frame, const Row &row);
   const std::vector<BlockId> &loopHeads(const Function &function);
+  /// What the loop at `id` changes is any value of any iteration from here on.
+  void varyLoop(Frame &frame, BlockId id, Row &row);
 
   /// Tensors inside `value`, lists and optionals included (at most `limit`).
   void collectTensors(const Row &row, const Value &value, std::vector<Value> &out,
@@ -201,7 +203,6 @@ private:
                 Outcomes &outcomes);
   void finishBlock(Frame &frame, const Block &block, Row row, std::vector<BlockState> &states,
                    Outcomes &outcomes);
-  void varyLoop(Frame &frame, BlockId id, Row &row);
   const std::vector<bool> &testedLocals(const Function &function);
   /// Begins a round. Returns after how many visits of the loop head rows that still differ are joined.
   std::size_t enterLoop(Frame &frame, BlockId head, std::vector<Row> &rows);
@@ -223,7 +224,6 @@ private:
   std::vector<Row> stepConstruct(Frame &frame, const Fact &fact, Row row);
   std::optional<std::vector<Row>> constructModelled(Call &call, const Address &where, bool isBase);
   Outcomes evaluateCall(Frame &frame, Row &row, const Fact &fact);
-  Outcomes rangeCall(Call &call);
   std::vector<Row> endScope(Frame &frame, const Fact &fact, Row row);
   std::vector<Row> runDeleter(Frame &frame, const Fact &fact, Row row, Name deleter, const Value &pointer);
   const Function *resolveVirtual(const Row &row, const Fact &fact,
@@ -256,21 +256,10 @@ private:
 /// A loop that is run for any round comes round: what is of round `current` becomes of the round before.
 void startRound(Row &row, Term current);
 
-/// Runs forward() of the module at `module`; `name` is how the user calls it.
-/// `owner` is the story of the handle it is called through.
-Outcomes forwardModule(Call &call, const Address &module, std::vector<Argument> args, const std::string &name,
-                       const History &owner);
 /// A method of a project class or its bases by its unqualified name; null when there is none.
 const Function *findMethod(const Machine &machine, Name type, std::string_view name);
 /// Calls `callee` with arguments as a library function would forward them.
 Outcomes invokeForwarded(Call &call, Row row, const Function &callee, const Address &self,
                          const std::vector<Argument> &args);
-
-/// A batch taken from a loader, with this place in its tensors' stories.
-Value takenBatch(Call &call, const Value &batch);
-
-/// Moves the module at `where`: everything registered in it and below.
-void moveModule(Machine &machine, Row &row, const Address &where, const Placement &placement,
-                const History &history);
 
 } // namespace devicetidy

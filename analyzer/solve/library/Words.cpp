@@ -4,19 +4,22 @@
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Iterators.h"
 #include "analyzer/solve/library/std/Moves.h"
+#include "analyzer/solve/library/std/Ranges.h"
 #include "analyzer/solve/library/std/Words.h"
 #include "analyzer/solve/library/torch/Archives.h"
+#include "analyzer/solve/library/torch/Datasets.h"
 #include "analyzer/solve/library/torch/Gradients.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 #include "analyzer/solve/library/torch/Launches.h"
+#include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/Words.h"
 
 namespace devicetidy {
 
 namespace {
 
-constexpr Hooks hooks = {callValue,  meetHostFunction, emptyMoved,  movedFrom, ordinalOf,
-                         meetLaunch, meetHostAccess,   forgetSaved, noteUsed};
+constexpr Hooks hooks = {callValue,  meetHostFunction, emptyMoved, movedFrom,      ordinalOf,   rangeCall,
+                         takenBatch, moveModule,       meetLaunch, meetHostAccess, forgetSaved, noteUsed};
 
 } // namespace
 

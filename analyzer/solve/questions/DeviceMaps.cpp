@@ -1,6 +1,8 @@
 #include "analyzer/solve/questions/DeviceMaps.h"
 
+#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/config/Config.h"
 #include "analyzer/solve/library/config/MapText.h"
 #include "analyzer/solve/library/torch/Devices.h"
@@ -11,10 +13,6 @@
 namespace devicetidy {
 namespace {
 
-const Name rankOp("rank"), loopOp("loop"), previousOp("previous"), anyEntry("@any");
-
-Term deviceCount() { return symbolTerm("number of CUDA devices"); }
-
 RootId initialisedRoot(Machine &machine) { return machine.memory.global("@distributed training", {}, {}); }
 RootId mapsRoot(Machine &machine) { return machine.memory.global("@device maps", {}, {}); }
 
@@ -24,16 +22,16 @@ std::string keyOf(const std::string &name, const Location &where) {
 }
 
 bool dependsOnRound(Term term) {
-  return applies(term, loopOp) || applies(term, previousOp) || contains(term, elementIndex());
+  return applies(term, op::loop) || applies(term, op::previous) || contains(term, elementIndex());
 }
 
 // Does `term` add something that nobody knows (the first device of this process's share)?
 bool hasOffset(Term term) {
-  if (term->kind != TermKind::Apply || term->name == loopOp || term->name == previousOp)
+  if (term->kind != TermKind::Apply || term->name == op::loop || term->name == op::previous)
     return false;
   const bool adds = term->name == Name("+") || term->name == Name("-");
   for (Term part : term->args)
-    if ((adds && part->kind != TermKind::Int && !dependsOnRound(part) && !contains(part, deviceCount())) ||
+    if ((adds && part->kind != TermKind::Int && !dependsOnRound(part) && !contains(part, countTerm())) ||
         hasOffset(part))
       return true;
   return false;
@@ -49,8 +47,8 @@ Value keyOfPair(const Value &value) {
 // of a loop is none: one process that drives all devices keeps a copy of the model on each.
 bool isGlobalIndex(Term index) {
   const bool folds = applies(index, "%") || applies(index, "/");
-  const bool isSpread = contains(index, deviceCount()) || (folds && dependsOnRound(index));
-  return isSpread && !applies(index, rankOp) && !hasOffset(index);
+  const bool isSpread = contains(index, countTerm()) || (folds && dependsOnRound(index));
+  return isSpread && !applies(index, op::rank) && !hasOffset(index);
 }
 
 } // namespace
@@ -288,7 +286,7 @@ bool DeviceMaps::differsByEntry(const Call &call, const Value &value) const {
     term = call.row.resolve(value->term);
   else if (is(value, ValueKind::Device) && value->placement.kind == PlacementKind::Cuda)
     term = call.row.resolve(value->placement.index);
-  return term && dependsOnRound(term) && !applies(term, rankOp);
+  return term && dependsOnRound(term) && !applies(term, op::rank);
 }
 
 // What a value under a device_map key spreads the model over; nothing for no map and for a map of one entry.
@@ -297,7 +295,7 @@ std::optional<std::string> DeviceMaps::spreadOf(const Call &call, const Value &v
     return std::nullopt;
   auto entries = [](std::size_t count) { return "{" + std::to_string(count) + " entries}"; };
   auto isOfRank = [&](const Value &entry) {
-    return is(entry, ValueKind::Scalar) && applies(call.row.resolve(entry->term), rankOp);
+    return is(entry, ValueKind::Scalar) && applies(call.row.resolve(entry->term), op::rank);
   };
   switch (value->kind) {
   case ValueKind::Address:
@@ -316,7 +314,7 @@ std::optional<std::string> DeviceMaps::spreadOf(const Call &call, const Value &v
         ++count;
         ofRank += isOfRank(entryValue(entry));
       }
-    auto any = value->fields.find(anyEntry);
+    auto any = value->fields.find(hidden::anyKey);
     const Value each = any == value->fields.end() ? nullValue() : entryValue(any->second);
     if (any != value->fields.end() && !isOfRank(each) && (count > 0 || differsByEntry(call, each)))
       return "{one entry per layer}";

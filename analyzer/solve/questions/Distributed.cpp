@@ -1,6 +1,7 @@
 #include "analyzer/solve/questions/Distributed.h"
 
 #include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/config/Config.h"
 #include "analyzer/solve/library/config/MapText.h"
 
@@ -78,8 +79,7 @@ bool startsProgram(std::string_view callee, const DistributedNames &names) {
 std::string textOfTerm(Term term) {
   if (term->kind == TermKind::Text)
     return term->name.str();
-  static const Name concat("concat");
-  if (term->kind != TermKind::Apply || term->name != concat)
+  if (term->kind != TermKind::Apply || term->name != op::concat)
     return " ";
   std::string text;
   for (Term part : term->args)

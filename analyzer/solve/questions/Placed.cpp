@@ -1,5 +1,6 @@
 #include "analyzer/solve/questions/Placed.h"
 
+#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/Registers.h"
 
 namespace devicetidy {
@@ -231,9 +232,8 @@ void PlacedExpressions::noteModule(const PlacedExpression &what, const Address &
         add(what, machine.memory.placementOf(row, field), machine.memory.historyOf(row, field));
       }
   }
-  static const Name moved("@moved");
   const Value record = machine.memory.read(row, module);
-  if (const auto entry = record->fields.find(moved); !isFound && entry != record->fields.end())
+  if (const auto entry = record->fields.find(hidden::moved); !isFound && entry != record->fields.end())
     add(what, row.resolve(entry->second->placement), entry->second->history);
 }
 

@@ -1,12 +1,13 @@
 //===- Python.cpp - embedded Python: pybind11 and the C interface -----===//
 //
-// A Python object is a record: "@path" is the dotted path it was reached by, "@base" the object whose
+// A Python object is a record: `path` is the dotted path it was reached by, `base` the object whose
 // attribute it is. Dictionaries, keyword arguments and `"key"_a = value` are records of "[key]" fields.
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/library/config/Config.h"
 
 #include "analyzer/models/Models.h"
+#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/library/config/Words.h"
 
 namespace devicetidy {
@@ -14,11 +15,10 @@ namespace {
 
 using models::Effect;
 
-const Name pathField("@path"), baseField("@base"), itemField("@item"), nameField("@name");
 const Name objectType("pybind11::object");
 
 std::string pathOf(const Value &object) {
-  auto path = object->fields.find(pathField);
+  auto path = object->fields.find(hidden::path);
   std::optional<Name> text;
   if (path != object->fields.end() && is(path->second, ValueKind::Scalar))
     text = textOf(path->second->term);
@@ -26,12 +26,12 @@ std::string pathOf(const Value &object) {
 }
 
 Value pathValue(const std::string &path) {
-  return recordValue(objectType, {{pathField, scalarValue(textTerm(Name(path)))}});
+  return recordValue(objectType, {{hidden::path, scalarValue(textTerm(Name(path)))}});
 }
 
 // What an accessor stands for: the entry or attribute it names, when that was set.
 Value looked(const Call &call, const Value &object) {
-  auto item = object->fields.find(itemField);
+  auto item = object->fields.find(hidden::item);
   if (!is(object, ValueKind::Record) || item == object->fields.end())
     return object;
   Value held = call.machine.memory.read(call.row, item->second->address);
@@ -46,10 +46,10 @@ std::optional<Outcomes> access(Call &call, const Effect &effect) {
     return call.done(unknownValue());
   std::map<Name, Value> fields;
   if (effect.says("attribute"))
-    fields[pathField] = scalarValue(textTerm(Name(pathOf(looked(call, call.object())) + "." + *key)));
+    fields[hidden::path] = scalarValue(textTerm(Name(pathOf(looked(call, call.object())) + "." + *key)));
   if (where.valid()) {
-    fields[baseField] = addressValue(where);
-    fields[itemField] = addressValue(where.field(entryField(*key)));
+    fields[hidden::base] = addressValue(where);
+    fields[hidden::item] = addressValue(where.field(entryField(*key)));
   }
   return call.done(recordValue(objectType, std::move(fields)));
 }
@@ -66,7 +66,7 @@ Value mergedEntries(Value into, const Value &from) {
 std::optional<Outcomes> callPython(Call &call, const Effect &) {
   const Value callee = call.object();
   const std::string path = pathOf(callee);
-  if (callee->fields.count(baseField))
+  if (callee->fields.count(hidden::base))
     for (const models::Row &row : models::rows("python::dict::" + path.substr(path.rfind('.') + 1)))
       if (const Handler *handler = call.machine.library.handler(row.effects[0].word))
         return (*handler)(call, row.effects[0]);
@@ -75,7 +75,7 @@ std::optional<Outcomes> callPython(Call &call, const Effect &) {
 
 // The dictionary whose method is called becomes what `change` makes of it.
 Outcomes changeDictionary(Call &call, Value (*change)(const Call &call, const Value &dictionary)) {
-  const Address where = call.object()->fields.at(baseField)->address;
+  const Address where = call.object()->fields.at(hidden::base)->address;
   const Value dictionary = call.machine.memory.read(call.row, where);
   call.machine.memory.write(
       call.row, where,
@@ -142,14 +142,14 @@ std::optional<Outcomes> importModule(Call &call, const Effect &) {
 
 // "key"_a, and then what is assigned to it.
 std::optional<Outcomes> namedArgument(Call &call, const Effect &) {
-  return call.done(recordValue("pybind11::arg", {{nameField, call.arg(0)}}));
+  return call.done(recordValue("pybind11::arg", {{hidden::name, call.arg(0)}}));
 }
 
 std::optional<Outcomes> keywordArgument(Call &call, const Effect &) {
   const Value argument = call.object();
   if (!is(argument, ValueKind::Record))
     return std::nullopt;
-  const auto key = argument->fields.find(nameField);
+  const auto key = argument->fields.find(hidden::name);
   const std::optional<Name> text = key != argument->fields.end() && is(key->second, ValueKind::Scalar)
                                        ? textOf(key->second->term)
                                        : std::nullopt;
@@ -160,7 +160,7 @@ std::optional<Outcomes> keywordArgument(Call &call, const Effect &) {
 
 std::optional<Outcomes> assignAccessed(Call &call, const Effect &) {
   const Value accessor = call.object();
-  if (const auto item = accessor->fields.find(itemField); item != accessor->fields.end())
+  if (const auto item = accessor->fields.find(hidden::item); item != accessor->fields.end())
     call.machine.memory.write(call.row, item->second->address, looked(call, call.arg(0)));
   return call.done(unknownValue());
 }
@@ -218,7 +218,7 @@ std::optional<Outcomes> getAttribute(Call &call, const Effect &) {
 std::optional<Outcomes> makeArgument(const Making &making, const Effect &) {
   if (making.args.empty())
     return std::nullopt;
-  return making.done(recordValue(making.type, {{nameField, making.arg(0)}}));
+  return making.done(recordValue(making.type, {{hidden::name, making.arg(0)}}));
 }
 
 std::optional<Outcomes> makeDictionary(const Making &making, const Effect &) {

@@ -1,8 +1,10 @@
 //===- Ranges.cpp - range-for ---===//
 //===----------------------------------------------------------------------===//
+#include "analyzer/solve/library/std/Ranges.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/ModelBodies.h"
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/std/Views.h"
@@ -78,7 +80,10 @@ std::optional<Part> lookThroughView(Call &call, Address &range, Value &list) {
 
 // Range-for: lists of a few known elements are run element by element; others once for "any element", whose
 // index is a loop variable.
-Outcomes Machine::rangeCall(Call &call) {
+Outcomes rangeCall(Call &call) {
+  Machine &machine = call.machine;
+  Memory &memory = machine.memory;
+  const Types &types = machine.types;
   Address range = call.addressOf(0);
   Value list = call.operand(0);
   // A pointer to a container (a data loader held by a smart pointer): look through it.
@@ -88,8 +93,8 @@ Outcomes Machine::rangeCall(Call &call) {
   }
   const std::optional<Part> part = lookThroughView(call, range, list);
   // A container module is iterated over its modules.
-  if (is(list, ValueKind::Record) && list->fields.count(hidden::children())) {
-    range = range.field(hidden::children());
+  if (is(list, ValueKind::Record) && list->fields.count(hidden::children)) {
+    range = range.field(hidden::children);
     list = memory.read(call.row, range);
   }
   static const Name hasNext("__range_has_next");
@@ -120,10 +125,11 @@ Outcomes Machine::rangeCall(Call &call) {
   }
   if (test)
     return call.done(unknownValue());
-  varyLoop(call.frame, call.frame.block, call.row);
+  machine.varyLoop(call.frame, call.frame.block, call.row);
   const Term round = applyTerm(op::loop, {symbolTerm(Name(iteratorKey(call, range)))});
   startRound(call.row, round);
-  call.row.setRound(loopHeads(call.frame.function)[static_cast<std::size_t>(call.frame.block)], round);
+  call.row.setRound(machine.loopHeads(call.frame.function)[static_cast<std::size_t>(call.frame.block)],
+                    round);
   if (is(list, ValueKind::List) && list->summary.size() > 1)
     return elementAt(call, range, list, round);
   if (is(list, ValueKind::List))
@@ -131,19 +137,19 @@ Outcomes Machine::rangeCall(Call &call) {
   if (isMap && range.valid()) {
     if (const std::optional<Address> entry = anyEntry(call, range, list))
       return call.done(addressValue(*entry));
-    forgetEntries(*this, call.row, range, list);
+    forgetEntries(machine, call.row, range, list);
   }
   if (is(list, ValueKind::Record) && types.isProject(list->type))
     if (std::optional<Outcomes> elements = elementOfOwnRange(call, range, list->type))
       return std::move(*elements);
   // A data loader or a container nobody knows: its element type says what can be in it.
-  Address element = allocate(call.row, call.frame, call.fact, call.resultType());
+  Address element = machine.allocate(call.row, call.frame, call.fact, call.resultType());
   Value batch = is(list, ValueKind::Record) && list->fields.count(hidden::batch)
                     ? list->fields.at(hidden::batch)
                     : unknownValue();
   if (types.classOf(call.resultType()) == TypeClass::List && !is(batch, ValueKind::List))
     batch = is(batch, ValueKind::Unknown) ? batch : summaryList(call.resultType(), {batch});
-  memory.write(call.row, element, takenBatch(call, batch));
+  memory.write(call.row, element, machine.library.hooks.takenBatch(call, batch));
   return call.done(addressValue(element));
 }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/library/torch/Archives.h"
 
+#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/OptimizerState.h"
@@ -16,8 +17,6 @@ namespace devicetidy {
 namespace {
 
 using models::Effect;
-
-const Name archiveContents("@saved");
 
 // Where it is kept what the archive, stream or file of operand `i` holds: a tensor that stands for all in it,
 // or the list that was saved.
@@ -31,7 +30,7 @@ Address contentsSlot(Call &call, std::size_t i) {
                 : Address();
   }
   const Address where = call.addressOf(i);
-  return where.valid() ? where.field(archiveContents) : Address();
+  return where.valid() ? where.field(hidden::saved) : Address();
 }
 
 // A tensor nobody knows is taken for one of some dimensions, as tensors in files are.
@@ -209,7 +208,7 @@ std::optional<Outcomes> writeArchive(Call &call, const Effect &) {
 std::optional<Outcomes> streamText(Call &call, const Effect &) {
   if (call.argCount() > 0) {
     const Value text = call.arg(0);
-    if (const auto held = text->fields.find(archiveContents); held != text->fields.end())
+    if (const auto held = text->fields.find(hidden::saved); held != text->fields.end())
       keep(call, contentsSlot(call, 0), held->second);
     else
       forgetSaved(call, 0);
@@ -219,13 +218,13 @@ std::optional<Outcomes> streamText(Call &call, const Effect &) {
   const Value held = slot.valid() ? call.machine.memory.read(call.row, slot) : unknownValue();
   if (!is(held, ValueKind::Tensor) && !is(held, ValueKind::List))
     return call.done(call.machine.unknownResult(call));
-  return call.done(recordValue(call.resultType(), {{archiveContents, held}}));
+  return call.done(recordValue(call.resultType(), {{hidden::saved, held}}));
 }
 
 // A stream that is made from a text that another stream gave holds the same.
 std::optional<Outcomes> makeStream(const Making &making, const Effect &) {
   const Value text = making.arg(0);
-  const auto held = text->fields.find(archiveContents);
+  const auto held = text->fields.find(hidden::saved);
   if (held == text->fields.end())
     return std::nullopt;
   return making.done(recordValue(making.type, {*held}));
@@ -238,8 +237,8 @@ void forgetSaved(Call &call, std::size_t i) {
     return;
   const Address where = call.addressOf(i);
   const Value stream = call.machine.memory.read(call.row, where);
-  if (is(stream, ValueKind::Record) && stream->fields.count(archiveContents))
-    keep(call, where.field(archiveContents), unknownContents());
+  if (is(stream, ValueKind::Record) && stream->fields.count(hidden::saved))
+    keep(call, where.field(hidden::saved), unknownContents());
 }
 
 Words archiveWords() {

@@ -3,6 +3,7 @@
 // apply() runs the program's forward() with a context, and its backward() for what it may find there.
 //
 //===----------------------------------------------------------------------===//
+#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/library/torch/Words.h"
 
 namespace devicetidy {
@@ -10,7 +11,6 @@ namespace {
 
 using models::Effect;
 
-const Name savedField("@saved");
 const Name savedDataField("saved_data");
 
 // Runs backward() of an autograd::Function for its findings: gradients are where the outputs are.
@@ -56,12 +56,12 @@ std::optional<Outcomes> applyFunction(Call &call, const Effect &) {
 }
 
 std::optional<Outcomes> saveVariables(Call &call, const Effect &) {
-  call.machine.memory.write(call.row, call.objectAddress().field(savedField), call.arg(0));
+  call.machine.memory.write(call.row, call.objectAddress().field(hidden::saved), call.arg(0));
   return call.done(unknownValue());
 }
 
 std::optional<Outcomes> savedVariables(Call &call, const Effect &) {
-  return call.done(call.machine.memory.read(call.row, call.objectAddress().field(savedField)));
+  return call.done(call.machine.memory.read(call.row, call.objectAddress().field(hidden::saved)));
 }
 
 } // namespace

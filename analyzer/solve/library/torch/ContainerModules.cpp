@@ -1,4 +1,6 @@
 //===- ContainerModules.cpp - Sequential, ModuleList, ModuleDict, AnyModule, Functional ---===//
+#include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/Words.h"
@@ -10,9 +12,6 @@ namespace {
 
 using models::Effect;
 
-constexpr const char *functionField = "@function"; // Functional: what it calls
-constexpr const char *boundField = "@bound";       // Functional: the arguments it adds
-
 void setField(Call &call, const Address &object, Name field, const Value &value) {
   call.machine.memory.write(call.row, object.field(field), value);
 }
@@ -22,7 +21,7 @@ void setField(Call &call, const Address &object, Name field, const Value &value)
 void appendChild(Call &call, const Address &container, const Address &child, const std::string &name) {
   if (!child.valid() || !container.valid())
     return;
-  Value children = call.machine.memory.read(call.row, container.field(hidden::children()));
+  Value children = call.machine.memory.read(call.row, container.field(hidden::children));
   std::vector<Value> list = is(children, ValueKind::List) ? children->elements : std::vector<Value>();
   const bool anyRound = call.machine.roundOf(call.frame, call.row) != nullptr;
   if (anyRound || (is(children, ValueKind::List) && isSummary(children))) {
@@ -30,11 +29,11 @@ void appendChild(Call &call, const Address &container, const Address &child, con
     if (is(children, ValueKind::List))
       alternatives.insert(alternatives.end(), children->summary.begin(), children->summary.end());
     alternatives.push_back(anyRound ? generalise(addressValue(child)) : addressValue(child));
-    setField(call, container, hidden::children(), summaryList({}, std::move(alternatives)));
+    setField(call, container, hidden::children, summaryList({}, std::move(alternatives)));
   } else {
     const std::string key = name.empty() ? std::to_string(list.size()) : name;
     list.push_back(addressValue(child));
-    setField(call, container, hidden::children(), listValue({}, std::move(list)));
+    setField(call, container, hidden::children, listValue({}, std::move(list)));
     setField(call, container, hidden::submodule(key), addressValue(child));
     return;
   }
@@ -98,15 +97,15 @@ void keepFunctional(std::map<Name, Value> &fields, const std::vector<Argument> &
   std::vector<Value> bound;
   for (std::size_t i = 1; i < args.size(); ++i)
     bound.push_back(args[i].value);
-  fields[functionField] = args[0].value;
-  fields[boundField] = listValue({}, std::move(bound));
+  fields[hidden::function] = args[0].value;
+  fields[hidden::bound] = listValue({}, std::move(bound));
 }
 
 Outcomes forwardFunctional(Call &call, const Value &record, std::vector<Argument> args) {
-  auto function = record->fields.find(functionField);
+  auto function = record->fields.find(hidden::function);
   if (function == record->fields.end())
     return call.done(unknownValue());
-  for (const Value &bound : record->fields.at(boundField)->elements)
+  for (const Value &bound : record->fields.at(hidden::bound)->elements)
     args.push_back({bound, {}});
   return callValue(call, call.row, function->second, args);
 }
@@ -137,13 +136,13 @@ Outcomes runLayers(Call &call, const std::vector<Value> &children, std::vector<A
 
 // Layers that were added in a loop are run once, for any round.
 Outcomes forwardSequential(Call &call, const Address &module, std::vector<Argument> args) {
-  Value children = call.machine.memory.read(call.row, module.field(hidden::children()));
+  Value children = call.machine.memory.read(call.row, module.field(hidden::children));
   if (!is(children, ValueKind::List))
     return call.done(unknownValue());
   if (!isSummary(children))
     return runLayers(call, children->elements, std::move(args));
   const Term any =
-      applyTerm("loop", {symbolTerm(Name("layer at line " + std::to_string(call.fact.where.line)))});
+      applyTerm(op::loop, {symbolTerm(Name("layer at line " + std::to_string(call.fact.where.line)))});
   std::vector<Value> layers;
   for (const Value &layer : children->summary)
     layers.push_back(substitute(layer, elementIndex(), any));
@@ -161,7 +160,7 @@ Value childAt(Call &call, const Address &container, const Value &children, const
     return call.machine.memory.read(call.row, container.field(hidden::submodule(*name)));
   if (!is(children, ValueKind::List))
     return unknownValue();
-  return call.machine.memory.read(call.row, container.field(hidden::children()).element(term));
+  return call.machine.memory.read(call.row, container.field(hidden::children).element(term));
 }
 
 } // namespace
@@ -171,7 +170,7 @@ namespace {
 // The modules of another container, in their order, with the names they have there unless those are numbers.
 void appendModulesOf(Call &call, const Address &self, const Address &other) {
   const Value record = call.machine.memory.read(call.row, other);
-  const Value modules = call.machine.memory.read(call.row, other.field(hidden::children()));
+  const Value modules = call.machine.memory.read(call.row, other.field(hidden::children));
   if (!is(modules, ValueKind::List) || !is(record, ValueKind::Record))
     return;
   std::map<Address, std::string> names;
@@ -205,11 +204,11 @@ std::optional<Outcomes> addModules(Call &call, const Effect &) {
 }
 
 Value childrenOf(const Call &call) {
-  return call.machine.memory.read(call.row, call.objectAddress().field(hidden::children()));
+  return call.machine.memory.read(call.row, call.objectAddress().field(hidden::children));
 }
 
 Outcomes moduleIn(Call &call, const Address &container) {
-  const Value children = call.machine.memory.read(call.row, container.field(hidden::children()));
+  const Value children = call.machine.memory.read(call.row, container.field(hidden::children));
   const Value element = childAt(call, container, children, call.argCount() ? call.arg(0) : unknownValue());
   return call.done(is(element, ValueKind::Address) ? element : unknownValue());
 }
@@ -221,7 +220,7 @@ std::optional<Outcomes> hasNoModules(Call &call, const Effect &) {
   const bool isMadeHere = is(record, ValueKind::Record) && !record->origin;
   if (is(children, ValueKind::List)) // filled in a loop, which is meant to run
     return call.done(scalarValue(intTerm(!isSummary(children) && children->elements.empty())));
-  if (isMadeHere && !record->fields.count(hidden::children()))
+  if (isMadeHere && !record->fields.count(hidden::children))
     return call.done(scalarValue(intTerm(1)));
   return call.done(call.machine.unknownResult(call));
 }

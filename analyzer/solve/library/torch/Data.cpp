@@ -75,11 +75,6 @@ std::optional<Outcomes> chain(Call &call, const Effect &) {
                                    : std::nullopt;
 }
 
-// An object that holds nothing of interest.
-std::optional<Outcomes> makePlainObject(const Making &making, const Effect &) {
-  return making.done(recordValue(making.type));
-}
-
 } // namespace
 
 Words dataWords() {
@@ -90,7 +85,7 @@ Words dataWords() {
            {"no_effect", noEffect},
            {"chain", chain}},
           {},
-          {{"plain_object", makePlainObject}}};
+          {}};
 }
 
 } // namespace devicetidy

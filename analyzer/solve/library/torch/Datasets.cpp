@@ -4,6 +4,8 @@
 // one example, taken through the transforms from the inside out.
 //
 //===----------------------------------------------------------------------===//
+#include "analyzer/solve/library/torch/Datasets.h"
+#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/torch/Tensors.h"
 #include "analyzer/solve/library/torch/Words.h"
@@ -13,9 +15,8 @@ namespace {
 
 using models::Effect;
 
-const Name batchField("@batch"), datasetField("@dataset"), transformField("@transform"),
-    functionField("@function"), dataField("data"), meanField("mean"), deviationField("stddev"),
-    loaderType("@loader"), exampleType("torch::data::Example");
+const Name dataField("data"), meanField("mean"), deviationField("stddev"),
+    exampleType("torch::data::Example");
 
 History loadedAt(Call &call, const char *what) {
   return call.machine.note(nullptr, StepKind::Loaded, call.fact.where, what, "cpu");
@@ -112,7 +113,7 @@ Value stacked(const Machine &machine, const Row &row, const Value &example) {
 using Transform = Outcomes (*)(Call &call, const Row &row, const Value &transform, const Value &example);
 
 Value functionIn(const Value &transform) {
-  const auto function = transform->fields.find(functionField);
+  const auto function = transform->fields.find(hidden::function);
   return function == transform->fields.end() ? unknownValue() : function->second;
 }
 
@@ -160,12 +161,12 @@ Outcomes transformed(Call &call, const Row &row, const Value &transform, const V
 Outcomes exampleOf(Call &call, Value dataset) {
   if (is(dataset, ValueKind::Address))
     dataset = call.machine.memory.read(call.row, dataset->address);
-  auto inner = dataset->fields.find(datasetField);
+  auto inner = dataset->fields.find(hidden::dataset);
   if (inner == dataset->fields.end())
     return plainExample(call, dataset);
   Outcomes outcomes;
   for (Outcome &outcome : exampleOf(call, inner->second)) {
-    auto transform = dataset->fields.find(transformField);
+    auto transform = dataset->fields.find(hidden::transform);
     if (transform == dataset->fields.end()) {
       outcomes.push_back(std::move(outcome));
       continue;
@@ -188,8 +189,8 @@ Value batchOf(Machine &machine, Name type, const Value &example) {
 std::optional<Outcomes> makeLoader(Call &call, const Effect &) {
   Outcomes outcomes;
   for (Outcome &outcome : exampleOf(call, call.argCount() ? call.arg(0) : unknownValue())) {
-    Value loader = recordValue(loaderType, {{batchField, outcome.result}});
-    Address where = call.machine.allocate(outcome.row, call.frame, call.fact, loaderType);
+    Value loader = recordValue(hidden::loaderType, {{hidden::batch, outcome.result}});
+    Address where = call.machine.allocate(outcome.row, call.frame, call.fact, hidden::loaderType);
     call.machine.memory.write(outcome.row, where, loader);
     outcomes.push_back({outcome.row, addressValue(where)});
   }
@@ -200,7 +201,7 @@ std::optional<Outcomes> makeLoader(Call &call, const Effect &) {
 Address loaderOf(const Call &call) {
   const Value object = call.object();
   const Address where = is(object, ValueKind::Address) ? object->address : call.objectAddress();
-  return call.machine.memory.read(call.row, where)->fields.count(batchField) ? where : Address();
+  return call.machine.memory.read(call.row, where)->fields.count(hidden::batch) ? where : Address();
 }
 
 // begin() of a loader: its iterator stands for it.
@@ -214,7 +215,7 @@ std::optional<Outcomes> batchAt(Call &call, const Effect &) {
   const Address loader = loaderOf(call);
   if (!loader.valid())
     return std::nullopt;
-  const Value batch = call.machine.memory.read(call.row, loader)->fields.at(batchField);
+  const Value batch = call.machine.memory.read(call.row, loader)->fields.at(hidden::batch);
   const Address taken = call.machine.allocate(call.row, call.frame, call.fact, call.resultType());
   call.machine.memory.write(call.row, taken, takenBatch(call, batch));
   return call.done(addressValue(taken));
@@ -240,7 +241,7 @@ std::optional<Outcomes> normalize(Call &call, const Effect &) {
 // map(transform) of a dataset.
 std::optional<Outcomes> mapDataset(Call &call, const Effect &) {
   return call.done(
-      recordValue(call.resultType(), {{datasetField, call.object()}, {transformField, call.arg(0)}}));
+      recordValue(call.resultType(), {{hidden::dataset, call.object()}, {hidden::transform, call.arg(0)}}));
 }
 
 // get() and get_batch() of a dataset.
@@ -259,14 +260,14 @@ std::optional<Outcomes> makeDataset(const Making &making, const Effect &) {
 }
 
 std::optional<Outcomes> makeWrappingDataset(const Making &making, const Effect &) {
-  std::map<Name, Value> fields{{datasetField, making.arg(0)}};
+  std::map<Name, Value> fields{{hidden::dataset, making.arg(0)}};
   if (making.args.size() > 1)
-    fields[transformField] = making.arg(1);
+    fields[hidden::transform] = making.arg(1);
   return making.done(recordValue(making.type, std::move(fields)));
 }
 
 std::optional<Outcomes> makeTransform(const Making &making, const Effect &) {
-  return making.done(recordValue(making.type, {{functionField, making.arg(0)}}));
+  return making.done(recordValue(making.type, {{hidden::function, making.arg(0)}}));
 }
 
 // data/transforms/tensor.h: the statistics are made by torch::tensor, with three dimensions.

@@ -7,6 +7,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/library/torch/Devices.h"
+#include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/Tensors.h"
 #include "analyzer/solve/library/torch/Words.h"
 

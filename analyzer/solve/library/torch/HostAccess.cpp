@@ -2,6 +2,7 @@
 #include "analyzer/solve/library/torch/HostAccess.h"
 
 #include "analyzer/models/Models.h"
+#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/torch/Words.h"
 
@@ -12,19 +13,6 @@ namespace {
 
 using models::Effect;
 
-const Name &memoryType() {
-  static const Name type("@tensor memory");
-  return type;
-}
-const Name &tensorField() {
-  static const Name field("@tensor");
-  return field;
-}
-const Name &textField() {
-  static const Name field("@text");
-  return field;
-}
-
 // A pointer that a join has made of several may have lost what they differed in.
 Value fieldOf(const Value &pointer, Name field) {
   const auto found = pointer->fields.find(field);
@@ -32,7 +20,7 @@ Value fieldOf(const Value &pointer, Name field) {
 }
 
 std::string textOf(const Value &pointer) {
-  const Value text = fieldOf(pointer, textField());
+  const Value text = fieldOf(pointer, hidden::text);
   const auto known = is(text, ValueKind::Scalar) ? devicetidy::textOf(text->term) : std::nullopt;
   return known ? known->str() : std::string();
 }
@@ -88,14 +76,14 @@ bool worksOnPointers(const Call &call) {
 } // namespace
 
 TensorUse memoryUse(const Value &pointer, const Operand &operand) {
-  return {fieldOf(pointer, tensorField()), &operand, textOf(pointer)};
+  return {fieldOf(pointer, hidden::tensor), &operand, textOf(pointer)};
 }
 
 void meetHostAccess(Call &call) {
   const Operand &place = call.fact.operands[0];
   const Value pointer = registerOf(call.row, place.reg);
   // A store has the text of what is stored.
-  requireHost(call, fieldOf(pointer, tensorField()), &place, textOf(pointer),
+  requireHost(call, fieldOf(pointer, hidden::tensor), &place, textOf(pointer),
               call.fact.kind == FactKind::Store ? "=" : place.text.str());
 }
 
@@ -105,7 +93,7 @@ void meetHostFunction(Call &call) {
   for (std::size_t i = call.first; i < call.fact.operands.size(); ++i) {
     const Value pointer = registerOf(call.row, call.fact.operands[i].reg);
     if (isTensorMemory(pointer))
-      requireHost(call, fieldOf(pointer, tensorField()), &call.fact.operands[i], textOf(pointer),
+      requireHost(call, fieldOf(pointer, hidden::tensor), &call.fact.operands[i], textOf(pointer),
                   call.fact.name.str());
   }
 }
@@ -133,8 +121,8 @@ std::optional<Outcomes> tensorMemory(Call &call, const Effect &) {
     return std::nullopt;
   const Operand &object = call.fact.operands[0];
   const Name text = call.fact.isObjectPointee ? Name("(*" + object.text.str() + ")") : object.text;
-  return call.done(recordValue(memoryType(),
-                               {{tensorField(), call.object()}, {textField(), scalarValue(textTerm(text))}}));
+  return call.done(recordValue(
+      hidden::memoryType, {{hidden::tensor, call.object()}, {hidden::text, scalarValue(textTerm(text))}}));
 }
 
 // What a part of an accessor leads to is the same memory.

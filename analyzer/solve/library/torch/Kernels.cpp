@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/torch/Words.h"
 
@@ -46,7 +47,7 @@ Placement deviceOfKernels(const Call &call) {
 // What the dispatcher hands over for `parameter`: a tensor of `device`, or anything.
 Argument dispatched(const Call &call, const Function &kernel, std::size_t i, const Placement &device) {
   const Variable &parameter = kernel.locals[i];
-  const Term origin = applyTerm("dispatched", {textTerm(kernel.id), intTerm(static_cast<std::int64_t>(i))});
+  const Term origin = applyTerm(op::dispatched, {textTerm(kernel.id), intTerm(static_cast<std::int64_t>(i))});
   if (!device.isKnown())
     return {call.machine.memory.symbolic(parameter.type, origin, parameter.name), {}, parameter.name};
   Placement placement = device;

@@ -62,11 +62,11 @@ Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, 
       isAssigned = true;
       uses.push_back({value, nullptr, "the " + field.str() + " of " + name});
     }
-  const bool owns = record->fields.count(hidden::parameters()) || (record->origin && model.hasParameters);
+  const bool owns = record->fields.count(hidden::parameters) || (record->origin && model.hasParameters);
   if (owns && !isAssigned) {
-    Value cell = call.machine.memory.read(call.row, module.field(hidden::parameters()));
+    Value cell = call.machine.memory.read(call.row, module.field(hidden::parameters));
     Value handle =
-        is(cell, ValueKind::Tensor) ? parameterHandle(module.field(hidden::parameters())) : unknownValue();
+        is(cell, ValueKind::Tensor) ? parameterHandle(module.field(hidden::parameters)) : unknownValue();
     if (is(cell, ValueKind::Tensor) && cell->placement.kind == PlacementKind::Symbol)
       handle = cell;
     const std::string what = model.hasOptionalWeight ? "the weight of " : "the parameters of ";
@@ -106,23 +106,8 @@ void moveModule(Machine &machine, Row &row, const Address &where, const Placemen
       else if (hidden::isSubmodule(name) && is(field, ValueKind::Address))
         work.push_back(field->address);
     }
-    machine.memory.write(row, module, withField(moved, "@moved", deviceValue(placement, history)));
+    machine.memory.write(row, module, withField(moved, hidden::moved, deviceValue(placement, history)));
   }
-}
-
-const Function *findMethod(const Machine &machine, Name type, std::string_view name) {
-  const Type *record = machine.program.type(type);
-  if (!record)
-    return nullptr;
-  for (Name id : record->methods)
-    if (const Function *method = machine.program.function(id))
-      if (method->hasBody && lastPart(method->name.view()) == name)
-        return method;
-  for (Name base : record->bases)
-    if (base != type)
-      if (const Function *method = findMethod(machine, base, name))
-        return method;
-  return nullptr;
 }
 
 Outcomes forwardModule(Call &call, const Address &module, std::vector<Argument> args, const std::string &name,
@@ -191,7 +176,7 @@ std::optional<Outcomes> loadScript(Call &call, const Effect &) {
   History history =
       call.machine.note(nullptr, StepKind::Loaded, call.fact.where, "the script", placement.describe());
   return call.done(
-      recordValue("torch::jit::Module", {{hidden::parameters(), tensorValue(placement, someRank, history)}}));
+      recordValue("torch::jit::Module", {{hidden::parameters, tensorValue(placement, someRank, history)}}));
 }
 
 // A tensor of one element may be a flag that the script reads on the host.
@@ -203,9 +188,9 @@ std::optional<Outcomes> runScript(Call &call, const Effect &) {
   Machine &machine = call.machine;
   Value script = call.object();
   const Address self = call.objectAddress();
-  if (!self.valid() || !script->fields.count(hidden::parameters()))
+  if (!self.valid() || !script->fields.count(hidden::parameters))
     return call.done(unknownValue());
-  std::vector<TensorUse> uses{{parameterHandle(self.field(hidden::parameters())), nullptr,
+  std::vector<TensorUse> uses{{parameterHandle(self.field(hidden::parameters)), nullptr,
                                "the parameters of " + call.fact.operands[0].text.str()}};
   for (TensorUse &use : tensorUses(call, 1))
     if (!mayBeFlag(use.tensor))
@@ -235,7 +220,7 @@ Address copyModule(Call &call, const Address &module, std::map<RootId, Address> 
 
 std::optional<Outcomes> registerInScript(Call &call, const Effect &) {
   if (is(call.arg(1), ValueKind::Tensor))
-    call.machine.memory.write(call.row, call.objectAddress().field(hidden::parameters()), call.arg(1));
+    call.machine.memory.write(call.row, call.objectAddress().field(hidden::parameters), call.arg(1));
   return call.done(unknownValue());
 }
 
@@ -295,8 +280,8 @@ void keepWeight(const Making &making, std::map<Name, Value> &fields) {
   for (const Argument &arg : making.args)
     machine.collectTensors(row, arg.value, tensors);
   if (!tensors.empty())
-    fields[hidden::parameters()] = tensorValue(machine.memory.placementOf(row, tensors[0]), tensors[0]->rank,
-                                               machine.memory.historyOf(row, tensors[0]));
+    fields[hidden::parameters] = tensorValue(machine.memory.placementOf(row, tensors[0]), tensors[0]->rank,
+                                             machine.memory.historyOf(row, tensors[0]));
 }
 
 // A module of torch::nn itself.
@@ -307,7 +292,7 @@ std::optional<Outcomes> makeModule(const Making &making, const Effect &) {
     return std::nullopt;
   std::map<Name, Value> fields;
   if (model->hasParameters)
-    fields[hidden::parameters()] =
+    fields[hidden::parameters] =
         tensorValue(Placement::cpu(), someRank,
                     machine.note(nullptr, StepKind::ModuleMade, making.call.fact.where,
                                  std::string(model->forward.name), "cpu"));

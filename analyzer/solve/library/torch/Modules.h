@@ -12,6 +12,14 @@
 
 namespace devicetidy {
 
+/// Runs forward() of the module at `module`; `name` is how the user calls it.
+/// `owner` is the story of the handle it is called through.
+Outcomes forwardModule(Call &call, const Address &module, std::vector<Argument> args, const std::string &name,
+                       const History &owner);
+/// Moves the module at `where`: everything registered in it and below.
+void moveModule(Machine &machine, Row &row, const Address &where, const Placement &placement,
+                const History &history);
+
 /// The module that a holder, smart pointer or AnyModule value stands for; `where` is the value's own place.
 Address moduleOf(const Call &call, const Value &value, const Address &where);
 /// Argument `i` as text; a name made at run time is told by the place of the call.

@@ -1,6 +1,8 @@
 #include "analyzer/solve/library/torch/OptimizerState.h"
 
+#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/Words.h"
 
@@ -11,25 +13,20 @@ namespace {
 
 using models::Effect;
 
-const Name optimizedField("@parameters"); // of an optimizer: what it was given to optimise
-const Name stateField("@state");          // of an optimizer: parameter -> what is kept of it, as one tensor
-const Name keepsField("@keeps");          // of an optimizer or its options: there when step() keeps something
-
 // Is `value` a number that is known and not zero?
 bool isNonZero(const Call &call, const Value &value) {
-  static const Name floatOp("float");
   if (!is(value, ValueKind::Scalar))
     return false;
   const Term term = call.row.resolve(value->term);
   if (const auto number = constantOf(term))
     return *number != 0;
-  return term->kind == TermKind::Apply && term->name == floatOp &&
+  return term->kind == TermKind::Apply && term->name == op::floatNumber &&
          std::strtod(term->args[0]->name.str().c_str(), nullptr) != 0;
 }
 
 // `optimizer` with something kept of each of its parameters, as they are now.
 Value withState(Call &call, const Value &optimizer) {
-  const auto before = optimizer->fields.find(stateField);
+  const auto before = optimizer->fields.find(hidden::state);
   Value state = before != optimizer->fields.end() ? before->second : recordValue({});
   for (const Value &parameter : optimizedBy(call, optimizer)) {
     const Placement placement = call.machine.memory.placementOf(call.row, parameter);
@@ -41,7 +38,7 @@ Value withState(Call &call, const Value &optimizer) {
                                                       StepKind::Inherited, call.fact.where,
                                                       "the optimizer's state", placement.describe())));
   }
-  return withField(optimizer, stateField, state);
+  return withField(optimizer, hidden::state, state);
 }
 
 } // namespace
@@ -52,7 +49,7 @@ Name keyOfParameter(const Address &cell) {
 
 std::vector<Value> optimizedBy(Call &call, const Value &optimizer) {
   std::vector<Value> all, parameters;
-  const auto given = optimizer->fields.find(optimizedField);
+  const auto given = optimizer->fields.find(hidden::optimized);
   if (given != optimizer->fields.end())
     call.machine.collectTensors(call.row, given->second, all);
   for (Value &tensor : all)
@@ -62,7 +59,7 @@ std::vector<Value> optimizedBy(Call &call, const Value &optimizer) {
 }
 
 bool isOptimizer(const Value &value) {
-  return is(value, ValueKind::Record) && value->fields.count(optimizedField) != 0;
+  return is(value, ValueKind::Record) && value->fields.count(hidden::optimized) != 0;
 }
 
 // Optimizer::load reads each tensor of the state as the archive hands it out (optim/serialize.h). What it
@@ -73,14 +70,14 @@ void loadState(Call &call, const Address &where, const Placement &placement, con
     return;
   Value state = recordValue({});
   for (const Value &parameter : optimizedBy(call, optimizer))
-    if (placement.isKnown() && optimizer->fields.count(keepsField))
+    if (placement.isKnown() && optimizer->fields.count(hidden::keeps))
       state = withField(state, keyOfParameter(parameter->address),
                         tensorValue(placement, parameter->rank, history));
-  call.machine.memory.write(call.row, where, withField(optimizer, stateField, state));
+  call.machine.memory.write(call.row, where, withField(optimizer, hidden::state, state));
 }
 
 Placement stateDevice(const Call &call, const Value &optimizer) {
-  const auto state = optimizer->fields.find(stateField);
+  const auto state = optimizer->fields.find(hidden::state);
   std::vector<Value> tensors;
   if (state != optimizer->fields.end())
     for (const auto &[parameter, kept] : state->second->fields)
@@ -90,9 +87,9 @@ Placement stateDevice(const Call &call, const Value &optimizer) {
 
 void stepState(Call &call, const Value &optimizer) {
   const Address self = call.objectAddress();
-  if (!optimizer->fields.count(keepsField) || !self.valid())
+  if (!optimizer->fields.count(hidden::keeps) || !self.valid())
     return;
-  if (const auto state = optimizer->fields.find(stateField);
+  if (const auto state = optimizer->fields.find(hidden::state);
       state != optimizer->fields.end() && is(state->second, ValueKind::Record))
     for (const Value &parameter : optimizedBy(call, optimizer)) {
       const auto kept = state->second->fields.find(keyOfParameter(parameter->address));
@@ -114,9 +111,9 @@ namespace {
 // An optimizer of what it is given first, or a group of its parameters. It keeps something when its options
 // say so.
 Value optimizerOf(const Making &making) {
-  const Value made = recordValue(making.type, {{optimizedField, making.arg(0)}}), options = making.arg(1);
-  const bool isKeeping = is(options, ValueKind::Record) && options->fields.count(keepsField);
-  return isKeeping ? withField(made, keepsField, scalarValue(intTerm(1))) : made;
+  const Value made = recordValue(making.type, {{hidden::optimized, making.arg(0)}}), options = making.arg(1);
+  const bool isKeeping = is(options, ValueKind::Record) && options->fields.count(hidden::keeps);
+  return isKeeping ? withField(made, hidden::keeps, scalarValue(intTerm(1))) : made;
 }
 
 std::optional<Outcomes> makeOptimizer(const Making &making, const Effect &) {
@@ -124,12 +121,12 @@ std::optional<Outcomes> makeOptimizer(const Making &making, const Effect &) {
 }
 
 std::optional<Outcomes> makeKeepingOptimizer(const Making &making, const Effect &) {
-  return making.done(withField(optimizerOf(making), keepsField, scalarValue(intTerm(1))));
+  return making.done(withField(optimizerOf(making), hidden::keeps, scalarValue(intTerm(1))));
 }
 
 std::optional<Outcomes> makeOptimizerWithState(const Making &making, const Effect &) {
   return making.done(
-      withState(making.call, withField(optimizerOf(making), keepsField, scalarValue(intTerm(1)))));
+      withState(making.call, withField(optimizerOf(making), hidden::keeps, scalarValue(intTerm(1)))));
 }
 
 // A setter of the options with a number that is not zero has the optimizer keep something.
@@ -137,7 +134,7 @@ std::optional<Outcomes> keepUnlessZero(Call &call, const Effect &) {
   const Value options = call.object();
   if (call.objectAddress().valid() && is(options, ValueKind::Record) && isNonZero(call, call.arg(0)))
     call.machine.memory.write(call.row, call.objectAddress(),
-                              withField(options, keepsField, scalarValue(intTerm(1))));
+                              withField(options, hidden::keeps, scalarValue(intTerm(1))));
   return call.done(call.fact.resultIsAddress ? addressValue(call.objectAddress())
                                              : call.machine.unknownResult(call));
 }
@@ -147,8 +144,8 @@ std::optional<Outcomes> lendState(Call &call, const Effect &) {
   const Value optimizer = call.object();
   if (call.objectAddress().valid() && is(optimizer, ValueKind::Record)) {
     ValueData data = *optimizer;
-    data.fields.erase(keepsField);
-    data.fields.erase(stateField);
+    data.fields.erase(hidden::keeps);
+    data.fields.erase(hidden::state);
     call.machine.memory.write(call.row, call.objectAddress(), makeValue(std::move(data)));
   }
   return call.done(call.machine.unknownResult(call));

@@ -1,5 +1,6 @@
 //===- Registration.cpp - what a module registers: parameters, buffers, submodules ---===//
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/Words.h"
 
@@ -118,8 +119,7 @@ void collectParameters(const Machine &machine, const Row &row, const Address &mo
   for (const auto &[name, field] : record->fields) {
     if (hidden::isParameter(name) && is(field, ValueKind::Tensor)) {
       // A torch::nn module keeps a weight and more in one cell: two handles say that there are several.
-      const std::size_t count =
-          name == hidden::parameters() && !hasOneParameter(machine, record->type) ? 2 : 1;
+      const std::size_t count = name == hidden::parameters && !hasOneParameter(machine, record->type) ? 2 : 1;
       if (!isWithin(out.size() + count, bounds::parametersOfModule, Bound::ParametersOfModule))
         return;
       out.insert(out.end(), count, parameterHandle(module.field(name)));
@@ -140,7 +140,7 @@ bool collectModules(const Machine &machine, const Row &row, const Address &modul
   if (!is(record, ValueKind::Record) || record->origin ||
       !isWithin(out.size(), bounds::modulesOfModule, Bound::ModulesOfModule))
     return false;
-  if (const auto held = record->fields.find(hidden::children());
+  if (const auto held = record->fields.find(hidden::children);
       held != record->fields.end() && (!is(held->second, ValueKind::List) || isSummary(held->second)))
     return false;
   for (const auto &[name, field] : record->fields)
@@ -208,9 +208,9 @@ std::optional<Outcomes> parameterList(Call &call, const Effect &effect) {
   if (handles.empty()) {
     if (!is(object, ValueKind::Record) || !object->origin)
       return call.done(is(object, ValueKind::Record) ? listValue(call.resultType(), {}) : unknownValue());
-    Value each =
-        call.machine.memory.symbolic("at::Tensor", applyTerm(".", {object->origin, textTerm("parameters")}),
-                                     object->function, SymbolRole::Module);
+    Value each = call.machine.memory.symbolic("at::Tensor",
+                                              applyTerm(op::member, {object->origin, textTerm("parameters")}),
+                                              object->function, SymbolRole::Module);
     handles = {each};
   }
   const bool areKept = handles.size() <= bounds::unrolledElements && !object->origin;
