@@ -70,7 +70,6 @@ enum class Order { Unknown, Ascending, Descending };
 
 // How the type of `map` orders its keys.
 Order orderOf(const Types &types, const Value &map) {
-  static constexpr std::string_view ascending = "ascending";
   const Type *type = types.program.type(map->type);
   const models::Effect *ordered = type ? models::effect(type->templateName.view(), "ordered_by") : nullptr;
   if (!ordered)
@@ -78,8 +77,9 @@ Order orderOf(const Types &types, const Value &map) {
   const auto comparator = static_cast<std::size_t>(ordered->args[0].number);
   if (comparator >= type->args.size())
     return Order::Ascending;
-  const models::Effect *order = models::effect(types.templateOf(type->args[comparator]).view(), "order");
-  return !order ? Order::Unknown : order->detail() == ascending ? Order::Ascending : Order::Descending;
+  const models::Effect *said = models::effect(types.templateOf(type->args[comparator]).view(), "operator");
+  const Name op = said ? Name(said->detail()) : Name();
+  return op == op::less ? Order::Ascending : op == op::greater ? Order::Descending : Order::Unknown;
 }
 
 // The fields of `map` in the order of their keys; nothing when that is not known.

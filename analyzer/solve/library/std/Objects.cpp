@@ -130,7 +130,7 @@ Words objectWords() {
            {"takes_moved", remark},
            {"leaves_moved", remark},
            {"ownership", remark},
-           {"order", remark},
+           {"operator", remark},
            {"ordered_by", remark},
            {"placeholder", remark},
            {"in_place", remark}},

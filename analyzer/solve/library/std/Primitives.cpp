@@ -1,17 +1,11 @@
-//===- Primitives.cpp - what model bodies ask of sequences and functions ---===//
+//===- Primitives.cpp - what model bodies ask of values and sequences ---===//
 //
 // The functions of analyzer/models/bodies/dt.h. Each does nothing but forget what it may change where it is
 // given something that is not known.
 //
 //===----------------------------------------------------------------------===//
-#include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/Ends.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
-#include "analyzer/solve/domain/TermOps.h"
-#include "analyzer/solve/engine/ModelBodies.h"
-#include "analyzer/solve/engine/Operators.h"
-#include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/std/Iterators.h"
 #include "analyzer/solve/library/std/Views.h"
@@ -35,8 +29,7 @@ std::optional<std::int64_t> constantArg(const Call &call, std::size_t i) {
 
 Outcomes truth(const Call &call, bool value) { return call.done(scalarValue(intTerm(value))); }
 
-const Name initializerList("std::initializer_list"), elementText("an element of the range"),
-    firstField("first"), secondField("second");
+const Name initializerList("std::initializer_list"), firstField("first"), secondField("second");
 
 // `list` with other elements; what else is kept with it stays.
 Value withElements(const Value &list, std::vector<Value> elements) {
@@ -266,119 +259,6 @@ Outcomes swapContents(Call &call) {
   return call.done(unknownValue());
 }
 
-Outcomes applyOperator(Call &call, Name op, const char *tensorOp, std::size_t first);
-
-struct NamedOperator {
-  Name op;
-  const char *tensorOp;
-};
-
-// Function objects of the library, and those that bodies ask for.
-const NamedOperator *namedOperator(const Machine &machine, const Value &callable) {
-  static const std::map<std::string_view, NamedOperator> table = {
-      {"std::less", {op::less, "at::operator<"}},
-      {"std::greater", {op::greater, "at::operator>"}},
-      {"std::less_equal", {op::lessOrEqual, "at::operator<="}},
-      {"std::greater_equal", {op::greaterOrEqual, "at::operator>="}},
-      {"std::equal_to", {op::equal, "at::operator=="}},
-      {"std::not_equal_to", {op::unequal, "at::operator!="}},
-      {"std::plus", {op::plus, "at::operator+"}},
-      {"std::minus", {op::minus, "at::operator-"}},
-      {"std::multiplies", {op::times, "at::operator*"}},
-  };
-  const bool isNamed = is(callable, ValueKind::Function) || is(callable, ValueKind::Record);
-  const auto found =
-      table.find(isNamed ? machine.types.templateOf(callable->type).view() : std::string_view());
-  return found == table.end() ? nullptr : &found->second;
-}
-
-// What one call of a callable gives; a reference that it returns is what it refers to.
-Outcomes callFunction(Call &call) {
-  const Address where = call.addressOf(0);
-  const Value callable = call.arg(0);
-  if (const NamedOperator *named = namedOperator(call.machine, callable); named && call.argCount() == 3)
-    return applyOperator(call, named->op, named->tensorOp, 1);
-  Site site(call);
-  std::vector<Argument> args;
-  for (std::size_t i = 1; i < call.argCount(); ++i) {
-    args.push_back(call.forwarded(i));
-    args.back().text = elementText;
-  }
-  Outcomes outcomes = callValue(site.call, call.row, callable, args, where);
-  const Function *callee =
-      is(callable, ValueKind::Function) ? call.machine.program.function(callable->function) : nullptr;
-  if (callee && callee->resultIsReference)
-    for (Outcome &outcome : outcomes)
-      if (is(outcome.result, ValueKind::Address))
-        outcome.result = call.machine.memory.read(outcome.row, outcome.result->address);
-  return outcomes;
-}
-
-Outcomes testFunction(Call &call) {
-  Outcomes outcomes = callFunction(call);
-  for (Outcome &outcome : outcomes)
-    if (!is(outcome.result, ValueKind::Scalar))
-      outcome.result = is(outcome.result, ValueKind::Null)      ? scalarValue(intTerm(0))
-                       : is(outcome.result, ValueKind::Address) ? scalarValue(intTerm(1))
-                                                                : unknownNumber(call);
-  return outcomes;
-}
-
-// An operator between two values, arguments `first` and the next: built in, of tensors, or one of the
-// program's own.
-Outcomes applyOperator(Call &call, Name op, const char *tensorOp, std::size_t first) {
-  const Value a = call.arg(first), b = call.arg(first + 1);
-  Argument left = call.forwarded(first), right = call.forwarded(first + 1);
-  if (call.frame.site)
-    left.text = right.text = elementText;
-  if (is(a, ValueKind::Scalar) && is(b, ValueKind::Scalar))
-    return call.done(operatorValue(call.row, op, {a, b}, /*areIntegers=*/false));
-  if (is(a, ValueKind::Tensor) || is(b, ValueKind::Tensor)) {
-    Site site(call);
-    site.fact.type = "at::Tensor"; // whatever the algorithm gives
-    return callValue(site.call, call.row, libraryFunction(tensorOp), {left, right});
-  }
-  const std::string name = "operator" + op.str();
-  if (is(a, ValueKind::Record)) {
-    Site site(call);
-    if (const Function *method = findMethod(call.machine, a->type, name))
-      return invokeForwarded(site.call, call.row, *method, call.addressOf(call.first + first), {right});
-    for (const auto &[id, function] : call.machine.program.functions)
-      if (function.hasBody && function.className.empty() && function.paramCount == 2 &&
-          lastPart(function.name.view()) == name && function.locals[0].type == a->type)
-        return invokeForwarded(site.call, call.row, function, {}, {left, right});
-    if (std::optional<Value> compared = compareRecords(call, op, a, b))
-      return call.done(*compared);
-  }
-  return call.done(op == op::plus || op == op::minus || op == op::times ? unknownValue()
-                                                                        : unknownNumber(call));
-}
-
-// What compares the elements of an ordered container: what it was given, or what its type names.
-Value comparatorOf(const Call &call) {
-  static const Name less("std::less");
-  const Value container = call.arg(0);
-  if (const auto given = container->fields.find(hidden::comparator); given != container->fields.end())
-    return given->second;
-  const Machine &machine = call.machine;
-  const Type *type = machine.program.type(container->type);
-  for (Name id : type ? type->args : std::vector<Name>()) {
-    const Type *argument = machine.program.type(id);
-    if (!argument || argument->kind != TypeKind::Record)
-      continue;
-    if (models::effect(argument->templateName.view(), "order"))
-      return recordValue(id);
-    if (argument->isLambda)
-      for (const auto &[name, function] : machine.program.functions)
-        if (function.className == id && function.isLambda)
-          return functionValue(name, {});
-    const Function *call = argument->isProject ? findMethod(machine, id, "operator()") : nullptr;
-    if (call && call->paramCount == 2)
-      return recordValue(id);
-  }
-  return libraryFunction(less);
-}
-
 } // namespace
 
 Words sequenceWords() {
@@ -426,14 +306,6 @@ Words sequenceWords() {
              return text && call.addressOf(0).valid() ? callMethod(call, call.addressOf(0), text->view(), {})
                                                       : call.done(unknownValue());
            }},
-          {"test", testFunction},
-          {"comparator", [](Call &call) { return call.done(comparatorOf(call)); }},
-          {"set_comparator",
-           [](Call &call) {
-             call.machine.memory.write(call.row, call.addressOf(0),
-                                       withField(call.arg(0), hidden::comparator, call.arg(1)));
-             return call.done(unknownValue());
-           }},
           {"pair",
            [](Call &call) {
              return call.done(
@@ -463,10 +335,6 @@ Words sequenceWords() {
            [](Call &call) {
              return isView(call.arg(0)) ? call.done(scalarValue(countOf(call.arg(0)))) : sizeOf(call);
            }},
-          {"less_function", [](Call &call) { return call.done(libraryFunction("std::less")); }},
-          {"equal_function", [](Call &call) { return call.done(libraryFunction("std::equal_to")); }},
-          {"plus_function", [](Call &call) { return call.done(libraryFunction("std::plus")); }},
-          {"minus_function", [](Call &call) { return call.done(libraryFunction("std::minus")); }},
           {"unknown", [](Call &call) { return call.done(unknownValue()); }},
           {"null", [](Call &call) { return call.done(nullValue()); }},
           {"is_null",
@@ -526,12 +394,6 @@ Words sequenceWords() {
           {"inserter", [](Call &call) { return call.done(inserterAt(call.addressOf(0), call.arg(1))); }},
           {"back_inserter", [](Call &call) { return call.done(inserterAtEnd(call.addressOf(0), "back")); }},
           {"front_inserter", [](Call &call) { return call.done(inserterAtEnd(call.addressOf(0), "front")); }},
-          {"call", callFunction},
-          {"plus", [](Call &call) { return applyOperator(call, op::plus, "at::operator+", 0); }},
-          {"minus", [](Call &call) { return applyOperator(call, op::minus, "at::operator-", 0); }},
-          {"times", [](Call &call) { return applyOperator(call, op::times, "at::operator*", 0); }},
-          {"equal", [](Call &call) { return applyOperator(call, op::equal, "at::operator==", 0); }},
-          {"less", [](Call &call) { return applyOperator(call, op::less, "at::operator<", 0); }},
       },
       {}};
 }

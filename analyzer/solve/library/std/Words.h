@@ -9,7 +9,8 @@
 
 namespace devicetidy {
 
-Words sequenceWords();  ///< Primitives.cpp: sequences, positions, functions
+Words sequenceWords();  ///< Primitives.cpp: values, sequences, positions
+Words functionWords();  ///< FunctionPrimitives.cpp: functions and operators
 Words mapWords();       ///< MapPrimitives.cpp: maps
 Words objectWords();    ///< Objects.cpp: what all objects can do
 Words textWords();      ///< Strings.cpp: texts
