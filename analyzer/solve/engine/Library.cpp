@@ -221,7 +221,7 @@ void addModel(std::vector<ModelName> &models, const std::string &name, bool mayH
   const bool isNew =
       std::none_of(models.begin(), models.end(), [&](const ModelName &model) { return model.name == id; });
   if (isNew && (hasBody || !models::rows(name).empty()))
-    models.push_back({id, hasBody});
+    models.push_back({id, hasBody, &models::rows(name)});
 }
 
 // A class that has bodies has all its methods there; its kind has none for it.
@@ -295,7 +295,7 @@ std::optional<Outcomes> answerAs(Call &call, const std::vector<ModelName> &model
     if (model.hasBody)
       if (std::optional<Outcomes> outcomes = runBody(call, model.name, call.forwardedFrom(0)))
         return outcomes;
-    for (const models::Row &row : models::rows(model.name.view()))
+    for (const models::Row &row : *model.rows)
       if (std::optional<Outcomes> outcomes = runRow(call, row))
         return outcomes;
   }
@@ -309,7 +309,7 @@ std::optional<Outcomes> makeAs(const Making &making, const std::vector<ModelName
       if (std::optional<Outcomes> made =
               constructByBody(call, model.name, making.type, making.where, making.args))
         return made;
-    for (const models::Row &row : models::rows(model.name.view())) {
+    for (const models::Row &row : *model.rows) {
       if (row.arity >= 0 && static_cast<std::size_t>(row.arity) != making.args.size())
         continue;
       const Effect &last = row.effects.back();

@@ -215,7 +215,7 @@ void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vec
   };
   FactObserver *const observer = frame.site ? nullptr : facts;
   for (const Fact &fact : block.facts) {
-    if (mayThrow(fact))
+    if (block.handler >= 0 && mayThrow(fact))
       for (const Row &row : rows)
         reachHandler(row);
     std::vector<Row> next;

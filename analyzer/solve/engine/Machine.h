@@ -90,6 +90,7 @@ struct Call {
 struct ModelName {
   Name name;
   bool hasBody = false; ///< besides any rows
+  const std::vector<models::Row> *rows = nullptr;
 };
 
 /// A tensor taking part in an operation.
@@ -238,8 +239,13 @@ private:
   Row restrict(const Row &row, const std::vector<Value> &roots) const;
   void overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome);
 
-  std::map<std::pair<Name, Name>, std::vector<ModelName>>
-      modelNamesOf; ///< by function and type of its object
+  struct PairHash {
+    std::size_t operator()(const std::pair<Name, Name> &pair) const {
+      return pair.first.hash() * 31 + pair.second.hash();
+    }
+  };
+  /// By function and type of its object.
+  std::unordered_map<std::pair<Name, Name>, std::vector<ModelName>, PairHash> modelNamesOf;
   std::unordered_map<Name, std::map<Name, std::vector<ModelName>>> kindModels; ///< by function
   std::unordered_map<std::uint64_t, Outcomes> summaries;
   std::set<std::uint64_t> failing; ///< summaries without an outcome because a device conflict ends every way
