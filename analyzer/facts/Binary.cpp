@@ -164,7 +164,7 @@ public:
     if (!failed && version != formatVersion)
       return refuse(error, "is of another version of device-tidy (facts format " + std::to_string(version) +
                                ", this one reads " + std::to_string(formatVersion) + ")");
-    const std::string tool = failed ? std::string() : string();
+    const std::string tool(text());
     if (!failed && tool != DEVICE_TIDY_VERSION)
       return refuse(error, "was written by device-tidy " + tool + ", this one is " DEVICE_TIDY_VERSION);
     std::uint64_t sum = 0;
@@ -177,7 +177,7 @@ public:
       return refuse(error, "is truncated or damaged");
     const std::uint64_t count = number();
     for (std::uint64_t i = 0; i < count && !failed; ++i)
-      names.emplace_back(string());
+      names.emplace_back(text());
     return !failed;
   }
   bool done() const { return !failed && at == bytes.size(); }
@@ -203,14 +203,10 @@ private:
     failed = true;
     return 0;
   }
-  std::string string() {
-    const std::uint64_t size = number();
-    if (failed || size > bytes.size() - at) {
-      failed = true;
-      return {};
-    }
+  std::string_view text() {
+    const std::uint64_t size = count();
     at += size;
-    return std::string(bytes.substr(at - size, size));
+    return bytes.substr(at - size, size);
   }
   // A count that promises more items than bytes are left is damage, not a reason to reserve memory.
   std::uint64_t count() {
@@ -226,14 +222,11 @@ private:
     else
       name = names[id];
   }
-  void read(std::string &text) { text = string(); }
+  void read(std::string &value) { value = text(); }
   template <typename T> void read(std::vector<T> &list) {
-    const std::uint64_t size = count();
-    for (std::uint64_t i = 0; i < size && !failed; ++i) {
-      T item{};
-      read(item);
-      list.push_back(std::move(item));
-    }
+    list.resize(count());
+    for (std::size_t i = 0; i < list.size() && !failed; ++i)
+      read(list[i]);
   }
   template <typename K, typename V> void read(std::map<K, V> &map) {
     const std::uint64_t size = count();

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/facts/Program.h"
+#include "analyzer/models/BodyIndex.h"
 #include "analyzer/models/Rows.h"
 
 #include <functional>
@@ -19,8 +19,7 @@ struct UserModels {
   std::unordered_map<std::string, std::vector<Row>> rows;
   std::unordered_map<std::string, std::string> kinds; ///< of classes, as library_types.csv has them
   std::vector<Unit> units;                            ///< bodies, lowered; empty where there are only rows
-  std::shared_ptr<const Program>
-      bodies; ///< these and the built-in ones (linkBodies); null where there are none
+  std::shared_ptr<const BodyIndex> bodies;            ///< of `units`, when all of them are there; may be null
 
   /// Adds what `other` says; of a name that both know, `other` counts.
   void add(const UserModels &other);

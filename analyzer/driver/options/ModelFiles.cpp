@@ -102,7 +102,8 @@ ModelsPointer readModelFiles(const std::vector<config::Sourced> &files, std::str
       return nullptr;
     all->add(*read);
   }
-  models::linkBodies(*all);
+  if (!all->units.empty())
+    all->bodies = std::make_shared<const models::BodyIndex>(all->units);
   return all;
 }
 

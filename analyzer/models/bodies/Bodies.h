@@ -1,7 +1,8 @@
 //===- Bodies.h - the model bodies, as facts --------------------*- C++ -*-===//
 //
 // What the sources below this folder say library functions do (dt.h explains them), lowered when the tool was
-// built, and what files of the user say. No clang.
+// built, and what files of the user say (UsingModels). A source is read when something that it models is
+// asked for: a program uses few of them. No clang.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -12,12 +13,15 @@
 
 namespace devicetidy::models {
 
-/// The program that all model bodies of this thread make (UsingModels). The built-in one lives as long as the
-/// process.
-const std::shared_ptr<const Program> &bodies();
-
-/// Links the bodies of `models` with the built-in ones. To be called once, when all of them are there.
-void linkBodies(UserModels &models);
+/// Does a body model the function `name` ("std::copy", "dt::list::size")?
+bool hasBody(Name name);
+/// Does one model a method of the class `owner`?
+bool hasBodies(Name owner);
+/// Calls `visit` with each body of `name`, the user's first. They live as long as the process, the user's as
+/// long as their models.
+void forEachBody(Name name, const std::function<void(const Function &)> &visit);
+/// The body with this id; null when there is none.
+const Function *bodyWithId(Name id);
 
 /// The text of dt.h, which bodies include.
 std::string_view bodyHeader();

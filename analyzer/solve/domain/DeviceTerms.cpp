@@ -88,8 +88,9 @@ Term guess(Term what) { return applyTerm(op::guess, {what}); }
 bool restsOnGuess(Term condition) { return applies(condition, op::guess); }
 
 bool asksForCuda(Term condition) {
-  return condition == isCudaOfUnknown() || deviceWithIndex(condition) ||
-         (condition->kind == TermKind::Apply && condition->name == op::isCuda);
+  if (condition->kind == TermKind::Symbol)
+    return condition == isCudaOfUnknown();
+  return condition->kind == TermKind::Apply && (condition->name == op::isCuda || deviceWithIndex(condition));
 }
 
 Term isCudaTerm(const Placement &device) {

@@ -227,10 +227,12 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     solution.conflicts.push_back(std::move(conflict));
     conflictContexts.push_back({first.placement, second.placement, hasAskedForCuda(call.row)});
   }
-  if (worst == Verdict::Same && placed.size() > 1 && !call.row.known.empty() && hasAskedForCuda(call.row)) {
-    auto &[onCpu, onCuda] = agreements[call.fact.where];
-    onCpu |= placed[0].placement.kind == PlacementKind::Cpu;
-    onCuda |= placed[0].placement.kind == PlacementKind::Cuda;
+  if (worst == Verdict::Same && placed.size() > 1) {
+    const PlacementKind kind = placed[0].placement.kind;
+    if ((kind == PlacementKind::Cpu || kind == PlacementKind::Cuda) && hasAskedForCuda(call.row)) {
+      auto &[onCpu, onCuda] = agreements[call.fact.where];
+      (kind == PlacementKind::Cpu ? onCpu : onCuda) = true;
+    }
   }
   if (worst == Verdict::Definite) {
     ++definiteConflicts;

@@ -1,7 +1,6 @@
 #include "analyzer/solve/engine/Entries.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Library.h"
-#include "analyzer/solve/engine/Library.h"
 
 #include <algorithm>
 

@@ -1,4 +1,5 @@
 //===- Invoke.cpp - calls: dispatch and summaries ---===//
+#include "analyzer/models/bodies/Bodies.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/Registers.h"
@@ -129,7 +130,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     return giveUp(Bound::CallDepth);
   if (factsRun > bounds::factsPerEntry)
     return giveUp(Bound::FactsOfEntry);
-  const bool isBody = isModelBody(callee);
+  const bool isBody = program.function(callee.id) != &callee; // of a model, then
   const bool matters = isBody || usage.devicesMatter.count(callee.id) != 0;
   const unsigned activations = active[&callee];
   // Deeper recursion adds nothing: what it returns is what the rounds above return.
@@ -337,10 +338,10 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
   for (std::size_t i = call.first; i < fact.operands.size(); ++i)
     args.push_back(registerOf(row, fact.operands[i].reg));
   if (frame.site) {
-    const Function *body = bodyCallee(fact);
-    return body && body->hasBody ? invoke(frame, fact, row, *body,
-                                          fact.hasObject ? call.addressOf(0) : Address(), std::move(args))
-                                 : runPrimitive(call);
+    const Function *body = models::bodyWithId(fact.target);
+    return body ? invoke(frame, fact, row, *body, fact.hasObject ? call.addressOf(0) : Address(),
+                         std::move(args))
+                : runPrimitive(call);
   }
   const ObservedCall observed(calls, call);
   if (fact.isLaunch) {

@@ -2,6 +2,7 @@
 #include "analyzer/solve/engine/Library.h"
 
 #include "analyzer/models/Models.h"
+#include "analyzer/models/bodies/Bodies.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/engine/ModelBodies.h"
@@ -217,7 +218,7 @@ namespace {
 
 void addModel(std::vector<ModelName> &models, const std::string &name, bool mayHaveBody) {
   const Name id(name);
-  const bool hasBody = mayHaveBody && hasModelBody(id);
+  const bool hasBody = mayHaveBody && models::hasBody(id);
   const bool isNew =
       std::none_of(models.begin(), models.end(), [&](const ModelName &model) { return model.name == id; });
   if (isNew && (hasBody || !models::rows(name).empty()))
@@ -228,7 +229,7 @@ void addModel(std::vector<ModelName> &models, const std::string &name, bool mayH
 void addMethod(std::vector<ModelName> &models, const Types &types, Name object, const std::string &method) {
   const std::string owner = types.templateOf(object).str();
   addModel(models, owner + method, true);
-  addModel(models, "dt::" + std::string(types.kindOf(object)) + method, !hasModelBodies(Name(owner)));
+  addModel(models, "dt::" + std::string(types.kindOf(object)) + method, !models::hasBodies(Name(owner)));
 }
 
 } // namespace

@@ -4,63 +4,10 @@
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
 
-#include <algorithm>
-#include <mutex>
-
 namespace devicetidy {
 namespace {
 
 const Name numberType("long"), placeType("dt::place"), madeType("dt::made"), restType("dt::rest");
-
-// The bodies by the names of what they model; those of a class stand under the names of the classes that
-// derive from it, too, where these have none of their own.
-struct Index {
-  std::unordered_map<Name, std::vector<const Function *>> byName;
-  std::set<const Function *> all;
-  std::set<Name> classes;
-
-  std::shared_ptr<const Program> program;
-
-  explicit Index(std::shared_ptr<const Program> bodies) : program(std::move(bodies)) {
-    const Program &program = *this->program;
-    for (Name id : program.order)
-      if (const Function *function = program.function(id); function && function->hasBody) {
-        all.insert(function);
-        if (function->className.empty())
-          byName[function->name].push_back(function);
-      }
-    for (const auto &[id, type] : program.types)
-      if (type.kind == TypeKind::Record) {
-        classes.insert(type.templateName);
-        addMethods(type.templateName, type);
-      }
-  }
-
-  void addMethods(Name owner, const Type &type) {
-    std::map<Name, std::vector<const Function *>> found;
-    for (Name id : type.methods)
-      if (const Function *method = program->function(id); method && method->hasBody)
-        found[Name(owner.str() + "::" + std::string(lastPart(method->name.view())))].push_back(method);
-    for (auto &[name, methods] : found)
-      byName.try_emplace(name, std::move(methods));
-    for (Name base : type.bases)
-      if (const Type *record = program->type(base))
-        addMethods(owner, *record);
-  }
-};
-
-// Each set of bodies is indexed once; programs with other models of the user's have other bodies.
-const Index &index() {
-  static std::mutex access;
-  static std::map<const Program *, Index> known;
-  thread_local const Index *last = nullptr;
-  if (last && last->program == models::bodies())
-    return *last;
-  const std::lock_guard lock(access);
-  const std::shared_ptr<const Program> &bodies = models::bodies();
-  last = &known.try_emplace(bodies.get(), bodies).first->second;
-  return *last;
-}
 
 bool takes(const Variable &parameter, const Value &value) {
   if (parameter.type == placeType)
@@ -68,30 +15,34 @@ bool takes(const Variable &parameter, const Value &value) {
   return parameter.type != numberType || is(value, ValueKind::Scalar);
 }
 
-// The body of `name` for these arguments: one that asks for numbers where there are numbers is preferred.
+// How well `body` suits these arguments: one that asks for numbers where there are numbers is preferred, one
+// that takes any further ones comes last. Negative when it does not.
+int suits(const Function &body, const std::vector<Argument> &args) {
+  const std::size_t count = body.paramCount;
+  const bool isOpen =
+      count > 0 && (body.locals[count - 1].type == madeType || body.locals[count - 1].type == restType);
+  if (isOpen ? args.size() + 1 < count : args.size() != count)
+    return -1;
+  int score = isOpen ? 0 : 1;
+  for (std::size_t i = 0; i < count - isOpen; ++i) {
+    const Variable &parameter = body.locals[i];
+    if (!takes(parameter, args[i].value))
+      return -1;
+    score += parameter.type == numberType || parameter.type == placeType;
+  }
+  return score;
+}
+
+// The body of `name` for these arguments; null when there is none.
 const Function *select(Name name, const std::vector<Argument> &args) {
-  const auto found = index().byName.find(name);
-  if (found == index().byName.end())
-    return nullptr;
   const Function *best = nullptr;
   int bestScore = -1;
-  for (const Function *body : found->second) {
-    const std::size_t count = body->paramCount;
-    const bool isOpen =
-        count > 0 && (body->locals[count - 1].type == madeType || body->locals[count - 1].type == restType);
-    if (isOpen ? args.size() + 1 < count : args.size() != count)
-      continue;
-    int score = isOpen ? 0 : 1;
-    bool fits = true;
-    for (std::size_t i = 0; i < count - isOpen && fits; ++i) {
-      fits = takes(body->locals[i], args[i].value);
-      score += fits && (body->locals[i].type == numberType || body->locals[i].type == placeType);
-    }
-    if (fits && score > bestScore) {
-      best = body;
+  models::forEachBody(name, [&](const Function &body) {
+    if (const int score = suits(body, args); score > bestScore) {
+      best = &body;
       bestScore = score;
     }
-  }
+  });
   return best;
 }
 
@@ -175,16 +126,6 @@ void giveAsAsked(Call &call, const Function &body, Outcome &outcome) {
 }
 
 } // namespace
-
-bool hasModelBody(Name name) { return index().byName.count(name) != 0; }
-
-bool hasModelBodies(Name owner) { return index().classes.count(owner) != 0; }
-
-bool isModelBody(const Function &function) { return index().all.count(&function) != 0; }
-
-const Function *bodyCallee(const Fact &fact) {
-  return fact.target.empty() ? nullptr : models::bodies()->function(fact.target);
-}
 
 std::optional<Outcomes> runBody(Call &call, Name name, const std::vector<Argument> &args) {
   const Function *body = select(name, args);

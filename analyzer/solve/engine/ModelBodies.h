@@ -11,14 +11,6 @@
 
 namespace devicetidy {
 
-/// Is `function` a model body?
-bool isModelBody(const Function &function);
-/// Does a body model the function `name` ("std::copy", "dt::list::size"), or any method of the class `owner`?
-bool hasModelBody(Name name);
-bool hasModelBodies(Name owner);
-/// The function that the fact of a model body calls; null when there is none.
-const Function *bodyCallee(const Fact &fact);
-
 /// Runs the body called `name` with `args`, for `call`; nothing when there is none for these arguments.
 std::optional<Outcomes> runBody(Call &call, Name name, const std::vector<Argument> &args);
 /// The object of `type` that the body called `name` constructs at `where`; nothing when there is none for

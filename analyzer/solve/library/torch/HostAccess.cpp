@@ -88,11 +88,10 @@ void meetHostAccess(Call &call) {
 }
 
 void meetHostFunction(Call &call) {
-  if (!models::hasRole(call.fact.name.view(), "host_memory") || worksOnPointers(call))
-    return;
   for (std::size_t i = call.first; i < call.fact.operands.size(); ++i) {
     const Value pointer = registerOf(call.row, call.fact.operands[i].reg);
-    if (isTensorMemory(pointer))
+    if (isTensorMemory(pointer) && models::hasRole(call.fact.name.view(), "host_memory") &&
+        !worksOnPointers(call))
       requireHost(call, fieldOf(pointer, hidden::tensor), &call.fact.operands[i], textOf(pointer),
                   call.fact.name.str());
   }
