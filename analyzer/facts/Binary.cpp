@@ -8,6 +8,7 @@
 
 #include "DeviceTidyConfig.h"
 
+#include <algorithm>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -205,13 +206,14 @@ private:
   }
   std::string_view text() {
     const std::uint64_t size = count();
+    const std::string_view read = bytes.substr(std::min(at, bytes.size()), size);
     at += size;
-    return bytes.substr(at - size, size);
+    return read;
   }
   // A count that promises more items than bytes are left is damage, not a reason to reserve memory.
   std::uint64_t count() {
     const std::uint64_t size = number();
-    if (size > bytes.size() - at)
+    if (at > bytes.size() || size > bytes.size() - at)
       failed = true;
     return failed ? 0 : size;
   }

@@ -136,15 +136,13 @@ const Module *module(std::string_view className) {
 
 namespace {
 
-using RowTable = std::unordered_map<std::string, std::vector<Row>>;
+using RowTable = std::unordered_map<std::string_view, std::vector<const tables::ModelRow *>>;
 
 const RowTable &rowTable() {
   static const RowTable table = [] {
     RowTable rows;
-    for (const auto &row : tables::kModels) {
-      Row read = parseRow(row.name, row.model);
-      rows[read.name].push_back(std::move(read));
-    }
+    for (const auto &row : tables::kModels)
+      rows[splitRowName(row.name).first].push_back(&row);
     return rows;
   }();
   return table;
@@ -157,8 +155,16 @@ const std::vector<Row> &rows(std::string_view name) {
   if (const UserModels *user = userModels())
     if (const auto found = user->rows.find(std::string(name)); found != user->rows.end())
       return found->second;
-  const auto found = rowTable().find(std::string(name));
-  return found == rowTable().end() ? none : found->second;
+  const auto found = rowTable().find(name);
+  if (found == rowTable().end())
+    return none;
+  // Read when they are asked for: a program uses few of them.
+  thread_local std::unordered_map<std::string_view, std::vector<Row>> rowsRead;
+  const auto [entry, isNew] = rowsRead.try_emplace(found->first);
+  if (isNew)
+    for (const tables::ModelRow *row : found->second)
+      entry->second.push_back(parseRow(row->name, row->model));
+  return entry->second;
 }
 
 const Effect *effect(std::string_view name, std::string_view word) {

@@ -92,25 +92,27 @@ private:
 
 } // namespace
 
-Row parseRow(std::string_view name, std::string_view effects) {
-  Row row;
+std::pair<std::string_view, int> splitRowName(std::string_view name) {
   const std::size_t slash = name.rfind('/');
   constexpr std::string_view operatorWord = "operator"; // the slash of operator/ counts nothing
   const bool isCount = slash != std::string_view::npos &&
                        (slash < operatorWord.size() ||
                         name.substr(slash - operatorWord.size(), operatorWord.size()) != operatorWord);
-  if (isCount) {
-    const std::string_view count = name.substr(slash + 1);
-    const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), row.arity);
-    if (error != std::errc() || end != count.data() + count.size() || row.arity < 0)
-      throw RowError("expected a number of arguments after '/'", 0);
-    name = name.substr(0, slash);
-  }
-  if (name.empty())
+  if (!isCount)
+    return {name, -1};
+  const std::string_view count = name.substr(slash + 1);
+  int arity = -1;
+  const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), arity);
+  if (error != std::errc() || end != count.data() + count.size() || arity < 0)
+    throw RowError("expected a number of arguments after '/'", 0);
+  return {name.substr(0, slash), arity};
+}
+
+Row parseRow(std::string_view name, std::string_view effects) {
+  const auto [function, arity] = splitRowName(name);
+  if (function.empty())
     throw RowError("expected the name of a function", 0);
-  row.name = name;
-  row.effects = Reader(effects).effects();
-  return row;
+  return {std::string(function), arity, Reader(effects).effects()};
 }
 
 } // namespace devicetidy::models

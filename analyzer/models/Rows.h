@@ -62,6 +62,10 @@ public:
   std::size_t offset;
 };
 
+/// The name of a row, and the number of arguments that it may have behind it; -1 where it has none. Throws
+/// RowError.
+std::pair<std::string_view, int> splitRowName(std::string_view name);
+
 /// Reads a row. Throws RowError.
 Row parseRow(std::string_view name, std::string_view effects);
 

@@ -2,6 +2,7 @@
 
 #include "analyzer/facts/Binary.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <mutex>
@@ -14,10 +15,11 @@ struct BodySource {
   const unsigned char *facts;
   std::size_t size;
 };
-// What a source models: a function, a class, or the id of a body.
+// A body: the function that it models, its source, its id there.
 struct BodyEntry {
   std::string_view name;
   std::uint32_t source;
+  std::string_view id;
 };
 
 #include "BodyHeader.inc"
@@ -27,60 +29,28 @@ std::string_view textOf(const unsigned char *bytes, std::size_t size) {
   return {reinterpret_cast<const char *>(bytes), size};
 }
 
-// One source of built-in bodies.
+// One source of built-in bodies, read when one of them is needed.
 class Source {
 public:
-  const BodyIndex &index(const BodySource &source) {
+  const Program &program(const BodySource &source) {
     std::call_once(isRead, [&] {
       std::string error;
       std::optional<std::vector<Unit>> units = readBinary(textOf(source.facts, source.size), error);
       if (!units) // the build wrote them with the same format
         std::abort();
-      read = std::make_unique<const BodyIndex>(std::move(*units));
+      read = link(std::move(*units));
     });
-    return *read;
+    return read;
   }
 
 private:
   std::once_flag isRead;
-  std::unique_ptr<const BodyIndex> read;
+  Program read;
 };
 
-// The sources that are listed under `name`.
-using Sources = std::vector<std::uint32_t>;
-using Directory = std::unordered_map<Name, Sources>;
-
-template <typename Entries> Directory directoryOf(const Entries &entries) {
-  Directory directory;
-  for (const BodyEntry &entry : entries)
-    directory[Name(entry.name)].push_back(entry.source);
-  return directory;
-}
-
-const Directory &names() {
-  static const Directory directory = directoryOf(bodyNames);
-  return directory;
-}
-
-const Directory &classes() {
-  static const Directory directory = directoryOf(bodyClasses);
-  return directory;
-}
-
-const Directory &ids() {
-  static const Directory directory = directoryOf(bodyIds);
-  return directory;
-}
-
-const Sources &listed(const Directory &directory, Name name) {
-  static const Sources none;
-  const auto found = directory.find(name);
-  return found == directory.end() ? none : found->second;
-}
-
-const BodyIndex &builtIn(std::uint32_t source) {
+const Program &builtIn(std::uint32_t source) {
   static std::array<Source, std::size(bodySources)> sources;
-  return sources[source].index(bodySources[source]);
+  return sources[source].program(bodySources[source]);
 }
 
 const BodyIndex *users() {
@@ -88,31 +58,40 @@ const BodyIndex *users() {
   return models ? models->bodies.get() : nullptr;
 }
 
+struct ByName {
+  bool operator()(const BodyEntry &a, const BodyEntry &b) const { return a.name < b.name; }
+};
+
 } // namespace
 
-bool hasBody(Name name) { return (users() && users()->byName.count(name)) || !listed(names(), name).empty(); }
-
-bool hasBodies(Name owner) {
-  return (users() && users()->classes.count(owner)) || !listed(classes(), owner).empty();
+std::vector<const Function *> bodiesOf(Name name) {
+  std::vector<const Function *> bodies;
+  if (users())
+    if (const auto found = users()->byName.find(name); found != users()->byName.end())
+      bodies = found->second;
+  const BodyEntry wanted{name.view(), 0, {}};
+  const auto [first, last] = std::equal_range(std::begin(bodyNames), std::end(bodyNames), wanted, ByName());
+  for (const BodyEntry *entry = first; entry != last; ++entry)
+    bodies.push_back(builtIn(entry->source).function(Name(entry->id)));
+  return bodies;
 }
 
-void forEachBody(Name name, const std::function<void(const Function &)> &visit) {
-  auto visitAll = [&](const BodyIndex &index) {
-    if (const auto found = index.byName.find(name); found != index.byName.end())
-      for (const Function *body : found->second)
-        visit(*body);
-  };
-  if (users())
-    visitAll(*users());
-  for (const std::uint32_t source : listed(names(), name))
-    visitAll(builtIn(source));
+bool hasBodies(Name owner) {
+  return (users() && users()->classes.count(owner)) ||
+         std::binary_search(std::begin(bodyClasses), std::end(bodyClasses), owner.view());
 }
 
 const Function *bodyWithId(Name id) {
   if (const Function *body = users() ? users()->program.function(id) : nullptr)
     return body;
-  const Sources &sources = listed(ids(), id);
-  return sources.empty() ? nullptr : builtIn(sources.front()).program.function(id);
+  static const std::unordered_map<Name, std::uint32_t> sources = [] {
+    std::unordered_map<Name, std::uint32_t> table;
+    for (const BodyEntry &entry : bodyNames)
+      table.try_emplace(Name(entry.id), entry.source);
+    return table;
+  }();
+  const auto found = sources.find(id);
+  return found == sources.end() ? nullptr : builtIn(found->second).function(id);
 }
 
 std::string_view bodyHeader() { return textOf(bodyHeaderText, sizeof bodyHeaderText); }

@@ -13,13 +13,11 @@
 
 namespace devicetidy::models {
 
-/// Does a body model the function `name` ("std::copy", "dt::list::size")?
-bool hasBody(Name name);
-/// Does one model a method of the class `owner`?
+/// The bodies of the function `name` ("std::copy", "dt::list::size"), the user's first. They live as long as
+/// the process, the user's as long as their models.
+std::vector<const Function *> bodiesOf(Name name);
+/// Does a body model a method of the class `owner`?
 bool hasBodies(Name owner);
-/// Calls `visit` with each body of `name`, the user's first. They live as long as the process, the user's as
-/// long as their models.
-void forEachBody(Name name, const std::function<void(const Function &)> &visit);
 /// The body with this id; null when there is none.
 const Function *bodyWithId(Name id);
 

@@ -218,11 +218,11 @@ namespace {
 
 void addModel(std::vector<ModelName> &models, const std::string &name, bool mayHaveBody) {
   const Name id(name);
-  const bool hasBody = mayHaveBody && models::hasBody(id);
-  const bool isNew =
-      std::none_of(models.begin(), models.end(), [&](const ModelName &model) { return model.name == id; });
-  if (isNew && (hasBody || !models::rows(name).empty()))
-    models.push_back({id, hasBody, &models::rows(name)});
+  if (std::any_of(models.begin(), models.end(), [&](const ModelName &model) { return model.name == id; }))
+    return;
+  ModelName model{id, mayHaveBody ? models::bodiesOf(id) : Bodies(), &models::rows(name)};
+  if (!model.bodies.empty() || !model.rows->empty())
+    models.push_back(std::move(model));
 }
 
 // A class that has bodies has all its methods there; its kind has none for it.
@@ -293,8 +293,8 @@ Name kindOfValue(const Machine &machine, const Row &row, Name type, const Value 
 
 std::optional<Outcomes> answerAs(Call &call, const std::vector<ModelName> &models) {
   for (const ModelName &model : models) {
-    if (model.hasBody)
-      if (std::optional<Outcomes> outcomes = runBody(call, model.name, call.forwardedFrom(0)))
+    if (!model.bodies.empty()) // forwarding costs
+      if (std::optional<Outcomes> outcomes = runBody(call, model.bodies, call.forwardedFrom(0)))
         return outcomes;
     for (const models::Row &row : *model.rows)
       if (std::optional<Outcomes> outcomes = runRow(call, row))
@@ -306,9 +306,9 @@ std::optional<Outcomes> answerAs(Call &call, const std::vector<ModelName> &model
 std::optional<Outcomes> makeAs(const Making &making, const std::vector<ModelName> &models, bool isBase) {
   Call &call = making.call;
   for (const ModelName &model : models) {
-    if (model.hasBody && !isBase)
+    if (!isBase)
       if (std::optional<Outcomes> made =
-              constructByBody(call, model.name, making.type, making.where, making.args))
+              constructByBody(call, model.bodies, making.type, making.where, making.args))
         return made;
     for (const models::Row &row : *model.rows) {
       if (row.arity >= 0 && static_cast<std::size_t>(row.arity) != making.args.size())

@@ -89,7 +89,7 @@ struct Call {
 /// A name under which a library function has a model.
 struct ModelName {
   Name name;
-  bool hasBody = false; ///< besides any rows
+  std::vector<const Function *> bodies; ///< asked before the rows
   const std::vector<models::Row> *rows = nullptr;
 };
 

@@ -1,6 +1,5 @@
 #include "analyzer/solve/engine/ModelBodies.h"
 
-#include "analyzer/models/bodies/Bodies.h"
 #include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
 
@@ -33,16 +32,15 @@ int suits(const Function &body, const std::vector<Argument> &args) {
   return score;
 }
 
-// The body of `name` for these arguments; null when there is none.
-const Function *select(Name name, const std::vector<Argument> &args) {
+// The one for these arguments; null when there is none.
+const Function *select(const Bodies &bodies, const std::vector<Argument> &args) {
   const Function *best = nullptr;
   int bestScore = -1;
-  models::forEachBody(name, [&](const Function &body) {
-    if (const int score = suits(body, args); score > bestScore) {
-      best = &body;
+  for (const Function *body : bodies)
+    if (const int score = suits(*body, args); score > bestScore) {
+      best = body;
       bestScore = score;
     }
-  });
   return best;
 }
 
@@ -127,8 +125,8 @@ void giveAsAsked(Call &call, const Function &body, Outcome &outcome) {
 
 } // namespace
 
-std::optional<Outcomes> runBody(Call &call, Name name, const std::vector<Argument> &args) {
-  const Function *body = select(name, args);
+std::optional<Outcomes> runBody(Call &call, const Bodies &bodies, const std::vector<Argument> &args) {
+  const Function *body = select(bodies, args);
   const Address self = call.fact.hasObject ? call.objectAddress() : Address();
   if (!body || (call.fact.hasObject && !self.valid()))
     return std::nullopt;
@@ -139,9 +137,9 @@ std::optional<Outcomes> runBody(Call &call, Name name, const std::vector<Argumen
   return outcomes;
 }
 
-std::optional<Outcomes> constructByBody(Call &call, Name name, Name type, const Address &where,
+std::optional<Outcomes> constructByBody(Call &call, const Bodies &bodies, Name type, const Address &where,
                                         const std::vector<Argument> &args) {
-  const Function *body = where.valid() ? select(name, args) : nullptr;
+  const Function *body = where.valid() ? select(bodies, args) : nullptr;
   if (!body)
     return std::nullopt;
   Row row = call.row;

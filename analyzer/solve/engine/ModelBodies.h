@@ -11,11 +11,14 @@
 
 namespace devicetidy {
 
-/// Runs the body called `name` with `args`, for `call`; nothing when there is none for these arguments.
-std::optional<Outcomes> runBody(Call &call, Name name, const std::vector<Argument> &args);
-/// The object of `type` that the body called `name` constructs at `where`; nothing when there is none for
-/// these arguments.
-std::optional<Outcomes> constructByBody(Call &call, Name name, Name type, const Address &where,
+/// Bodies of one library function.
+using Bodies = std::vector<const Function *>;
+
+/// Runs the one of `bodies` that is for `args` in place of `call`; nothing when there is none.
+std::optional<Outcomes> runBody(Call &call, const Bodies &bodies, const std::vector<Argument> &args);
+/// The object of `type` that the one of `bodies` for `args` constructs at `where`; nothing when there is
+/// none.
+std::optional<Outcomes> constructByBody(Call &call, const Bodies &bodies, Name type, const Address &where,
                                         const std::vector<Argument> &args);
 
 /// The place in the program where what a model frame does is seen: the user's frame and call, for a call of

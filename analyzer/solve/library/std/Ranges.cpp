@@ -168,7 +168,12 @@ std::optional<Outcomes> overRanges(Call &call, const models::Effect &) {
     args.push_back({addressValue(given.address.element(intTerm(0))), {}});
     args.push_back({addressValue(given.address.element(size)), {}});
   }
-  return runBody(call, Name("std::" + std::string(lastPart(call.fact.name.view()))), args);
+  Fact plain;
+  plain.name = Name("std::" + std::string(lastPart(call.fact.name.view())));
+  for (const ModelName &model : call.machine.modelsOf(plain))
+    if (std::optional<Outcomes> outcomes = runBody(call, model.bodies, args))
+      return outcomes;
+  return std::nullopt;
 }
 
 } // namespace
