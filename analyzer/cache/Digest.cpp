@@ -3,9 +3,10 @@
 #include "DeviceTidyConfig.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Object/BuildID.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <cstring>
 
@@ -37,16 +38,29 @@ DigestBuilder &DigestBuilder::add(std::uint64_t number) {
   return *this;
 }
 
+namespace {
+
+// What the linker says the executable at `path` is; where it says nothing, its bytes.
+Digest digestOfExecutable(const std::string &path) {
+  auto opened = llvm::object::ObjectFile::createObjectFile(path);
+  if (!opened) {
+    llvm::consumeError(opened.takeError());
+    return {};
+  }
+  const llvm::object::BuildIDRef id = llvm::object::getBuildID(opened->getBinary());
+  return id.empty() ? digestOf(opened->getBinary()->getData())
+                    : digestOf({reinterpret_cast<const char *>(id.data()), id.size()});
+}
+
+} // namespace
+
 const Digest &toolDigest() {
-  static const Digest digest = [] {
-    DigestBuilder builder;
-    builder.add(DEVICE_TIDY_VERSION).add(DEVICE_TIDY_LLVM_VERSION);
-    const std::string program =
-        llvm::sys::fs::getMainExecutable("device-tidy", reinterpret_cast<void *>(&toolDigest));
-    if (auto bytes = llvm::MemoryBuffer::getFile(program, /*IsText=*/false, /*RequiresNullTerminator=*/false))
-      builder.add(digestOf((*bytes)->getBuffer()));
-    return builder.finish();
-  }();
+  static const Digest digest = DigestBuilder()
+                                   .add(DEVICE_TIDY_VERSION)
+                                   .add(DEVICE_TIDY_LLVM_VERSION)
+                                   .add(digestOfExecutable(llvm::sys::fs::getMainExecutable(
+                                       "device-tidy", reinterpret_cast<void *>(&toolDigest))))
+                                   .finish();
   return digest;
 }
 
