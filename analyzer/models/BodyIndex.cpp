@@ -4,7 +4,8 @@ namespace devicetidy::models {
 
 BodyIndex::BodyIndex(std::vector<Unit> units) : program(link(std::move(units))) {
   for (Name id : program.order)
-    if (const Function *function = program.function(id); function->className.empty())
+    if (const Function *function = program.function(id);
+        function && function->hasBody && function->className.empty())
       byName[function->name].push_back(function);
   for (const auto &[id, type] : program.types)
     if (type.kind == TypeKind::Record) {

@@ -11,7 +11,7 @@ ROOMS = {
     "analyzer/facts": [],
     "analyzer/models": ["analyzer/facts"],
     "analyzer/models/bodies": ["analyzer/facts", "analyzer/models"],
-    "analyzer/models/bodies/lower": ["analyzer/facts", "analyzer/frontend"],
+    "analyzer/models/bodies/lower": ["analyzer/facts", "analyzer/frontend", "analyzer/models"],
     "analyzer/models/bodies/std": ["analyzer/models/bodies"],
     "analyzer/frontend": ["analyzer/facts", "analyzer/models"],
 

@@ -82,7 +82,7 @@ bool hasBodies(Name owner) {
 }
 
 const Function *bodyWithId(Name id) {
-  if (const Function *body = users() ? users()->program.function(id) : nullptr)
+  if (const Function *body = users() ? users()->program.function(id) : nullptr; body && body->hasBody)
     return body;
   static const std::unordered_map<Name, std::uint32_t> sources = [] {
     std::unordered_map<Name, std::uint32_t> table;
