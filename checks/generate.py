@@ -109,7 +109,7 @@ ADDING = """## Adding a check
 2. Fill in the entry. `message`, `fix` and `notes` are templates; the fields they may name are those the
    class puts into `Finding::fields` and the ones every finding has: `{operation}`, `{gets}`, `{fix}`,
    `{first}`, `{second}`, `{firstDevice}` and `{secondDevice}`.
-3. Write `run` in the class: it reads one kind of answer from the `Solution` (`analyzer/solve/Solution.h`) and
+3. Write `run` in the class: it reads one kind of answer from the `Solution` (`analyzer/solve/solution/Solution.h`) and
    pushes a `Finding` for every answer that is a mistake. An answer that the solution does not have belongs in
    `analyzer/solve`.
 4. Write the page with bad and good code, and the test.

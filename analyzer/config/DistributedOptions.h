@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/solve/Solve.h"
+#include "analyzer/solve/solution/SolveOptions.h"
 
 #include <functional>
 #include <string>

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/solve/Solution.h"
+#include "analyzer/solve/solution/Solution.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/LSP/Protocol.h"

@@ -4,6 +4,7 @@
 #include "analyzer/solve/engine/Entries.h"
 #include "analyzer/solve/library/Words.h"
 #include "analyzer/solve/questions/DeviceMaps.h"
+#include "analyzer/solve/questions/DiscardedMoves.h"
 #include "analyzer/solve/questions/Placed.h"
 #include "analyzer/solve/questions/Unregistered.h"
 

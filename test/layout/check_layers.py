@@ -3,7 +3,7 @@
 
 Holds the sources against layers.py, which says which room may use which. It reads every #include that names a file of
 the repository, and the LINK line of every room that is a CMake library of its own. It fails, with file and line, where
-a room uses one that it may not use, for a folder with sources that is no room, and for an exception that is not needed.
+a room uses one that it may not use, for a folder with sources that is no room, and for a room without a folder.
 It also fails for the name of a library in a string literal of a room that is to know no library.
 """
 
@@ -13,8 +13,7 @@ import re
 import sys
 
 import layers
-from layers import (EXCEPTIONS, EXCEPTION_COUNT, INCLUDE_FOLDERS, LIBRARY_NAMES, ROOMS, ROOMS_WITHOUT_LIBRARIES,
-                    TREES)
+from layers import INCLUDE_FOLDERS, LIBRARY_NAMES, ROOMS, ROOMS_WITHOUT_LIBRARIES, TREES
 
 SOURCES = {".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".inc"}
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
@@ -43,7 +42,6 @@ class Layers:
     def __init__(self, root):
         self.root = root
         self.errors = []
-        self.needed = set()  # exceptions, as pairs of files
 
     def fail(self, path, line, sentence):
         self.errors.append(f"{path}:{line}: {sentence}")
@@ -87,11 +85,7 @@ class Layers:
             match = INCLUDE.match(line)
             target = match and self.file_named(path, match[2], match[1] == '"')
             other = target and room_of(target)
-            if not other or may_use(room, other):
-                continue
-            if target in EXCEPTIONS.get(path, ()):
-                self.needed.add((path, target))
-            else:
+            if other and not may_use(room, other):
                 self.refuse(path, number, room, other, target)
 
     def check_names(self, path, room):
@@ -124,14 +118,6 @@ class Layers:
         for path in self.files(SOURCES):
             self.check_source(path)
         self.check_links()
-        for path, targets in EXCEPTIONS.items():
-            for target in targets:
-                if (path, target) not in self.needed:
-                    self.fail_table(path, f"the exception {path} -> {target} is not needed any more; remove it")
-        count = sum(len(targets) for targets in EXCEPTIONS.values())
-        if count != EXCEPTION_COUNT:
-            sentence = f"there are {count} exceptions and not {EXCEPTION_COUNT}; their number may only become smaller"
-            self.fail_table("EXCEPTION_COUNT =", sentence)
         for room in ROOMS:
             if not (self.root / room.removesuffix("/**")).is_dir():
                 self.fail_table(room, f"there is no folder {room}")
@@ -140,7 +126,7 @@ class Layers:
 def main(root=pathlib.Path(__file__).parents[2]):
     found = Layers(pathlib.Path(root).resolve())
     found.check()
-    print("\n".join(found.errors) or f"{len(ROOMS)} rooms, {EXCEPTION_COUNT} exceptions")
+    print("\n".join(found.errors) or f"{len(ROOMS)} rooms")
     return 1 if found.errors else 0
 
 

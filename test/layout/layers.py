@@ -16,9 +16,11 @@ ROOMS = {
     "analyzer/frontend": ["analyzer/facts", "analyzer/models"],
 
     # The solver, from the bottom to the top.
-    "analyzer/solve/domain": ["analyzer/facts", "analyzer/models"],
+    "analyzer/solve/solution": ["analyzer/facts", "analyzer/models"],
+    "analyzer/solve/domain": ["analyzer/facts", "analyzer/models", "analyzer/solve/solution"],
     "analyzer/solve/engine": [
-        "analyzer/facts", "analyzer/models", "analyzer/models/bodies", "analyzer/solve/domain"],
+        "analyzer/facts", "analyzer/models", "analyzer/models/bodies", "analyzer/solve/solution",
+        "analyzer/solve/domain"],
     "analyzer/solve/library/std": [
         "analyzer/facts", "analyzer/models", "analyzer/solve/domain", "analyzer/solve/engine"],
     "analyzer/solve/library/torch": [
@@ -30,33 +32,34 @@ ROOMS = {
     "analyzer/solve/library": [
         "analyzer/facts", "analyzer/models", "analyzer/solve/engine", "analyzer/solve/library/*"],
     "analyzer/solve/questions": [
-        "analyzer/facts", "analyzer/models", "analyzer/solve/domain", "analyzer/solve/engine",
-        "analyzer/solve/library/*"],
+        "analyzer/facts", "analyzer/models", "analyzer/solve/solution", "analyzer/solve/domain",
+        "analyzer/solve/engine", "analyzer/solve/library/*"],
     "analyzer/solve": ["analyzer/facts", "analyzer/models", "analyzer/models/bodies", "analyzer/solve/*"],
 
     # From findings to text.
     "analyzer/report/source": ["analyzer/facts", "analyzer/models"],
-    "analyzer/report/finding": ["analyzer/facts", "analyzer/solve", "analyzer/solve/questions"],
+    "analyzer/report/finding": ["analyzer/facts", "analyzer/solve/solution", "analyzer/solve/questions"],
     "analyzer/report/fix": [
         "analyzer/facts", "analyzer/models", "analyzer/report/finding", "analyzer/report/source"],
     "analyzer/report/graph": [
-        "analyzer/facts", "analyzer/solve", "analyzer/report/finding", "analyzer/report/source"],
+        "analyzer/facts", "analyzer/solve/solution", "analyzer/report/finding", "analyzer/report/source"],
     "analyzer/report/diagnostic": [
-        "analyzer/facts", "analyzer/solve", "analyzer/report/finding", "analyzer/report/source", "analyzer/report/fix",
+        "analyzer/facts", "analyzer/solve/solution", "analyzer/report/finding", "analyzer/report/source",
+        "analyzer/report/fix",
         "analyzer/report/graph"],
-    "analyzer/report/formats": ["analyzer/facts", "analyzer/solve", "analyzer/report/*"],
-    "checks": ["analyzer/facts", "analyzer/models", "analyzer/solve", "analyzer/report/finding"],
+    "analyzer/report/formats": ["analyzer/facts", "analyzer/solve/solution", "analyzer/report/*"],
+    "checks": ["analyzer/facts", "analyzer/models", "analyzer/solve/solution", "analyzer/report/finding"],
 
     # What holds for a file, and what earlier runs learned.
-    "analyzer/config": ["analyzer/solve", "analyzer/report/finding", "checks"],
-    "analyzer/cache": ["analyzer/facts", "analyzer/solve"],
+    "analyzer/config": ["analyzer/solve/solution", "analyzer/report/finding", "checks"],
+    "analyzer/cache": ["analyzer/facts"],
 
     # From a command line to findings.
     "analyzer/driver/support": [],
     "analyzer/driver/input": ["analyzer/facts", "analyzer/cache", "analyzer/config", "analyzer/driver/support"],
     "analyzer/driver/options": [
         "analyzer/facts", "analyzer/models", "analyzer/models/bodies", "analyzer/config", "analyzer/frontend",
-        "analyzer/solve", "analyzer/report/finding", "analyzer/driver/input",
+        "analyzer/solve", "analyzer/solve/solution", "analyzer/report/finding", "analyzer/driver/input",
         "analyzer/driver/support"],
     "analyzer/driver/programs": [
         "analyzer/facts", "analyzer/cache", "analyzer/frontend", "analyzer/driver/options", "analyzer/driver/input",
@@ -65,16 +68,19 @@ ROOMS = {
         "analyzer/facts", "analyzer/config", "analyzer/report/*", "checks", "analyzer/driver/options",
         "analyzer/driver/support"],
     "analyzer/driver/commands": [
-        "analyzer/facts", "analyzer/cache", "analyzer/config", "analyzer/solve", "analyzer/solve/domain",
+        "analyzer/facts", "analyzer/cache", "analyzer/config", "analyzer/solve", "analyzer/solve/solution",
+        "analyzer/solve/domain",
         "analyzer/report/*", "checks", "analyzer/driver/*"],
 
     # What people call, and what others load.
     "analyzer/lsp": [
         "analyzer/facts", "analyzer/cache", "analyzer/config", "analyzer/frontend", "analyzer/solve",
+        "analyzer/solve/solution",
         "analyzer/report/*", "checks", "analyzer/driver/support", "analyzer/driver/input", "analyzer/driver/options",
         "analyzer/driver/programs", "analyzer/driver/commands"],
     "analyzer/plugin": [
-        "analyzer/facts", "analyzer/config", "analyzer/frontend", "analyzer/solve", "analyzer/report/*", "checks",
+        "analyzer/facts", "analyzer/config", "analyzer/frontend", "analyzer/solve", "analyzer/solve/solution",
+        "analyzer/report/*", "checks",
         "analyzer/driver/support", "analyzer/driver/input"],
     "analyzer/tools/device-tidy": ["analyzer/driver/commands", "analyzer/lsp"],
 
@@ -147,13 +153,4 @@ INCLUDE_FOLDERS = {
     "runtime-shim/gpu-validation": ["runtime-shim/device-shim/include", "runtime-shim/virtual-cuda/tests"],
     "runtime-shim/device-run": ["runtime-shim/device-run"],
     "runtime-shim/device-shim": ["runtime-shim/device-shim/src", "runtime-shim/device-shim/include"],
-}
-
-# Includes that the table forbids and that are there all the same: file -> files. Each has to go. EXCEPTION_COUNT
-# is their number, which may only become smaller.
-EXCEPTION_COUNT = 3
-EXCEPTIONS = {
-    "analyzer/solve/engine/Machine.h": ["analyzer/solve/Solve.h"],
-    "analyzer/solve/engine/Usage.cpp": ["analyzer/solve/questions/Distributed.h"],
-    "analyzer/solve/engine/Usage.h": ["analyzer/solve/Solve.h"],
 }

@@ -8,7 +8,7 @@
 #include "analyzer/driver/programs/Programs.h"
 #include "analyzer/driver/programs/ReadUnits.h"
 #include "analyzer/facts/Program.h"
-#include "analyzer/solve/Solution.h"
+#include "analyzer/solve/solution/Solution.h"
 
 #include <chrono>
 #include <map>

@@ -10,7 +10,7 @@
 #include "analyzer/driver/options/ModelFiles.h"
 #include "analyzer/facts/Program.h"
 #include "analyzer/report/finding/Finding.h"
-#include "analyzer/solve/Solve.h"
+#include "analyzer/solve/solution/SolveOptions.h"
 
 #include <map>
 #include <set>

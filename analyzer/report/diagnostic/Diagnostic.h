@@ -9,7 +9,7 @@
 #include "analyzer/facts/Location.h"
 #include "analyzer/report/fix/Fix.h"
 #include "analyzer/report/graph/DeviceGraph.h"
-#include "analyzer/solve/Solution.h"
+#include "analyzer/solve/solution/Solution.h"
 
 #include <optional>
 #include <string>

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/solve/Solution.h"
+#include "analyzer/solve/solution/Solution.h"
 
 #include <string>
 #include <vector>

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "analyzer/facts/Program.h"
-#include "analyzer/solve/Solution.h"
 #include "analyzer/solve/questions/Sites.h"
+#include "analyzer/solve/solution/Solution.h"
 
 #include <map>
 #include <set>

@@ -7,7 +7,7 @@
 
 #include "analyzer/facts/Program.h"
 #include "analyzer/report/graph/DeviceGraph.h"
-#include "analyzer/solve/Solution.h"
+#include "analyzer/solve/solution/Solution.h"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 #include "analyzer/solve/domain/Memory.h"
 
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/Ends.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>

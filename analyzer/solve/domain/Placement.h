@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/solve/domain/Step.h"
 #include "analyzer/solve/domain/Term.h"
+#include "analyzer/solve/solution/Step.h"
 
 #include <string>
 

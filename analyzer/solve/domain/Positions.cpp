@@ -1,7 +1,7 @@
 #include "analyzer/solve/domain/Positions.h"
 
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/HiddenFields.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/TermOps.h"
 
 namespace devicetidy {

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "analyzer/solve/domain/Placement.h"
-#include "analyzer/solve/domain/Step.h"
+#include "analyzer/solve/solution/Step.h"
 
 #include <map>
 #include <memory>

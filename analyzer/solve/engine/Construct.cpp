@@ -1,5 +1,5 @@
 //===- Construct.cpp - objects made by constructors, and by the library on the program's behalf ---===//
-#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"

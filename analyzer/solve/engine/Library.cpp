@@ -1,9 +1,9 @@
 //===- Library.cpp - looks up models and runs rows ---===//
 #include "analyzer/solve/engine/Library.h"
 
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Models.h"
 #include "analyzer/models/bodies/Bodies.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/engine/ModelBodies.h"
 

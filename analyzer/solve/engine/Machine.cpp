@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/engine/Machine.h"
 
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Operators.h"
 

@@ -9,11 +9,12 @@
 #pragma once
 
 #include "analyzer/models/Models.h"
-#include "analyzer/solve/Solve.h"
 #include "analyzer/solve/domain/Bounds.h"
 #include "analyzer/solve/domain/Memory.h"
 #include "analyzer/solve/engine/Observer.h"
 #include "analyzer/solve/engine/Usage.h"
+#include "analyzer/solve/solution/Solution.h"
+#include "analyzer/solve/solution/SolveOptions.h"
 
 #include <deque>
 #include <optional>

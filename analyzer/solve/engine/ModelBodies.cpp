@@ -1,6 +1,6 @@
 #include "analyzer/solve/engine/ModelBodies.h"
 
-#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
 
 namespace devicetidy {

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/solve/domain/Step.h"
 #include "analyzer/solve/domain/Value.h"
+#include "analyzer/solve/solution/Step.h"
 
 #include <vector>
 

@@ -1,8 +1,8 @@
 #include "analyzer/solve/engine/Operators.h"
 
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/Comparisons.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/TermOps.h"
 
 namespace devicetidy {

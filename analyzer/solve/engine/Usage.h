@@ -1,8 +1,8 @@
 //===- Usage.h - facts about the program that need no solving ---*- C++ -*-===//
 #pragma once
 
+#include "analyzer/models/Distributed.h"
 #include "analyzer/models/Models.h"
-#include "analyzer/solve/Solve.h"
 #include "analyzer/solve/domain/Types.h"
 
 #include <set>
@@ -24,9 +24,5 @@ struct Usage {
   std::set<Name> writtenGlobals; ///< globals and statics that something besides their initialiser changes
 };
 Usage scanUsage(const Program &program, const Types &types, const DistributedNames &names = {});
-
-/// Calls of Tensor::to and its kin whose result is thrown away.
-std::vector<DiscardedMove> findDiscardedMoves(const Program &program, const Types &types,
-                                              models::TorchVersion version);
 
 } // namespace devicetidy

@@ -1,7 +1,7 @@
 #include "analyzer/solve/questions/DeviceMaps.h"
 
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/HiddenFields.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/config/Config.h"
 #include "analyzer/solve/library/config/MapText.h"

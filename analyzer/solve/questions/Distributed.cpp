@@ -1,6 +1,7 @@
 #include "analyzer/solve/questions/Distributed.h"
 
-#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/config/Config.h"
 #include "analyzer/solve/library/config/MapText.h"
@@ -48,14 +49,6 @@ void appendText(const Call &call, const Value &value, std::string &out, int dept
 
 } // namespace
 
-bool isListed(const std::set<std::string, std::less<>> &names, std::string_view name) {
-  return !names.empty() && (names.count(name) || names.count(lastPart(name)));
-}
-
-bool initialises(std::string_view name, const DistributedNames &names) {
-  return models::hasRole(name, "init") || isListed(names.initialisers, name);
-}
-
 bool mayInitialise(const Program &program, const DistributedNames &names) {
   for (Name id : program.order)
     for (const Block &block : program.function(id)->blocks)
@@ -68,12 +61,6 @@ bool mayInitialise(const Program &program, const DistributedNames &names) {
           return true;
       }
   return false;
-}
-
-bool runsPython(std::string_view callee) { return models::hasRole(callee, "runs_python"); }
-
-bool startsProgram(std::string_view callee, const DistributedNames &names) {
-  return isListed(names.launchers, callee) || models::hasRole(callee, "starts_program");
 }
 
 std::string textOfTerm(Term term) {

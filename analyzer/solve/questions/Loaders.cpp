@@ -1,6 +1,6 @@
 #include "analyzer/solve/questions/Loaders.h"
 
-#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/library/config/Config.h"
 #include "analyzer/solve/library/config/MapText.h"
 #include "analyzer/solve/questions/Distributed.h"

@@ -1,6 +1,6 @@
 #include "analyzer/solve/questions/Sites.h"
 
-#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/Types.h"
 #include "analyzer/solve/questions/FactWalk.h"
 

@@ -1,7 +1,7 @@
 #include "analyzer/solve/questions/Unregistered.h"
 
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Models.h"
-#include "analyzer/solve/domain/NameParts.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 //===- Config.cpp - entries of option containers, and option classes that have no model ---===//
 #include "analyzer/solve/library/config/Config.h"
 
-#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/library/config/MapText.h"
 #include "analyzer/solve/library/config/Words.h"
 

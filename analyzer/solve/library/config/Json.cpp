@@ -4,7 +4,7 @@
 // is known is parsed; what comes from a file is unknown.
 //
 //===----------------------------------------------------------------------===//
-#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/library/config/Config.h"
 #include "analyzer/solve/library/config/Words.h"
 

@@ -1,9 +1,9 @@
 //===- Callables.cpp - running what a value of the program calls ---===//
 #include "analyzer/solve/library/std/Callables.h"
 
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/HiddenFields.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/std/Words.h"
 

@@ -1,7 +1,7 @@
 //===- FunctionPrimitives.cpp - what model bodies ask of functions and operators ---===//
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/HiddenFields.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/ModelBodies.h"
 #include "analyzer/solve/engine/Operators.h"

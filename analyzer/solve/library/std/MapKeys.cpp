@@ -4,7 +4,7 @@
 // a device that is not known names the field that all such keys share.
 //
 //===----------------------------------------------------------------------===//
-#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/std/Containers.h"
 

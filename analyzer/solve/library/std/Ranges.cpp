@@ -1,7 +1,7 @@
 //===- Ranges.cpp - range-for ---===//
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/library/std/Ranges.h"
-#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Library.h"

@@ -4,8 +4,8 @@
 // that `name.find("cuda") != npos` takes the way the program takes.
 //
 //===----------------------------------------------------------------------===//
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/std/Words.h"

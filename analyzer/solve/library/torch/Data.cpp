@@ -1,5 +1,5 @@
 //===- Data.cpp - packed sequences, lists of parameters, calls without an effect ---===//
-#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/torch/Tensors.h"
 #include "analyzer/solve/library/torch/Words.h"

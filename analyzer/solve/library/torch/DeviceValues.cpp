@@ -4,8 +4,8 @@
 // is somewhere, what must be on one device.
 //
 //===----------------------------------------------------------------------===//
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/Tensors.h"

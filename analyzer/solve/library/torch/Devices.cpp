@@ -1,8 +1,8 @@
 //===- Devices.cpp - c10::Device, TensorOptions, guards -------------===//
 #include "analyzer/solve/library/torch/Devices.h"
 
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Models.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/torch/Words.h"

@@ -1,6 +1,6 @@
 #include "analyzer/solve/library/torch/Gradients.h"
 
-#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/torch/OptimizerState.h"
 #include "analyzer/solve/library/torch/Words.h"

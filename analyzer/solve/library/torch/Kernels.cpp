@@ -6,8 +6,8 @@
 // does. Source: torch/library.h, aten/src/ATen/core/dispatch.
 //
 //===----------------------------------------------------------------------===//
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/torch/Words.h"

@@ -1,6 +1,6 @@
 #include "analyzer/solve/library/torch/Launches.h"
 
-#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Machine.h"
 #include "analyzer/solve/library/torch/HostAccess.h"

@@ -2,7 +2,7 @@
 #include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/Gradients.h"
 
-#include "analyzer/solve/domain/NameParts.h"
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/torch/Tensors.h"
 #include "analyzer/solve/library/torch/Words.h"

@@ -1,7 +1,7 @@
 #include "analyzer/solve/library/torch/OptimizerState.h"
 
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/HiddenFields.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/Words.h"

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/library/torch/Tensors.h"
 
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
-#include "analyzer/solve/domain/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/library/torch/HostAccess.h"

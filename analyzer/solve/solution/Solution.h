@@ -7,7 +7,7 @@
 #pragma once
 
 #include "analyzer/facts/Program.h"
-#include "analyzer/solve/domain/Step.h"
+#include "analyzer/solve/solution/Step.h"
 
 #include <map>
 #include <string>

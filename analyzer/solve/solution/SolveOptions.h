@@ -1,0 +1,34 @@
+//===- SolveOptions.h - what a user says about a program --------*- C++ -*-===//
+//
+// What the solver cannot read in the code: versions, models of the user's, and what shall be answered.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/facts/Name.h"
+#include "analyzer/models/Distributed.h"
+
+#include <atomic>
+#include <memory>
+#include <set>
+
+namespace devicetidy {
+
+namespace models {
+struct UserModels;
+}
+
+struct SolveOptions {
+  /// LibTorch version whose device rules apply; 0 means the one the analysed code sees (or 2.6 when it sees
+  /// none).
+  int torchMajor = 0;
+  int torchMinor = 0;
+  bool reportLatent = false;                          ///< also record what only a caller can tell
+  DistributedNames names{};                           ///< further ones the user knows of
+  std::shared_ptr<const models::UserModels> models{}; ///< what the user says of libraries; null: nothing
+  const std::set<Name> *placedIn = nullptr;           ///< files for Solution::placed; null: none
+  const std::atomic<bool> *stop = nullptr;            ///< once true, the solution ends early and is of no use
+  bool isIncomplete = false; ///< functions of the program were left out, for their errors
+};
+
+} // namespace devicetidy
