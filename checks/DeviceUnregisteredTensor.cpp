@@ -19,9 +19,9 @@ void DeviceUnregisteredTensor::run(const Solution &solution, const CheckContext 
                       {"kind", member.isModule ? "submodule" : "tensor"}};
     // The member is named once, with its declaration.
     for (PlacedOperand &operand : finding.operands)
-      operand.witness.erase(std::remove_if(operand.witness.begin(), operand.witness.end(),
+      operand.history.erase(std::remove_if(operand.history.begin(), operand.history.end(),
                                            [](const Step &step) { return step.kind == StepKind::Member; }),
-                            operand.witness.end());
+                            operand.history.end());
     finding.related = {{"declared", member.declared}, {"moved", member.moved}};
     finding.fix = std::string(member.isModule ? "register_module" : "register_buffer") + "(\"" +
                   member.member + "\", " + member.member + ")";

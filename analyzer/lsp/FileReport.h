@@ -45,10 +45,10 @@ struct ShownStep {
 /// An expression and where it lives.
 struct ShownPlacement {
   llvm::lsp::Range range;
-  std::vector<PlacedExpression> devices; ///< at least one; their histories are in `witnesses`
+  std::vector<PlacedExpression> devices; ///< at least one; their histories are in `histories`
   PlacedKind kind = PlacedKind::Tensor;
   bool isDeclaration = false, isOpen = false;
-  std::vector<std::vector<ShownStep>> witnesses; ///< for each device, oldest first
+  std::vector<std::vector<ShownStep>> histories; ///< for each device, oldest first
   std::vector<ShownStep> placing; ///< for each device the step that decided it, where there is one
 
   /// "'x' is a tensor on cpu or cuda:0"; empty for what lives on no device.

@@ -61,8 +61,8 @@ json::Value hoverAt(const FileReport &report, const llvm::lsp::Position &positio
     return nullptr;
   std::string text = (asMarkdown ? asMarkdownText(sentence) : sentence) + "\n\n";
   std::set<std::string> told; // the histories of two devices often share their first steps
-  for (const std::vector<ShownStep> &witness : placement->witnesses)
-    for (const ShownStep &step : witness)
+  for (const std::vector<ShownStep> &history : placement->histories)
+    for (const ShownStep &step : history)
       if (const std::string line = lineOf(step, asMarkdown); told.insert(line).second)
         text += line;
   text.erase(text.find_last_not_of('\n') + 1);

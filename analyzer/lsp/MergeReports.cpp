@@ -28,7 +28,7 @@ bool touches(const llvm::lsp::Range &a, const llvm::lsp::Range &b) {
   return a.start <= b.end && b.start <= a.end;
 }
 
-/// Does it say where the expression is? A parameter that nobody here calls with anything may be decided by
+/// Does it say where the expression is? A parameter without a known argument may be decided by
 /// the callers of the other project.
 bool isDecided(const ShownPlacement &placement) {
   const auto isOpen = [](const PlacedExpression &each) { return each.isOpen; };
@@ -46,7 +46,7 @@ void addDevices(ShownPlacement &known, const ShownPlacement &other) {
     if (llvm::any_of(known.devices, [&](const auto &device) { return device.device == each.device; }))
       continue;
     known.devices.push_back(each);
-    known.witnesses.push_back(other.witnesses[i]);
+    known.histories.push_back(other.histories[i]);
     isMore = true;
   }
   if (isMore)

@@ -179,14 +179,14 @@ private:
     for (const PlacedExpression &each : devices) {
       result.isDeclaration |= each.isDeclaration;
       result.isOpen |= each.isOpen;
-      std::vector<ShownStep> &witness = result.witnesses.emplace_back();
-      for (const Step &step : each.witness)
+      std::vector<ShownStep> &history = result.histories.emplace_back();
+      for (const Step &step : each.history)
         if (step.where.valid())
-          witness.push_back(shown(step));
+          history.push_back(shown(step));
       if (const Step *placing = placingStep(each))
         result.placing.push_back(shown(*placing));
       result.devices.push_back(each);
-      result.devices.back().witness.clear();
+      result.devices.back().history.clear();
     }
     return result;
   }

@@ -91,9 +91,9 @@ TEST(Describe, IsOnlyAsSureAsTheFinding) {
 
 TEST(Describe, TellsTheStoryInOrder) {
   Finding finding = mixed("cuda", "cpu");
-  finding.operands[0].witness = {{StepKind::Created, at(1), "x", "cpu"},
+  finding.operands[0].history = {{StepKind::Created, at(1), "x", "cpu"},
                                  {StepKind::Moved, at(2), "x", "cuda"}};
-  finding.operands[1].witness = {{StepKind::Created, at(3), "y", "cpu"}};
+  finding.operands[1].history = {{StepKind::Created, at(3), "y", "cpu"}};
   finding.fields = {{"member", "m"}};
   finding.related = {{"declared", at(4)}};
   finding.callers = {{at(5), "train"}};
@@ -111,7 +111,7 @@ TEST(Describe, TellsTheStoryInOrder) {
 TEST(Describe, SaysASharedStepOnce) {
   Finding finding = mixed("cuda", "cpu");
   const Step step = {StepKind::ModuleMoved, at(1), "net", "cuda"};
-  finding.operands[0].witness = finding.operands[1].witness = {step};
+  finding.operands[0].history = finding.operands[1].history = {step};
   EXPECT_EQ(described(finding).notes.size(), 1u);
 }
 

@@ -56,7 +56,7 @@ void set_empty(any &list);
 void append(any &list, const any &value);
 /// Puts `value` in front of element `number`; what stands behind it, and what leads there, moves up.
 void insert(any &list, long number, const any &value);
-/// Puts elements like `value`, nobody knows how many, in front of element `number`.
+/// Puts elements like `value`, an unknown number of them, in front of element `number`.
 void insert_some(any &list, long number, const any &value);
 /// Takes `count` elements away from `number` on.
 void erase(any &list, long number, long count);
@@ -125,7 +125,7 @@ any &second(const any &pair);
 any truth(bool value);
 any count(long value);
 bool unknown_truth();
-/// One of the two, nobody knows which.
+/// One of the two; which is unknown.
 any &either(const any &a, const any &b);
 
 any less_function();

@@ -89,7 +89,7 @@ std::vector<std::vector<Note>> flowsOf(const Finding &finding) {
     return flow;
   };
   for (const PlacedOperand &operand : finding.operands)
-    add(storyOf(operand))
+    add(historyOf(operand))
         .push_back({operand.where.valid() ? operand.where : finding.where,
                     fmt::format("{} on {} reaches '{}' here", operandText(operand.text),
                                 deviceText(operand.device), finding.operation),
@@ -145,7 +145,7 @@ Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &
   for (const PlacedOperand &operand : finding.operands) {
     if (operand.where.valid())
       result.ranges.push_back(operand.where);
-    notes.add(storyOf(operand));
+    notes.add(historyOf(operand));
   }
   notes.add(finding.origin);
   const auto addToBoth = [&](const Location &where, const std::string &text, bool isAdvice = false) {

@@ -53,7 +53,7 @@ std::string describePlaced(const std::vector<PlacedExpression> &devices) {
 
 const Step *placingStep(const PlacedExpression &expression) {
   const Step *found = nullptr;
-  for (const Step &step : expression.witness)
+  for (const Step &step : expression.history)
     if (step.where.valid() && !isPassing(step) && (!found || isMove(step) || !isMove(*found)))
       found = &step;
   return found;

@@ -58,7 +58,7 @@ bool touches(const Finding &finding, const std::set<Name> &files) {
   const auto anyIn = [&isIn](const auto &places) { return std::any_of(places.begin(), places.end(), isIn); };
   return isIn(finding) || anyIn(finding.origin) || anyIn(finding.related) || anyIn(finding.callers) ||
          std::any_of(finding.operands.begin(), finding.operands.end(),
-                     [&](const PlacedOperand &operand) { return isIn(operand) || anyIn(operand.witness); });
+                     [&](const PlacedOperand &operand) { return isIn(operand) || anyIn(operand.history); });
 }
 
 void sortAndMerge(std::vector<Finding> &findings) {

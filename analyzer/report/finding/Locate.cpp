@@ -11,7 +11,7 @@ SiteQuestion questionOf(const Finding &finding) {
   question.fixAt = finding.fixAt;
   for (const PlacedOperand &operand : finding.operands) {
     question.operands.push_back(operand.where);
-    for (const Step &step : operand.witness)
+    for (const Step &step : operand.history)
       question.history.push_back(step.where);
   }
   const auto className = finding.fields.find("class"), member = finding.fields.find("member");

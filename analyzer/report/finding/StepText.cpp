@@ -48,8 +48,8 @@ std::string deviceText(const std::string &written) {
   return isLiteralDevice(device) ? device : fmt::format("'{}'", device);
 }
 
-std::vector<Step> storyOf(const PlacedOperand &operand) {
-  std::vector<Step> steps = operand.witness;
+std::vector<Step> historyOf(const PlacedOperand &operand) {
+  std::vector<Step> steps = operand.history;
   if (steps.size() == 1 && steps[0].kind == StepKind::Created && operand.text.find('(') == std::string::npos)
     steps[0].subject = operand.text;
   return steps;

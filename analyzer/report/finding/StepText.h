@@ -16,7 +16,7 @@ namespace devicetidy {
 std::string deviceText(const std::string &written);
 
 /// The history of an operand. A tensor that was only created gets the name that the operation uses.
-std::vector<Step> storyOf(const PlacedOperand &operand);
+std::vector<Step> historyOf(const PlacedOperand &operand);
 
 /// The sentence for one step of a history: "'y' is created on cpu here".
 std::string describeStep(const Step &step);

@@ -159,8 +159,8 @@ std::optional<FixPlanner::Piece> FixPlanner::initialiserOf(const Variable &varia
 /// operation and the other operand is as it will be already where the factory is called.
 std::optional<FixPlanner::Piece> FixPlanner::soleFactoryOf(const Finding &finding, const Piece &moved) {
   const PlacedOperand &keptOperand = finding.operands[0], &movedOperand = finding.operands[1];
-  if (moved.tokens.size() != 1 || movedOperand.witness.size() != 1 ||
-      movedOperand.witness[0].kind != StepKind::Created)
+  if (moved.tokens.size() != 1 || movedOperand.history.size() != 1 ||
+      movedOperand.history[0].kind != StepKind::Created)
     return std::nullopt;
   const std::optional<Piece> kept = read(keptOperand.where, keptOperand.text);
   const std::string_view root = rootName(kept->tokens);
@@ -181,7 +181,7 @@ std::optional<FixPlanner::Piece> FixPlanner::soleFactoryOf(const Finding &findin
   for (const Token *after = moved.tokens.last; after != moved.file.last && after->text != "}"; ++after)
     if (after->text == moved.text)
       return std::nullopt;
-  for (const Step &step : keptOperand.witness)
+  for (const Step &step : keptOperand.history)
     if (step.where.file == moved.where.file && variable->where < step.where && step.where < moved.where)
       return std::nullopt;
   return factory;

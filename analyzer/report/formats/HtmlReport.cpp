@@ -135,7 +135,7 @@ private:
   void writeFailures() {
     if (run.failures.empty())
       return;
-    out += fmt::format("<h2>{} could not be parsed</h2>\n<ul class=\"card story\">\n",
+    out += fmt::format("<h2>{} could not be parsed</h2>\n<ul class=\"card history\">\n",
                        counted(run.failures.size(), "translation unit"));
     for (const UnitFailure &failure : run.failures)
       out += fmt::format(
@@ -192,7 +192,7 @@ private:
       out += fmt::format(" in <code>{}</code>", escapeMarkup(diagnostic.function));
     out += fmt::format(" &middot; {}</p>\n", escapeMarkup(diagnostic.check));
     out += htmlExcerpt(sources, diagnostic.where, marksOf(diagnostic), Context);
-    writeStory(diagnostic, number);
+    writeHistory(diagnostic, number);
     writeFix(diagnostic);
     out += "</article>\n";
   }
@@ -213,7 +213,7 @@ private:
     return marks;
   }
 
-  void writeStory(const Diagnostic &diagnostic, std::size_t number) {
+  void writeHistory(const Diagnostic &diagnostic, std::size_t number) {
     std::string steps;
     for (const Note &note : diagnostic.notes)
       if (!note.isAdvice || !diagnostic.fix) // the fix is shown below, and may be a better one
@@ -225,7 +225,7 @@ private:
                        diagnostics.size() <= MostOpen ? " open" : "");
     if (!diagnostic.graph.empty())
       out += "<figure>" + svgOf(diagnostic.graph, colours, fmt::format("g{}", number)) + "</figure>\n";
-    out += steps.empty() ? "</details>\n" : "<ol class=\"story\">\n" + steps + "</ol></details>\n";
+    out += steps.empty() ? "</details>\n" : "<ol class=\"history\">\n" + steps + "</ol></details>\n";
   }
 
   void writeFix(const Diagnostic &diagnostic) {

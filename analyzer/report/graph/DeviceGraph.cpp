@@ -88,8 +88,8 @@ std::size_t GraphBuilder::addNode(GraphNode node, const std::string &device, con
   return entry->second;
 }
 
-std::size_t GraphBuilder::addStory(const std::vector<Step> &steps, const std::string &device,
-                                   std::size_t before) {
+std::size_t GraphBuilder::addHistory(const std::vector<Step> &steps, const std::string &device,
+                                     std::size_t before) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step &step = steps[i];
     if (!step.where.valid())
@@ -177,23 +177,23 @@ DeviceGraph graphOf(const Finding &finding) {
                                                : count == 1 ? "gets"
                                                             : "gets both",
                                                finding.where);
-  std::string story;
+  std::string history;
   const auto tell = [&](const std::vector<Step> &steps) {
     for (const Step &step : steps)
       if (step.where.valid())
-        story += fmt::format("{}{} (line {})", story.empty() || story.back() == '\n' ? "" : "; ",
-                             describeStep(step), step.where.line);
+        history += fmt::format("{}{} (line {})", history.empty() || history.back() == '\n' ? "" : "; ",
+                               describeStep(step), step.where.line);
   };
   for (const PlacedOperand &operand : finding.operands) {
-    const std::vector<Step> steps = storyOf(operand);
+    const std::vector<Step> steps = historyOf(operand);
     tell(steps);
-    std::size_t last = builder.addStory(steps, operand.device);
+    std::size_t last = builder.addHistory(steps, operand.device);
     if (last == GraphBuilder::none || steps.back().subject != operand.text)
       last = builder.addPlace(operand.text, operand.device, last, {});
     builder.connect(last, end, operand.where.valid() ? operand.where : finding.where);
-    story += story.empty() || story.back() == '\n' ? "" : ".\n";
+    history += history.empty() || history.back() == '\n' ? "" : ".\n";
   }
-  if (const std::size_t last = builder.addStory(finding.origin, {}); last != GraphBuilder::none) {
+  if (const std::size_t last = builder.addHistory(finding.origin, {}); last != GraphBuilder::none) {
     tell(finding.origin);
     builder.connect(last, end, finding.where);
   }
@@ -203,7 +203,7 @@ DeviceGraph graphOf(const Finding &finding) {
           ? fmt::format("'{}' gets {} on {} and {} on {}", operation, finding.operands[0].text,
                         finding.operands[0].device, finding.operands[1].text, finding.operands[1].device)
           : fmt::format("How the value reaches '{}'", operation);
-  graph.description = std::move(story);
+  graph.description = std::move(history);
   return graph;
 }
 

@@ -54,7 +54,8 @@ public:
 
   /// Adds the steps of a history that ends on `device`, after the node `before`; the node of its last step,
   /// or `before` without steps.
-  std::size_t addStory(const std::vector<Step> &steps, const std::string &device, std::size_t before = none);
+  std::size_t addHistory(const std::vector<Step> &steps, const std::string &device,
+                         std::size_t before = none);
   /// The node of an expression, made where there is none for this text, device and step before.
   std::size_t addPlace(const std::string &text, const std::string &device, std::size_t before,
                        const Location &where);

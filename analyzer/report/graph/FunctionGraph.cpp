@@ -99,7 +99,7 @@ private:
     const auto [entry, isNew] = nodes.emplace(&expression, GraphBuilder::none);
     if (!isNew)
       return entry->second; // `none` while it is being made: a loop moves what it moved before
-    std::vector<Step> steps = expression.witness;
+    std::vector<Step> steps = expression.history;
     std::set<std::size_t> before;
     if (!steps.empty())
       for (const PlacedExpression *each : movedBy(steps.front()))
@@ -111,7 +111,7 @@ private:
       steps.front().from.clear();
     std::size_t last = GraphBuilder::none;
     for (std::size_t each : before)
-      last = builder.addStory(steps, expression.device, each);
+      last = builder.addHistory(steps, expression.device, each);
     if (isNamed(expression))
       last = builder.addPlace(expression.text, expression.device, last, expression.where);
     return nodes[&expression] = last;
@@ -123,7 +123,7 @@ private:
         if (each->device == operand.device)
           if (const std::size_t node = nodeOf(*each); node != GraphBuilder::none)
             return node;
-    const std::size_t last = builder.addStory(operand.witness, operand.device);
+    const std::size_t last = builder.addHistory(operand.history, operand.device);
     return last != GraphBuilder::none ? last
                                       : builder.addPlace(operand.text, operand.device, last, operand.where);
   }

@@ -24,8 +24,8 @@ constexpr unsigned contextsPerFunction = 1000; ///< entries one function is run 
 constexpr unsigned contextsWithoutDevices =
     12; ///< the same for functions that handle no tensor, module or device
 constexpr std::size_t overridersPerCall = 4;
-constexpr std::int64_t countedRounds =
-    8; ///< loops whose bounds the row knows are run round by round up to this
+constexpr std::int64_t countedIterations =
+    8; ///< loops whose bounds the row knows are run one iteration at a time up to this
 constexpr std::size_t visitsBeforeWidening = 5;
 constexpr std::size_t visitsPerBlock = 400;
 constexpr std::size_t factsPerEntry = 1000000; ///< facts run from one entry point

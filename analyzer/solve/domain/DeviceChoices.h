@@ -27,7 +27,7 @@ public:
   /// The symbol stands for a slot that nothing was seen to be put into.
   bool isUnseen(Term origin) const;
 
-  /// The class whose constructor is run for nobody's sake, or empty: what it puts into its own slots, and
+  /// The class whose constructor is run without an object, or empty: what it puts into its own slots, and
   /// what comes from its arguments, is no choice of the program.
   Name constructing;
 

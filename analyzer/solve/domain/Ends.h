@@ -19,7 +19,7 @@ std::size_t knownAtEnd(const Value &list);
 /// whatever it was before, it is a list then.
 Value withLast(const Value &list, Name type, Value element);
 Value prepended(const Value &list, Value element);
-/// `list` with elements like `value`, nobody knows how many, in front of element `at`: what is known at
+/// `list` with elements like `value`, an unknown number of them, in front of element `at`: what is known at
 /// either end stays there.
 Value withSome(const Value &list, Term at, const Value &value);
 /// `list` without the one element at `number`, counted from either end; null when it is not known.

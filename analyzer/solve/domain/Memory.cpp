@@ -183,7 +183,7 @@ Value Memory::element(const Value &list, Term index) const {
   if (isSummary(list)) {
     if (Value known = elementOfEnds(list, index))
       return known;
-    if (list->summary.size() != 1 && !isOfThisRound(list, index))
+    if (list->summary.size() != 1 && !isOfThisIteration(list, index))
       return unknownValue();
     return substitute(list->summary.back(), elementIndex(), index);
   }
@@ -274,15 +274,15 @@ Value Memory::replaceElement(const Value &list, Term index,
   auto changedElement = [&](const Value &element) {
     return substitute(change(substitute(element, elementIndex(), index)), index, elementIndex());
   };
-  // In a loop run for any round, the elements of the rounds before stay what they were made.
-  const bool anyRound = index->name == op::loop;
-  if (isOfThisRound(list, index)) {
+  // In a loop run for any iteration, the elements of the iterations before stay what they were made.
+  const bool anyIteration = index->name == op::loop;
+  if (isOfThisIteration(list, index)) {
     ValueData others = *list;
     others.summary.pop_back();
-    return withElementOfRound(makeValue(std::move(others)), changedElement(list->summary.back()), index);
+    return withElementOfIteration(makeValue(std::move(others)), changedElement(list->summary.back()), index);
   }
-  if (anyRound && list->term == previousRound(index))
-    return withElementOfRound(list, changedElement(list->summary.back()), index);
+  if (anyIteration && list->term == previousIteration(index))
+    return withElementOfIteration(list, changedElement(list->summary.back()), index);
   std::vector<Value> next;
   const bool everyElement = !constantOf(index);
   for (const Value &alternative : data.summary) {
@@ -291,7 +291,7 @@ Value Memory::replaceElement(const Value &list, Term index,
       next.push_back(alternative);
   }
   ValueData result = *summaryList(data.type, std::move(next));
-  if (anyRound && result.summary.size() == 1)
+  if (anyIteration && result.summary.size() == 1)
     result.term = index;
   return makeValue(std::move(result));
 }

@@ -47,13 +47,13 @@ bool differentPositions(Term a, Term b) {
   if (a == b)
     return false;
   const auto number = constantOf(a) ? constantOf(a) : constantOf(b);
-  // This round of a loop over devices against the round before.
+  // This iteration of a loop over devices against the iteration before.
   if (ofLoop(a) && ofLoop(b))
     return applies(a, op::previous) != applies(b, op::previous);
-  // A device that changes with the round, the last of a list, or the rank, against a fixed one. The round
-  // after the loop may be the last of the list: those two are not told apart.
+  // A device that changes with the iteration, the last of a list, or the rank, against a fixed one. The
+  // iteration after the loop may be the last of the list: those two are not told apart.
   auto varies = [](Term term) { return ofLoop(term) || applies(term, op::back) || applies(term, op::rank); };
-  if (number) // any fixed device but the first may be that of the last round
+  if (number) // any fixed device but the first may be that of the last iteration
     return (*number == 0 && (varies(a) || varies(b))) || applies(a, op::rank) || applies(b, op::rank);
   return applies(a, op::rank) != applies(b, op::rank) && varies(a) && varies(b);
 }

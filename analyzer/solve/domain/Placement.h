@@ -13,7 +13,7 @@
 namespace devicetidy {
 
 enum class PlacementKind : std::uint8_t {
-  Unknown, ///< nobody knows: never reported
+  Unknown, ///< never reported
   Cpu,
   Cuda,   ///< on the CUDA device `index`
   Other,  ///< mps, xpu, meta ...: `index` is a Text term with the name

@@ -105,30 +105,30 @@ Term deviceWithIndex(Term condition) {
 
 namespace {
 
-template <typename Entries> auto findRound(Entries &rounds, std::int32_t loopHead) {
-  return std::lower_bound(rounds.begin(), rounds.end(), loopHead,
+template <typename Entries> auto findIteration(Entries &iterations, std::int32_t loopHead) {
+  return std::lower_bound(iterations.begin(), iterations.end(), loopHead,
                           [](const auto &entry, std::int32_t head) { return entry.first < head; });
 }
 
 } // namespace
 
-Term Row::roundOf(std::int32_t loopHead) const {
-  if (!rounds)
+Term Row::iterationOf(std::int32_t loopHead) const {
+  if (!iterations)
     return nullptr;
-  auto found = findRound(*rounds, loopHead);
-  return found != rounds->end() && found->first == loopHead ? found->second : nullptr;
+  auto found = findIteration(*iterations, loopHead);
+  return found != iterations->end() && found->first == loopHead ? found->second : nullptr;
 }
 
-void Row::setRound(std::int32_t loopHead, Term round) {
-  if (roundOf(loopHead) == round)
+void Row::setIteration(std::int32_t loopHead, Term iteration) {
+  if (iterationOf(loopHead) == iteration)
     return;
-  Rounds changed = rounds ? *rounds : Rounds();
-  auto place = findRound(changed, loopHead);
+  Iterations changed = iterations ? *iterations : Iterations();
+  auto place = findIteration(changed, loopHead);
   if (place != changed.end() && place->first == loopHead)
-    place->second = round;
+    place->second = iteration;
   else
-    changed.insert(place, {loopHead, round});
-  rounds = std::make_shared<const Rounds>(std::move(changed));
+    changed.insert(place, {loopHead, iteration});
+  iterations = std::make_shared<const Iterations>(std::move(changed));
 }
 
 Term Row::resolve(Term term) const {

@@ -38,24 +38,24 @@ struct Row {
   std::vector<std::pair<Condition, Condition>> excluded;
   std::vector<std::pair<Term, Placement>> aliases; ///< device symbols that a condition has pinned down
   std::vector<ModuleMove> moves;
-  /// Loops that are run once for "any round": loop head -> index of the round. What is made inside such a
-  /// loop is an array over that index. Rows share it until one of them comes to another loop.
-  using Rounds = std::vector<std::pair<std::int32_t, Term>>;
-  std::shared_ptr<const Rounds> rounds;
+  /// Loops that are run once for "any iteration": loop head -> index of the iteration. What is made inside
+  /// such a loop is an array over that index. Rows share it until one of them comes to another loop.
+  using Iterations = std::vector<std::pair<std::int32_t, Term>>;
+  std::shared_ptr<const Iterations> iterations;
   bool failed = false;                     ///< a device conflict has thrown on this row
   bool expressionEnded = false;            ///< the registers are dead and go with the next write
   Term currentDevice = currentCudaIndex(); ///< what `kCUDA` without an index means here
 
-  /// Index of the round of the loop with this head, null when its rounds are run one by one.
-  Term roundOf(std::int32_t loopHead) const;
-  void setRound(std::int32_t loopHead, Term round);
+  /// Index of the iteration of the loop with this head, null when its iterations are run one by one.
+  Term iterationOf(std::int32_t loopHead) const;
+  void setIteration(std::int32_t loopHead, Term iteration);
   /// `term` with what this row knows put in.
   Term resolve(Term term) const;
   Placement resolve(Placement placement) const;
   /// The number that `value` is here; none when it is no scalar, or can be several.
   std::optional<std::int64_t> numberOf(const Value &value) const;
   /// `term` with what is known to equal a number put in for it, which resolve() leaves alone: loop variables
-  /// in their first round above all. For questions only: what is kept stands for any round.
+  /// in their first iteration above all. For questions only: what is kept stands for any iteration.
   Term pinned(Term term) const;
   /// Forgets the conditions that say something of what `changed` is true for.
   void forgetConditions(const std::function<bool(Term)> &changed);

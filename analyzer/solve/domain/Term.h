@@ -34,9 +34,9 @@ struct TermNode {
 /// Marks are small Bloom filters: what a term, a value or a part of a store has among its marks it may
 /// mention; what is not among them it does not mention. They let a rewrite pass by what it would not change.
 namespace marks {
-constexpr std::uint64_t address = 1ULL << 63; ///< a value that holds an address
-constexpr std::uint64_t round = 1ULL << 62;   ///< a list whose last element stands for a round
-constexpr unsigned ofTerms = 62;              ///< the other bits
+constexpr std::uint64_t address = 1ULL << 63;   ///< a value that holds an address
+constexpr std::uint64_t iteration = 1ULL << 62; ///< a list whose last element stands for an iteration
+constexpr unsigned ofTerms = 62;                ///< the other bits
 inline bool include(std::uint64_t all, std::uint64_t wanted) { return (all & wanted) == wanted; }
 /// Of operator `op`.
 std::uint64_t of(Name op);

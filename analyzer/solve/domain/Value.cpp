@@ -67,7 +67,7 @@ void computeHashes(ValueData &data) {
 void computeMarks(ValueData &data) {
   std::uint64_t all = data.address.valid() ? marks::address : 0;
   if (data.kind == ValueKind::List && data.term)
-    all |= marks::round;
+    all |= marks::iteration;
   for (Term term : {data.term, data.placement.index, data.origin})
     all |= term ? term->marks : 0;
   all |= data.address.path ? data.address.path->marks : 0;
@@ -344,21 +344,21 @@ void forEachAddress(const Value &value, const std::function<void(const Address &
       forEachAddress(element, visit);
 }
 
-Value withElementOfRound(const Value &old, Value element, Term round) {
+Value withElementOfIteration(const Value &old, Value element, Term iteration) {
   std::vector<Value> alternatives;
   for (const Value &other : old->summary)
     if (!same(other, element))
       alternatives.push_back(other);
   alternatives.push_back(std::move(element));
   ValueData list = *summaryList(old->type, std::move(alternatives));
-  list.term = round;
+  list.term = iteration;
   return makeValue(std::move(list));
 }
 
-Term previousRound(Term round) { return applyTerm(op::previous, {round}); }
+Term previousIteration(Term iteration) { return applyTerm(op::previous, {iteration}); }
 
-Value endRounds(const Value &value) {
-  if (!marks::include(value->marks, marks::round))
+Value endIterations(const Value &value) {
+  if (!marks::include(value->marks, marks::iteration))
     return value;
   return rebuild(
       value,
@@ -368,11 +368,11 @@ Value endRounds(const Value &value) {
           data.term = nullptr;
         return marked;
       },
-      [](const Value &child) { return endRounds(child); });
+      [](const Value &child) { return endIterations(child); });
 }
 
-// An element pushed in round i of a loop, and the one pushed in the round before, are one function of the
-// index.
+// An element pushed in iteration i of a loop, and the one pushed in the iteration before, are one function of
+// the index.
 Value generalise(const Value &value) {
   if (!marks::include(value->marks, marks::of(op::previous)) &&
       !marks::include(value->marks, marks::of(op::loop)))

@@ -4,7 +4,7 @@
 // = b` copies the value, `x.to(d)` makes another. The one exception is a parameter of a module, which moves
 // with its module: such a tensor is a handle on the cell of the module that holds it (Value::cell).
 //
-// Histories (the witness chain) hang on values but are no part of their identity: equal placements reached on
+// Histories hang on values but are no part of their identity: equal placements reached on
 // two ways are equal values.
 //
 //===----------------------------------------------------------------------===//
@@ -19,7 +19,7 @@
 
 namespace devicetidy {
 
-/// One step of a witness chain with what came before it.
+/// One step of a history with what came before it.
 struct Event {
   Step step;
   std::shared_ptr<const Event> before;
@@ -98,7 +98,8 @@ struct ValueData {
   bool pinned = false;
   int rank = unknownRank;
   std::int64_t count = -1; ///< Tensor: number of elements, -1 when not known
-  Term term = nullptr; ///< Scalar: the number or text; List: the round whose element is the last alternative
+  Term term =
+      nullptr; ///< Scalar: the number or text; List: the iteration whose element is the last alternative
   Placement placement;
   Address address;
   Name type;             ///< Record: dynamic class; List: canonical type, may be empty; Function: its name
@@ -150,18 +151,18 @@ Value substitute(const Value &value, Term from, Term to);
 using AddressRewrite = std::function<Address(const Address &)>;
 Value rewriteAddresses(const Value &value, const AddressRewrite &rewrite);
 
-/// The summary of `old` with `element` added as the one of round `round` (its last alternative).
-Value withElementOfRound(const Value &old, Value element, Term round);
+/// The summary of `old` with `element` added as the one of iteration `iteration` (its last alternative).
+Value withElementOfIteration(const Value &old, Value element, Term iteration);
 /// Is the last alternative of `list` its element at `index`?
-inline bool isOfThisRound(const Value &list, Term index) {
+inline bool isOfThisIteration(const Value &list, Term index) {
   return isSummary(list) && list->term && list->term == index;
 }
-/// The term that a round has when the next one begins.
-Term previousRound(Term round);
-/// `value` with no list's last alternative standing for a round: its loop is over.
-Value endRounds(const Value &value);
+/// The term that an iteration has when the next one begins.
+Term previousIteration(Term iteration);
+/// `value` with no list's last alternative standing for an iteration: its loop is over.
+Value endIterations(const Value &value);
 
-/// `value` with the rounds of loops taken as the index of a list's element.
+/// `value` with the iterations of loops taken as the index of a list's element.
 Value generalise(const Value &value);
 
 /// Least upper bound: what differs becomes unknown; lists of different lengths become summaries. `phi` names

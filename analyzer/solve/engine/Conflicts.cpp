@@ -11,8 +11,8 @@ namespace {
 
 struct Placed {
   const TensorUse *use;
-  Placement kept;      ///< as values hold it: for any round
-  Placement placement; ///< in the round this row is in
+  Placement kept;      ///< as values hold it: for any iteration
+  Placement placement; ///< in the iteration this row is in
   int rank;
   bool isFromOutside;
 };
@@ -29,12 +29,12 @@ PlacedOperand describe(const Machine &machine, const Row &row, const Call &call,
   result.text = !placed.use->text.empty() ? placed.use->text : operand ? operand->text.str() : std::string();
   result.where = operand && operand->where.valid() ? operand->where : call.fact.where;
   result.device = placed.placement.describe();
-  result.witness = steps(machine.memory.historyOf(row, placed.use->tensor));
+  result.history = steps(machine.memory.historyOf(row, placed.use->tensor));
   if (placed.use->owner && placed.use->owner->step.kind == StepKind::Member)
-    result.witness.push_back(placed.use->owner->step);
+    result.history.push_back(placed.use->owner->step);
   else if (machine.owners && placed.use->tensor->address.valid())
     for (Step &step : machine.owners->historyOf(call.frame, row, placed.use->tensor->address.root))
-      result.witness.push_back(std::move(step));
+      result.history.push_back(std::move(step));
   return result;
 }
 
@@ -63,7 +63,7 @@ std::string deviceExpression(const std::string &text, const Placement &placement
   return index ? "torch::Device(torch::kCUDA, " + std::to_string(*index) + ")" : std::string();
 }
 
-// 0-dim CPU tensors may meet CUDA tensors in pointwise operations; a rank nobody knows is given the benefit.
+// 0-dim CPU tensors may meet CUDA tensors in pointwise operations; an unknown rank is given the benefit.
 bool isCpuScalar(const Placed &placed) {
   return placed.placement.kind == PlacementKind::Cpu && (placed.rank == 0 || placed.rank == unknownRank);
 }

@@ -107,7 +107,7 @@ private:
     return row;
   }
 
-  // The first step of a parameter's story is its declaration.
+  // The first step of a parameter's history is its declaration.
   static Value located(const Value &value, Location where) {
     if (!value->history)
       return value;

@@ -6,9 +6,9 @@
 
 namespace devicetidy {
 
-/// Runs the program from its entries: main, functions nobody calls, then whatever no analysis has entered.
-/// Parameters and, for methods, the object are decided outside; the object is what its constructors make of
-/// it.
+/// Runs the program from its entries: main, functions without a caller, then whatever no analysis has
+/// entered. Parameters and, for methods, the object are decided outside; the object is what its constructors
+/// make of it.
 void runEntries(Machine &machine, const Usage &usage);
 
 } // namespace devicetidy

@@ -26,7 +26,7 @@ std::uint64_t siteHash(const Fact &site) {
 Row withoutRegisters(Row row) {
   row.registers.clear();
   row.expressionEnded = false;
-  row.rounds = nullptr;
+  row.iterations = nullptr;
   return row;
 }
 
@@ -65,7 +65,7 @@ Row Machine::restrict(const Row &row, const std::vector<Value> &inputs) const {
 }
 
 // Brings what a call did into the caller's row. Heap objects the callee made get names of their own there;
-// made in a loop that is run once for any round, they are elements of an array over the round.
+// made in a loop that is run once for any iteration, they are elements of an array over the iteration.
 void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome) {
   std::vector<std::pair<RootId, Value>> written;
   Store::forEachDifference(entry.store, outcome.row.store,
@@ -73,15 +73,16 @@ void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outc
                              if (after || kindOf(root) != RootKind::Local)
                                written.emplace_back(root, after);
                            });
-  const Term round = roundOf(frame, row);
+  const Term iteration = iterationOf(frame, row);
   std::map<RootId, Address> renamed;
   std::set<RootId> taken;
   for (auto &[root, value] : written) {
     if (kindOf(root) != RootKind::Heap || !value || entry.store.get(root))
       continue;
     const Term site = applyTerm(op::copy, {intTerm(root)});
-    if (round) {
-      renamed[root] = Address{memory.heap(site, arrayCopy, memory.info(root).type), nullptr}.element(round);
+    if (iteration) {
+      renamed[root] =
+          Address{memory.heap(site, arrayCopy, memory.info(root).type), nullptr}.element(iteration);
       continue;
     }
     unsigned copy = 0;
@@ -99,12 +100,12 @@ void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outc
   };
   Row result = row;
   for (auto &[root, value] : written) {
-    Value next = value ? endRounds(value) : value; // the loops of the callee are over
+    Value next = value ? endIterations(value) : value; // the loops of the callee are over
     if (!renamed.empty() && next)
       next = rewriteAddresses(next, rename);
     auto moved = renamed.find(root);
     if (moved != renamed.end() && moved->second.path)
-      next = summaryList({}, {substitute(next, round, elementIndex())});
+      next = summaryList({}, {substitute(next, iteration, elementIndex())});
     result.store.set(moved == renamed.end() ? root : moved->second.root, next);
   }
   if (!renamed.empty())
@@ -133,7 +134,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   const bool isBody = program.function(callee.id) != &callee; // of a model, then
   const bool matters = isBody || usage.devicesMatter.count(callee.id) != 0;
   const unsigned activations = active[&callee];
-  // Deeper recursion adds nothing: what it returns is what the rounds above return.
+  // Deeper recursion adds nothing: what it returns is what the calls above return.
   if (activations > 0 && !matters)
     return giveUp(Bound::RecursionWithoutDevices);
   const bool isCounted = std::any_of(args.begin(), args.end(), [](const Value &arg) {
@@ -148,7 +149,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   if (isBody) {
     frame.site = caller.site ? caller.site : &fact;
     frame.user = caller.site ? caller.user : &caller;
-    frame.fixedRound = roundOf(caller, row);
+    frame.fixedIteration = iterationOf(caller, row);
   }
   std::vector<Value> inputs = args;
   if (self.valid())
@@ -160,7 +161,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   for (const Value &input : inputs)
     key = mix(key, input->hash);
   if (isBody)
-    key = mix(key, mix(siteHash(*frame.site), frame.fixedRound ? frame.fixedRound->hash : 0));
+    key = mix(key, mix(siteHash(*frame.site), frame.fixedIteration ? frame.fixedIteration->hash : 0));
   auto known = summaries.find(key);
   const std::size_t conflictsBefore = definiteConflicts;
   Outcomes outcomes;
@@ -295,7 +296,7 @@ Value Machine::unknownResult(const Call &call) {
   }
 }
 
-// A call that is asked the same question again gives the same answer, until its loop comes round.
+// A call that is asked the same question again gives the same answer, until the next iteration of its loop.
 Term Machine::freshScalar(const Call &call) const {
   std::vector<Term> parts{textTerm(call.fact.name)};
   bool stable = call.fact.hasObject || call.argCount() > 0;

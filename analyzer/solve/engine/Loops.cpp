@@ -1,7 +1,7 @@
-//===- Loops.cpp - rounds of loops ------------------------------===//
+//===- Loops.cpp - iterations of loops ------------------------------===//
 //
-// A loop is run once for "any round", whose number is a symbol, unless it is known how often it runs and that
-// is not often: then its rounds are run one by one.
+// A loop is run once for "any iteration", whose number is a symbol, unless it is known how often it runs and
+// that is not often: then its iterations are run one by one.
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/domain/Positions.h"
@@ -18,8 +18,8 @@ namespace {
 
 const Name boolType("bool");
 
-// This round's value of a loop variable becomes the previous round's.
-Term renameRound(Term term, Term current, Term previous) {
+// This iteration's value of a loop variable becomes the previous iteration's.
+Term renameIteration(Term term, Term current, Term previous) {
   if (term == previous)
     return term;
   if (term == current)
@@ -28,15 +28,15 @@ Term renameRound(Term term, Term current, Term previous) {
     return term;
   std::vector<Term> args;
   for (Term arg : term->args)
-    args.push_back(renameRound(arg, current, previous));
+    args.push_back(renameIteration(arg, current, previous));
   return args == term->args ? term : applyTerm(term->name, std::move(args));
 }
 
 } // namespace
 
-void startRound(Row &row, Term current) {
+void startIteration(Row &row, Term current) {
   const Term previous = applyTerm(op::previous, {current});
-  auto rewrite = [&](Term term) { return renameRound(term, current, previous); };
+  auto rewrite = [&](Term term) { return renameIteration(term, current, previous); };
   std::vector<std::pair<RootId, Value>> changed;
   row.store.forEach(
       [&](RootId root, const Value &value) {
@@ -90,12 +90,13 @@ const std::vector<BlockId> &Machine::loopHeads(const Function &function) {
   return result;
 }
 
-Term Machine::roundOf(const Frame &frame, const Row &row) {
-  if (frame.hasFixedRound)
-    return frame.fixedRound;
-  Term own =
-      row.rounds ? row.roundOf(loopHeads(frame.function)[static_cast<std::size_t>(frame.block)]) : nullptr;
-  return own ? own : frame.fixedRound;
+Term Machine::iterationOf(const Frame &frame, const Row &row) {
+  if (frame.hasFixedIteration)
+    return frame.fixedIteration;
+  Term own = row.iterations
+                 ? row.iterationOf(loopHeads(frame.function)[static_cast<std::size_t>(frame.block)])
+                 : nullptr;
+  return own ? own : frame.fixedIteration;
 }
 
 namespace {
@@ -150,7 +151,7 @@ std::vector<Condition> knownOf(const Row &row, Term subject) {
   return found;
 }
 
-// `value` is what `subject` was in the round before and a positive number more.
+// `value` is what `subject` was in the iteration before and a positive number more.
 bool isGrown(Term value, Term subject) {
   if (value->kind != TermKind::Apply || value->name != op::plus || value->args.size() != 2)
     return false;
@@ -202,9 +203,10 @@ Value comingToEach(const Machine &machine, const Row &row, const Value &iterator
              : addressValue(sequenceOf(iterator->address).field(fieldOf({place.key, Standing::Each})));
 }
 
-// What is known of a loop variable in the next round, where it is `value`: its number in the first round,
-// which later rounds have left behind when it only grows, and what it is as long as no round changes it.
-std::vector<Condition> knownInNextRound(const Row &row, Term subject, Term value) {
+// What is known of a loop variable in the next iteration, where it is `value`: its number in the first
+// iteration, which later iterations have left behind when it only grows, and what it is as long as no
+// iteration changes it.
+std::vector<Condition> knownInNextIteration(const Row &row, Term subject, Term value) {
   const std::vector<Condition> known = knownOf(row, subject);
   if (value == subject)
     return known;
@@ -256,23 +258,23 @@ void Machine::varyLoop(Frame &frame, BlockId id, Row &row) {
     const bool isFlag = variable.type == boolType && isScalar && constantOf(old->term);
     std::vector<Condition> next;
     if (isScalar && !isFlag && testedLocals(frame.function)[static_cast<std::size_t>(local)])
-      next = knownInNextRound(row, current, old->term);
-    startRound(row, current);
+      next = knownInNextIteration(row, current, old->term);
+    startIteration(row, current);
     if (!isRange)
-      row.setRound(id, row.roundOf(id) ? row.roundOf(id) : current);
-    // A flag has two values: its rounds repeat by themselves.
+      row.setIteration(id, row.iterationOf(id) ? row.iterationOf(id) : current);
+    // A flag has two values: its iterations repeat by themselves.
     if (isIterator)
       row.store.set(root, standingAtNumber(old, current));
     else if (!variable.isReference && !isFlag && (!old || isScalar || is(old, ValueKind::Unknown)))
       row.store.set(root, scalarValue(current));
-    // Conditions only: the variable keeps its name, so that what is made of it stands for any round.
+    // Conditions only: the variable keeps its name, so that what is made of it stands for any iteration.
     for (const Condition &condition : next)
       row.learn(condition);
   }
   row.forgetConditions([&](Term term) { return applies(term, op::call); });
 }
 
-// Set in a row while the rounds of this loop are run one by one, for the row knows their number.
+// Set in a row while the iterations of this loop are run one by one, for the row knows their number.
 RootId Machine::countedFlag(const Frame &frame, BlockId head) {
   return memory.global(Name("counted " + blockName(frame.function, head) + "@" + std::to_string(frame.depth)),
                        "bool", {});
@@ -280,7 +282,7 @@ RootId Machine::countedFlag(const Frame &frame, BlockId head) {
 
 std::size_t Machine::enterLoop(Frame &frame, BlockId head, std::vector<Row> &rows) {
   const Block &block = frame.function.blocks[static_cast<std::size_t>(head)];
-  if (isRangeHead(block)) // whether its rounds are known is seen at its next element
+  if (isRangeHead(block)) // whether its iterations are known is seen at its next element
     return bounds::visitsBeforeWidening + bounds::unrolledElements;
   bool isCounted = false;
   const RootId flag = countedFlag(frame, head);
@@ -292,8 +294,8 @@ std::size_t Machine::enterLoop(Frame &frame, BlockId head, std::vector<Row> &row
   return isCounted ? 8 * bounds::visitsBeforeWidening : bounds::visitsBeforeWidening;
 }
 
-// The rounds the test before a loop promises, when it compares two known numbers; none when it does not.
-Machine::KnownRounds Machine::knownRounds(const Block &block, const Row &row) const {
+// The iterations the test before a loop promises, when it compares two known numbers; none when it does not.
+Machine::KnownIterations Machine::knownIterations(const Block &block, const Row &row) const {
   const Fact *test = factOf(block, block.terminator.value.reg);
   bool isNegated = false;
   for (; test && test->kind == FactKind::Operator && test->name == op::negation; isNegated = !isNegated)
@@ -303,8 +305,8 @@ Machine::KnownRounds Machine::knownRounds(const Block &block, const Row &row) co
   if (test->hasObject && test->operands.size() == 1) { // `while (!list.empty())`
     const Value list = memory.read(row, registerOf(row, test->operands[0].reg)->address);
     return is(list, ValueKind::List) && !isSummary(list)
-               ? KnownRounds{static_cast<std::int64_t>(list->elements.size()), 0}
-               : KnownRounds();
+               ? KnownIterations{static_cast<std::int64_t>(list->elements.size()), 0}
+               : KnownIterations();
   }
   if (test->operands.size() != 2)
     return {};
@@ -323,7 +325,7 @@ Machine::KnownRounds Machine::knownRounds(const Block &block, const Row &row) co
 
 // The loop may take elements by number of a list whose length is not known (the pieces of a tensor): then the
 // list has as many as the loop asks for. False when its elements are not alike: what is written to one of
-// them would be lost among the others, where the loop that is run for any round writes all.
+// them would be lost among the others, where the loop that is run for any iteration writes all.
 bool Machine::closeLists(const Frame &frame, BlockId head, Row &row, std::int64_t length) {
   const std::vector<BlockId> &innermost = loopHeads(frame.function);
   auto listAt = [&](const Block &block, const Operand &operand) {
@@ -369,18 +371,18 @@ bool Machine::closeLists(const Frame &frame, BlockId head, Row &row, std::int64_
   return true;
 }
 
-void Machine::countRounds(const Frame &frame, const Terminator &test, Row &row, KnownRounds rounds,
-                          bool isKnown) {
+void Machine::countIterations(const Frame &frame, const Terminator &test, Row &row,
+                              KnownIterations iterations, bool isKnown) {
   const BlockId head = headBehind(frame.function, test.successors[0]);
   const Block &block = frame.function.blocks[static_cast<std::size_t>(head)];
   if (!block.isLoopHead || isRangeHead(block))
     return;
   const RootId flag = countedFlag(frame, head);
-  const std::int64_t most = frame.site ? std::int64_t(bounds::knownElements) : bounds::countedRounds;
-  if (test.entersLoop && isKnown && rounds.count > 0 && rounds.count <= most &&
-      closeLists(frame, head, row, rounds.end)) {
+  const std::int64_t most = frame.site ? std::int64_t(bounds::knownElements) : bounds::countedIterations;
+  if (test.entersLoop && isKnown && iterations.count > 0 && iterations.count <= most &&
+      closeLists(frame, head, row, iterations.end)) {
     row.store.set(flag, scalarValue(intTerm(1)));
-    row.setRound(head, nullptr);
+    row.setIteration(head, nullptr);
     for (std::int32_t local : block.variesInLoop) {
       const auto index = static_cast<unsigned>(local);
       const RootId root = memory.local(frame.depth, index, frame.function.locals[index]);

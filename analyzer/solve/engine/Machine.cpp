@@ -86,8 +86,8 @@ void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, Block
   const std::size_t patience = block.isLoopHead ? enterLoop(frame, id, rows) : 0;
   if (rows.size() > 1)
     solution.stats.rowsJoined += mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi());
-  // Rows that still differ after some rounds are joined: with a row of the same placements where there is one
-  // (what counts rounds becomes unknown), with any row otherwise.
+  // Rows that still differ after some iterations are joined: with a row of the same placements where there is
+  // one (what counts iterations becomes unknown), with any row otherwise.
   if ((block.isLoopHead && state.visits > patience) || state.visits > bounds::visitsPerBlock)
     for (Row &row : rows) {
       const std::uint64_t places = row.placeDigest();
@@ -301,7 +301,7 @@ void Machine::finishBlock(Frame &frame, const Block &block, Row row, std::vector
   Value value = terminatorValue(row, end.value);
   if (end.value.isAddress && end.kind != TerminatorKind::Return)
     value = memory.read(row, value->address);
-  const KnownRounds rounds = end.entersLoop ? knownRounds(block, row) : KnownRounds();
+  const KnownIterations iterations = end.entersLoop ? knownIterations(block, row) : KnownIterations();
   if (row.expressionEnded) {
     row.registers.clear();
     row.expressionEnded = false;
@@ -332,13 +332,13 @@ void Machine::finishBlock(Frame &frame, const Block &block, Row row, std::vector
     const auto constant = condition ? constantOf(row.resolve(row.pinned(condition))) : std::nullopt;
     if (constant || end.entersLoop) {
       const bool taken = constant ? *constant != 0 : true;
-      countRounds(frame, end, row, rounds, constant.has_value() && taken);
+      countIterations(frame, end, row, iterations, constant.has_value() && taken);
       if (!constant && condition && !row.assume(condition, 1))
         return;
       go(end.successors[taken ? 0 : 1], std::move(row));
       return;
     }
-    countRounds(frame, end, row, {}, false);
+    countIterations(frame, end, row, {}, false);
     Row otherwise = row;
     if (!condition || row.assume(condition, 1))
       go(end.successors[0], std::move(row));

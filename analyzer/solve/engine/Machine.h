@@ -41,8 +41,8 @@ struct Frame {
   const Fact *site = nullptr;
   const Frame *user = nullptr;
   /// The iteration that what is made here belongs to, where it is not that of this frame's own loops.
-  Term fixedRound = nullptr;
-  bool hasFixedRound = false;
+  Term fixedIteration = nullptr;
+  bool hasFixedIteration = false;
 };
 
 /// A row after a call, with the value the call returned.
@@ -99,7 +99,7 @@ struct TensorUse {
   Value tensor;
   const Operand *operand = nullptr;
   std::string text{}; ///< description when it is not the operand itself ("parameters of fc1")
-  History owner{};    ///< story of the module whose parameter it is, when it is one
+  History owner{};    ///< history of the module whose parameter it is, when it is one
 };
 
 class Machine {
@@ -140,9 +140,9 @@ public:
   };
   Placement requireSame(Call &call, const std::vector<TensorUse> &uses, const Requirement &requirement);
 
-  /// Index of the round of the innermost loop around the block being run, null when rounds are run one by
-  /// one.
-  Term roundOf(const Frame &frame, const Row &row);
+  /// Index of the iteration of the innermost loop around the block being run, null when iterations are run
+  /// one by one.
+  Term iterationOf(const Frame &frame, const Row &row);
   const std::vector<BlockId> &loopHeads(const Function &function);
   /// What the loop at `id` changes is any value of any iteration from here on.
   void varyLoop(Frame &frame, BlockId id, Row &row);
@@ -206,18 +206,19 @@ private:
   void finishBlock(Frame &frame, const Block &block, Row row, std::vector<BlockState> &states,
                    Outcomes &outcomes);
   const std::vector<bool> &testedLocals(const Function &function);
-  /// Begins a round. Returns after how many visits of the loop head rows that still differ are joined.
+  /// Begins an iteration. Returns after how many visits of the loop head rows that still differ are joined.
   std::size_t enterLoop(Frame &frame, BlockId head, std::vector<Row> &rows);
   RootId countedFlag(const Frame &frame, BlockId head);
-  struct KnownRounds {
+  struct KnownIterations {
     std::int64_t count = 0; ///< 0: not known
     std::int64_t end = 0;   ///< one past the last number the loop counts to
   };
-  KnownRounds knownRounds(const Block &block, const Row &row) const;
+  KnownIterations knownIterations(const Block &block, const Row &row) const;
   bool closeLists(const Frame &frame, BlockId head, Row &row, std::int64_t length);
-  /// After a loop's test: says in `row` whether its rounds are run one by one. `rounds` as the test before
-  /// the loop knows them; `isKnown`: this test is known to be true.
-  void countRounds(const Frame &frame, const Terminator &test, Row &row, KnownRounds rounds, bool isKnown);
+  /// After a loop's test: says in `row` whether its iterations are run one by one. `iterations` as the test
+  /// before the loop knows them; `isKnown`: this test is known to be true.
+  void countIterations(const Frame &frame, const Terminator &test, Row &row, KnownIterations iterations,
+                       bool isKnown);
   std::vector<Row> step(Frame &frame, const Fact &fact, Row row);
   void stepStore(const Fact &fact, Row &row);
   std::vector<Row> stepHostAccess(Frame &frame, const Fact &fact, Row row);
@@ -260,8 +261,9 @@ private:
   const std::vector<BlockId> &order(const Function &function);
 };
 
-/// A loop that is run for any round comes round: what is of round `current` becomes of the round before.
-void startRound(Row &row, Term current);
+/// The next iteration of a loop that is run for any iteration: what is of `current` becomes of the one
+/// before.
+void startIteration(Row &row, Term current);
 
 /// A method of a project class or its bases by its unqualified name; null when there is none.
 const Function *findMethod(const Machine &machine, Name type, std::string_view name);

@@ -155,8 +155,8 @@ Site::Site(Call &inner, Name callee)
     : frame(inner.frame.site ? *inner.frame.user : inner.frame),
       fact(inner.frame.site ? *inner.frame.site : inner.fact), call{inner.machine, frame, inner.row, fact} {
   frame.depth = inner.frame.depth;
-  frame.fixedRound = inner.machine.roundOf(inner.frame, inner.row);
-  frame.hasFixedRound = true;
+  frame.fixedIteration = inner.machine.iterationOf(inner.frame, inner.row);
+  frame.hasFixedIteration = true;
   if (!callee.empty())
     fact.name = callee;
   fact.target = {};

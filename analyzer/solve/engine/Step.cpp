@@ -186,10 +186,10 @@ Address Machine::allocate(Row &row, const Frame &frame, const Fact &fact, Name t
                                          intTerm(fact.where.column), textTerm(type)});
   const bool isRecord = types.classOf(type) == TypeClass::Record || types.classOf(type) == TypeClass::Other;
   Value fresh = isRecord ? recordValue(type) : defaultObject(type);
-  if (Term round = roundOf(frame, row)) {
+  if (Term iteration = iterationOf(frame, row)) {
     const RootId root = memory.heap(site, arrayCopy, type);
     row.store.set(root, summaryList({}, {fresh}));
-    return Address{root, nullptr}.element(round);
+    return Address{root, nullptr}.element(iteration);
   }
   unsigned copy = 0;
   while (isWithin(copy + 1, bounds::copiesPerSite, Bound::CopiesOfSite) &&

@@ -21,17 +21,17 @@ std::string keyOf(const std::string &name, const Location &where) {
          std::to_string(where.column);
 }
 
-bool dependsOnRound(Term term) {
+bool dependsOnIteration(Term term) {
   return applies(term, op::loop) || applies(term, op::previous) || contains(term, elementIndex());
 }
 
-// Does `term` add something that nobody knows (the first device of this process's share)?
+// Does `term` add something unknown (the first device of this process's share)?
 bool hasOffset(Term term) {
   if (term->kind != TermKind::Apply || term->name == op::loop || term->name == op::previous)
     return false;
   const bool adds = term->name == Name("+") || term->name == Name("-");
   for (Term part : term->args)
-    if ((adds && part->kind != TermKind::Int && !dependsOnRound(part) && !contains(part, countTerm())) ||
+    if ((adds && part->kind != TermKind::Int && !dependsOnIteration(part) && !contains(part, countTerm())) ||
         hasOffset(part))
       return true;
   return false;
@@ -47,7 +47,7 @@ Value keyOfPair(const Value &value) {
 // of a loop is none: one process that drives all devices keeps a copy of the model on each.
 bool isGlobalIndex(Term index) {
   const bool folds = applies(index, "%") || applies(index, "/");
-  const bool isSpread = contains(index, countTerm()) || (folds && dependsOnRound(index));
+  const bool isSpread = contains(index, countTerm()) || (folds && dependsOnIteration(index));
   return isSpread && !applies(index, op::rank) && !hasOffset(index);
 }
 
@@ -184,7 +184,7 @@ void DeviceMaps::noteMove(Call &call) {
   indices.insert(index);
   const bool anyGlobal =
       std::any_of(indices.begin(), indices.end(), [](Term term) { return !constantOf(term); });
-  bool spreads = anyGlobal && (indices.size() > 1 || dependsOnRound(index));
+  bool spreads = anyGlobal && (indices.size() > 1 || dependsOnIteration(index));
   bool isLiteral = false;
   if (isConstant) {
     // Two modules on two devices that are written out, at two places of one function.
@@ -286,7 +286,7 @@ bool DeviceMaps::differsByEntry(const Call &call, const Value &value) const {
     term = call.row.resolve(value->term);
   else if (is(value, ValueKind::Device) && value->placement.kind == PlacementKind::Cuda)
     term = call.row.resolve(value->placement.index);
-  return term && dependsOnRound(term) && !applies(term, op::rank);
+  return term && dependsOnIteration(term) && !applies(term, op::rank);
 }
 
 // What a value under a device_map key spreads the model over; nothing for no map and for a map of one entry.

@@ -16,7 +16,7 @@ Reg temporaryAt(const Fact *begin, const Fact *end, Reg object) {
   return store == end ? NoReg : store->operands[1].reg;
 }
 
-// `x.argmax(-1).cpu();` waits for the GPU: what was computed is nobody's, so nobody goes on with it on its
+// `x.argmax(-1).cpu();` waits for the GPU: what was computed has no name, so nothing goes on with it on its
 // old device. A view of `x` would be.
 bool waitsForResult(const Block &block, const Fact &move, models::TorchVersion version) {
   const Fact *begin = &move; // registers are numbered anew with each full expression

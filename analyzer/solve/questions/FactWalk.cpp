@@ -68,7 +68,7 @@ std::optional<FactPlace> bindingOf(const Function &function, std::int64_t local)
 }
 
 /// The variable or temporary of the function that holds the object at operand `operand` of `place`; -1 when
-/// it is held elsewhere or nobody knows. Elements are taken to be held by their container.
+/// it is held elsewhere or the holder is unknown. Elements are taken to be held by their container.
 std::int64_t holderOf(FactPlace place, std::size_t operand) {
   for (int steps = 0; steps < 32; ++steps) {
     const std::optional<FactPlace> maker = makerOfOperand(place, operand);

@@ -252,7 +252,7 @@ void PlacedExpressions::add(const PlacedExpression &what, const Placement &place
   PlacedExpression &added = devices[device] = what;
   added.device = device;
   added.isOpen = placement.kind == PlacementKind::Symbol;
-  added.witness = steps(history);
+  added.history = steps(history);
 }
 
 std::vector<PlacedExpression> PlacedExpressions::take() {

@@ -99,12 +99,12 @@ bool isTensor(const Types &types, Name className, Name member) {
   return types.classOf(types.fieldType(className, member)) == TypeClass::Tensor;
 }
 
-// Where a tensor member is made: the last step of its story in the construction, for one that is made from
+// Where a tensor member is made: the last step of its history in the construction, for one that is made from
 // another (ones_like of a weight).
 Location lastInConstruction(const Program &program, Name className, const PlacedOperand &operand,
                             Location made) {
   Location result = made;
-  for (const Step &step : operand.witness)
+  for (const Step &step : operand.history)
     if ((step.kind == StepKind::Created || step.kind == StepKind::Inherited) &&
         inConstruction(program, className, step.where, /*isModule=*/false) == step.where)
       result = step.where;
@@ -162,11 +162,11 @@ std::vector<Step> holderIn(const Machine &machine, const Row &row, RootId module
 } // namespace
 
 const Step *decidingStep(const PlacedOperand &operand) {
-  for (auto step = operand.witness.rbegin(); step != operand.witness.rend(); ++step)
+  for (auto step = operand.history.rbegin(); step != operand.history.rend(); ++step)
     if (step->kind != StepKind::Inherited && step->kind != StepKind::Passed &&
         step->kind != StepKind::Returned && step->kind != StepKind::Stored && step->kind != StepKind::Member)
       return &*step;
-  return operand.witness.empty() ? nullptr : &operand.witness.back();
+  return operand.history.empty() ? nullptr : &operand.history.back();
 }
 
 std::vector<Step> UnregisteredHolders::historyOf(const Frame &frame, const Row &row, RootId module) const {
@@ -191,7 +191,7 @@ void findUnregistered(const Machine &machine, Solution &solution) {
     const Step *member = nullptr, *created = nullptr;
     const PlacedOperand *left = nullptr; // behind
     for (const PlacedOperand *operand : {&conflict.second, &conflict.first})
-      for (const Step &step : operand->witness)
+      for (const Step &step : operand->history)
         if (step.kind == StepKind::Member && !member) {
           member = &step;
           created = decidingStep(*operand);

@@ -19,7 +19,7 @@ struct PlacedOperand {
   std::string text; ///< as written in the source, or a description ("parameters of fc1")
   Location where;
   std::string device;        ///< "cpu", "cuda:0", "cuda" (current), "device", "devices.back()" ...
-  std::vector<Step> witness; ///< oldest first
+  std::vector<Step> history; ///< oldest first
 };
 
 struct CallSite {
@@ -96,7 +96,7 @@ struct PlacedExpression {
   std::string device;         ///< as in Step; a Device: the one it names
   bool isOpen = false;        ///< decided outside: `device` names who decides
   bool isDeclaration = false; ///< `where` is the name in a declaration
-  std::vector<Step> witness;  ///< oldest first
+  std::vector<Step> history;  ///< oldest first
 };
 
 struct SolveStats {

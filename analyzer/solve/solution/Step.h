@@ -1,4 +1,4 @@
-//===- Step.h - the story of a tensor ---------------------------*- C++ -*-===//
+//===- Step.h - the history of a tensor ---------------------------*- C++ -*-===//
 //
 // The steps that put a tensor where it is, as plain data, and how sure a finding about it can be.
 //
@@ -17,7 +17,7 @@ namespace devicetidy {
 /// it does. Latent: only a caller can tell.
 enum class Level : std::uint8_t { Definite, Likely, Latent };
 
-/// One step of the story that put a tensor where it is.
+/// One step of the history that put a tensor where it is.
 enum class StepKind : std::uint8_t {
   Created,     ///< made here by a factory, on `device`
   Moved,       ///< moved here to `device`

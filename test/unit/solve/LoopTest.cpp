@@ -1,4 +1,4 @@
-// Loops: the fixpoint, rounds, widening, unrolling, range-for.
+// Loops: the fixpoint, iterations, widening, unrolling, range-for.
 #include "test/unit/solve/FactsHarness.h"
 
 #include "gtest/gtest.h"
@@ -73,18 +73,18 @@ TEST(Loop, TheFixpointEnds) {
   EXPECT_TRUE(takeHits().empty());
 }
 
-TEST(Loop, RoundsOfACountedLoopAreRunOneByOne) {
+TEST(Loop, IterationsOfACountedLoopAreRunOneByOne) {
   const std::string body = readI + onCuda("%9") + "    %0 = local 1\n    store (%0&, %12)";
   EXPECT_EQ(returned(loop(body, "literal int 3 : int", "loop varies=(2)")), Strings{"cuda:2"});
 }
 
-TEST(Loop, ALongLoopIsRunForAnyRound) {
+TEST(Loop, ALongLoopIsRunForAnyIteration) {
   const std::string body = readI + onCuda("%9") + "    %0 = local 1\n    store (%0&, %12)";
   EXPECT_EQ(returned(loop(body, "literal int 30 : int", "loop varies=(2)")), Strings{"cuda:i"});
 }
 
-// What is made in this round and what was made in the round before are on two devices.
-TEST(Loop, ThisRoundMeetsTheRoundBefore) {
+// What is made in this iteration and what was made in the iteration before are on two devices.
+TEST(Loop, ThisIterationMeetsTheOneBefore) {
   const std::string body = readI + onCuda("%9") +
                            "    %0 = local 1\n    %13 = call at::mm (%0& at::Tensor, %12 at::Tensor) : "
                            "at::Tensor @7:1-2\n    store (%0&, %12)";
@@ -92,14 +92,14 @@ TEST(Loop, ThisRoundMeetsTheRoundBefore) {
             Strings{"likely mm cuda:i cuda:i"});
 }
 
-TEST(Loop, TwoTensorsOfOneRoundAreTogether) {
+TEST(Loop, TwoTensorsOfOneIterationAreTogether) {
   const std::string body = readI + onCuda("%9") +
                            "    %0 = local 1\n    store (%0&, %12)\n    %13 = call at::mm (%0& at::Tensor, "
                            "%12 at::Tensor) : at::Tensor @7:1-2";
   EXPECT_EQ(conflicts(loop(body)), Strings{});
 }
 
-// x = x moved to another device every round: rows never repeat until they are joined.
+// x = x moved to another device every iteration: rows never repeat until they are joined.
 TEST(Loop, WideningEndsWhatNeverRepeats) {
   const std::string count = "    %0 = local 3\n    %1 = load (%0&) : int\n    %2 = literal int 1 : int\n"
                             "    %9 = operator + (%1 int, %2 int) : int\n    store (%0&, %9)\n";
@@ -109,14 +109,15 @@ TEST(Loop, WideningEndsWhatNeverRepeats) {
                "    %0 = local 3\n    %1 = literal int 0 : int\n    store (%0&, %1)\n");
   Analysis analysis(facts);
   const Strings answers = analysis.returned();
-  // The rounds before rows are joined, one by one; then the count is a number nobody knows.
+  // The iterations before rows are joined, one by one; then the count is unknown.
   EXPECT_EQ(answers.back(), "cuda:i");
   EXPECT_LE(answers.size(), bounds::visitsBeforeWidening + bounds::rowsPerOutcome + 1);
   EXPECT_LT(analysis.machine.factsRun, 2000u);
 }
 
 // i = FIRST; do { if (i COMPARISON NUMBER) x = cuda:1; ++i; } while (i < n);  return x. `n` is a parameter.
-std::string movedInRound(const std::string &first, const std::string &comparison, const std::string &number) {
+std::string movedInIteration(const std::string &first, const std::string &comparison,
+                             const std::string &number) {
   return R"(
 function f params=1
   local 0 n int
@@ -162,15 +163,16 @@ function f params=1
 )";
 }
 
-TEST(Loop, TheFirstRoundIsKnownWhereItIsAskedFor) {
-  EXPECT_EQ(returned(movedInRound("literal int 0", "==", "0")), (Strings{"cuda:1"}));
-  EXPECT_EQ(returned(movedInRound("literal int 1", "==", "0")), (Strings{"cpu"})); // past it from the start
-  EXPECT_EQ(returned(movedInRound("literal int 0", ">", "0")), (Strings{"cpu", "cuda:1"}));
+TEST(Loop, TheFirstIterationIsKnownWhereItIsAskedFor) {
+  EXPECT_EQ(returned(movedInIteration("literal int 0", "==", "0")), (Strings{"cuda:1"}));
+  EXPECT_EQ(returned(movedInIteration("literal int 1", "==", "0")),
+            (Strings{"cpu"})); // past it from the start
+  EXPECT_EQ(returned(movedInIteration("literal int 0", ">", "0")), (Strings{"cpu", "cuda:1"}));
 }
 
-// The second round does not know what the first found.
-TEST(Loop, AConditionOfOneRoundIsNotThatOfTheNext) {
-  EXPECT_EQ(returned(movedInRound("load (%4&)", "<", "5")), (Strings{"cpu", "cuda:1"}));
+// The second iteration does not know what the first found.
+TEST(Loop, AConditionOfOneIterationIsNotThatOfTheNext) {
+  EXPECT_EQ(returned(movedInIteration("load (%4&)", "<", "5")), (Strings{"cpu", "cuda:1"}));
 }
 
 TEST(Loop, NestedLoopsEnd) {

@@ -140,7 +140,7 @@ TEST(Store, AnEmptiedStoreHasTheDigestOfAnEmptyOne) {
 TEST(Store, DifferencesAreThoseOfTheMaps) {
   Random random(15);
   const std::vector<Value> values = pool();
-  for (int round = 0; round < 200; ++round) {
+  for (int iteration = 0; iteration < 200; ++iteration) {
     Pair a;
     for (int i = 0; i < 40; ++i)
       change(random, values, a);

@@ -26,7 +26,7 @@ std::optional<std::string> textArgument(const Call &call, std::size_t i);
 Value withoutField(const Value &record, Name field);
 
 /// Dotted path of the Python object that `call` calls ("torch.distributed.init_process_group"); empty when it
-/// calls none, "?" when nobody knows which.
+/// calls none, "?" when unknown.
 std::string pythonCallee(const Call &call);
 
 } // namespace devicetidy

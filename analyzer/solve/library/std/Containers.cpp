@@ -56,15 +56,15 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
   if (!isSummary(list) && !constantOf(index)) {
     const bool alike = std::all_of(list->elements.begin(), list->elements.end(),
                                    [&](const Value &element) { return same(element, list->elements[0]); });
-    // In a loop run for any round, which entry it is differs from round to round: a device list gives "its
-    // i-th entry".
-    const bool anyRound = applies(index, op::loop);
+    // In a loop run for any iteration, which entry it is differs from one iteration to the next: a device
+    // list gives "its i-th entry".
+    const bool anyIteration = applies(index, op::loop);
     const bool devices = std::all_of(list->elements.begin(), list->elements.end(), [](const Value &element) {
       return is(element, ValueKind::Device) && element->placement.kind == PlacementKind::Cuda;
     });
     const bool numbers = std::all_of(list->elements.begin(), list->elements.end(),
                                      [](const Value &element) { return is(element, ValueKind::Scalar); });
-    if (!alike && anyRound && (devices || numbers)) {
+    if (!alike && anyIteration && (devices || numbers)) {
       const Term entry = applyTerm(
           op::entry, {intTerm(where.root), intTerm(static_cast<std::int64_t>(list->hash >> 1)), index});
       Value value = devices ? deviceValue(Placement::cuda(entry)) : scalarValue(entry);
@@ -75,7 +75,7 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
       return call.done(addressValue(copy));
     }
     // A loop that is run for any iteration writes to all of them, not to the one that this row takes.
-    const bool writesAny = anyRound && call.fact.resultIsAddress && isWrittenTo(call);
+    const bool writesAny = anyIteration && call.fact.resultIsAddress && isWrittenTo(call);
     if (!alike && !writesAny && list->elements.size() <= bounds::forksPerRead) {
       Outcomes outcomes;
       for (std::size_t i = 0; i < list->elements.size(); ++i) {
@@ -87,7 +87,7 @@ Outcomes elementAt(Call &call, const Address &where, const Value &list, Term ind
       return outcomes;
     }
   }
-  if (isSummary(list) && list->summary.size() > 1 && !isOfThisRound(list, index) &&
+  if (isSummary(list) && list->summary.size() > 1 && !isOfThisIteration(list, index) &&
       !elementOfEnds(list, index)) {
     // Which alternative an index has is decided once per row.
     Outcomes outcomes;
@@ -123,7 +123,7 @@ Term sizeTerm(const Value &list, const Address &where) {
 Value appended(Call &call, const Value &list, Name type, Value element) {
   if (is(list, ValueKind::Null)) // made by its default constructor
     return appended(call, listValue(type, {}), type, std::move(element));
-  if (Term round = call.machine.roundOf(call.frame, call.row)) {
+  if (Term iteration = call.machine.iterationOf(call.frame, call.row)) {
     if (!is(list, ValueKind::List)) // which of its elements the new ones are is not known
       return summaryList(type, {unknownValue()});
     std::vector<Value> before;
@@ -133,7 +133,7 @@ Value appended(Call &call, const Value &list, Name type, Value element) {
     old.kind = ValueKind::List;
     old.type = type;
     old.summary = std::move(before);
-    return withElementOfRound(makeValue(std::move(old)), generalise(element), round);
+    return withElementOfIteration(makeValue(std::move(old)), generalise(element), iteration);
   }
   if (!is(list, ValueKind::List) || isSummary(list))
     return withLast(list, type, std::move(element));
@@ -170,8 +170,8 @@ Value lastElement(const Call &call, const Address &where, const Value &list) {
     return unknownValue();
   if (!isSummary(list))
     return addressValue(where.element(intTerm(static_cast<std::int64_t>(list->elements.size()) - 1)));
-  const Term round = call.machine.roundOf(call.frame, call.row);
-  return round && list->term == round ? addressValue(where.element(round)) : unknownValue();
+  const Term iteration = call.machine.iterationOf(call.frame, call.row);
+  return iteration && list->term == iteration ? addressValue(where.element(iteration)) : unknownValue();
 }
 
 Outcomes append(Call &call, const Value &element) {
@@ -279,9 +279,9 @@ std::optional<Outcomes> backElement(Call &call, const Effect &) {
   const Value list = call.object();
   const Address where = call.objectAddress();
   const Term size = sizeTerm(list, where);
-  const Term round = call.machine.roundOf(call.frame, call.row);
-  if (round && is(list, ValueKind::List) && list->term == round)
-    return elementAt(call, where, list, round);
+  const Term iteration = call.machine.iterationOf(call.frame, call.row);
+  if (iteration && is(list, ValueKind::List) && list->term == iteration)
+    return elementAt(call, where, list, iteration);
   const Term last = constantOf(size) ? applyTerm(op::minus, {size, intTerm(1)}) : applyTerm(op::back, {size});
   return elementAt(call, where, list, last);
 }

@@ -10,7 +10,7 @@ namespace devicetidy {
 /// Element `index` of the list at `where` (an address when the call gives a reference); one row per
 /// alternative when the index is not known.
 Outcomes elementAt(Call &call, const Address &where, const Value &list, Term index);
-/// The list with its elements in an order nobody knows.
+/// The list with its elements in an unknown order.
 Value inAnyOrder(const Value &list);
 /// What any of `values` may be: what they share.
 Value anyOf(const std::vector<Value> &values);

@@ -12,7 +12,7 @@ namespace devicetidy {
 
 /// `iterator` moved by `by` elements; unknown when that is not known.
 Value advanced(Call &call, const Value &iterator, Term by);
-/// How many steps lead from `first` to `last`; a number that nobody knows when they are in two sequences.
+/// How many steps lead from `first` to `last`; an unknown number when they are in two sequences.
 Value distanceBetween(Call &call, const Value &first, const Value &last);
 /// The place of the element at `iterator`.
 Outcomes standingAt(Call &call, const Value &iterator);

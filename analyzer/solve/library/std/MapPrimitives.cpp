@@ -20,7 +20,7 @@ bool isMap(const Call &call, std::size_t i) {
   return is(call.arg(i), ValueKind::Record) && call.addressOf(i).valid();
 }
 
-// A map of which nothing is known, in a method of its own, has entries nobody knows: what is put into it is.
+// A map of which nothing is known, in a method of its own, has unknown entries: what is put into it is.
 void openUnknown(Call &call) {
   const Fact *site = call.frame.site;
   const Address where = call.addressOf(0);

@@ -14,7 +14,7 @@ namespace {
 
 const Name firstPart("first"), secondPart("second");
 
-// What is looked up under a key that nobody knows may be kept by GPU, under one that is made of a device by
+// What is looked up under an unknown key may be kept by GPU, under one that is made of a device by
 // device: where it is, is up to the key.
 Value whereKeySays(const Value &value, const std::optional<Name> &key) {
   if (is(value, ValueKind::Tensor) && !value->address.valid()) {
@@ -113,7 +113,7 @@ std::vector<Name> fieldsOf(const Value &map) {
   return fields;
 }
 
-// A value of `type` that nobody has said anything of.
+// A value of `type` of which nothing is known.
 Value freshValue(const Machine &machine, Name type) {
   const Type *known = machine.program.type(type);
   switch (machine.types.classOf(type)) {
@@ -178,7 +178,7 @@ Value asKeySays(const Row &row, const Value &map, const Value &key) {
 Address anyEntryOf(Call &call, Row &row, const Address &where, const Value &map) {
   const Name field = hidden::anyKey;
   if (map->fields.size() > map->fields.count(field)) {
-    // What is done to an entry nobody can name may be done to any: from here on they are one.
+    // What is done to an entry with an unknown key may be done to any: from here on they are one.
     const Value held = heldByAny(map);
     ValueData whole = *map;
     whole.fields = {{field, mapEntry(field, held ? held : unknownValue())}};
@@ -240,8 +240,8 @@ std::optional<Address> anyEntry(Call &call, const Address &where, const Value &m
   return anyEntryOf(call, call.row, where, map);
 }
 
-// A map whose entries are changed one by one through a loop nobody can unroll: nothing is known of them after
-// it.
+// A map whose entries are changed one by one through a loop that is not unrolled: nothing is known of them
+// after it.
 void forgetEntries(Machine &machine, Row &row, const Address &where, const Value &map) {
   Value forgotten = map;
   for (const auto &[name, entry] : map->fields)

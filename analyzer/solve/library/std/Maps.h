@@ -5,7 +5,7 @@
 // unordered map, a comparator of the program's own), iterators that begin() has given go through them in the
 // order of their fields, and have a field name of their own that says so:
 //
-//   - "some": nobody knows which entry it stands at. What is done there may be done to any.
+//   - "some": it stands at an unknown entry. What is done there may be done to any.
 //   - "each": it is in the hands of a loop or an algorithm that comes to every entry once; in which order
 //   does
 //     not matter.

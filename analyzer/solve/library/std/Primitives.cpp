@@ -38,7 +38,7 @@ Value withElements(const Value &list, std::vector<Value> elements) {
   return makeValue(std::move(data));
 }
 
-// A number that nobody knows, the same one when the same thing is asked again.
+// An unknown number, the same one when the same thing is asked again.
 Value unknownNumber(const Call &call) { return scalarValue(call.machine.freshScalar(call)); }
 
 void forgetPlace(Call &call, std::size_t i) {

@@ -21,7 +21,7 @@ std::string iteratorKey(const Call &call, const Address &range) {
          std::to_string(range.root) + "@" + std::to_string(range.path ? range.path->hash : 0);
 }
 
-// What a range of the program's own hands out in any round: what `*range.begin()` is.
+// What a range of the program's own hands out in any iteration: what `*range.begin()` is.
 std::optional<Outcomes> elementOfOwnRange(Call &call, const Address &range, Name type) {
   Machine &machine = call.machine;
   const Function *begin = range.valid() ? findMethod(machine, type, "begin") : nullptr;
@@ -126,14 +126,14 @@ Outcomes rangeCall(Call &call) {
   if (test)
     return call.done(unknownValue());
   machine.varyLoop(call.frame, call.frame.block, call.row);
-  const Term round = applyTerm(op::loop, {symbolTerm(Name(iteratorKey(call, range)))});
-  startRound(call.row, round);
-  call.row.setRound(machine.loopHeads(call.frame.function)[static_cast<std::size_t>(call.frame.block)],
-                    round);
+  const Term iteration = applyTerm(op::loop, {symbolTerm(Name(iteratorKey(call, range)))});
+  startIteration(call.row, iteration);
+  call.row.setIteration(machine.loopHeads(call.frame.function)[static_cast<std::size_t>(call.frame.block)],
+                        iteration);
   if (is(list, ValueKind::List) && list->summary.size() > 1)
-    return elementAt(call, range, list, round);
+    return elementAt(call, range, list, iteration);
   if (is(list, ValueKind::List))
-    return call.done(addressValue(range.element(round)));
+    return call.done(addressValue(range.element(iteration)));
   if (isMap && range.valid()) {
     if (const std::optional<Address> entry = anyEntry(call, range, list))
       return call.done(addressValue(*entry));
@@ -142,7 +142,7 @@ Outcomes rangeCall(Call &call) {
   if (is(list, ValueKind::Record) && types.isProject(list->type))
     if (std::optional<Outcomes> elements = elementOfOwnRange(call, range, list->type))
       return std::move(*elements);
-  // A data loader or a container nobody knows: its element type says what can be in it.
+  // A data loader or an unknown container: its element type says what can be in it.
   Address element = machine.allocate(call.row, call.frame, call.fact, call.resultType());
   Value batch = is(list, ValueKind::Record) && list->fields.count(hidden::batch)
                     ? list->fields.at(hidden::batch)

@@ -33,7 +33,7 @@ Address contentsSlot(Call &call, std::size_t i) {
   return where.valid() ? where.field(hidden::saved) : Address();
 }
 
-// A tensor nobody knows is taken for one of some dimensions, as tensors in files are.
+// An unknown tensor is taken for one of some dimensions, as tensors in files are.
 const Value &unknownContents() {
   static const Value unknown = tensorValue(Placement::unknown(), someRank, nullptr);
   return unknown;
@@ -93,7 +93,7 @@ Value savedAs(const Call &call, std::size_t i) {
   return makeValue(std::move(list));
 }
 
-// `contents` on `placement`, with the story of their loading.
+// `contents` on `placement`, with the history of their loading.
 Value placed(const Value &contents, const Placement &placement, const History &history) {
   if (!is(contents, ValueKind::List))
     return tensorValue(placement, contents->rank, history);

@@ -23,12 +23,12 @@ void appendChild(Call &call, const Address &container, const Address &child, con
     return;
   Value children = call.machine.memory.read(call.row, container.field(hidden::children));
   std::vector<Value> list = is(children, ValueKind::List) ? children->elements : std::vector<Value>();
-  const bool anyRound = call.machine.roundOf(call.frame, call.row) != nullptr;
-  if (anyRound || (is(children, ValueKind::List) && isSummary(children))) {
+  const bool anyIteration = call.machine.iterationOf(call.frame, call.row) != nullptr;
+  if (anyIteration || (is(children, ValueKind::List) && isSummary(children))) {
     std::vector<Value> alternatives = list;
     if (is(children, ValueKind::List))
       alternatives.insert(alternatives.end(), children->summary.begin(), children->summary.end());
-    alternatives.push_back(anyRound ? generalise(addressValue(child)) : addressValue(child));
+    alternatives.push_back(anyIteration ? generalise(addressValue(child)) : addressValue(child));
     setField(call, container, hidden::children, summaryList({}, std::move(alternatives)));
   } else {
     const std::string key = name.empty() ? std::to_string(list.size()) : name;
@@ -134,7 +134,7 @@ Outcomes runLayers(Call &call, const std::vector<Value> &children, std::vector<A
 
 } // namespace
 
-// Layers that were added in a loop are run once, for any round.
+// Layers that were added in a loop are run once, for any iteration.
 Outcomes forwardSequential(Call &call, const Address &module, std::vector<Argument> args) {
   Value children = call.machine.memory.read(call.row, module.field(hidden::children));
   if (!is(children, ValueKind::List))

@@ -5,7 +5,7 @@
 
 namespace devicetidy {
 
-/// A batch taken from a loader, with this place in its tensors' stories.
+/// A batch taken from a loader, with this place in its tensors' histories.
 Value takenBatch(Call &call, const Value &batch);
 
 } // namespace devicetidy

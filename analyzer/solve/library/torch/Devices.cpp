@@ -36,7 +36,7 @@ Value makeDevice(Call &call, const std::vector<Value> &args, Name indexText) {
   const Value &first = args[0];
   std::optional<Placement> device = deviceOf(machine.memory, call.row, first);
   if (!device && is(first, ValueKind::Unknown)) {
-    // A name nobody knows (a command line, a configuration) chooses the device.
+    // An unknown name (a command line, a configuration) chooses the device.
     const std::size_t named = call.fact.kind == FactKind::Construct ? 1 : 0;
     const bool isName = call.fact.operands.size() > named &&
                         machine.types.classOf(call.fact.operands[named].type) == TypeClass::String;
@@ -231,7 +231,7 @@ std::optional<Value> optionsArgument(const Call &call, std::size_t from) {
       return value;
     if (is(value, ValueKind::Device))
       return optionsValue(&value->placement, value->history);
-    // Options that nobody knows may name any device.
+    // Unknown options may name any device.
     if (is(value, ValueKind::Unknown) && (type == TypeClass::Options || type == TypeClass::Device))
       return value;
   }

@@ -15,8 +15,8 @@ namespace {
 bool isHarmless(const Call &call, const Value &tensor) {
   if (tensor->count == 0)
     return true;
-  const std::vector<Step> story = steps(call.machine.memory.historyOf(call.row, tensor));
-  return std::any_of(story.begin(), story.end(), [](const Step &step) { return step.mayBePinned; });
+  const std::vector<Step> history = steps(call.machine.memory.historyOf(call.row, tensor));
+  return std::any_of(history.begin(), history.end(), [](const Step &step) { return step.mayBePinned; });
 }
 
 // The name of the kernel, or what the code calls it where it comes as a value.

@@ -13,7 +13,7 @@
 namespace devicetidy {
 
 /// Runs forward() of the module at `module`; `name` is how the user calls it.
-/// `owner` is the story of the handle it is called through.
+/// `owner` is the history of the handle it is called through.
 Outcomes forwardModule(Call &call, const Address &module, std::vector<Argument> args, const std::string &name,
                        const History &owner);
 /// Moves the module at `where`: everything registered in it and below.

@@ -1,7 +1,7 @@
 //===- Ranks.cpp - how many dimensions the result of an operation has ---===//
 //
 // A 0-dim tensor on the CPU may meet tensors on a GPU; any other may not. So what matters is whether a result
-// has no dimension, at least one, or nobody knows.
+// has no dimension, at least one, or an unknown number.
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/library/torch/Ranks.h"

@@ -25,7 +25,7 @@ using models::Rank;
 using models::Result;
 using models::Rule;
 
-// Text of the receiver for a witness step; a chain of calls is no name.
+// Text of the receiver for a history step; a chain of calls is no name.
 std::string receiverText(const Call &call) {
   return call.fact.operands.empty() ? std::string() : call.fact.operands[0].text.str();
 }
@@ -186,7 +186,7 @@ Outcomes like(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
 }
 
 History inherited(Call &call, const std::vector<TensorUse> &uses) {
-  // The result's story is that of the tensor that decided the device.
+  // The result's history is that of the tensor that decided the device.
   for (const TensorUse &use : uses) {
     const Placement placement = call.machine.memory.placementOf(call.row, use.tensor);
     if (placement.isKnown() && placement.kind != PlacementKind::Cpu)
