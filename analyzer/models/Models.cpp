@@ -183,6 +183,27 @@ std::vector<std::string_view> modelledNames() {
   return names;
 }
 
+std::set<std::pair<std::string_view, std::string>> tableNames() {
+  std::set<std::pair<std::string_view, std::string>> names;
+  for (const auto &row : tables::kAtenOps)
+    names.emplace("operator", row.op);
+  for (const auto &row : tables::kNnFunctional)
+    names.emplace("functional", row.op);
+  for (const auto &row : tables::kNnModules)
+    names.emplace("module", row.module);
+  for (const auto &row : tables::kLibraryTypes)
+    names.emplace("class", row.type);
+  for (std::string_view name : modelledNames())
+    names.emplace("effects", name);
+  if (const UserModels *user = userModels()) {
+    for (const auto &[name, kind] : user->kinds)
+      names.emplace("class", name);
+    for (const auto &[name, rows] : user->rows)
+      names.emplace("effects", name);
+  }
+  return names;
+}
+
 std::string_view typeKind(std::string_view templateName) {
   if (const UserModels *user = userModels())
     if (const auto found = user->kinds.find(std::string(templateName)); found != user->kinds.end())

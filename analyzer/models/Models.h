@@ -8,8 +8,10 @@
 
 #include "analyzer/models/Rows.h"
 
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace devicetidy::models {
@@ -96,8 +98,11 @@ const Module *module(std::string_view className);
 const std::vector<Row> &rows(std::string_view name);
 /// The effect `word` in the rows of `name` ("c10::cuda::CUDAGuard", "guard"); null when they have none.
 const Effect *effect(std::string_view name, std::string_view word);
-/// Every name that has rows, sorted.
+/// Every name that has built-in rows, sorted.
 std::vector<std::string_view> modelledNames();
+/// Every name in the tables and in the user's rows, with what it is: "operator", "functional", "module",
+/// "class" or "effects"; sorted.
+std::set<std::pair<std::string_view, std::string>> tableNames();
 /// Kind of a library class template ("std::vector" -> "list"), empty when unknown.
 std::string_view typeKind(std::string_view templateName);
 /// The kinds there are, sorted.

@@ -68,8 +68,8 @@ ROOMS = {
         "analyzer/facts", "analyzer/config", "analyzer/report/*", "checks", "analyzer/driver/options",
         "analyzer/driver/support"],
     "analyzer/driver/commands": [
-        "analyzer/facts", "analyzer/cache", "analyzer/config", "analyzer/solve", "analyzer/solve/solution",
-        "analyzer/solve/domain",
+        "analyzer/facts", "analyzer/models", "analyzer/models/bodies", "analyzer/cache", "analyzer/config",
+        "analyzer/solve", "analyzer/solve/solution", "analyzer/solve/domain",
         "analyzer/report/*", "checks", "analyzer/driver/*"],
 
     # What people call, and what others load.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""coverage.py [--include DIR] [--update] [LIST]: which names of the installed LibTorch headers have a model.
+"""coverage.py [--tool BIN] [--include DIR] [--update] [LIST]: which names of the installed LibTorch headers have a model.
 
 Walks the headers, prints every Tensor method, at:: and torch:: function, torch::nn class and struct of options as
 modelled or unmodelled with counts, and writes the same lines to LIST when it is given. Exits 1 when a name is unmodelled
@@ -14,17 +14,13 @@ import argparse
 import glob
 import os
 import re
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODELS = os.path.join(os.path.dirname(os.path.dirname(HERE)), "analyzer", "models")
-DATA = os.path.join(MODELS, "data")
+TOOL = os.path.join(os.path.dirname(os.path.dirname(HERE)), "build", "bin", "device-tidy")
 BASELINE = os.path.join(HERE, "unmodelled.txt")
 API = "torch/csrc/api/include/torch"
-sys.dont_write_bytecode = True
-sys.path.insert(0, MODELS)
-
-import embed  # noqa: E402  (needs the path above)
 
 PRIVATE = re.compile(r"_|mkldnn_|cudnn_|miopen_|fbgemm_|mps_|quantized_|thnn_|unsafe")
 PRIVATE_END = re.compile(r"(_outf|_symint(_outf?)?|_backward(_out)?|(?<!index)_copy(_out)?)$")
@@ -185,19 +181,18 @@ def collect(include):
     return {(kind, name) for kind, name in found if not isPrivate(name.rpartition("::")[2])}
 
 
-def firstColumn(table):
-    shape, rows = embed.readTable(os.path.join(DATA, table))
-    return {row[shape.key[0]] for row in rows}
-
-
-def modelled():
-    """For each kind, the set of names with a row."""
-    ops = firstColumn("aten_ops.csv")
-    api = {name for table in embed.TABLES if table.startswith("models_") for name in firstColumn(table)}
+def modelled(tool):
+    """For each kind, the set of names that the tool says it has a model of."""
+    names = {}
+    listed = subprocess.run([tool, "--list-models"], capture_output=True, text=True, check=True).stdout
+    for line in listed.splitlines():
+        what, name = line.split(maxsplit=1)
+        names.setdefault(what, set()).add(name)
+    ops, api = names["operator"], names["effects"] | names["body"]
     functions = ops | {name[4:] for name in api if name.startswith("at::")}
     api |= {"torch::" + name for name in ops}
-    return {"method": ops, "function": functions, "api": api, "functional": firstColumn("nn_functional.csv"),
-            "module": firstColumn("nn_modules.csv"), "options": firstColumn("library_types.csv")}
+    return {"method": ops, "function": functions, "api": api, "functional": names["functional"],
+            "module": names["module"], "options": names["class"]}
 
 
 def report(found, known):
@@ -242,13 +237,14 @@ def update(missing):
 
 def main():
     parser = argparse.ArgumentParser(description="Which names of the LibTorch headers have a model.")
+    parser.add_argument("--tool", default=TOOL, help="device-tidy")
     parser.add_argument("--include", default="/usr/include", help="where ATen/ and torch/ are")
     parser.add_argument("--update", action="store_true", help="rewrite unmodelled.txt")
     parser.add_argument("list", nargs="?", help="also write the lines to this file")
     options = parser.parse_args()
     if not os.path.exists(os.path.join(options.include, "ATen/RegistrationDeclarations.h")):
         sys.exit("coverage.py: no LibTorch headers in " + options.include)
-    found, known = collect(options.include), modelled()
+    found, known = collect(options.include), modelled(options.tool)
     lines, missing = report(found, known)
     print("\n".join(lines))
     if options.list:

@@ -5,6 +5,8 @@
 #include "analyzer/driver/options/ModelFiles.h"
 #include "analyzer/driver/support/Output.h"
 #include "analyzer/driver/support/Paths.h"
+#include "analyzer/models/Models.h"
+#include "analyzer/models/bodies/Bodies.h"
 #include "analyzer/report/diagnostic/NoLint.h"
 #include "checks/CheckRegistry.h"
 
@@ -92,11 +94,30 @@ void listChecks(const config::Settings &settings) {
       llvm::outs() << fmt::format("{:<28}{}\n", info.name, info.summary);
 }
 
+ExitCode listModels(const Options &options) {
+  std::string error;
+  ModelsPointer users;
+  const ExitCode status = withSettings(options, [&](const config::Settings &settings) {
+    users = readModelFiles(settings.values().models, error);
+  });
+  if (!error.empty())
+    return refuse(error);
+  const models::UsingModels using_(users.get());
+  std::set<std::pair<std::string_view, std::string>> names = models::tableNames();
+  for (const std::string &name : models::bodiedNames())
+    names.emplace("body", name);
+  for (const auto &[what, name] : names)
+    llvm::outs() << fmt::format("{:<11}{}\n", what, name);
+  return status;
+}
+
 } // namespace
 
 std::optional<ExitCode> runInformation(const Options &options) {
   if (options.listChecks)
     return withSettings(options, listChecks);
+  if (options.listModels)
+    return listModels(options);
   if (!options.explain.empty())
     return explain(options.explain);
   if (options.verifyConfig)

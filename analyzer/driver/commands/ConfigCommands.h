@@ -1,7 +1,7 @@
 //===- ConfigCommands.h - commands that analyse nothing ---------*- C++ -*-===//
 //
-// The options that only print something: --list-checks, --explain, and those that show or check the
-// configuration.
+// The options that only print something: --list-checks, --list-models, --explain, and those that show or
+// check the configuration.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -11,7 +11,8 @@
 
 namespace devicetidy::driver {
 
-/// --list-checks, --explain, --dump-config, --verify-config or --explain-config, if the options ask for one.
+/// --list-checks, --list-models, --explain, --dump-config, --verify-config or --explain-config, if the
+/// options ask for one.
 std::optional<ExitCode> runInformation(const Options &options);
 
 } // namespace devicetidy::driver

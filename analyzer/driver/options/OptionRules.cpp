@@ -85,8 +85,8 @@ std::string graphConflict(const Options &options) {
 } // namespace
 
 std::string conflictingOptions(const Options &options) {
-  if (options.help || options.helpAll || options.version || options.listChecks || !options.explain.empty() ||
-      options.dumpConfig || options.verifyConfig || options.explainConfig)
+  if (options.help || options.helpAll || options.version || options.listChecks || options.listModels ||
+      !options.explain.empty() || options.dumpConfig || options.verifyConfig || options.explainConfig)
     return {};
   if (options.lsp)
     return serverConflict(options);

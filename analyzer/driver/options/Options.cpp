@@ -209,6 +209,8 @@ const OptionSpec Specs[] = {
     {"--lsp", "", Other, "serve an editor on standard input and output (language server protocol)",
      setFlag<&Options::lsp>},
     {"--list-checks", "", Other, "list the checks that --checks selects", setFlag<&Options::listChecks>},
+    {"--list-models", "", Other, "list what is known of libraries: operators, functions, modules, classes",
+     setFlag<&Options::listModels>, Rare},
     {"--explain", "CHECK", Other, "print the page of a check", setText<&Options::explain>},
     {"--version", "", Other, "print the version", setFlag<&Options::version>},
     {"--help", "", Other, "list the common options", setFlag<&Options::help>},

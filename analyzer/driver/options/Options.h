@@ -47,7 +47,8 @@ struct Options {
 
   bool link = false; ///< FILES are facts
   bool lsp = false;  ///< serve an editor on standard input and output
-  bool listChecks = false, stats = false, quiet = false, version = false, help = false, helpAll = false;
+  bool listChecks = false, listModels = false, stats = false, quiet = false, version = false, help = false,
+       helpAll = false;
   bool fix = false, fixErrors = false, showSuppressed = false, reportUnusedSuppressions = false;
   bool dumpConfig = false, verifyConfig = false, explainConfig = false;
 };

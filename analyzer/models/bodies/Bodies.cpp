@@ -94,6 +94,16 @@ const Function *bodyWithId(Name id) {
   return found == sources.end() ? nullptr : builtIn(found->second).function(id);
 }
 
+std::set<std::string> bodiedNames() {
+  std::set<std::string> names;
+  for (const BodyEntry &entry : bodyNames)
+    names.emplace(entry.name);
+  if (users())
+    for (const auto &[name, bodies] : users()->byName)
+      names.insert(name.str());
+  return names;
+}
+
 std::string_view bodyHeader() { return textOf(bodyHeaderText, sizeof bodyHeaderText); }
 
 } // namespace devicetidy::models

@@ -9,6 +9,8 @@
 
 #include "analyzer/models/UserModels.h"
 
+#include <set>
+#include <string>
 #include <string_view>
 
 namespace devicetidy::models {
@@ -20,6 +22,9 @@ std::vector<const Function *> bodiesOf(Name name);
 bool hasBodies(Name owner);
 /// The body with this id; null when there is none.
 const Function *bodyWithId(Name id);
+
+/// The functions that have bodies, sorted.
+std::set<std::string> bodiedNames();
 
 /// The text of dt.h, which bodies include.
 std::string_view bodyHeader();
