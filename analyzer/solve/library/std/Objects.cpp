@@ -130,6 +130,7 @@ Words objectWords() {
            {"takes_moved", remark},
            {"leaves_moved", remark},
            {"ownership", remark},
+           {"only_deletes", remark},
            {"operator", remark},
            {"ordered_by", remark},
            {"placeholder", remark},

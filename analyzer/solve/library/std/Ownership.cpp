@@ -8,6 +8,7 @@
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/library/std/Words.h"
 
+#include <map>
 #include <set>
 
 namespace devicetidy {
@@ -24,12 +25,14 @@ struct Holders {
 enum class Ownership { Other, Shared, None };
 
 Ownership ownershipOf(const Types &types, Name type) {
-  static constexpr std::string_view shared = "shared";
+  static const std::map<std::string_view, Ownership> kinds = {{"shared", Ownership::Shared},
+                                                              {"none", Ownership::None}};
   const Type *known = types.program.type(type);
   if (known && known->kind == TypeKind::Pointer)
     return Ownership::None;
   const models::Effect *said = models::effect(types.templateOf(type).view(), "ownership");
-  return !said ? Ownership::Other : said->detail() == shared ? Ownership::Shared : Ownership::None;
+  const auto kind = said ? kinds.find(said->detail()) : kinds.end();
+  return kind == kinds.end() ? Ownership::Other : kind->second;
 }
 
 // Can an object of `type` be a shared pointer, or hold one?
