@@ -128,6 +128,25 @@ bool unknown_truth();
 /// One of the two; which is unknown.
 any &either(const any &a, const any &b);
 
+// What extract() gives: an entry of a map, an element of a set, or nothing. The standard gives its class no
+// name, so its methods are found by its value; a parameter of this type takes nothing else.
+struct node : any {
+  void construct(node &other);
+  void operator=(node &other);
+  any &key();
+  any &mapped();
+  any &value();
+  bool empty();
+  bool operator!();
+  explicit operator bool();
+};
+/// A node that holds `entry`; an empty one where that is null.
+any make_node(const any &entry);
+/// What the node holds.
+any &node_entry(any &node);
+/// What insert() says of a node: where its entry is, whether it is new, and the node if it is not.
+any node_result(const any &position, bool inserted, const any &node);
+
 any less_function();
 any equal_function();
 any plus_function();

@@ -189,7 +189,7 @@ std::optional<Outcomes> runRow(Call &call, const models::Row &row) {
 }
 
 namespace valueKind {
-const Name iterator("iterator"), element("element"), callable("callable");
+const Name iterator("iterator"), element("element"), callable("callable"), node("node");
 }
 
 } // namespace
@@ -262,9 +262,10 @@ bool isValueWord(std::string_view word) {
 
 std::map<Name, std::vector<ModelName>> kindNames(Name function) {
   std::map<Name, std::vector<ModelName>> named;
-  for (const Name kind : {valueKind::iterator, valueKind::element, valueKind::callable}) {
+  for (const Name kind : {valueKind::iterator, valueKind::element, valueKind::callable, valueKind::node}) {
     std::vector<ModelName> models;
-    addModel(models, "dt::" + kind.str() + "::" + std::string(lastPart(function.view())), false);
+    addModel(models, "dt::" + kind.str() + "::" + std::string(lastPart(function.view())),
+             kind == valueKind::node);
     if (!models.empty())
       named.emplace(kind, std::move(models));
   }
@@ -278,8 +279,10 @@ Outcomes runPrimitive(Call &call) {
 
 namespace {
 
-// What a value is whose class the library does not name: each library has classes of its own for iterators
-// and for what std::bind makes.
+const Name nodeType("dt::node");
+
+// What a value is whose class the library does not name: each library has classes of its own for
+// iterators, for what std::bind makes and for what extract() gives.
 Name kindOfValue(const Machine &machine, const Row &row, Name type, const Value &value) {
   const TypeClass known = machine.types.classOf(type);
   if ((known != TypeClass::Other && known != TypeClass::Record) || machine.types.isProject(type))
@@ -288,6 +291,8 @@ Name kindOfValue(const Machine &machine, const Row &row, Name type, const Value 
     return valueKind::element;
   if (is(value, ValueKind::Function))
     return valueKind::callable;
+  if (is(value, ValueKind::Record) && value->type == nodeType)
+    return valueKind::node;
   return isIterator(value) || mapAround(machine.memory, row, value) ? valueKind::iterator : Name();
 }
 

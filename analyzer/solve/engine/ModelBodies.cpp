@@ -7,8 +7,11 @@ namespace devicetidy {
 namespace {
 
 const Name numberType("long"), placeType("dt::place"), madeType("dt::made"), restType("dt::rest");
+const Name nodeType("dt::node");
 
 bool takes(const Variable &parameter, const Value &value) {
+  if (parameter.type == nodeType)
+    return is(value, ValueKind::Record) && value->type == nodeType;
   if (parameter.type == placeType)
     return is(value, ValueKind::Address) || is(value, ValueKind::Record) || is(value, ValueKind::Unknown);
   return parameter.type != numberType || is(value, ValueKind::Scalar);
@@ -27,7 +30,7 @@ int suits(const Function &body, const std::vector<Argument> &args) {
     const Variable &parameter = body.locals[i];
     if (!takes(parameter, args[i].value))
       return -1;
-    score += parameter.type == numberType || parameter.type == placeType;
+    score += parameter.type == numberType || parameter.type == placeType || parameter.type == nodeType;
   }
   return score;
 }

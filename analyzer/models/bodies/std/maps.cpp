@@ -49,9 +49,26 @@ struct map : any {
       insert_list(value);
       return unknown();
     }
-    if (is_null(value)) // an empty node
-      return pair(end(), truth(false));
     return insert_entry(*this, first(value), second(value));
+  }
+  // The node is empty afterwards, also where its key is here already: the result has what it held.
+  any insert(node &handle) {
+    const any entry = node_entry(handle);
+    node_entry(handle) = null();
+    if (is_null(entry))
+      return node_result(end(), false, make_node(null()));
+    if (has_entry(*this, first(entry)))
+      return node_result(find(first(entry)), false, make_node(entry));
+    return node_result(first(insert_entry(*this, first(entry), second(entry))), true, make_node(null()));
+  }
+  // With a hint it keeps what it holds then.
+  any insert(any, node &handle) {
+    if (handle.empty())
+      return end();
+    const any key = handle.key();
+    if (!has_entry(*this, key))
+      insert(handle);
+    return find(key);
   }
   // A range, a hint and an entry, or a key and a value.
   any insert(any a, any b) {
@@ -87,15 +104,15 @@ struct map : any {
   }
   any extract(any where) {
     if (is_in(*this, where)) {
-      any node = pair(first(dt::at(where)), second(dt::at(where)));
+      const any entry = pair(first(dt::at(where)), second(dt::at(where)));
       erase_entry(*this, where);
-      return node;
+      return make_node(entry);
     }
     if (!has_entry(*this, where))
-      return null();
-    any node = pair(where, held_under(*this, where));
+      return make_node(null());
+    const any entry = pair(where, held_under(*this, where));
     erase_key(*this, where);
-    return node;
+    return make_node(entry);
   }
   // What is there already stays in `other`.
   void merge(any &other) {
@@ -154,16 +171,17 @@ long erase_entries_if(any &map, any predicate) {
   return erased;
 }
 
-/// What extract() gives: an entry of a map or an element of a set, or nothing.
-struct node : any {
-  void construct(any entry) { static_cast<any &>(*this) = entry; }
-  any &key() { return first(*this); }
-  any &mapped() { return second(*this); }
-  any &value() { return *this; } // of a set
-  bool empty() { return is_null(*this); }
-  bool operator!() { return is_null(*this); }
-  explicit operator bool() { return !is_null(*this); }
-};
+void node::construct(node &other) {
+  static_cast<any &>(*this) = other;
+  node_entry(other) = null();
+}
+void node::operator=(node &other) { construct(other); }
+any &node::key() { return first(node_entry(*this)); }
+any &node::mapped() { return second(node_entry(*this)); }
+any &node::value() { return node_entry(*this); } // of a set
+bool node::empty() { return is_null(node_entry(*this)); }
+bool node::operator!() { return is_null(node_entry(*this)); }
+node::operator bool() { return !is_null(node_entry(*this)); }
 
 } // namespace dt
 
@@ -175,11 +193,6 @@ struct unordered_map : dt::map {
     return dt::pair(at, dt::has_entry(*this, key) ? dt::next(at, 1) : at);
   }
 };
-
-struct _Node_handle : dt::node {};
-struct _Node_handle_common : dt::node {};
-struct __basic_node_handle : dt::node {};
-struct __map_node_handle_specifics : dt::node {};
 
 } // namespace std
 

@@ -58,6 +58,31 @@ template <Elements elements, Keys keys> struct ordered : list {
       return pair(position(*this, at), truth(true));
     }
   }
+  // Nodes: as in a map.
+  any insert(node &handle) {
+    const any held = node_entry(handle);
+    node_entry(handle) = null();
+    if constexpr (keys == Keys::repeated)
+      return is_null(held) ? end() : insert(held);
+    else if (is_null(held))
+      return node_result(end(), false, make_node(null()));
+    else if (contains(key(held)))
+      return node_result(find(key(held)), false, make_node(held));
+    else
+      return node_result(first(insert(held)), true, make_node(null()));
+  }
+  any insert(any, node &handle) {
+    if constexpr (keys == Keys::repeated) {
+      return insert(handle);
+    } else {
+      if (handle.empty())
+        return end();
+      const any held = node_entry(handle);
+      if (!contains(key(held)))
+        insert(handle);
+      return find(key(held));
+    }
+  }
   // A range, or a hint and an element.
   any insert(any from, any to) {
     if (is_iterator(to) || !is_known(to)) {
@@ -100,15 +125,14 @@ template <Elements elements, Keys keys> struct ordered : list {
   any upper_bound(const any &wanted) { return position(*this, upper(wanted)); }
   any equal_range(const any &wanted) { return pair(lower_bound(wanted), upper_bound(wanted)); }
 
-  // A node is the element it holds.
   any extract(any where) {
     const bool isPlace = is_position(where);
     if (!isPlace && !contains(where))
-      return null();
+      return make_node(null());
     const long at = isPlace ? number(where) : lower(where);
-    const any node = element(*this, at);
+    const any held = element(*this, at);
     dt::erase(*this, at, 1);
-    return node;
+    return make_node(held);
   }
   any erase(any where) {
     if (is_position(where))

@@ -29,7 +29,8 @@ std::optional<std::int64_t> constantArg(const Call &call, std::size_t i) {
 
 Outcomes truth(const Call &call, bool value) { return call.done(scalarValue(intTerm(value))); }
 
-const Name initializerList("std::initializer_list"), firstField("first"), secondField("second");
+const Name initializerList("std::initializer_list"), firstField("first"), secondField("second"),
+    entryField("entry");
 
 // `list` with other elements; what else is kept with it stays.
 Value withElements(const Value &list, std::vector<Value> elements) {
@@ -310,6 +311,16 @@ Words sequenceWords() {
            [](Call &call) {
              return call.done(
                  recordValue("std::pair", {{firstField, call.arg(0)}, {secondField, call.arg(1)}}));
+           }},
+          {"make_node",
+           [](Call &call) { return call.done(recordValue("dt::node", {{entryField, call.arg(0)}})); }},
+          {"node_entry",
+           [](Call &call) { return call.done(addressValue(call.addressOf(0).field(entryField))); }},
+          {"node_result",
+           [](Call &call) {
+             return call.done(
+                 recordValue("dt::node_result",
+                             {{"position", call.arg(0)}, {"inserted", call.arg(1)}, {"node", call.arg(2)}}));
            }},
           {"first", [](Call &call) { return call.done(addressValue(call.addressOf(0).field(firstField))); }},
           {"second",
