@@ -2,6 +2,9 @@
 
 #include "analyzer/solve/domain/TermOps.h"
 
+#include <algorithm>
+#include <set>
+
 #include <map>
 
 namespace devicetidy {
@@ -86,6 +89,27 @@ Term isCudaOfUnknown() {
 Term guess(Term what) { return applyTerm(op::guess, {what}); }
 
 bool restsOnGuess(Term condition) { return applies(condition, op::guess); }
+
+bool restsOnOutside(Term what) {
+  // Which of several values it is depends on what is compared, computed or joined.
+  static const std::set<Name> computing = {
+      op::plus,        op::minus,  op::times,    op::divide,         op::remainder,   op::negate,
+      op::bitAnd,      op::bitOr,  op::bitXor,   op::shiftLeft,      op::shiftRight,  op::complement,
+      op::negation,    op::equal,  op::unequal,  op::less,           op::greater,     op::lessOrEqual,
+      op::floatNumber, op::concat, op::toString, op::greaterOrEqual, op::alternative, op::phi};
+  switch (what->kind) {
+  case TermKind::Int:
+  case TermKind::Text:
+    return false;
+  case TermKind::Symbol:
+    return true;
+  case TermKind::Apply:
+    break;
+  }
+  if (what->name == op::guess)
+    return false;
+  return !computing.count(what->name) || std::any_of(what->args.begin(), what->args.end(), restsOnOutside);
+}
 
 bool asksForCuda(Term condition) {
   if (condition->kind == TermKind::Symbol)

@@ -33,6 +33,9 @@ bool asksForCuda(Term condition);
 /// which branch is taken is a guess then.
 Term guess(Term what);
 bool restsOnGuess(Term condition);
+/// Has what is decided outside the analysed code a part in `what`? If not the program decides it, and a branch on
+/// it that is not followed is a guess, too.
+bool restsOnOutside(Term what);
 /// Condition "a and b are one device".
 Term sameDeviceTerm(const Placement &a, const Placement &b);
 /// Condition "the device is a CUDA device".

@@ -87,6 +87,16 @@ std::optional<std::int64_t> foldInts(Name op, std::int64_t a, std::int64_t b) {
   return std::nullopt;
 }
 
+// `a & ~b`, whatever the width of `b`. By itself `~b` is another number for each width.
+std::optional<std::int64_t> maskedInt(Term a, Term b) {
+  if (a->kind == TermKind::Apply)
+    std::swap(a, b);
+  const bool isMask = b->kind == TermKind::Apply && b->name == op::complement && constantOf(b->args[0]);
+  if (!isMask || a->kind != TermKind::Int || a->number < 0)
+    return std::nullopt;
+  return a->number & ~*constantOf(b->args[0]);
+}
+
 bool commutes(Name op) {
   return op == op::plus || op == op::times || op == op::equal || op == op::bitAnd || op == op::bitOr;
 }
@@ -143,6 +153,9 @@ Term applyTerm(Name op, std::vector<Term> args) {
     return notTerm(args[0]);
   if (op == op::negate && args.size() == 1 && args[0]->kind == TermKind::Int)
     return intTerm(*foldInts(op::minus, 0, args[0]->number));
+  if (op == op::bitAnd && args.size() == 2)
+    if (const auto masked = maskedInt(args[0], args[1]))
+      return intTerm(*masked);
   if (args.size() == 2) {
     if (op == op::unequal)
       return notTerm(applyTerm(op::equal, std::move(args)));

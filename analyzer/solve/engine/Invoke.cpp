@@ -1,4 +1,5 @@
 //===- Invoke.cpp - calls: dispatch and summaries ---===//
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/models/bodies/Bodies.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
@@ -296,6 +297,44 @@ Value Machine::unknownResult(const Call &call) {
   }
 }
 
+namespace {
+
+// May what is decided outside the program have a part in `value`, an object of `type`?
+bool restsOnOutside(const Row &row, const Value &value, Name type) {
+  const auto isPart = [&](const Value &part) { return restsOnOutside(row, part, {}); };
+  switch (value->kind) {
+  case ValueKind::Unknown:
+    return firstScope(type.view()) != "std";
+  case ValueKind::Scalar:
+    return restsOnOutside(row.resolve(value->term));
+  case ValueKind::List:
+    return std::any_of(value->elements.begin(), value->elements.end(), isPart) ||
+           std::any_of(value->summary.begin(), value->summary.end(), isPart);
+  case ValueKind::Record:
+    return value->origin || std::any_of(value->fields.begin(), value->fields.end(),
+                                        [&](const auto &field) { return isPart(field.second); });
+  case ValueKind::Tensor:
+  case ValueKind::Device:
+    return value->placement.kind == PlacementKind::Symbol;
+  default:
+    return false;
+  }
+}
+
+// Is it a function of the standard library whose answer the program decides, though nobody here computes it?
+bool isDecided(const Machine &machine, const Call &call) {
+  const std::string_view scope = firstScope(call.fact.name.view());
+  if ((scope != "std" && !scope.empty()) || call.fact.operands.empty() ||
+      machine.program.function(call.fact.target))
+    return false;
+  for (std::size_t i = 0; i < call.fact.operands.size(); ++i)
+    if (restsOnOutside(call.row, call.operand(i), call.fact.operands[i].type))
+      return false;
+  return true;
+}
+
+} // namespace
+
 // A call that is asked the same question again gives the same answer, until the next iteration of its loop.
 Term Machine::freshScalar(const Call &call) const {
   std::vector<Term> parts{textTerm(call.fact.name)};
@@ -323,7 +362,8 @@ Term Machine::freshScalar(const Call &call) const {
   if (!stable)
     parts.push_back(applyTerm(op::once, {intTerm(call.fact.where.line), intTerm(call.fact.where.column)}));
   Term term = applyTerm(op::call, std::move(parts));
-  if (call.frame.site) // a question that a model body asks, about something that is not followed
+  // A question that a model body asks, about something that is not followed, or that has one answer.
+  if (call.frame.site || isDecided(*this, call))
     term = guess(term);
   if (!stable)
     forgetKnown(call.row, term);
@@ -416,6 +456,7 @@ Outcomes Machine::callLibrary(Call &call) {
 // rest where the callee is given it to write to. Objects of the program keep what the library cannot know of,
 // and modules keep their parameters.
 void Machine::forgetWritten(Call &call) {
+  const bool isStandard = isDecided(*this, call);
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
     const Address where = call.addressOf(i);
     if (!where.valid())
@@ -423,8 +464,10 @@ void Machine::forgetWritten(Call &call) {
     library.hooks.forgetOperand(call, i);
     const Operand &operand = call.fact.operands[i];
     const Value value = memory.read(call.row, where);
-    const Term written = applyTerm(op::written, {intTerm(call.fact.where.line),
-                                                 intTerm(call.fact.where.column), intTerm(std::int64_t(i))});
+    Term written = applyTerm(op::written, {intTerm(call.fact.where.line), intTerm(call.fact.where.column),
+                                           intTerm(std::int64_t(i))});
+    if (isStandard)
+      written = guess(written);
     const bool isNumbers = is(value, ValueKind::List) && !isSummary(value) &&
                            std::all_of(value->elements.begin(), value->elements.end(),
                                        [](const Value &element) { return is(element, ValueKind::Scalar); });

@@ -29,11 +29,21 @@ Term sameTypeTerm(const Row &row, const Value &a, const Value &b) {
   return sameDeviceTerm(typeOf(a), typeOf(b));
 }
 
+// Two objects that the program made are not at one place; one from outside may be any.
+bool areApart(Term a, Term b) {
+  const auto isMade = [](Term term) {
+    return isPointer(term) && kindOf(static_cast<RootId>(*constantOf(term->args[0]))) != RootKind::Outside;
+  };
+  return isMade(a) && isMade(b) && a->args[0] != b->args[0];
+}
+
 // A pointer that is known is not null.
 std::optional<bool> comparePointers(Name op, const std::vector<Term> &terms) {
   if (op == op::negation && terms.size() == 1 && isPointer(terms[0]))
     return false;
   const bool isEquality = op == op::equal || op == op::unequal;
+  if (isEquality && terms.size() == 2 && areApart(terms[0], terms[1]))
+    return op == op::unequal;
   if (!isEquality || terms.size() != 2 || terms[0] == terms[1] ||
       !(isPointer(terms[0]) || isPointer(terms[1])) || !(constantOf(terms[0]) || constantOf(terms[1])))
     return std::nullopt;
