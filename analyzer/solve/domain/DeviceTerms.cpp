@@ -3,9 +3,8 @@
 #include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>
-#include <set>
-
 #include <map>
+#include <set>
 
 namespace devicetidy {
 Term availableTerm() { return symbolTerm("a CUDA device is available"); }
@@ -88,8 +87,6 @@ Term isCudaOfUnknown() {
 
 Term guess(Term what) { return applyTerm(op::guess, {what}); }
 
-bool restsOnGuess(Term condition) { return applies(condition, op::guess); }
-
 bool restsOnOutside(Term what) {
   // Which of several values it is depends on what is compared, computed or joined.
   static const std::set<Name> computing = {
@@ -110,6 +107,8 @@ bool restsOnOutside(Term what) {
     return false;
   return !computing.count(what->name) || std::any_of(what->args.begin(), what->args.end(), restsOnOutside);
 }
+
+bool isGuess(Term condition) { return applies(condition, op::guess) || !restsOnOutside(condition); }
 
 bool asksForCuda(Term condition) {
   if (condition->kind == TermKind::Symbol)

@@ -32,10 +32,11 @@ bool asksForCuda(Term condition);
 /// `what` as a question whose answer the analyzer does not follow, though the program may well decide it:
 /// which branch is taken is a guess then.
 Term guess(Term what);
-bool restsOnGuess(Term condition);
-/// Has what is decided outside the analysed code a part in `what`? If not the program decides it, and a branch on
-/// it that is not followed is a guess, too.
+/// Has what is decided outside the analysed code a part in `what`?
 bool restsOnOutside(Term what);
+/// Is the branch that `condition` decides a guess: asked for as one, or decided by the program alone and not
+/// followed?
+bool isGuess(Term condition);
 /// Condition "a and b are one device".
 Term sameDeviceTerm(const Placement &a, const Placement &b);
 /// Condition "the device is a CUDA device".

@@ -2,6 +2,7 @@
 
 #include "analyzer/solve/domain/Bounds.h"
 #include "analyzer/solve/domain/Comparisons.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/TermOps.h"
 
@@ -19,6 +20,25 @@ Placement placementOf(Term device) {
 }
 
 bool isDevice(Term term) { return term->kind == TermKind::Apply && term->name == op::device; }
+
+// The guesses among the conditions of `row` that are not among `kept`.
+std::vector<Condition> guessesBut(const Row &row, const std::vector<Condition> &kept) {
+  std::vector<Condition> guesses;
+  for (const Condition &condition : row.known)
+    if (std::find(kept.begin(), kept.end(), condition) == kept.end() && isGuess(condition.first))
+      guesses.push_back(condition);
+  return guesses;
+}
+
+// Does a state that was reached as `a` and as `b` still rest on a guess, when only `kept` is known of both?
+// It does not where they are the two answers to one question.
+bool staysGuessed(const Row &a, const Row &b, const std::vector<Condition> &kept) {
+  const std::vector<Condition> ofA = guessesBut(a, kept), ofB = guessesBut(b, kept);
+  if (a.guessed || b.guessed)
+    return (a.guessed || !ofA.empty()) && (b.guessed || !ofB.empty());
+  const bool areAnswers = ofA.size() == 1 && ofB.size() == 1 && ofA[0].first == ofB[0].first;
+  return !ofA.empty() && !ofB.empty() && !areAnswers;
+}
 
 template <typename T> std::vector<T> intersect(const std::vector<T> &a, const std::vector<T> &b) {
   std::vector<T> result;
@@ -38,7 +58,7 @@ std::uint64_t rowHash(const Row &row, std::uint64_t storeDigest, bool places) {
 }
 
 std::uint64_t knownHash(const Row &row) {
-  std::uint64_t sum = 0;
+  std::uint64_t sum = row.guessed;
   for (const auto &[term, number] : row.known)
     sum += mix(term->hash, static_cast<std::uint64_t>(number) + 11);
   for (const auto &[term, placement] : row.aliases)
@@ -168,7 +188,11 @@ Placement Row::resolve(Placement placement) const {
 
 void Row::forgetConditions(const std::function<bool(Term)> &changed) {
   known.erase(std::remove_if(known.begin(), known.end(),
-                             [&](const Condition &condition) { return changed(condition.first); }),
+                             [&](const Condition &condition) {
+                               const bool isForgotten = changed(condition.first);
+                               guessed |= isForgotten && isGuess(condition.first);
+                               return isForgotten;
+                             }),
               known.end());
   excluded.erase(std::remove_if(excluded.begin(), excluded.end(),
                                 [&](const auto &pair) {
@@ -189,8 +213,10 @@ Term Row::pinned(Term term) const {
 }
 
 void Row::learn(const Condition &condition) {
-  if (!isWithin(known.size() + 1, bounds::knownConditions, Bound::Conditions))
+  if (!isWithin(known.size() + 1, bounds::knownConditions, Bound::Conditions)) {
+    guessed |= isGuess(known.front().first);
     known.erase(known.begin());
+  }
   known.push_back(condition);
 }
 
@@ -259,6 +285,7 @@ Row joinRows(const Row &a, const Row &b, Term phi) {
       mine = nullptr;
   }
   result.known = intersect(a.known, b.known);
+  result.guessed = staysGuessed(a, b, result.known);
   result.excluded.clear();
   excludeAfterJoin(a, b, result.excluded);
   excludeAfterJoin(b, a, result.excluded);

@@ -42,6 +42,7 @@ struct Row {
   /// such a loop is an array over that index. Rows share it until one of them comes to another loop.
   using Iterations = std::vector<std::pair<std::int32_t, Term>>;
   std::shared_ptr<const Iterations> iterations;
+  bool guessed = false;                    ///< rests on a guess that is not among `known` any more
   bool failed = false;                     ///< a device conflict has thrown on this row
   bool expressionEnded = false;            ///< the registers are dead and go with the next write
   Term currentDevice = currentCudaIndex(); ///< what `kCUDA` without an index means here

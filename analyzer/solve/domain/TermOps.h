@@ -12,8 +12,8 @@ namespace devicetidy::op {
 
 // C++
 inline const Name plus("+"), minus("-"), times("*"), divide("/"), remainder("%"), negate("neg"), bitAnd("&"),
-    bitOr("|"), bitXor("^"), shiftLeft("<<"), shiftRight(">>"), complement("~"), negation("!"), equal("=="), unequal("!="),
-    less("<"), greater(">"), lessOrEqual("<="), greaterOrEqual(">=");
+    bitOr("|"), bitXor("^"), shiftLeft("<<"), shiftRight(">>"), complement("~"), negation("!"), equal("=="),
+    unequal("!="), less("<"), greater(">"), lessOrEqual("<="), greaterOrEqual(">=");
 inline const Name floatNumber("float"), concat("concat"), toString("to_string");
 
 // Devices

@@ -102,9 +102,8 @@ bool foundOnCpu(const Row &row) {
 
 // Is the row on a branch that may never be taken, for all the analyzer knows of what decides it?
 bool isGuessed(const Row &row) {
-  return std::any_of(row.known.begin(), row.known.end(), [](const Condition &condition) {
-    return restsOnGuess(condition.first) || !restsOnOutside(condition.first);
-  });
+  return row.guessed || std::any_of(row.known.begin(), row.known.end(),
+                                    [](const Condition &condition) { return isGuess(condition.first); });
 }
 
 bool hasAskedForCuda(const Row &row) {

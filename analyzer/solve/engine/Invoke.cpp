@@ -42,6 +42,7 @@ void forgetKnown(Row &row, Term symbol) {
 Row Machine::restrict(const Row &row, const std::vector<Value> &inputs) const {
   Row entry;
   entry.known = row.known;
+  entry.guessed = row.guessed;
   entry.excluded = row.excluded;
   entry.aliases = row.aliases;
   entry.moves = row.moves;
@@ -112,6 +113,7 @@ void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outc
   if (!renamed.empty())
     outcome.result = rewriteAddresses(outcome.result, rename);
   result.known = outcome.row.known;
+  result.guessed = outcome.row.guessed;
   result.excluded = outcome.row.excluded;
   result.aliases = outcome.row.aliases;
   result.moves = outcome.row.moves;
@@ -299,12 +301,14 @@ Value Machine::unknownResult(const Call &call) {
 
 namespace {
 
+constexpr std::string_view standard = "std";
+
 // May what is decided outside the program have a part in `value`, an object of `type`?
-bool restsOnOutside(const Row &row, const Value &value, Name type) {
-  const auto isPart = [&](const Value &part) { return restsOnOutside(row, part, {}); };
+bool restsOnOutside(const Types &types, const Row &row, const Value &value, Name type) {
+  const auto isPart = [&](const Value &part) { return restsOnOutside(types, row, part, {}); };
   switch (value->kind) {
   case ValueKind::Unknown:
-    return firstScope(type.view()) != "std";
+    return firstScope(type.view()) != standard || models::hasRole(types.templateOf(type).view(), "outside");
   case ValueKind::Scalar:
     return restsOnOutside(row.resolve(value->term));
   case ValueKind::List:
@@ -321,14 +325,16 @@ bool restsOnOutside(const Row &row, const Value &value, Name type) {
   }
 }
 
-// Is it a function of the standard library whose answer the program decides, though nobody here computes it?
+// Is it a function of the standard library that computes its answer from what it is given, and is that known?
 bool isDecided(const Machine &machine, const Call &call) {
-  const std::string_view scope = firstScope(call.fact.name.view());
-  if ((scope != "std" && !scope.empty()) || call.fact.operands.empty() ||
-      machine.program.function(call.fact.target))
+  const std::string_view name = call.fact.name.view();
+  const bool computes = firstScope(name) == standard
+                            ? !models::hasRole(scopeOf(name), "outside") && !models::hasRole(name, "outside")
+                            : models::hasRole(name, "computes");
+  if (!computes || call.fact.operands.empty())
     return false;
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i)
-    if (restsOnOutside(call.row, call.operand(i), call.fact.operands[i].type))
+    if (restsOnOutside(machine.types, call.row, call.operand(i), call.fact.operands[i].type))
       return false;
   return true;
 }
