@@ -1,6 +1,7 @@
 #include "analyzer/solve/domain/Value.h"
 
 #include "analyzer/solve/domain/Bounds.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
@@ -448,7 +449,9 @@ Value joinValues(const Value &a, const Value &b, Term phi) {
   case ValueKind::Scalar: {
     // What comes from the rank on one way still differs from process to process.
     const bool fromRank = applies(a->term, op::rank) || applies(b->term, op::rank);
-    return scalarValue(applyTerm(fromRank ? op::rank : op::phi, {phi}));
+    const Term joined = applyTerm(fromRank ? op::rank : op::phi, {phi});
+    const bool isDecided = !restsOnOutside(a->term) && !restsOnOutside(b->term);
+    return scalarValue(isDecided ? guess(joined) : joined);
   }
   case ValueKind::Tensor: {
     if (a->address.valid() || b->address.valid())

@@ -7,14 +7,6 @@
 namespace devicetidy {
 namespace {
 
-// Does the function call what it was given (a scope guard's action)?
-bool callsBack(const Function &function) {
-  return std::any_of(function.blocks.begin(), function.blocks.end(), [](const Block &block) {
-    return std::any_of(block.facts.begin(), block.facts.end(),
-                       [](const Fact &fact) { return fact.kind == FactKind::Call && fact.isIndirect; });
-  });
-}
-
 // Does `block` return the value of local `index`?
 bool returnsLocal(const Block &block, std::size_t index) {
   Reg reg = block.terminator.kind == TerminatorKind::Return ? block.terminator.value.reg : NoReg;
@@ -28,8 +20,7 @@ bool returnsLocal(const Block &block, std::size_t index) {
   return false;
 }
 
-// The destructor to run at the end of a local's life: one that has to do with devices, or calls what it was
-// given. What a function returns lives on.
+// The destructor to run at the end of a local's life. What a function returns lives on.
 const Function *destructorOf(const Machine &machine, const Function &function, std::size_t index) {
   const Variable &local = function.locals[index];
   const Type *record = local.isReference ? nullptr : machine.program.type(local.type);
@@ -38,8 +29,7 @@ const Function *destructorOf(const Machine &machine, const Function &function, s
   const Function *found = nullptr;
   for (Name id : record->methods)
     if (const Function *method = machine.program.function(id))
-      if (method->isDestructor && method->hasBody &&
-          (machine.usage.devicesMatter.count(id) || callsBack(*method)))
+      if (method->isDestructor && method->hasBody)
         found = method;
   const bool isReturned =
       found && std::any_of(function.blocks.begin(), function.blocks.end(),
