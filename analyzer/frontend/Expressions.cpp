@@ -176,6 +176,8 @@ Reg FunctionLowering::lowerCastAddress(const CastExpr *cast) {
   const Expr *inner = cast->getSubExpr();
   if (cast->getCastKind() == CK_LValueToRValue)
     return materialize(cast);
+  if (cast->getCastKind() == CK_Dynamic)
+    return lowerDynamicCast(cast, operand(inner));
   return inner->isGLValue() ? lowerAddress(inner) : materialize(inner);
 }
 

@@ -90,6 +90,7 @@ private:
   Reg lowerSubscript(const clang::ArraySubscriptExpr *subscript);
   Reg lowerCastAddress(const clang::CastExpr *cast);
   Reg lowerCastValue(const clang::CastExpr *cast);
+  Reg lowerDynamicCast(const clang::CastExpr *cast, Operand object);
   Reg lowerPointerTarget(const clang::Expr *pointer);
   Reg lowerStringLiteral(const clang::Expr *expr);
   Reg lowerFunctionValue(const clang::Expr *expr);

@@ -103,6 +103,19 @@ Reg FunctionLowering::lowerFunctionValue(const Expr *expr) {
   return inner->isGLValue() ? lowerAddress(inner) : lowerValue(inner);
 }
 
+Reg FunctionLowering::lowerDynamicCast(const CastExpr *cast, Operand object) {
+  const Name type = unit.types.id(cast->getType());
+  const Name wanted = unit.types.id(cast->isGLValue() ? cast->getType() : cast->getType()->getPointeeType());
+  Fact &fact = append(FactKind::Call);
+  fact.name = "dynamic_cast";
+  fact.type = type;
+  fact.templateTypes = {wanted};
+  fact.operands = {std::move(object)};
+  fact.resultIsAddress = cast->isGLValue();
+  fact.where = locate(cast->getSourceRange());
+  return result(fact);
+}
+
 Reg FunctionLowering::lowerCastValue(const CastExpr *cast) {
   const Expr *inner = cast->getSubExpr();
   switch (cast->getCastKind()) {
@@ -121,6 +134,8 @@ Reg FunctionLowering::lowerCastValue(const CastExpr *cast) {
   case CK_FunctionToPointerDecay:
   case CK_BuiltinFnToFnPtr:
     return lowerFunctionValue(inner);
+  case CK_Dynamic:
+    return lowerDynamicCast(cast, operand(inner));
   case CK_NullToPointer:
   case CK_NullToMemberPointer:
     return literal(LiteralKind::Null, 0, cast->getType());

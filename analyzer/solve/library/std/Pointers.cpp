@@ -37,15 +37,6 @@ std::optional<Outcomes> makePointee(Call &call, const Effect &) {
   return outcomes;
 }
 
-// Objects of their own, none of which stands for several.
-bool areApart(const Address &a, const Address &b) {
-  auto isOne = [](const Address &address) {
-    return kindOf(address.root) != RootKind::Outside && kindOf(address.root) != RootKind::Global &&
-           !address.path;
-  };
-  return isOne(a) && isOne(b) && a.root != b.root;
-}
-
 // Are two values of wrappers, pointers or scalars equal? Null when that is not known.
 Term equalTerm(const Row &row, const Value &a, const Value &b) {
   if (is(a, ValueKind::Null) || is(b, ValueKind::Null)) {
@@ -57,8 +48,6 @@ Term equalTerm(const Row &row, const Value &a, const Value &b) {
   if (is(a, ValueKind::Device) && is(b, ValueKind::Device))
     return sameDeviceTerm(row.resolve(a->placement), row.resolve(b->placement));
   if (is(a, ValueKind::Address) && is(b, ValueKind::Address)) {
-    if (areApart(a->address, b->address))
-      return intTerm(0);
     const Value equal = operatorValue(row, op::equal, {a, b}, /*areIntegers=*/false);
     return is(equal, ValueKind::Scalar) ? equal->term : nullptr;
   }
@@ -74,6 +63,26 @@ Outcomes holdEqual(Call &call) {
   return call.done(equal ? scalarValue(equal) : unknownValue());
 }
 
+// The object is what it was made as; one from outside may be of the wanted class.
+std::optional<Outcomes> castObject(Call &call, const Effect &) {
+  const Types &types = call.machine.types;
+  const bool isReference = call.fact.resultIsAddress && !call.fact.operands.empty();
+  const Value from = isReference ? addressValue(call.addressOf(0)) : call.arg(0);
+  if (!is(from, ValueKind::Address) || call.fact.templateTypes.empty())
+    return call.done(from);
+  const Value object = call.machine.memory.read(call.row, from->address);
+  const bool isMade =
+      is(object, ValueKind::Record) && !object->origin && kindOf(from->address.root) != RootKind::Outside;
+  if (isMade && types.derivesFrom(object->type, types.templateOf(call.fact.templateTypes[0]).view()))
+    return call.done(from);
+  if (isMade) // std::bad_cast
+    return isReference ? Outcomes() : call.done(nullValue());
+  Outcomes either = call.done(from);
+  if (!isReference)
+    either.push_back({call.row, nullValue()});
+  return either;
+}
+
 // The pointer may share an owner with another and point elsewhere.
 std::optional<Outcomes> makePointer(const Making &making, const Effect &) {
   const bool sharesOwner = making.args.size() == 2 && is(making.arg(1), ValueKind::Address);
@@ -83,7 +92,7 @@ std::optional<Outcomes> makePointer(const Making &making, const Effect &) {
 } // namespace
 
 Words pointerWords() {
-  return {{{"element_of_array", elementOfArray}, {"make_pointee", makePointee}},
+  return {{{"element_of_array", elementOfArray}, {"make_pointee", makePointee}, {"cast_object", castObject}},
           {{"hold_equal", holdEqual}},
           {{"make_pointer", makePointer}}};
 }
