@@ -34,6 +34,27 @@ struct reference_wrapper : dt::any {
 struct type_info : dt::any {
   bool operator==(const dt::any &other) { return dt::equal(*this, other); }
 };
+// A flag is true once its function has been called.
+struct once_flag : dt::any {
+  void construct() { static_cast<dt::any &>(*this) = dt::truth(false); }
+};
+inline bool is_first(dt::any &flag) {
+  const bool wasCalled = dt::equal(flag, dt::truth(true));
+  flag = dt::truth(true);
+  return !wasCalled;
+}
+void call_once(dt::any &flag, dt::any function) {
+  if (is_first(flag))
+    dt::call(function);
+}
+void call_once(dt::any &flag, dt::any function, dt::any a) {
+  if (is_first(flag))
+    dt::call(function, a);
+}
+void call_once(dt::any &flag, dt::any function, dt::any a, dt::any b) {
+  if (is_first(flag))
+    dt::call(function, a, b);
+}
 struct unique_ptr : exchangeable {
   dt::any release() {
     const dt::any held = *this;
