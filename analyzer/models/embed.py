@@ -61,7 +61,7 @@ RANKS = set("yes no unknown keep more less second same common size data grow red
 YES_NO = {"yes", "no"}
 TYPE_KINDS = set("tensor device options string list map pair tuple pointer holder any_module optional "
                  "wrapper scalar function variant example nothing guard dataset optimizer optimizer_options "
-                 "accessor nn_options python".split())
+                 "accessor nn_options ordering python".split())
 WORD_KINDS = set("namespace device device_class dtype factory move same_device element gradient parameter "
                  "register".split())
 ROLES = set("host_memory init rank launcher python_init map_value loader library no_throw assigns constructs maker "

@@ -74,6 +74,8 @@ std::optional<std::int64_t> foldInts(Name op, std::int64_t a, std::int64_t b) {
     return a < b;
   if (op == op::greater)
     return a > b;
+  if (op == op::spaceship)
+    return a < b ? -1 : a > b;
   if (op == op::bitAnd)
     return a & b;
   if (op == op::bitOr)

@@ -13,7 +13,7 @@ namespace devicetidy::op {
 // C++
 inline const Name plus("+"), minus("-"), times("*"), divide("/"), remainder("%"), negate("neg"), bitAnd("&"),
     bitOr("|"), bitXor("^"), shiftLeft("<<"), shiftRight(">>"), complement("~"), negation("!"), equal("=="),
-    unequal("!="), less("<"), greater(">"), lessOrEqual("<="), greaterOrEqual(">=");
+    unequal("!="), less("<"), greater(">"), lessOrEqual("<="), greaterOrEqual(">="), spaceship("<=>");
 inline const Name floatNumber("float"), concat("concat"), toString("to_string");
 
 // Devices

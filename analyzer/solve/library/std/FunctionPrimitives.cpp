@@ -87,6 +87,44 @@ Outcomes applyOperator(Call &call, Name op, std::size_t first) {
                        : scalarValue(call.machine.freshScalar(call)));
 }
 
+// Is `a` less than `b`? Nothing where that is not known. A null stands for an empty optional.
+std::optional<bool> isLess(const Call &call, const Value &a, const Value &b) {
+  if (is(a, ValueKind::Unknown) || is(b, ValueKind::Unknown))
+    return std::nullopt;
+  if (is(a, ValueKind::Null) || is(b, ValueKind::Null))
+    return !is(b, ValueKind::Null);
+  const std::optional<Value> compared = compareRecords(call, op::less, a, b);
+  const auto less = compared ? constantOf((*compared)->term) : std::nullopt;
+  return less ? std::optional<bool>(*less != 0) : std::nullopt;
+}
+
+// What `<=>` says, as a number below, at or above zero.
+Outcomes order(Call &call) {
+  const Value a = call.arg(0), b = call.arg(1);
+  const std::optional<bool> isBelow = isLess(call, a, b), isAbove = isLess(call, b, a);
+  const bool isKnown = isBelow && isAbove;
+  return call.done(scalarValue(isKnown ? intTerm(*isAbove - *isBelow) : call.machine.freshScalar(call)));
+}
+
+// `less(x, y)` of values of the library's classes. An ordering is compared with zero, which has a class of
+// the library's own.
+Outcomes isLessThan(Call &call) {
+  const auto valueAt = [&](std::size_t i) {
+    static constexpr std::string_view ordering = "ordering";
+    const auto isOrdering = [&](std::size_t operand) {
+      return operand < call.fact.operands.size() &&
+             call.machine.types.kindOf(call.fact.operands[call.first + operand].type) == ordering;
+    };
+    return isOrdering(1 - i) && !isOrdering(i) ? scalarValue(intTerm(0)) : call.arg(i);
+  };
+  const Value a = valueAt(0), b = valueAt(1);
+  if (const std::optional<bool> less = isLess(call, a, b))
+    return call.done(scalarValue(intTerm(*less)));
+  const bool areNumbers = is(a, ValueKind::Scalar) && is(b, ValueKind::Scalar);
+  return call.done(areNumbers ? operatorValue(call.row, op::less, {a, b}, /*areIntegers=*/false)
+                              : scalarValue(call.machine.freshScalar(call)));
+}
+
 // What compares the elements of an ordered container: what it was given, or what its type names.
 Value comparatorOf(const Call &call) {
   const Value container = call.arg(0);
@@ -130,6 +168,8 @@ Words functionWords() {
            {"times", [](Call &call) { return applyOperator(call, op::times, 0); }},
            {"equal", [](Call &call) { return applyOperator(call, op::equal, 0); }},
            {"less", [](Call &call) { return applyOperator(call, op::less, 0); }},
+           {"is_less", isLessThan},
+           {"order", order},
            {"less_function", [](Call &call) { return call.done(libraryFunction("std::less")); }},
            {"equal_function", [](Call &call) { return call.done(libraryFunction("std::equal_to")); }},
            {"plus_function", [](Call &call) { return call.done(libraryFunction("std::plus")); }},
