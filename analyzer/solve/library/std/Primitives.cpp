@@ -4,6 +4,7 @@
 // given something that is not known.
 //
 //===----------------------------------------------------------------------===//
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Ends.h"
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/library/std/Containers.h"
@@ -327,7 +328,8 @@ Words sequenceWords() {
            [](Call &call) { return call.done(addressValue(call.addressOf(0).field(secondField))); }},
           {"truth", [](Call &call) { return call.done(call.arg(0)); }},
           {"count", [](Call &call) { return call.done(call.arg(0)); }},
-          {"unknown_truth", [](Call &call) { return call.done(unknownNumber(call)); }},
+          {"unknown_truth",
+           [](Call &call) { return call.done(scalarValue(guess(call.machine.freshScalar(call)))); }},
           {"address", [](Call &call) { return call.done(addressValue(call.addressOf(0))); }},
           {"view",
            [](Call &call) {
