@@ -107,7 +107,7 @@ Reg FunctionLowering::lowerDynamicCast(const CastExpr *cast, Operand object) {
   const Name type = unit.types.id(cast->getType());
   const Name wanted = unit.types.id(cast->isGLValue() ? cast->getType() : cast->getType()->getPointeeType());
   Fact &fact = append(FactKind::Call);
-  fact.name = "dynamic_cast";
+  fact.name = "__dynamic_cast";
   fact.type = type;
   fact.templateTypes = {wanted};
   fact.operands = {std::move(object)};

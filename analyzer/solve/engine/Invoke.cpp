@@ -328,14 +328,18 @@ bool restsOnOutside(const Types &types, const Row &row, const Value &value, Name
 // Is it a function of the standard library that computes its answer from what it is given, and is that known?
 bool isDecided(const Machine &machine, const Call &call) {
   const std::string_view name = call.fact.name.view();
-  const bool computes = firstScope(name) == standard
-                            ? !models::hasRole(scopeOf(name), "outside") && !models::hasRole(name, "outside")
-                            : models::hasRole(name, "computes");
+  const bool asksOutside =
+      models::hasRole(name, "outside") || (!call.fact.hasObject && models::hasRole(scopeOf(name), "outside"));
+  const bool computes = firstScope(name) == standard ? !asksOutside : models::hasRole(name, "computes");
   if (!computes || call.fact.operands.empty())
     return false;
-  for (std::size_t i = 0; i < call.fact.operands.size(); ++i)
-    if (restsOnOutside(machine.types, call.row, call.operand(i), call.fact.operands[i].type))
+  for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
+    const Address where = call.addressOf(i); // an std::istringstream that is read as a base of its
+    const bool isObject = where.valid() && !where.path;
+    const Name type = isObject ? machine.memory.info(where.root).type : call.fact.operands[i].type;
+    if (restsOnOutside(machine.types, call.row, call.operand(i), type))
       return false;
+  }
   return true;
 }
 
