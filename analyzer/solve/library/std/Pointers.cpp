@@ -83,8 +83,20 @@ std::optional<Outcomes> castObject(Call &call, const Effect &) {
   return either;
 }
 
-// The pointer may share an owner with another and point elsewhere.
+// Is it code of the program, which may change more than the object when that ends?
+bool isProjectsDeleter(const Machine &machine, const Value &deleter) {
+  if (is(deleter, ValueKind::Record))
+    return machine.types.isProject(deleter->type);
+  const Function *function =
+      is(deleter, ValueKind::Function) ? machine.program.function(deleter->function) : nullptr;
+  return function && function->hasBody;
+}
+
+// The pointer may share an owner with another and point elsewhere. When its object ends is not followed: what
+// a deleter changes then makes the rest a guess.
 std::optional<Outcomes> makePointer(const Making &making, const Effect &) {
+  for (std::size_t i = 1; i < making.args.size(); ++i)
+    making.call.row.guessed |= isProjectsDeleter(making.call.machine, making.arg(i));
   const bool sharesOwner = making.args.size() == 2 && is(making.arg(1), ValueKind::Address);
   return making.done(making.args.empty() ? nullValue() : making.arg(sharesOwner));
 }
