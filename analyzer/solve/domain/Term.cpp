@@ -108,6 +108,15 @@ template <typename T> Term compared(Name op, const T &a, const T &b) {
   return intTerm(op == op::equal ? a == b : op == op::less ? a < b : a > b);
 }
 
+// Is `term` a remainder that is never `number`?
+bool isBeyondRemainder(Term term, Term number) {
+  if (number->kind != TermKind::Int || term->kind != TermKind::Apply || term->name != op::remainder ||
+      term->args[1]->kind != TermKind::Int)
+    return false;
+  const std::int64_t divisor = term->args[1]->number;
+  return divisor > 0 && (number->number >= divisor || number->number <= -divisor);
+}
+
 Term foldBinary(Name op, Term a, Term b) {
   if (a->kind == TermKind::Int && b->kind == TermKind::Int)
     if (auto folded = foldInts(op, a->number, b->number))
@@ -118,6 +127,8 @@ Term foldBinary(Name op, Term a, Term b) {
       return compared(op, a->name.view(), b->name.view());
     if (const auto left = numberOf(a), right = numberOf(b); left && right)
       return compared(op, *left, *right);
+    if (op == op::equal && (isBeyondRemainder(a, b) || isBeyondRemainder(b, a)))
+      return intTerm(0);
     return a == b ? intTerm(op == op::equal) : nullptr;
   }
   auto isInt = [](Term term, std::int64_t number) {
