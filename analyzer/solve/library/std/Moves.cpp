@@ -54,9 +54,24 @@ Value leftOfClass(const Machine &machine, Name type, const Value &value, int dep
                          : unknownValue();
 }
 
+// A value of a kind of its own (a node) is emptied as its row says, whatever the library calls its class.
+Value leftOfKind(const Value &record) {
+  static constexpr std::string_view fields = "fields";
+  const models::Effect *moved = models::effect(record->type.view(), "moved");
+  if (!moved || moved->detail() != fields)
+    return nullptr;
+  ValueData data = *record;
+  for (auto &[name, field] : data.fields)
+    field = nullValue();
+  return makeValue(std::move(data));
+}
+
 Value leftOf(const Machine &machine, Name type, const Value &value, int depth) {
   if (depth > deepest)
     return unknownValue();
+  if (is(value, ValueKind::Record))
+    if (Value left = leftOfKind(value))
+      return left;
   switch (machine.types.classOf(type)) {
   case TypeClass::Pair:
   case TypeClass::Tuple:
