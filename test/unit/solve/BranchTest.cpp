@@ -82,6 +82,29 @@ TEST(Branch, OtherConditionsDoNot) {
   EXPECT_EQ(conflicts(facts), Strings{"definite mm cuda:1 cpu"});
 }
 
+// moveBoth with its second branch on what `question` says.
+std::string asked(const std::string &question) {
+  std::string facts = moveBoth;
+  const std::string second = "%0 = local 0\n    branch (%0& bool) b3, b4";
+  facts.replace(facts.find(second), second.size(), question + "\n    branch (%0 bool) b3, b4");
+  return facts;
+}
+
+// A library function of a known number answers one thing: that branch may never be taken.
+TEST(Branch, OneThatTheProgramDecidesIsAGuess) {
+  EXPECT_EQ(conflicts(asked("%1 = literal int 3 : int\n    %0 = call std::isPrime (%1 int) : bool")),
+            Strings{"likely mm cuda:1 cpu"});
+}
+
+TEST(Branch, OneThatACallerDecidesIsTaken) {
+  EXPECT_EQ(conflicts(asked(
+                "%1 = local 0\n    %2 = load (%1&) : bool\n    %0 = call std::isPrime (%2 bool) : bool")),
+            Strings{"definite mm cuda:1 cpu"});
+  EXPECT_EQ(
+      conflicts(asked("%1 = literal int 3 : int\n    %0 = call std::filesystem::exists (%1 int) : bool")),
+      Strings{"definite mm cuda:1 cpu"});
+}
+
 TEST(Branch, TheNegatedConditionCorrelates) {
   EXPECT_EQ(returned(R"(
 function f params=1
