@@ -97,8 +97,7 @@ TEST(Branch, OneThatTheProgramDecidesIsAGuess) {
 }
 
 TEST(Branch, OneThatACallerDecidesIsTaken) {
-  EXPECT_EQ(conflicts(asked(
-                "%1 = local 0\n    %2 = load (%1&) : bool\n    %0 = call std::isPrime (%2 bool) : bool")),
+  EXPECT_EQ(conflicts(asked("%1 = call asked () : int\n    %0 = call std::isPrime (%1 int) : bool")),
             Strings{"definite mm cuda:1 cpu"});
   EXPECT_EQ(
       conflicts(asked("%1 = literal int 3 : int\n    %0 = call std::filesystem::exists (%1 int) : bool")),
