@@ -102,9 +102,9 @@ ExitCode listModels(const Options &options) {
   });
   if (!error.empty())
     return refuse(error);
-  const models::UsingModels using_(users.get());
+  const models::UsingModels theirs(users.get());
   std::set<std::pair<std::string_view, std::string>> names = models::tableNames();
-  for (const std::string &name : models::bodiedNames())
+  for (const std::string &name : models::namesWithBodies())
     names.emplace("body", name);
   for (const auto &[what, name] : names)
     llvm::outs() << fmt::format("{:<11}{}\n", what, name);

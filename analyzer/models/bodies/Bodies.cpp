@@ -94,7 +94,7 @@ const Function *bodyWithId(Name id) {
   return found == sources.end() ? nullptr : builtIn(found->second).function(id);
 }
 
-std::set<std::string> bodiedNames() {
+std::set<std::string> namesWithBodies() {
   std::set<std::string> names;
   for (const BodyEntry &entry : bodyNames)
     names.emplace(entry.name);

@@ -24,7 +24,7 @@ bool hasBodies(Name owner);
 const Function *bodyWithId(Name id);
 
 /// The functions that have bodies, sorted.
-std::set<std::string> bodiedNames();
+std::set<std::string> namesWithBodies();
 
 /// The text of dt.h, which bodies include.
 std::string_view bodyHeader();
