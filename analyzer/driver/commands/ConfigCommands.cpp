@@ -94,21 +94,23 @@ void listChecks(const config::Settings &settings) {
       llvm::outs() << fmt::format("{:<28}{}\n", info.name, info.summary);
 }
 
-ExitCode listModels(const Options &options) {
-  std::string error;
-  ModelsPointer users;
-  const ExitCode status = withSettings(options, [&](const config::Settings &settings) {
-    users = readModelFiles(settings.values().models, error);
-  });
-  if (!error.empty())
-    return refuse(error);
-  const models::UsingModels theirs(users.get());
+void printModels() {
   std::set<std::pair<std::string_view, std::string>> names = models::tableNames();
   for (const std::string &name : models::namesWithBodies())
     names.emplace("body", name);
   for (const auto &[what, name] : names)
     llvm::outs() << fmt::format("{:<11}{}\n", what, name);
-  return status;
+}
+
+ExitCode listModels(const Options &options) {
+  std::string error;
+  const ExitCode status = withSettings(options, [&](const config::Settings &settings) {
+    const ModelsPointer users = readModelFiles(settings.values().models, error);
+    const models::UsingModels theirs(users.get());
+    if (error.empty())
+      printModels();
+  });
+  return error.empty() ? status : refuse(error);
 }
 
 } // namespace

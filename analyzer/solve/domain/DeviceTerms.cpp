@@ -88,12 +88,12 @@ Term isCudaOfUnknown() {
 Term guess(Term what) { return applyTerm(op::guess, {what}); }
 
 bool restsOnOutside(Term what) {
-  // Which of several values it is depends on what is compared, computed or joined.
+  // What these give depends on their arguments alone.
   static const std::set<Name> computing = {
-      op::plus,        op::minus,  op::times,    op::divide,         op::remainder,   op::negate,
-      op::bitAnd,      op::bitOr,  op::bitXor,   op::shiftLeft,      op::shiftRight,  op::complement,
-      op::negation,    op::equal,  op::unequal,  op::less,           op::greater,     op::lessOrEqual,
-      op::floatNumber, op::concat, op::toString, op::greaterOrEqual, op::alternative, op::phi};
+      op::plus,        op::minus,  op::times,    op::divide,         op::remainder,  op::negate,
+      op::bitAnd,      op::bitOr,  op::bitXor,   op::shiftLeft,      op::shiftRight, op::complement,
+      op::negation,    op::equal,  op::unequal,  op::less,           op::greater,    op::lessOrEqual,
+      op::floatNumber, op::concat, op::toString, op::greaterOrEqual, op::alternative};
   switch (what->kind) {
   case TermKind::Int:
   case TermKind::Text:

@@ -279,8 +279,6 @@ Outcomes runPrimitive(Call &call) {
 
 namespace {
 
-const Name nodeType("dt::node");
-
 // What a value is whose class the library does not name: each library has classes of its own for
 // iterators, for what std::bind makes and for what extract() gives.
 Name kindOfValue(const Machine &machine, const Row &row, Name type, const Value &value) {

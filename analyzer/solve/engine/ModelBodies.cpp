@@ -7,7 +7,6 @@ namespace devicetidy {
 namespace {
 
 const Name numberType("long"), placeType("dt::place"), madeType("dt::made"), restType("dt::rest");
-const Name nodeType("dt::node");
 
 bool takes(const Variable &parameter, const Value &value) {
   if (parameter.type == nodeType)

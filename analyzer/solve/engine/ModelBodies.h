@@ -11,6 +11,9 @@
 
 namespace devicetidy {
 
+/// The kind of value that extract() gives.
+inline const Name nodeType("dt::node");
+
 /// Bodies of one library function.
 using Bodies = std::vector<const Function *>;
 

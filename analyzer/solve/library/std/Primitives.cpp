@@ -7,6 +7,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Ends.h"
 #include "analyzer/solve/domain/Positions.h"
+#include "analyzer/solve/engine/ModelBodies.h"
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/std/Iterators.h"
 #include "analyzer/solve/library/std/Views.h"
@@ -314,7 +315,7 @@ Words sequenceWords() {
                  recordValue("std::pair", {{firstField, call.arg(0)}, {secondField, call.arg(1)}}));
            }},
           {"make_node",
-           [](Call &call) { return call.done(recordValue("dt::node", {{entryField, call.arg(0)}})); }},
+           [](Call &call) { return call.done(recordValue(nodeType, {{entryField, call.arg(0)}})); }},
           {"node_entry",
            [](Call &call) { return call.done(addressValue(call.addressOf(0).field(entryField))); }},
           {"node_result",
