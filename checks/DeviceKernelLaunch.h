@@ -1,6 +1,6 @@
 //===- DeviceKernelLaunch.h - kernels and their memory ----------*- C++ -*-===//
 //
-// Reports: a kernel gets the memory of a tensor that is not on the GPU it runs on. See
+// Reports: a kernel gets the memory of a tensor that is not on a GPU. See
 // docs/checks/device-kernel-launch.md.
 //
 //===----------------------------------------------------------------------===//
@@ -10,7 +10,7 @@
 
 namespace devicetidy {
 
-/// A kernel is launched on the current GPU with a pointer into a tensor that is on the CPU or on another GPU.
+/// A kernel is launched with a pointer into a tensor that is not on a GPU.
 class DeviceKernelLaunch : public Check {
 public:
   std::string_view name() const override { return "device-kernel-launch"; }

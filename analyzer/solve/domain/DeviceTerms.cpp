@@ -128,6 +128,11 @@ Term isCudaTerm(const Placement &device) {
   }
 }
 
+bool isGuessed(const Row &row) {
+  return row.guessed || std::any_of(row.known.begin(), row.known.end(),
+                                    [](const Condition &condition) { return isGuess(condition.first); });
+}
+
 Term sameDeviceTerm(const Placement &a, const Placement &b) {
   if (!a.isKnown() && !b.isKnown())
     return symbolTerm("same device of two unknown tensors");

@@ -37,6 +37,8 @@ bool restsOnOutside(Term what);
 /// Is the branch that `condition` decides a guess: asked for as one, or decided by the program alone and not
 /// followed?
 bool isGuess(Term condition);
+/// Is the row on a branch that may never be taken, for all the analyzer knows of what decides it?
+bool isGuessed(const Row &row);
 /// Condition "a and b are one device".
 Term sameDeviceTerm(const Placement &a, const Placement &b);
 /// Condition "the device is a CUDA device".

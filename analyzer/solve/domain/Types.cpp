@@ -162,6 +162,13 @@ Name Types::fieldType(Name id, Name name) const {
   return {};
 }
 
+bool Types::holdsTensors(Name type) const {
+  const TypeClass kind = classOf(type);
+  if (kind == TypeClass::Optional || kind == TypeClass::List)
+    return !inner(type).empty() && holdsTensors(inner(type));
+  return kind == TypeClass::Tensor;
+}
+
 bool Types::isInteger(Name type) const {
   const Type *known = program.type(type);
   return known && (known->kind == TypeKind::Int || known->kind == TypeKind::Enum);

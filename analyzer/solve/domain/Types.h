@@ -56,6 +56,8 @@ public:
   Name fieldType(Name type, Name field) const;
   const Field *field(Name type, Name field) const;
   bool derivesFrom(Name type, std::string_view templateName) const;
+  /// A tensor, or a list or an optional of tensors, at any depth.
+  bool holdsTensors(Name type) const;
   /// A built-in integer (bool is none) or an enumeration.
   bool isInteger(Name type) const;
   /// Derives from torch::nn::Module (or is it).

@@ -23,21 +23,6 @@ Level levelOf(Verdict verdict) {
                                       : Level::Latent;
 }
 
-PlacedOperand describe(const Machine &machine, const Row &row, const Call &call, const Placed &placed) {
-  PlacedOperand result;
-  const Operand *operand = placed.use->operand;
-  result.text = !placed.use->text.empty() ? placed.use->text : operand ? operand->text.str() : std::string();
-  result.where = operand && operand->where.valid() ? operand->where : call.fact.where;
-  result.device = placed.placement.describe();
-  result.history = steps(machine.memory.historyOf(row, placed.use->tensor));
-  if (placed.use->owner && placed.use->owner->step.kind == StepKind::Member)
-    result.history.push_back(placed.use->owner->step);
-  else if (machine.owners && placed.use->tensor->address.valid())
-    for (Step &step : machine.owners->historyOf(call.frame, row, placed.use->tensor->address.root))
-      result.history.push_back(std::move(step));
-  return result;
-}
-
 // `text` as something a member can be called on.
 std::string postfix(const std::string &text) {
   int depth = 0;
@@ -100,12 +85,6 @@ bool foundOnCpu(const Row &row) {
   });
 }
 
-// Is the row on a branch that may never be taken, for all the analyzer knows of what decides it?
-bool isGuessed(const Row &row) {
-  return row.guessed || std::any_of(row.known.begin(), row.known.end(),
-                                    [](const Condition &condition) { return isGuess(condition.first); });
-}
-
 bool hasAskedForCuda(const Row &row) {
   return std::any_of(row.known.begin(), row.known.end(),
                      [](const Condition &condition) { return asksForCuda(condition.first); });
@@ -133,6 +112,21 @@ History Machine::note(History before, StepKind kind, Location where, std::string
   step.subject = std::move(subject);
   step.device = std::move(device);
   return extend(std::move(before), std::move(step));
+}
+
+PlacedOperand Machine::describe(const Call &call, const TensorUse &use, const Placement &placement) const {
+  PlacedOperand result;
+  const Operand *operand = use.operand;
+  result.text = !use.text.empty() ? use.text : operand ? operand->text.str() : std::string();
+  result.where = operand && operand->where.valid() ? operand->where : call.fact.where;
+  result.device = placement.describe();
+  result.history = steps(memory.historyOf(call.row, use.tensor));
+  if (use.owner && use.owner->step.kind == StepKind::Member)
+    result.history.push_back(use.owner->step);
+  else if (owners && use.tensor->address.valid())
+    for (Step &step : owners->historyOf(call.frame, call.row, use.tensor->address.root))
+      result.history.push_back(std::move(step));
+  return result;
 }
 
 void Machine::collectTensors(const Row &row, const Value &value, std::vector<Value> &out,
@@ -187,11 +181,6 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
           foundOnCpu(call.row))
         verdict = std::min(verdict, Verdict::Latent);
-      // Who launches kernels has chosen a GPU; that it is another one than the current one is the caller's
-      // doing.
-      if (requirement.kind == ConflictKind::Launch &&
-          (isChoice(placed[i].placement) || isChoice(placed[j].placement)))
-        verdict = std::min(verdict, Verdict::Latent);
       if (verdict == Verdict::Definite && isGuessed(call.row))
         verdict = Verdict::Likely;
       if (verdict > worst && !knowsSame(call.row, placed[i].placement, placed[j].placement)) {
@@ -211,8 +200,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     conflict.where = call.fact.where;
     conflict.operation = requirement.operation;
     conflict.kind = requirement.kind;
-    conflict.first = describe(*this, call.row, call, first);
-    conflict.second = describe(*this, call.row, call, second);
+    conflict.first = describe(call, *first.use, first.placement);
+    conflict.second = describe(call, *second.use, second.placement);
     conflict.functionId = call.frame.function.id.str();
     const Frame *frame = &call.frame;
     for (; frame->caller && frame->call; frame = frame->caller)

@@ -196,6 +196,7 @@ private:
     // known.
     machine.currentDeviceIsOpen =
         !function.isMain && (usage.setsDevice || (usage.hasGuards && function.paramCount > 0));
+    machine.entryIsCalled = usage.called.count(function.id) != 0;
     const bool isMethod = !function.className.empty() && !function.isStatic && !function.isLambda;
     if (function.isConstructor) {
       objects(function.className);

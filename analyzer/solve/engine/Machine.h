@@ -140,6 +140,9 @@ public:
   };
   Placement requireSame(Call &call, const std::vector<TensorUse> &uses, const Requirement &requirement);
 
+  /// A tensor of an operation as findings show it, on `placement`.
+  PlacedOperand describe(const Call &call, const TensorUse &use, const Placement &placement) const;
+
   /// Index of the iteration of the innermost loop around the block being run, null when iterations are run
   /// one by one.
   Term iterationOf(const Frame &frame, const Row &row);
@@ -177,6 +180,8 @@ public:
   const std::atomic<bool> *const stop; ///< may be null; true: nothing more is run
   /// The entry being run may be called with any device made current by its caller.
   bool currentDeviceIsOpen = false;
+  /// The entry being run is called by something in the program, though not in a way that was followed.
+  bool entryIsCalled = false;
   bool reportLatent = false;
   CallObserver *calls = nullptr;         ///< told of every call when set
   FactObserver *facts = nullptr;         ///< told of every fact when set

@@ -31,7 +31,7 @@ enum class ConflictKind : std::uint8_t {
   Operation,
   Loss,
   HostAccess, ///< memory, and who works on it: host code, or a blob
-  Launch,     ///< memory, and a kernel that gets a pointer into it
+  Launch,     ///< memory of the host, and a kernel that gets a pointer into it
 };
 
 /// Is one of the two memory and the other who works on it, instead of two operands?
@@ -51,6 +51,22 @@ struct Conflict {
   std::string entryId;           ///< function the analysis had started from
   std::vector<CallSite> callers; ///< innermost first; how the operation was reached with these devices
   std::string fix; ///< expression that would put `second` right ("y.to(x.device())"), may be empty
+};
+
+/// Work on a GPU that runs on the current one, while its memory is on another, or on one that a caller
+/// decides and nothing makes current.
+struct MissingGuard {
+  Level level = Level::Likely;
+  Location
+      where; ///< in the function that should make the GPU current: the work, or the call that leads to it
+  std::string function; ///< that function
+  std::string functionId;
+  std::string work; ///< the kernel or library function
+  Location worksAt; ///< the launch or call
+  PlacedOperand memory;
+  std::string current;   ///< the device that is current there; empty: whichever the caller made current
+  std::string parameter; ///< a tensor that `function` can ask for its device; may be empty
+  std::vector<CallSite> callers; ///< how `function` was reached, innermost first
 };
 
 /// A call of Tensor::to/cpu/cuda/type_as/... whose result is thrown away.
@@ -109,6 +125,7 @@ struct SolveStats {
 
 struct Solution {
   std::vector<Conflict> conflicts;
+  std::vector<MissingGuard> missingGuards; ///< one for a function
   std::vector<DiscardedMove> discardedMoves;
   std::vector<UnregisteredMember> unregisteredMembers;
   std::vector<MapUnderDistributed> mapsUnderDistributed;

@@ -3,10 +3,6 @@
 #include <torch/torch.h>
 
 #include <ATen/cuda/CUDAContext.h>
-#include <c10/cuda/CUDAGuard.h>
-
-#include <memory>
-#include <optional>
 
 struct Params {
   float *x;
@@ -21,8 +17,6 @@ template <typename T> __global__ void scale(T *x, const T *y, int n) {
 __global__ void all(Params params) {}
 template <int N> __global__ void sum(at::PackedTensorAccessor32<float, N, at::RestrictPtrTraits> a) {}
 
-torch::Tensor second() { return torch::rand({4}, torch::Device(torch::kCUDA, 1)); }
-
 // CHECK: [[@LINE+7]]:{{[0-9]+}}: warning: kernel 'scale' runs on cuda and gets the memory of 'y' on cpu [device-kernel-launch]
 // CHECK: note: 'y' is created on cpu here
 // CHECK: note: move the tensor to that GPU first: 'y = y.to(torch::kCUDA);'
@@ -33,27 +27,6 @@ torch::Tensor dispatched(torch::Tensor x) {
     scale<scalar_t><<<1, 256, 0, at::cuda::getCurrentCUDAStream()>>>(out.data_ptr<scalar_t>(), y.data_ptr<scalar_t>(), 4);
   });
   return out;
-}
-
-// CHECK: [[@LINE+4]]:{{[0-9]+}}: warning: kernel 'scale' runs on cuda and can get the memory of 'x' on cuda:1 [device-kernel-launch]
-// CHECK: note: make the tensor's GPU the current one first: 'c10::cuda::CUDAGuard guard(x.device());'
-void unguarded() { // the stream of another GPU does not change that
-  auto x = second();
-  scale<<<1, 4, 0, at::cuda::getCurrentCUDAStream(x.get_device())>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
-}
-
-void guardOfNothing() {
-  auto x = second();
-  c10::cuda::OptionalCUDAGuard guard;
-  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: kernel 'scale' runs on cuda and can get the memory of 'x' on cuda:1
-  scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
-}
-
-void wrongGuard() {
-  auto x = second();
-  c10::cuda::CUDAGuard guard(0);
-  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: kernel 'scale' runs on cuda:0 and gets the memory of 'x' on cuda:1
-  scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
 }
 
 void structs() {
@@ -115,41 +88,8 @@ void noElements() {
   auto x = torch::rand({4}, torch::kCUDA), none = torch::empty({0});
   scale<<<1, 4>>>(x.data_ptr<float>(), none.data_ptr<float>(), 4);
 }
-void chosen(torch::Device device) {
-  auto x = torch::rand({4}, device);
-  scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
-}
-void fromOutside(torch::Tensor x) { scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4); }
 void asked(torch::Tensor x) {
   auto y = torch::zeros({3}, x.options());
   if (x.is_cuda())
     scale<<<1, 4>>>(x.data_ptr<float>(), y.data_ptr<float>(), 4);
-}
-struct Holder {
-  explicit Holder(const torch::Tensor &x) : guard(x.device()) {}
-  c10::cuda::CUDAGuard guard;
-};
-void guarded() {
-  auto x = second();
-  {
-    const at::cuda::OptionalCUDAGuard guard(at::device_of(x));
-    scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
-  }
-  {
-    std::optional<c10::cuda::CUDAGuard> guard;
-    guard.emplace(x.device());
-    scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
-  }
-  {
-    const auto guard = std::make_unique<c10::cuda::CUDAGuard>(x.device());
-    scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
-  }
-  {
-    const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool(false, x.get_device()));
-    scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
-  }
-  {
-    const Holder holder(x);
-    scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
-  }
 }

@@ -58,13 +58,6 @@ Argument dispatched(const Call &call, const Function &kernel, std::size_t i, con
   return {call.machine.memory.filled(parameter.type, placement, unknownRank, history), {}, parameter.name};
 }
 
-bool holdsTensors(const Types &types, Name type) {
-  const TypeClass kind = types.classOf(type);
-  if (kind == TypeClass::Optional || kind == TypeClass::List)
-    return !types.inner(type).empty() && holdsTensors(types, types.inner(type));
-  return kind == TypeClass::Tensor;
-}
-
 std::optional<Outcomes> registerKernel(Call &call, const models::Effect &) {
   if (call.argCount() < 2)
     return std::nullopt;
@@ -76,7 +69,7 @@ std::optional<Outcomes> registerKernel(Call &call, const models::Effect &) {
     std::vector<Argument> args;
     bool isFirst = true;
     for (std::size_t i = 0; i < kernel->paramCount; ++i) {
-      const bool holds = holdsTensors(call.machine.types, kernel->locals[i].type);
+      const bool holds = call.machine.types.holdsTensors(kernel->locals[i].type);
       const bool isThere =
           holds && (device.kind == PlacementKind::Cpu ||
                     (isFirst && call.machine.types.classOf(kernel->locals[i].type) == TypeClass::Tensor));

@@ -1,8 +1,6 @@
 //===- Launches.h - kernels and the memory they get -------------*- C++ -*-===//
 //
-// A kernel runs on the current GPU, whatever its arguments (CUDA C++ Programming Guide, "Device Selection").
-// A pointer into a tensor on the CPU is an illegal access there, and so is one into the memory of another
-// GPU unless the two are peers; c10/cuda/CUDAGuard.h is how extensions make a tensor's GPU the current one.
+// A kernel gets pointers into tensors, as arguments or in structs that it gets by value.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

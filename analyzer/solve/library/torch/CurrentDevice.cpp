@@ -1,0 +1,174 @@
+#include "analyzer/solve/library/torch/CurrentDevice.h"
+
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/TermOps.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+// Is there nothing that a kernel could read amiss? Page-locked memory of the host is mapped, and a tensor
+// without elements, which often stands for "none", has no memory.
+bool isHarmless(const Call &call, const Value &tensor) {
+  if (tensor->count == 0)
+    return true;
+  const std::vector<Step> history = steps(call.machine.memory.historyOf(call.row, tensor));
+  return std::any_of(history.begin(), history.end(), [](const Step &step) { return step.mayBePinned; });
+}
+
+bool isOutside(const Placement &placement) {
+  return placement.kind == PlacementKind::Symbol ||
+         (placement.kind == PlacementKind::Cuda && applies(placement.index, op::indexOf));
+}
+
+// The GPU that `placement` is, as a number; null when it is none.
+Term gpuOf(const Placement &placement) {
+  return placement.kind == PlacementKind::Cuda     ? placement.index
+         : placement.kind == PlacementKind::Symbol ? indexOf(placement.index)
+                                                   : nullptr;
+}
+
+// The current GPU as the row knows it by now: -1 when it was that of a tensor found to be on the CPU.
+Term currentOf(const Row &row) {
+  const Term current = row.resolve(row.currentDevice);
+  if (!applies(current, op::indexOf))
+    return current;
+  const Placement device = row.resolve(Placement::symbol(SymbolRole::None, current->args[0], {}));
+  return device.kind == PlacementKind::Cpu ? intTerm(-1) : gpuOf(device) ? row.resolve(gpuOf(device)) : current;
+}
+
+// Has something made a GPU current?
+bool isSet(Term current) {
+  return current != currentCudaIndex() && !(constantOf(current) && *constantOf(current) < 0);
+}
+
+// What is to be said of memory on `placement` while `current` is the current GPU.
+Verdict verdictOn(const Call &call, const Placement &placement, Term current) {
+  const Term gpu = call.row.resolve(gpuOf(placement));
+  if (gpu == current || call.row.pinned(gpu) == call.row.pinned(current))
+    return Verdict::Same;
+  // A guard of a tensor that this path has found on the CPU makes nothing current.
+  if (current != currentCudaIndex() && !isSet(current))
+    return Verdict::Likely;
+  if (isOutside(placement)) // tensors of one call share a device by convention
+    return isSet(current) ? Verdict::Silent : Verdict::Likely;
+  return compare(placement, Placement::cuda(current), call.machine.currentDeviceIsOpen);
+}
+
+bool isCudaSource(Name file) { return endsWith(file.view(), ".cu") || endsWith(file.view(), ".cuh"); }
+
+// Does `function` know of tensors, and not only of pointers into them?
+bool seesTensors(const Types &types, const Function &function) {
+  return (!function.className.empty() && !function.isStatic && !function.isLambda) ||
+         function.paramCount == 0 ||
+         std::any_of(function.locals.begin(), function.locals.end(),
+                     [&](const Variable &variable) { return types.holdsTensors(variable.type); });
+}
+
+/// A function that is under way, and the place in it that led on.
+struct Site {
+  const Frame *frame = nullptr;
+  Location where;
+};
+
+// The function that should make the GPU current: the first in CUDA sources that was called, because what
+// calls it may serve other devices too; without such sources the first at all. One that gets pointers cannot.
+Site siteOf(const Call &call) {
+  Site site;
+  bool isCuda = false;
+  const Fact *fact = &call.fact;
+  const Frame *lambda = nullptr; // the code of a lambda is that of the function it stands in
+  Location inLambda;
+  for (const Frame *frame = &call.frame; frame && fact; fact = frame->call, frame = frame->caller) {
+    const Function &function = frame->function;
+    if (function.isLambda) {
+      inLambda = lambda ? inLambda : fact->where;
+      lambda = lambda ? lambda : frame;
+      continue;
+    }
+    const bool isOurs = lambda && startsWith(lambda->function.name.view(), function.name.view());
+    const Location where = isOurs ? inLambda : fact->where;
+    lambda = nullptr;
+    if (!seesTensors(call.machine.types, function) || (function.isMain && site.frame))
+      continue;
+    const bool isHere = isCudaSource(function.where.file);
+    if (!site.frame || isHere || !isCuda)
+      site = {frame, where};
+    isCuda |= isHere;
+  }
+  return site;
+}
+
+// A tensor that a guard in `function` can be made with.
+std::string tensorOf(const Types &types, const Function &function) {
+  for (std::uint32_t i = 0; i < function.paramCount; ++i)
+    if (types.classOf(function.locals[i].type) == TypeClass::Tensor)
+      return function.locals[i].name.str();
+  return {};
+}
+
+std::vector<CallSite> callersOf(const Frame *frame) {
+  std::vector<CallSite> callers;
+  for (; frame && frame->caller && frame->call; frame = frame->caller)
+    callers.push_back({frame->call->where, frame->function.name.str()});
+  return callers;
+}
+
+void missGuard(const Call &call, const TensorUse &memory, const Placement &placement, Term current,
+               const std::string &work, Level level) {
+  const Site site = siteOf(call);
+  if (!site.frame)
+    return;
+  std::vector<MissingGuard> &found = call.machine.solution.missingGuards;
+  const std::string id = site.frame->function.id.str();
+  const auto known = std::find_if(found.begin(), found.end(),
+                                  [&](const MissingGuard &each) { return each.functionId == id; });
+  if (known != found.end() && std::pair(known->level, known->where) <= std::pair(level, site.where))
+    return;
+  MissingGuard guard;
+  guard.level = level;
+  guard.where = site.where;
+  guard.function = site.frame->function.name.str();
+  guard.functionId = id;
+  guard.work = work;
+  guard.worksAt = call.fact.where;
+  guard.memory = call.machine.describe(call, memory, placement);
+  guard.current = isSet(current) ? Placement::cuda(current).describe() : std::string();
+  guard.parameter =
+      site.frame == &call.frame ? guard.memory.text : tensorOf(call.machine.types, site.frame->function);
+  guard.callers = callersOf(site.frame);
+  if (known == found.end())
+    found.push_back(std::move(guard));
+  else
+    *known = std::move(guard);
+}
+
+} // namespace
+
+void requireCurrent(Call &call, const TensorUse &memory, const std::string &work) {
+  Machine &machine = call.machine;
+  if (!is(memory.tensor, ValueKind::Tensor) || isHarmless(call, memory.tensor))
+    return;
+  const Placement placement = call.row.resolve(machine.memory.placementOf(call.row, memory.tensor));
+  const Term current = currentOf(call.row);
+  if (!gpuOf(placement)) {
+    Machine::Requirement requirement;
+    requirement.operation = work;
+    requirement.kind = ConflictKind::Launch;
+    const Value there = tensorValue(Placement::cuda(current), someRank, nullptr);
+    machine.requireSame(call, {memory, {there, memory.operand, "the kernel"}}, requirement);
+    return;
+  }
+  const Verdict verdict = verdictOn(call, placement, current);
+  if (verdict == Verdict::Same || verdict == Verdict::Silent)
+    return;
+  const bool isSure = verdict == Verdict::Definite && !isGuessed(call.row);
+  missGuard(call, memory, placement, current, work,
+            verdict == Verdict::Latent || machine.entryIsCalled ? Level::Latent
+            : isSure                                            ? Level::Definite
+                                                                : Level::Likely);
+}
+
+} // namespace devicetidy

@@ -1,0 +1,19 @@
+//===- CurrentDevice.h - work that runs on the current GPU ------*- C++ -*-===//
+//
+// A kernel runs on the current GPU, whatever its arguments (CUDA C++ Programming Guide, "Device Selection").
+// A tensor that a caller passes may be on any GPU, and the caller need not have made it the current one:
+// LibTorch's own operators do so themselves (torchgen/dest/register_dispatch_key.py), and c10/cuda/CUDAGuard.h
+// is how extensions do.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/solve/engine/Machine.h"
+
+namespace devicetidy {
+
+/// The GPU that is current must be that of `memory`, a pointer into a tensor that `work` reads or writes.
+/// Memory of the host is a Conflict, memory of a GPU that nothing made current a MissingGuard.
+void requireCurrent(Call &call, const TensorUse &memory, const std::string &work);
+
+} // namespace devicetidy

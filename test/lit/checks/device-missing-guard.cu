@@ -1,0 +1,131 @@
+// REQUIRES: torch
+// RUN: not %device-tidy --checks=device-missing-guard %s -- nvcc %torch-flags | FileCheck %s --implicit-check-not=warning:
+#include <torch/torch.h>
+
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAGuard.h>
+
+#include <memory>
+#include <optional>
+
+__global__ void scale(float *x, const float *y, int n) {}
+template <int N> __global__ void sum(at::PackedTensorAccessor32<float, N, at::RestrictPtrTraits> a) {}
+
+torch::Tensor second() { return torch::rand({4}, torch::Device(torch::kCUDA, 1)); }
+
+// CHECK: [[@LINE+3]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on x.device(), which nothing makes current [device-missing-guard]
+// CHECK: note: make it current first: 'const c10::cuda::CUDAGuard guard(x.device());'
+void fromOutside(torch::Tensor x) {
+  scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+  scale<<<2, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4); // one finding for a function
+}
+
+torch::Tensor checked(torch::Tensor x) {
+  TORCH_CHECK(x.is_cuda());
+  auto y = torch::zeros_like(x);
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "scale", [&] {
+    // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'sum' runs on the current GPU and works on 'y' on cuda:i, which nothing makes current
+    sum<2><<<1, 4, 0, at::cuda::getCurrentCUDAStream()>>>(y.packed_accessor32<float, 2, at::RestrictPtrTraits>());
+  });
+  return y;
+}
+
+// The helper cannot know the device of its pointers: its caller is to make it current.
+void launchOn(float *x, int n) { scale<<<1, n>>>(x, x, n); }
+void throughHelper(torch::Tensor x) {
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on x.device(), which nothing makes current
+  launchOn(x.data_ptr<float>(), 4);
+}
+
+void guardOfNothing(torch::Tensor x) {
+  c10::cuda::OptionalCUDAGuard guard;
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU
+  scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+}
+
+void afterTheGuard(torch::Tensor x) {
+  {
+    const c10::cuda::CUDAGuard guard(x.device());
+    scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+  }
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU
+  scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+}
+
+void onOnePath(torch::Tensor x, bool large) {
+  c10::cuda::OptionalCUDAGuard guard;
+  if (large)
+    guard.set_device(x.device());
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU
+  scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+}
+
+void guardOfTheHost(torch::Tensor from, torch::Tensor x) {
+  const c10::OptionalDeviceGuard guard(at::device_of(from));
+  TORCH_CHECK(from.is_cpu());
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on
+  scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+}
+
+void wrongGuard() {
+  auto x = second();
+  c10::cuda::CUDAGuard guard(0);
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on cuda:0 and works on 'x' on cuda:1, which nothing makes current
+  scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+}
+
+// CHECK: [[@LINE+3]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on device, which nothing makes current
+void chosen(torch::Device device) {
+  auto x = torch::rand({4}, device);
+  scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+}
+
+// Nothing is wrong with these.
+void onTheCurrent() {
+  auto x = torch::rand({4}, torch::kCUDA);
+  scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+}
+void inTheCaller(torch::Tensor x) { scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4); }
+void caller(torch::Tensor x) {
+  const at::cuda::OptionalCUDAGuard guard(device_of(x));
+  inTheCaller(x);
+  auto y = torch::empty_like(x);
+  inTheCaller(y);
+}
+void byIndex(torch::Tensor x) {
+  cudaSetDevice(x.get_device());
+  scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+}
+void oneForAll(torch::Tensor x, torch::Tensor y) { // tensors of a call are on one device
+  TORCH_CHECK(x.is_cuda() && y.is_cuda());
+  const c10::cuda::CUDAGuard guard{x.device()};
+  scale<<<1, 4>>>(x.data_ptr<float>(), y.data_ptr<float>(), 4);
+}
+void pointers(float *x, int n) { scale<<<1, n>>>(x, x, n); }
+struct Holder {
+  explicit Holder(const torch::Tensor &x) : guard(x.device()) {}
+  c10::cuda::CUDAGuard guard;
+};
+void guarded(torch::Tensor x) {
+  {
+    std::optional<c10::cuda::CUDAGuard> guard;
+    guard.emplace(x.device());
+    scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+  }
+  {
+    const auto guard = std::make_unique<c10::cuda::CUDAGuard>(x.device());
+    scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+  }
+  {
+    const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool(false, x.get_device()));
+    scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+  }
+  {
+    const Holder holder(x);
+    scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+  }
+  {
+    const c10::DeviceGuard guard(x.device());
+    scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+  }
+}

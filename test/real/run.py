@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Documented bugs of public projects: which does the tool find before their fix, and is it silent after it?
+
+bugs.json lists for each fix the repository, the sources of the program, and the places of the mistakes in the
+parent of the fix. The repositories are not part of this project: clone them into a folder as OWNER/NAME (bare
+clones will do) and name the folder.
+
+    test/real/run.py --repositories DIR [--tool TOOL] [--only NAME] [--keep DIR]
+
+A bug is found by a finding with its place, or that of one of its notes, in the lines of the bug. It is found at the
+default level, or with --level=latent only. A finding in the same function after the fix is counted as left.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+INCLUDES = ["/usr/include/torch/csrc/api/include", "/usr/include/python3.11"]
+
+
+def repository(folder: Path, name: str) -> Path:
+    candidates = [folder / name, folder / f"{name}.git", folder / name.replace("/", "+") / "repo"]
+    for candidate in candidates:
+        if candidate.exists():
+            return candidate
+    sys.exit(f"run.py: {name} is not in {folder}: clone it to {candidates[0]}")
+
+
+def extract(git: Path, revision: str, into: Path) -> None:
+    """Writes what `revision` holds, without the files that a partial clone lacks."""
+    into.mkdir(parents=True, exist_ok=True)
+    names = subprocess.run(
+        ["git", "-C", git, "ls-tree", "-r", "--name-only", revision], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    wanted = [n for n in names if Path(n).suffix in (".cpp", ".cc", ".cu", ".cuh", ".h", ".hpp", ".inl")]
+    with tempfile.TemporaryFile() as archive:
+        subprocess.run(["git", "-C", git, "archive", revision, "--", *wanted], stdout=archive, check=True)
+        archive.seek(0)
+        with tarfile.open(fileobj=archive) as tar:
+            tar.extractall(into)
+
+
+def analyse(tool: str, tree: Path, entry: dict) -> dict:
+    sources = sorted({str(p) for pattern in entry["sources"] for p in tree.glob(pattern)})
+    database = []
+    for source in sources:
+        arguments = ["nvcc" if source.endswith(".cu") else "c++", "-std=c++17"]
+        arguments += [f"-I{tree}/{a[2:]}" if a.startswith("-I") else a for a in entry["arguments"]]
+        arguments += [f"-I{include}" for include in INCLUDES]
+        database.append({"directory": str(tree), "file": source, "arguments": [*arguments, "-c", source]})
+    (tree / "compile_commands.json").write_text(json.dumps(database, indent=1))
+    done = subprocess.run(
+        [tool, "-p", tree, "--level=latent", "--format=json", "--stats", f"--source-root={tree}"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    (tree / "stats.txt").write_text(done.stderr)
+    try:
+        report = json.loads(done.stdout)
+    except ValueError:
+        sys.exit(f"run.py: {tool} failed on {tree}:\n{done.stderr[-2000:]}")
+    (tree / "report.json").write_text(done.stdout)
+    return report
+
+
+def matches(finding: dict, bug: dict) -> bool:
+    first, last = bug["lines"]
+    places = [finding, *finding["notes"]]
+    return any(p.get("file") == bug["file"] and first <= p["line"] <= last for p in places)
+
+
+def level_of(report: dict, bug: dict) -> str:
+    found = [f for f in report["findings"] if matches(f, bug)]
+    if not found:
+        return "-"
+    order = ["definite", "likely", "latent"]
+    best = min(found, key=lambda f: order.index(f["level"]))
+    return f"{best['level']} ({best['check']})"
+
+
+def counts(report: dict) -> str:
+    shown = sum(f["level"] != "latent" for f in report["findings"])
+    return f"{shown}+{len(report['findings']) - shown}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repositories", type=Path, required=True)
+    parser.add_argument("--tool", default=str(HERE.parent.parent / "build/bin/device-tidy"))
+    parser.add_argument("--only", help="entries whose name holds this")
+    parser.add_argument("--keep", type=Path, help="keep the trees and the reports here")
+    options = parser.parse_args()
+    total = at_default = at_all = left = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        base = options.keep or Path(scratch)
+        for entry in json.loads((HERE / "bugs.json").read_text()):
+            if options.only and options.only not in entry["name"]:
+                continue
+            git = repository(options.repositories, entry["repository"])
+            reports = {}
+            for side, revision in (("before", f"{entry['fix']}~1"), ("after", entry["fix"])):
+                tree = base / entry["name"] / side
+                if not tree.exists():
+                    extract(git, revision, tree)
+                reports[side] = analyse(options.tool, tree, entry)
+            print(f"{entry['name']}: {counts(reports['before'])} findings before, {counts(reports['after'])} after")
+            for failure in reports["before"]["failures"]:
+                print(f"    not parsed: {failure['file']}:{failure['line']}: {failure['message']}")
+            for bug in entry["bugs"]:
+                level = level_of(reports["before"], bug)
+                stays = [f for f in reports["after"]["findings"] if f["function"].endswith(bug["function"])
+                         and f["file"] == bug["file"] and f["level"] != "latent"]  # fmt: skip
+                total += 1
+                at_default += level[0] not in "-" and not level.startswith("latent")
+                at_all += level != "-"
+                left += bool(stays) and level != "-"
+                print(f"  {bug['file']} {bug['function']}: {level}{', left after the fix' if stays else ''}")
+    print(f"{at_default} of {total} found at the default level, {at_all} with latent, {left} left after the fix")
+
+
+if __name__ == "__main__":
+    main()
