@@ -95,8 +95,7 @@ public:
   }
 
   bool shouldSkipFunctionBody(Decl *decl) override {
-    return isDeviceCode(decl) ||
-           (!builder.source.inProject(decl) && !callsBack(decl));
+    return isDeviceCode(decl) || (!builder.source.inProject(decl) && !callsBack(decl));
   }
 
   void HandleTranslationUnit(ASTContext &) override {

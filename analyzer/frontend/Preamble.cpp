@@ -26,9 +26,7 @@ public:
   BodySkipper(const ASTContext &context, const LowerOptions &options)
       : source(context, options.isProjectFile) {}
 
-  bool shouldSkipFunctionBody(Decl *decl) override {
-    return !source.inProject(decl) && !callsBack(decl);
-  }
+  bool shouldSkipFunctionBody(Decl *decl) override { return !source.inProject(decl) && !callsBack(decl); }
 
 private:
   SourceFiles source;

@@ -1,5 +1,6 @@
 #include "analyzer/frontend/RecordingFiles.h"
 
+#include "analyzer/frontend/LaunchSpelling.h"
 #include "analyzer/frontend/SourceFiles.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -13,6 +14,33 @@ namespace {
 
 bool namesNothing(std::error_code code) {
   return code == std::errc::no_such_file_or_directory || code == std::errc::not_a_directory;
+}
+
+/// A CUDA source with its launches as clang reads them.
+class CudaSource : public llvm::vfs::File {
+public:
+  explicit CudaSource(std::unique_ptr<llvm::vfs::File> file) : file(std::move(file)) {}
+
+  llvm::ErrorOr<llvm::vfs::Status> status() override { return file->status(); }
+  llvm::ErrorOr<std::string> getName() override { return file->getName(); }
+  std::error_code close() override { return file->close(); }
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> getBuffer(const llvm::Twine &name, std::int64_t size,
+                                                               bool needsEnd, bool isVolatile) override {
+    auto buffer = file->getBuffer(name, size, needsEnd, isVolatile);
+    if (!buffer)
+      return buffer;
+    std::string text = (*buffer)->getBuffer().str();
+    return joinLaunches(text) ? llvm::MemoryBuffer::getMemBufferCopy(text, name) : std::move(buffer);
+  }
+
+private:
+  std::unique_ptr<llvm::vfs::File> file;
+};
+
+bool isCudaSource(const llvm::Twine &path) {
+  llvm::SmallString<256> storage;
+  const llvm::StringRef extension = llvm::sys::path::extension(path.toStringRef(storage));
+  return extension == ".cu" || extension == ".cuh";
 }
 
 } // namespace
@@ -51,6 +79,8 @@ llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>> RecordingFiles::openFileForRead(
     const auto modified = duration_cast<nanoseconds>(status->getLastModificationTime().time_since_epoch());
     reads[absolute(path)] = {status->getSize(), status->getUniqueID().getFile(), modified.count()};
   }
+  if (isCudaSource(path))
+    return std::make_unique<CudaSource>(std::move(*result));
   return result;
 }
 

@@ -33,7 +33,8 @@ bool isForSignature(const FunctionDecl *function) {
          });
 }
 
-// A callable comes as the parameter `F f`, `F &f` or `F &&f` of a template, or is kept in a class that is called.
+// A callable comes as the parameter `F f`, `F &f` or `F &&f` of a template, or is kept in a class that is
+// called.
 bool mayTakeCallable(const FunctionDecl *function) {
   if (function->getOverloadedOperator() == OO_Call || isForSignature(function))
     return true;

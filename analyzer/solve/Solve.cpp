@@ -68,10 +68,11 @@ void keepRootCauses(std::vector<Conflict> &conflicts) {
 // there may be among the functions that were left out.
 Placement withSettled(const Machine &machine, bool isIncomplete, const Placement &placement) {
   const DeviceChoices &choices = machine.memory.choices;
-  if (placement.kind != PlacementKind::Symbol || placement.role != SymbolRole::DeviceChoice)
+  const bool isTensor = placement.role == SymbolRole::Tensor;
+  if (placement.kind != PlacementKind::Symbol || (!isTensor && placement.role != SymbolRole::DeviceChoice))
     return placement;
-  if (isIncomplete && choices.isUnseen(placement.index))
-    return Placement::unknown();
+  if (isIncomplete && (isTensor || choices.isUnseen(placement.index)))
+    return isTensor ? placement : Placement::unknown();
   return choices.settled(placement.index).value_or(placement);
 }
 
@@ -83,18 +84,51 @@ bool isWrongPair(const Machine &machine, std::size_t i, const Conflict &conflict
          agreement->second == std::pair(true, true);
 }
 
-void dropSettled(const Machine &machine, bool isIncomplete, std::vector<Conflict> &conflicts) {
+// The level of a conflict between operands that are on `first` and `second` after all; nothing when there is
+// none.
+std::optional<Level> levelOf(const Machine::ConflictContext &context, const Placement &first,
+                             const Placement &second) {
+  switch (compare(first, second, true)) {
+  case Verdict::Definite:
+  case Verdict::Likely:
+    return Level::Likely;
+  case Verdict::Latent:
+    return context.isMeant ? Level::Likely : Level::Latent;
+  default:
+    return std::nullopt;
+  }
+}
+
+// Is the member that turns out to hold a tensor on the CPU one that the operation takes from there?
+bool isScalar(const Machine &machine, const Placement &before, const Placement &after, bool mayBeScalar) {
+  return mayBeScalar && before != after && after.kind == PlacementKind::Cpu &&
+         machine.memory.choices.mayBeScalar(before.index);
+}
+
+void settle(const Machine &machine, bool isIncomplete, std::vector<Conflict> &conflicts) {
   std::vector<Conflict> kept;
   for (std::size_t i = 0; i < conflicts.size(); ++i) {
-    const Placement &a = machine.conflictContexts[i].first, &b = machine.conflictContexts[i].second;
-    const Placement first = withSettled(machine, isIncomplete, a),
-                    second = withSettled(machine, isIncomplete, b);
-    const bool isSettled = (first != a || second != b) && compare(first, second, true) <= Verdict::Silent;
-    const bool isGuess = isWrongPair(machine, i, conflicts[i]);
-    if (isGuess)
-      conflicts[i].level = Level::Latent;
-    if (!isSettled && (!isGuess || machine.reportLatent))
-      kept.push_back(std::move(conflicts[i]));
+    const Machine::ConflictContext &context = machine.conflictContexts[i];
+    const Placement first = withSettled(machine, isIncomplete, context.first),
+                    second = withSettled(machine, isIncomplete, context.second);
+    const bool isSettled = first != context.first || second != context.second;
+    if ((context.isCandidate && !isSettled) ||
+        isScalar(machine, context.first, first, context.firstMayBeScalar) ||
+        isScalar(machine, context.second, second, context.secondMayBeScalar))
+      continue;
+    Conflict &conflict = conflicts[i];
+    if (isSettled) {
+      const std::optional<Level> level = levelOf(context, first, second);
+      if (!level)
+        continue;
+      conflict.level = std::max(*level, context.isCandidate ? Level::Definite : conflict.level);
+      conflict.first.device = first.describe();
+      conflict.second.device = second.describe();
+    }
+    if (isWrongPair(machine, i, conflict))
+      conflict.level = Level::Latent;
+    if (conflict.level != Level::Latent || machine.reportLatent)
+      kept.push_back(std::move(conflict));
   }
   conflicts = std::move(kept);
 }
@@ -127,7 +161,7 @@ Solution solve(const Program &program, const SolveOptions &options) {
     solution.placed = placed->take();
   solution.mapsUnderDistributed = deviceMaps.findings();
   solution.discardedMoves = findDiscardedMoves(program, machine.types, machine.version);
-  dropSettled(machine, options.isIncomplete, solution.conflicts);
+  settle(machine, options.isIncomplete, solution.conflicts);
   keepRootCauses(solution.conflicts);
   findUnregistered(machine, solution);
   for (Name id : program.order) {

@@ -3,12 +3,17 @@
 namespace devicetidy {
 namespace {
 
+bool isPlaced(const Value &value) {
+  return is(value, ValueKind::Device) || is(value, ValueKind::Options) ||
+         (is(value, ValueKind::Tensor) && !value->address.valid());
+}
+
 // Unknown when the value may be another device in another run.
 Placement constantPlacement(const Value &value) {
   Placement placement;
   if (is(value, ValueKind::Options) && !value->hasDevice)
     return Placement::cpu();
-  if (is(value, ValueKind::Device) || is(value, ValueKind::Options))
+  if (isPlaced(value))
     placement = value->placement;
   return isConstant(placement) ? placement : Placement::unknown();
 }
@@ -16,15 +21,16 @@ Placement constantPlacement(const Value &value) {
 } // namespace
 
 void DeviceChoices::note(const std::string &slot, const Value &value) {
-  const bool isSymbol = (is(value, ValueKind::Device) || is(value, ValueKind::Options)) &&
-                        value->placement.kind == PlacementKind::Symbol;
+  const bool isTensor = is(value, ValueKind::Tensor);
+  const bool isSymbol = isPlaced(value) && value->placement.kind == PlacementKind::Symbol;
   const std::string ownSlots = constructing.str() + "::";
-  if (!constructing.empty() && (isSymbol || slot.compare(0, ownSlots.size(), ownSlots) == 0))
+  if (!constructing.empty() && !isTensor && (isSymbol || slot.compare(0, ownSlots.size(), ownSlots) == 0))
     return;
   if (isSymbol)
     if (const auto own = slots.find(value->placement.index); own != slots.end() && own->second == slot)
       return;
   Slot &entry = noted[slot];
+  entry.mayBeScalar |= isTensor && (value->rank == 0 || value->rank == unknownRank);
   const Placement placement = constantPlacement(value);
   if (!placement.isKnown() || (entry.only && *entry.only != placement))
     entry.isOpen = true;
@@ -40,6 +46,12 @@ std::optional<Placement> DeviceChoices::settled(Term origin) const {
   if (entry == noted.end() || entry->second.isOpen)
     return std::nullopt;
   return entry->second.only;
+}
+
+bool DeviceChoices::mayBeScalar(Term origin) const {
+  const auto slot = slots.find(origin);
+  const auto entry = slot == slots.end() ? noted.end() : noted.find(slot->second);
+  return entry == noted.end() || entry->second.mayBeScalar;
 }
 
 bool DeviceChoices::isUnseen(Term origin) const {

@@ -1,8 +1,8 @@
 //===- DeviceChoices.h - what a program puts into its device slots -*- C++ -*-===//
 //
-// A slot is a member that holds a device or options ("Class::member"), or a global (its id). What an object
-// from outside holds in a member is taken for the user's choice. But a program that only ever puts one device
-// there leaves no choice.
+// A slot is a member that holds a device, options or a tensor ("Class::member"), or a global (its id). What
+// an object from outside holds in a member is taken for the user's choice. But a program that only ever puts
+// one device there, or tensors on one device, leaves no choice.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -24,6 +24,10 @@ public:
   /// The one device the program puts into the slot that `origin` stands for; nothing when there are several,
   /// when one is not known, or when nothing was seen to be put there.
   std::optional<Placement> settled(Term origin) const;
+  /// May the tensor that the slot holds have no dimensions?
+  bool mayBeScalar(Term origin) const;
+  /// Does the symbol stand for a slot?
+  bool isSlot(Term origin) const { return slots.count(origin) != 0; }
   /// The symbol stands for a slot that nothing was seen to be put into.
   bool isUnseen(Term origin) const;
 
@@ -35,6 +39,7 @@ private:
   struct Slot {
     std::optional<Placement> only;
     bool isOpen = false;
+    bool mayBeScalar = false; ///< a tensor without dimensions, or of unknown rank
   };
   std::map<std::string, Slot> noted;
   std::map<Term, std::string> slots;

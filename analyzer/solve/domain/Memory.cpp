@@ -157,9 +157,9 @@ Value Memory::filled(Name type, const Placement &placement, int rank, const Hist
 
 namespace {
 
-bool holdsDevice(const Types &types, Name type) {
+bool isSlot(const Types &types, Name type) {
   const TypeClass kind = types.classOf(type);
-  return kind == TypeClass::Device || kind == TypeClass::Options;
+  return kind == TypeClass::Device || kind == TypeClass::Options || kind == TypeClass::Tensor;
 }
 
 std::string slotOf(Name type, Name field) { return type.str() + "::" + field.str(); }
@@ -174,7 +174,7 @@ Value Memory::rootValue(const Row &row, RootId root) const {
     return scalarValue(intTerm(0));
   if (!known.origin)
     return unknownValue();
-  if (kindOf(root) == RootKind::Global && holdsDevice(types, known.type))
+  if (kindOf(root) == RootKind::Global && isSlot(types, known.type))
     choices.standsFor(known.origin, known.origin->args[0]->name.str());
   return const_cast<Memory *>(this)->symbolic(known.type, known.origin, known.text);
 }
@@ -222,7 +222,7 @@ Value Memory::descend(const Value &value, Path node, const Address &whole) const
       text = value->function;
     const bool ofModule = types.isModule(value->type);
     const Term origin = applyTerm(op::member, {value->origin, textTerm(node->field)});
-    if (holdsDevice(types, type))
+    if (isSlot(types, type))
       choices.standsFor(origin, slotOf(value->type, node->field));
     return const_cast<Memory *>(this)->symbolic(type, origin, text,
                                                 ofModule ? SymbolRole::Module : SymbolRole::Tensor);
@@ -325,17 +325,16 @@ Value Memory::replace(const Value &value, const std::vector<Path> &path, std::si
 void Memory::noteChoices(const Row &row, const Address &address, const Value &value) const {
   if (!address.path) {
     const RootInfo &root = info(address.root);
-    if (kindOf(address.root) == RootKind::Global && holdsDevice(types, root.type))
+    if (kindOf(address.root) == RootKind::Global && isSlot(types, root.type))
       choices.note(root.origin->args[0]->name.str(), value);
-  } else if (!address.path->index && !is(value, ValueKind::Tensor) && !is(value, ValueKind::Scalar)) {
+  } else if (!address.path->index && !is(value, ValueKind::Scalar) && !is(value, ValueKind::Null)) {
     const Name owner = read(row, {address.root, address.path->parent})->type;
-    if (types.isProject(owner) && holdsDevice(types, types.fieldType(owner, address.path->field)))
+    if (types.isProject(owner) && isSlot(types, types.fieldType(owner, address.path->field)))
       choices.note(slotOf(owner, address.path->field), value);
   }
   if (is(value, ValueKind::Record) && types.isProject(value->type))
     for (const auto &[name, field] : value->fields)
-      if ((is(field, ValueKind::Device) || is(field, ValueKind::Options) || is(field, ValueKind::Unknown)) &&
-          holdsDevice(types, types.fieldType(value->type, name)))
+      if (!is(field, ValueKind::Null) && isSlot(types, types.fieldType(value->type, name)))
         choices.note(slotOf(value->type, name), field);
 }
 

@@ -15,6 +15,8 @@ Verdict compareCuda(Term a, Term b, bool programSetsDevice) {
   auto ca = constantOf(a), cb = constantOf(b);
   if (ca && cb)
     return Verdict::Definite;
+  if (applies(a, op::indexOf) && applies(b, op::indexOf))
+    return Verdict::Open;
   const Term current = currentCudaIndex();
   if (a == current || b == current) {
     if (programSetsDevice)
@@ -32,7 +34,7 @@ Verdict compareSymbol(const Placement &symbol, const Placement &other) {
   // Code that asks whether a tensor is on CUDA has not put it there.
   const bool isAsked = other.kind == PlacementKind::Cuda && applies(other.index, op::indexOf);
   if (other.kind == PlacementKind::Symbol || isAsked)
-    return Verdict::Latent;
+    return Verdict::Open;
   return symbol.role == SymbolRole::DeviceChoice ? Verdict::Likely : Verdict::Latent;
 }
 

@@ -64,7 +64,7 @@ bool isConstant(const Placement &placement);
 /// changes it.
 Term currentCudaIndex();
 
-enum class Verdict : std::uint8_t { Same, Silent, Latent, Likely, Definite };
+enum class Verdict : std::uint8_t { Same, Silent, Open, Latent, Likely, Definite };
 
 /// What to say when `a` and `b` must be one device: the tables of docs/verdicts.md, which a test holds it to.
 /// `programSetsDevice`: the caller may have made any device current.

@@ -2,6 +2,7 @@
 #include "analyzer/models/UserModels.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/engine/Evidence.h"
 #include "analyzer/solve/engine/Library.h"
 
 #include <algorithm>
@@ -64,6 +65,10 @@ Verdict comparePlaced(const Placed &a, const Placed &b, bool currentDeviceIsOpen
   const bool isAgreement =
       (isChoice(a.placement) && b.isFromOutside) || (isChoice(b.placement) && a.isFromOutside);
   return isAgreement ? std::min(verdict, Verdict::Latent) : verdict;
+}
+
+bool isSlot(const Memory &memory, const Placed &placed) {
+  return placed.placement.kind == PlacementKind::Symbol && memory.choices.isSlot(placed.placement.index);
 }
 
 Placement pinned(const Row &row, Placement placement) {
@@ -166,10 +171,11 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
   const bool areAllScalars = std::all_of(placed.begin(), placed.end(), [](const Placed &each) {
     return each.rank == 0 || each.rank == unknownRank;
   });
-  auto exempt = [&](std::size_t i) {
+  auto mayBeScalar = [&](std::size_t i) {
     return requirement.cpuScalars && (!requirement.expandsScalars || areAllScalars) &&
-           !(i == 0 && requirement.firstIsOutput) && isCpuScalar(placed[i]);
+           !(i == 0 && requirement.firstIsOutput);
   };
+  auto exempt = [&](std::size_t i) { return mayBeScalar(i) && isCpuScalar(placed[i]); };
   Verdict worst = Verdict::Same;
   std::size_t worstA = 0, worstB = 0;
   for (std::size_t i = 0; i < placed.size(); ++i)
@@ -178,6 +184,11 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
           isAssumed(call.row, placed[j].placement))
         continue;
       Verdict verdict = comparePlaced(placed[i], placed[j], currentDeviceIsOpen);
+      if ((verdict == Verdict::Open || verdict == Verdict::Latent) && !isAboutMemory(requirement.kind))
+        verdict = weigh(call, {placed[i].use, &placed[i].placement}, {placed[j].use, &placed[j].placement});
+      // Two from outside may turn out to be fixed by what the program puts into a member.
+      if (verdict == Verdict::Open && !isSlot(memory, placed[i]) && !isSlot(memory, placed[j]))
+        verdict = Verdict::Silent;
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
           foundOnCpu(call.row))
         verdict = std::min(verdict, Verdict::Latent);
@@ -189,12 +200,13 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
         worstB = j;
       }
     }
-  if (worst >= Verdict::Likely || (worst == Verdict::Latent && reportLatent)) {
+  if (worst >= Verdict::Likely || worst == Verdict::Open || (worst == Verdict::Latent && reportLatent)) {
     // A loss is fixed by moving the target, an in-place operation by moving the other operand.
     const bool fixed =
         requirement.kind != ConflictKind::Operation || (requirement.firstIsOutput && worstA == 0);
     const bool swap = !fixed && shouldMoveFirst(placed[worstA], placed[worstB]);
-    const Placed &first = placed[swap ? worstB : worstA], &second = placed[swap ? worstA : worstB];
+    const std::size_t indexA = swap ? worstB : worstA, indexB = swap ? worstA : worstB;
+    const Placed &first = placed[indexA], &second = placed[indexB];
     Conflict conflict;
     conflict.level = levelOf(worst);
     conflict.where = call.fact.where;
@@ -214,7 +226,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
         !call.fact.inMacro && !device.empty() && !isUsersClass(types, second.use->operand))
       conflict.fix = postfix(conflict.second.text) + ".to(" + device + ")";
     solution.conflicts.push_back(std::move(conflict));
-    conflictContexts.push_back({first.placement, second.placement, hasAskedForCuda(call.row)});
+    conflictContexts.push_back({first.placement, second.placement, mayBeScalar(indexA), mayBeScalar(indexB),
+                                isMeantForDevices(call), worst == Verdict::Open, hasAskedForCuda(call.row)});
   }
   if (worst == Verdict::Same && placed.size() > 1) {
     const PlacementKind kind = placed[0].placement.kind;
@@ -234,7 +247,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
                                               [](const Placed &each) { return each.placement.isDisputed(); });
   if (isDisputed)
     return Placement::disputed();
-  if (worst == Verdict::Latent && !placed.empty())
+  if ((worst == Verdict::Open || worst == Verdict::Latent) && !placed.empty())
     return placed[0].kept;
   // One device: that of the first tensor that is known and is no CPU scalar among CUDA tensors.
   Placement common = placed.empty() ? Placement::unknown() : placed[0].kept;

@@ -192,7 +192,10 @@ public:
   /// What more is known of each of the solution's conflicts, in their order.
   struct ConflictContext {
     Placement first, second;
-    bool wasAsked = false; ///< its row has asked a tensor from outside whether it is on CUDA
+    bool firstMayBeScalar = false, secondMayBeScalar = false; ///< the operation takes such a one from the CPU
+    bool isMeant = false;     ///< the code is meant for more devices than the CPU
+    bool isCandidate = false; ///< nothing is to be said unless a member turns out to hold one device
+    bool wasAsked = false;    ///< its row has asked a tensor from outside whether it is on CUDA
   };
   std::vector<ConflictContext> conflictContexts;
   /// Where rows that have asked so found all operands of an operation together: on the CPU, on CUDA.

@@ -46,6 +46,17 @@ bool movesModule(const Fact &fact) {
          (!fact.target.empty() && models::effect("torch::nn::Module::" + std::string(lastPart(name)), move));
 }
 
+// Does the program ask a tensor where it is, or work with a device?
+bool asksForDevice(const Types &types, const Fact &fact) {
+  const bool isAsked = fact.kind == FactKind::Call && fact.hasObject && !fact.operands.empty() &&
+                       types.classOf(fact.operands[0].type) == TypeClass::Tensor &&
+                       models::hasRole(lastPart(fact.name.view()), "asks_device");
+  return isAsked || types.classOf(fact.type) == TypeClass::Device ||
+         std::any_of(fact.operands.begin(), fact.operands.end(), [&](const Operand &operand) {
+           return types.classOf(operand.type) == TypeClass::Device;
+         });
+}
+
 /// Fields and globals that lead to a place: `net.encoder->` is reached through both.
 struct Way {
   std::set<Name> fields, globals;
@@ -301,6 +312,9 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
               fact.isVirtual && overriders != program.overriders.end())
             usage.called.insert(overriders->second.begin(), overriders->second.end());
         }
+        usage.movesModules |= movesModule(fact);
+        if (asksForDevice(types, fact))
+          usage.asksForDevice.insert(id);
         if (fact.kind == FactKind::Global && endsWith(fact.name.view(), initialisedSuffix))
           usage.staticFlags.insert(fact.name);
         if (fact.kind == FactKind::Construct && isGuard(types, fact.type))

@@ -14,9 +14,11 @@ inline bool isCompanion(Name id) { return id.view().find(delegationMark) != std:
 
 /// What a scan over all facts tells.
 struct Usage {
-  bool hasGuards = false;  ///< device guards occur
-  bool setsDevice = false; ///< set_device calls occur
-  std::set<Name> called;   ///< functions some fact calls, constructs with, or makes a closure of
+  bool hasGuards = false;       ///< device guards occur
+  bool setsDevice = false;      ///< set_device calls occur
+  bool movesModules = false;    ///< a module is moved
+  std::set<Name> asksForDevice; ///< functions that ask a tensor for its device, or name a device
+  std::set<Name> called;        ///< functions some fact calls, constructs with, or makes a closure of
   std::set<Name>
       devicesMatter; ///< functions that handle tensors, modules or devices, themselves or by what they call
   std::set<Name> writtenFields;  ///< fields that something besides a constructor assigns or moves

@@ -39,9 +39,10 @@ enum class StepKind : std::uint8_t {
 struct Step {
   StepKind kind = StepKind::Created;
   Location where;
-  std::string subject; ///< variable, member, function or module the step is about; may be empty
-  std::string device;  ///< device after the step, as users write it: "cpu", "cuda:1", "cuda", "device" ...
-  std::string from{};  ///< Moved: the device before; empty when it is not known
+  std::string subject;   ///< variable, member, function or module the step is about; may be empty
+  std::string device;    ///< device after the step, as users write it: "cpu", "cuda:1", "cuda", "device" ...
+  std::string from{};    ///< Moved: the device before; empty when it is not known
+  bool wasGiven = false; ///< Moved: a tensor that a caller passed, whose device it had chosen
   bool mayBePinned = false; ///< memory of the host that is or may be page-locked: GPUs reach it too
 };
 

@@ -282,7 +282,7 @@ function f params=1
 }
 
 TEST(Memory, TwoFieldsFromOutsideAreTwoDevices) {
-  EXPECT_EQ(conflicts(R"(
+  const std::string fields = R"(
 function f params=1
   local 0 b Batch ref
   block 0
@@ -290,11 +290,22 @@ function f params=1
     %1 = load (%0&) : Batch address
     %2 = field data (%1&)
     %3 = field target (%1&)
+)";
+  EXPECT_EQ(conflicts(fields + R"(
     %4 = call at::mm (%2& at::Tensor, %3& at::Tensor) : at::Tensor @9:1-2
     return
 )",
                       true),
-            Strings{"latent mm b.data.device() b.target.device()"});
+            Strings{})
+      << "callers keep them together";
+  EXPECT_EQ(conflicts(fields + R"(
+    %5 = tensor cuda:1 @8:1-2
+    %6 = call at::Tensor::to (%2& at::Tensor, %5 at::Tensor) : at::Tensor object @8:1-9
+    %4 = call at::mm (%6 at::Tensor, %3& at::Tensor) : at::Tensor @9:1-2
+    return
+)",
+                      true),
+            Strings{"likely mm cuda:1 b.target.device()"});
 }
 
 TEST(Memory, AGlobalKeepsWhatMainStored) {

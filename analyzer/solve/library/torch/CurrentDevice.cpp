@@ -33,10 +33,12 @@ Term gpuOf(const Placement &placement) {
 // The current GPU as the row knows it by now: -1 when it was that of a tensor found to be on the CPU.
 Term currentOf(const Row &row) {
   const Term current = row.resolve(row.currentDevice);
-  if (!applies(current, op::indexOf))
+  if (current->kind != TermKind::Apply || current->name != op::indexOf)
     return current;
   const Placement device = row.resolve(Placement::symbol(SymbolRole::None, current->args[0], {}));
-  return device.kind == PlacementKind::Cpu ? intTerm(-1) : gpuOf(device) ? row.resolve(gpuOf(device)) : current;
+  return device.kind == PlacementKind::Cpu ? intTerm(-1)
+         : gpuOf(device)                   ? row.resolve(gpuOf(device))
+                                           : current;
 }
 
 // Has something made a GPU current?

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/library/torch/Tensors.h"
+#include "analyzer/solve/domain/TermOps.h"
 
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
@@ -93,8 +94,11 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
   Step step{StepKind::Moved, call.fact.where, receiverText(call), placement.describe()};
   step.mayBePinned = mayBePinned;
   if (is(self, ValueKind::Tensor))
-    if (const Placement before = machine.memory.placementOf(call.row, self); before.isKnown())
+    if (const Placement before = machine.memory.placementOf(call.row, self); before.isKnown()) {
       step.from = before.describe();
+      step.wasGiven = before.index && applies(before.index, op::parameter) &&
+                      (before.role == SymbolRole::Tensor || before.kind == PlacementKind::Cuda);
+    }
   return call.done(tensorValue(placement, rank, extend(nullptr, std::move(step)), count));
 }
 

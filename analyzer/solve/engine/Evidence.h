@@ -1,0 +1,26 @@
+//===- Evidence.h - what speaks for a mistake that a caller decides -*- C++ -*-===//
+//
+// Where only a caller can tell whether two devices differ, the code around may tell what it is meant for:
+// one argument is moved to a device and another is not; a class that chooses its device makes a tensor on the
+// CPU. Without such evidence two things from outside are taken to be together, as callers keep them.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/solve/domain/Placement.h"
+#include "analyzer/solve/engine/Machine.h"
+
+namespace devicetidy {
+
+/// A tensor that takes part in an operation, and its device there.
+struct Witness {
+  const TensorUse *use;
+  const Placement *placement;
+};
+
+/// The verdict on `a` and `b`, which compare() has found to be up to a caller.
+Verdict weigh(const Call &call, const Witness &a, const Witness &b);
+/// Is the code that runs `call` meant for more devices than the CPU?
+bool isMeantForDevices(const Call &call);
+
+} // namespace devicetidy
