@@ -186,6 +186,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       Verdict verdict = comparePlaced(placed[i], placed[j], currentDeviceIsOpen);
       if ((verdict == Verdict::Open || verdict == Verdict::Latent) && !isAboutMemory(requirement.kind))
         verdict = weigh(call, {placed[i].use, &placed[i].placement}, {placed[j].use, &placed[j].placement});
+      if (verdict == Verdict::Latent && requirement.kind == ConflictKind::HostAccess)
+        verdict = weighAccess(call, placed[i].placement);
       // Two from outside may turn out to be fixed by what the program puts into a member.
       if (verdict == Verdict::Open && !isSlot(memory, placed[i]) && !isSlot(memory, placed[j]))
         verdict = Verdict::Silent;

@@ -50,6 +50,19 @@ bool isMeantForDevices(const Call &call) {
   return false;
 }
 
+Verdict weighAccess(const Call &call, const Placement &memory) {
+  const Machine &machine = call.machine;
+  bool copies = false, choosesDevice = false;
+  for (const Frame *frame = &call.frame; frame; frame = frame->caller) {
+    copies |= machine.usage.copiesToHost.count(frame->function.id) != 0;
+    choosesDevice |= holdsDevice(machine.types, frame->function.className);
+  }
+  const bool isModule = memory.kind == PlacementKind::Symbol && memory.role == SymbolRole::Module;
+  if (copies || (isModule && choosesDevice))
+    return Verdict::Likely;
+  return choosesDevice ? Verdict::Latent : Verdict::Silent;
+}
+
 Verdict weigh(const Call &call, const Witness &a, const Witness &b) {
   const bool isOutsideA = isFromOutside(*a.placement), isOutsideB = isFromOutside(*b.placement);
   if ((isGiven(*a.placement) && wasMovedHere(call, b)) || (isGiven(*b.placement) && wasMovedHere(call, a)))

@@ -57,6 +57,13 @@ bool asksForDevice(const Types &types, const Fact &fact) {
          });
 }
 
+// Tensor::cpu; of Tensor::to a scan does not know the device.
+bool copiesToHost(const Types &types, const Fact &fact) {
+  return fact.kind == FactKind::Call && fact.hasObject && !fact.operands.empty() &&
+         types.classOf(fact.operands[0].type) == TypeClass::Tensor &&
+         models::hasRole(lastPart(fact.name.view()), "copies_to_host");
+}
+
 /// Fields and globals that lead to a place: `net.encoder->` is reached through both.
 struct Way {
   std::set<Name> fields, globals;
@@ -315,6 +322,8 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
         usage.movesModules |= movesModule(fact);
         if (asksForDevice(types, fact))
           usage.asksForDevice.insert(id);
+        if (copiesToHost(types, fact))
+          usage.copiesToHost.insert(id);
         if (fact.kind == FactKind::Global && endsWith(fact.name.view(), initialisedSuffix))
           usage.staticFlags.insert(fact.name);
         if (fact.kind == FactKind::Construct && isGuard(types, fact.type))

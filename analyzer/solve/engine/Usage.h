@@ -18,6 +18,7 @@ struct Usage {
   bool setsDevice = false;      ///< set_device calls occur
   bool movesModules = false;    ///< a module is moved
   std::set<Name> asksForDevice; ///< functions that ask a tensor for its device, or name a device
+  std::set<Name> copiesToHost;  ///< functions that copy a tensor to the host
   std::set<Name> called;        ///< functions some fact calls, constructs with, or makes a closure of
   std::set<Name>
       devicesMatter; ///< functions that handle tensors, modules or devices, themselves or by what they call
