@@ -194,7 +194,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
           foundOnCpu(call.row))
         verdict = std::min(verdict, Verdict::Latent);
-      if (verdict == Verdict::Definite && isGuessed(call.row))
+      if (verdict == Verdict::Definite && (!requirement.isSure || isGuessed(call.row)))
         verdict = Verdict::Likely;
       if (verdict > worst && !knowsSame(call.row, placed[i].placement, placed[j].placement)) {
         worst = verdict;

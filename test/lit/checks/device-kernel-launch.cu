@@ -17,7 +17,7 @@ template <typename T> __global__ void scale(T *x, const T *y, int n) {
 __global__ void all(Params params) {}
 template <int N> __global__ void sum(at::PackedTensorAccessor32<float, N, at::RestrictPtrTraits> a) {}
 
-// CHECK: [[@LINE+7]]:{{[0-9]+}}: warning: kernel 'scale' runs on cuda and gets the memory of 'y' on cpu [device-kernel-launch]
+// CHECK: [[@LINE+7]]:{{[0-9]+}}: warning: 'scale' works on cuda and gets the memory of 'y' on cpu [device-kernel-launch]
 // CHECK: note: 'y' is created on cpu here
 // CHECK: note: move the tensor to that GPU first: 'y = y.to(torch::kCUDA);'
 torch::Tensor dispatched(torch::Tensor x) {
@@ -34,24 +34,24 @@ void structs() {
   Params params;
   params.x = g.data_ptr<float>();
   params.y = x.data_ptr<float>() + 1;
-  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: kernel 'all' runs on cuda and gets the memory of 'x' on cpu
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'all' works on cuda and gets the memory of 'x' on cpu
   all<<<1, 4>>>(params);
 }
 
 void array() {
   auto x = torch::rand({4}), g = torch::rand({4}, torch::kCUDA);
-  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: kernel 'all' runs on cuda and gets the memory of 'x' on cpu
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'all' works on cuda and gets the memory of 'x' on cpu
   all<<<1, 4>>>(Params{g.data_ptr<float>(), g.data_ptr<float>(), {g.data_ptr<float>(), x.data_ptr<float>()}});
 }
 
 void accessor() {
   auto x = torch::rand({4, 4});
-  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: kernel 'sum' runs on cuda and gets the memory of 'x' on cpu
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'sum' works on cuda and gets the memory of 'x' on cpu
   sum<2><<<1, 4>>>(x.packed_accessor32<float, 2, at::RestrictPtrTraits>());
 }
 
 template <typename T> void launch(T *x, const T *y) {
-  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: kernel 'scale' runs on cuda and gets the memory of 'y' on cpu
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' works on cuda and gets the memory of 'y' on cpu
   scale<T><<<1, 4>>>(x, y, 4);
 }
 void launcher() {
@@ -60,7 +60,7 @@ void launcher() {
 }
 
 template <typename Kernel, typename... Arguments> void launchAny(Kernel kernel, Arguments... arguments) {
-  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: kernel 'scale' runs on cuda and gets the memory of 'y' on cpu
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' works on cuda and gets the memory of 'y' on cpu
   kernel<<<1, 4>>>(arguments...);
 }
 void launcherOfAny() {

@@ -195,25 +195,43 @@ bool isCallable(const Call &call, std::size_t i) {
   return is(value, ValueKind::Record) && findMethod(call.machine, value->type, callOperator);
 }
 
+// The current GPU is that of a thread (CUDA C++ Programming Guide, "Device Selection"): a new one begins with
+// the first, and what it sets ends with it.
+Outcomes callOnThread(Call &call, const Value &callable, const std::vector<Argument> &args) {
+  Row row = call.row;
+  row.currentDevice = currentCudaIndex();
+  Outcomes outcomes = callValue(call, std::move(row), callable, args);
+  for (Outcome &outcome : outcomes)
+    outcome.row.currentDevice = call.row.currentDevice;
+  return outcomes;
+}
+
+// call_last(thread): another thread does.
+Outcomes callAsSaid(Call &call, const Effect &effect, const Value &callable,
+                    const std::vector<Argument> &args) {
+  return effect.says("thread") ? callOnThread(call, callable, args)
+                               : callValue(call, call.row, callable, args);
+}
+
 // The first callable among the arguments, with those behind it as its arguments.
-std::optional<Outcomes> callFirst(Call &call, const Effect &) {
+std::optional<Outcomes> callFirst(Call &call, const Effect &effect) {
   if (call.argCount() > 1 && !memberNamedBy(call.row, call.arg(0)).empty())
-    return callValue(call, call.row, call.arg(0), call.forwardedFrom(1));
+    return callAsSaid(call, effect, call.arg(0), call.forwardedFrom(1));
   for (std::size_t i = 0; i < call.argCount(); ++i)
     if (isCallable(call, i))
-      return callValue(call, call.row, call.arg(i), call.forwardedFrom(i + 1));
+      return callAsSaid(call, effect, call.arg(i), call.forwardedFrom(i + 1));
   return std::nullopt;
 }
 
 // Pools and parallel loops hand their callable arguments of their own (a range of indices).
-std::optional<Outcomes> callLast(Call &call, const Effect &) {
+std::optional<Outcomes> callLast(Call &call, const Effect &effect) {
   for (std::size_t i = call.argCount(); i-- > 0;)
     if (isCallable(call, i)) {
       std::vector<Argument> args = call.forwardedFrom(i + 1);
       const Function *callee = call.machine.program.function(call.arg(i)->function);
       while (callee && args.size() < callee->paramCount)
         args.push_back({unknownValue(), {}});
-      return callValue(call, call.row, call.arg(i), args);
+      return callAsSaid(call, effect, call.arg(i), args);
     }
   return std::nullopt;
 }
@@ -266,8 +284,7 @@ std::optional<Outcomes> startThread(const Making &making, const Effect &) {
   const Value callable = making.arg(0);
   if (!is(callable, ValueKind::Function) && !is(callable, ValueKind::Record))
     return std::nullopt;
-  Outcomes outcomes =
-      callValue(making.call, making.call.row, callable, {making.args.begin() + 1, making.args.end()});
+  Outcomes outcomes = callOnThread(making.call, callable, {making.args.begin() + 1, making.args.end()});
   for (Outcome &outcome : outcomes)
     outcome.result = unknownValue();
   return outcomes;

@@ -147,22 +147,34 @@ void missGuard(const Call &call, const TensorUse &memory, const Placement &place
     *known = std::move(guard);
 }
 
+// Memory of the host, which work on GPU `current` gets.
+void meetHostMemory(Call &call, const TensorUse &memory, Term current, const std::string &work) {
+  Machine::Requirement requirement;
+  requirement.operation = work;
+  requirement.kind = ConflictKind::Launch;
+  const Value there = tensorValue(Placement::cuda(current), someRank, nullptr);
+  call.machine.requireSame(call, {memory, {there, memory.operand, "the kernel"}}, requirement);
+}
+
+bool hasMemory(const Call &call, const TensorUse &memory) {
+  return is(memory.tensor, ValueKind::Tensor) && !isHarmless(call, memory.tensor);
+}
+
 } // namespace
+
+void requireGpu(Call &call, const TensorUse &memory, const std::string &work) {
+  if (hasMemory(call, memory) && !gpuOf(call.machine.memory.placementOf(call.row, memory.tensor)))
+    meetHostMemory(call, memory, currentOf(call.row), work);
+}
 
 void requireCurrent(Call &call, const TensorUse &memory, const std::string &work) {
   Machine &machine = call.machine;
-  if (!is(memory.tensor, ValueKind::Tensor) || isHarmless(call, memory.tensor))
+  if (!hasMemory(call, memory))
     return;
   const Placement placement = call.row.resolve(machine.memory.placementOf(call.row, memory.tensor));
   const Term current = currentOf(call.row);
-  if (!gpuOf(placement)) {
-    Machine::Requirement requirement;
-    requirement.operation = work;
-    requirement.kind = ConflictKind::Launch;
-    const Value there = tensorValue(Placement::cuda(current), someRank, nullptr);
-    machine.requireSame(call, {memory, {there, memory.operand, "the kernel"}}, requirement);
-    return;
-  }
+  if (!gpuOf(placement))
+    return meetHostMemory(call, memory, current, work);
   const Verdict verdict = verdictOn(call, placement, current);
   if (verdict == Verdict::Same || verdict == Verdict::Silent)
     return;

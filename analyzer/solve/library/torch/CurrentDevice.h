@@ -15,5 +15,7 @@ namespace devicetidy {
 /// The GPU that is current must be that of `memory`, a pointer into a tensor that `work` reads or writes.
 /// Memory of the host is a Conflict, memory of a GPU that nothing made current a MissingGuard.
 void requireCurrent(Call &call, const TensorUse &memory, const std::string &work);
+/// `memory` must be on a GPU, whichever is current.
+void requireGpu(Call &call, const TensorUse &memory, const std::string &work);
 
 } // namespace devicetidy

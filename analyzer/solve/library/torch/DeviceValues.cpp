@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/library/torch/CurrentDevice.h"
 #include "analyzer/solve/library/torch/Devices.h"
+#include "analyzer/solve/library/torch/HostAccess.h"
 #include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/Tensors.h"
 #include "analyzer/solve/library/torch/Words.h"
@@ -100,22 +102,39 @@ Outcomes requireSameDevice(Call &call) {
   return call.done(unknownValue());
 }
 
-// Each tensor among the arguments must be where `user` works.
-Outcomes requireAt(Call &call, const TensorUse &user, ConflictKind kind) {
-  for (const TensorUse &use : tensorUses(call, 0))
-    call.machine.requireSame(call, {use, user}, requirementOf(call, kind));
+// The tensors among the arguments, and those whose memory is.
+std::vector<TensorUse> placedUses(Call &call) {
+  std::vector<TensorUse> uses = tensorUses(call, 0);
+  for (std::size_t i = call.first; i < call.fact.operands.size(); ++i)
+    if (const Value value = call.operand(i); isTensorMemory(value))
+      if (TensorUse use = memoryUse(value, call.fact.operands[i]); is(use.tensor, ValueKind::Tensor))
+        uses.push_back(std::move(use));
+  return uses;
+}
+
+// Host code works on their memory; whether it does may depend on how it was built (`isSure`).
+Outcomes requireHost(Call &call, bool isSure) {
+  Machine::Requirement requirement = requirementOf(call, ConflictKind::HostAccess);
+  requirement.isSure = isSure;
+  const TensorUse host{tensorValue(Placement::cpu(), someRank, nullptr), nullptr, "the host"};
+  for (const TensorUse &use : placedUses(call))
+    call.machine.requireSame(call, {use, host}, requirement);
   return call.done(unknownValue());
 }
 
-Outcomes requireHost(Call &call) {
-  return requireAt(call, {tensorValue(Placement::cpu(), someRank, nullptr), nullptr, "the host"},
-                   ConflictKind::HostAccess);
-}
+Outcomes requireHost(Call &call) { return requireHost(call, true); }
+Outcomes expectHost(Call &call) { return requireHost(call, false); }
 
 Outcomes requireCurrent(Call &call) {
-  const Placement current = Placement::cuda(call.row.currentDevice);
-  return requireAt(call, {tensorValue(current, someRank, nullptr), nullptr, "the current device"},
-                   ConflictKind::Operation);
+  for (const TensorUse &use : placedUses(call))
+    requireCurrent(call, use, std::string(lastPart(call.fact.name.view())));
+  return call.done(unknownValue());
+}
+
+Outcomes requireGpu(Call &call) {
+  for (const TensorUse &use : placedUses(call))
+    requireGpu(call, use, std::string(lastPart(call.fact.name.view())));
+  return call.done(unknownValue());
 }
 
 Outcomes setCurrent(Call &call) {
@@ -146,7 +165,9 @@ Words deviceValueWords() {
            {"index_of", indexOfDevice},
            {"requires_same", requireSameDevice},
            {"requires_host", requireHost},
+           {"expects_host", expectHost},
            {"requires_current", requireCurrent},
+           {"requires_gpu", requireGpu},
            {"set_current", setCurrent},
            {"move_module", moveModuleTo},
            {"is_cuda", isCuda},
