@@ -10,8 +10,8 @@
 
 namespace devicetidy {
 
-/// Work on a GPU runs on whichever GPU is current; the memory it gets is on one that the caller decides, or on
-/// another.
+/// Work on a GPU runs on whichever GPU is current; the memory it gets is on one that the caller decides, or
+/// on another.
 class DeviceMissingGuard : public Check {
 public:
   std::string_view name() const override { return "device-missing-guard"; }

@@ -3,6 +3,7 @@
 #include "analyzer/models/UserModels.h"
 #include "analyzer/solve/engine/Entries.h"
 #include "analyzer/solve/library/Words.h"
+#include "analyzer/solve/questions/DanglingData.h"
 #include "analyzer/solve/questions/DeviceMaps.h"
 #include "analyzer/solve/questions/DiscardedMoves.h"
 #include "analyzer/solve/questions/Placed.h"
@@ -161,6 +162,7 @@ Solution solve(const Program &program, const SolveOptions &options) {
     solution.placed = placed->take();
   solution.mapsUnderDistributed = deviceMaps.findings();
   solution.discardedMoves = findDiscardedMoves(program, machine.types, machine.version);
+  solution.danglingData = findDanglingData(program, machine.types, machine.version);
   settle(machine, options.isIncomplete, solution.conflicts);
   keepRootCauses(solution.conflicts);
   findUnregistered(machine, solution);

@@ -79,6 +79,15 @@ struct DiscardedMove {
   std::string functionId;
 };
 
+/// A pointer into the memory of a temporary tensor that is kept beyond the statement.
+struct DanglingData {
+  Level level = Level::Likely; ///< likely: the temporary may be a tensor that lives on, on another device
+  Location where;              ///< the call that gives the pointer
+  std::string tensor;          ///< the temporary as written
+  std::string pointer;         ///< what the pointer is kept in
+  std::string functionId;
+};
+
 /// A tensor or submodule member that Module::to does not move, used together with what it does move.
 struct UnregisteredMember {
   Conflict conflict; ///< the first operation that fails for it
@@ -127,6 +136,7 @@ struct Solution {
   std::vector<Conflict> conflicts;
   std::vector<MissingGuard> missingGuards; ///< one for a function
   std::vector<DiscardedMove> discardedMoves;
+  std::vector<DanglingData> danglingData;
   std::vector<UnregisteredMember> unregisteredMembers;
   std::vector<MapUnderDistributed> mapsUnderDistributed;
   std::vector<PlacedExpression> placed; ///< by place; only what SolveOptions::placedIn asks for
