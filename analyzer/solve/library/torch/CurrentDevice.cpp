@@ -43,7 +43,8 @@ Term currentOf(const Row &row) {
 
 // Has something made a GPU current?
 bool isSet(Term current) {
-  return current != currentCudaIndex() && !(constantOf(current) && *constantOf(current) < 0);
+  const auto number = constantOf(current);
+  return current != currentCudaIndex() && (!number || *number >= 0);
 }
 
 // What is to be said of memory on `placement` while `current` is the current GPU.

@@ -2,8 +2,8 @@
 //
 // A kernel runs on the current GPU, whatever its arguments (CUDA C++ Programming Guide, "Device Selection").
 // A tensor that a caller passes may be on any GPU, and the caller need not have made it the current one:
-// LibTorch's own operators do so themselves (torchgen/dest/register_dispatch_key.py), and c10/cuda/CUDAGuard.h
-// is how extensions do.
+// LibTorch's own operators do so themselves (torchgen/dest/register_dispatch_key.py), and
+// c10/cuda/CUDAGuard.h is how extensions do.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
