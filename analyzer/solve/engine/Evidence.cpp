@@ -24,6 +24,12 @@ bool wasMovedHere(const Call &call, const Witness &witness) {
   return std::any_of(history.begin(), history.end(), [](const Step &step) { return step.wasGiven; });
 }
 
+// Was it put on the host on purpose, where GPUs reach it?
+bool mayBePinned(const Call &call, const Witness &witness) {
+  const std::vector<Step> history = steps(call.machine.memory.historyOf(call.row, witness.use->tensor));
+  return std::any_of(history.begin(), history.end(), [](const Step &step) { return step.mayBePinned; });
+}
+
 bool holdsDevice(const Types &types, Name className) {
   const Type *type = types.program.type(className);
   return type && (std::any_of(type->fields.begin(), type->fields.end(),
@@ -72,7 +78,8 @@ Verdict weigh(const Call &call, const Witness &a, const Witness &b) {
   const Placement &fixed = isOutsideA ? *b.placement : *a.placement;
   const Placement &open = isOutsideA ? *a.placement : *b.placement;
   const bool isModule = open.kind == PlacementKind::Symbol && open.role == SymbolRole::Module;
-  if (fixed.kind == PlacementKind::Cpu && (isModule || isGiven(open)) && isMeantForDevices(call))
+  const bool isStaged = mayBePinned(call, isOutsideA ? b : a);
+  if (fixed.kind == PlacementKind::Cpu && !isStaged && (isModule || isGiven(open)) && isMeantForDevices(call))
     return Verdict::Likely;
   return Verdict::Latent;
 }
