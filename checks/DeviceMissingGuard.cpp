@@ -13,7 +13,6 @@ void DeviceMissingGuard::run(const Solution &solution, const CheckContext &,
     finding.operands = {guard.memory};
     finding.callers = guard.callers;
     finding.fields = {{"current", guard.current.empty() ? "the current GPU" : guard.current},
-                      {"function", guard.function},
                       {"tensor", guard.parameter}};
     if (guard.worksAt != guard.where)
       finding.related.push_back({"work", guard.worksAt});

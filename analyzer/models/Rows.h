@@ -14,9 +14,8 @@
 //   ns::Class::method     this function; `ns::Class::construct` for the constructors of a class
 //   ns::f/2               only with two arguments
 //   ns::Class::operator T its conversions to types that have no row
-//   ns::Class::*          every other function of the class or namespace; the namespace of a C function is
-//   its
-//                         prefix: cublas::* for cublasSgemm, MPI::* for MPI_Send
+//   ns::Class::*          every other function of the class or namespace
+//   cublas::*             the prefix of a C library is its namespace: cublasSgemm, and MPI::* is MPI_Send
 //   dt::list::push_back   the method of any class of this kind (library_types.csv)
 //
 //===----------------------------------------------------------------------===//

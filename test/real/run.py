@@ -13,6 +13,7 @@ default level, or with --level=latent only. A finding in the same function after
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -33,7 +34,9 @@ def repository(folder: Path, name: str) -> Path:
 
 def extract(git: Path, revision: str, into: Path) -> None:
     """Writes what `revision` holds, without the files that a partial clone lacks."""
-    into.mkdir(parents=True, exist_ok=True)
+    partial = into.with_name(into.name + ".part")  # an interrupted run leaves no tree that looks whole
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
     names = subprocess.run(
         ["git", "-C", git, "ls-tree", "-r", "--name-only", revision], capture_output=True, text=True, check=True
     ).stdout.splitlines()
@@ -42,7 +45,8 @@ def extract(git: Path, revision: str, into: Path) -> None:
         subprocess.run(["git", "-C", git, "archive", revision, "--", *wanted], stdout=archive, check=True)
         archive.seek(0)
         with tarfile.open(fileobj=archive) as tar:
-            tar.extractall(into)
+            tar.extractall(partial)
+    partial.rename(into)
 
 
 def analyse(tool: str, tree: Path, entry: dict) -> dict:

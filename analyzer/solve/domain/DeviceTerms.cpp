@@ -133,6 +133,11 @@ bool isGuessed(const Row &row) {
                                     [](const Condition &condition) { return isGuess(condition.first); });
 }
 
+bool isOutside(const Placement &placement) {
+  return placement.kind == PlacementKind::Symbol ||
+         (placement.kind == PlacementKind::Cuda && applies(placement.index, op::indexOf));
+}
+
 Term sameDeviceTerm(const Placement &a, const Placement &b) {
   if (!a.isKnown() && !b.isKnown())
     return symbolTerm("same device of two unknown tensors");

@@ -39,6 +39,8 @@ bool restsOnOutside(Term what);
 bool isGuess(Term condition);
 /// Is the row on a branch that may never be taken, for all the analyzer knows of what decides it?
 bool isGuessed(const Row &row);
+/// Does something outside the analysed code decide which device it is?
+bool isOutside(const Placement &placement);
 /// Condition "a and b are one device".
 Term sameDeviceTerm(const Placement &a, const Placement &b);
 /// Condition "the device is a CUDA device".

@@ -373,6 +373,11 @@ bool Memory::isFromOutside(const Row &row, const Value &tensor) const {
          held->placement.kind == PlacementKind::Symbol && held->placement.role == SymbolRole::Tensor;
 }
 
+bool Memory::mayBePinned(const Row &row, const Value &tensor) const {
+  const std::vector<Step> history = steps(historyOf(row, tensor));
+  return std::any_of(history.begin(), history.end(), [](const Step &step) { return step.mayBePinned; });
+}
+
 History Memory::historyOf(const Row &row, const Value &tensor) const {
   if (is(tensor, ValueKind::Tensor) && tensor->address.valid())
     return historyOf(row, read(row, tensor->address));

@@ -53,6 +53,8 @@ public:
   /// Placement of a tensor value: follows handles into their module, and what the row knows.
   Placement placementOf(const Row &row, const Value &tensor) const;
   History historyOf(const Row &row, const Value &tensor) const;
+  /// Is it memory of the host that is or may be page-locked?
+  bool mayBePinned(const Row &row, const Value &tensor) const;
   /// Is where the tensor lives up to the caller, whatever the code has asked about it since?
   bool isFromOutside(const Row &row, const Value &tensor) const;
   int rankOf(const Row &row, const Value &tensor) const;

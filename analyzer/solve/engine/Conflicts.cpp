@@ -102,12 +102,23 @@ bool isUsersClass(const Types &types, const Operand *operand) {
   return record && user->kinds.count(record->templateName.str());
 }
 
+const Frame &entryOf(const Frame &frame) {
+  return frame.caller && frame.call ? entryOf(*frame.caller) : frame;
+}
+
 // The operand to move is the one on the CPU, or the later one.
 bool shouldMoveFirst(const Placed &a, const Placed &b) {
   return a.placement.kind == PlacementKind::Cpu && b.placement.kind != PlacementKind::Cpu;
 }
 
 } // namespace
+
+std::vector<CallSite> callersOf(const Frame &frame) {
+  std::vector<CallSite> callers;
+  for (const Frame *each = &frame; each->caller && each->call; each = each->caller)
+    callers.push_back({each->call->where, each->function.name.str()});
+  return callers;
+}
 
 History Machine::note(History before, StepKind kind, Location where, std::string subject,
                       std::string device) const {
@@ -217,10 +228,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     conflict.first = describe(call, *first.use, first.placement);
     conflict.second = describe(call, *second.use, second.placement);
     conflict.functionId = call.frame.function.id.str();
-    const Frame *frame = &call.frame;
-    for (; frame->caller && frame->call; frame = frame->caller)
-      conflict.callers.push_back({frame->call->where, frame->function.name.str()});
-    conflict.entryId = frame->function.id.str();
+    conflict.callers = callersOf(call.frame);
+    conflict.entryId = entryOf(call.frame).function.id.str();
     // A braced list has no methods, and the text of a macro is not the code it makes.
     const bool isList = conflict.second.text.substr(0, 1) == "{" || conflict.first.text.substr(0, 1) == "{";
     const std::string device = deviceExpression(conflict.first.text, first.placement);

@@ -1,5 +1,6 @@
 #include "analyzer/solve/engine/Evidence.h"
 
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>
@@ -7,14 +8,9 @@
 namespace devicetidy {
 namespace {
 
-bool isFromOutside(const Placement &placement) {
-  return placement.kind == PlacementKind::Symbol ||
-         (placement.kind == PlacementKind::Cuda && applies(placement.index, op::indexOf));
-}
-
 // Is it that of a tensor that a caller has passed, itself or in an object?
 bool isGiven(const Placement &placement) {
-  return isFromOutside(placement) && placement.role != SymbolRole::DeviceChoice &&
+  return isOutside(placement) && placement.role != SymbolRole::DeviceChoice &&
          placement.role != SymbolRole::Module && applies(placement.index, op::parameter);
 }
 
@@ -22,12 +18,6 @@ bool isGiven(const Placement &placement) {
 bool wasMovedHere(const Call &call, const Witness &witness) {
   const std::vector<Step> history = steps(call.machine.memory.historyOf(call.row, witness.use->tensor));
   return std::any_of(history.begin(), history.end(), [](const Step &step) { return step.wasGiven; });
-}
-
-// Was it put on the host on purpose, where GPUs reach it?
-bool mayBePinned(const Call &call, const Witness &witness) {
-  const std::vector<Step> history = steps(call.machine.memory.historyOf(call.row, witness.use->tensor));
-  return std::any_of(history.begin(), history.end(), [](const Step &step) { return step.mayBePinned; });
 }
 
 bool holdsDevice(const Types &types, Name className) {
@@ -70,7 +60,7 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
 }
 
 Verdict weigh(const Call &call, const Witness &a, const Witness &b) {
-  const bool isOutsideA = isFromOutside(*a.placement), isOutsideB = isFromOutside(*b.placement);
+  const bool isOutsideA = isOutside(*a.placement), isOutsideB = isOutside(*b.placement);
   if ((isGiven(*a.placement) && wasMovedHere(call, b)) || (isGiven(*b.placement) && wasMovedHere(call, a)))
     return Verdict::Likely;
   if (isOutsideA && isOutsideB)
@@ -78,7 +68,8 @@ Verdict weigh(const Call &call, const Witness &a, const Witness &b) {
   const Placement &fixed = isOutsideA ? *b.placement : *a.placement;
   const Placement &open = isOutsideA ? *a.placement : *b.placement;
   const bool isModule = open.kind == PlacementKind::Symbol && open.role == SymbolRole::Module;
-  const bool isStaged = mayBePinned(call, isOutsideA ? b : a);
+  // Pinned memory is on the host on purpose.
+  const bool isStaged = call.machine.memory.mayBePinned(call.row, (isOutsideA ? b : a).use->tensor);
   if (fixed.kind == PlacementKind::Cpu && !isStaged && (isModule || isGiven(open)) && isMeantForDevices(call))
     return Verdict::Likely;
   return Verdict::Latent;

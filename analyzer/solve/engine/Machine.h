@@ -270,6 +270,9 @@ private:
   const std::vector<BlockId> &order(const Function &function);
 };
 
+/// How the function of `frame` was reached, innermost call first.
+std::vector<CallSite> callersOf(const Frame &frame);
+
 /// The next iteration of a loop that is run for any iteration: what is of `current` becomes of the one
 /// before.
 void startIteration(Row &row, Term current);

@@ -8,6 +8,7 @@
 #include "analyzer/solve/questions/DanglingData.h"
 
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>
 #include <optional>
@@ -105,7 +106,7 @@ private:
     for (const Fact *fact = &call + 1; fact != end; ++fact) {
       const bool derives = fact->kind == FactKind::Operator || fact->kind == FactKind::Element;
       if (derives && pointers.count(fact->operands[0].reg) && fact->result != NoReg &&
-          (fact->name == Name("+") || fact->name == Name("-")))
+          (fact->name == op::plus || fact->name == op::minus))
         pointers.insert(fact->result);
       if (fact->kind != FactKind::Store || !pointers.count(fact->operands[1].reg))
         continue;

@@ -59,14 +59,13 @@ struct MissingGuard {
   Level level = Level::Likely;
   Location
       where; ///< in the function that should make the GPU current: the work, or the call that leads to it
-  std::string function; ///< that function
   std::string functionId;
   std::string work; ///< the kernel or library function
   Location worksAt; ///< the launch or call
   PlacedOperand memory;
   std::string current;   ///< the device that is current there; empty: whichever the caller made current
-  std::string parameter; ///< a tensor that `function` can ask for its device; may be empty
-  std::vector<CallSite> callers; ///< how `function` was reached, innermost first
+  std::string parameter; ///< a tensor that the function can ask for its device; may be empty
+  std::vector<CallSite> callers; ///< how the function was reached, innermost first
 };
 
 /// A call of Tensor::to/cpu/cuda/type_as/... whose result is thrown away.

@@ -4,9 +4,11 @@
 
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <cublas_v2.h>
 
 #include <memory>
 #include <optional>
+#include <thread>
 
 __global__ void scale(float *x, const float *y, int n) {}
 template <int N> __global__ void sum(at::PackedTensorAccessor32<float, N, at::RestrictPtrTraits> a) {}
@@ -78,6 +80,25 @@ void wrongGuard() {
 void chosen(torch::Device device) {
   auto x = torch::rand({4}, device);
   scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+}
+
+// As formatters write it that know no CUDA.
+void tornApart(torch::Tensor x) {
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU
+  scale << <1, 4, 0, nullptr>> >(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+}
+
+void inAThread(torch::Tensor x) {
+  const c10::cuda::CUDAGuard guard(x.device()); // of this thread alone
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU
+  std::thread worker([x] { scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4); });
+  worker.join();
+}
+
+void byLibrary(torch::Tensor x, cublasHandle_t handle) {
+  const float one = 1;
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'cublasSaxpy' runs on the current GPU
+  cublasSaxpy(handle, 4, &one, x.data_ptr<float>(), 1, x.data_ptr<float>(), 1);
 }
 
 // Nothing is wrong with these.

@@ -12,15 +12,7 @@ namespace {
 // Is there nothing that a kernel could read amiss? Page-locked memory of the host is mapped, and a tensor
 // without elements, which often stands for "none", has no memory.
 bool isHarmless(const Call &call, const Value &tensor) {
-  if (tensor->count == 0)
-    return true;
-  const std::vector<Step> history = steps(call.machine.memory.historyOf(call.row, tensor));
-  return std::any_of(history.begin(), history.end(), [](const Step &step) { return step.mayBePinned; });
-}
-
-bool isOutside(const Placement &placement) {
-  return placement.kind == PlacementKind::Symbol ||
-         (placement.kind == PlacementKind::Cuda && applies(placement.index, op::indexOf));
+  return tensor->count == 0 || call.machine.memory.mayBePinned(call.row, tensor);
 }
 
 // The GPU that `placement` is, as a number; null when it is none.
@@ -112,13 +104,6 @@ std::string tensorOf(const Types &types, const Function &function) {
   return {};
 }
 
-std::vector<CallSite> callersOf(const Frame *frame) {
-  std::vector<CallSite> callers;
-  for (; frame && frame->caller && frame->call; frame = frame->caller)
-    callers.push_back({frame->call->where, frame->function.name.str()});
-  return callers;
-}
-
 void missGuard(const Call &call, const TensorUse &memory, const Placement &placement, Term current,
                const std::string &work, Level level) {
   const Site site = siteOf(call);
@@ -133,7 +118,6 @@ void missGuard(const Call &call, const TensorUse &memory, const Placement &place
   MissingGuard guard;
   guard.level = level;
   guard.where = site.where;
-  guard.function = site.frame->function.name.str();
   guard.functionId = id;
   guard.work = work;
   guard.worksAt = call.fact.where;
@@ -141,7 +125,7 @@ void missGuard(const Call &call, const TensorUse &memory, const Placement &place
   guard.current = isSet(current) ? Placement::cuda(current).describe() : std::string();
   guard.parameter =
       site.frame == &call.frame ? guard.memory.text : tensorOf(call.machine.types, site.frame->function);
-  guard.callers = callersOf(site.frame);
+  guard.callers = callersOf(*site.frame);
   if (known == found.end())
     found.push_back(std::move(guard));
   else
