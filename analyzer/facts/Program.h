@@ -42,6 +42,7 @@ struct Function {
   bool isVirtual = false;
   bool isLambda = false;
   bool isMain = false;
+  bool isPrivate = false; ///< a private or protected member, or without external linkage
   bool hasBody = false;
   bool isVariadicTail = false;  ///< the last parameter is a C variadic
   std::vector<Name> overrides;  ///< ids of the base-class methods this one overrides (transitively)
@@ -59,6 +60,7 @@ struct Field {
   Name name;
   Name type; ///< canonical, without reference
   bool isReference = false;
+  bool isPrivate = false; ///< or protected
   Location where;
 };
 

@@ -165,6 +165,7 @@ void Writer::type(const Type &type) {
     out += " ";
     name(field.type);
     flag("ref", field.isReference);
+    flag("private", field.isPrivate);
     location(field.where);
     out += "\n";
   }
@@ -272,6 +273,7 @@ void Writer::function(const Function &function) {
   flag("virtual", function.isVirtual);
   flag("lambda", function.isLambda);
   flag("main", function.isMain);
+  flag("private", function.isPrivate);
   flag("variadic", function.isVariadicTail);
   flag("body", function.hasBody);
   names("overrides", function.overrides);

@@ -191,12 +191,14 @@ void Reader::fieldLine(TextLine &line) {
   field.name = Name(line.name());
   field.type = Name(line.name());
   while (!line.atEnd()) {
-    if (line.peek() == '@')
+    if (line.peek() == '@') {
       field.where = line.location({});
-    else if (line.name() == "ref")
-      field.isReference = true;
-    else
-      line.fail("unknown word");
+      continue;
+    }
+    const std::string word = line.name();
+    if (word != "ref" && word != "private")
+      line.fail("unknown word '" + word + "'");
+    (word == "ref" ? field.isReference : field.isPrivate) = true;
   }
   if (!type)
     line.fail("a field outside a type");
@@ -234,7 +236,8 @@ void Reader::functionLine(TextLine &line) {
       {"destructor", &Function::isDestructor}, {"static", &Function::isStatic},
       {"const", &Function::isConst},           {"virtual", &Function::isVirtual},
       {"lambda", &Function::isLambda},         {"main", &Function::isMain},
-      {"variadic", &Function::isVariadicTail}, {"body", &Function::hasBody}};
+      {"variadic", &Function::isVariadicTail}, {"body", &Function::hasBody},
+      {"private", &Function::isPrivate}};
   bool hasRequired = false;
   while (!line.atEnd()) {
     if (line.peek() == '@') {

@@ -54,6 +54,11 @@ const clang::CXXRecordDecl *lambdaOf(const clang::Decl *function);
 /// The name of the captured `variable` in a closure: its own name, made unique among the elements of a pack.
 Name captureName(const clang::CXXRecordDecl *lambda, const clang::ValueDecl *variable);
 
+/// Is `decl` a private or protected member?
+inline bool isHidden(const clang::Decl *decl) {
+  return decl->getAccess() == clang::AS_private || decl->getAccess() == clang::AS_protected;
+}
+
 /// The function whose body holds `decl`, or null.
 const clang::FunctionDecl *enclosingFunction(const clang::Decl *decl);
 

@@ -185,6 +185,7 @@ void Types::addFields(Type &entry, const RecordDecl *record) {
     result.name = fieldName(field);
     result.type = id(field->getType());
     result.isReference = field->getType()->isReferenceType();
+    result.isPrivate = isHidden(field);
     result.where = source.token(field->getLocation());
     entry.fields.push_back(result);
   }

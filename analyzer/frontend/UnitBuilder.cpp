@@ -68,6 +68,7 @@ Function &UnitBuilder::declare(const FunctionDecl *decl) {
   function.isVariadicTail = decl->isVariadic();
   function.isLambda = lambdaOf(decl) != nullptr;
   function.isStatic = decl->isStatic();
+  function.isPrivate = !decl->hasExternalFormalLinkage() || isHidden(decl);
   function.paramCount = decl->getNumParams();
   function.requiredParams = decl->getMinRequiredArguments();
   const FunctionDecl *written = decl->getDefinition() ? decl->getDefinition() : decl;

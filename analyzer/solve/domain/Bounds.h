@@ -39,9 +39,11 @@ constexpr std::size_t excludedPairs = 16;      ///< pairs of conditions a row kn
 constexpr std::size_t parametersOfModule = 32; ///< parameters of one module that are told apart
 constexpr std::size_t modulesOfModule = 16;    ///< the same for the modules registered in it
 constexpr std::size_t objectsOfClass = 2; ///< ways in which the constructors of a class leave its objects
-constexpr int mapNesting = 4;             ///< containers and objects around a device_map
-constexpr std::size_t stacksOfMap = 16;   ///< call stacks that lead to one device_map
-constexpr int textNesting = 3;            ///< containers around the text of a command
+constexpr std::size_t changesOfObject =
+    16;                                 ///< calls of methods that change an object and are followed by others
+constexpr int mapNesting = 4;           ///< containers and objects around a device_map
+constexpr std::size_t stacksOfMap = 16; ///< call stacks that lead to one device_map
+constexpr int textNesting = 3;          ///< containers around the text of a command
 } // namespace bounds
 
 enum class Bound : std::uint8_t {

@@ -156,6 +156,10 @@ Term sameDeviceTerm(const Placement &a, const Placement &b) {
   }
   if (a.kind != b.kind)
     return intTerm(0);
+  // The question above, asked once more where its answer is known.
+  if (a.kind == PlacementKind::Cuda && (isOutside(a) || isOutside(b)) &&
+      (a.index == currentCudaIndex() || b.index == currentCudaIndex()))
+    return intTerm(1);
   if (a.kind == PlacementKind::Cuda) // a row that knows them to be equal knows the index, too
     return applyTerm(op::equal, {a.index, b.index});
   return applyTerm(op::equal, {deviceTerm(a), deviceTerm(b)});

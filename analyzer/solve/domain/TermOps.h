@@ -29,6 +29,8 @@ inline const Name size("size"), back("back"); ///< of a list; the number of its 
 inline const Name entry("entry"), alternative("alternative"), key("key");
 inline const Name loop("loop"), previous("previous"); ///< an iteration of a loop, and the one before it
 
+inline const Name former("former"); ///< what was chosen before something else was, for the same object
+
 inline const Name guess("guess"); ///< a question whose answer is not followed
 
 // What is known by where it comes from

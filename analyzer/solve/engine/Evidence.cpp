@@ -14,6 +14,9 @@ bool isGiven(const Placement &placement) {
          placement.role != SymbolRole::Module && applies(placement.index, op::parameter);
 }
 
+// Is it where its object was before it moved to another device?
+bool isFormer(const Placement &placement) { return placement.index && applies(placement.index, op::former); }
+
 // Was the tensor, or what it was computed from, passed by a caller and moved here?
 bool wasMovedHere(const Call &call, const Witness &witness) {
   const std::vector<Step> history = steps(call.machine.memory.historyOf(call.row, witness.use->tensor));
@@ -62,6 +65,8 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
 Verdict weigh(const Call &call, const Witness &a, const Witness &b) {
   const bool isOutsideA = isOutside(*a.placement), isOutsideB = isOutside(*b.placement);
   if ((isGiven(*a.placement) && wasMovedHere(call, b)) || (isGiven(*b.placement) && wasMovedHere(call, a)))
+    return Verdict::Likely;
+  if (isFormer(*a.placement) != isFormer(*b.placement))
     return Verdict::Likely;
   if (isOutsideA && isOutsideB)
     return Verdict::Open;

@@ -66,7 +66,8 @@ bool copiesToHost(const Types &types, const Fact &fact) {
 
 /// Fields and globals that lead to a place: `net.encoder->` is reached through both.
 struct Way {
-  std::set<Name> fields, globals;
+  std::set<Member> fields;
+  std::set<Name> globals;
 
   void add(const Way &other) {
     fields.insert(other.fields.begin(), other.fields.end());
@@ -80,6 +81,10 @@ bool isPlace(const Types &types, Name type) {
   return kind == TypeClass::Device || kind == TypeClass::Options || kind == TypeClass::Scalar;
 }
 
+Member memberOf(const Fact &field) {
+  return {field.operands.empty() ? Name() : field.operands[0].type, field.name};
+}
+
 // What the modules that a full expression moves are reached through.
 Way waysToMoved(const Types &types, const std::vector<const Fact *> &expression) {
   std::map<Reg, Way> ways;
@@ -90,7 +95,7 @@ Way waysToMoved(const Types &types, const std::vector<const Fact *> &expression)
     if (fact->kind == FactKind::Global && !isPlace(types, fact->type))
       way.globals.insert(fact->name);
     if (fact->kind == FactKind::Field && !isPlace(types, fact->type))
-      way.fields.insert(fact->name);
+      way.fields.insert(memberOf(*fact));
     all.add(way);
     for (const Operand &operand : fact->operands)
       if (auto known = ways.find(operand.reg); known != ways.end())
@@ -106,13 +111,14 @@ Way waysToMoved(const Types &types, const std::vector<const Fact *> &expression)
 }
 
 // Fields and globals a full expression assigns, or whose modules it moves.
-void scanExpression(const Program &program, const Types &types, const std::vector<const Fact *> &expression,
-                    bool writesFields, std::set<Name> &writtenFields, std::set<Name> &writtenGlobals) {
-  std::map<Reg, Name> fields, globals;
+Way scanExpression(const Program &program, const Types &types, const std::vector<const Fact *> &expression) {
+  Way written;
+  std::map<Reg, Member> fields;
+  std::map<Reg, Name> globals;
   bool moves = false;
   for (const Fact *fact : expression) {
     if (fact->kind == FactKind::Field)
-      fields[fact->result] = fact->name;
+      fields[fact->result] = memberOf(*fact);
     if (fact->kind == FactKind::Global)
       globals[fact->result] = fact->name;
     if (fact->kind == FactKind::Field && !fact->operands.empty())
@@ -124,18 +130,25 @@ void scanExpression(const Program &program, const Types &types, const std::vecto
     for (std::size_t i = 0; i < fact->operands.size(); ++i) {
       const Reg reg = fact->operands[i].reg;
       const bool assigned = i == 0 && assigns(*fact);
-      if (auto field = fields.find(reg); assigned && writesFields && field != fields.end())
-        writtenFields.insert(field->second);
+      if (auto field = fields.find(reg); assigned && field != fields.end())
+        written.fields.insert(field->second);
       if (auto global = globals.find(reg);
           global != globals.end() && (assigned || mayChange(program, *fact, i)))
-        writtenGlobals.insert(global->second);
+        written.globals.insert(global->second);
     }
-  if (!moves)
-    return;
-  const Way moved = waysToMoved(types, expression);
-  if (writesFields)
-    writtenFields.insert(moved.fields.begin(), moved.fields.end());
-  writtenGlobals.insert(moved.globals.begin(), moved.globals.end());
+  if (moves)
+    written.add(waysToMoved(types, expression));
+  return written;
+}
+
+// Is one of the two classes a base of the other?
+bool areRelated(const Program &program, Name a, Name b) {
+  auto isBase = [&](const auto &self, Name derived, Name base) -> bool {
+    const Type *type = program.type(derived);
+    return derived == base || (type && std::any_of(type->bases.begin(), type->bases.end(),
+                                                   [&](Name each) { return self(self, each, base); }));
+  };
+  return isBase(isBase, a, b) || isBase(isBase, b, a);
 }
 
 // The initialiser of a static local stands between the test of its flag and the setting of it.
@@ -298,6 +311,8 @@ void addUnscoped(const std::map<Name, ScopeWrites> &classes, std::set<Name> &wri
 
 Usage scanUsage(const Program &program, const Types &types, const DistributedNames &names) {
   Usage usage;
+  std::map<Name, std::set<Member>> writtenBy;
+  std::map<Name, Name> enclosing; // of lambdas
   std::map<Name, ScopeWrites> classes;
   usage.devicesMatter = findDevicesMatter(program, types, names);
   for (Name id : program.order) {
@@ -319,6 +334,8 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
               fact.isVirtual && overriders != program.overriders.end())
             usage.called.insert(overriders->second.begin(), overriders->second.end());
         }
+        if (fact.kind == FactKind::Closure && target && target->isLambda)
+          enclosing.emplace(fact.target, id);
         usage.movesModules |= movesModule(fact);
         if (asksForDevice(types, fact))
           usage.asksForDevice.insert(id);
@@ -331,9 +348,13 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
         if (fact.kind == FactKind::Call && models::effect(fact.name.view(), "set_current"))
           usage.setsDevice = true;
         if (fact.kind == FactKind::EndStatement) {
-          if (!initialises)
-            scanExpression(program, types, expression, !function.isConstructor, usage.writtenFields,
-                           scope ? scope->written : usage.writtenGlobals);
+          if (!initialises) {
+            const Way written = scanExpression(program, types, expression);
+            if (!function.isConstructor)
+              writtenBy[id].insert(written.fields.begin(), written.fields.end());
+            (scope ? scope->written : usage.writtenGlobals)
+                .insert(written.globals.begin(), written.globals.end());
+          }
           if (scope)
             notePairs(expression, function.isConstructor, *scope);
           expression.clear();
@@ -344,6 +365,17 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
     }
   }
   addUnscoped(classes, usage.writtenGlobals);
+  for (const auto &[id, members] : writtenBy) {
+    Name writer = id;
+    for (auto outer = enclosing.find(writer); outer != enclosing.end(); outer = enclosing.find(writer))
+      writer = outer->second;
+    const Function &function = *program.function(writer);
+    for (const Member &member : members) {
+      usage.writtenFields.insert(member.second);
+      if (!areRelated(program, function.className, member.first))
+        usage.writtenOutside.insert(member);
+    }
+  }
   return usage;
 }
 

@@ -12,6 +12,9 @@ namespace devicetidy {
 /// Is `id` that of a constructor's companion, which no program calls itself?
 inline bool isCompanion(Name id) { return id.view().find(delegationMark) != std::string_view::npos; }
 
+/// A field of a class.
+using Member = std::pair<Name, Name>;
+
 /// What a scan over all facts tells.
 struct Usage {
   bool hasGuards = false;       ///< device guards occur
@@ -22,9 +25,10 @@ struct Usage {
   std::set<Name> called;        ///< functions some fact calls, constructs with, or makes a closure of
   std::set<Name>
       devicesMatter; ///< functions that handle tensors, modules or devices, themselves or by what they call
-  std::set<Name> writtenFields;  ///< fields that something besides a constructor assigns or moves
-  std::set<Name> staticFlags;    ///< flags of static locals (initialisedSuffix)
-  std::set<Name> writtenGlobals; ///< globals and statics that something besides their initialiser changes
+  std::set<Name> writtenFields;    ///< fields that something besides a constructor assigns or moves
+  std::set<Member> writtenOutside; ///< fields that functions of other classes, or of none, assign or move
+  std::set<Name> staticFlags;      ///< flags of static locals (initialisedSuffix)
+  std::set<Name> writtenGlobals;   ///< globals and statics that something besides their initialiser changes
 };
 Usage scanUsage(const Program &program, const Types &types, const DistributedNames &names = {});
 

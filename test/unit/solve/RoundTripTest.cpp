@@ -138,7 +138,7 @@ private:
     type.methods = names();
     type.where = location();
     for (int i = number(0, 3); i > 0; --i)
-      type.fields.push_back({name(), name(), flip(), location()});
+      type.fields.push_back({name(), name(), flip(), flip(), location()});
     unit.types[type.id] = type;
   }
 
@@ -240,7 +240,7 @@ private:
     for (bool Function::*flag :
          {&Function::resultIsReference, &Function::isConstructor, &Function::isDestructor,
           &Function::isStatic, &Function::isConst, &Function::isVirtual, &Function::isLambda,
-          &Function::isMain, &Function::isVariadicTail})
+          &Function::isMain, &Function::isPrivate, &Function::isVariadicTail})
       function.*flag = flip();
     function.overrides = names();
     function.paramCount = static_cast<std::uint32_t>(number(0, 3));

@@ -1,0 +1,189 @@
+#include "analyzer/solve/engine/EntryStates.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Library.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+// The first step of a parameter's history is its declaration.
+Value located(const Value &value, Location where) {
+  if (!value->history)
+    return value;
+  Step step = value->history->step;
+  step.where = where;
+  return withHistory(value, extend(nullptr, step));
+}
+
+} // namespace
+
+EntryStates::EntryStates(Machine &machine, const Usage &usage) : machine(machine), usage(usage) {
+  runGlobals();
+  running = base;
+  forgetChanged(running);
+}
+
+void EntryStates::runGlobals() {
+  for (Name id : machine.program.globalInits)
+    if (const Function *function = machine.program.function(id)) {
+      machine.factsRun = 0;
+      Frame frame{*function};
+      Outcomes outcomes = machine.run(frame, base);
+      if (outcomes.empty())
+        continue;
+      base = std::move(outcomes.front().row);
+      machine.memory.dropLocals(base, 0);
+      base.registers.clear();
+      base.expressionEnded = false;
+    }
+}
+
+// A function that no main leads to is called in a program that has run: what is changed somewhere may have
+// been. Of an object whose fields are changed one by one, the others are as its initialiser left them.
+void EntryStates::forgetChanged(Row &row) {
+  std::vector<Name> ids; // in order of text: roots are numbered as they are met
+  for (const auto &[id, global] : machine.program.globals)
+    ids.push_back(id);
+  std::sort(ids.begin(), ids.end());
+  for (Name id : ids) {
+    const Global &global = machine.program.globals.at(id);
+    const bool isFixed = global.isConst && machine.types.classOf(global.type) == TypeClass::Device;
+    const bool isReplaced = !isFixed && usage.writtenGlobals.count(id) != 0;
+    if (!isReplaced && !changesInside(global.type))
+      continue;
+    const RootId root = machine.memory.global(id, global.type, global.name);
+    const Name flag(id.str() + std::string(initialisedSuffix));
+    const bool isStaticLocal = usage.staticFlags.count(flag) != 0;
+    const Value held = row.store.get(root);
+    if (isReplaced || (!isStaticLocal && !(held && is(held, ValueKind::Record))))
+      row.store.erase(root);
+    else if (!isStaticLocal)
+      forgetWritten(row, root);
+    if (isStaticLocal)
+      row.store.set(machine.memory.global(flag, "bool", flag), scalarValue(intTerm(isReplaced)));
+  }
+  // A static local is initialised when an entry comes to it; it may have been used since.
+  machine.initialisedStatic = [this](Row &initialised, Name id) {
+    const auto global = machine.program.globals.find(id);
+    if (global == machine.program.globals.end())
+      return;
+    const RootId root = machine.memory.global(id, global->second.type, global->second.name);
+    forgetWritten(initialised, root);
+  };
+}
+
+bool EntryStates::changesInside(Name type) const {
+  const Type *record = machine.program.type(type);
+  return record && record->isProject &&
+         std::any_of(record->fields.begin(), record->fields.end(),
+                     [&](const Field &field) { return usage.writtenFields.count(field.name) != 0; });
+}
+
+Row EntryStates::bindParameters(const Function &function, Row row, unsigned call) {
+  for (std::uint32_t i = 0; i < function.paramCount; ++i) {
+    const Variable &parameter = function.locals[i];
+    std::vector<Term> identity{textTerm(function.id), intTerm(i)};
+    if (call > 0)
+      identity.push_back(intTerm(call));
+    const Term origin = applyTerm(op::parameter, std::move(identity));
+    const RootId root = machine.memory.local(0, i, parameter);
+    Value value =
+        parameter.isReference
+            ? addressValue({machine.memory.outside(origin, parameter.type, parameter.name), nullptr})
+            : machine.memory.symbolic(parameter.type, origin, parameter.name);
+    row.store.set(root, located(value, parameter.where));
+  }
+  return row;
+}
+
+Address EntryStates::object(Name className) {
+  return {machine.memory.outside(applyTerm(op::self, {textTerm(className)}), className, "this"), nullptr};
+}
+
+std::vector<Row> EntryStates::construct(Name className) {
+  std::vector<Row> rows;
+  const Type *type = machine.program.type(className);
+  if (!type)
+    return rows;
+  for (Name id : type->constructors) {
+    const Function *constructor = machine.program.function(id);
+    if (!constructor || !constructor->hasBody || isCompanion(id))
+      continue;
+    Row row = running;
+    row.store.set(object(className).root, recordValue(className));
+    machine.memory.choices.constructing = className;
+    for (Outcome &outcome : call(*constructor, std::move(row), object(className))) {
+      machine.memory.dropLocals(outcome.row, 0);
+      outcome.row.registers.clear();
+      rows.push_back(std::move(outcome.row));
+    }
+    machine.memory.choices.constructing = {};
+  }
+  return rows;
+}
+
+void EntryStates::release(Row &row, RootId heap, Term origin) {
+  Value module = row.store.get(heap);
+  for (const auto &[name, field] : module->fields)
+    if (hidden::isParameter(name) && is(field, ValueKind::Tensor) &&
+        field->placement.kind == PlacementKind::Cpu && !module->fields.count(hidden::moved))
+      module =
+          withField(module, name,
+                    tensorValue(Placement::symbol(SymbolRole::Module,
+                                                  applyTerm(op::deviceOfParameter, {origin, intTerm(heap)}),
+                                                  "the module's device"),
+                                field->rank, field->history));
+  row.store.set(heap, module);
+}
+
+void EntryStates::forgetWritten(Row &row, RootId root) {
+  forget(row, root, [&](Name field) { return usage.writtenFields.count(field) != 0; }, true);
+}
+
+void EntryStates::moveAsWhole(Row &row, RootId root) {
+  const RootInfo &info = machine.memory.info(root);
+  if (!machine.types.isModule(info.type))
+    return;
+  const Placement placement = Placement::symbol(
+      SymbolRole::Module, applyTerm(op::deviceOfParameter, {info.origin}), "the module's device");
+  machine.library.hooks.moveModule(machine, row, {root, nullptr}, placement, nullptr);
+}
+
+void EntryStates::forget(Row &row, RootId root, const std::function<bool(Name)> &isChanged,
+                         bool handsOutModules) {
+  const Term origin = machine.memory.info(root).origin;
+  std::vector<RootId> untouched;
+  Value object = row.store.get(root);
+  if (!object || !is(object, ValueKind::Record))
+    return;
+  moveAsWhole(row, root);
+  object = row.store.get(root);
+  // Modules its constructor made and did not move may be moved by whoever the object hands them to.
+  row.store.forEach(RootKind::Heap, [&](RootId heap, const Value &held) {
+    if (is(held, ValueKind::Record))
+      untouched.push_back(heap);
+  });
+  if (handsOutModules)
+    for (RootId heap : untouched)
+      release(row, heap, origin);
+  ValueData data = *object;
+  data.origin = origin;
+  data.function = "this";
+  for (auto field = data.fields.begin(); field != data.fields.end();)
+    field = isChanged(field->first) ? data.fields.erase(field) : std::next(field);
+  row.store.set(root, makeValue(std::move(data)));
+}
+
+Outcomes EntryStates::call(const Function &function, Row row, Address self, unsigned call) {
+  machine.factsRun = 0;
+  // Guards and set_device calls on the way are followed; what a caller outside has made current is not known.
+  machine.currentDeviceIsOpen =
+      !function.isMain && (usage.setsDevice || (usage.hasGuards && function.paramCount > 0));
+  machine.entryIsCalled = usage.called.count(function.id) != 0;
+  Frame frame{function};
+  frame.self = self;
+  return machine.run(frame, bindParameters(function, std::move(row), call));
+}
+
+} // namespace devicetidy

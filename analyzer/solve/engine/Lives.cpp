@@ -1,0 +1,321 @@
+#include "analyzer/solve/engine/Lives.h"
+
+#include "analyzer/solve/domain/Hashing.h"
+#include "analyzer/solve/domain/TermOps.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+// Nothing is there yet that a method could make.
+bool isBlank(const Value &value) {
+  return is(value, ValueKind::Null) ||
+         (is(value, ValueKind::List) && value->elements.empty() && value->summary.empty());
+}
+
+const std::map<Name, Value> &fieldsIn(const Row &row, RootId object) {
+  static const std::map<Name, Value> none;
+  const Value value = row.store.get(object);
+  return value && is(value, ValueKind::Record) ? value->fields : none;
+}
+
+std::size_t countBlank(const Row &row, RootId object) {
+  const auto &fields = fieldsIn(row, object);
+  return static_cast<std::size_t>(
+      std::count_if(fields.begin(), fields.end(), [](const auto &field) { return isBlank(field.second); }));
+}
+
+// What a value places, itself and by what it leads to.
+std::uint64_t placesOf(const Row &row, const Value &value, std::set<RootId> &seen) {
+  std::uint64_t hash = value->placeHash;
+  forEachAddress(value, [&](const Address &address) {
+    const Value held = row.store.get(address.root);
+    if (held && seen.insert(address.root).second)
+      hash = mix(hash, placesOf(row, held, seen));
+  });
+  return hash;
+}
+
+// Calls `visit` with every placement that a value leads to, and the way there.
+void forEachPlacement(const Row &row, const Value &value, std::uint64_t way, std::set<RootId> &seen,
+                      const std::function<void(std::uint64_t, const Placement &)> &visit) {
+  if (value->placement.isKnown())
+    visit(way, value->placement);
+  for (const auto &[name, field] : value->fields)
+    forEachPlacement(row, field, mix(way, name.hash()), seen, visit);
+  std::uint64_t index = 0;
+  for (const auto *list : {&value->elements, &value->summary})
+    for (const Value &element : *list)
+      forEachPlacement(row, element, mix(way, ++index), seen, visit);
+  if (!is(value, ValueKind::Address) || !seen.insert(value->address.root).second)
+    return;
+  if (const Value held = row.store.get(value->address.root))
+    forEachPlacement(row, held, mix(way, 1), seen, visit);
+}
+
+std::map<std::uint64_t, Placement> placementsIn(const Row &row, RootId object) {
+  std::map<std::uint64_t, Placement> placements;
+  std::set<RootId> seen{object};
+  if (const Value value = row.store.get(object))
+    forEachPlacement(row, value, 0, seen, [&](std::uint64_t way, const Placement &placement) {
+      placements.emplace(way, placement);
+    });
+  return placements;
+}
+
+// Is it a device that somebody chose, who may choose another one?
+bool isChosen(const Placement &placement) {
+  return placement.index && !applies(placement.index, op::former) &&
+         ((placement.kind == PlacementKind::Symbol && placement.role == SymbolRole::DeviceChoice) ||
+          (placement.kind == PlacementKind::Cuda && !constantOf(placement.index) &&
+           placement.index != currentCudaIndex()));
+}
+
+// Where the object has moved from one chosen device to another, what is still on the first has stayed behind.
+void markFormer(const Row &before, Row &after, RootId object) {
+  const auto left = placementsIn(before, object);
+  std::set<Term> former;
+  for (const auto &[way, placement] : placementsIn(after, object))
+    if (const auto old = left.find(way);
+        old != left.end() && old->second != placement && isChosen(old->second) && isChosen(placement))
+      former.insert(old->second.index);
+  std::vector<std::pair<RootId, Value>> changed;
+  for (Term index : former)
+    after.store.forEach([&](RootId root, const Value &value) {
+      const Value next = substitute(value, index, applyTerm(op::former, {index}));
+      if (!same(next, value))
+        changed.emplace_back(root, next);
+    });
+  for (auto &[root, value] : changed)
+    after.store.set(root, std::move(value));
+}
+
+bool takesDevice(const Types &types, const Function &method) {
+  return std::any_of(
+      method.locals.begin(), method.locals.begin() + method.paramCount,
+      [&](const Variable &parameter) { return types.classOf(parameter.type) == TypeClass::Device; });
+}
+
+} // namespace
+
+void Lives::run(const std::vector<const Function *> &entries) {
+  std::vector<Name> classes;
+  std::map<Name, std::vector<const Function *>> methods;
+  for (const Function *function : entries) {
+    if (function->className.empty() || function->isStatic || function->isConstructor ||
+        function->isDestructor || function->isLambda)
+      continue;
+    std::vector<const Function *> &group = methods[function->className];
+    if (group.empty())
+      classes.push_back(function->className);
+    group.push_back(function);
+  }
+  for (Name className : classes)
+    runClass(className, methods[className]);
+}
+
+void Lives::runClass(Name className, const std::vector<const Function *> &entries) {
+  object = states.object(className);
+  const std::vector<const Function *> methods = publicMethods(className);
+  for (const Life &life : initialise(begin(className), methods)) {
+    std::vector<std::pair<std::set<Name>, Life>> changed;
+    std::set<const Function *> run;
+    auto follow = [&](const Function &method) {
+      if (!run.insert(&method).second)
+        return;
+      for (Life &after : call(method, life)) {
+        std::set<Name> fields = changedFields(life.row, after.row);
+        if (!fields.empty() && changed.size() < bounds::changesOfObject)
+          changed.emplace_back(std::move(fields), std::move(after));
+      }
+    };
+    for (const Function *entry : entries)
+      follow(*entry);
+    for (const Function *method : methods)
+      follow(*method);
+    for (const auto &[fields, after] : changed)
+      for (const Function *entry : entries) {
+        const std::set<Name> &read = fieldsOf(*entry);
+        if (std::any_of(fields.begin(), fields.end(),
+                        [&, &of = read](Name field) { return of.count(field) != 0; }))
+          call(*entry, after);
+      }
+  }
+}
+
+// Those that change their object, of the class and its bases, in their order.
+std::vector<const Function *> Lives::publicMethods(Name className) const {
+  std::vector<const Function *> methods;
+  const Type *type = machine.program.type(className);
+  if (!type)
+    return methods;
+  for (Name base : type->bases) {
+    const auto inherited = publicMethods(base);
+    methods.insert(methods.end(), inherited.begin(), inherited.end());
+  }
+  for (Name id : type->methods) {
+    const Function *method = machine.program.function(id);
+    if (method && method->hasBody && !method->isConst && !method->isStatic && !method->isPrivate &&
+        !method->isConstructor && !method->isDestructor && !method->isLambda && usage.devicesMatter.count(id))
+      methods.push_back(method);
+  }
+  return methods;
+}
+
+Lives::Lived Lives::begin(Name className) {
+  auto isWrittenOutside = [&](Name field) {
+    auto search = [&](const auto &self, Name type) -> bool {
+      const Type *record = machine.program.type(type);
+      return usage.writtenOutside.count({type, field}) != 0 ||
+             (record && std::any_of(record->bases.begin(), record->bases.end(),
+                                    [&](Name base) { return self(self, base); }));
+    };
+    return search(search, className);
+  };
+  Lived lives;
+  for (Row &row : states.construct(className)) {
+    states.forget(row, object.root, isWrittenOutside, handsOutModules(className));
+    row.guessed = true;
+    lives.push_back({std::move(row), {}});
+  }
+  if (!isWithin(lives.size(), bounds::objectsOfClass, Bound::ObjectsOfClass))
+    lives.resize(bounds::objectsOfClass);
+  return lives;
+}
+
+Lives::Lived Lives::initialise(Lived lives, const std::vector<const Function *> &methods) {
+  std::set<const Function *> done;
+  // A second time, for one may need what another makes that stands after it.
+  for (int round = 0; round < 2; ++round)
+    for (const Function *method : methods) {
+      if (done.count(method))
+        continue;
+      Lived next;
+      bool isInitialiser = false;
+      for (const Life &life : lives) {
+        Lived after;
+        for (Life &each : call(*method, life))
+          if (isInitialised(*method, life, each))
+            after.push_back(std::move(each));
+        isInitialiser |= !after.empty();
+        if (after.empty())
+          after.push_back(life);
+        std::move(after.begin(), after.end(), std::back_inserter(next));
+      }
+      if (!isInitialiser)
+        continue;
+      done.insert(method);
+      std::multimap<std::size_t, Life> byBlank; // the most complete first
+      for (Life &each : next)
+        byBlank.emplace(countBlank(each.row, object.root), std::move(each));
+      lives.clear();
+      for (auto &[count, each] : byBlank)
+        if (lives.size() < bounds::objectsOfClass)
+          lives.push_back(std::move(each));
+    }
+  return lives;
+}
+
+bool Lives::isInitialised(const Function &method, const Life &before, const Life &after) {
+  const auto &now = fieldsIn(after.row, object.root);
+  for (const auto &[name, value] : fieldsIn(before.row, object.root))
+    if (const auto field = now.find(name); isBlank(value) && field != now.end() && !isBlank(field->second))
+      return true;
+  return takesDevice(machine.types, method) && !changedFields(before.row, after.row).empty();
+}
+
+Lives::Lived Lives::call(const Function &method, const Life &life) {
+  const auto before = std::count(life.called.begin(), life.called.end(), method.id);
+  Lived lives;
+  for (Outcome &outcome : states.call(method, life.row, object, static_cast<unsigned>(before))) {
+    Row &row = outcome.row;
+    machine.memory.dropLocals(row, 0);
+    row.registers.clear();
+    row.failed = row.expressionEnded = false;
+    row.iterations = nullptr;
+    row.currentDevice = states.open().currentDevice;
+    row.forgetConditions([](Term term) { return applies(term, op::call); });
+    states.moveAsWhole(row, object.root);
+    machine.memory.collectGarbage(row, nullptr);
+    markFormer(life.row, row, object.root);
+    Life after{std::move(row), life.called};
+    after.called.push_back(method.id);
+    lives.push_back(std::move(after));
+  }
+  return lives;
+}
+
+bool Lives::leadsToModule(Name type) const {
+  switch (machine.types.classOf(type)) {
+  case TypeClass::Holder:
+  case TypeClass::AnyModule:
+    return true;
+  case TypeClass::Pointer:
+  case TypeClass::Optional:
+  case TypeClass::Wrapper:
+  case TypeClass::List:
+  case TypeClass::Map:
+    return leadsToModule(machine.types.inner(type));
+  default:
+    return machine.types.isModule(type);
+  }
+}
+
+// Can code outside get at a module that the object holds, and move it?
+bool Lives::handsOutModules(Name className) const {
+  const Type *type = machine.program.type(className);
+  if (!type)
+    return true;
+  return std::any_of(type->fields.begin(), type->fields.end(),
+                     [&](const Field &field) { return !field.isPrivate && leadsToModule(field.type); }) ||
+         std::any_of(type->methods.begin(), type->methods.end(),
+                     [&](Name id) {
+                       const Function *method = machine.program.function(id);
+                       return method && !method->isPrivate && leadsToModule(method->resultType);
+                     }) ||
+         std::any_of(type->bases.begin(), type->bases.end(),
+                     [&](Name base) { return machine.program.type(base) && handsOutModules(base); });
+}
+
+std::set<Name> Lives::changedFields(const Row &before, const Row &after) const {
+  std::set<Name> changed;
+  const auto &old = fieldsIn(before, object.root);
+  for (const auto &[name, value] : fieldsIn(after, object.root)) {
+    const auto field = old.find(name);
+    std::set<RootId> seen{object.root}, seenBefore{object.root};
+    if (field == old.end() || placesOf(after, value, seen) != placesOf(before, field->second, seenBefore))
+      changed.insert(name);
+  }
+  return changed;
+}
+
+const std::set<Name> &Lives::fieldsOf(const Function &function) {
+  auto [entry, isNew] = mentioned.try_emplace(function.id);
+  if (!isNew)
+    return entry->second;
+  std::set<Name> fields;
+  std::set<const Function *> seen;
+  std::vector<const Function *> work{&function};
+  while (!work.empty()) {
+    const Function *each = work.back();
+    work.pop_back();
+    if (!each || !seen.insert(each).second)
+      continue;
+    for (const Block &block : each->blocks)
+      for (const Fact &fact : block.facts) {
+        if (fact.kind == FactKind::Field)
+          fields.insert(fact.name);
+        if (fact.target.empty())
+          continue;
+        work.push_back(machine.program.function(fact.target));
+        if (const auto overriders = machine.program.overriders.find(fact.target);
+            overriders != machine.program.overriders.end())
+          for (Name id : overriders->second)
+            work.push_back(machine.program.function(id));
+      }
+  }
+  return mentioned[function.id] = std::move(fields);
+}
+
+} // namespace devicetidy

@@ -1,0 +1,50 @@
+//===- Lives.h - objects that are called more than once ---------*- C++ -*-===//
+//
+// A class of a library is used by somebody: an object is constructed, initialised, changed, used. The methods
+// that make what the constructor left empty, or that are given a device, are taken to be called first, in the
+// order of the class; then any public method may follow any other. What such an order shows is likely at
+// most, for the program does not show that anybody calls in it.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/solve/engine/EntryStates.h"
+
+namespace devicetidy {
+
+class Lives {
+public:
+  Lives(Machine &machine, EntryStates &states, const Usage &usage)
+      : machine(machine), states(states), usage(usage) {}
+  /// Runs those of `entries` that are methods on the objects of their classes, as other methods leave them.
+  void run(const std::vector<const Function *> &entries);
+
+private:
+  /// An object at some time of its life.
+  struct Life {
+    Row row;
+    std::vector<Name> called; ///< methods that brought it here, in order
+  };
+  using Lived = std::vector<Life>;
+
+  void runClass(Name className, const std::vector<const Function *> &entries);
+  std::vector<const Function *> publicMethods(Name className) const;
+  Lived begin(Name className);
+  Lived initialise(Lived lives, const std::vector<const Function *> &methods);
+  /// What `method` leaves of an object.
+  Lived call(const Function &method, const Life &life);
+  bool isInitialised(const Function &method, const Life &before, const Life &after);
+  bool handsOutModules(Name className) const;
+  bool leadsToModule(Name type) const;
+  /// The fields whose tensors, modules or devices are others than before, directly or by what they lead to.
+  std::set<Name> changedFields(const Row &before, const Row &after) const;
+  const std::set<Name> &fieldsOf(const Function &function);
+
+  Machine &machine;
+  EntryStates &states;
+  const Usage &usage;
+  Address object;                           ///< of the class at hand
+  std::map<Name, std::set<Name>> mentioned; ///< fields a function reads or writes, and what it calls
+};
+
+} // namespace devicetidy
