@@ -37,9 +37,24 @@ const PlacedOperand &culprit(const Conflict &conflict) {
   return conflict.first.device == "cpu" && conflict.second.device != "cpu" ? conflict.first : conflict.second;
 }
 
+// Is `later` told with `earlier`, which has the same cause? What only a caller can tell is told once.
+bool isToldWith(const Conflict &earlier, const Conflict &later) {
+  return later.level == Level::Latent || (earlier.level == later.level && onOnePath(earlier, later));
+}
+
+// Where the reason for a conflict is. What only a caller can tell of the memory that a function reads is one
+// thing, whatever it reads.
+Location causeOf(const Program &program, const Conflict &conflict) {
+  if (conflict.level == Level::Latent && conflict.kind == ConflictKind::HostAccess)
+    if (const Function *function = program.function(Name(conflict.functionId)))
+      return function->where;
+  const Step *cause = decidingStep(culprit(conflict));
+  return cause ? cause->where : Location();
+}
+
 // One finding per operation, the surest; then one per root cause in a function: a tensor left behind is
 // reported where it first meets another device.
-void keepRootCauses(std::vector<Conflict> &conflicts) {
+void keepRootCauses(const Program &program, std::vector<Conflict> &conflicts) {
   std::map<Location, std::size_t> byPlace;
   std::vector<Conflict> kept;
   for (Conflict &conflict : conflicts) {
@@ -51,18 +66,20 @@ void keepRootCauses(std::vector<Conflict> &conflicts) {
   }
   conflicts.clear();
   std::map<Location, std::vector<std::size_t>> byCause;
-  for (Conflict &conflict : kept) {
-    const Step *cause = decidingStep(culprit(conflict));
-    if (cause && cause->where.valid()) {
-      std::vector<std::size_t> &earlier = byCause[cause->where];
-      if (std::any_of(earlier.begin(), earlier.end(), [&](std::size_t i) {
-            return conflicts[i].level == conflict.level && onOnePath(conflicts[i], conflict);
-          }))
+  for (const Level level : {Level::Definite, Level::Likely, Level::Latent})
+    for (Conflict &conflict : kept) {
+      if (conflict.level != level)
         continue;
-      earlier.push_back(conflicts.size());
+      const Location cause = causeOf(program, conflict);
+      if (cause.valid()) {
+        std::vector<std::size_t> &earlier = byCause[cause];
+        if (std::any_of(earlier.begin(), earlier.end(),
+                        [&](std::size_t i) { return isToldWith(conflicts[i], conflict); }))
+          continue;
+        earlier.push_back(conflicts.size());
+      }
+      conflicts.push_back(std::move(conflict));
     }
-    conflicts.push_back(std::move(conflict));
-  }
 }
 
 // A device that is decided outside, where the program only ever puts one device: it is that one. What puts it
@@ -113,7 +130,10 @@ void settle(const Machine &machine, bool isIncomplete, std::vector<Conflict> &co
     const Placement first = withSettled(machine, isIncomplete, context.first),
                     second = withSettled(machine, isIncomplete, context.second);
     const bool isSettled = first != context.first || second != context.second;
-    if ((context.isCandidate && !isSettled) ||
+    const bool isDecided = context.isPartial
+                               ? first.kind != PlacementKind::Symbol && second.kind != PlacementKind::Symbol
+                               : isSettled;
+    if ((context.isCandidate && !isDecided) ||
         isScalar(machine, context.first, first, context.firstMayBeScalar) ||
         isScalar(machine, context.second, second, context.secondMayBeScalar))
       continue;
@@ -164,7 +184,7 @@ Solution solve(const Program &program, const SolveOptions &options) {
   solution.discardedMoves = findDiscardedMoves(program, machine.types, machine.version);
   solution.danglingData = findDanglingData(program, machine.types, machine.version);
   settle(machine, options.isIncomplete, solution.conflicts);
-  keepRootCauses(solution.conflicts);
+  keepRootCauses(program, solution.conflicts);
   findUnregistered(machine, solution);
   for (Name id : program.order) {
     const Function *function = program.function(id);

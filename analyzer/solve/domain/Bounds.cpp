@@ -54,6 +54,10 @@ const char *nameOf(Bound bound) {
     return "submodules of one module";
   case Bound::ObjectsOfClass:
     return "objects of one class";
+  case Bound::LivesOfObject:
+    return "ways to set up one object";
+  case Bound::ChangesOfObject:
+    return "changes of one object";
   case Bound::MapNesting:
     return "nesting of one device_map";
   case Bound::StacksOfMap:

@@ -39,6 +39,7 @@ constexpr std::size_t excludedPairs = 16;      ///< pairs of conditions a row kn
 constexpr std::size_t parametersOfModule = 32; ///< parameters of one module that are told apart
 constexpr std::size_t modulesOfModule = 16;    ///< the same for the modules registered in it
 constexpr std::size_t objectsOfClass = 2; ///< ways in which the constructors of a class leave its objects
+constexpr std::size_t livesOfObject = 3;  ///< ways in which an object is set up before its methods are called
 constexpr std::size_t changesOfObject =
     16;                                 ///< calls of methods that change an object and are followed by others
 constexpr int mapNesting = 4;           ///< containers and objects around a device_map
@@ -67,6 +68,8 @@ enum class Bound : std::uint8_t {
   ParametersOfModule,
   ModulesOfModule,
   ObjectsOfClass,
+  LivesOfObject,
+  ChangesOfObject,
   MapNesting,
   StacksOfMap,
   TextNesting,

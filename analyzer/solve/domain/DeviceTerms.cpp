@@ -138,6 +138,45 @@ bool isOutside(const Placement &placement) {
          (placement.kind == PlacementKind::Cuda && applies(placement.index, op::indexOf));
 }
 
+namespace {
+
+Term findParameter(Term term) {
+  if (term->kind != TermKind::Apply)
+    return nullptr;
+  if (term->name == op::parameter)
+    return term;
+  for (Term arg : term->args)
+    if (const Term found = findParameter(arg))
+      return found;
+  return nullptr;
+}
+
+std::size_t countOf(Term term, Name op) {
+  std::size_t count = term->kind == TermKind::Apply && term->name == op;
+  for (Term arg : term->args)
+    count += countOf(arg, op);
+  return count;
+}
+
+} // namespace
+
+std::string callThatWasGiven(const Placement &placement) {
+  const Term parameter = placement.index ? findParameter(placement.index) : nullptr;
+  return parameter ? parameter->args[0]->name.str() : std::string();
+}
+
+Term originOf(const Placement &placement) {
+  const Term parameter = placement.index ? findParameter(placement.index) : nullptr;
+  return parameter ? parameter : placement.index;
+}
+
+bool isStateOutside(const Placement &placement) {
+  if (!isOutside(placement) || !placement.index || placement.role == SymbolRole::Module)
+    return false;
+  return placement.role == SymbolRole::Tensor ? countOf(placement.index, op::member) > 1
+                                              : countOf(placement.index, op::pointee) > 1;
+}
+
 Term sameDeviceTerm(const Placement &a, const Placement &b) {
   if (!a.isKnown() && !b.isKnown())
     return symbolTerm("same device of two unknown tensors");

@@ -41,6 +41,13 @@ bool isGuess(Term condition);
 bool isGuessed(const Row &row);
 /// Does something outside the analysed code decide which device it is?
 bool isOutside(const Placement &placement);
+/// The call of an entry that was passed what is there, or what leads to it; empty when it was no call.
+std::string callThatWasGiven(const Placement &placement);
+/// What stands for that parameter; the index of the device where no parameter leads to it.
+Term originOf(const Placement &placement);
+/// Is it what an object holds that is reached through other objects from outside? It is their state: nobody
+/// has passed it, and the code at hand does not decide it.
+bool isStateOutside(const Placement &placement);
 /// Condition "a and b are one device".
 Term sameDeviceTerm(const Placement &a, const Placement &b);
 /// Condition "the device is a CUDA device".

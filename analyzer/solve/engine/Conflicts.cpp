@@ -54,6 +54,8 @@ bool isCpuScalar(const Placed &placed) {
   return placed.placement.kind == PlacementKind::Cpu && (placed.rank == 0 || placed.rank == unknownRank);
 }
 
+bool isOnCpu(const Placed &placed) { return placed.placement.kind == PlacementKind::Cpu; }
+
 bool isChoice(const Placement &placement) {
   return placement.kind == PlacementKind::Symbol && placement.role == SymbolRole::DeviceChoice;
 }
@@ -195,13 +197,20 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
           isAssumed(call.row, placed[j].placement))
         continue;
       Verdict verdict = comparePlaced(placed[i], placed[j], currentDeviceIsOpen);
-      if ((verdict == Verdict::Open || verdict == Verdict::Latent) && !isAboutMemory(requirement.kind))
-        verdict = weigh(call, {placed[i].use, &placed[i].placement}, {placed[j].use, &placed[j].placement});
+      if (verdict > Verdict::Silent && verdict < Verdict::Definite && !isAboutMemory(requirement.kind))
+        verdict = weigh(call, verdict, {placed[i].use, &placed[i].placement},
+                        {placed[j].use, &placed[j].placement});
       if (verdict == Verdict::Latent && requirement.kind == ConflictKind::HostAccess)
         verdict = weighAccess(call, placed[i].placement);
       // Two from outside may turn out to be fixed by what the program puts into a member.
       if (verdict == Verdict::Open && !isSlot(memory, placed[i]) && !isSlot(memory, placed[j]))
         verdict = Verdict::Silent;
+      // The code asked, and this is its way for the CPU.
+      if (verdict == Verdict::Latent && foundOnCpu(call.row) &&
+          (isOnCpu(placed[i]) || isOnCpu(placed[j]) || requirement.kind == ConflictKind::HostAccess))
+        verdict = Verdict::Silent;
+      if (isStateOutside(placed[i].placement) || isStateOutside(placed[j].placement))
+        verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
           foundOnCpu(call.row))
         verdict = std::min(verdict, Verdict::Latent);
@@ -236,9 +245,11 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     if (first.use->text.empty() && second.use->text.empty() && !conflict.first.text.empty() && !isList &&
         !call.fact.inMacro && !device.empty() && !isUsersClass(types, second.use->operand))
       conflict.fix = postfix(conflict.second.text) + ".to(" + device + ")";
+    const bool isPartial = this->isPartial && worst == Verdict::Open;
     solution.conflicts.push_back(std::move(conflict));
     conflictContexts.push_back({first.placement, second.placement, mayBeScalar(indexA), mayBeScalar(indexB),
-                                isMeantForDevices(call), worst == Verdict::Open, hasAskedForCuda(call.row)});
+                                isMeantForDevices(call), isPartial, worst == Verdict::Open,
+                                hasAskedForCuda(call.row)});
   }
   if (worst == Verdict::Same && placed.size() > 1) {
     const PlacementKind kind = placed[0].placement.kind;

@@ -25,8 +25,10 @@ public:
     }
     for (const auto *group : {&mains, &roots, &rest})
       for (const Function *function : *group)
-        if (group == &mains || !machine.entered.count(function))
+        if (group == &mains || !machine.entered.count(function)) {
+          isLived = group == &roots;
           run(*function);
+        }
     lives.run(roots);
   }
 
@@ -43,6 +45,8 @@ private:
     if (!isNew)
       return rows;
     rows = states.construct(className);
+    if (!rows.empty() && !machine.types.isModule(className))
+      constructed.insert(className);
     for (Row &row : rows)
       states.forgetWritten(row, states.object(className).root);
     if (rows.empty())
@@ -59,8 +63,11 @@ private:
     else if (function.isConstructor)
       objects(function.className);
     else
-      for (const Row &row : objects(function.className))
+      for (const Row &row : objects(function.className)) {
+        machine.isPartial = isLived && constructed.count(function.className) != 0;
         states.call(function, row, states.object(function.className));
+        machine.isPartial = false;
+      }
   }
 
   Machine &machine;
@@ -68,6 +75,8 @@ private:
   EntryStates states;
   Lives lives;
   std::unordered_map<Name, std::vector<Row>> objectsOf;
+  std::set<Name> constructed; ///< classes whose constructors are known
+  bool isLived = false;       ///< Lives runs the function at hand, too
 };
 
 } // namespace

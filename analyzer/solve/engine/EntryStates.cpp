@@ -80,13 +80,10 @@ bool EntryStates::changesInside(Name type) const {
                      [&](const Field &field) { return usage.writtenFields.count(field.name) != 0; });
 }
 
-Row EntryStates::bindParameters(const Function &function, Row row, unsigned call) {
+Row EntryStates::bindParameters(const Function &function, Row row) {
   for (std::uint32_t i = 0; i < function.paramCount; ++i) {
     const Variable &parameter = function.locals[i];
-    std::vector<Term> identity{textTerm(function.id), intTerm(i)};
-    if (call > 0)
-      identity.push_back(intTerm(call));
-    const Term origin = applyTerm(op::parameter, std::move(identity));
+    const Term origin = applyTerm(op::parameter, {textTerm(Name(machine.entryCall)), intTerm(i)});
     const RootId root = machine.memory.local(0, i, parameter);
     Value value =
         parameter.isReference
@@ -181,9 +178,10 @@ Outcomes EntryStates::call(const Function &function, Row row, Address self, unsi
   machine.currentDeviceIsOpen =
       !function.isMain && (usage.setsDevice || (usage.hasGuards && function.paramCount > 0));
   machine.entryIsCalled = usage.called.count(function.id) != 0;
+  machine.entryCall = function.id.str() + (call > 0 ? "@" + std::to_string(call) : std::string());
   Frame frame{function};
   frame.self = self;
-  return machine.run(frame, bindParameters(function, std::move(row), call));
+  return machine.run(frame, bindParameters(function, std::move(row)));
 }
 
 } // namespace devicetidy

@@ -37,7 +37,7 @@ private:
   void runGlobals();
   void forgetChanged(Row &row);
   bool changesInside(Name type) const;
-  Row bindParameters(const Function &function, Row row, unsigned call);
+  Row bindParameters(const Function &function, Row row);
   void release(Row &row, RootId heap, Term origin);
 
   Machine &machine;

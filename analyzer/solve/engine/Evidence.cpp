@@ -8,19 +8,49 @@
 namespace devicetidy {
 namespace {
 
-// Is it that of a tensor that a caller has passed, itself or in an object?
-bool isGiven(const Placement &placement) {
+// Is it that of a tensor that the caller of this entry has passed, itself or in an object?
+bool isGiven(const Call &call, const Placement &placement) {
   return isOutside(placement) && placement.role != SymbolRole::DeviceChoice &&
-         placement.role != SymbolRole::Module && applies(placement.index, op::parameter);
+         placement.role != SymbolRole::Module && !isStateOutside(placement) &&
+         callThatWasGiven(placement) == call.machine.entryCall;
+}
+
+// Has the code put something else into the object that holds the tensor? Then it keeps its state there.
+bool isOfWrittenObject(const Call &call, const Placement &placement) {
+  bool isWritten = false;
+  call.row.store.forEach(RootKind::Outside, [&](RootId root, const Value &) {
+    const Term origin = call.machine.memory.info(root).origin;
+    isWritten |=
+        origin != placement.index && applies(origin, op::parameter) && contains(placement.index, origin);
+  });
+  return isWritten;
 }
 
 // Is it where its object was before it moved to another device?
 bool isFormer(const Placement &placement) { return placement.index && applies(placement.index, op::former); }
 
+// Has a caller passed it to an earlier call, whose object kept it?
+bool isKept(const Call &call, const Placement &placement) {
+  return placement.kind == PlacementKind::Symbol && placement.role == SymbolRole::Tensor &&
+         !isStateOutside(placement) && !callThatWasGiven(placement).empty() &&
+         callThatWasGiven(placement) != call.machine.entryCall;
+}
+
+bool isChoice(const Placement &placement) {
+  return placement.kind == PlacementKind::Symbol && placement.role == SymbolRole::DeviceChoice;
+}
+
+// Is it part of the object at hand, of which the entry knows a part only?
+bool isPartial(const Call &call, const Placement &placement) {
+  return call.machine.isPartial && placement.index && applies(placement.index, op::self);
+}
+
 // Was the tensor, or what it was computed from, passed by a caller and moved here?
 bool wasMovedHere(const Call &call, const Witness &witness) {
   const std::vector<Step> history = steps(call.machine.memory.historyOf(call.row, witness.use->tensor));
-  return std::any_of(history.begin(), history.end(), [](const Step &step) { return step.wasGiven; });
+  return std::any_of(history.begin(), history.end(), [&](const Step &step) {
+    return !step.givenTo.empty() && step.givenTo == call.machine.entryCall;
+  });
 }
 
 bool holdsDevice(const Types &types, Name className) {
@@ -50,6 +80,8 @@ bool isMeantForDevices(const Call &call) {
 }
 
 Verdict weighAccess(const Call &call, const Placement &memory) {
+  if (isPartial(call, memory))
+    return Verdict::Silent;
   const Machine &machine = call.machine;
   bool copies = false, choosesDevice = false;
   for (const Frame *frame = &call.frame; frame; frame = frame->caller) {
@@ -62,9 +94,17 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
   return choosesDevice ? Verdict::Latent : Verdict::Silent;
 }
 
-Verdict weigh(const Call &call, const Witness &a, const Witness &b) {
+Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness &b) {
   const bool isOutsideA = isOutside(*a.placement), isOutsideB = isOutside(*b.placement);
-  if ((isGiven(*a.placement) && wasMovedHere(call, b)) || (isGiven(*b.placement) && wasMovedHere(call, a)))
+  if (isPartial(call, *a.placement) || isPartial(call, *b.placement))
+    return Verdict::Open;
+  if (verdict == Verdict::Likely)
+    return verdict;
+  if ((isGiven(call, *a.placement) && wasMovedHere(call, b)) ||
+      (isGiven(call, *b.placement) && wasMovedHere(call, a)))
+    return Verdict::Likely;
+  if ((isKept(call, *a.placement) && isChoice(*b.placement)) ||
+      (isKept(call, *b.placement) && isChoice(*a.placement)))
     return Verdict::Likely;
   if (isFormer(*a.placement) != isFormer(*b.placement))
     return Verdict::Likely;
@@ -72,10 +112,17 @@ Verdict weigh(const Call &call, const Witness &a, const Witness &b) {
     return Verdict::Open;
   const Placement &fixed = isOutsideA ? *b.placement : *a.placement;
   const Placement &open = isOutsideA ? *a.placement : *b.placement;
+  if (isStateOutside(open))
+    return Verdict::Open;
   const bool isModule = open.kind == PlacementKind::Symbol && open.role == SymbolRole::Module;
   // Pinned memory is on the host on purpose.
   const bool isStaged = call.machine.memory.mayBePinned(call.row, (isOutsideA ? b : a).use->tensor);
-  if (fixed.kind == PlacementKind::Cpu && !isStaged && (isModule || isGiven(open)) && isMeantForDevices(call))
+  const std::set<Term> *left = call.machine.devicesLeft;
+  if (fixed.kind == PlacementKind::Cpu && left && left->count(originOf(open)))
+    return Verdict::Likely;
+  const bool isMeant = isMeantForDevices(call) || wasMovedHere(call, isOutsideA ? a : b);
+  if (fixed.kind == PlacementKind::Cpu && !isStaged && isMeant &&
+      (isModule || (isGiven(call, open) && !isOfWrittenObject(call, open))))
     return Verdict::Likely;
   return Verdict::Latent;
 }

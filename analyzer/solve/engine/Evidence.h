@@ -19,7 +19,7 @@ struct Witness {
 };
 
 /// The verdict on `a` and `b`, which compare() has found to be up to a caller.
-Verdict weigh(const Call &call, const Witness &a, const Witness &b);
+Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness &b);
 /// The verdict on `memory` of a tensor from outside, which the host reads or writes.
 Verdict weighAccess(const Call &call, const Placement &memory);
 /// Is the code that runs `call` meant for more devices than the CPU?

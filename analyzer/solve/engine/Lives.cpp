@@ -1,5 +1,6 @@
 #include "analyzer/solve/engine/Lives.h"
 
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/TermOps.h"
 
@@ -20,12 +21,6 @@ const std::map<Name, Value> &fieldsIn(const Row &row, RootId object) {
   return value && is(value, ValueKind::Record) ? value->fields : none;
 }
 
-std::size_t countBlank(const Row &row, RootId object) {
-  const auto &fields = fieldsIn(row, object);
-  return static_cast<std::size_t>(
-      std::count_if(fields.begin(), fields.end(), [](const auto &field) { return isBlank(field.second); }));
-}
-
 // What a value places, itself and by what it leads to.
 std::uint64_t placesOf(const Row &row, const Value &value, std::set<RootId> &seen) {
   std::uint64_t hash = value->placeHash;
@@ -37,31 +32,30 @@ std::uint64_t placesOf(const Row &row, const Value &value, std::set<RootId> &see
   return hash;
 }
 
-// Calls `visit` with every placement that a value leads to, and the way there.
-void forEachPlacement(const Row &row, const Value &value, std::uint64_t way, std::set<RootId> &seen,
-                      const std::function<void(std::uint64_t, const Placement &)> &visit) {
-  if (value->placement.isKnown())
-    visit(way, value->placement);
-  for (const auto &[name, field] : value->fields)
-    forEachPlacement(row, field, mix(way, name.hash()), seen, visit);
+using Leaves = std::map<std::uint64_t, Value>;
+
+void addLeaves(const Row &row, const Value &value, std::uint64_t way, std::set<RootId> &seen,
+               Leaves &leaves) {
   std::uint64_t index = 0;
   for (const auto *list : {&value->elements, &value->summary})
     for (const Value &element : *list)
-      forEachPlacement(row, element, mix(way, ++index), seen, visit);
-  if (!is(value, ValueKind::Address) || !seen.insert(value->address.root).second)
-    return;
-  if (const Value held = row.store.get(value->address.root))
-    forEachPlacement(row, held, mix(way, 1), seen, visit);
+      addLeaves(row, element, mix(way, ++index), seen, leaves);
+  for (const auto &[name, field] : value->fields)
+    addLeaves(row, field, mix(way, name.hash()), seen, leaves);
+  if (!is(value, ValueKind::Address))
+    leaves.emplace(way, value);
+  else if (seen.insert(value->address.root).second)
+    if (const Value held = row.store.get(value->address.root))
+      addLeaves(row, held, mix(way, 1), seen, leaves);
 }
 
-std::map<std::uint64_t, Placement> placementsIn(const Row &row, RootId object) {
-  std::map<std::uint64_t, Placement> placements;
+// What an object holds, itself and by what it leads to, by the way there.
+Leaves leavesOf(const Row &row, RootId object) {
+  Leaves leaves;
   std::set<RootId> seen{object};
   if (const Value value = row.store.get(object))
-    forEachPlacement(row, value, 0, seen, [&](std::uint64_t way, const Placement &placement) {
-      placements.emplace(way, placement);
-    });
-  return placements;
+    addLeaves(row, value, 0, seen, leaves);
+  return leaves;
 }
 
 // Is it a device that somebody chose, who may choose another one?
@@ -73,22 +67,43 @@ bool isChosen(const Placement &placement) {
 }
 
 // Where the object has moved from one chosen device to another, what is still on the first has stayed behind.
-void markFormer(const Row &before, Row &after, RootId object) {
-  const auto left = placementsIn(before, object);
+void markFormer(const Leaves &before, const Leaves &now, Row &after) {
   std::set<Term> former;
-  for (const auto &[way, placement] : placementsIn(after, object))
-    if (const auto old = left.find(way);
-        old != left.end() && old->second != placement && isChosen(old->second) && isChosen(placement))
-      former.insert(old->second.index);
-  std::vector<std::pair<RootId, Value>> changed;
-  for (Term index : former)
+  for (const auto &[way, value] : now)
+    if (const auto old = before.find(way); old != before.end() &&
+                                           old->second->placement != value->placement &&
+                                           isChosen(old->second->placement) && isChosen(value->placement))
+      former.insert(old->second->placement.index);
+  for (Term index : former) {
+    std::vector<std::pair<RootId, Value>> changed;
     after.store.forEach([&](RootId root, const Value &value) {
       const Value next = substitute(value, index, applyTerm(op::former, {index}));
       if (!same(next, value))
         changed.emplace_back(root, next);
     });
-  for (auto &[root, value] : changed)
-    after.store.set(root, std::move(value));
+    for (auto &[root, value] : changed)
+      after.store.set(root, std::move(value));
+  }
+}
+
+// The devices from which the object has gone back to the CPU, in part.
+void addLeft(const Leaves &before, const Leaves &now, std::set<Term> &left) {
+  for (const auto &[way, value] : now)
+    if (const auto old = before.find(way); old != before.end() && is(value, ValueKind::Tensor) &&
+                                           value->placement.kind == PlacementKind::Cpu &&
+                                           old->second->placement.index)
+      left.insert(originOf(old->second->placement));
+}
+
+// How far an object is from one that somebody has set up for a device: what it has not made yet, then what is
+// on a device that the program fixes.
+std::pair<std::size_t, std::size_t> incompleteness(const Leaves &leaves) {
+  std::size_t blank = 0, fixed = 0;
+  for (const auto &[way, value] : leaves) {
+    blank += isBlank(value);
+    fixed += value->placement.isKnown() && !isChosen(value->placement);
+  }
+  return {blank, fixed};
 }
 
 bool takesDevice(const Types &types, const Function &method) {
@@ -126,7 +141,7 @@ void Lives::runClass(Name className, const std::vector<const Function *> &entrie
         return;
       for (Life &after : call(method, life)) {
         std::set<Name> fields = changedFields(life.row, after.row);
-        if (!fields.empty() && changed.size() < bounds::changesOfObject)
+        if (!fields.empty() && isWithin(changed.size() + 1, bounds::changesOfObject, Bound::ChangesOfObject))
           changed.emplace_back(std::move(fields), std::move(after));
       }
     };
@@ -177,11 +192,9 @@ Lives::Lived Lives::begin(Name className) {
   for (Row &row : states.construct(className)) {
     states.forget(row, object.root, isWrittenOutside, handsOutModules(className));
     row.guessed = true;
-    lives.push_back({std::move(row), {}});
+    lives.push_back({std::move(row), {}, {}});
   }
-  if (!isWithin(lives.size(), bounds::objectsOfClass, Bound::ObjectsOfClass))
-    lives.resize(bounds::objectsOfClass);
-  return lives;
+  return mostComplete(std::move(lives));
 }
 
 Lives::Lived Lives::initialise(Lived lives, const std::vector<const Function *> &methods) {
@@ -206,28 +219,35 @@ Lives::Lived Lives::initialise(Lived lives, const std::vector<const Function *> 
       if (!isInitialiser)
         continue;
       done.insert(method);
-      std::multimap<std::size_t, Life> byBlank; // the most complete first
-      for (Life &each : next)
-        byBlank.emplace(countBlank(each.row, object.root), std::move(each));
-      lives.clear();
-      for (auto &[count, each] : byBlank)
-        if (lives.size() < bounds::objectsOfClass)
-          lives.push_back(std::move(each));
+      lives = mostComplete(std::move(next));
     }
   return lives;
 }
 
+Lives::Lived Lives::mostComplete(Lived lives) {
+  std::multimap<std::pair<std::size_t, std::size_t>, Life> sorted;
+  for (Life &each : lives)
+    sorted.emplace(incompleteness(leavesOf(each.row, object.root)), std::move(each));
+  lives.clear();
+  for (auto &[count, each] : sorted)
+    if (isWithin(lives.size() + 1, bounds::livesOfObject, Bound::LivesOfObject))
+      lives.push_back(std::move(each));
+  return lives;
+}
+
 bool Lives::isInitialised(const Function &method, const Life &before, const Life &after) {
-  const auto &now = fieldsIn(after.row, object.root);
-  for (const auto &[name, value] : fieldsIn(before.row, object.root))
-    if (const auto field = now.find(name); isBlank(value) && field != now.end() && !isBlank(field->second))
+  const Leaves now = leavesOf(after.row, object.root);
+  for (const auto &[way, value] : leavesOf(before.row, object.root))
+    if (const auto leaf = now.find(way); isBlank(value) && (leaf == now.end() || !isBlank(leaf->second)))
       return true;
   return takesDevice(machine.types, method) && !changedFields(before.row, after.row).empty();
 }
 
 Lives::Lived Lives::call(const Function &method, const Life &life) {
   const auto before = std::count(life.called.begin(), life.called.end(), method.id);
+  const Leaves leaves = leavesOf(life.row, object.root);
   Lived lives;
+  machine.devicesLeft = &life.left;
   for (Outcome &outcome : states.call(method, life.row, object, static_cast<unsigned>(before))) {
     Row &row = outcome.row;
     machine.memory.dropLocals(row, 0);
@@ -238,11 +258,13 @@ Lives::Lived Lives::call(const Function &method, const Life &life) {
     row.forgetConditions([](Term term) { return applies(term, op::call); });
     states.moveAsWhole(row, object.root);
     machine.memory.collectGarbage(row, nullptr);
-    markFormer(life.row, row, object.root);
-    Life after{std::move(row), life.called};
+    markFormer(leaves, leavesOf(row, object.root), row);
+    Life after{std::move(row), life.called, life.left};
     after.called.push_back(method.id);
+    addLeft(leaves, leavesOf(after.row, object.root), after.left);
     lives.push_back(std::move(after));
   }
+  machine.devicesLeft = nullptr;
   return lives;
 }
 

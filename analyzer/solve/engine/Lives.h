@@ -24,6 +24,7 @@ private:
   struct Life {
     Row row;
     std::vector<Name> called; ///< methods that brought it here, in order
+    std::set<Term> left;      ///< devices from which something in it went to the CPU
   };
   using Lived = std::vector<Life>;
 
@@ -31,6 +32,8 @@ private:
   std::vector<const Function *> publicMethods(Name className) const;
   Lived begin(Name className);
   Lived initialise(Lived lives, const std::vector<const Function *> &methods);
+  /// Those that are set up best, at most as many as a class may have.
+  Lived mostComplete(Lived lives);
   /// What `method` leaves of an object.
   Lived call(const Function &method, const Life &life);
   bool isInitialised(const Function &method, const Life &before, const Life &after);

@@ -181,8 +181,12 @@ public:
   const std::atomic<bool> *const stop; ///< may be null; true: nothing more is run
   /// The entry being run may be called with any device made current by its caller.
   bool currentDeviceIsOpen = false;
+  std::string entryCall; ///< the entry being run, and which call of it; names its parameters in terms
   /// The entry being run is called by something in the program, though not in a way that was followed.
   bool entryIsCalled = false;
+  /// The object of the entry being run is one of which only a part is known; Lives runs it as it may be.
+  bool isPartial = false;
+  const std::set<Term> *devicesLeft = nullptr; ///< devices from which its object went to the CPU, in part
   bool reportLatent = false;
   CallObserver *calls = nullptr;         ///< told of every call when set
   FactObserver *facts = nullptr;         ///< told of every fact when set
@@ -195,6 +199,7 @@ public:
     Placement first, second;
     bool firstMayBeScalar = false, secondMayBeScalar = false; ///< the operation takes such a one from the CPU
     bool isMeant = false;     ///< the code is meant for more devices than the CPU
+    bool isPartial = false;   ///< of an object of which the entry knows a part only
     bool isCandidate = false; ///< nothing is to be said unless a member turns out to hold one device
     bool wasAsked = false;    ///< its row has asked a tensor from outside whether it is on CUDA
   };

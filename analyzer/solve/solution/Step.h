@@ -42,7 +42,7 @@ struct Step {
   std::string subject;   ///< variable, member, function or module the step is about; may be empty
   std::string device;    ///< device after the step, as users write it: "cpu", "cuda:1", "cuda", "device" ...
   std::string from{};    ///< Moved: the device before; empty when it is not known
-  bool wasGiven = false; ///< Moved: a tensor that a caller passed, whose device it had chosen
+  std::string givenTo{}; ///< Moved: the call of an entry that was passed the tensor, or the one it went to
   bool mayBePinned = false; ///< memory of the host that is or may be page-locked: GPUs reach it too
 };
 

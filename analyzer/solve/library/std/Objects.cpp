@@ -98,6 +98,16 @@ std::optional<Outcomes> remark(Call &, const Effect &) { return std::nullopt; }
 
 } // namespace
 
+namespace {
+
+// Has the code itself made or moved it? Then it is there; what a caller passes may hold nothing.
+bool isFromOutside(const Value &value) {
+  const bool isMade = value->history && value->history->step.kind != StepKind::Parameter;
+  return value->placement.kind == PlacementKind::Symbol && !isMade;
+}
+
+} // namespace
+
 std::optional<bool> holdsNothing(const Row &row, const Value &value) {
   switch (value->kind) {
   case ValueKind::Null:
@@ -106,7 +116,7 @@ std::optional<bool> holdsNothing(const Row &row, const Value &value) {
     return std::nullopt;
   case ValueKind::Tensor:
   case ValueKind::Device:
-    return value->placement.kind == PlacementKind::Symbol ? std::nullopt : std::optional<bool>(false);
+    return isFromOutside(value) ? std::nullopt : std::optional<bool>(false);
   case ValueKind::Address:
     return kindOf(value->address.root) == RootKind::Outside ? std::nullopt : std::optional<bool>(false);
   case ValueKind::Scalar: {

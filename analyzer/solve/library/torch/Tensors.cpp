@@ -96,8 +96,9 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
   if (is(self, ValueKind::Tensor))
     if (const Placement before = machine.memory.placementOf(call.row, self); before.isKnown()) {
       step.from = before.describe();
-      step.wasGiven = before.index && applies(before.index, op::parameter) &&
-                      (before.role == SymbolRole::Tensor || before.kind == PlacementKind::Cuda);
+      for (const Placement &each : {before, placement})
+        if (each.role == SymbolRole::Tensor || (each == before && each.kind == PlacementKind::Cuda))
+          step.givenTo = callThatWasGiven(each);
     }
   return call.done(tensorValue(placement, rank, extend(nullptr, std::move(step)), count));
 }
