@@ -1,6 +1,7 @@
 #include "analyzer/solve/Solve.h"
 
 #include "analyzer/models/UserModels.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Entries.h"
 #include "analyzer/solve/library/Words.h"
 #include "analyzer/solve/questions/DanglingData.h"
@@ -146,7 +147,9 @@ void settle(const Machine &machine, bool isIncomplete, std::vector<Conflict> &co
       conflict.first.device = first.describe();
       conflict.second.device = second.describe();
     }
-    if (isWrongPair(machine, i, conflict))
+    const bool isResumed = (isSaved(first) && applies(first.index, op::resumed)) ||
+                           (isSaved(second) && applies(second.index, op::resumed));
+    if (isWrongPair(machine, i, conflict) || (isResumed && !machine.loadsOntoDevices))
       conflict.level = Level::Latent;
     if (conflict.level != Level::Latent || machine.reportLatent)
       kept.push_back(std::move(conflict));

@@ -30,9 +30,20 @@ Verdict compareCuda(Term a, Term b, bool programSetsDevice) {
   return differentPositions(a, b) ? Verdict::Likely : Verdict::Latent;
 }
 
+// Most is saved on the CPU. Code that then puts what it meets elsewhere relies on what the file says.
+Verdict compareSaved(const Placement &other, bool isAsked) {
+  if (other.kind == PlacementKind::Cpu)
+    return Verdict::Silent;
+  const bool isChosen = other.kind != PlacementKind::Symbol || other.role == SymbolRole::DeviceChoice;
+  return isChosen && !isAsked ? Verdict::Likely : Verdict::Open;
+}
+
 Verdict compareSymbol(const Placement &symbol, const Placement &other) {
   // Code that asks whether a tensor is on CUDA has not put it there.
   const bool isAsked = other.kind == PlacementKind::Cuda && applies(other.index, op::indexOf);
+  if (symbol.role == SymbolRole::Saved ||
+      (other.kind == PlacementKind::Symbol && other.role == SymbolRole::Saved))
+    return compareSaved(symbol.role == SymbolRole::Saved ? other : symbol, isAsked);
   if (other.kind == PlacementKind::Symbol || isAsked)
     return Verdict::Open;
   return symbol.role == SymbolRole::DeviceChoice ? Verdict::Likely : Verdict::Latent;

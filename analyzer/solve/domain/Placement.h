@@ -27,6 +27,7 @@ enum class SymbolRole : std::uint8_t {
                 ///< run
   Tensor,       ///< the device of a tensor the caller passes
   Module,       ///< the device of a module the caller passes
+  Saved,        ///< where something was when it was saved: it was loaded without a device
 };
 
 struct Placement {
@@ -56,6 +57,9 @@ struct Placement {
   }
   friend bool operator!=(const Placement &a, const Placement &b) { return !(a == b); }
 };
+
+/// Is it where something was when it was saved?
+inline bool isSaved(const Placement &placement) { return placement.role == SymbolRole::Saved; }
 
 /// Is it one device in every run: the CPU, a GPU by its number, the current GPU, one of another kind?
 bool isConstant(const Placement &placement);

@@ -108,8 +108,10 @@ const Frame &entryOf(const Frame &frame) {
   return frame.caller && frame.call ? entryOf(*frame.caller) : frame;
 }
 
-// The operand to move is the one on the CPU, or the later one.
+// The operand to move is the one that was loaded, the one on the CPU, or the later one.
 bool shouldMoveFirst(const Placed &a, const Placed &b) {
+  if (isSaved(a.placement) || isSaved(b.placement))
+    return isSaved(a.placement);
   return a.placement.kind == PlacementKind::Cpu && b.placement.kind != PlacementKind::Cpu;
 }
 
@@ -224,8 +226,10 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     }
   if (worst >= Verdict::Likely || worst == Verdict::Open || (worst == Verdict::Latent && reportLatent)) {
     // A loss is fixed by moving the target, an in-place operation by moving the other operand.
-    const bool fixed =
-        requirement.kind != ConflictKind::Operation || (requirement.firstIsOutput && worstA == 0);
+    const bool isLoad = !isAboutMemory(requirement.kind) &&
+                        (isSaved(placed[worstA].placement) || isSaved(placed[worstB].placement));
+    const bool fixed = !isLoad && (requirement.kind != ConflictKind::Operation ||
+                                   (requirement.firstIsOutput && worstA == 0));
     const bool swap = !fixed && shouldMoveFirst(placed[worstA], placed[worstB]);
     const std::size_t indexA = swap ? worstB : worstA, indexB = swap ? worstA : worstB;
     const Placed &first = placed[indexA], &second = placed[indexB];
@@ -233,7 +237,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     conflict.level = levelOf(worst);
     conflict.where = call.fact.where;
     conflict.operation = requirement.operation;
-    conflict.kind = requirement.kind;
+    conflict.kind = isLoad ? ConflictKind::Load : requirement.kind;
     conflict.first = describe(call, *first.use, first.placement);
     conflict.second = describe(call, *second.use, second.placement);
     conflict.functionId = call.frame.function.id.str();
@@ -242,8 +246,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     // A braced list has no methods, and the text of a macro is not the code it makes.
     const bool isList = conflict.second.text.substr(0, 1) == "{" || conflict.first.text.substr(0, 1) == "{";
     const std::string device = deviceExpression(conflict.first.text, first.placement);
-    if (first.use->text.empty() && second.use->text.empty() && !conflict.first.text.empty() && !isList &&
-        !call.fact.inMacro && !device.empty() && !isUsersClass(types, second.use->operand))
+    if (!isLoad && first.use->text.empty() && second.use->text.empty() && !conflict.first.text.empty() &&
+        !isList && !call.fact.inMacro && !device.empty() && !isUsersClass(types, second.use->operand))
       conflict.fix = postfix(conflict.second.text) + ".to(" + device + ")";
     const bool isPartial = this->isPartial && worst == Verdict::Open;
     solution.conflicts.push_back(std::move(conflict));

@@ -23,13 +23,17 @@ public:
                                                       : roots)
           .push_back(function);
     }
-    for (const auto *group : {&mains, &roots, &rest})
+    std::set<const Function *> ofMain;
+    for (const auto *group : {&mains, &roots, &rest}) {
       for (const Function *function : *group)
         if (group == &mains || !machine.entered.count(function)) {
           isLived = group == &roots;
           run(*function);
         }
-    lives.run(roots);
+      if (group == &mains)
+        ofMain = machine.entered;
+    }
+    lives.run(roots, ofMain);
   }
 
 private:

@@ -98,6 +98,12 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   const bool isOutsideA = isOutside(*a.placement), isOutsideB = isOutside(*b.placement);
   if (isPartial(call, *a.placement) || isPartial(call, *b.placement))
     return Verdict::Open;
+  const std::set<Term> *left = call.machine.devicesLeft;
+  auto isLeftFor = [&](const Placement &now, const Placement &other) {
+    return (now.kind == PlacementKind::Cpu || isSaved(now)) && left && left->count(originOf(other));
+  };
+  if (isLeftFor(*a.placement, *b.placement) || isLeftFor(*b.placement, *a.placement))
+    return Verdict::Likely;
   if (verdict == Verdict::Likely)
     return verdict;
   if ((isGiven(call, *a.placement) && wasMovedHere(call, b)) ||
@@ -117,9 +123,6 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   const bool isModule = open.kind == PlacementKind::Symbol && open.role == SymbolRole::Module;
   // Pinned memory is on the host on purpose.
   const bool isStaged = call.machine.memory.mayBePinned(call.row, (isOutsideA ? b : a).use->tensor);
-  const std::set<Term> *left = call.machine.devicesLeft;
-  if (fixed.kind == PlacementKind::Cpu && left && left->count(originOf(open)))
-    return Verdict::Likely;
   const bool isMeant = isMeantForDevices(call) || wasMovedHere(call, isOutsideA ? a : b);
   if (fixed.kind == PlacementKind::Cpu && !isStaged && isMeant &&
       (isModule || (isGiven(call, open) && !isOfWrittenObject(call, open))))

@@ -89,9 +89,10 @@ void markFormer(const Leaves &before, const Leaves &now, Row &after) {
 // The devices from which the object has gone back to the CPU, in part.
 void addLeft(const Leaves &before, const Leaves &now, std::set<Term> &left) {
   for (const auto &[way, value] : now)
-    if (const auto old = before.find(way); old != before.end() && is(value, ValueKind::Tensor) &&
-                                           value->placement.kind == PlacementKind::Cpu &&
-                                           old->second->placement.index)
+    if (const auto old = before.find(way);
+        old != before.end() && is(value, ValueKind::Tensor) &&
+        (value->placement.kind == PlacementKind::Cpu || isSaved(value->placement)) &&
+        old->second->placement.index)
       left.insert(originOf(old->second->placement));
 }
 
@@ -114,20 +115,30 @@ bool takesDevice(const Types &types, const Function &method) {
 
 } // namespace
 
-void Lives::run(const std::vector<const Function *> &entries) {
+void Lives::run(const std::vector<const Function *> &entries, const std::set<const Function *> &ofMain) {
+  const std::set<const Function *> uncalled(entries.begin(), entries.end());
   std::vector<Name> classes;
   std::map<Name, std::vector<const Function *>> methods;
-  for (const Function *function : entries) {
-    if (function->className.empty() || function->isStatic || function->isConstructor ||
-        function->isDestructor || function->isLambda)
+  for (Name id : machine.program.order) {
+    const Function *function = machine.program.function(id);
+    const Name className = function->className;
+    if (className.empty() || function->isStatic || function->isConstructor || function->isDestructor ||
+        function->isLambda || !usage.devicesMatter.count(id) ||
+        (!uncalled.count(function) && (function->isPrivate || isConstructedBy(ofMain, className))))
       continue;
-    std::vector<const Function *> &group = methods[function->className];
+    std::vector<const Function *> &group = methods[className];
     if (group.empty())
-      classes.push_back(function->className);
+      classes.push_back(className);
     group.push_back(function);
   }
   for (Name className : classes)
     runClass(className, methods[className]);
+}
+
+bool Lives::isConstructedBy(const std::set<const Function *> &functions, Name className) const {
+  const Type *type = machine.program.type(className);
+  return type && std::any_of(type->constructors.begin(), type->constructors.end(),
+                             [&](Name id) { return functions.count(machine.program.function(id)) != 0; });
 }
 
 void Lives::runClass(Name className, const std::vector<const Function *> &entries) {
@@ -199,6 +210,7 @@ Lives::Lived Lives::begin(Name className) {
 
 Lives::Lived Lives::initialise(Lived lives, const std::vector<const Function *> &methods) {
   std::set<const Function *> done;
+  std::set<Name> counts;
   // A second time, for one may need what another makes that stands after it.
   for (int round = 0; round < 2; ++round)
     for (const Function *method : methods) {
@@ -211,6 +223,8 @@ Lives::Lived Lives::initialise(Lived lives, const std::vector<const Function *> 
         for (Life &each : call(*method, life))
           if (isInitialised(*method, life, each))
             after.push_back(std::move(each));
+          else if (changedFields(life.row, each.row).empty())
+            addCounts(life.row, each.row, counts);
         isInitialiser |= !after.empty();
         if (after.empty())
           after.push_back(life);
@@ -221,7 +235,29 @@ Lives::Lived Lives::initialise(Lived lives, const std::vector<const Function *> 
       done.insert(method);
       lives = mostComplete(std::move(next));
     }
+  for (Life &life : lives)
+    for (Name field : counts)
+      machine.memory.write(life.row, object.field(field), outsideNumber(field));
   return lives;
+}
+
+// Numbers that a call changes and nothing else: they count calls, and may be anything.
+void Lives::addCounts(const Row &before, const Row &after, std::set<Name> &counts) const {
+  const auto &old = fieldsIn(before, object.root);
+  for (const auto &[name, value] : fieldsIn(after, object.root)) {
+    const auto field = old.find(name);
+    const Type *type =
+        machine.program.type(machine.types.fieldType(machine.memory.info(object.root).type, name));
+    if (type && (type->kind == TypeKind::Int || type->kind == TypeKind::Float) && field != old.end() &&
+        !same(field->second, value))
+      counts.insert(name);
+  }
+}
+
+Value Lives::outsideNumber(Name field) const {
+  const RootInfo &info = machine.memory.info(object.root);
+  return machine.memory.symbolic(machine.types.fieldType(info.type, field),
+                                 applyTerm(op::member, {info.origin, textTerm(field)}), field);
 }
 
 Lives::Lived Lives::mostComplete(Lived lives) {

@@ -16,8 +16,9 @@ class Lives {
 public:
   Lives(Machine &machine, EntryStates &states, const Usage &usage)
       : machine(machine), states(states), usage(usage) {}
-  /// Runs those of `entries` that are methods on the objects of their classes, as other methods leave them.
-  void run(const std::vector<const Function *> &entries);
+  /// Runs methods on the objects of their classes as other methods leave them: those of `entries`, and all
+  /// public ones of a class whose constructors are not among what main leads to, `ofMain`.
+  void run(const std::vector<const Function *> &entries, const std::set<const Function *> &ofMain);
 
 private:
   /// An object at some time of its life.
@@ -29,6 +30,7 @@ private:
   using Lived = std::vector<Life>;
 
   void runClass(Name className, const std::vector<const Function *> &entries);
+  bool isConstructedBy(const std::set<const Function *> &functions, Name className) const;
   std::vector<const Function *> publicMethods(Name className) const;
   Lived begin(Name className);
   Lived initialise(Lived lives, const std::vector<const Function *> &methods);
@@ -37,6 +39,8 @@ private:
   /// What `method` leaves of an object.
   Lived call(const Function &method, const Life &life);
   bool isInitialised(const Function &method, const Life &before, const Life &after);
+  void addCounts(const Row &before, const Row &after, std::set<Name> &counts) const;
+  Value outsideNumber(Name field) const;
   bool handsOutModules(Name className) const;
   bool leadsToModule(Name type) const;
   /// The fields whose tensors, modules or devices are others than before, directly or by what they lead to.

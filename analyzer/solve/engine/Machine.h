@@ -187,6 +187,7 @@ public:
   /// The object of the entry being run is one of which only a part is known; Lives runs it as it may be.
   bool isPartial = false;
   const std::set<Term> *devicesLeft = nullptr; ///< devices from which its object went to the CPU, in part
+  bool loadsOntoDevices = false;               ///< the program gives a load a device
   bool reportLatent = false;
   CallObserver *calls = nullptr;         ///< told of every call when set
   FactObserver *facts = nullptr;         ///< told of every fact when set

@@ -32,6 +32,7 @@ enum class ConflictKind : std::uint8_t {
   Loss,
   HostAccess, ///< memory, and who works on it: host code, or a blob
   Launch,     ///< memory of the host, and a kernel that gets a pointer into it
+  Load,       ///< the second operand was loaded without a device
 };
 
 /// Is one of the two memory and the other who works on it, instead of two operands?

@@ -16,16 +16,17 @@ namespace {
 const std::string page = R"(
 ## Devices
 
-| | cpu | CUDA | found on CUDA | other type | device choice | tensor from outside | module from outside | unknown |
-|---|---|---|---|---|---|---|---|---|
-| cpu | same | definite | definite | definite | likely | latent | latent | silent |
-| CUDA | definite | next table | next table | definite | likely | latent | latent | silent |
-| found on CUDA | definite | next table | next table | definite | open | open | open | silent |
-| other type | definite | definite | definite | same / definite | likely | latent | latent | silent |
-| device choice | likely | likely | open | likely | same / open | open | open | silent |
-| tensor from outside | latent | latent | open | latent | open | same / open | open | silent |
-| module from outside | latent | latent | open | latent | open | open | same / open | silent |
-| unknown | silent | silent | silent | silent | silent | silent | silent | silent |
+| | cpu | CUDA | found on CUDA | other type | device choice | tensor from outside | module from outside | saved | unknown |
+|---|---|---|---|---|---|---|---|---|---|
+| cpu | same | definite | definite | definite | likely | latent | latent | silent | silent |
+| CUDA | definite | next table | next table | definite | likely | latent | latent | likely | silent |
+| found on CUDA | definite | next table | next table | definite | open | open | open | open | silent |
+| other type | definite | definite | definite | same / definite | likely | latent | latent | likely | silent |
+| device choice | likely | likely | open | likely | same / open | open | open | likely | silent |
+| tensor from outside | latent | latent | open | latent | open | same / open | open | open | silent |
+| module from outside | latent | latent | open | latent | open | open | same / open | open | silent |
+| saved | silent | likely | open | likely | likely | open | open | same / open | silent |
+| unknown | silent | silent | silent | silent | silent | silent | silent | silent | silent |
 
 ## CUDA indices
 
@@ -91,6 +92,8 @@ std::vector<Placement> placements(const std::string &kind) {
     return {symbol(SymbolRole::Tensor, "x"), symbol(SymbolRole::Tensor, "y")};
   if (kind == "module from outside")
     return {symbol(SymbolRole::Module, "net"), symbol(SymbolRole::Module, "head")};
+  if (kind == "saved")
+    return {symbol(SymbolRole::Saved, "load"), symbol(SymbolRole::Saved, "other load")};
   if (kind == "unknown")
     return {Placement::unknown()};
   const std::string found = "index of a tensor";

@@ -8,10 +8,13 @@
 #include "analyzer/solve/library/torch/Archives.h"
 
 #include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/OptimizerState.h"
 #include "analyzer/solve/library/torch/Words.h"
+
+#include <algorithm>
 
 namespace devicetidy {
 namespace {
@@ -104,28 +107,60 @@ Value placed(const Value &contents, const Placement &placement, const History &h
   return makeValue(std::move(list));
 }
 
-// The device a load is given, else the one that was saved.
-Placement loadedDevice(Call &call, std::size_t archive) {
+// The device a load is given.
+std::optional<Placement> givenDevice(Call &call, std::size_t archive) {
   for (std::size_t i = archive + 1; i < call.fact.operands.size(); ++i) {
     const Value value = call.operand(i);
-    if (is(value, ValueKind::Device))
+    if (is(value, ValueKind::Device)) {
+      call.machine.loadsOntoDevices = true;
       return call.machine.concrete(call.row, value->placement);
+    }
     if (!is(value, ValueKind::Null)) // an optional that may hold one
       return Placement::unknown();
   }
-  return summarised(kept(call, contentsSlot(call, archive)))->placement;
+  return std::nullopt;
+}
+
+// The device a load is given, else the one that was saved.
+Placement loadedDevice(Call &call, std::size_t archive) {
+  const std::optional<Placement> given = givenDevice(call, archive);
+  return given ? *given : summarised(kept(call, contentsSlot(call, archive)))->placement;
+}
+
+bool isPlaced(const Call &call, const Value &tensor) {
+  const Placement placement = call.machine.memory.placementOf(call.row, tensor);
+  return placement.isKnown() && placement.kind != PlacementKind::Cpu;
+}
+
+// Has the program put what operand 0 holds on a device before it is loaded? What an optimizer keeps is made
+// where the parameters are.
+bool isPlacedBefore(const Call &call) {
+  const Value held = call.operand(0);
+  if (is(held, ValueKind::Tensor))
+    return isPlaced(call, held);
+  if (is(held, ValueKind::List)) {
+    std::vector<Value> tensors;
+    call.machine.collectTensors(call.row, held, tensors);
+    return std::any_of(tensors.begin(), tensors.end(),
+                       [&](const Value &tensor) { return isPlaced(call, tensor); });
+  }
+  const Address module = moduleOf(call, held, call.addressOf(0));
+  return isOptimizer(held) || !module.valid() ||
+         modulePlacement(call.machine, call.row, module).kind != PlacementKind::Cpu;
 }
 
 History loaded(const Call &call, std::size_t i, const Placement &placement) {
-  return call.machine.note(nullptr, StepKind::Loaded, call.fact.where,
-                           i < call.fact.operands.size() ? call.fact.operands[i].text.str() : "",
-                           placement.describe());
+  return historyOfLoad(call, i < call.fact.operands.size() ? call.fact.operands[i].text.str() : "",
+                       placement);
 }
 
 // torch::load(x, archive[, device]).
 std::optional<Outcomes> load(Call &call, const Effect &) {
   Machine &machine = call.machine;
-  const Placement placement = loadedDevice(call, 1);
+  const std::optional<Placement> given = givenDevice(call, 1);
+  Placement placement = given ? *given : summarised(kept(call, contentsSlot(call, 1)))->placement;
+  if (!given && !placement.isKnown())
+    placement = placementOfSaved(call, isPlacedBefore(call));
   if (isAbsent(call.row, placement))
     return Outcomes();
   const History history = loaded(call, 0, placement);
@@ -231,6 +266,20 @@ std::optional<Outcomes> makeStream(const Making &making, const Effect &) {
 }
 
 } // namespace
+
+Placement placementOfSaved(const Call &call, bool isResumed) {
+  const Location &where = call.fact.where;
+  Term load = applyTerm(op::savedBefore,
+                        {textTerm(call.frame.function.id), intTerm(where.line), intTerm(where.column)});
+  if (isResumed)
+    load = applyTerm(op::resumed, {load});
+  return Placement::symbol(SymbolRole::Saved, load, "where it was saved");
+}
+
+History historyOfLoad(const Call &call, const std::string &subject, const Placement &placement) {
+  return call.machine.note(nullptr, StepKind::Loaded, call.fact.where, subject,
+                           isSaved(placement) ? std::string() : placement.describe());
+}
 
 void forgetSaved(Call &call, std::size_t i) {
   if (call.fact.operands.size() == 1)

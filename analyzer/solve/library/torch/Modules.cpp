@@ -1,5 +1,7 @@
 //===- Modules.cpp - torch::nn modules: made, moved, run, held ---------===//
 #include "analyzer/solve/library/torch/Modules.h"
+
+#include "analyzer/solve/library/torch/Archives.h"
 #include "analyzer/solve/library/torch/Gradients.h"
 
 #include "analyzer/facts/NameParts.h"
@@ -167,14 +169,16 @@ std::optional<Outcomes> setOption(Call &call, const Effect &) {
 
 // torch::jit::load(path[, device]): without a device the parameters are where they were saved.
 std::optional<Outcomes> loadScript(Call &call, const Effect &) {
-  Placement placement = Placement::unknown();
-  for (std::size_t i = 0; i < call.fact.operands.size(); ++i)
+  Placement placement = placementOfSaved(call, false);
+  for (std::size_t i = 1; i < call.fact.operands.size(); ++i)
     if (Value value = call.operand(i); is(value, ValueKind::Device))
       placement = call.machine.concrete(call.row, value->placement);
+    else if (!is(value, ValueKind::Null) &&
+             call.machine.types.classOf(call.fact.operands[i].type) == TypeClass::Optional)
+      placement = Placement::unknown(); // it may hold one
   if (isAbsent(call.row, placement))
     return Outcomes();
-  History history =
-      call.machine.note(nullptr, StepKind::Loaded, call.fact.where, "the script", placement.describe());
+  const History history = historyOfLoad(call, "the script", placement);
   return call.done(
       recordValue("torch::jit::Module", {{hidden::parameters, tensorValue(placement, someRank, history)}}));
 }
