@@ -10,8 +10,12 @@ void DeviceDiscardedMove::run(const Solution &solution, const CheckContext &cont
     Finding finding;
     finding.check = name();
     finding.where = move.where;
-    finding.fields = {{"tensor", move.tensor}, {"method", move.method}};
+    finding.fields = {{"tensor", move.tensor},
+                      {"method", move.method},
+                      {"lost", move.isOfCopy ? "put into a copy that nothing reads" : "discarded"}};
     finding.fixAt = move.where;
+    if (move.isOfCopy)
+      finding.fields["copy"] = move.tensor;
     findings.push_back(std::move(finding));
   }
 }

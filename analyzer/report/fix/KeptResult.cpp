@@ -46,6 +46,8 @@ bool isParenthesisedPointee(TokenRange expression) {
 
 Advice keptResult(const Finding &finding, SourceCache &sources) {
   const std::string &tensor = finding.fields.at("tensor"), &method = finding.fields.at("method");
+  if (const auto copy = finding.fields.find("copy"); copy != finding.fields.end())
+    return {"copy", {}};
   const CodeSite &site = finding.site;
   const std::string arguments = argumentsAt(finding.where, method, sources);
   const std::vector<Token> tokens = tokenize(tensor);

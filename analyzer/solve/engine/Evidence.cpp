@@ -45,6 +45,12 @@ bool isPartial(const Call &call, const Placement &placement) {
   return call.machine.isPartial && placement.index && applies(placement.index, op::self);
 }
 
+// Is it a module that the program made and did not move, but may have handed out?
+bool isReleased(const Placement &module) {
+  return module.index->kind == TermKind::Apply && module.index->name == op::deviceOfParameter &&
+         module.index->args.size() == 2;
+}
+
 // Was the tensor, or what it was computed from, passed by a caller and moved here?
 bool wasMovedHere(const Call &call, const Witness &witness) {
   const std::vector<Step> history = steps(call.machine.memory.historyOf(call.row, witness.use->tensor));
@@ -120,7 +126,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   const Placement &open = isOutsideA ? *a.placement : *b.placement;
   if (isStateOutside(open))
     return Verdict::Open;
-  const bool isModule = open.kind == PlacementKind::Symbol && open.role == SymbolRole::Module;
+  const bool isModule =
+      open.kind == PlacementKind::Symbol && open.role == SymbolRole::Module && !isReleased(open);
   // Pinned memory is on the host on purpose.
   const bool isStaged = call.machine.memory.mayBePinned(call.row, (isOutsideA ? b : a).use->tensor);
   const bool isMeant = isMeantForDevices(call) || wasMovedHere(call, isOutsideA ? a : b);

@@ -1,6 +1,7 @@
 #include "analyzer/solve/questions/DiscardedMoves.h"
 
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/questions/FactWalk.h"
 
 #include <algorithm>
 #include <set>
@@ -33,38 +34,116 @@ bool waitsForResult(const Block &block, const Fact &move, models::TorchVersion v
          });
 }
 
+// What the loop variable at `object` is a copy of: the range, as written. Empty when it is no copy.
+Name rangeCopiedTo(const Function &function, const Block &block, const Fact *assignment) {
+  const Fact *const begin = block.facts.data();
+  Reg reg = assignment->operands[0].reg;
+  const Fact *place = assignment;
+  while (place != begin && (--place)->kind != FactKind::EndStatement)
+    if (place->result == reg && place->kind == FactKind::Field)
+      reg = place->operands[0].reg;
+    else if (place->result == reg)
+      break;
+  if (place->kind != FactKind::Local || function.locals[static_cast<std::size_t>(place->number)].isReference)
+    return {};
+  static const Name next("__range_next");
+  for (const Block &each : function.blocks)
+    for (std::size_t i = 0; i + 1 < each.facts.size(); ++i)
+      if (each.facts[i].name == next && each.facts[i + 1].kind == FactKind::Declare &&
+          each.facts[i + 1].number == place->number)
+        return each.facts[i].operands[0].text;
+  return {};
+}
+
+class DiscardedMoves {
+public:
+  DiscardedMoves(const Program &program, const Types &types, models::TorchVersion version)
+      : program(program), types(types), version(version) {}
+
+  std::vector<DiscardedMove> find() {
+    for (Name id : program.order) {
+      const Function &function = *program.function(id);
+      for (std::size_t i = 0; i < function.blocks.size(); ++i)
+        for (std::size_t j = 0; j < function.blocks[i].facts.size(); ++j) {
+          const FactPlace place{&function, static_cast<BlockId>(i), j};
+          lookAtResult(place);
+          lookAtAssignment(place);
+        }
+    }
+    return std::move(moves);
+  }
+
+private:
+  // The operator of a method of a tensor that gives a moved copy; null for any other fact.
+  const models::Op *moveAt(const Fact &fact) const {
+    using models::Rule;
+    static const std::set<Rule> moving = {Rule::Move, Rule::ToCpu, Rule::ToCuda, Rule::TypeAs,
+                                          Rule::PinMemory};
+    if (fact.kind != FactKind::Call || !fact.hasObject || fact.operands.empty())
+      return nullptr;
+    const std::string_view name = fact.name.view();
+    if (types.classOf(Name(scopeOf(name))) != TypeClass::Tensor)
+      return nullptr;
+    const models::Op *op = models::atenOp(lastPart(name), version);
+    return op && moving.count(op->rule) ? op : nullptr;
+  }
+
+  // `x.to(device);`
+  void lookAtResult(const FactPlace &place) {
+    const Fact &fact = place.fact();
+    const models::Op *op = fact.isDiscarded ? moveAt(fact) : nullptr;
+    const Block &block = place.function->blocks[static_cast<std::size_t>(place.block)];
+    if (op && !(op->rule == models::Rule::ToCpu && waitsForResult(block, fact, version)))
+      add(place, fact, fact.operands[0].text, false);
+  }
+
+  // `for (auto x : list) x = x.to(device);`, and the end of the loop's body
+  void lookAtAssignment(const FactPlace &place) {
+    const Fact &fact = place.fact();
+    if (fact.kind != FactKind::Call || !fact.hasObject || fact.operands.size() != 2 ||
+        !isAssignment(fact.name.view()) || types.classOf(fact.operands[0].type) != TypeClass::Tensor)
+      return;
+    const Block &block = place.function->blocks[static_cast<std::size_t>(place.block)];
+    const Fact *begin = &fact;
+    while (begin != block.facts.data() && begin[-1].kind != FactKind::EndStatement)
+      --begin;
+    const Reg moved = temporaryAt(begin, &fact, fact.operands[1].reg);
+    const Fact *move =
+        std::find_if(begin, &fact, [&](const Fact &each) { return moved != NoReg && each.result == moved; });
+    if (move == &fact || !moveAt(*move) || move->operands[0].text != fact.operands[0].text)
+      return;
+    const Name range = rangeCopiedTo(*place.function, block, &fact);
+    if (!range.empty() && isForgotten(place))
+      add(place, *move, range, true);
+  }
+
+  void add(const FactPlace &place, const Fact &fact, Name tensor, bool isOfCopy) {
+    static const Name dtype("c10::ScalarType");
+    if (!seen.emplace(fact.where, tensor.str()).second)
+      return;
+    DiscardedMove move;
+    move.where = fact.where;
+    move.tensor = tensor.str();
+    move.method = std::string(lastPart(fact.name.view()));
+    move.callText = fact.operands[0].text.str() + "." + move.method + "(...)";
+    move.changesDtypeOnly = fact.operands.size() > 1 && fact.operands[1].type == dtype;
+    move.isOfCopy = isOfCopy;
+    move.functionId = place.function->id.str();
+    moves.push_back(std::move(move));
+  }
+
+  const Program &program;
+  const Types &types;
+  const models::TorchVersion version;
+  std::vector<DiscardedMove> moves;
+  std::set<std::pair<Location, std::string>> seen; // each instance of a template has the same calls
+};
+
 } // namespace
 
 std::vector<DiscardedMove> findDiscardedMoves(const Program &program, const Types &types,
                                               models::TorchVersion version) {
-  using models::Rule;
-  static const std::set<Rule> moving = {Rule::Move, Rule::ToCpu, Rule::ToCuda, Rule::TypeAs, Rule::PinMemory};
-  static const Name dtype("c10::ScalarType");
-  std::vector<DiscardedMove> moves;
-  std::set<std::pair<Location, std::string>> seen; // each instance of a template has the same calls
-  for (Name id : program.order)
-    for (const Block &block : program.function(id)->blocks)
-      for (const Fact &fact : block.facts) {
-        if (fact.kind != FactKind::Call || !fact.isDiscarded || !fact.hasObject || fact.operands.empty())
-          continue;
-        const std::string_view name = fact.name.view();
-        if (types.classOf(Name(scopeOf(name))) != TypeClass::Tensor)
-          continue;
-        const models::Op *op = models::atenOp(lastPart(name), version);
-        if (!op || !moving.count(op->rule) ||
-            (op->rule == Rule::ToCpu && waitsForResult(block, fact, version)) ||
-            !seen.emplace(fact.where, fact.operands[0].text.str()).second)
-          continue;
-        DiscardedMove move;
-        move.where = fact.where;
-        move.tensor = fact.operands[0].text.str();
-        move.method = std::string(lastPart(name));
-        move.callText = move.tensor + "." + move.method + "(...)";
-        move.changesDtypeOnly = fact.operands.size() > 1 && fact.operands[1].type == dtype;
-        move.functionId = id.str();
-        moves.push_back(std::move(move));
-      }
-  return moves;
+  return DiscardedMoves(program, types, version).find();
 }
 
 } // namespace devicetidy

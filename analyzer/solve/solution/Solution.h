@@ -76,6 +76,7 @@ struct DiscardedMove {
   std::string method;   ///< "to", "cpu" ...
   std::string callText; ///< the whole call as written
   bool changesDtypeOnly = false;
+  bool isOfCopy = false; ///< it is assigned to a loop variable that is a copy of an element of `tensor`
   std::string functionId;
 };
 

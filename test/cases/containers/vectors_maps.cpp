@@ -13,7 +13,7 @@
 static void range_for_by_value_bad() {
   std::vector<torch::Tensor> parts{torch::rand({2, 3}), torch::rand({2, 3})};
   for (auto part : parts)
-    part = part.to(torch::kCUDA);
+    part = part.to(torch::kCUDA); // [[device-discarded-move]]
   parts.push_back(torch::rand({2, 3}, torch::kCUDA));
   auto all = torch::cat(parts); // [[device-mixed-op]]
   TORCH_CHECK(all.size(0) == 6);

@@ -2,6 +2,8 @@
 // RUN: not %device-tidy --checks=device-discarded-move %s %torch | FileCheck %s --implicit-check-not=warning:
 #include <torch/torch.h>
 
+#include <map>
+
 struct Batch {
   torch::Tensor data;
   void to(torch::Device device) { data = data.to(device); }
@@ -51,4 +53,22 @@ torch::Tensor places(torch::Tensor x, bool gpu) {
   // CHECK: :[[@LINE+1]]:22: {{.*}} [device-discarded-move]
   gpu ? x.cuda() : x.cpu();
   return x;
+}
+
+// The loop variable is a copy of the element.
+void moveAll(std::vector<torch::Tensor> &list, std::map<std::string, torch::Tensor> &byName, torch::Device device) {
+  for (auto each : list)
+    // CHECK: :[[@LINE+2]]:{{.*}} warning: the result of 'to' is put into a copy that nothing reads; {{.*}} does not change 'list' [device-discarded-move]
+    // CHECK: note: the loop variable is a copy: take the elements of 'list' by reference
+    each = each.to(device);
+  for (auto entry : byName)
+    // CHECK: :[[@LINE+1]]:{{.*}} does not change 'byName' [device-discarded-move]
+    entry.second = entry.second.to(device);
+  for (auto &each : list)
+    each = each.to(device);
+  torch::Tensor sum = torch::zeros({3}, device);
+  for (auto each : list) {
+    each = each.to(device);
+    sum += each;
+  }
 }

@@ -28,9 +28,10 @@ Address contentsSlot(Call &call, std::size_t i) {
     return {};
   const Value archive = call.operand(i);
   if (is(archive, ValueKind::Scalar)) {
-    const std::optional<Name> path = textOf(call.row.resolve(archive->term));
-    return path ? Address{call.machine.memory.global(Name("archive " + path->str()), {}, {}), nullptr}
-                : Address();
+    const Term path = call.row.resolve(archive->term);
+    const std::optional<Name> text = textOf(path);
+    const Name file("archive " + (text ? text->str() : std::to_string(path->hash)));
+    return {call.machine.memory.global(file, {}, {}), nullptr};
   }
   const Address where = call.addressOf(i);
   return where.valid() ? where.field(hidden::saved) : Address();
@@ -136,6 +137,8 @@ bool isPlaced(const Call &call, const Value &tensor) {
 // where the parameters are.
 bool isPlacedBefore(const Call &call) {
   const Value held = call.operand(0);
+  if (is(held, ValueKind::Null))
+    return false;
   if (is(held, ValueKind::Tensor))
     return isPlaced(call, held);
   if (is(held, ValueKind::List)) {

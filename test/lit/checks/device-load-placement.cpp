@@ -1,0 +1,65 @@
+// REQUIRES: torch
+// RUN: not %device-tidy --checks=device-load-placement %s %torch | FileCheck %s --implicit-check-not=warning:
+// RUN: %device-tidy --checks=device-load-placement %s %torch -DALONE | FileCheck %s --allow-empty --check-prefix=NONE
+// RUN: not %device-tidy --checks=device-load-placement --level=latent %s %torch -DALONE | FileCheck %s --check-prefix=LATENT
+// NONE-NOT: warning:
+#include <torch/script.h>
+#include <torch/torch.h>
+
+#ifndef ALONE
+torch::Tensor script(const std::string &file, torch::Tensor x, torch::Device device) {
+  // CHECK: :[[@LINE+4]]:{{.*}} warning: {{.*}} 'the parameters of model' where it was saved, for it was loaded without a device, and 'x.to(device)' on 'device' [device-load-placement]
+  // CHECK: note: 'the script' is loaded here
+  // CHECK: note: give the load the device, or move what it has loaded
+  auto model = torch::jit::load(file);
+  return model.forward({x.to(device)}).toTensor();
+}
+torch::Tensor scriptOntoDevice(const std::string &file, torch::Tensor x, torch::Device device) {
+  auto model = torch::jit::load(file, device);
+  return model.forward({x.to(device)}).toTensor();
+}
+// Another load of a module is given a device.
+void given(const std::string &file, torch::nn::Linear net, torch::Device device) { torch::load(net, file, device); }
+torch::Tensor scriptMoved(const std::string &file, torch::Tensor x, torch::Device device) {
+  auto model = torch::jit::load(file);
+  model.to(device);
+  return model.forward({x.to(device)}).toTensor();
+}
+torch::Tensor scriptOnCpu(const std::string &file) {
+  auto model = torch::jit::load(file);
+  return model.forward({torch::rand({3, 3})}).toTensor();
+}
+torch::Tensor scriptWhereTheCallerIs(const std::string &file, torch::Tensor x) {
+  auto model = torch::jit::load(file);
+  return model.forward({x}).toTensor();
+}
+torch::Tensor scriptPerhapsOntoDevice(const std::string &file, torch::Tensor x, c10::optional<torch::Device> where) {
+  auto model = torch::jit::load(file, where);
+  return model.forward({x.cuda()}).toTensor();
+}
+
+torch::Tensor tensor(const std::string &file) {
+  torch::Tensor mean;
+  torch::load(mean, file);
+  // CHECK: :[[@LINE+1]]:{{.*}} [device-load-placement]
+  return torch::rand({3}, torch::kCUDA) - mean;
+}
+
+void module(const std::string &file, torch::Device device) {
+  torch::nn::Linear net(3, 3);
+  torch::load(net, file);
+  // CHECK: :[[@LINE+1]]:{{.*}} [device-load-placement]
+  net->forward(torch::rand({3, 3}, device));
+}
+
+#endif
+
+// What replaces something that was put on a device may well have been saved there; but other loads are given one.
+void resumed(const std::string &file, torch::Device device) {
+  torch::nn::Linear net(3, 3);
+  net->to(device);
+  torch::load(net, file);
+  // CHECK: :[[@LINE+2]]:{{.*}} [device-load-placement]
+  // LATENT: :[[@LINE+1]]:{{.*}} [device-load-placement]
+  net->forward(torch::rand({3, 3}, device));
+}

@@ -1,0 +1,117 @@
+// Objects whose methods are called more than once: what one leaves, another meets.
+// REQUIRES: torch
+// RUN: not %device-tidy %s %torch | FileCheck %s --implicit-check-not=warning:
+#include <torch/torch.h>
+
+#include <map>
+#include <optional>
+
+// A setter that misses a member when the device changes again.
+class Trainer {
+public:
+  explicit Trainer(torch::Device device) : device_(device) { net_->to(device_); }
+  void setDevice(torch::Device device) {
+    device_ = device;
+    net_->to(device_);
+  }
+  void setWeights(torch::Tensor weights) { weights_ = weights.to(device_); }
+  void setScale(torch::Tensor scale) { scale_ = scale.to(device_); }
+  torch::Tensor weighted(torch::Tensor x) {
+    // CHECK: :[[@LINE+1]]:{{.*}} warning: {{.*}}'weights_'{{.*}} [device-mixed-op]
+    return net_->forward(x.to(device_)) * weights_;
+  }
+  torch::Tensor scaled(torch::Tensor x) { return net_->forward(x.to(device_)) * scale_.to(device_); }
+
+private:
+  torch::Device device_;
+  torch::nn::Linear net_{3, 3};
+  torch::Tensor weights_, scale_;
+};
+
+// What a reset makes anew is on the CPU. Counts do not stop what follows.
+class Replay {
+public:
+  Replay(int64_t capacity, torch::Device storage)
+      : capacity_(capacity), rows_(torch::zeros({capacity, 3}, storage)),
+        priorities_(torch::zeros({capacity}, storage)), ages_(torch::zeros({capacity}, storage)) {}
+  void add(const torch::Tensor &row) {
+    rows_[size_].copy_(row);
+    ++size_;
+  }
+  torch::Tensor sample(int64_t n) {
+    TORCH_CHECK(size_ > 0, "nothing to sample");
+    // CHECK: :[[@LINE+1]]:{{.*}} warning: {{.*}}'rows_'{{.*}} [device-mixed-op]
+    return rows_.index_select(0, priorities_.multinomial(n));
+  }
+  torch::Tensor oldest() {
+    TORCH_CHECK(size_ > 0, "nothing is there");
+    return rows_.index_select(0, ages_.argmax(0, true));
+  }
+  void resetPriorities() { priorities_ = torch::ones({capacity_}); }
+  void resetAges() { ages_ = torch::zeros_like(ages_); }
+
+private:
+  int64_t capacity_, size_ = 0;
+  torch::Tensor rows_, priorities_, ages_;
+};
+
+// The members are behind a pointer; what is not set is not used.
+class Service {
+public:
+  Service() : impl_(std::make_unique<Impl>()) {}
+  void start(torch::Device device) {
+    impl_->device = device;
+    impl_->table = torch::rand({3, 3}, device);
+    if (impl_->boosts.defined())
+      impl_->boosts = impl_->boosts.to(device);
+  }
+  void setBoosts(const std::vector<float> &boosts) { impl_->boosts = torch::tensor(boosts); }
+  void setBias(const std::vector<float> &bias) { impl_->bias = torch::tensor(bias).to(impl_->device); }
+  torch::Tensor boosted() {
+    // CHECK: :[[@LINE+1]]:{{.*}} warning: {{.*}}'impl_->boosts'{{.*}} [device-mixed-op]
+    return impl_->boosts.defined() ? impl_->table * impl_->boosts : impl_->table;
+  }
+  torch::Tensor biased() { return impl_->bias.defined() ? impl_->table + impl_->bias.to(impl_->device) : impl_->table; }
+
+private:
+  struct Impl {
+    torch::Device device{torch::kCPU};
+    torch::Tensor table, boosts, bias;
+  };
+  std::unique_ptr<Impl> impl_;
+};
+
+// All that is kept follows.
+class Stream {
+public:
+  explicit Stream(torch::Device device) : device_(device) {}
+  torch::Tensor feed(const torch::Tensor &samples) {
+    auto audio = samples.to(device_);
+    if (tail_)
+      audio = torch::cat({*tail_, audio});
+    tail_ = audio.slice(0, 3).clone();
+    return audio.cpu();
+  }
+  void remember(const std::string &name, const torch::Tensor &word) { words_[name] = word.to(device_); }
+  torch::Tensor score(const std::string &name, const torch::Tensor &x) { return words_.at(name) * x.to(device_); }
+  void to(torch::Device device) {
+    device_ = device;
+    if (tail_)
+      tail_ = tail_->to(device);
+    for (auto &[name, word] : words_)
+      word = word.to(device);
+  }
+
+private:
+  torch::Device device_;
+  c10::optional<torch::Tensor> tail_;
+  std::map<std::string, torch::Tensor> words_;
+};
+
+// A module is moved as a whole by whoever holds it.
+struct HeadsImpl : torch::nn::Cloneable<HeadsImpl> {
+  HeadsImpl() { reset(); }
+  void reset() override { head = register_module("head", torch::nn::Linear(3, 3)); }
+  torch::Tensor forward(torch::Tensor x) { return head->forward(x); }
+  torch::nn::Linear head{nullptr};
+};
