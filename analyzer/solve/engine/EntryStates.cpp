@@ -43,6 +43,7 @@ void EntryStates::runGlobals() {
 // been. Of an object whose fields are changed one by one, the others are as its initialiser left them.
 void EntryStates::forgetChanged(Row &row) {
   std::vector<Name> ids; // in order of text: roots are numbered as they are met
+  ids.reserve(machine.program.globals.size());
   for (const auto &[id, global] : machine.program.globals)
     ids.push_back(id);
   std::sort(ids.begin(), ids.end());

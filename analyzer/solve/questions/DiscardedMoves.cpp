@@ -39,11 +39,13 @@ Name rangeCopiedTo(const Function &function, const Block &block, const Fact *ass
   const Fact *const begin = block.facts.data();
   Reg reg = assignment->operands[0].reg;
   const Fact *place = assignment;
-  while (place != begin && (--place)->kind != FactKind::EndStatement)
+  while (place != begin) {
+    --place;
+    if (place->kind == FactKind::EndStatement || (place->result == reg && place->kind == FactKind::Local))
+      break;
     if (place->result == reg && place->kind == FactKind::Field)
       reg = place->operands[0].reg;
-    else if (place->result == reg)
-      break;
+  }
   if (place->kind != FactKind::Local || function.locals[static_cast<std::size_t>(place->number)].isReference)
     return {};
   static const Name next("__range_next");
@@ -93,7 +95,7 @@ private:
     const Fact &fact = place.fact();
     const models::Op *op = fact.isDiscarded ? moveAt(fact) : nullptr;
     const Block &block = place.function->blocks[static_cast<std::size_t>(place.block)];
-    if (op && !(op->rule == models::Rule::ToCpu && waitsForResult(block, fact, version)))
+    if (op && (op->rule != models::Rule::ToCpu || !waitsForResult(block, fact, version)))
       add(place, fact, fact.operands[0].text, false);
   }
 
