@@ -4,7 +4,7 @@
 //   ./program 3             runs case number 3 (from 0)
 //   ./program name_of_case  runs it by name
 //
-// Prints "ok" and exits 0, or prints "THROWS: <first line of what()>" and exits 1.
+// Ends with a line "ok" and exits 0, or with a line "THROWS: <first line of what()>" and exits 1.
 #pragma once
 
 #include <cstdio>
@@ -34,10 +34,10 @@ inline int runOne(Function function) {
   } catch (const std::exception &error) {
     const std::string text = error.what();
     std::fprintf(stderr, "%s\n", text.c_str());
-    std::printf("THROWS: %s\n", text.substr(0, text.find('\n')).c_str());
+    std::printf("\nTHROWS: %s\n", text.substr(0, text.find('\n')).c_str());
     return 1;
   }
-  std::printf("ok\n");
+  std::printf("\nok\n");
   return 0;
 }
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from run_cases import ANNOTATION, TORCH_INCLUDE, collectUnits
 
 DEVICE_ERROR = re.compile(r"same device|different devices|weight type .* should be the same|host code used memory|"
-                          r"resides on host memory")
+                          r"resides on host memory|should be a 1D CPU int64 tensor")
 CONFIRMED_BY_A_RUN = ("device-mixed-op", "device-loss-input", "device-unregistered-tensor", "device-host-access")
 FAULT = re.compile(r"^virtual-cuda: (host code used .*)", re.M)
 BODY = r"^(?:static )?void {name}\(.*?^}}"

@@ -66,6 +66,23 @@ bool isChosen(const Placement &placement) {
            placement.index != currentCudaIndex()));
 }
 
+bool isFormer(const Value &value) {
+  return value->placement.index && applies(value->placement.index, op::former);
+}
+
+// A loop that moves the elements of a list moves all of them, though it may count something else.
+Value withoutFormerElements(const Value &value) {
+  if (value->fields.empty() && value->summary.empty())
+    return value;
+  ValueData data = *value;
+  for (auto &[name, field] : data.fields)
+    field = withoutFormerElements(field);
+  if (!std::all_of(data.summary.begin(), data.summary.end(), isFormer))
+    data.summary.erase(std::remove_if(data.summary.begin(), data.summary.end(), isFormer),
+                       data.summary.end());
+  return makeValue(std::move(data));
+}
+
 // Where the object has moved from one chosen device to another, what is still on the first has stayed behind.
 void markFormer(const Leaves &before, const Leaves &now, Row &after) {
   std::set<Term> former;
@@ -79,7 +96,7 @@ void markFormer(const Leaves &before, const Leaves &now, Row &after) {
     after.store.forEach([&](RootId root, const Value &value) {
       const Value next = substitute(value, index, applyTerm(op::former, {index}));
       if (!same(next, value))
-        changed.emplace_back(root, next);
+        changed.emplace_back(root, withoutFormerElements(next));
     });
     for (auto &[root, value] : changed)
       after.store.set(root, std::move(value));
@@ -284,6 +301,10 @@ Lives::Lived Lives::call(const Function &method, const Life &life) {
   const Leaves leaves = leavesOf(life.row, object.root);
   Lived lives;
   machine.devicesLeft = &life.left;
+  machine.objectMovesGiven = std::any_of(leaves.begin(), leaves.end(), [](const auto &leaf) {
+    const std::vector<Step> history = steps(leaf.second->history);
+    return std::any_of(history.begin(), history.end(), [](const Step &step) { return !step.givenTo.empty(); });
+  });
   for (Outcome &outcome : states.call(method, life.row, object, static_cast<unsigned>(before))) {
     Row &row = outcome.row;
     machine.memory.dropLocals(row, 0);
@@ -301,6 +322,7 @@ Lives::Lived Lives::call(const Function &method, const Life &life) {
     lives.push_back(std::move(after));
   }
   machine.devicesLeft = nullptr;
+  machine.objectMovesGiven = false;
   return lives;
 }
 

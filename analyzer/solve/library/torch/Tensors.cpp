@@ -97,8 +97,9 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
     if (const Placement before = machine.memory.placementOf(call.row, self); before.isKnown()) {
       step.from = before.describe();
       for (const Placement &each : {before, placement})
-        if (each.role == SymbolRole::Tensor || (each == before && each.kind == PlacementKind::Cuda))
-          step.givenTo = callThatWasGiven(each);
+        if ((each.role == SymbolRole::Tensor || (each == before && each.kind == PlacementKind::Cuda)) &&
+            callThatWasGiven(each) == machine.entryCall)
+          step.givenTo = machine.entryCall;
     }
   return call.done(tensorValue(placement, rank, extend(nullptr, std::move(step)), count));
 }
