@@ -167,13 +167,15 @@ const std::vector<Row> &rows(std::string_view name) {
   return entry->second;
 }
 
-const Effect *effect(std::string_view name, std::string_view word) {
-  for (const Row &row : rows(name))
+const Effect *effect(const std::vector<Row> &rows, std::string_view word) {
+  for (const Row &row : rows)
     for (const Effect &effect : row.effects)
       if (effect.word == word)
         return &effect;
   return nullptr;
 }
+
+const Effect *effect(std::string_view name, std::string_view word) { return effect(rows(name), word); }
 
 std::vector<std::string_view> modelledNames() {
   std::vector<std::string_view> names;

@@ -96,6 +96,8 @@ const Module *module(std::string_view className);
 /// The rows of a function or class by its qualified name, built-in ones and the user's, in the order they are
 /// to be asked; empty when there are none.
 const std::vector<Row> &rows(std::string_view name);
+/// The effect `word` in `rows`; null when they have none.
+const Effect *effect(const std::vector<Row> &rows, std::string_view word);
 /// The effect `word` in the rows of `name` ("c10::cuda::CUDAGuard", "guard"); null when they have none.
 const Effect *effect(std::string_view name, std::string_view word);
 /// Every name that has built-in rows, sorted.

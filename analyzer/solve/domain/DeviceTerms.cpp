@@ -205,7 +205,11 @@ Term sameDeviceTerm(const Placement &a, const Placement &b) {
 }
 
 bool isAssumed(const Row &row, const Placement &placement) {
-  return placement.isKnown() && constantOf(row.resolve(sameDeviceTerm(placement, Placement::unknown()))) == 1;
+  const bool assumesAny = std::any_of(row.known.begin(), row.known.end(), [](const auto &condition) {
+    return condition.first->kind == TermKind::Apply && condition.first->name == op::sameAsUnknown;
+  });
+  return assumesAny && placement.isKnown() &&
+         constantOf(row.resolve(sameDeviceTerm(placement, Placement::unknown()))) == 1;
 }
 
 Term asAvailability(Term term) {

@@ -157,13 +157,16 @@ Term Row::resolve(Term term) const {
       return intTerm(number);
   if (term->kind != TermKind::Apply || term->name == op::device)
     return term;
-  std::vector<Term> args;
-  bool changed = false;
-  for (Term arg : term->args) {
-    args.push_back(resolve(arg));
-    changed |= args.back() != arg;
+  std::vector<Term> args; // filled from the first that changes
+  for (std::size_t i = 0; i < term->args.size(); ++i) {
+    const Term resolved = resolve(term->args[i]);
+    if (args.empty() && resolved == term->args[i])
+      continue;
+    if (args.empty())
+      args = term->args;
+    args[i] = resolved;
   }
-  if (changed)
+  if (!args.empty())
     return resolve(applyTerm(term->name, std::move(args)));
   const auto implied = impliedBy(known, term);
   return implied ? intTerm(*implied) : term;

@@ -195,10 +195,12 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
   std::size_t worstA = 0, worstB = 0;
   for (std::size_t i = 0; i < placed.size(); ++i)
     for (std::size_t j = i + 1; j < placed.size(); ++j) {
-      if (exempt(i) || exempt(j) || isAssumed(call.row, placed[i].placement) ||
-          isAssumed(call.row, placed[j].placement))
+      if (exempt(i) || exempt(j))
         continue;
       Verdict verdict = comparePlaced(placed[i], placed[j], currentDeviceIsOpen);
+      if (verdict <= std::min(worst, Verdict::Silent) || isAssumed(call.row, placed[i].placement) ||
+          isAssumed(call.row, placed[j].placement))
+        continue;
       if (verdict > Verdict::Silent && verdict < Verdict::Definite && !isAboutMemory(requirement.kind))
         verdict = weigh(call, verdict, {placed[i].use, &placed[i].placement},
                         {placed[j].use, &placed[j].placement});

@@ -381,7 +381,7 @@ std::optional<Outcomes> makeObject(const Making &making, bool isBase) {
 
 const models::Effect *effectOf(Machine &machine, const Fact &fact, std::string_view word) {
   for (const ModelName &model : machine.modelsOf(fact))
-    if (const models::Effect *effect = models::effect(model.name.view(), word))
+    if (const models::Effect *effect = models::effect(*model.rows, word))
       return effect;
   return nullptr;
 }

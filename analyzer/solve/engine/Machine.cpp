@@ -218,8 +218,16 @@ void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vec
     if (block.handler >= 0 && mayThrow(fact))
       for (const Row &row : rows)
         reachHandler(row);
-    std::vector<Row> next;
-    for (Row &row : rows) {
+    std::size_t stepped = 0;
+    while (!observer && block.handler < 0 && stepped < rows.size() && stepInPlace(frame, fact, rows[stepped]))
+      ++stepped;
+    factsRun += stepped;
+    if (stepped == rows.size())
+      continue;
+    std::vector<Row> next(std::make_move_iterator(rows.begin()),
+                          std::make_move_iterator(rows.begin() + static_cast<std::ptrdiff_t>(stepped)));
+    for (std::size_t i = stepped; i < rows.size(); ++i) {
+      Row &row = rows[i];
       ++factsRun;
       const std::optional<Row> before = observer || block.handler >= 0 ? std::optional(row) : std::nullopt;
       std::vector<Row> after = step(frame, fact, std::move(row));

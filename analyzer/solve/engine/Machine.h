@@ -236,9 +236,11 @@ private:
   void countIterations(const Frame &frame, const Terminator &test, Row &row, KnownIterations iterations,
                        bool isKnown);
   std::vector<Row> step(Frame &frame, const Fact &fact, Row row);
+  /// The same where one row follows, which is most often so; false, and nothing done, elsewhere.
+  bool stepInPlace(Frame &frame, const Fact &fact, Row &row);
   void stepStore(const Fact &fact, Row &row);
   std::vector<Row> stepHostAccess(Frame &frame, const Fact &fact, Row row);
-  std::vector<Row> stepElement(Frame &frame, const Fact &fact, Row row);
+  void stepElement(Frame &frame, const Fact &fact, Row &row);
   std::vector<Row> stepCall(Frame &frame, const Fact &fact, Row row);
   std::vector<Row> stepConstruct(Frame &frame, const Fact &fact, Row row);
   std::optional<std::vector<Row>> constructModelled(Call &call, const Address &where, bool isBase);

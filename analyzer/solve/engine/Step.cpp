@@ -211,12 +211,7 @@ void Machine::forgetFields(Row &row, const Address &object) const {
   memory.write(row, object, makeValue(std::move(data)));
 }
 
-std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
-  auto one = [](Row result) {
-    std::vector<Row> rows;
-    rows.push_back(std::move(result));
-    return rows;
-  };
+bool Machine::stepInPlace(Frame &frame, const Fact &fact, Row &row) {
   auto addressIn = [&](std::size_t i) {
     Value value = registerOf(row, fact.operands[i].reg);
     return is(value, ValueKind::Address) ? value->address : Address();
@@ -228,19 +223,19 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
   switch (fact.kind) {
   case FactKind::Literal:
     setRegister(row, fact.result, literalValue(fact, types));
-    return one(std::move(row));
+    return true;
   case FactKind::Local:
     setRegister(row, fact.result, addressValue(localAddress()));
-    return one(std::move(row));
+    return true;
   case FactKind::Global: {
     auto found = program.globals.find(fact.name);
     Name text = found == program.globals.end() ? fact.name : found->second.name;
     setRegister(row, fact.result, addressValue({memory.global(fact.name, fact.type, text), nullptr}));
-    return one(std::move(row));
+    return true;
   }
   case FactKind::This:
     setRegister(row, fact.result, frame.self.valid() ? addressValue(frame.self) : unknownValue());
-    return one(std::move(row));
+    return true;
   case FactKind::Field: {
     Address base = addressIn(0);
     Name field = fact.name;
@@ -256,13 +251,14 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     }
     setRegister(row, fact.result,
                 base.valid() && !field.empty() ? addressValue(base.field(field)) : unknownValue());
-    return one(std::move(row));
+    return true;
   }
   case FactKind::Element:
-    return stepElement(frame, fact, std::move(row));
+    stepElement(frame, fact, row);
+    return true;
   case FactKind::Load: {
     if (isTensorMemory(registerOf(row, fact.operands[0].reg)))
-      return stepHostAccess(frame, fact, std::move(row));
+      return false;
     Address address = addressIn(0);
     Value value = readMarked(row, address);
     if (fact.operands[0].isMoved && address.valid())
@@ -270,29 +266,23 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     if (is(value, ValueKind::Scalar))
       value = scalarValue(row.resolve(value->term));
     setRegister(row, fact.result, std::move(value));
-    return one(std::move(row));
+    return true;
   }
   case FactKind::Store:
     if (isTensorMemory(registerOf(row, fact.operands[0].reg)))
-      return stepHostAccess(frame, fact, std::move(row));
+      return false;
     stepStore(fact, row);
-    return one(std::move(row));
+    return true;
   case FactKind::Call:
-    return stepCall(frame, fact, std::move(row));
-  case FactKind::Construct: {
-    std::vector<Row> rows = stepConstruct(frame, fact, std::move(row));
-    const Function *constructor = fact.target.empty() ? nullptr : program.function(fact.target);
-    for (Row &made : rows)
-      if (!constructor || !constructor->hasBody) // one of the program moves by itself
-        library.hooks.afterCall(*this, frame, fact, made);
-    return rows;
-  }
+  case FactKind::Construct:
+  case FactKind::EndScope:
+    return false;
   case FactKind::New: {
     const Address where = allocate(row, frame, fact, fact.type);
     if (!fact.operands.empty())
       memory.write(row, where, defaultArray(row, fact.type, registerOf(row, fact.operands[0].reg)));
     setRegister(row, fact.result, addressValue(where));
-    return one(std::move(row));
+    return true;
   }
   case FactKind::Closure: {
     std::map<Name, Value> captures;
@@ -302,11 +292,11 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
     if (fact.target.empty())
       callable = libraryFunction(fact.name);
     setRegister(row, fact.result, std::move(callable));
-    return one(std::move(row));
+    return true;
   }
   case FactKind::Operator:
     setRegister(row, fact.result, operatorResult(*this, row, fact));
-    return one(std::move(row));
+    return true;
   case FactKind::Aggregate: {
     std::vector<Value> values;
     for (const Operand &operand : fact.operands)
@@ -316,38 +306,56 @@ std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
         types.program.type(fact.operands[0].type) &&
         types.program.type(fact.operands[0].type)->kind == TypeKind::Array) {
       setRegister(row, fact.result, listValue(fact.type, values[0]->elements));
-      return one(std::move(row));
+      return true;
     }
     if (values.empty() && types.classOf(fact.type) == TypeClass::Record) {
       setRegister(row, fact.result, recordValue(fact.type));
-      return one(std::move(row));
+      return true;
     }
     if (fact.captures.empty()) {
       setRegister(row, fact.result, listValue(fact.type, std::move(values)));
-      return one(std::move(row));
+      return true;
     }
     std::map<Name, Value> fields;
     for (std::size_t i = 0; i < values.size() && i < fact.captures.size(); ++i)
       fields[fact.captures[i]] = values[i];
     setRegister(row, fact.result, recordValue(fact.type, std::move(fields)));
-    return one(std::move(row));
+    return true;
   }
   case FactKind::Declare: {
     const auto index = static_cast<std::size_t>(fact.number);
     if (!frame.function.locals[index].isReference)
       row.store.set(localAddress().root, defaultObject(frame.function.locals[index].type));
-    return one(std::move(row));
+    return true;
   }
-  case FactKind::EndScope:
-    return endScope(frame, fact, std::move(row));
   case FactKind::Opaque:
     setRegister(row, fact.result, unknownValue());
-    return one(std::move(row));
+    return true;
   case FactKind::EndStatement:
     row.expressionEnded = true;
-    return one(std::move(row));
+    return true;
   }
-  return one(std::move(row));
+  return true;
+}
+
+std::vector<Row> Machine::step(Frame &frame, const Fact &fact, Row row) {
+  std::vector<Row> rows;
+  if (stepInPlace(frame, fact, row)) {
+    rows.push_back(std::move(row));
+    return rows;
+  }
+  if (fact.kind == FactKind::Call)
+    return stepCall(frame, fact, std::move(row));
+  if (fact.kind == FactKind::EndScope)
+    return endScope(frame, fact, std::move(row));
+  if (fact.kind != FactKind::Construct)
+    return stepHostAccess(frame, fact, std::move(row));
+  rows = stepConstruct(frame, fact, std::move(row));
+  const Function *constructor = fact.target.empty() ? nullptr : program.function(fact.target);
+  for (Row &made : rows)
+    if (!constructor || !constructor->hasBody) // one of the program moves by itself
+      library.hooks.afterCall(*this, frame, fact, made);
+  return rows;
 }
 
 void Machine::stepStore(const Fact &fact, Row &row) {
@@ -376,20 +384,17 @@ std::vector<Row> Machine::stepHostAccess(Frame &frame, const Fact &fact, Row row
   return rows;
 }
 
-std::vector<Row> Machine::stepElement(Frame &frame, const Fact &fact, Row row) {
+void Machine::stepElement(Frame &frame, const Fact &fact, Row &row) {
   Call call{*this, frame, row, fact, 1};
   Address base = call.addressOf(0);
   Value index = call.operand(1);
-  std::vector<Row> rows;
   if (Value pointer = registerOf(row, fact.operands[0].reg); isTensorMemory(pointer)) {
     setRegister(row, fact.result, std::move(pointer));
-    rows.push_back(std::move(row));
-    return rows;
+    return;
   }
   if (!base.valid() || !is(index, ValueKind::Scalar)) {
     setRegister(row, fact.result, unknownValue());
-    rows.push_back(std::move(row));
-    return rows;
+    return;
   }
   const Term number = row.resolve(index->term);
   const Value start = addressValue(base);
@@ -399,8 +404,6 @@ std::vector<Row> Machine::stepElement(Frame &frame, const Fact &fact, Row row) {
   } else {
     setRegister(row, fact.result, addressValue(base.element(number)));
   }
-  rows.push_back(std::move(row));
-  return rows;
 }
 
 } // namespace devicetidy

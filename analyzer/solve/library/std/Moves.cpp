@@ -4,6 +4,8 @@
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/engine/Library.h"
 
+#include <algorithm>
+
 namespace devicetidy {
 namespace {
 
@@ -119,6 +121,9 @@ Value movedFrom(const Machine &machine, Name type, const Value &value) {
 }
 
 void emptyMoved(Machine &machine, Frame &frame, const Fact &fact, Row &row) {
+  if (std::none_of(fact.operands.begin(), fact.operands.end(),
+                   [](const Operand &operand) { return operand.isMoved; }))
+    return;
   Call call{machine, frame, row, fact, fact.hasObject ? std::size_t(1) : std::size_t(0)};
   if (fact.kind == FactKind::Call && effectOf(call.machine, call.fact, "leaves_moved"))
     return;
