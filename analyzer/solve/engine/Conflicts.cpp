@@ -104,10 +104,6 @@ bool isUsersClass(const Types &types, const Operand *operand) {
   return record && user->kinds.count(record->templateName.str());
 }
 
-const Frame &entryOf(const Frame &frame) {
-  return frame.caller && frame.call ? entryOf(*frame.caller) : frame;
-}
-
 // The operand to move is the one that was loaded, the one on the CPU, or the later one.
 bool shouldMoveFirst(const Placed &a, const Placed &b) {
   if (isSaved(a.placement) || isSaved(b.placement))
@@ -116,6 +112,10 @@ bool shouldMoveFirst(const Placed &a, const Placed &b) {
 }
 
 } // namespace
+
+const Frame &entryOf(const Frame &frame) {
+  return frame.caller && frame.call ? entryOf(*frame.caller) : frame;
+}
 
 std::vector<CallSite> callersOf(const Frame &frame) {
   std::vector<CallSite> callers;

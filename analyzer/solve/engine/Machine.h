@@ -281,6 +281,8 @@ private:
 
 /// How the function of `frame` was reached, innermost call first.
 std::vector<CallSite> callersOf(const Frame &frame);
+/// The frame that the analysis had started from.
+const Frame &entryOf(const Frame &frame);
 
 /// The next iteration of a loop that is run for any iteration: what is of `current` becomes of the one
 /// before.

@@ -69,6 +69,28 @@ struct MissingGuard {
   std::vector<CallSite> callers; ///< how the function was reached, innermost first
 };
 
+/// Work on one GPU gets what is on another, because an index was lost on the way; or the index of a GPU is
+/// none.
+struct LostIndex {
+  Level level = Level::Likely;
+  Location where;
+  std::string operation;
+  PlacedOperand first;        ///< made before the GPU that `operation` works on was current
+  bool isCountOfGpus = false; ///< instead: the index is the number of GPUs
+  std::vector<CallSite> callers;
+};
+
+/// What each rank of a program makes on the same GPU.
+struct RankCollision {
+  Level level = Level::Likely;
+  Location where;
+  std::string operation; ///< what makes it
+  std::string device;    ///< the GPU it is put on; empty: whichever is current at first
+  Location decided;      ///< where the GPU of the rank is made current, or the local rank is read
+  bool isEarly = false;  ///< it is made before the GPU of the rank is current
+  std::vector<CallSite> callers;
+};
+
 /// A call of Tensor::to/cpu/cuda/type_as/... whose result is thrown away.
 struct DiscardedMove {
   Location where;
@@ -136,6 +158,8 @@ struct SolveStats {
 struct Solution {
   std::vector<Conflict> conflicts;
   std::vector<MissingGuard> missingGuards; ///< one for a function
+  std::vector<LostIndex> lostIndices;
+  std::vector<RankCollision> rankCollisions;
   std::vector<DiscardedMove> discardedMoves;
   std::vector<DanglingData> danglingData;
   std::vector<UnregisteredMember> unregisteredMembers;

@@ -11,6 +11,7 @@ PYTHON = """#include <pybind11/embed.h>
 namespace py = pybind11;
 """
 CUDA = "#include <c10/cuda/CUDAGuard.h>\n"
+NCCL = "#include <cuda_runtime.h>\n#include <nccl.h>\n"
 PRELUDE = """#include <torch/torch.h>
 struct NetImpl : torch::nn::Module {
   NetImpl() : layer(register_module("layer", torch::nn::Linear(4, 2))) {}
@@ -32,7 +33,7 @@ def main():
     # Headers of LibTorch take seconds; an example gets those it needs.
     used = [
         header
-        for name, header in (("c10d::", DISTRIBUTED), ("py::", PYTHON), ("c10::cuda::", CUDA))
+        for name, header in (("c10d::", DISTRIBUTED), ("py::", PYTHON), ("c10::cuda::", CUDA), ("nccl", NCCL))
         if name in code
     ]
     print("".join(used) + PRELUDE + code)

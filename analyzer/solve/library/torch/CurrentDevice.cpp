@@ -141,6 +141,28 @@ void meetHostMemory(Call &call, const TensorUse &memory, Term current, const std
   call.machine.requireSame(call, {memory, {there, memory.operand, "the kernel"}}, requirement);
 }
 
+// Memory that was made on whichever GPU was current at first, which need not be the one that is current now.
+bool isBehind(const Row &row, const Placement &placement, Term current) {
+  return placement.kind == PlacementKind::Cuda && row.resolve(placement.index) == currentCudaIndex() &&
+         isSet(current) && !constantOf(current);
+}
+
+void loseIndex(const Call &call, PlacedOperand lost, bool isCountOfGpus) {
+  LostIndex index{call.machine.entryIsCalled ? Level::Latent : Level::Likely,
+                  call.fact.where,
+                  std::string(lastPart(call.fact.name.view())),
+                  std::move(lost),
+                  isCountOfGpus,
+                  callersOf(call.frame)};
+  std::vector<LostIndex> &found = call.machine.solution.lostIndices;
+  const auto known = std::find_if(found.begin(), found.end(),
+                                  [&](const LostIndex &each) { return each.where == index.where; });
+  if (known == found.end())
+    found.push_back(std::move(index));
+  else if (index.level < known->level)
+    *known = std::move(index);
+}
+
 bool hasMemory(const Call &call, const TensorUse &memory) {
   return is(memory.tensor, ValueKind::Tensor) && !isHarmless(call, memory.tensor);
 }
@@ -152,6 +174,32 @@ void requireGpu(Call &call, const TensorUse &memory, const std::string &work) {
     meetHostMemory(call, memory, currentOf(call.row), work);
 }
 
+void requireSameGpu(Call &call, const Value &first, const Value &second) {
+  const Placement a = call.row.resolve(first->placement), b = call.row.resolve(second->placement);
+  const Term gpuA = gpuOf(a) ? call.row.resolve(gpuOf(a)) : nullptr,
+             gpuB = gpuOf(b) ? call.row.resolve(gpuOf(b)) : nullptr;
+  if (!gpuA || !gpuB)
+    return;
+  for (const auto &[lost, handle, meant] : {std::tuple(a, &first, gpuB), std::tuple(b, &second, gpuA)})
+    if (isBehind(call.row, lost, meant)) {
+      PlacedOperand operand;
+      const Operand &written = call.fact.operands[call.first + (handle == &second)];
+      operand.where = written.where;
+      operand.text = written.text.str();
+      operand.device = lost.describe();
+      operand.history = steps((*handle)->history);
+      return loseIndex(call, std::move(operand), false);
+    }
+}
+
+void meetIndex(Call &call, Term index) {
+  if (call.row.resolve(index) != countTerm())
+    return;
+  PlacedOperand operand;
+  operand.where = call.fact.where;
+  loseIndex(call, std::move(operand), true);
+}
+
 void requireCurrent(Call &call, const TensorUse &memory, const std::string &work) {
   Machine &machine = call.machine;
   if (!hasMemory(call, memory))
@@ -160,6 +208,8 @@ void requireCurrent(Call &call, const TensorUse &memory, const std::string &work
   const Term current = currentOf(call.row);
   if (!gpuOf(placement))
     return meetHostMemory(call, memory, current, work);
+  if (isBehind(call.row, placement, current))
+    return loseIndex(call, machine.describe(call, memory, placement), false);
   const Verdict verdict = verdictOn(call, placement, current);
   if (verdict == Verdict::Same || verdict == Verdict::Silent)
     return;

@@ -10,6 +10,7 @@
 #include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 #include "analyzer/solve/library/torch/Modules.h"
+#include "analyzer/solve/library/torch/RankDevices.h"
 #include "analyzer/solve/library/torch/Tensors.h"
 #include "analyzer/solve/library/torch/Words.h"
 
@@ -112,13 +113,17 @@ std::vector<TensorUse> placedUses(Call &call) {
   return uses;
 }
 
-// Host code works on their memory; whether it does may depend on how it was built (`isSure`).
-Outcomes requireHost(Call &call, bool isSure) {
+void requireHost(Call &call, const TensorUse &use, bool isSure) {
   Machine::Requirement requirement = requirementOf(call, ConflictKind::HostAccess);
   requirement.isSure = isSure;
   const TensorUse host{tensorValue(Placement::cpu(), someRank, nullptr), nullptr, "the host"};
+  call.machine.requireSame(call, {use, host}, requirement);
+}
+
+// Host code works on their memory; whether it does may depend on how it was built (`isSure`).
+Outcomes requireHost(Call &call, bool isSure) {
   for (const TensorUse &use : placedUses(call))
-    call.machine.requireSame(call, {use, host}, requirement);
+    requireHost(call, use, isSure);
   return call.done(unknownValue());
 }
 
@@ -131,6 +136,23 @@ Outcomes requireCurrent(Call &call) {
   return call.done(unknownValue());
 }
 
+// cudaMemcpy(to, from, size, kind): the kind says which of them is memory of a GPU (driver_types.h).
+Outcomes copyMemory(Call &call) {
+  enum Kind : std::int64_t { HostToDevice = 1, DeviceToHost, DeviceToDevice };
+  const std::int64_t kind = call.row.numberOf(call.arg(3)).value_or(0);
+  for (const bool isSource : {false, true}) {
+    const std::size_t i = call.first + isSource;
+    if (kind < HostToDevice || kind > DeviceToDevice || !isTensorMemory(call.operand(i)))
+      continue;
+    const TensorUse use = memoryUse(call.operand(i), call.fact.operands[i]);
+    if (kind == DeviceToDevice || (kind == DeviceToHost) == isSource)
+      requireGpu(call, use, std::string(lastPart(call.fact.name.view())));
+    else if (is(use.tensor, ValueKind::Tensor))
+      requireHost(call, use, true);
+  }
+  return call.done(unknownValue());
+}
+
 Outcomes requireGpu(Call &call) {
   for (const TensorUse &use : placedUses(call))
     requireGpu(call, use, std::string(lastPart(call.fact.name.view())));
@@ -138,7 +160,9 @@ Outcomes requireGpu(Call &call) {
 }
 
 Outcomes setCurrent(Call &call) {
+  const Term before = call.row.currentDevice;
   makeCurrent(call, call.arg(0));
+  meetSetDevice(call, before);
   return call.done(unknownValue());
 }
 
@@ -168,6 +192,7 @@ Words deviceValueWords() {
            {"expects_host", expectHost},
            {"requires_current", requireCurrent},
            {"requires_gpu", requireGpu},
+           {"copy_memory", copyMemory},
            {"set_current", setCurrent},
            {"move_module", moveModuleTo},
            {"is_cuda", isCuda},

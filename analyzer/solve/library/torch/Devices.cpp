@@ -1,5 +1,7 @@
 //===- Devices.cpp - c10::Device, TensorOptions, guards -------------===//
 #include "analyzer/solve/library/torch/Devices.h"
+#include "analyzer/solve/library/torch/CurrentDevice.h"
+#include "analyzer/solve/library/torch/RankDevices.h"
 
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Models.h"
@@ -52,6 +54,7 @@ Value makeDevice(Call &call, const std::vector<Value> &args, Name indexText) {
     const Value &index = args[1];
     if (is(index, ValueKind::Scalar)) {
       Term term = call.row.resolve(index->term);
+      meetIndex(call, term);
       if (constantOf(term) != -1)
         device->index = term;
     } else if (!is(index, ValueKind::Null)) {
@@ -115,6 +118,7 @@ std::optional<Outcomes> withDeviceIndex(Call &call, const Effect &) {
   const Value index = call.arg(0);
   if (!is(index, ValueKind::Scalar))
     return call.done(unknownValue());
+  meetIndex(call, index->term);
   Placement placement = Placement::cuda(call.row.resolve(index->term));
   placement.text = call.fact.operands[call.first].text;
   return call.done(optionsValue(&placement));
@@ -202,6 +206,7 @@ void makeCurrent(Call &call, const Value &device) {
       return;
   } else if (is(device, ValueKind::Scalar)) {
     index = call.row.resolve(device->term);
+    meetIndex(call, index);
   } else {
     index = call.machine.freshScalar(call);
   }
@@ -258,7 +263,15 @@ std::optional<Outcomes> environmentVariable(Call &call, const Effect &) {
   const auto text = is(name, ValueKind::Scalar) ? textOf(call.row.resolve(name->term)) : std::nullopt;
   if (!text || !models::hasRole(text->view(), "rank"))
     return std::nullopt;
+  noteVariable(call, *text);
   return call.done(scalarValue(applyTerm(op::rank, {textTerm(*text)})));
+}
+
+std::optional<Outcomes> setEnvironmentVariable(Call &call, const Effect &) {
+  const Value name = call.arg(0);
+  if (const auto text = is(name, ValueKind::Scalar) ? textOf(call.row.resolve(name->term)) : std::nullopt)
+    noteVisibleDevices(call, *text);
+  return std::nullopt;
 }
 
 std::optional<Outcomes> currentDevice(Call &call, const Effect &) {
@@ -305,6 +318,7 @@ Words deviceWords() {
            {"device_count", deviceCount},
            {"rank", rank},
            {"environment_variable", environmentVariable},
+           {"set_environment_variable", setEnvironmentVariable},
            {"current_device", currentDevice}},
           {},
           {{"make_device", makeDeviceObject}, {"make_options", makeOptionsObject}, {"guard", makeGuard}}};

@@ -3,6 +3,7 @@
 
 #include "analyzer/solve/library/torch/Archives.h"
 #include "analyzer/solve/library/torch/Gradients.h"
+#include "analyzer/solve/library/torch/RankDevices.h"
 
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
@@ -33,6 +34,7 @@ std::optional<Outcomes> moveCall(Call &call, const Effect &) {
     Placement placement = call.machine.concrete(call.row, *target);
     if (isAbsent(call.row, placement))
       return Outcomes();
+    meetPlacement(call, placement);
     moveModule(call.machine, call.row, self, placement,
                call.machine.note(nullptr, StepKind::ModuleMoved, call.fact.where,
                                  call.fact.operands[0].text.str(), placement.describe()));

@@ -13,6 +13,7 @@
 #include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 #include "analyzer/solve/library/torch/LegacyTypes.h"
+#include "analyzer/solve/library/torch/RankDevices.h"
 #include "analyzer/solve/library/torch/Ranks.h"
 #include "analyzer/solve/library/torch/Words.h"
 
@@ -80,6 +81,7 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
   Placement placement = machine.concrete(call.row, *target);
   if (isAbsent(call.row, placement))
     return {};
+  meetPlacement(call, placement);
   // A move that is thrown away is told of at the move: what the tensor meets later is its consequence.
   if (call.fact.isDiscarded && call.fact.hasObject && self->kind == ValueKind::Tensor) {
     const Placement kept = machine.memory.placementOf(call.row, self);
@@ -167,6 +169,7 @@ Outcomes factory(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
   }
   if (isAbsent(call.row, placement))
     return {};
+  meetPlacement(call, placement);
   if (isBlob)
     meetBlob(call, placement);
   const History history = extend(nullptr, std::move(step));

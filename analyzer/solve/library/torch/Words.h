@@ -14,6 +14,7 @@ Words autogradFunctionWords(); ///< AutogradFunctions.cpp: torch::autograd::Func
 Words dataWords();             ///< Data.cpp: packed sequences, lists of parameters, calls without an effect
 Words datasetWords();          ///< Datasets.cpp: datasets, transforms and loaders of torch::data
 Words deviceWords();           ///< Devices.cpp: devices, options, guards, the current device
+Words handleWords();           ///< Handles.cpp: streams, events and communicators
 Words deviceValueWords();      ///< DeviceValues.cpp: questions about devices and values made from them
 Words gradientWords();         ///< Gradients.cpp: backward(), step() and zero_grad()
 Words hostAccessWords();       ///< HostAccess.cpp: pointers into the memory of tensors

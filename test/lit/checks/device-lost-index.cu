@@ -1,0 +1,72 @@
+// REQUIRES: torch
+// RUN: not %device-tidy --checks=device-lost-index,device-host-access %s -- nvcc %torch-flags | FileCheck %s --implicit-check-not=warning:
+#include <torch/torch.h>
+
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <cuda_runtime.h>
+
+#include <vector>
+
+__global__ void scale(float *x, const float *y, int n) {}
+
+torch::Tensor beforeTheGuard(const torch::Tensor &x) {
+  TORCH_CHECK(x.is_cuda());
+  auto out = torch::zeros({4}, torch::kCUDA);
+  const c10::cuda::CUDAGuard guard(x.device());
+  // CHECK: [[@LINE+3]]:3: warning: 'scale' gets 'out', made before the GPU it works on was current [device-lost-index]
+  // CHECK: [[@LINE-3]]:14: note: 'out' is created on cuda here
+  // CHECK: note: make it with the index: with the options of the other tensors, or after the guard
+  scale<<<1, 4>>>(out.data_ptr<float>(), x.data_ptr<float>(), 4);
+  return out;
+}
+
+torch::Tensor afterTheGuard(const torch::Tensor &x) {
+  TORCH_CHECK(x.is_cuda());
+  const c10::cuda::CUDAGuard guard(x.device());
+  auto out = torch::zeros({4}, torch::kCUDA);
+  scale<<<1, 4>>>(out.data_ptr<float>(), x.data_ptr<float>(), 4);
+  return out;
+}
+
+torch::Tensor likeTheOther(const torch::Tensor &x) {
+  TORCH_CHECK(x.is_cuda());
+  auto out = torch::zeros({4}, x.options());
+  const c10::cuda::CUDAGuard guard(x.device());
+  scale<<<1, 4>>>(out.data_ptr<float>(), x.data_ptr<float>(), 4);
+  return out;
+}
+
+torch::Device last() {
+  const auto count = static_cast<c10::DeviceIndex>(torch::cuda::device_count());
+  // CHECK: [[@LINE+2]]:10: warning: 'Device' gets the number of GPUs as the index of one [device-lost-index]
+  // CHECK: note: the last GPU has the index before it
+  return torch::Device(torch::kCUDA, count);
+}
+
+torch::Device lastByCuda() {
+  int count = 0;
+  cudaGetDeviceCount(&count);
+  return torch::Device(torch::kCUDA, count - 1);
+}
+
+void time(const torch::Tensor &host, torch::Device device) {
+  cudaEvent_t start, stop;
+  cudaEventCreate(&start);
+  const c10::cuda::CUDAGuard guard(device);
+  cudaEventCreate(&stop);
+  const auto stream = at::cuda::getCurrentCUDAStream();
+  // CHECK: [[@LINE+1]]:3: warning: 'cudaEventRecord' gets 'start', made before the GPU it works on was current
+  cudaEventRecord(start, stream);
+  auto copy = host.to(device);
+  cudaEventRecord(stop, stream);
+}
+
+void copies(const std::vector<float> &values) {
+  auto there = torch::zeros({4}, torch::kCUDA), here = torch::zeros({4});
+  cudaMemcpy(there.data_ptr<float>(), here.data_ptr<float>(), 16, cudaMemcpyHostToDevice);
+  cudaMemcpy(here.data_ptr<float>(), there.data_ptr<float>(), 16, cudaMemcpyDeviceToHost);
+  cudaMemcpy(there.data_ptr<float>(), values.data(), 16, cudaMemcpyHostToDevice);
+  // CHECK: [[@LINE+1]]:3: warning: 'cudaMemcpyAsync' works on memory of the host and gets that of 'there' on cuda{{.*}} [device-host-access]
+  cudaMemcpyAsync(here.data_ptr<float>(), there.data_ptr<float>(), 16, cudaMemcpyHostToDevice, nullptr);
+}
