@@ -67,6 +67,6 @@ void copies(const std::vector<float> &values) {
   cudaMemcpy(there.data_ptr<float>(), here.data_ptr<float>(), 16, cudaMemcpyHostToDevice);
   cudaMemcpy(here.data_ptr<float>(), there.data_ptr<float>(), 16, cudaMemcpyDeviceToHost);
   cudaMemcpy(there.data_ptr<float>(), values.data(), 16, cudaMemcpyHostToDevice);
-  // CHECK: [[@LINE+1]]:3: warning: 'cudaMemcpyAsync' works on memory of the host and gets that of 'there' on cuda{{.*}} [device-host-access]
-  cudaMemcpyAsync(here.data_ptr<float>(), there.data_ptr<float>(), 16, cudaMemcpyHostToDevice, nullptr);
+  // CHECK: [[@LINE+1]]:3: warning: 'cudaMemcpyAsync' works on memory of cpu and gets that of 'there' on cuda{{.*}} [device-host-access]
+  cudaMemcpyAsync(there.data_ptr<float>(), there.data_ptr<float>(), 16, cudaMemcpyHostToDevice, nullptr);
 }
