@@ -97,6 +97,8 @@ bool isConstant(const Placement &placement) {
 }
 
 std::string Placement::describe() const {
+  // Two devices that one name stood for are told apart.
+  const std::string former = index && applies(index, op::former) ? " before it changed" : "";
   switch (kind) {
   case PlacementKind::Unknown:
     return "an unknown device";
@@ -105,11 +107,12 @@ std::string Placement::describe() const {
   case PlacementKind::Cuda:
     if (auto number = constantOf(index))
       return "cuda:" + std::to_string(*number);
-    return index == currentCudaIndex() ? "cuda" : "cuda:" + (text.empty() ? std::string("i") : text.str());
+    return index == currentCudaIndex() ? "cuda"
+                                       : "cuda:" + (text.empty() ? std::string("i") : text.str()) + former;
   case PlacementKind::Other:
     return index->name.str();
   case PlacementKind::Symbol:
-    return text.str();
+    return text.str() + former;
   }
   return {};
 }

@@ -173,6 +173,22 @@ void EntryStates::forget(Row &row, RootId root, const std::function<bool(Name)> 
   row.store.set(root, makeValue(std::move(data)));
 }
 
+RootId EntryStates::reset(Row &row, Name id) {
+  const Global &global = machine.program.globals.at(id);
+  const Name flag(id.str() + std::string(initialisedSuffix));
+  const RootId root = machine.memory.global(id, global.type, global.name);
+  auto restore = [&](RootId each) {
+    if (const Value value = base.store.get(each))
+      row.store.set(each, value);
+    else
+      row.store.erase(each);
+  };
+  restore(root);
+  if (usage.staticFlags.count(flag))
+    restore(machine.memory.global(flag, "bool", flag));
+  return root;
+}
+
 Outcomes EntryStates::call(const Function &function, Row row, Address self, unsigned call) {
   machine.factsRun = 0;
   // Guards and set_device calls on the way are followed; what a caller outside has made current is not known.

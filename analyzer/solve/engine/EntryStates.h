@@ -30,6 +30,8 @@ public:
   void forgetWritten(Row &row, RootId root);
   /// Where a module in `root` lives is up to whoever holds it; other objects stay.
   void moveAsWhole(Row &row, RootId root);
+  /// Makes the global `id` what its initialiser leaves.
+  RootId reset(Row &row, Name id);
   /// Calls an entry. `call`: how often it was called before, for its parameters are others each time.
   Outcomes call(const Function &function, Row row, Address self = {}, unsigned call = 0);
 

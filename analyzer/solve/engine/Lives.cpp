@@ -11,14 +11,13 @@ namespace {
 
 // Nothing is there yet that a method could make.
 bool isBlank(const Value &value) {
-  return is(value, ValueKind::Null) ||
+  return is(value, ValueKind::Null) || (is(value, ValueKind::Record) && value->fields.empty()) ||
          (is(value, ValueKind::List) && value->elements.empty() && value->summary.empty());
 }
 
-const std::map<Name, Value> &fieldsIn(const Row &row, RootId object) {
+const std::map<Name, Value> &fieldsOf(const Value &state) {
   static const std::map<Name, Value> none;
-  const Value value = row.store.get(object);
-  return value && is(value, ValueKind::Record) ? value->fields : none;
+  return state && is(state, ValueKind::Record) ? state->fields : none;
 }
 
 // What a value places, itself and by what it leads to.
@@ -32,7 +31,7 @@ std::uint64_t placesOf(const Row &row, const Value &value, std::set<RootId> &see
   return hash;
 }
 
-using Leaves = std::map<std::uint64_t, Value>;
+using Leaves = LeavesOfState;
 
 void addLeaves(const Row &row, const Value &value, std::uint64_t way, std::set<RootId> &seen,
                Leaves &leaves) {
@@ -50,11 +49,11 @@ void addLeaves(const Row &row, const Value &value, std::uint64_t way, std::set<R
 }
 
 // What an object holds, itself and by what it leads to, by the way there.
-Leaves leavesOf(const Row &row, RootId object) {
+Leaves leavesOf(const Row &row, const Value &state, RootId object) {
   Leaves leaves;
   std::set<RootId> seen{object};
-  if (const Value value = row.store.get(object))
-    addLeaves(row, value, 0, seen, leaves);
+  if (state)
+    addLeaves(row, state, 0, seen, leaves);
   return leaves;
 }
 
@@ -83,9 +82,32 @@ Value withoutFormerElements(const Value &value) {
   return makeValue(std::move(data));
 }
 
+// Is it the device of a tensor that a caller has passed?
+bool isOfGiven(const Value &value) {
+  const Placement &placement = value->placement;
+  return is(value, ValueKind::Tensor) && placement.kind == PlacementKind::Symbol &&
+         placement.role == SymbolRole::Tensor && !callThatWasGiven(placement).empty();
+}
+
+// Where the object puts tensors that it was given on a chosen device, others that it has kept stay behind.
+void addKept(const Leaves &before, const Leaves &now, std::set<Term> &former) {
+  std::set<Term> kept;
+  std::size_t moved = 0;
+  for (const auto &[way, value] : now)
+    if (const auto old = before.find(way); old != before.end() && isOfGiven(old->second)) {
+      if (old->second->placement == value->placement)
+        kept.insert(value->placement.index);
+      else
+        moved += isChosen(value->placement);
+    }
+  if (moved > kept.size())
+    former.insert(kept.begin(), kept.end());
+}
+
 // Where the object has moved from one chosen device to another, what is still on the first has stayed behind.
 void markFormer(const Leaves &before, const Leaves &now, Row &after) {
   std::set<Term> former;
+  addKept(before, now, former);
   for (const auto &[way, value] : now)
     if (const auto old = before.find(way); old != before.end() &&
                                            old->second->placement != value->placement &&
@@ -135,13 +157,20 @@ bool takesDevice(const Types &types, const Function &method) {
 void Lives::run(const std::vector<const Function *> &entries, const std::set<const Function *> &ofMain) {
   const std::set<const Function *> uncalled(entries.begin(), entries.end());
   std::vector<Name> classes;
+  std::vector<const Function *> free;
   std::map<Name, std::vector<const Function *>> methods;
   for (Name id : machine.program.order) {
     const Function *function = machine.program.function(id);
     const Name className = function->className;
-    if (className.empty() || function->isStatic || function->isConstructor || function->isDestructor ||
-        function->isLambda || !usage.devicesMatter.count(id) ||
-        (!uncalled.count(function) && (function->isPrivate || isConstructedBy(ofMain, className))))
+    if (function->isConstructor || function->isDestructor || function->isLambda || function->isMain ||
+        !usage.devicesMatter.count(id))
+      continue;
+    if (className.empty() || function->isStatic) {
+      if (uncalled.count(function) || (!function->isPrivate && !ofMain.count(function)))
+        free.push_back(function);
+      continue;
+    }
+    if (!uncalled.count(function) && (function->isPrivate || isConstructedBy(ofMain, className)))
       continue;
     std::vector<const Function *> &group = methods[className];
     if (group.empty())
@@ -150,6 +179,11 @@ void Lives::run(const std::vector<const Function *> &entries, const std::set<con
   }
   for (Name className : classes)
     runClass(className, methods[className]);
+  for (const GlobalState &state :
+       globalStates(machine.types, free, [this](const Function &function) -> const std::set<Name> & {
+         return mentionedIn(function);
+       }))
+    runGlobals(state);
 }
 
 bool Lives::isConstructedBy(const std::set<const Function *> &functions, Name className) const {
@@ -158,13 +192,43 @@ bool Lives::isConstructedBy(const std::set<const Function *> &functions, Name cl
                              [&](Name id) { return functions.count(machine.program.function(id)) != 0; });
 }
 
+Value Lives::stateIn(const Row &row) const {
+  if (globals.empty())
+    return row.store.get(object.root);
+  std::map<Name, Value> held;
+  for (const auto &[id, root] : globals)
+    if (const Value value = row.store.get(root))
+      held.emplace(id, value);
+  return recordValue({}, std::move(held));
+}
+
+LeavesOfState Lives::leaves(const Row &row) const {
+  return leavesOf(row, stateIn(row), globals.empty() ? object.root : RootId());
+}
+
 void Lives::runClass(Name className, const std::vector<const Function *> &entries) {
   object = states.object(className);
   const std::vector<const Function *> methods = publicMethods(className);
-  for (const Life &life : initialise(begin(className), methods)) {
+  follow(initialise(begin(className), methods), entries, methods);
+}
+
+void Lives::runGlobals(const GlobalState &state) {
+  Row row = states.open();
+  for (Name id : state.globals)
+    globals.emplace_back(id, states.reset(row, id));
+  row.guessed = true;
+  Lived lives;
+  lives.push_back({std::move(row), {}, {}});
+  follow(initialise(std::move(lives), state.functions), state.functions, {});
+  globals.clear();
+}
+
+void Lives::follow(const Lived &lives, const std::vector<const Function *> &entries,
+                   const std::vector<const Function *> &methods) {
+  for (const Life &life : lives) {
     std::vector<std::pair<std::set<Name>, Life>> changed;
     std::set<const Function *> run;
-    auto follow = [&](const Function &method) {
+    auto change = [&](const Function &method) {
       if (!run.insert(&method).second)
         return;
       for (Life &after : call(method, life)) {
@@ -174,12 +238,12 @@ void Lives::runClass(Name className, const std::vector<const Function *> &entrie
       }
     };
     for (const Function *entry : entries)
-      follow(*entry);
+      change(*entry);
     for (const Function *method : methods)
-      follow(*method);
+      change(*method);
     for (const auto &[fields, after] : changed)
       for (const Function *entry : entries) {
-        const std::set<Name> &read = fieldsOf(*entry);
+        const std::set<Name> &read = mentionedIn(*entry);
         if (std::any_of(fields.begin(), fields.end(),
                         [&, &of = read](Name field) { return of.count(field) != 0; }))
           call(*entry, after);
@@ -260,8 +324,11 @@ Lives::Lived Lives::initialise(Lived lives, const std::vector<const Function *> 
 
 // Numbers that a call changes and nothing else: they count calls, and may be anything.
 void Lives::addCounts(const Row &before, const Row &after, std::set<Name> &counts) const {
-  const auto &old = fieldsIn(before, object.root);
-  for (const auto &[name, value] : fieldsIn(after, object.root)) {
+  if (!globals.empty())
+    return;
+  const Value stateBefore = stateIn(before), stateAfter = stateIn(after);
+  const auto &old = fieldsOf(stateBefore);
+  for (const auto &[name, value] : fieldsOf(stateAfter)) {
     const auto field = old.find(name);
     const Type *type =
         machine.program.type(machine.types.fieldType(machine.memory.info(object.root).type, name));
@@ -280,7 +347,7 @@ Value Lives::outsideNumber(Name field) const {
 Lives::Lived Lives::mostComplete(Lived lives) {
   std::multimap<std::pair<std::size_t, std::size_t>, Life> sorted;
   for (Life &each : lives)
-    sorted.emplace(incompleteness(leavesOf(each.row, object.root)), std::move(each));
+    sorted.emplace(incompleteness(leaves(each.row)), std::move(each));
   lives.clear();
   for (auto &[count, each] : sorted)
     if (isWithin(lives.size() + 1, bounds::livesOfObject, Bound::LivesOfObject))
@@ -289,8 +356,8 @@ Lives::Lived Lives::mostComplete(Lived lives) {
 }
 
 bool Lives::isInitialised(const Function &method, const Life &before, const Life &after) {
-  const Leaves now = leavesOf(after.row, object.root);
-  for (const auto &[way, value] : leavesOf(before.row, object.root))
+  const Leaves now = leaves(after.row);
+  for (const auto &[way, value] : leaves(before.row))
     if (const auto leaf = now.find(way); isBlank(value) && (leaf == now.end() || !isBlank(leaf->second)))
       return true;
   return takesDevice(machine.types, method) && !changedFields(before.row, after.row).empty();
@@ -298,12 +365,13 @@ bool Lives::isInitialised(const Function &method, const Life &before, const Life
 
 Lives::Lived Lives::call(const Function &method, const Life &life) {
   const auto before = std::count(life.called.begin(), life.called.end(), method.id);
-  const Leaves leaves = leavesOf(life.row, object.root);
+  const Leaves old = leaves(life.row);
   Lived lives;
   machine.devicesLeft = &life.left;
-  machine.objectMovesGiven = std::any_of(leaves.begin(), leaves.end(), [](const auto &leaf) {
+  machine.objectMovesGiven = std::any_of(old.begin(), old.end(), [](const auto &leaf) {
     const std::vector<Step> history = steps(leaf.second->history);
-    return std::any_of(history.begin(), history.end(), [](const Step &step) { return !step.givenTo.empty(); });
+    return std::any_of(history.begin(), history.end(),
+                       [](const Step &step) { return !step.givenTo.empty(); });
   });
   for (Outcome &outcome : states.call(method, life.row, object, static_cast<unsigned>(before))) {
     Row &row = outcome.row;
@@ -313,12 +381,13 @@ Lives::Lived Lives::call(const Function &method, const Life &life) {
     row.iterations = nullptr;
     row.currentDevice = states.open().currentDevice;
     row.forgetConditions([](Term term) { return applies(term, op::call); });
-    states.moveAsWhole(row, object.root);
+    if (globals.empty())
+      states.moveAsWhole(row, object.root);
     machine.memory.collectGarbage(row, nullptr);
-    markFormer(leaves, leavesOf(row, object.root), row);
+    markFormer(old, leaves(row), row);
     Life after{std::move(row), life.called, life.left};
     after.called.push_back(method.id);
-    addLeft(leaves, leavesOf(after.row, object.root), after.left);
+    addLeft(old, leaves(after.row), after.left);
     lives.push_back(std::move(after));
   }
   machine.devicesLeft = nullptr;
@@ -360,8 +429,9 @@ bool Lives::handsOutModules(Name className) const {
 
 std::set<Name> Lives::changedFields(const Row &before, const Row &after) const {
   std::set<Name> changed;
-  const auto &old = fieldsIn(before, object.root);
-  for (const auto &[name, value] : fieldsIn(after, object.root)) {
+  const Value stateBefore = stateIn(before), stateAfter = stateIn(after);
+  const auto &old = fieldsOf(stateBefore);
+  for (const auto &[name, value] : fieldsOf(stateAfter)) {
     const auto field = old.find(name);
     std::set<RootId> seen{object.root}, seenBefore{object.root};
     if (field == old.end() || placesOf(after, value, seen) != placesOf(before, field->second, seenBefore))
@@ -370,11 +440,11 @@ std::set<Name> Lives::changedFields(const Row &before, const Row &after) const {
   return changed;
 }
 
-const std::set<Name> &Lives::fieldsOf(const Function &function) {
+const std::set<Name> &Lives::mentionedIn(const Function &function) {
   auto [entry, isNew] = mentioned.try_emplace(function.id);
   if (!isNew)
     return entry->second;
-  std::set<Name> fields;
+  std::set<Name> names;
   std::set<const Function *> seen;
   std::vector<const Function *> work{&function};
   while (!work.empty()) {
@@ -384,8 +454,8 @@ const std::set<Name> &Lives::fieldsOf(const Function &function) {
       continue;
     for (const Block &block : each->blocks)
       for (const Fact &fact : block.facts) {
-        if (fact.kind == FactKind::Field)
-          fields.insert(fact.name);
+        if (fact.kind == FactKind::Field || fact.kind == FactKind::Global)
+          names.insert(fact.name);
         if (fact.target.empty())
           continue;
         work.push_back(machine.program.function(fact.target));
@@ -395,7 +465,7 @@ const std::set<Name> &Lives::fieldsOf(const Function &function) {
             work.push_back(machine.program.function(id));
       }
   }
-  return mentioned[function.id] = std::move(fields);
+  return mentioned[function.id] = std::move(names);
 }
 
 } // namespace devicetidy

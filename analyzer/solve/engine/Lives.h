@@ -3,14 +3,19 @@
 // A class of a library is used by somebody: an object is constructed, initialised, changed, used. The methods
 // that make what the constructor left empty, or that are given a device, are taken to be called first, in the
 // order of the class; then any public method may follow any other. What such an order shows is likely at
-// most, for the program does not show that anybody calls in it.
+// most, for the program does not show that anybody calls in it. Functions that share globals live like the
+// methods of a class: a C interface over a map of objects.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "analyzer/solve/engine/EntryStates.h"
+#include "analyzer/solve/engine/GlobalStates.h"
 
 namespace devicetidy {
+
+/// What an object holds, itself and by what it leads to, by the way there.
+using LeavesOfState = std::map<std::uint64_t, Value>;
 
 class Lives {
 public:
@@ -30,6 +35,13 @@ private:
   using Lived = std::vector<Life>;
 
   void runClass(Name className, const std::vector<const Function *> &entries);
+  void runGlobals(const GlobalState &state);
+  /// Runs `entries` and `methods` on `lives`, then the entries that read what one of them has changed.
+  void follow(const Lived &lives, const std::vector<const Function *> &entries,
+              const std::vector<const Function *> &methods);
+  /// The object, or the globals as its fields.
+  Value stateIn(const Row &row) const;
+  LeavesOfState leaves(const Row &row) const;
   bool isConstructedBy(const std::set<const Function *> &functions, Name className) const;
   std::vector<const Function *> publicMethods(Name className) const;
   Lived begin(Name className);
@@ -45,13 +57,14 @@ private:
   bool leadsToModule(Name type) const;
   /// The fields whose tensors, modules or devices are others than before, directly or by what they lead to.
   std::set<Name> changedFields(const Row &before, const Row &after) const;
-  const std::set<Name> &fieldsOf(const Function &function);
+  const std::set<Name> &mentionedIn(const Function &function);
 
   Machine &machine;
   EntryStates &states;
   const Usage &usage;
-  Address object;                           ///< of the class at hand
-  std::map<Name, std::set<Name>> mentioned; ///< fields a function reads or writes, and what it calls
+  Address object;                               ///< of the class at hand
+  std::vector<std::pair<Name, RootId>> globals; ///< instead: those of the functions at hand
+  std::map<Name, std::set<Name>> mentioned;     ///< fields and globals of a function, and of what it calls
 };
 
 } // namespace devicetidy

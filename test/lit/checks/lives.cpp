@@ -115,3 +115,68 @@ struct HeadsImpl : torch::nn::Cloneable<HeadsImpl> {
   torch::Tensor forward(torch::Tensor x) { return head->forward(x); }
   torch::nn::Linear head{nullptr};
 };
+
+// A C interface: functions that share globals live like the methods of a class.
+namespace {
+struct Session {
+  Session(int64_t size, torch::Device where) : device(where), net(size, size) { net->to(device); }
+  torch::Device device;
+  torch::nn::Linear net;
+  torch::Tensor mean, scale, sum;
+};
+std::map<int, std::unique_ptr<Session>> sessions;
+int nextHandle = 1;
+Session &sessionOf(int handle) {
+  const auto found = sessions.find(handle);
+  TORCH_CHECK(found != sessions.end(), "no such session");
+  return *found->second;
+}
+} // namespace
+
+int openSession(int size, const char *device) {
+  const int handle = nextHandle++;
+  sessions[handle] = std::make_unique<Session>(size, torch::Device(std::string(device)));
+  return handle;
+}
+
+void setMean(int handle, int size) {
+  Session &session = sessionOf(handle);
+  session.mean = torch::zeros({size});
+  session.scale = torch::ones({size}, session.device);
+}
+
+void changeDevice(int handle, const char *device) {
+  Session &session = sessionOf(handle);
+  session.device = torch::Device(std::string(device));
+  session.net->to(session.device);
+}
+
+torch::Tensor normalise(int handle, torch::Tensor x) {
+  Session &session = sessionOf(handle);
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: '*' can get {{.*}} and 'session.scale' on 'a device chosen at run time before it changed' [device-mixed-op]
+  x = x.to(session.device) * session.scale;
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: '-' can get 'x' on {{.*}} and 'session.mean' on cpu [device-mixed-op]
+  return x - session.mean;
+}
+
+torch::Tensor apply(int handle, torch::Tensor x) {
+  Session &session = sessionOf(handle);
+  return session.net->forward(x.to(session.device));
+}
+
+// What an object moves, and what it keeps although it was given like the others.
+class Graph {
+public:
+  Graph(torch::Tensor from, torch::Tensor to, torch::Tensor counts)
+      : from_(from), to_(to), counts_(counts) {}
+  void to(torch::Device device) {
+    from_ = from_.to(device);
+    to_ = to_.to(device);
+  }
+  torch::Tensor degree() { return from_ + to_; }
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: '*' can get 'from_' on {{.*}} and 'counts_' on 'counts.device() before it changed' [device-mixed-op]
+  torch::Tensor scaled() { return from_ * counts_; }
+
+private:
+  torch::Tensor from_, to_, counts_;
+};
