@@ -30,7 +30,8 @@ bool isMove(const Step &step) { return step.kind == StepKind::Moved || step.kind
 /// Steps that only pass a tensor on do not decide its device.
 bool isPassing(const Step &step) {
   return step.kind == StepKind::Passed || step.kind == StepKind::Returned || step.kind == StepKind::Stored ||
-         step.kind == StepKind::Member || step.kind == StepKind::Discarded;
+         step.kind == StepKind::Member || step.kind == StepKind::Discarded ||
+         step.kind == StepKind::LeftBehind;
 }
 
 } // namespace

@@ -91,6 +91,9 @@ std::string describeStep(const Step &step) {
     return fmt::format("{} is named here", deviceText(step.device));
   case StepKind::Discarded:
     return fmt::format("the result of moving {} is discarded here", subjectOr(step, "it"));
+  case StepKind::LeftBehind:
+    return fmt::format("stays where it was when {} is moved to {} here", subjectOr(step, "the rest"),
+                       deviceText(step.device));
   case StepKind::Dispatched:
     return fmt::format("{} is a parameter of a function that is registered for {}",
                        subjectOr(step, "the tensor"), deviceText(step.device));

@@ -41,6 +41,8 @@ std::string eventOf(const Step &step) {
     return "named";
   case StepKind::Discarded:
     return "result of move discarded";
+  case StepKind::LeftBehind:
+    return "left behind";
   case StepKind::Dispatched:
     return "registered for it";
   }

@@ -96,9 +96,11 @@ bool isConstant(const Placement &placement) {
           (constantOf(placement.index) || placement.index == currentCudaIndex()));
 }
 
+bool isFormer(const Placement &placement) { return placement.index && applies(placement.index, op::former); }
+
 std::string Placement::describe() const {
   // Two devices that one name stood for are told apart.
-  const std::string former = index && applies(index, op::former) ? " before it changed" : "";
+  const std::string former = isFormer(*this) ? " before it changed" : "";
   switch (kind) {
   case PlacementKind::Unknown:
     return "an unknown device";

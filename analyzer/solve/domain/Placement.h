@@ -78,4 +78,7 @@ Verdict compare(const Placement &a, const Placement &b, bool programSetsDevice);
 /// last).
 bool differentPositions(Term a, Term b);
 
+/// Is it where something was before the object that holds it changed its device?
+bool isFormer(const Placement &placement);
+
 } // namespace devicetidy

@@ -108,6 +108,7 @@ const Step *decidingStep(const History &history) {
     case StepKind::Returned:
     case StepKind::Stored:
     case StepKind::Member:
+    case StepKind::LeftBehind:
       continue;
     default:
       return &event->step;

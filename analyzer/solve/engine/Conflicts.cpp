@@ -104,8 +104,10 @@ bool isUsersClass(const Types &types, const Operand *operand) {
   return record && user->kinds.count(record->templateName.str());
 }
 
-// The operand to move is the one that was loaded, the one on the CPU, or the later one.
+// The operand to move is the one that stayed behind, that was loaded, the one on the CPU, or the later one.
 bool shouldMoveFirst(const Placed &a, const Placed &b) {
+  if (isFormer(a.placement) || isFormer(b.placement))
+    return isFormer(a.placement);
   if (isSaved(a.placement) || isSaved(b.placement))
     return isSaved(a.placement);
   return a.placement.kind == PlacementKind::Cpu && b.placement.kind != PlacementKind::Cpu;

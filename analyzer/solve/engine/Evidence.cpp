@@ -26,9 +26,6 @@ bool isOfWrittenObject(const Call &call, const Placement &placement) {
   return isWritten;
 }
 
-// Is it where its object was before it moved to another device?
-bool isFormer(const Placement &placement) { return placement.index && applies(placement.index, op::former); }
-
 // Has a caller passed it to an earlier call, whose object kept it as it was, though it moves others?
 bool isKept(const Call &call, const Placement &placement) {
   return call.machine.objectMovesGiven && placement.kind == PlacementKind::Symbol &&

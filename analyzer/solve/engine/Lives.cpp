@@ -9,12 +9,6 @@
 namespace devicetidy {
 namespace {
 
-// Nothing is there yet that a method could make.
-bool isBlank(const Value &value) {
-  return is(value, ValueKind::Null) || (is(value, ValueKind::Record) && value->fields.empty()) ||
-         (is(value, ValueKind::List) && value->elements.empty() && value->summary.empty());
-}
-
 const std::map<Name, Value> &fieldsOf(const Value &state) {
   static const std::map<Name, Value> none;
   return state && is(state, ValueKind::Record) ? state->fields : none;
@@ -29,121 +23,6 @@ std::uint64_t placesOf(const Row &row, const Value &value, std::set<RootId> &see
       hash = mix(hash, placesOf(row, held, seen));
   });
   return hash;
-}
-
-using Leaves = LeavesOfState;
-
-void addLeaves(const Row &row, const Value &value, std::uint64_t way, std::set<RootId> &seen,
-               Leaves &leaves) {
-  std::uint64_t index = 0;
-  for (const auto *list : {&value->elements, &value->summary})
-    for (const Value &element : *list)
-      addLeaves(row, element, mix(way, ++index), seen, leaves);
-  for (const auto &[name, field] : value->fields)
-    addLeaves(row, field, mix(way, name.hash()), seen, leaves);
-  if (!is(value, ValueKind::Address))
-    leaves.emplace(way, value);
-  else if (seen.insert(value->address.root).second)
-    if (const Value held = row.store.get(value->address.root))
-      addLeaves(row, held, mix(way, 1), seen, leaves);
-}
-
-// What an object holds, itself and by what it leads to, by the way there.
-Leaves leavesOf(const Row &row, const Value &state, RootId object) {
-  Leaves leaves;
-  std::set<RootId> seen{object};
-  if (state)
-    addLeaves(row, state, 0, seen, leaves);
-  return leaves;
-}
-
-// Is it a device that somebody chose, who may choose another one?
-bool isChosen(const Placement &placement) {
-  return placement.index && !applies(placement.index, op::former) &&
-         ((placement.kind == PlacementKind::Symbol && placement.role == SymbolRole::DeviceChoice) ||
-          (placement.kind == PlacementKind::Cuda && !constantOf(placement.index) &&
-           placement.index != currentCudaIndex()));
-}
-
-bool isFormer(const Value &value) {
-  return value->placement.index && applies(value->placement.index, op::former);
-}
-
-// A loop that moves the elements of a list moves all of them, though it may count something else.
-Value withoutFormerElements(const Value &value) {
-  if (value->fields.empty() && value->summary.empty())
-    return value;
-  ValueData data = *value;
-  for (auto &[name, field] : data.fields)
-    field = withoutFormerElements(field);
-  if (!std::all_of(data.summary.begin(), data.summary.end(), isFormer))
-    data.summary.erase(std::remove_if(data.summary.begin(), data.summary.end(), isFormer),
-                       data.summary.end());
-  return makeValue(std::move(data));
-}
-
-// Is it the device of a tensor that a caller has passed?
-bool isOfGiven(const Value &value) {
-  const Placement &placement = value->placement;
-  return is(value, ValueKind::Tensor) && placement.kind == PlacementKind::Symbol &&
-         placement.role == SymbolRole::Tensor && !callThatWasGiven(placement).empty();
-}
-
-// Where the object puts tensors that it was given on a chosen device, others that it has kept stay behind.
-void addKept(const Leaves &before, const Leaves &now, std::set<Term> &former) {
-  std::set<Term> kept;
-  std::size_t moved = 0;
-  for (const auto &[way, value] : now)
-    if (const auto old = before.find(way); old != before.end() && isOfGiven(old->second)) {
-      if (old->second->placement == value->placement)
-        kept.insert(value->placement.index);
-      else
-        moved += isChosen(value->placement);
-    }
-  if (moved > kept.size())
-    former.insert(kept.begin(), kept.end());
-}
-
-// Where the object has moved from one chosen device to another, what is still on the first has stayed behind.
-void markFormer(const Leaves &before, const Leaves &now, Row &after) {
-  std::set<Term> former;
-  addKept(before, now, former);
-  for (const auto &[way, value] : now)
-    if (const auto old = before.find(way); old != before.end() &&
-                                           old->second->placement != value->placement &&
-                                           isChosen(old->second->placement) && isChosen(value->placement))
-      former.insert(old->second->placement.index);
-  for (Term index : former) {
-    std::vector<std::pair<RootId, Value>> changed;
-    after.store.forEach([&](RootId root, const Value &value) {
-      const Value next = substitute(value, index, applyTerm(op::former, {index}));
-      if (!same(next, value))
-        changed.emplace_back(root, withoutFormerElements(next));
-    });
-    for (auto &[root, value] : changed)
-      after.store.set(root, std::move(value));
-  }
-}
-
-// The devices from which the object has gone back to the CPU, in part.
-void addLeft(const Leaves &before, const Leaves &now, std::set<Term> &left) {
-  for (const auto &[way, value] : now)
-    if (const auto old = before.find(way);
-        old != before.end() && is(value, ValueKind::Tensor) &&
-        (value->placement.kind == PlacementKind::Cpu || isSaved(value->placement)) &&
-        old->second->placement.index)
-      left.insert(originOf(old->second->placement));
-}
-
-// How far an object is from one that somebody has set up for a device: what it has not made yet, then what is
-// on a device that the program fixes.
-std::pair<std::size_t, std::size_t> incompleteness(const Leaves &leaves) {
-  std::size_t blank = 0, fixed = 0;
-  for (const auto &[way, value] : leaves) {
-    blank += isBlank(value);
-    fixed += value->placement.isKnown() && !isChosen(value->placement);
-  }
-  return {blank, fixed};
 }
 
 bool takesDevice(const Types &types, const Function &method) {
@@ -202,7 +81,7 @@ Value Lives::stateIn(const Row &row) const {
   return recordValue({}, std::move(held));
 }
 
-LeavesOfState Lives::leaves(const Row &row) const {
+Leaves Lives::leaves(const Row &row) const {
   return leavesOf(row, stateIn(row), globals.empty() ? object.root : RootId());
 }
 

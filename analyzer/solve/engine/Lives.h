@@ -11,11 +11,9 @@
 
 #include "analyzer/solve/engine/EntryStates.h"
 #include "analyzer/solve/engine/GlobalStates.h"
+#include "analyzer/solve/engine/Leaves.h"
 
 namespace devicetidy {
-
-/// What an object holds, itself and by what it leads to, by the way there.
-using LeavesOfState = std::map<std::uint64_t, Value>;
 
 class Lives {
 public:
@@ -41,7 +39,7 @@ private:
               const std::vector<const Function *> &methods);
   /// The object, or the globals as its fields.
   Value stateIn(const Row &row) const;
-  LeavesOfState leaves(const Row &row) const;
+  Leaves leaves(const Row &row) const;
   bool isConstructedBy(const std::set<const Function *> &functions, Name className) const;
   std::vector<const Function *> publicMethods(Name className) const;
   Lived begin(Name className);

@@ -33,6 +33,7 @@ enum class StepKind : std::uint8_t {
   Stored,      ///< stored in `subject`
   Named,       ///< the program names `device` here
   Discarded,   ///< a move of `subject` is thrown away here: it stays on `device`
+  LeftBehind,  ///< stays where it is while its object moves `subject` to `device` here
   Dispatched,  ///< `subject` is a parameter of a function that is registered for `device`
 };
 

@@ -174,7 +174,8 @@ public:
     to_ = to_.to(device);
   }
   torch::Tensor degree() { return from_ + to_; }
-  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: '*' can get 'from_' on {{.*}} and 'counts_' on 'counts.device() before it changed' [device-mixed-op]
+  // CHECK: [[@LINE+2]]:{{[0-9]+}}: warning: '*' can get 'from_' on {{.*}} and 'counts_' on 'counts.device() before it changed' [device-mixed-op]
+  // CHECK: note: stays where it was when 'from_' is moved to 'device' here
   torch::Tensor scaled() { return from_ * counts_; }
 
 private:
