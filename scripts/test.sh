@@ -44,7 +44,7 @@ suites() {
 # allocator looks untouched. An exit code of its own, for findings are exit code 1.
 sanitizerSuites() {
   ASAN_OPTIONS=detect_container_overflow=0:allow_user_poisoning=0:exitcode=86 UBSAN_OPTIONS=print_stacktrace=1 \
-    suites asan -LE slow
+    LSAN_OPTIONS=suppressions=$repoRoot/test/sanitizers/leaks.txt:print_suppressions=0 suites asan -LE slow
 }
 
 # runtimeSanitizers NAME SUITES: the runtime, built with sanitizers, and those of its suites whose names match.
