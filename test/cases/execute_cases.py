@@ -8,6 +8,7 @@ run with memory that the host cannot read.
 
 import argparse
 import collections
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -24,10 +25,23 @@ FAULT = re.compile(r"^virtual-cuda: (host code used .*)", re.M)
 BODY = r"^(?:static )?void {name}\(.*?^}}"
 
 
-def build(unit, program, options):
+def compileCommand(options):
     python = sysconfig.get_paths()["include"]
     command = [options.compiler, "-std=c++17", "-DDT_RUN", "-w", "-I" + TORCH_INCLUDE, "-I" + python]
-    command += [*options.compile_arg, *map(str, unit.sources), "-o", str(program)]
+    return command + options.compile_arg
+
+
+def precompile(options):
+    """The header that takes most of the time of each program, compiled once: the arguments that include it."""
+    header = options.build_dir.resolve() / "torch-headers.h"
+    header.write_text("#include <torch/torch.h>\n")
+    compiled = header.with_name(header.name + (".pch" if "clang" in options.compiler else ".gch"))
+    command = [*compileCommand(options), "-x", "c++-header", str(header), "-o", str(compiled)]
+    return ["-include", str(header)] if subprocess.run(command, check=False).returncode == 0 else []
+
+
+def build(unit, program, options):
+    command = [*compileCommand(options), *options.precompiled, *map(str, unit.sources), "-o", str(program)]
     command += ["-ltorch", "-ltorch_cpu", "-lc10", "-lpthread"] + options.link_arg
     return subprocess.run(command, check=False).returncode == 0
 
@@ -88,27 +102,36 @@ def parseOptions():
     parser.add_argument("--link-arg", action="append", default=[], metavar="ARG")
     parser.add_argument("--filter", default="", metavar="REGEX")
     parser.add_argument("--build-dir", type=Path, default=Path("build/case-programs"), metavar="DIR")
+    parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count(), metavar="N")
     parser.add_argument("--verbose", action="store_true")
     return parser.parse_args()
+
+
+def check(unit, options):
+    """For each case of the unit whether its label is wrong."""
+    program = options.build_dir.resolve() / unit.name.replace("/", "_").replace(".cpp", "")
+    driver = Path(__file__).resolve().with_name("cases.h")
+    newest = max(path.stat().st_mtime for path in [driver, *unit.texts])
+    if (not program.exists() or program.stat().st_mtime < newest) and not build(unit, program, options):
+        print(f"{unit.name}: does not build", flush=True)
+        return [True]
+    return execute(unit, program, options)
 
 
 def main():
     options = parseOptions()
     options.build_dir.mkdir(parents=True, exist_ok=True)
+    options.precompiled = precompile(options)
+    units = [
+        unit
+        for unit in collectUnits(options.directory.resolve())
+        if re.search(options.filter, unit.name)
+        and "DT_MAIN" in "".join(path.read_text(errors="replace") for path in unit.sources)
+    ]
     counts = collections.Counter()
-    for unit in collectUnits(options.directory.resolve()):
-        text = "".join(path.read_text(errors="replace") for path in unit.sources)
-        if not re.search(options.filter, unit.name) or "DT_MAIN" not in text:
-            continue
-        program = options.build_dir.resolve() / unit.name.replace("/", "_").replace(".cpp", "")
-        driver = Path(__file__).resolve().with_name("cases.h")
-        newest = max(path.stat().st_mtime for path in [driver, *unit.texts])
-        if not program.exists() or program.stat().st_mtime < newest:
-            if not build(unit, program, options):
-                print(f"{unit.name}: does not build")
-                counts[True] += 1
-                continue
-        counts.update(execute(unit, program, options))
+    with concurrent.futures.ThreadPoolExecutor(max(1, options.jobs)) as pool:
+        for wrong in pool.map(lambda unit: check(unit, options), units):
+            counts.update(wrong)
     print(f"{counts[False]} passed, {counts[True]} failed")
     return 1 if counts[True] or not counts[False] else 0
 
