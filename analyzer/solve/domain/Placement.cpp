@@ -7,7 +7,7 @@
 namespace devicetidy {
 namespace {
 
-bool ofLoop(Term term) { return applies(term, op::loop); }
+bool ofLoop(Term term) { return applies(term, op::loop) || contains(term, elementIndex()); }
 
 Verdict compareCuda(Term a, Term b, bool programSetsDevice) {
   if (a == b)
@@ -38,12 +38,24 @@ Verdict compareSaved(const Placement &other, bool isAsked) {
   return isChosen && !isAsked ? Verdict::Likely : Verdict::Open;
 }
 
+// Two elements of one list of devices that somebody outside has made.
+bool areDifferentElements(const Placement &a, const Placement &b) {
+  const auto isElement = [](const Placement &placement) {
+    return placement.role == SymbolRole::DeviceChoice && placement.index->kind == TermKind::Apply &&
+           placement.index->name == op::element && placement.index->args.size() == 2;
+  };
+  return isElement(a) && isElement(b) && a.index->args[0] == b.index->args[0] &&
+         differentPositions(a.index->args[1], b.index->args[1]);
+}
+
 Verdict compareSymbol(const Placement &symbol, const Placement &other) {
   // Code that asks whether a tensor is on CUDA has not put it there.
   const bool isAsked = other.kind == PlacementKind::Cuda && applies(other.index, op::indexOf);
   if (symbol.role == SymbolRole::Saved ||
       (other.kind == PlacementKind::Symbol && other.role == SymbolRole::Saved))
     return compareSaved(symbol.role == SymbolRole::Saved ? other : symbol, isAsked);
+  if (other.kind == PlacementKind::Symbol && areDifferentElements(symbol, other))
+    return Verdict::Likely;
   if (other.kind == PlacementKind::Symbol || isAsked)
     return Verdict::Open;
   return symbol.role == SymbolRole::DeviceChoice ? Verdict::Likely : Verdict::Latent;
@@ -96,6 +108,25 @@ bool isConstant(const Placement &placement) {
           (constantOf(placement.index) || placement.index == currentCudaIndex()));
 }
 
+namespace {
+
+// Which element of a list of devices "devices[i]" is.
+std::string textOfElement(const std::string &text, Term index) {
+  constexpr std::string_view any = "[i]";
+  if (!index || index->kind != TermKind::Apply || index->name != op::element || index->args.size() != 2 ||
+      text.size() < any.size() || text.substr(text.size() - any.size()) != any)
+    return text;
+  const std::string list = text.substr(0, text.size() - any.size());
+  const Term position = index->args[1];
+  if (const auto number = constantOf(position))
+    return list + "[" + std::to_string(*number) + "]";
+  return applies(position, op::back)       ? list + ".back()"
+         : applies(position, op::previous) ? list + "[i - 1]"
+                                           : text;
+}
+
+} // namespace
+
 bool isFormer(const Placement &placement) { return placement.index && applies(placement.index, op::former); }
 
 std::string Placement::describe() const {
@@ -114,7 +145,7 @@ std::string Placement::describe() const {
   case PlacementKind::Other:
     return index->name.str();
   case PlacementKind::Symbol:
-    return text.str() + former;
+    return textOfElement(text.str(), index) + former;
   }
   return {};
 }

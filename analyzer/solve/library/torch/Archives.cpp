@@ -37,9 +37,9 @@ Address contentsSlot(Call &call, std::size_t i) {
   return where.valid() ? where.field(hidden::saved) : Address();
 }
 
-// An unknown tensor is taken for one of some dimensions, as tensors in files are.
+// Nothing is known of what others have saved: counters without a dimension are among it.
 const Value &unknownContents() {
-  static const Value unknown = tensorValue(Placement::unknown(), someRank, nullptr);
+  static const Value unknown = tensorValue(Placement::unknown(), unknownRank, nullptr);
   return unknown;
 }
 

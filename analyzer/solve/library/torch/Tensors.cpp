@@ -362,6 +362,22 @@ std::vector<std::string> elementsOf(std::string_view text) {
 
 } // namespace
 
+namespace {
+
+// Where each element of a list is on a device of its own, one of them stands for two.
+void addOtherElement(std::vector<TensorUse> &uses, const Value &list, const Operand &operand) {
+  if (!is(list, ValueKind::List))
+    return;
+  const Term other = applyTerm(op::previous, {elementIndex()});
+  for (const Value &element : list->summary)
+    if (is(element, ValueKind::Tensor) && element->placement.index &&
+        contains(element->placement.index, elementIndex()))
+      uses.push_back(
+          {substitute(element, elementIndex(), other), &operand, "another element of " + operand.text.str()});
+}
+
+} // namespace
+
 std::vector<TensorUse> tensorUses(Call &call, std::size_t from) {
   std::vector<TensorUse> uses;
   for (std::size_t i = from; i < call.fact.operands.size(); ++i) {
@@ -372,6 +388,7 @@ std::vector<TensorUse> tensorUses(Call &call, std::size_t from) {
     names.resize(names.size() == tensors.size() ? tensors.size() : 0);
     for (std::size_t j = 0; j < tensors.size(); ++j)
       uses.push_back({std::move(tensors[j]), &operand, names.empty() ? std::string() : std::move(names[j])});
+    addOtherElement(uses, call.operand(i), operand);
   }
   return uses;
 }
