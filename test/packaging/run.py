@@ -71,8 +71,8 @@ def check_completions(prefix):
     expect(completed(prefix, "device-tidy", "--level", "=", "la") == ["latent"], "bash completes --level=latent")
     expect(completed(prefix, "device-tidy", "--level", "=") == ["definite", "likely", "latent"], "bash lists the levels")
     expect("sarif" in completed(prefix, "device-tidy", "--format", "sa"), "bash completes formats")
-    expect(completed(prefix, "device-tidy", "--explain", "device-los") == ["device-loss-input"], "bash completes checks")
-    expect(completed(prefix, "device-tidy", "--checks", "=", "device-mixed-op,-device-los")
+    expect(completed(prefix, "device-tidy", "--explain", "device-loss") == ["device-loss-input"], "bash completes checks")
+    expect(completed(prefix, "device-tidy", "--checks", "=", "device-mixed-op,-device-loss")
            == ["device-mixed-op,-device-loss-input"], "bash completes the second check of a list")  # fmt: skip
     with tempfile.TemporaryDirectory() as place:
         (pathlib.Path(place) / "two words.cpp").touch()
