@@ -71,5 +71,6 @@ torch::Tensor whereThereIsOne(int size) {
 
 torch::Tensor ofVisible(int size) {
   setenv("CUDA_VISIBLE_DEVICES", std::getenv("LOCAL_RANK"), 1);
+  std::printf("%d", number("LOCAL_RANK", 0)); // read again
   return torch::zeros({size}, torch::Device(torch::kCUDA, 0));
 }

@@ -1,12 +1,12 @@
 //===- Devices.cpp - c10::Device, TensorOptions, guards -------------===//
 #include "analyzer/solve/library/torch/Devices.h"
-#include "analyzer/solve/library/torch/CurrentDevice.h"
-#include "analyzer/solve/library/torch/RankDevices.h"
 
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/torch/CurrentDevice.h"
+#include "analyzer/solve/library/torch/RankDevices.h"
 #include "analyzer/solve/library/torch/Words.h"
 
 #include <algorithm>

@@ -11,7 +11,7 @@ namespace {
 
 // What a row remembers: as a global that no program has.
 RootId remembered(Machine &machine, Name what) { return machine.memory.global(what, "bool", {}); }
-const Name handleMade("@handle made"), localRank("@local rank");
+const Name handleMade("@handle made"), localRank("@local rank"), gpusChosen("@visible devices");
 
 void remember(Call &call, Name what, StepKind kind, const std::string &subject) {
   call.row.store.set(
@@ -59,7 +59,7 @@ void noteVariable(Call &call, Name variable) {
 // Which GPUs a process sees is decided by the program itself: cuda:0 may be another for each rank.
 void noteVisibleDevices(Call &call, Name variable) {
   if (models::hasRole(variable.view(), "visible_devices"))
-    call.row.store.set(remembered(call.machine, localRank), nullptr);
+    remember(call, gpusChosen, StepKind::Chosen, variable.str());
 }
 
 void noteHandle(Call &call) {
@@ -77,13 +77,14 @@ void meetSetDevice(Call &call, Term before) {
     return;
   collide(call,
           {Level::Likely, handle->where, handle->subject, {}, call.fact.where, true, callersOf(call.frame)});
-  call.row.store.set(root, nullptr);
+  call.row.store.erase(root);
 }
 
 void meetPlacement(Call &call, const Placement &placement) {
   const Value value = call.row.store.get(remembered(call.machine, localRank));
   const Step *rank = recall(value);
-  if (!rank || placement.kind != PlacementKind::Cuda)
+  if (!rank || placement.kind != PlacementKind::Cuda ||
+      call.row.store.get(remembered(call.machine, gpusChosen)))
     return;
   const bool isFirst = placement.index == currentCudaIndex() && entryOf(call.frame).function.isMain;
   if ((!constantOf(placement.index) && !isFirst) || knowsRank(call.row) || knowsCount(call.row))
