@@ -66,7 +66,7 @@ WORD_KINDS = set("namespace device device_class dtype factory move same_device e
                  "register".split())
 ROLES = set("host_memory init rank local_rank visible_devices launcher python_init map_value loader library "
             "no_throw assigns asks_device "
-            "copies_to_host constructs maker runs_python calls_python calls_python_method starts_program "
+            "constructs maker runs_python calls_python calls_python_method starts_program "
             "bookkeeping loads model model_type plan map_key map_text no_map map_setter option_setter "
             "option_getter command outside computes".split())
 

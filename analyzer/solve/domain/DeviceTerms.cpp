@@ -177,6 +177,21 @@ bool isStateOutside(const Placement &placement) {
                                               : countOf(placement.index, op::pointee) > 1;
 }
 
+Term groupOf(const Placement &placement) {
+  const bool isChosen =
+      placement.kind == PlacementKind::Cuda ||
+      (placement.kind == PlacementKind::Symbol &&
+       (placement.role == SymbolRole::DeviceChoice || placement.role == SymbolRole::Module));
+  if (!isChosen)
+    return nullptr;
+  return applies(placement.index, op::element) ? placement.index->args[0] : placement.index;
+}
+
+// Is it an element of a list of devices behind the first?
+static bool isLaterElement(Term device) {
+  return applies(device, op::element) && device->args.size() == 2 && constantOf(device->args[1]) != 0;
+}
+
 Term sameDeviceTerm(const Placement &a, const Placement &b) {
   if (!a.isKnown() && !b.isKnown())
     return symbolTerm("same device of two unknown tensors");
@@ -189,7 +204,8 @@ Term sameDeviceTerm(const Placement &a, const Placement &b) {
     const Placement &other = a.kind == PlacementKind::Symbol ? b : a;
     if (other.kind == PlacementKind::Cpu)
       return notTerm(isCudaTerm(symbol));
-    if (other.kind == PlacementKind::Cuda && other.index == currentCudaIndex())
+    if (other.kind == PlacementKind::Cuda && other.index == currentCudaIndex() &&
+        !isLaterElement(symbol.index))
       return isCudaTerm(symbol);
     return applyTerm(op::equal, {deviceTerm(a), deviceTerm(b)});
   }

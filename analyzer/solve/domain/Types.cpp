@@ -166,6 +166,10 @@ bool Types::holdsTensors(Name type) const {
   const TypeClass kind = classOf(type);
   if (kind == TypeClass::Optional || kind == TypeClass::List)
     return !inner(type).empty() && holdsTensors(inner(type));
+  if (kind == TypeClass::Tuple || kind == TypeClass::Pair) {
+    const std::vector<Name> held = parts(type);
+    return std::any_of(held.begin(), held.end(), [&](Name part) { return holdsTensors(part); });
+  }
   return kind == TypeClass::Tensor;
 }
 

@@ -49,8 +49,11 @@ std::string deviceExpression(const std::string &text, const Placement &placement
   return index ? "torch::Device(torch::kCUDA, " + std::to_string(*index) + ")" : std::string();
 }
 
-// 0-dim CPU tensors may meet CUDA tensors in pointwise operations; an unknown rank is given the benefit.
+// 0-dim CPU tensors may meet CUDA tensors in pointwise operations; an unknown rank is given the benefit. A
+// saved number was saved on the CPU.
 bool isCpuScalar(const Placed &placed) {
+  if (isSaved(placed.placement))
+    return placed.rank == 0;
   return placed.placement.kind == PlacementKind::Cpu && (placed.rank == 0 || placed.rank == unknownRank);
 }
 
@@ -141,7 +144,7 @@ PlacedOperand Machine::describe(const Call &call, const TensorUse &use, const Pl
   const Operand *operand = use.operand;
   result.text = !use.text.empty() ? use.text : operand ? operand->text.str() : std::string();
   result.where = operand && operand->where.valid() ? operand->where : call.fact.where;
-  result.device = placement.describe();
+  result.device = placement.describe() + (isOfEarlierCall(call, placement) ? " of an earlier call" : "");
   result.history = steps(memory.historyOf(call.row, use.tensor));
   if (use.owner && use.owner->step.kind == StepKind::Member)
     result.history.push_back(use.owner->step);
@@ -284,7 +287,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
   for (std::size_t i = 0; i < placed.size(); ++i) {
     if (!placed[i].placement.isKnown())
       return Placement::unknown();
-    if (exempt(i) && placed[i].placement.kind == PlacementKind::Cpu)
+    if (exempt(i))
       continue;
     return placed[i].kept;
   }

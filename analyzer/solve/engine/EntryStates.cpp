@@ -196,6 +196,8 @@ Outcomes EntryStates::call(const Function &function, Row row, Address self, unsi
       !function.isMain && (usage.setsDevice || (usage.hasGuards && function.paramCount > 0));
   machine.entryIsCalled = usage.called.count(function.id) != 0;
   machine.entryCall = function.id.str() + (call > 0 ? "@" + std::to_string(call) : std::string());
+  machine.broughtTo.clear();
+  machine.moves.clear();
   Frame frame{function};
   frame.self = self;
   return machine.run(frame, bindParameters(function, std::move(row)));

@@ -28,9 +28,26 @@ bool isOfWrittenObject(const Call &call, const Placement &placement) {
 
 // Has a caller passed it to an earlier call, whose object kept it as it was, though it moves others?
 bool isKept(const Call &call, const Placement &placement) {
-  return call.machine.objectMovesGiven && placement.kind == PlacementKind::Symbol &&
-         placement.role == SymbolRole::Tensor && !isStateOutside(placement) &&
-         !callThatWasGiven(placement).empty() && callThatWasGiven(placement) != call.machine.entryCall;
+  return call.machine.objectMovesGiven && isOfEarlierCall(call, placement);
+}
+
+// Is the entry one that nobody in the program calls, as those of a library are?
+bool isCalledFromOutside(const Call &call) {
+  return !call.machine.entryIsCalled && !call.machine.usage.kernels.count(entryOf(call.frame).function.id);
+}
+
+bool isBesideDeviceCode(const Machine &machine, const Function &function) {
+  return machine.usage.deviceFolders.count(folderOf(function)) != 0;
+}
+
+// Was it made for what an earlier call was given, and kept?
+bool isMadeEarlier(const Call &call, const Witness &witness) {
+  if (!isOfEarlierCall(call, *witness.placement))
+    return false;
+  const std::vector<Step> history = steps(call.machine.memory.historyOf(call.row, witness.use->tensor));
+  return std::any_of(history.begin(), history.end(), [](const Step &step) {
+    return step.kind == StepKind::Created || step.kind == StepKind::Inherited;
+  });
 }
 
 bool isChoice(const Placement &placement) {
@@ -56,6 +73,20 @@ bool wasMovedHere(const Call &call, const Witness &witness) {
   });
 }
 
+// Does the entry bring what it is given to where the tensor is?
+bool isWhereGivenGoes(const Call &call, const Placement &placement) {
+  const Term group = groupOf(placement);
+  return group && call.machine.broughtTo.count(group) != 0;
+}
+
+// Does the entry move something from the one device to the other?
+bool isMovedBetween(const Call &call, const Placement &a, const Placement &b) {
+  const auto &moves = call.machine.moves;
+  const Term group = groupOf(a); // elements of one list are compared by their positions
+  return (!group || group != groupOf(b)) &&
+         (moves.count({a.index, b.index}) || moves.count({b.index, a.index}));
+}
+
 bool holdsDevice(const Types &types, Name className) {
   const Type *type = types.program.type(className);
   return type && (std::any_of(type->fields.begin(), type->fields.end(),
@@ -67,15 +98,35 @@ bool holdsDevice(const Types &types, Name className) {
                               [&](Name base) { return holdsDevice(types, base); }));
 }
 
+// Does it give its caller no tensor? A kernel for the CPU has one for its outcome; what reads tensors and
+// gives numbers is where they leave the devices.
+bool takesOutOfTensors(const Types &types, const Function &function) {
+  for (std::uint32_t i = 0; i < function.paramCount; ++i)
+    if (const Variable &given = function.locals[i];
+        types.holdsTensors(given.type) && !(given.isReference && given.isConst))
+      return false;
+  return !types.holdsTensors(function.resultType);
+}
+
 } // namespace
 
-// A function under way asks for devices, its class chooses one, or it is a module in a program that moves
-// modules.
+bool isOfEarlierCall(const Call &call, const Placement &placement) {
+  if (placement.kind != PlacementKind::Symbol || placement.role != SymbolRole::Tensor ||
+      isStateOutside(placement))
+    return false;
+  const std::string given = callThatWasGiven(placement);
+  return !given.empty() && given != call.machine.entryCall;
+}
+
+// A function under way is written beside code that asks for devices, its class chooses one, or it is a module
+// in a program that moves modules.
 bool isMeantForDevices(const Call &call) {
   const Machine &machine = call.machine;
+  const bool isOpen = isCalledFromOutside(call);
   for (const Frame *frame = &call.frame; frame; frame = frame->caller) {
     const Function &function = frame->function;
-    if (machine.usage.asksForDevice.count(function.id) || holdsDevice(machine.types, function.className) ||
+    if ((isOpen && isBesideDeviceCode(machine, function)) || machine.usage.asksForDevice.count(function.id) ||
+        holdsDevice(machine.types, function.className) ||
         (machine.usage.movesModules && machine.types.isModule(function.className)))
       return true;
   }
@@ -86,13 +137,16 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
   if (isPartial(call, memory))
     return Verdict::Silent;
   const Machine &machine = call.machine;
-  bool copies = false, choosesDevice = false;
+  bool copies = false, choosesDevice = false, isExport = true;
   for (const Frame *frame = &call.frame; frame; frame = frame->caller) {
-    copies |= machine.usage.copiesToHost.count(frame->function.id) != 0;
-    choosesDevice |= holdsDevice(machine.types, frame->function.className);
+    const Function &function = frame->function;
+    copies |= machine.copiesToHost.count(function.id) != 0;
+    choosesDevice |= holdsDevice(machine.types, function.className);
+    isExport &= takesOutOfTensors(machine.types, function);
   }
+  isExport &= isCalledFromOutside(call) && isBesideDeviceCode(machine, call.frame.function);
   const bool isModule = memory.kind == PlacementKind::Symbol && memory.role == SymbolRole::Module;
-  if (copies || (isModule && choosesDevice))
+  if (copies || isExport || (isModule && choosesDevice))
     return Verdict::Likely;
   return choosesDevice ? Verdict::Latent : Verdict::Silent;
 }
@@ -109,8 +163,12 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
     return Verdict::Likely;
   if (verdict == Verdict::Likely)
     return verdict;
-  if ((isGiven(call, *a.placement) && wasMovedHere(call, b)) ||
-      (isGiven(call, *b.placement) && wasMovedHere(call, a)))
+  auto speaksAgainst = [&](const Witness &left, const Witness &right) {
+    return isGiven(call, *left.placement) &&
+           (wasMovedHere(call, right) || isWhereGivenGoes(call, *right.placement) ||
+            (isCalledFromOutside(call) && isMadeEarlier(call, right)));
+  };
+  if (speaksAgainst(a, b) || speaksAgainst(b, a) || isMovedBetween(call, *a.placement, *b.placement))
     return Verdict::Likely;
   if ((isKept(call, *a.placement) && isChoice(*b.placement)) ||
       (isKept(call, *b.placement) && isChoice(*a.placement)))

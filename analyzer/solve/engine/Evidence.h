@@ -22,6 +22,8 @@ struct Witness {
 Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness &b);
 /// The verdict on `memory` of a tensor from outside, which the host reads or writes.
 Verdict weighAccess(const Call &call, const Placement &memory);
+/// Is it the device of a tensor that a caller has passed to an earlier call of the entry's object?
+bool isOfEarlierCall(const Call &call, const Placement &placement);
 /// Is the code that runs `call` meant for more devices than the CPU?
 bool isMeantForDevices(const Call &call);
 

@@ -37,11 +37,14 @@ template <typename Part> void append(std::vector<Part> &to, std::vector<Part> &f
 } // namespace
 
 std::vector<GlobalState>
-globalStates(const Types &types, const std::vector<const Function *> &functions,
+globalStates(const Types &types, const std::set<Name> &flags, const std::vector<const Function *> &functions,
              const std::function<const std::set<Name> &(const Function &)> &mentioned) {
   std::set<Name> shared;
+  auto isStaticLocal = [&](Name id) {
+    return flags.count(Name(id.str() + std::string(initialisedSuffix))) != 0;
+  };
   for (const auto &[id, global] : types.program.globals)
-    if (std::set<Name> seen; !global.isConst && holdsState(types, global.type, seen))
+    if (std::set<Name> seen; (!global.isConst || isStaticLocal(id)) && holdsState(types, global.type, seen))
       shared.insert(id);
   std::vector<GlobalState> groups;
   for (const Function *function : functions) {
@@ -68,7 +71,11 @@ globalStates(const Types &types, const std::vector<const Function *> &functions,
       own->functions.push_back(function);
   }
   groups.erase(std::remove_if(groups.begin(), groups.end(),
-                              [](const GlobalState &group) { return group.functions.size() < 2; }),
+                              [&](const GlobalState &group) {
+                                return group.functions.size() < 2 &&
+                                       std::none_of(group.globals.begin(), group.globals.end(),
+                                                    isStaticLocal);
+                              }),
                groups.end());
   return groups;
 }

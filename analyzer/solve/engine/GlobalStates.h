@@ -19,10 +19,11 @@ struct GlobalState {
   std::vector<const Function *> functions;
 };
 
-/// The groups of `functions` that share such globals, in order. `mentioned` gives the names of the fields and
-/// globals that a function comes to, itself or in what it calls.
+/// The groups of `functions` that share such globals, in order. `flags` are those of static locals;
+/// `mentioned` gives the names of the fields and globals that a function comes to, itself or in what it
+/// calls.
 std::vector<GlobalState>
-globalStates(const Types &types, const std::vector<const Function *> &functions,
+globalStates(const Types &types, const std::set<Name> &flags, const std::vector<const Function *> &functions,
              const std::function<const std::set<Name> &(const Function &)> &mentioned);
 
 } // namespace devicetidy

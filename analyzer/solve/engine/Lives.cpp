@@ -58,10 +58,9 @@ void Lives::run(const std::vector<const Function *> &entries, const std::set<con
   }
   for (Name className : classes)
     runClass(className, methods[className]);
-  for (const GlobalState &state :
-       globalStates(machine.types, free, [this](const Function &function) -> const std::set<Name> & {
-         return mentionedIn(function);
-       }))
+  for (const GlobalState &state : globalStates(
+           machine.types, usage.staticFlags, free,
+           [this](const Function &function) -> const std::set<Name> & { return mentionedIn(function); }))
     runGlobals(state);
 }
 

@@ -57,13 +57,6 @@ bool asksForDevice(const Types &types, const Fact &fact) {
          });
 }
 
-// Tensor::cpu; of Tensor::to a scan does not know the device.
-bool copiesToHost(const Types &types, const Fact &fact) {
-  return fact.kind == FactKind::Call && fact.hasObject && !fact.operands.empty() &&
-         types.classOf(fact.operands[0].type) == TypeClass::Tensor &&
-         models::hasRole(lastPart(fact.name.view()), "copies_to_host");
-}
-
 /// Fields and globals that lead to a place: `net.encoder->` is reached through both.
 struct Way {
   std::set<Member> fields;
@@ -307,7 +300,23 @@ void addUnscoped(const std::map<Name, ScopeWrites> &classes, std::set<Name> &wri
         written.insert(global);
 }
 
+// The functions that a full expression registers with the dispatcher.
+void addKernels(const std::vector<const Fact *> &expression, std::set<Name> &kernels) {
+  static constexpr std::string_view registration = "register_kernel";
+  if (std::any_of(expression.begin(), expression.end(), [](const Fact *fact) {
+        return fact->kind == FactKind::Call && models::effect(fact->name.view(), registration);
+      }))
+    for (const Fact *fact : expression)
+      if (fact->kind == FactKind::Closure)
+        kernels.insert(fact->target);
+}
+
 } // namespace
+
+std::string folderOf(const Function &function) {
+  const std::string_view file = function.where.file.view();
+  return std::string(file.substr(0, file.rfind('/') + 1));
+}
 
 Usage scanUsage(const Program &program, const Types &types, const DistributedNames &names) {
   Usage usage;
@@ -337,10 +346,10 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
         if (fact.kind == FactKind::Closure && target && target->isLambda)
           enclosing.emplace(fact.target, id);
         usage.movesModules |= movesModule(fact);
-        if (asksForDevice(types, fact))
+        if (asksForDevice(types, fact)) {
           usage.asksForDevice.insert(id);
-        if (copiesToHost(types, fact))
-          usage.copiesToHost.insert(id);
+          usage.deviceFolders.insert(folderOf(function));
+        }
         if (fact.kind == FactKind::Global && endsWith(fact.name.view(), initialisedSuffix))
           usage.staticFlags.insert(fact.name);
         if (fact.kind == FactKind::Construct && isGuard(types, fact.type))
@@ -355,6 +364,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
             (scope ? scope->written : usage.writtenGlobals)
                 .insert(written.globals.begin(), written.globals.end());
           }
+          addKernels(expression, usage.kernels);
           if (scope)
             notePairs(expression, function.isConstructor, *scope);
           expression.clear();

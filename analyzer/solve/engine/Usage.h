@@ -6,6 +6,7 @@
 #include "analyzer/solve/domain/Types.h"
 
 #include <set>
+#include <string>
 
 namespace devicetidy {
 
@@ -17,19 +18,24 @@ using Member = std::pair<Name, Name>;
 
 /// What a scan over all facts tells.
 struct Usage {
-  bool hasGuards = false;       ///< device guards occur
-  bool setsDevice = false;      ///< set_device calls occur
-  bool movesModules = false;    ///< a module is moved
-  std::set<Name> asksForDevice; ///< functions that ask a tensor for its device, or name a device
-  std::set<Name> copiesToHost;  ///< functions that copy a tensor to the host
-  std::set<Name> called;        ///< functions some fact calls, constructs with, or makes a closure of
+  bool hasGuards = false;              ///< device guards occur
+  bool setsDevice = false;             ///< set_device calls occur
+  bool movesModules = false;           ///< a module is moved
+  std::set<Name> asksForDevice;        ///< functions that ask a tensor for its device, or name a device
+  std::set<std::string> deviceFolders; ///< folders that hold such functions
+  std::set<Name> copiesToHost;         ///< functions that copy a tensor to the host
+  std::set<Name> called;               ///< functions some fact calls, constructs with, or makes a closure of
   std::set<Name>
       devicesMatter; ///< functions that handle tensors, modules or devices, themselves or by what they call
+  std::set<Name> kernels;          ///< functions that are registered with the dispatcher, which calls them
   std::set<Name> writtenFields;    ///< fields that something besides a constructor assigns or moves
   std::set<Member> writtenOutside; ///< fields that functions of other classes, or of none, assign or move
   std::set<Name> staticFlags;      ///< flags of static locals (initialisedSuffix)
   std::set<Name> writtenGlobals;   ///< globals and statics that something besides their initialiser changes
 };
+/// The folder that `function` is written in.
+std::string folderOf(const Function &function);
+
 Usage scanUsage(const Program &program, const Types &types, const DistributedNames &names = {});
 
 } // namespace devicetidy

@@ -182,7 +182,7 @@ RANK_WORKER(ddp_create_graph) {
   const auto penalty = net->parameters()[0].grad().square().sum();
   MUST_THROW((output + penalty).backward(), UsageError,
              "a loss uses the gradient of parameter 0.weight that a backward pass with create_graph=true");
-  optimizer.zero_grad();
+  net->zero_grad(/*set_to_none=*/false);
   (output + 0 * net->parameters()[0].grad().detach().sum()).backward();
   optimizer.zero_grad();
   loss(model.forward(own), batchOf(1, 8).part(all->rank(), all->size())).backward();

@@ -17,9 +17,9 @@ torch::Tensor scale_batch_ok(const torch::Tensor &batch, torch::Device device) {
   return x * scale;
 }
 
-// Whoever calls decides: nothing is known here.
-torch::Tensor unknown_tensor_against_literal_ok(const torch::Tensor &batch) {
-  return batch + torch::ones({3});
+// The code beside it is meant for more devices than the CPU.
+torch::Tensor given_tensor_against_literal_bad(const torch::Tensor &batch) {
+  return batch + torch::ones({3}); // [[device-mixed-op]]
 }
 
 torch::Tensor two_unknown_tensors_ok(const torch::Tensor &a, const torch::Tensor &b) {
@@ -69,7 +69,7 @@ torch::Tensor like_carrier_bad(const torch::Tensor &carrier) {
 static torch::Device gpu() { return torch::Device(torch::kCUDA, 0); }
 static void run_scale_batch_bad() { lib::scale_batch_bad(torch::rand({2, 3}), gpu()); }
 static void run_scale_batch_ok() { lib::scale_batch_ok(torch::rand({2, 3}), gpu()); }
-static void run_unknown_ok() { lib::unknown_tensor_against_literal_ok(torch::rand({3})); }
+static void run_literal_bad() { lib::given_tensor_against_literal_bad(torch::rand({3}, gpu())); }
 static void run_two_unknown_ok() { lib::two_unknown_tensors_ok(torch::rand({3}), torch::rand({3})); }
 static void run_two_devices_ok() { lib::two_device_parameters_ok(gpu(), gpu()); }
 static void run_tensor_and_device_ok() {
@@ -85,6 +85,6 @@ static void run_target_for_ok() {
   lib::target_for_ok(net, gpu(), 4);
 }
 static void run_like_carrier_bad() { lib::like_carrier_bad(torch::rand({1})); }
-DT_MAIN(run_scale_batch_bad, run_scale_batch_ok, run_unknown_ok, run_two_unknown_ok, run_two_devices_ok,
+DT_MAIN(run_scale_batch_bad, run_scale_batch_ok, run_literal_bad, run_two_unknown_ok, run_two_devices_ok,
         run_tensor_and_device_ok, run_mask_ok, run_target_for_bad, run_target_for_ok, run_like_carrier_bad)
 #endif

@@ -114,7 +114,7 @@ torch::Tensor logged_host(const torch::Tensor &x) {
   return x + torch::ones({3});
 }
 torch::Tensor logged_host_type(const torch::Tensor &x) {
-  CHECK_EQ(x.device().type(), torch::kCPU);
+  TORCH_CHECK_EQ(x.device().type(), torch::kCPU);
   return x + torch::ones({3});
 }
 void logged() {

@@ -48,6 +48,11 @@ Value kept(const Call &call, const Address &slot) {
   return is(held, ValueKind::Tensor) || is(held, ValueKind::List) ? held : unknownContents();
 }
 
+// Has the program at hand written nothing there, as far as it was followed?
+bool isFromOthers(const Call &call, const Address &slot) {
+  return !slot.valid() || is(call.machine.memory.read(call.row, slot), ValueKind::Unknown);
+}
+
 void keep(Call &call, const Address &slot, const Value &contents) {
   if (slot.valid())
     call.machine.memory.write(call.row, slot, contents);
@@ -186,9 +191,17 @@ std::optional<Outcomes> load(Call &call, const Effect &) {
   return call.done(unknownValue());
 }
 
+// Where something lands that an archive of `placement` is read into.
+Placement landing(Placement placement, bool replacesPlaced) {
+  if (isSaved(placement) && replacesPlaced)
+    placement.index = applyTerm(op::resumed, {placement.index});
+  return placement;
+}
+
 // load(archive) of a module or optimizer.
 std::optional<Outcomes> loadObject(Call &call, const Effect &) {
-  const Placement placement = summarised(kept(call, contentsSlot(call, call.first)))->placement;
+  const Placement placement =
+      landing(summarised(kept(call, contentsSlot(call, call.first)))->placement, isPlacedBefore(call));
   if (isOptimizer(call.object()))
     loadState(call, call.objectAddress(), placement, loaded(call, 0, placement));
   else if (call.objectAddress().valid())
@@ -198,7 +211,9 @@ std::optional<Outcomes> loadObject(Call &call, const Effect &) {
 
 // load_from() of an InputArchive.
 std::optional<Outcomes> loadArchive(Call &call, const Effect &) {
-  const Placement placement = loadedDevice(call, call.first);
+  Placement placement = loadedDevice(call, call.first);
+  if (!givenDevice(call, call.first) && isFromOthers(call, contentsSlot(call, call.first)))
+    placement = placementOfSaved(call, false);
   if (isAbsent(call.row, placement))
     return Outcomes();
   const Value contents = summarised(kept(call, contentsSlot(call, call.first)));
@@ -213,10 +228,12 @@ std::optional<Outcomes> readArchive(Call &call, const Effect &) {
   const Address target = call.argCount() > 1 ? call.addressOf(into) : Address();
   if (target.valid() && machine.types.classOf(call.fact.operands[into].type) == TypeClass::Tensor) {
     const Value contents = summarised(kept(call, contentsSlot(call, 0)));
-    // Archives hold numbers beside tensors, so nothing is taken for granted.
-    const int rank = contents->placement.isKnown() ? contents->rank : unknownRank;
-    machine.memory.write(call.row, target,
-                         tensorValue(contents->placement, rank, loaded(call, into, contents->placement)));
+    // Archives hold numbers beside tensors: a number is told by what was there before.
+    const Value before = call.operand(into);
+    const bool wasNumber = is(before, ValueKind::Tensor) && machine.memory.rankOf(call.row, before) == 0;
+    const int rank = wasNumber ? 0 : contents->placement.isKnown() ? contents->rank : unknownRank;
+    const Placement placement = landing(contents->placement, isPlaced(call, before));
+    machine.memory.write(call.row, target, tensorValue(placement, rank, loaded(call, into, placement)));
   }
   return call.done(machine.unknownResult(call));
 }

@@ -32,8 +32,7 @@ std::string_view keyOfBlock(std::string_view name) {
 }
 
 // impl(name, f) is for the device of its block, impl(name, kCUDA, f) for its own.
-Placement deviceOfKernels(const Call &call) {
-  const bool hasOwn = call.argCount() == 3;
+Placement deviceOfKernels(const Call &call, bool hasOwn) {
   if (hasOwn && is(call.arg(1), ValueKind::Device))
     return call.row.resolve(call.arg(1)->placement);
   const std::string_view key = hasOwn ? lastPart(call.fact.operands[call.first + 1].text.view())
@@ -61,8 +60,10 @@ Argument dispatched(const Call &call, const Function &kernel, std::size_t i, con
 std::optional<Outcomes> registerKernel(Call &call, const models::Effect &) {
   if (call.argCount() < 2)
     return std::nullopt;
-  const Value callable = call.arg(call.argCount() - 1);
-  const Placement device = deviceOfKernels(call);
+  // Newer versions take a last argument that says whether to register at all.
+  const bool hasOwn = call.argCount() > 2 && !is(call.arg(1), ValueKind::Function);
+  const Value callable = call.arg(hasOwn ? 2 : 1);
+  const Placement device = deviceOfKernels(call, hasOwn);
   const Function *kernel =
       is(callable, ValueKind::Function) ? call.machine.program.function(callable->function) : nullptr;
   if (kernel && kernel->hasBody && device.isKnown()) {

@@ -93,15 +93,21 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
     machine.memory.write(call.row, isParameter ? self->address : call.objectAddress(),
                          tensorValue(Placement::unknown(), rank, std::move(history), count));
   }
+  if (placement.kind == PlacementKind::Cpu)
+    machine.copiesToHost.insert(call.frame.function.id);
   Step step{StepKind::Moved, call.fact.where, receiverText(call), placement.describe()};
   step.mayBePinned = mayBePinned;
   if (is(self, ValueKind::Tensor))
     if (const Placement before = machine.memory.placementOf(call.row, self); before.isKnown()) {
       step.from = before.describe();
-      for (const Placement &each : {before, placement})
-        if ((each.role == SymbolRole::Tensor || (each == before && each.kind == PlacementKind::Cuda)) &&
-            callThatWasGiven(each) == machine.entryCall)
-          step.givenTo = machine.entryCall;
+      if ((before.role == SymbolRole::Tensor || before.kind == PlacementKind::Cuda) &&
+          callThatWasGiven(before) == machine.entryCall)
+        step.givenTo = machine.entryCall;
+      if (before.index && placement.index && before != placement && before.role != SymbolRole::Module)
+        machine.moves.emplace(before.index, placement.index);
+      const Term group = groupOf(placement);
+      if (group && (!step.givenTo.empty() || machine.broughtTo.count(groupOf(before))))
+        machine.broughtTo.insert(group);
     }
   return call.done(tensorValue(placement, rank, extend(nullptr, std::move(step)), count));
 }
