@@ -144,7 +144,9 @@ PlacedOperand Machine::describe(const Call &call, const TensorUse &use, const Pl
   const Operand *operand = use.operand;
   result.text = !use.text.empty() ? use.text : operand ? operand->text.str() : std::string();
   result.where = operand && operand->where.valid() ? operand->where : call.fact.where;
-  result.device = placement.describe() + (isOfEarlierCall(call, placement) ? " of an earlier call" : "");
+  result.device = placement.describe();
+  if (isOfEarlierCall(call, placement) && !isFormer(placement))
+    result.device += " of an earlier call";
   result.history = steps(memory.historyOf(call.row, use.tensor));
   if (use.owner && use.owner->step.kind == StepKind::Member)
     result.history.push_back(use.owner->step);

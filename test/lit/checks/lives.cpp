@@ -175,7 +175,7 @@ public:
   }
   torch::Tensor degree() { return from_ + to_; }
   // CHECK: [[@LINE+2]]:{{[0-9]+}}: warning: '*' can get 'from_' on {{.*}} and 'counts_' on 'counts.device() before it changed' [device-mixed-op]
-  // CHECK: note: stays where it was when 'from_' is moved to 'device' here
+  // CHECK: note: stays where it was when '{{from_|to_}}' is moved to 'device' here
   torch::Tensor scaled() { return from_ * counts_; }
 
 private:
