@@ -158,6 +158,11 @@ std::size_t countOf(Term term, Name op) {
   return count;
 }
 
+// Is it an element of a list of devices behind the first?
+bool isLaterElement(Term device) {
+  return applies(device, op::element) && device->args.size() == 2 && constantOf(device->args[1]) != 0;
+}
+
 } // namespace
 
 std::string callThatWasGiven(const Placement &placement) {
@@ -185,11 +190,6 @@ Term groupOf(const Placement &placement) {
   if (!isChosen)
     return nullptr;
   return applies(placement.index, op::element) ? placement.index->args[0] : placement.index;
-}
-
-// Is it an element of a list of devices behind the first?
-static bool isLaterElement(Term device) {
-  return applies(device, op::element) && device->args.size() == 2 && constantOf(device->args[1]) != 0;
 }
 
 Term sameDeviceTerm(const Placement &a, const Placement &b) {

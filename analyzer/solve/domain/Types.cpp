@@ -2,6 +2,7 @@
 
 #include "analyzer/models/Models.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 

@@ -184,7 +184,7 @@ public:
   std::string entryCall;    ///< the entry being run, and which call of it; names its parameters in terms
   std::set<Term> broughtTo; ///< where it brings what that call is given, as groupOf() names it
   std::set<std::pair<Term, Term>> moves; ///< from which device to which it moves something
-  std::set<Name> copiesToHost;           ///< functions that have copied a tensor from outside to the host
+  std::set<Name> copiesToHost;           ///< functions that have copied a tensor to the host
   /// The entry being run is called by something in the program, though not in a way that was followed.
   bool entryIsCalled = false;
   /// The object of the entry being run is one of which only a part is known; Lives runs it as it may be.

@@ -23,7 +23,6 @@ struct Usage {
   bool movesModules = false;           ///< a module is moved
   std::set<Name> asksForDevice;        ///< functions that ask a tensor for its device, or name a device
   std::set<std::string> deviceFolders; ///< folders that hold such functions
-  std::set<Name> copiesToHost;         ///< functions that copy a tensor to the host
   std::set<Name> called;               ///< functions some fact calls, constructs with, or makes a closure of
   std::set<Name>
       devicesMatter; ///< functions that handle tensors, modules or devices, themselves or by what they call

@@ -43,7 +43,7 @@ struct Step {
   std::string subject;   ///< variable, member, function or module the step is about; may be empty
   std::string device;    ///< device after the step, as users write it: "cpu", "cuda:1", "cuda", "device" ...
   std::string from{};    ///< Moved: the device before; empty when it is not known
-  std::string givenTo{}; ///< Moved: the call of an entry that was passed the tensor, or the one it went to
+  std::string givenTo{}; ///< Moved: the call of an entry that was passed the tensor
   bool mayBePinned = false; ///< memory of the host that is or may be page-locked: GPUs reach it too
 };
 
