@@ -127,12 +127,6 @@ std::optional<Placement> givenDevice(Call &call, std::size_t archive) {
   return std::nullopt;
 }
 
-// The device a load is given, else the one that was saved.
-Placement loadedDevice(Call &call, std::size_t archive) {
-  const std::optional<Placement> given = givenDevice(call, archive);
-  return given ? *given : summarised(kept(call, contentsSlot(call, archive)))->placement;
-}
-
 bool isPlaced(const Call &call, const Value &tensor) {
   const Placement placement = call.machine.memory.placementOf(call.row, tensor);
   return placement.isKnown() && placement.kind != PlacementKind::Cpu;
@@ -211,12 +205,14 @@ std::optional<Outcomes> loadObject(Call &call, const Effect &) {
 
 // load_from() of an InputArchive.
 std::optional<Outcomes> loadArchive(Call &call, const Effect &) {
-  Placement placement = loadedDevice(call, call.first);
-  if (!givenDevice(call, call.first) && isFromOthers(call, contentsSlot(call, call.first)))
-    placement = placementOfSaved(call, false);
+  const Address slot = contentsSlot(call, call.first);
+  const Value contents = summarised(kept(call, slot));
+  const std::optional<Placement> given = givenDevice(call, call.first);
+  const Placement placement = given                      ? *given
+                              : isFromOthers(call, slot) ? placementOfSaved(call, false)
+                                                         : contents->placement;
   if (isAbsent(call.row, placement))
     return Outcomes();
-  const Value contents = summarised(kept(call, contentsSlot(call, call.first)));
   keep(call, contentsSlot(call, 0), tensorValue(placement, contents->rank, nullptr));
   return call.done(unknownValue());
 }
