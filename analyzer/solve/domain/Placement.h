@@ -61,6 +61,11 @@ struct Placement {
 /// Is it where something was when it was saved?
 inline bool isSaved(const Placement &placement) { return placement.role == SymbolRole::Saved; }
 
+/// Is it a device that somebody outside the analysed code chooses?
+inline bool isChoice(const Placement &placement) {
+  return placement.kind == PlacementKind::Symbol && placement.role == SymbolRole::DeviceChoice;
+}
+
 /// Is it one device in every run: the CPU, a GPU by its number, the current GPU, one of another kind?
 bool isConstant(const Placement &placement);
 

@@ -59,10 +59,6 @@ bool isCpuScalar(const Placed &placed) {
 
 bool isOnCpu(const Placed &placed) { return placed.placement.kind == PlacementKind::Cpu; }
 
-bool isChoice(const Placement &placement) {
-  return placement.kind == PlacementKind::Symbol && placement.role == SymbolRole::DeviceChoice;
-}
-
 // A tensor from outside stays one in a branch that has asked for its device: the program fixed nothing there
 // that a device choice could differ from.
 Verdict comparePlaced(const Placed &a, const Placed &b, bool currentDeviceIsOpen) {

@@ -50,10 +50,6 @@ bool isMadeEarlier(const Call &call, const Witness &witness) {
   });
 }
 
-bool isChoice(const Placement &placement) {
-  return placement.kind == PlacementKind::Symbol && placement.role == SymbolRole::DeviceChoice;
-}
-
 // Is it part of the object at hand, of which the entry knows a part only?
 bool isPartial(const Call &call, const Placement &placement) {
   return call.machine.isPartial && placement.index && applies(placement.index, op::self);
