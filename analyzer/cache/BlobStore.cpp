@@ -82,6 +82,27 @@ std::vector<StoredFile> storedFiles(const std::string &directory) {
   return files;
 }
 
+/// Removes what was not used for longest while there is more than `limit`. Returns how many bytes stay.
+std::uint64_t removeOldest(std::vector<StoredFile> files, std::uint64_t limit) {
+  std::uint64_t total = 0;
+  for (const StoredFile &file : files)
+    total += file.size;
+  if (total <= limit)
+    return total;
+  std::sort(files.begin(), files.end(), [](const StoredFile &a, const StoredFile &b) {
+    const auto left = a.status.getLastModificationTime(), right = b.status.getLastModificationTime();
+    return left != right ? left < right : a.path < b.path;
+  });
+  // Below the limit by a margin, so that not every run has to remove something.
+  for (const StoredFile &file : files) {
+    if (total <= limit - limit / 10)
+      break;
+    if (!fs::remove(file.path))
+      total -= file.size;
+  }
+  return total;
+}
+
 } // namespace
 
 std::string defaultCacheDirectory() {
@@ -184,23 +205,14 @@ void BlobStore::touch(const std::string &path) {
 void BlobStore::trim() {
   if (!wroteSomething)
     return;
+  // What is left of a unit whose facts are kept is small, and it needs no preamble: those have half.
+  const std::string preambles = directory + "/preambles/";
   std::vector<StoredFile> files = storedFiles(directory);
-  std::uint64_t total = 0;
-  for (const StoredFile &file : files)
-    total += file.size;
-  if (total <= limit)
-    return;
-  std::sort(files.begin(), files.end(), [](const StoredFile &a, const StoredFile &b) {
-    const auto left = a.status.getLastModificationTime(), right = b.status.getLastModificationTime();
-    return left != right ? left < right : a.path < b.path;
+  const auto others = std::partition(files.begin(), files.end(), [&](const StoredFile &file) {
+    return llvm::StringRef(file.path).starts_with(preambles);
   });
-  // Below the limit by a margin, so that not every run has to remove something.
-  for (const StoredFile &file : files) {
-    if (total <= limit - limit / 10)
-      break;
-    if (!fs::remove(file.path))
-      total -= file.size;
-  }
+  const std::uint64_t kept = removeOldest({files.begin(), others}, limit / 2);
+  removeOldest({others, files.end()}, limit - kept);
 }
 
 bool BlobStore::clear(std::string &error) {

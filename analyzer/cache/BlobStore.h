@@ -24,7 +24,8 @@ public:
   explicit BlobStore(std::string directory, std::uint64_t limit = defaultLimit)
       : directory(std::move(directory)), limit(limit) {}
 
-  static constexpr std::uint64_t defaultLimit = 1'000'000'000;
+  /// Room for the preambles of some thirty flag sets, and for the facts of far more programs.
+  static constexpr std::uint64_t defaultLimit = 5'000'000'000;
 
   /// The blob `name` of `kind` (a word), or nothing.
   std::optional<std::string> read(std::string_view kind, const Digest &name);
@@ -46,8 +47,8 @@ public:
   /// Marks the file of a blob as used now, so that trim() keeps it longer.
   static void touch(const std::string &path);
 
-  /// Removes what was not used for longest while there is more than the limit. Does nothing when this run
-  /// wrote nothing.
+  /// Removes what was not used for longest while there is more than the limit; preambles may have half of it.
+  /// Does nothing when this run wrote nothing.
   void trim();
 
   /// Removes everything in the cache. False, with a sentence in `error`, when that fails.

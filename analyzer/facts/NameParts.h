@@ -33,6 +33,16 @@ inline std::string_view firstScope(std::string_view name) {
   return colon == std::string_view::npos ? std::string_view() : name.substr(0, colon);
 }
 
+/// What a function of a C library has for a namespace: "cublas" of "cublasSgemm", "MPI" of "MPI_Send".
+inline std::string_view prefixOfLibrary(std::string_view name) {
+  const auto isLower = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto isUpper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  for (std::size_t i = 1; i < name.size(); ++i)
+    if (name[i] == '_' || (isUpper(name[i]) && isLower(name[i - 1])))
+      return name.substr(0, i);
+  return {};
+}
+
 inline bool isAssignment(std::string_view name) { return lastPart(name) == "operator="; }
 
 /// Is it a function of the compiler or of the C library that no program may define (`__builtin_expect`)?

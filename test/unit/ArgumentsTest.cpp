@@ -4,6 +4,8 @@
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 using namespace devicetidy::driver;
 using Strings = std::vector<std::string>;
@@ -20,8 +22,8 @@ Strings adjusted(Strings options) {
   const auto added = std::find_if(
       all.begin(), all.end(), [](const std::string &each) { return each.rfind("-resource-dir=", 0) == 0; });
   EXPECT_NE(added, all.end());
-  const auto kept = all.begin() + 1; // first come CUDA's headers, on a machine without CUDA
-  return {*kept == "-I" + cudaStandIns() ? kept + 1 : kept, added};
+  // CUDA's headers come last, on a machine without CUDA.
+  return {all.begin() + 1, *(added - 1) == "-I" + cudaStandIns() ? added - 1 : added};
 }
 
 TEST(Arguments, KeepsWhatTheParseNeeds) {
@@ -122,6 +124,23 @@ TEST(Arguments, LendsTheHeadersOfCudaWhereThereAreNone) {
   if (!findsCuda({})) // of this machine
     EXPECT_TRUE(has({"g++", "-I", "inc", "a.cpp"}));
   EXPECT_FALSE(has({"g++", "-isystem", cudaStandIns(), "a.cpp"})); // which hold what is looked for
+}
+
+TEST(Arguments, SearchesTheUsersHeadersBeforeTheStandIns) {
+  const std::filesystem::path sdk = std::filesystem::path(testing::TempDir()) / "device-tidy-sdk";
+  std::filesystem::create_directories(sdk);
+  std::ofstream(sdk / "cuda_runtime_api.h") << "#error not for clang\n";
+  const Strings all =
+      adjustArguments({"nvcc", "-I" + sdk.string(), "-Invtx", "a.cu"}, "/p/a.cu", "/p").arguments;
+  std::filesystem::remove_all(sdk);
+  const auto place = [&](const std::string &folder) {
+    return std::find_if(all.begin(), all.end(),
+                        [&](const std::string &each) { return each == folder || each == "-I" + folder; }) -
+           all.begin();
+  };
+  EXPECT_LT(place("nvtx"), place(cudaStandIns()));
+  EXPECT_LT(place(cudaStandIns()), place(sdk.string()));
+  EXPECT_LT(place(sdk.string()), static_cast<std::ptrdiff_t>(all.size()));
 }
 
 TEST(Arguments, FindsSystemDirectories) {

@@ -286,6 +286,24 @@ TEST_F(CacheTest, trimRemovesWhatWasNotUsedForLongest) {
   EXPECT_LE(stored("/units/").size(), 4u);
 }
 
+TEST_F(CacheTest, trimKeepsOldFactsBesideNewPreambles) {
+  Run run(*this, /*limit=*/20'000);
+  const auto name = [](std::uint64_t i) { return digestOf(std::to_string(i)); };
+  const auto write = [&](const char *kind, std::uint64_t i, std::time_t when) {
+    run.store.write(kind, name(i), std::string(2000, 'x'));
+    struct timespec times[2] = {{when, 0}, {when, 0}};
+    ASSERT_EQ(0, ::utimensat(AT_FDCWD, run.store.path(kind, name(i)).c_str(), times, 0));
+  };
+  for (std::uint64_t i = 0; i < 4; ++i)
+    write("units", i, 1'000'000);
+  for (std::uint64_t i = 0; i < 9; ++i)
+    write("preambles", i, static_cast<std::time_t>(2'000'000 + i));
+  run.store.trim();
+  EXPECT_EQ(4u, stored("/units/").size());
+  EXPECT_LE(stored("/preambles/").size(), 4u);
+  EXPECT_TRUE(run.store.read("preambles", name(8)));
+}
+
 TEST_F(CacheTest, trimRemovesOnlyWhatIsOurs) {
   write("cache/notes.txt", std::string(5000, 'x'));
   write("cache/trixie/usr/header.h", std::string(5000, 'x'));

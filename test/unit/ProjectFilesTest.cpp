@@ -99,6 +99,14 @@ TEST_F(ProjectFilesTest, LeavesOutSystemDirectoriesBelowTheRoot) {
   EXPECT_TRUE(project.isProject(path("p/b/x.h"))); // the root itself on -isystem changes nothing
 }
 
+TEST_F(ProjectFilesTest, LeavesOutLargeHeadersWithoutLibTorch) {
+  const std::string parser(300'000, ' ');
+  const ProjectFiles project(sources({"proj/src/a.cpp"}));
+  EXPECT_FALSE(project.isProject(file("proj/src/json.hpp", parser)));
+  EXPECT_TRUE(project.isProject(file("proj/src/generated.h", parser + "#include <torch/torch.h>")));
+  EXPECT_TRUE(project.isProject(file("proj/src/small.hpp", "template <class T> class Parser;")));
+}
+
 TEST_F(ProjectFilesTest, MayHaveSeveralRoots) {
   file("one/.git/HEAD");
   file("two/.git/HEAD");

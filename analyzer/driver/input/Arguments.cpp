@@ -137,7 +137,8 @@ public:
   }
 
   std::vector<std::string> kept;
-  std::optional<Language> language; ///< what -x says
+  std::vector<std::string> replaced; ///< folders that are searched last, for they hold what has stand-ins
+  std::optional<Language> language;  ///< what -x says
 
 private:
   void add(const Arg &arg) {
@@ -152,20 +153,22 @@ private:
           kept.push_back(value.str());
     } else if (option.matches(options::OPT_arch)) {
       if (!std::exchange(hasArchitecture, true)) // a universal binary is several compilations in one command
-        render(arg);
+        render(arg, kept);
     } else if (!isUnwanted(arg, parsed)) {
       const bool namesLanguage = option.matches(options::OPT_x);
       if (namesLanguage)
         language = languageNamed(arg.getValue());
+      const bool isReplaced =
+          option.matches(options::OPT_I) && hasStandIns(absolutePath(arg.getValue(), directory));
       if (!namesLanguage || language == Language::Cxx)
-        render(arg);
+        render(arg, isReplaced ? replaced : kept);
     }
   }
 
-  void render(const Arg &arg) {
+  void render(const Arg &arg, std::vector<std::string> &to) {
     llvm::opt::ArgStringList text;
     arg.render(parsed, text);
-    kept.insert(kept.end(), text.begin(), text.end());
+    to.insert(to.end(), text.begin(), text.end());
   }
 
   /// Given to the driver, `-include x.h` looks for x.h.gch and x.h.pch, which another compiler may have
@@ -279,13 +282,16 @@ AdjustedArguments adjustArguments(const std::vector<std::string> &arguments, con
   const bool isCuda = result.language == Language::Cuda;
   result.arguments.push_back(arguments.empty() ? "clang++" : arguments.front());
   std::vector<std::string> &all = result.arguments;
-  // A LibTorch without CUDA has headers of c10_cuda that need CUDA's: the replacements come before them.
-  // clang cannot read those of CUDA itself without its wrapper.
-  if (!cudaStandIns().empty() && (isCuda || !findsCuda(searchedDirectories(parsed, directory))))
-    all.push_back("-I" + cudaStandIns());
   if (isCuda)
     all.insert(all.end(), cudaArguments().begin(), cudaArguments().end());
+  // A LibTorch without CUDA has headers of c10_cuda that need CUDA's: the replacements come before them, and
+  // after the user's other headers. clang cannot read those of CUDA itself without its wrapper.
+  const bool needsStandIns =
+      !cudaStandIns().empty() && (isCuda || !findsCuda(searchedDirectories(parsed, directory)));
   all.insert(all.end(), adjuster.kept.begin(), adjuster.kept.end());
+  if (needsStandIns)
+    all.push_back("-I" + cudaStandIns());
+  all.insert(all.end(), adjuster.replaced.begin(), adjuster.replaced.end());
   all.push_back("-resource-dir=" DEVICE_TIDY_RESOURCE_DIR);
   static const std::string lastHeaders = gccHeaders();
   if (!lastHeaders.empty())

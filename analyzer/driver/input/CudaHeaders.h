@@ -18,4 +18,8 @@ const std::string &cudaStandIns();
 /// hold CUDA's runtime header? Checks each directory on disk once.
 bool findsCuda(const std::vector<std::string> &directories);
 
+/// Does `directory` hold headers that the stand-ins replace: CUDA's, its device libraries', or LibTorch's of
+/// c10_cuda?
+bool hasStandIns(const std::string &directory);
+
 } // namespace devicetidy::driver

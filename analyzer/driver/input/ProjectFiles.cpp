@@ -57,6 +57,19 @@ bool holdsTorch(const std::string &directory) {
   return fs::is_directory(directory + "/ATen") || fs::is_directory(directory + "/torch/csrc");
 }
 
+/// A library in one header, such as a parser of JSON, that was copied into the tree: large, and written
+/// without LibTorch in mind. Tensors that its templates are given pass through as through any library.
+bool isLibraryHeader(const std::string &file) {
+  constexpr std::uint64_t large = 200'000;
+  fs::file_status status;
+  if (fs::status(file, status) || status.getSize() < large)
+    return false;
+  const auto content = llvm::MemoryBuffer::getFile(file, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  static constexpr StringRef names[] = {"torch", "ATen", "c10"};
+  return content &&
+         llvm::none_of(names, [&](StringRef name) { return (*content)->getBuffer().contains(name); });
+}
+
 bool isTorchFolder(StringRef name) {
   static constexpr StringRef names[] = {"ATen", "torch", "c10", "caffe2", "pybind11", "TH", "THC"};
   return llvm::is_contained(names, name);
@@ -111,18 +124,20 @@ bool ProjectFiles::isProject(const std::string &file) const {
 }
 
 bool ProjectFiles::isOwnPlace(const std::string &file) const {
-  return isOwnDirectory(path::parent_path(file).str());
+  const std::string directory = path::parent_path(file).str();
+  return once(directory, [&] { return judgeDirectory(directory); }) &&
+         (sources.count(file) || once(file, [&] { return !isLibraryHeader(file); }));
 }
 
-bool ProjectFiles::isOwnDirectory(const std::string &directory) const {
+bool ProjectFiles::once(const std::string &place, llvm::function_ref<bool()> judge) const {
   {
     std::lock_guard<std::mutex> lock(mutex);
-    if (const auto found = known.find(directory); found != known.end())
+    if (const auto found = known.find(place); found != known.end())
       return found->second;
   }
-  const bool verdict = judgeDirectory(directory);
+  const bool verdict = judge();
   std::lock_guard<std::mutex> lock(mutex);
-  known.emplace(directory, verdict);
+  known.emplace(place, verdict);
   return verdict;
 }
 

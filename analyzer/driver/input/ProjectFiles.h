@@ -7,6 +7,8 @@
 
 #include "analyzer/driver/input/CompileDatabase.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <functional>
 #include <map>
 #include <mutex>
@@ -25,7 +27,8 @@ struct ProjectView {
 /// Tells project code from third-party code. Project code is the code below a project root: the source
 /// directory that CMake was configured for, the git repository a source file is in, or else the directory
 /// that all sources share. Inside a root, vendored code is not project code: a copy of LibTorch, directories
-/// named third_party or similar, and directories that are searched with -isystem.
+/// named third_party or similar, directories that are searched with -isystem, and large headers that never
+/// mention LibTorch.
 class ProjectFiles {
 public:
   /// `roots` replace those that would be detected.
@@ -34,7 +37,7 @@ public:
   /// Is the file (absolute, without "." and "..") project code? Files to be analysed always are.
   bool isProject(const std::string &file) const;
 
-  /// Is the file in the user's own tree, and not in a vendored one, judged by its path alone?
+  /// Is the file in the user's own tree, and not vendored?
   bool isOwnPlace(const std::string &file) const;
 
   const std::vector<std::string> &projectRoots() const { return roots; }
@@ -42,14 +45,15 @@ public:
 private:
   void addRoot(const std::string &directory);
   void findRoots(const std::vector<std::string> &files);
-  bool isOwnDirectory(const std::string &directory) const;
+  /// What `judge` says of a folder or file, asked once.
+  bool once(const std::string &place, llvm::function_ref<bool()> judge) const;
   bool judgeDirectory(const std::string &directory) const;
 
   std::vector<std::string> roots;
   std::vector<std::string> systemDirectories; ///< below a root
   std::set<std::string> sources;
   mutable std::mutex mutex;
-  mutable std::map<std::string, bool> known; ///< directory -> verdict
+  mutable std::map<std::string, bool> known; ///< folder or file -> verdict
 };
 
 } // namespace devicetidy::driver

@@ -38,6 +38,7 @@ constexpr std::size_t knownConditions = 64;    ///< conditions a row remembers
 constexpr std::size_t excludedPairs = 16;      ///< pairs of conditions a row knows not to hold together
 constexpr std::size_t parametersOfModule = 32; ///< parameters of one module that are told apart
 constexpr std::size_t modulesOfModule = 16;    ///< the same for the modules registered in it
+constexpr std::size_t modulesOfContainer = 16; ///< modules that are added to a container in loops
 constexpr std::size_t objectsOfClass = 2; ///< ways in which the constructors of a class leave its objects
 constexpr std::size_t livesOfObject = 3;  ///< ways in which an object is set up before its methods are called
 constexpr std::size_t changesOfObject =

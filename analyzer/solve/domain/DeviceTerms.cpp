@@ -178,8 +178,18 @@ Term originOf(const Placement &placement) {
 bool isStateOutside(const Placement &placement) {
   if (!isOutside(placement) || !placement.index || placement.role == SymbolRole::Module)
     return false;
-  return placement.role == SymbolRole::Tensor ? countOf(placement.index, op::member) > 1
-                                              : countOf(placement.index, op::pointee) > 1;
+  return placement.role == SymbolRole::Tensor
+             ? countOf(placement.index, op::member) + countOf(placement.index, op::inner) > 1
+             : countOf(placement.index, op::pointee) > 1;
+}
+
+Term holderOf(const Placement &placement) {
+  Term holder = nullptr;
+  for (Term term = placement.index; term && term->kind == TermKind::Apply && !term->args.empty();
+       term = term->args[0])
+    if (term->name == op::inner)
+      holder = term->args[0];
+  return holder;
 }
 
 Term groupOf(const Placement &placement) {

@@ -48,6 +48,8 @@ Term originOf(const Placement &placement);
 /// Is it what an object holds that is reached through other objects from outside? It is their state: nobody
 /// has passed it, and the code at hand does not decide it.
 bool isStateOutside(const Placement &placement);
+/// The object whose own class alone reaches what is there, a private member; null for any other place.
+Term holderOf(const Placement &placement);
 /// The device that the program chose, by a choice, a module or a number; the list, where it is an element of
 /// a list of devices. Null for the CPU, and for the device of a tensor from outside.
 Term groupOf(const Placement &placement);

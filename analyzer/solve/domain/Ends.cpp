@@ -1,6 +1,5 @@
 #include "analyzer/solve/domain/Ends.h"
 
-#include "analyzer/solve/domain/Bounds.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 
@@ -26,14 +25,15 @@ bool mayBeAnything(const Value &list) {
 }
 
 // `list` with `element` among what any of its elements may be.
-Value covering(const Value &list, const Value &element, Name type) {
+Value covering(const Value &list, const Value &element, Name type,
+               std::size_t limit = bounds::listAlternatives) {
   if (!is(list, ValueKind::List))
     return summaryList(type, {unknownValue()});
   if (mayBeAnything(list))
     return list;
   ValueData data = *list;
   data.summary.push_back(element);
-  Value grown = summaryList(data.type, data.summary);
+  Value grown = summaryList(data.type, data.summary, limit);
   for (const auto &[name, field] : list->fields)
     grown = withField(grown, name, field);
   return grown;
@@ -65,12 +65,12 @@ std::optional<Slot> slotOf(const Value &list, Term index) {
 std::size_t knownAtBegin(const Value &list) { return partOf(list, hidden::head).size(); }
 std::size_t knownAtEnd(const Value &list) { return partOf(list, hidden::tail).size(); }
 
-Value withLast(const Value &list, Name type, Value element) {
+Value withLast(const Value &list, Name type, Value element, std::size_t limit) {
   std::vector<Value> tail = partOf(list, hidden::tail);
   if (!isWithin(tail.size() + 1, bounds::knownElements, Bound::ElementsOfList))
     tail.erase(tail.begin());
   tail.push_back(element);
-  return withPart(covering(list, element, type), hidden::tail, std::move(tail));
+  return withPart(covering(list, element, type, limit), hidden::tail, std::move(tail));
 }
 
 Value prepended(const Value &list, Value element) {
@@ -102,6 +102,59 @@ Value withSome(const Value &list, Term at, const Value &value) {
       std::all_of(all.begin(), all.end(), [&](const Value &each) { return same(each, value); });
   const Value grown = summaryList(list->type, {areAlike ? value : unknownValue()});
   return withPart(withPart(grown, hidden::head, std::move(head)), hidden::tail, std::move(tail));
+}
+
+Value withSomeLast(const Value &list, const Value &value, std::size_t limit) {
+  std::vector<Value> head, all;
+  Name type;
+  if (is(list, ValueKind::List)) {
+    head = isSummary(list) ? partOf(list, hidden::head) : list->elements;
+    all = isSummary(list) ? list->summary : list->elements;
+    type = list->type;
+  }
+  all.push_back(value);
+  return withPart(summaryList(type, std::move(all), limit), hidden::head, std::move(head));
+}
+
+Value withCommonEnds(const Value &a, const Value &b, const Value &joined) {
+  const auto beginOf = [](const Value &list) {
+    return isSummary(list) ? partOf(list, hidden::head) : list->elements;
+  };
+  const auto endOf = [](const Value &list) {
+    return isSummary(list) ? partOf(list, hidden::tail) : list->elements;
+  };
+  const auto isSameObject = [](const Value &left, const Value &right) {
+    return is(left, ValueKind::Address) && same(left, right);
+  };
+  std::vector<Value> head = beginOf(a), tail = endOf(a);
+  const std::vector<Value> otherHead = beginOf(b), otherTail = endOf(b);
+  head.erase(std::mismatch(head.begin(), head.end(), otherHead.begin(), otherHead.end(), isSameObject).first,
+             head.end());
+  // An element of a list of known length is at one of its ends only.
+  std::size_t most = otherTail.size();
+  for (const Value &list : {a, b})
+    if (!isSummary(list))
+      most = std::min(most, list->elements.size() - head.size());
+  const auto shared =
+      std::mismatch(tail.rbegin(), tail.rend(), otherTail.rbegin(), otherTail.rend(), isSameObject);
+  most = std::min(most, static_cast<std::size_t>(shared.first - tail.rbegin()));
+  tail.erase(tail.begin(), tail.end() - static_cast<std::ptrdiff_t>(most));
+  return head.empty() && tail.empty()
+             ? joined
+             : withPart(withPart(joined, hidden::head, std::move(head)), hidden::tail, std::move(tail));
+}
+
+ListParts partsOf(const Value &list) {
+  ListParts parts{partOf(list, hidden::head), {}, partOf(list, hidden::tail)};
+  if (!isSummary(list))
+    return {list->elements, {}, {}};
+  const auto isAmong = [](const std::vector<Value> &known, const Value &value) {
+    return std::any_of(known.begin(), known.end(), [&](const Value &each) { return same(each, value); });
+  };
+  for (const Value &each : list->summary)
+    if (!isAmong(parts.begin, each) && !isAmong(parts.end, each))
+      parts.between.push_back(each);
+  return parts;
 }
 
 Value withoutEnd(const Value &list, Term number, std::optional<std::int64_t> count) {

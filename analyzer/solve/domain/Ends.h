@@ -16,12 +16,23 @@ std::size_t knownAtBegin(const Value &list);
 std::size_t knownAtEnd(const Value &list);
 
 /// `list`, which is no list of known length, with `element` behind or in front of its other elements;
-/// whatever it was before, it is a list then.
-Value withLast(const Value &list, Name type, Value element);
+/// whatever it was before, it is a list then. At most `limit` different elements are told apart.
+Value withLast(const Value &list, Name type, Value element, std::size_t limit = bounds::listAlternatives);
 Value prepended(const Value &list, Value element);
 /// `list` with elements like `value`, an unknown number of them, in front of element `at`: what is known at
 /// either end stays there.
 Value withSome(const Value &list, Term at, const Value &value);
+/// `list`, empty where it is none, with an unknown number of elements like `value` behind its other elements:
+/// what is known at its begin stays there.
+Value withSomeLast(const Value &list, const Value &value, std::size_t limit = bounds::listAlternatives);
+/// The elements of `list`, in order: those known at its begin, what those between may be, those known at its
+/// end.
+struct ListParts {
+  std::vector<Value> begin, between, end;
+};
+ListParts partsOf(const Value &list);
+/// `joined`, which is `a` or `b`, with the ends that are the same objects in both.
+Value withCommonEnds(const Value &a, const Value &b, const Value &joined);
 /// `list` without the one element at `number`, counted from either end; null when it is not known.
 Value withoutEnd(const Value &list, Term number, std::optional<std::int64_t> count);
 

@@ -198,6 +198,11 @@ Value Memory::element(const Value &list, Term index) const {
   return list->elements.empty() ? unknownValue() : list->elements[0];
 }
 
+Term Memory::memberOf(const Value &record, Name field) const {
+  const Name op = types.isPrivateField(record->type, field) ? op::inner : op::member;
+  return applyTerm(op, {record->origin, textTerm(field)});
+}
+
 Value Memory::descend(const Value &value, Path node, const Address &whole) const {
   if (node->index)
     return is(value, ValueKind::List) ? element(value, node->index) : unknownValue();
@@ -221,7 +226,7 @@ Value Memory::descend(const Value &value, Path node, const Address &whole) const
     if (node->field == hidden::parameters)
       text = value->function;
     const bool ofModule = types.isModule(value->type);
-    const Term origin = applyTerm(op::member, {value->origin, textTerm(node->field)});
+    const Term origin = memberOf(value, node->field);
     if (isSlot(types, type))
       choices.standsFor(origin, slotOf(value->type, node->field));
     return const_cast<Memory *>(this)->symbolic(type, origin, text,
@@ -315,9 +320,8 @@ Value Memory::replace(const Value &value, const std::vector<Path> &path, std::si
   if (found == record->fields.end() && record->origin && depth + 1 < path.size()) {
     Name type = types.fieldType(record->type, node->field);
     if (!type.empty())
-      old = const_cast<Memory *>(this)->symbolic(
-          type, applyTerm(op::member, {record->origin, textTerm(node->field)}),
-          joinText(record->function, ".", node->field));
+      old = const_cast<Memory *>(this)->symbolic(type, memberOf(record, node->field),
+                                                 joinText(record->function, ".", node->field));
   }
   return withField(record, node->field, replace(old, path, depth + 1, leaf));
 }

@@ -80,6 +80,8 @@ private:
   };
   RootId intern(RootKind kind, const Key &key, const std::function<RootInfo()> &info);
   Value rootValue(const Row &row, RootId root) const;
+  /// What stands for a field of `record`, which comes from outside.
+  Term memberOf(const Value &record, Name field) const;
   Value descend(const Value &value, Path node, const Address &whole) const;
   Value element(const Value &list, Term index) const;
   Value replace(const Value &value, const std::vector<Path> &path, std::size_t depth,

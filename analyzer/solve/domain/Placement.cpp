@@ -48,6 +48,13 @@ bool areDifferentElements(const Placement &a, const Placement &b) {
          differentPositions(a.index->args[1], b.index->args[1]);
 }
 
+// Is it a GPU whose number somebody outside chooses?
+bool isChosenGpu(const Placement &placement) {
+  const Term index = placement.index;
+  return placement.kind == PlacementKind::Cuda && !constantOf(index) && index != currentCudaIndex() &&
+         !ofLoop(index) && !applies(index, op::back) && !applies(index, op::rank);
+}
+
 Verdict compareSymbol(const Placement &symbol, const Placement &other) {
   // Code that asks whether a tensor is on CUDA has not put it there.
   const bool isAsked = other.kind == PlacementKind::Cuda && applies(other.index, op::indexOf);
@@ -58,7 +65,8 @@ Verdict compareSymbol(const Placement &symbol, const Placement &other) {
     return Verdict::Likely;
   if (other.kind == PlacementKind::Symbol || isAsked)
     return Verdict::Open;
-  return symbol.role == SymbolRole::DeviceChoice ? Verdict::Likely : Verdict::Latent;
+  // Callers may well keep a device and a number that they choose together.
+  return symbol.role == SymbolRole::DeviceChoice && !isChosenGpu(other) ? Verdict::Likely : Verdict::Latent;
 }
 
 } // namespace

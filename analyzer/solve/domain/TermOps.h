@@ -28,6 +28,7 @@ inline const Name deviceOfParameter("device of"), ofDevice("of device"), rank("r
 
 // Sequences
 inline const Name size("size"), back("back"); ///< of a list; the number of its last element
+inline const Name holds("holds");             ///< has somebody passed a tensor or device, and not nothing
 inline const Name entry("entry"), alternative("alternative"), key("key");
 inline const Name loop("loop"), previous("previous"); ///< an iteration of a loop, and the one before it
 
@@ -40,6 +41,7 @@ inline const Name call("call"), once("once"), written("written"), site("site"), 
     closure("closure"), address("address"), pointer("pointer"), dispatched("dispatched");
 inline const Name global("global"), parameter("parameter"), self("this"), pointee("*"), member("."),
     element("[]");
+inline const Name inner(".private"); ///< a member that only the object's own class reaches
 // Where rows are joined
 inline const Name phi("phi"), root("root"), registerOf("register"), elementOf("elem"), fieldOf("field");
 

@@ -163,6 +163,11 @@ Name Types::fieldType(Name id, Name name) const {
   return {};
 }
 
+bool Types::isPrivateField(Name id, Name name) const {
+  const Field *found = field(id, name);
+  return found && found->isPrivate;
+}
+
 bool Types::holdsTensors(Name type) const {
   const TypeClass kind = classOf(type);
   if (kind == TypeClass::Optional || kind == TypeClass::List)

@@ -1,4 +1,5 @@
 #include "analyzer/solve/domain/Value.h"
+#include "analyzer/solve/domain/Ends.h"
 
 #include "analyzer/solve/domain/Bounds.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
@@ -98,6 +99,14 @@ std::vector<Step> steps(const History &history) {
     result.push_back(event->step);
   std::reverse(result.begin(), result.end());
   return result;
+}
+
+History ofResult(const History &history) {
+  if (!history || history->step.kind != StepKind::Parameter || history->isOfResult)
+    return history;
+  auto event = std::make_shared<Event>(*history);
+  event->isOfResult = true;
+  return event;
 }
 
 const Step *decidingStep(const History &history) {
@@ -213,13 +222,13 @@ Value listValue(Name type, std::vector<Value> elements) {
   return makeValue(std::move(data));
 }
 
-Value summaryList(Name type, std::vector<Value> alternatives) {
+Value summaryList(Name type, std::vector<Value> alternatives, std::size_t limit) {
   std::vector<Value> distinct;
   for (Value &value : alternatives)
     if (std::none_of(distinct.begin(), distinct.end(),
                      [&](const Value &other) { return same(value, other); }))
       distinct.push_back(std::move(value));
-  if (distinct.empty() || !isWithin(distinct.size(), bounds::listAlternatives, Bound::AlternativesOfList))
+  if (distinct.empty() || !isWithin(distinct.size(), limit, Bound::AlternativesOfList))
     distinct = {unknownValue()};
   ValueData data;
   data.kind = ValueKind::List;
@@ -409,7 +418,8 @@ Value joinLists(const Value &a, const Value &b, Term phi) {
         alternatives.push_back(generalise(element));
   if (alternatives.empty())
     return a;
-  return summaryList(a->type, std::move(alternatives));
+  const std::size_t limit = std::max({bounds::listAlternatives, a->summary.size(), b->summary.size()});
+  return withCommonEnds(a, b, summaryList(a->type, std::move(alternatives), limit));
 }
 
 Value joinRecords(const Value &a, const Value &b, Term phi) {

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "analyzer/solve/domain/Bounds.h"
 #include "analyzer/solve/domain/Placement.h"
 #include "analyzer/solve/solution/Step.h"
 
@@ -24,6 +25,7 @@ struct Event {
   Step step;
   std::shared_ptr<const Event> before;
   std::uint32_t length = 1;
+  bool isOfResult = false; ///< an operation has made a tensor there since
 };
 using History = std::shared_ptr<const Event>;
 
@@ -31,6 +33,8 @@ constexpr std::uint32_t maxHistory = 12;
 /// `before` extended by `step`; the middle of a history over maxHistory is dropped, its origin stays.
 History extend(History before, Step step);
 std::vector<Step> steps(const History &history);
+/// The history of what an operation makes of a tensor with `history`, on the same device.
+History ofResult(const History &history);
 /// The oldest step that decided the device (creation or the last move).
 const Step *decidingStep(const History &history);
 
@@ -129,7 +133,9 @@ Value parameterHandle(Address cell, int rank = someRank);
 Value addressValue(Address address);
 Value recordValue(Name type, std::map<Name, Value> fields = {}, Term origin = nullptr);
 Value listValue(Name type, std::vector<Value> elements);
-Value summaryList(Name type, std::vector<Value> alternatives);
+/// A list of unknown length whose elements are among `alternatives`; they may be anything when there are more
+/// than `limit`.
+Value summaryList(Name type, std::vector<Value> alternatives, std::size_t limit = bounds::listAlternatives);
 Value functionValue(Name function, std::map<Name, Value> captures);
 /// A library function used as a value, known by its qualified name.
 Value libraryFunction(Name name);

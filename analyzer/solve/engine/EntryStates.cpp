@@ -198,6 +198,7 @@ Outcomes EntryStates::call(const Function &function, Row row, Address self, unsi
   machine.entryCall = function.id.str() + (call > 0 ? "@" + std::to_string(call) : std::string());
   machine.broughtTo.clear();
   machine.moves.clear();
+  machine.movedFrom.clear();
   Frame frame{function};
   frame.self = self;
   return machine.run(frame, bindParameters(function, std::move(row)));

@@ -15,6 +15,12 @@ bool isGiven(const Call &call, const Placement &placement) {
          callThatWasGiven(placement) == call.machine.entryCall;
 }
 
+// Does an object that the caller has passed keep it, and does the entry leave it to the object where that is?
+bool isKeptByGiven(const Call &call, const Placement &placement) {
+  const Term holder = holderOf(placement);
+  return holder && applies(holder, op::parameter) && !call.machine.movedFrom.count(holder);
+}
+
 // Has the code put something else into the object that holds the tensor? Then it keeps its state there.
 bool isOfWrittenObject(const Call &call, const Placement &placement) {
   bool isWritten = false;
@@ -97,6 +103,8 @@ bool holdsDevice(const Types &types, Name className) {
 // Does it give its caller no tensor? A kernel for the CPU has one for its outcome; what reads tensors and
 // gives numbers is where they leave the devices.
 bool takesOutOfTensors(const Types &types, const Function &function) {
+  if (function.isConstructor) // keeps what it reads
+    return false;
   for (std::uint32_t i = 0; i < function.paramCount; ++i)
     if (const Variable &given = function.locals[i];
         types.holdsTensors(given.type) && !(given.isReference && given.isConst))
@@ -160,7 +168,7 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   if (verdict == Verdict::Likely)
     return verdict;
   auto speaksAgainst = [&](const Witness &left, const Witness &right) {
-    return isGiven(call, *left.placement) &&
+    return isGiven(call, *left.placement) && !isKeptByGiven(call, *left.placement) &&
            (wasMovedHere(call, right) || isWhereGivenGoes(call, *right.placement) ||
             (isCalledFromOutside(call) && isMadeEarlier(call, right)));
   };

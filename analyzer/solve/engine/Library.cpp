@@ -8,7 +8,6 @@
 #include "analyzer/solve/engine/ModelBodies.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 namespace devicetidy {
@@ -233,18 +232,6 @@ void addMethod(std::vector<ModelName> &models, const Types &types, Name object, 
   addModel(models, "dt::" + std::string(types.kindOf(object)) + method, !models::hasBodies(Name(owner)));
 }
 
-// What a function of a C library has for a namespace: `cublas` of cublasSgemm, `MPI` of MPI_Send.
-std::string prefixOf(std::string_view name) {
-  const auto isEnd = [previous = 'A'](char c) mutable {
-    const bool ends = c == '_' || (std::isupper(static_cast<unsigned char>(c)) &&
-                                   std::islower(static_cast<unsigned char>(previous)));
-    previous = c;
-    return ends;
-  };
-  const auto end = std::find_if(name.begin(), name.end(), isEnd);
-  return end == name.end() ? std::string() : std::string(name.begin(), end);
-}
-
 } // namespace
 
 std::vector<ModelName> modelNames(const Types &types, Name function, Name object) {
@@ -256,7 +243,8 @@ std::vector<ModelName> modelNames(const Types &types, Name function, Name object
     addMethod(models, types, object, "::" + method);
   if (!object.empty() && startsWith(method, "operator ")) // to a type
     addMethod(models, types, object, "::operator T");
-  if (const std::string space = scope.empty() ? prefixOf(function.view()) : scope; !space.empty())
+  if (const std::string space = scope.empty() ? std::string(prefixOfLibrary(function.view())) : scope;
+      !space.empty())
     addModel(models, space + "::*", false);
   if (!object.empty())
     addMethod(models, types, object, "::*");

@@ -183,6 +183,7 @@ public:
   bool currentDeviceIsOpen = false;
   std::string entryCall;    ///< the entry being run, and which call of it; names its parameters in terms
   std::set<Term> broughtTo; ///< where it brings what that call is given, as groupOf() names it
+  std::set<Term> movedFrom; ///< objects that it was given, of whose private members it moves some
   std::set<std::pair<Term, Term>> moves; ///< from which device to which it moves something
   std::set<Name> copiesToHost;           ///< functions that have copied a tensor to the host
   /// The entry being run is called by something in the program, though not in a way that was followed.

@@ -225,6 +225,15 @@ bool speaksOfDeviceMap(const Fact &fact) {
   return mayBeKey && !models::findRole(fact.name.view(), "map_text").empty();
 }
 
+// A kernel, or a library that works on GPUs: what it gets may be the memory of a tensor.
+bool worksOnGpus(const Fact &fact) {
+  if (fact.kind != FactKind::Call)
+    return false;
+  const std::string library(prefixOfLibrary(fact.name.view()));
+  return fact.isLaunch ||
+         (scopeOf(fact.name.view()).empty() && !library.empty() && !models::rows(library + "::*").empty());
+}
+
 // Functions that touch tensors, modules or devices, then everything that calls them.
 std::set<Name> findDevicesMatter(const Program &program, const Types &types, const DistributedNames &names) {
   std::set<Name> matter;
@@ -243,7 +252,8 @@ std::set<Name> findDevicesMatter(const Program &program, const Types &types, con
     for (const Block &block : function.blocks)
       for (const Fact &fact : block.facts) {
         const std::string_view name = fact.name.view();
-        if (deviceTypes.holds(fact.type) || isOfTorch(name, names) || speaksOfDeviceMap(fact))
+        if (deviceTypes.holds(fact.type) || isOfTorch(name, names) || speaksOfDeviceMap(fact) ||
+            worksOnGpus(fact))
           add(id);
         if (!fact.target.empty())
           callers[fact.target].push_back(id);

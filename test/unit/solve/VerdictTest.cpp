@@ -16,17 +16,18 @@ namespace {
 const std::string page = R"(
 ## Devices
 
-| | cpu | CUDA | found on CUDA | other type | device choice | tensor from outside | module from outside | saved | unknown |
-|---|---|---|---|---|---|---|---|---|---|
-| cpu | same | definite | definite | definite | likely | latent | latent | silent | silent |
-| CUDA | definite | next table | next table | definite | likely | latent | latent | likely | silent |
-| found on CUDA | definite | next table | next table | definite | open | open | open | open | silent |
-| other type | definite | definite | definite | same / definite | likely | latent | latent | likely | silent |
-| device choice | likely | likely | open | likely | same / open | open | open | likely | silent |
-| tensor from outside | latent | latent | open | latent | open | same / open | open | open | silent |
-| module from outside | latent | latent | open | latent | open | open | same / open | open | silent |
-| saved | silent | likely | open | likely | likely | open | open | same / open | silent |
-| unknown | silent | silent | silent | silent | silent | silent | silent | silent | silent |
+| | cpu | CUDA | chosen GPU | found on CUDA | other type | device choice | tensor from outside | module from outside | saved | unknown |
+|---|---|---|---|---|---|---|---|---|---|---|
+| cpu | same | definite | definite | definite | definite | likely | latent | latent | silent | silent |
+| CUDA | definite | next table | next table | next table | definite | likely | latent | latent | likely | silent |
+| chosen GPU | definite | next table | next table | next table | definite | latent | latent | latent | likely | silent |
+| found on CUDA | definite | next table | next table | next table | definite | open | open | open | open | silent |
+| other type | definite | definite | definite | definite | same / definite | likely | latent | latent | likely | silent |
+| device choice | likely | likely | latent | open | likely | same / open | open | open | likely | silent |
+| tensor from outside | latent | latent | latent | open | latent | open | same / open | open | open | silent |
+| module from outside | latent | latent | latent | open | latent | open | open | same / open | open | silent |
+| saved | silent | likely | likely | open | likely | likely | open | open | same / open | silent |
+| unknown | silent | silent | silent | silent | silent | silent | silent | silent | silent | silent |
 
 ## CUDA indices
 
@@ -96,14 +97,15 @@ std::vector<Placement> placements(const std::string &kind) {
     return {symbol(SymbolRole::Saved, "load"), symbol(SymbolRole::Saved, "other load")};
   if (kind == "unknown")
     return {Placement::unknown()};
-  const std::string found = "index of a tensor";
-  if (kind != "CUDA" && kind != "found on CUDA")
-    throw std::runtime_error("no kind of device '" + kind + "'");
+  const std::map<std::string, std::string> kindsOf = {{"index of a tensor", "found on CUDA"},
+                                                      {"argument", "chosen GPU"}};
   std::vector<Placement> all;
   for (const std::string &index : tableUnder(page, "CUDA indices").columns)
-    if ((index == found) == (kind != "CUDA"))
+    if (const auto of = kindsOf.find(index); kind == (of == kindsOf.end() ? "CUDA" : of->second))
       for (Term term : indices(index))
         all.push_back(Placement::cuda(term));
+  if (all.empty())
+    throw std::runtime_error("no kind of device '" + kind + "'");
   return all;
 }
 

@@ -31,6 +31,8 @@ bool isMadeOfDevice(const Value &text);
 std::vector<Name> mapKeys(const Types &types, const Value &map);
 /// Is `value`, what a wrapper or pointer holds, nothing? No answer when that is not known.
 std::optional<bool> holdsNothing(const Row &row, const Value &value);
+/// Whether it holds anything, as a condition.
+Value holdsSomething(const Row &row, const Value &value);
 /// The entry that stands for all of a map that has some and whose keys are not all known; from here on they
 /// are one.
 std::optional<Address> anyEntry(Call &call, const Address &where, const Value &map);

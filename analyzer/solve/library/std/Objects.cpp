@@ -1,5 +1,6 @@
 //===- Objects.cpp - what all objects can do: hold a value, be given one, be reset ---===//
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/std/Words.h"
@@ -68,10 +69,7 @@ Outcomes write(Call &call) {
 }
 
 // Does it hold anything?
-Outcomes holds(Call &call) {
-  const std::optional<bool> nothing = holdsNothing(call.row, call.arg(0));
-  return call.done(nothing ? scalarValue(intTerm(!*nothing)) : unknownValue());
-}
+Outcomes holds(Call &call) { return call.done(holdsSomething(call.row, call.arg(0))); }
 
 Outcomes holdsTensor(Call &call) {
   return is(call.arg(0), ValueKind::Scalar) ? call.done(scalarValue(intTerm(0))) : holds(call);
@@ -102,7 +100,8 @@ namespace {
 
 // Has the code itself made or moved it? Then it is there; what a caller passes may hold nothing.
 bool isFromOutside(const Value &value) {
-  const bool isMade = value->history && value->history->step.kind != StepKind::Parameter;
+  const bool isMade =
+      value->history && (value->history->isOfResult || value->history->step.kind != StepKind::Parameter);
   return value->placement.kind == PlacementKind::Symbol && !isMade;
 }
 
@@ -126,6 +125,15 @@ std::optional<bool> holdsNothing(const Row &row, const Value &value) {
   default:
     return value->origin ? std::nullopt : std::optional<bool>(false);
   }
+}
+
+Value holdsSomething(const Row &row, const Value &value) {
+  if (const std::optional<bool> nothing = holdsNothing(row, value))
+    return scalarValue(intTerm(!*nothing));
+  // One question, however often it is asked of what a caller has passed.
+  const bool isPlaced = is(value, ValueKind::Tensor) || is(value, ValueKind::Device);
+  return isPlaced && value->placement.index ? scalarValue(applyTerm(op::holds, {value->placement.index}))
+                                            : unknownValue();
 }
 
 Words objectWords() {

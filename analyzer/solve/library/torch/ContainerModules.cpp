@@ -1,4 +1,5 @@
 //===- ContainerModules.cpp - Sequential, ModuleList, ModuleDict, AnyModule, Functional ---===//
+#include "analyzer/solve/domain/Ends.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/std/Callables.h"
@@ -21,23 +22,22 @@ void setField(Call &call, const Address &object, Name field, const Value &value)
 void appendChild(Call &call, const Address &container, const Address &child, const std::string &name) {
   if (!child.valid() || !container.valid())
     return;
-  Value children = call.machine.memory.read(call.row, container.field(hidden::children));
-  std::vector<Value> list = is(children, ValueKind::List) ? children->elements : std::vector<Value>();
-  const bool anyIteration = call.machine.iterationOf(call.frame, call.row) != nullptr;
-  if (anyIteration || (is(children, ValueKind::List) && isSummary(children))) {
-    std::vector<Value> alternatives = list;
-    if (is(children, ValueKind::List))
-      alternatives.insert(alternatives.end(), children->summary.begin(), children->summary.end());
-    alternatives.push_back(anyIteration ? generalise(addressValue(child)) : addressValue(child));
-    setField(call, container, hidden::children, summaryList({}, std::move(alternatives)));
-  } else {
-    const std::string key = name.empty() ? std::to_string(list.size()) : name;
-    list.push_back(addressValue(child));
-    setField(call, container, hidden::children, listValue({}, std::move(list)));
-    setField(call, container, hidden::submodule(key), addressValue(child));
-    return;
-  }
-  setField(call, container, hidden::submodule(name + "#" + std::to_string(child.root)), addressValue(child));
+  const Value children = call.machine.memory.read(call.row, container.field(hidden::children));
+  const bool isList = is(children, ValueKind::List);
+  const Value added = addressValue(child);
+  auto enter = [&](const Value &list, const std::string &key) {
+    setField(call, container, hidden::children, list);
+    setField(call, container, hidden::submodule(key), added);
+  };
+  const std::string numbered = name + "#" + std::to_string(child.root);
+  if (call.machine.iterationOf(call.frame, call.row))
+    return enter(withSomeLast(children, generalise(added), bounds::modulesOfContainer), numbered);
+  if (isList && isSummary(children))
+    return enter(withLast(children, {}, added, bounds::modulesOfContainer), numbered);
+  std::vector<Value> list = isList ? children->elements : std::vector<Value>();
+  const std::string key = name.empty() ? std::to_string(list.size()) : name;
+  list.push_back(added);
+  enter(listValue({}, std::move(list)), key);
 }
 
 Address childModule(Call &call, const Argument &arg) {
@@ -139,13 +139,13 @@ Outcomes forwardSequential(Call &call, const Address &module, std::vector<Argume
   Value children = call.machine.memory.read(call.row, module.field(hidden::children));
   if (!is(children, ValueKind::List))
     return call.done(unknownValue());
-  if (!isSummary(children))
-    return runLayers(call, children->elements, std::move(args));
   const Term any =
       applyTerm(op::loop, {symbolTerm(Name("layer at line " + std::to_string(call.fact.where.line)))});
-  std::vector<Value> layers;
-  for (const Value &layer : children->summary)
+  ListParts parts = partsOf(children);
+  std::vector<Value> layers = std::move(parts.begin);
+  for (const Value &layer : parts.between)
     layers.push_back(substitute(layer, elementIndex(), any));
+  layers.insert(layers.end(), parts.end.begin(), parts.end.end());
   return runLayers(call, layers, std::move(args));
 }
 

@@ -49,7 +49,8 @@ Outcomes negation(Call &call) {
 }
 
 Outcomes deviceOfValue(Call &call) {
-  const Value value = call.arg(0);
+  const Value given = call.arg(0);
+  const Value value = isTensorMemory(given) ? tensorBehind(given) : given;
   const std::optional<Placement> device = deviceOf(call.machine.memory, call.row, value);
   if (device)
     return call.done(deviceValue(*device, call.machine.memory.historyOf(call.row, value)));
@@ -153,6 +154,31 @@ Outcomes copyMemory(Call &call) {
   return call.done(unknownValue());
 }
 
+// cudaPointerGetAttributes(to, pointer): the memory of a tensor is that of its device. What it says of other
+// pointers is decided outside.
+Outcomes pointerAttributes(Call &call) {
+  static const Name type("type"), device("device");
+  enum MemoryType : std::int64_t { Unregistered = 0, Device = 2 };
+  const Value to = call.arg(0), pointer = call.arg(1);
+  const Value tensor = isTensorMemory(pointer) ? tensorBehind(pointer) : unknownValue();
+  const std::optional<Placement> placement = deviceOf(call.machine.memory, call.row, tensor);
+  if (!placement || !placement->isKnown() || !is(to, ValueKind::Address))
+    return call.done(unknownValue());
+  Outcomes outcomes;
+  for (const bool isDevice : {true, false}) {
+    Row row = call.row;
+    if (!row.assume(isCudaTerm(row.resolve(*placement)), isDevice))
+      continue;
+    Call in{call.machine, call.frame, row, call.fact, call.first};
+    Memory &memory = call.machine.memory;
+    memory.write(row, to->address.field(type), scalarValue(intTerm(isDevice ? Device : Unregistered)));
+    memory.write(row, to->address.field(device),
+                 isDevice ? indexValue(in, row.resolve(*placement)) : unknownValue());
+    outcomes.push_back({std::move(row), scalarValue(intTerm(0))});
+  }
+  return outcomes;
+}
+
 Outcomes requireGpu(Call &call) {
   for (const TensorUse &use : placedUses(call))
     requireGpu(call, use, std::string(lastPart(call.fact.name.view())));
@@ -193,6 +219,7 @@ Words deviceValueWords() {
            {"requires_current", requireCurrent},
            {"requires_gpu", requireGpu},
            {"copy_memory", copyMemory},
+           {"pointer_attributes", pointerAttributes},
            {"set_current", setCurrent},
            {"move_module", moveModuleTo},
            {"is_cuda", isCuda},

@@ -75,8 +75,10 @@ bool worksOnPointers(const Call &call) {
 
 } // namespace
 
+Value tensorBehind(const Value &pointer) { return fieldOf(pointer, hidden::tensor); }
+
 TensorUse memoryUse(const Value &pointer, const Operand &operand) {
-  return {fieldOf(pointer, hidden::tensor), &operand, textOf(pointer)};
+  return {tensorBehind(pointer), &operand, textOf(pointer)};
 }
 
 void meetHostAccess(Call &call) {
@@ -124,6 +126,16 @@ std::optional<Outcomes> tensorMemory(Call &call, const Effect &) {
       hidden::memoryType, {{hidden::tensor, call.object()}, {hidden::text, scalarValue(textTerm(text))}}));
 }
 
+// What describes the memory of a tensor to a kernel is such a pointer as well.
+Outcomes memoryOf(Call &call) {
+  const Value tensor = call.arg(0);
+  if (!is(tensor, ValueKind::Tensor))
+    return call.done(unknownValue());
+  const Name text = call.fact.operands[call.first].text;
+  return call.done(recordValue(hidden::memoryType,
+                               {{hidden::tensor, tensor}, {hidden::text, scalarValue(textTerm(text))}}));
+}
+
 // What a part of an accessor leads to is the same memory.
 std::optional<Outcomes> partOfMemory(Call &call, const Effect &) {
   return isTensorMemory(call.object()) ? std::optional(call.done(call.object())) : std::nullopt;
@@ -132,7 +144,7 @@ std::optional<Outcomes> partOfMemory(Call &call, const Effect &) {
 } // namespace
 
 Words hostAccessWords() {
-  return {{{"tensor_memory", tensorMemory}, {"part_of_memory", partOfMemory}}, {}, {}};
+  return {{{"tensor_memory", tensorMemory}, {"part_of_memory", partOfMemory}}, {{"memory_of", memoryOf}}, {}};
 }
 
 } // namespace devicetidy

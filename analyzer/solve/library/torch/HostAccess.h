@@ -14,6 +14,8 @@
 
 namespace devicetidy {
 
+/// The tensor that such a pointer points into; unknown when a join has lost it.
+Value tensorBehind(const Value &pointer);
 /// Such a pointer as a use of its tensor; `operand` is where it is used.
 TensorUse memoryUse(const Value &pointer, const Operand &operand);
 

@@ -63,7 +63,7 @@ void noteVisibleDevices(Call &call, Name variable) {
 }
 
 void noteHandle(Call &call) {
-  if (call.row.currentDevice == currentCudaIndex())
+  if (call.row.currentDevice == currentCudaIndex() && !knowsCount(call.row))
     remember(call, handleMade, StepKind::Created, std::string(lastPart(call.fact.name.view())));
 }
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/library/std/Callables.h"
+#include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/torch/LegacyTypes.h"
 #include "analyzer/solve/library/torch/Words.h"
 
@@ -52,8 +53,7 @@ Outcomes isDefined(Call &call) {
   const Value tensor = call.arg(0);
   if (is(tensor, ValueKind::Unknown))
     return call.done(scalarValue(guess(call.machine.freshScalar(call))));
-  const bool isKnown = isTensor(tensor) && placementOf(call, tensor).kind != PlacementKind::Symbol;
-  return call.done(is(tensor, ValueKind::Null) || isKnown ? scalarValue(intTerm(isKnown)) : unknownValue());
+  return call.done(holdsSomething(call.row, tensor));
 }
 
 // The hook is handed the gradient, which is where the tensor is.

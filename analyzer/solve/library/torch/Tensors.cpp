@@ -48,7 +48,8 @@ std::size_t pieceCount(const Call &call, const Op &op) {
 }
 
 // The value of an operation whose tensors are on `placement`; in-place operations give back their receiver.
-Outcomes finish(Call &call, const Op &op, const Placement &placement, int rank, const History &history) {
+Outcomes finish(Call &call, const Op &op, const Placement &placement, int rank, const History &before) {
+  const History history = ofResult(before);
   if (op.result == Result::None)
     return call.done(call.machine.unknownResult(call));
   if (call.fact.resultIsAddress) {
@@ -61,6 +62,10 @@ Outcomes finish(Call &call, const Op &op, const Placement &placement, int rank, 
   Value result = call.machine.memory.filled(call.resultType(), placement, rank, history);
   if (const std::size_t count = pieceCount(call, op); count > 0 && is(result, ValueKind::List))
     result = listValue(call.resultType(), std::vector<Value>(count, tensorValue(placement, rank, history)));
+  // What is made of a tensor without elements has none either, unless it is a number.
+  if (const Value self = selfValue(call);
+      is(self, ValueKind::Tensor) && self->count == 0 && rank != 0 && is(result, ValueKind::Tensor))
+    result = tensorValue(placement, rank, history, 0);
   return call.done(std::move(result));
 }
 
@@ -103,6 +108,8 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
       if ((before.role == SymbolRole::Tensor || before.kind == PlacementKind::Cuda) &&
           callThatWasGiven(before) == machine.entryCall)
         step.givenTo = machine.entryCall;
+      if (const Term holder = holderOf(before))
+        machine.movedFrom.insert(holder);
       if (before.index && placement.index && before != placement && before.role != SymbolRole::Module)
         machine.moves.emplace(before.index, placement.index);
       const Term group = groupOf(placement);
