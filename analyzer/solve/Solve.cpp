@@ -40,17 +40,25 @@ const PlacedOperand &culprit(const Conflict &conflict) {
 
 // Is `later` told with `earlier`, which has the same cause? What only a caller can tell is told once.
 bool isToldWith(const Conflict &earlier, const Conflict &later) {
+  if (earlier.kind == ConflictKind::Load && later.kind == ConflictKind::Load)
+    return true; // whatever meets what was loaded
   return later.level == Level::Latent || (earlier.level == later.level && onOnePath(earlier, later));
 }
 
-// Where the reason for a conflict is. What only a caller can tell of the memory that a function reads is one
-// thing, whatever it reads.
-Location causeOf(const Program &program, const Conflict &conflict) {
+/// Where the reason for a conflict is; what a function was given has no place, but a name in it.
+using Cause = std::pair<Location, std::string>;
+
+// What only a caller can tell of the memory that a function reads is one thing, whatever it reads.
+std::optional<Cause> causeOf(const Program &program, const Conflict &conflict) {
   if (conflict.level == Level::Latent && conflict.kind == ConflictKind::HostAccess)
     if (const Function *function = program.function(Name(conflict.functionId)))
-      return function->where;
+      return Cause{function->where, {}};
   const Step *cause = decidingStep(culprit(conflict));
-  return cause ? cause->where : Location();
+  if (cause && cause->where.valid())
+    return Cause{cause->where, {}};
+  if (cause && cause->kind == StepKind::Parameter)
+    return Cause{{}, conflict.functionId + " " + cause->subject};
+  return std::nullopt;
 }
 
 // One finding per operation, the surest; then one per root cause in a function: a tensor left behind is
@@ -66,14 +74,13 @@ void keepRootCauses(const Program &program, std::vector<Conflict> &conflicts) {
       kept[entry->second] = std::move(conflict);
   }
   conflicts.clear();
-  std::map<Location, std::vector<std::size_t>> byCause;
+  std::map<Cause, std::vector<std::size_t>> byCause;
   for (const Level level : {Level::Definite, Level::Likely, Level::Latent})
     for (Conflict &conflict : kept) {
       if (conflict.level != level)
         continue;
-      const Location cause = causeOf(program, conflict);
-      if (cause.valid()) {
-        std::vector<std::size_t> &earlier = byCause[cause];
+      if (const std::optional<Cause> cause = causeOf(program, conflict)) {
+        std::vector<std::size_t> &earlier = byCause[*cause];
         if (std::any_of(earlier.begin(), earlier.end(),
                         [&](std::size_t i) { return isToldWith(conflicts[i], conflict); }))
           continue;

@@ -163,6 +163,11 @@ Name Types::fieldType(Name id, Name name) const {
   return {};
 }
 
+bool Types::isPointer(Name id) const {
+  const Type *type = program.type(id);
+  return type && type->kind == TypeKind::Pointer;
+}
+
 bool Types::isPrivateField(Name id, Name name) const {
   const Field *found = field(id, name);
   return found && found->isPrivate;

@@ -54,6 +54,8 @@ public:
   std::vector<Name> parts(Name type) const;
   /// Type of field `field` of `type`, bases included; empty when unknown.
   Name fieldType(Name type, Name field) const;
+  /// Is it a pointer of the language?
+  bool isPointer(Name type) const;
   /// Is it a private or protected member of a class of the program?
   bool isPrivateField(Name type, Name field) const;
   const Field *field(Name type, Name field) const;

@@ -1,6 +1,7 @@
 //===- Construct.cpp - objects made by constructors, and by the library on the program's behalf ---===//
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/domain/TensorMemory.h"
 #include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"
 
@@ -30,6 +31,8 @@ int fit(const Types &types, const Variable &parameter, const Value &argument) {
            : wanted == TypeClass::Tensor || wanted == TypeClass::Scalar ? -1
                                                                         : 0;
   case ValueKind::Record:
+    if (isTensorMemory(argument))
+      return types.isPointer(parameter.type) ? 2 : -1;
     return parameter.type == argument->type ? 3 : wanted == TypeClass::Record ? 0 : -1;
   case ValueKind::Address:
     return wanted == TypeClass::Pointer || wanted == TypeClass::Holder ? 2 : parameter.isReference ? 0 : -1;
@@ -122,6 +125,15 @@ Outcomes invokeForwarded(Call &call, Row row, const Function &callee, const Addr
   return call.machine.invoke(call.frame, call.fact, std::move(row), callee, self, std::move(bound));
 }
 
+// What a copied module registers is reached through the copy as well, which may outlive what it was copied
+// from.
+static Value rehomed(const Value &module, const Address &from, const Address &to) {
+  return rewriteAddresses(module, [&](const Address &address) {
+    return address.root == from.root && !from.path ? Address{to.root, appendPath(to.path, address.path)}
+                                                   : address;
+  });
+}
+
 std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row row, Name type,
                                     const Address &where, const std::vector<Argument> &args) {
   std::vector<Row> rows;
@@ -137,7 +149,9 @@ std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row r
   }
   if (std::optional<Outcomes> outcomes = makeObject({call, type, where, args})) {
     for (Outcome &outcome : *outcomes) {
-      memory.write(outcome.row, where, outcome.result);
+      const bool isCopied = types.isModule(type) && args.size() == 1 && args[0].address.valid();
+      memory.write(outcome.row, where,
+                   isCopied ? rehomed(outcome.result, args[0].address, where) : outcome.result);
       rows.push_back(std::move(outcome.row));
     }
     return rows;

@@ -13,18 +13,20 @@ public:
       : machine(machine), usage(usage), states(machine, usage), lives(machine, states, usage) {}
 
   void runAll() {
-    std::vector<const Function *> mains, roots, rest;
+    std::vector<const Function *> mains, roots, lambdas, rest;
     for (Name id : machine.program.order) {
       const Function *function = machine.program.function(id);
       if (!function->hasBody || isGlobalInit(id) || isCompanion(id) || !usage.devicesMatter.count(id))
         continue;
-      (function->isMain                               ? mains
-       : usage.called.count(id) || function->isLambda ? rest
-                                                      : roots)
+      (function->isMain         ? mains
+       : function->isLambda     ? lambdas
+       : usage.called.count(id) ? rest
+                                : roots)
           .push_back(function);
     }
     std::set<const Function *> ofMain;
-    for (const auto *group : {&mains, &roots, &rest}) {
+    // Lambdas that nothing has run were handed to a library, which calls them.
+    for (const auto *group : {&mains, &roots, &lambdas, &rest}) {
       for (const Function *function : *group)
         if (group == &mains || !machine.entered.count(function)) {
           isLived = group == &roots;

@@ -161,6 +161,8 @@ public:
   /// Puts the row's current device in for `kCUDA` without an index.
   Placement concrete(const Row &row, Placement placement) const;
   Term freshScalar(const Call &call) const;
+  /// What `call` may write to through the addresses it gets is no longer known.
+  void forgetWritten(Call &call);
   Value unknownResult(const Call &call);
   History note(History before, StepKind kind, Location where, std::string subject, std::string device) const;
 
@@ -257,7 +259,6 @@ private:
                           const std::vector<const Function *> &candidates, const std::vector<Value> &args);
   /// What the fields of a record hold is no longer known.
   void forgetFields(Row &row, const Address &object) const;
-  void forgetWritten(Call &call);
   void havoc(Row &row, const Function &callee, const Address &self, const std::vector<Value> &args);
   const Function *selectConstructor(const Type &type, const std::vector<Argument> &args) const;
   Row restrict(const Row &row, const std::vector<Value> &roots) const;

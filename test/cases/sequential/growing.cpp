@@ -7,8 +7,8 @@
 
 using namespace torch;
 
-struct GeneratorImpl : nn::Module {
-  explicit GeneratorImpl(int blocks) {
+struct PainterImpl : nn::Module {
+  explicit PainterImpl(int blocks) {
     nn::Sequential layers(nn::Conv2d(nn::Conv2dOptions(3, 8, 3).padding(1)), nn::ReLU());
     for (int i = 0; i < blocks; ++i) {
       layers->push_back(nn::Conv2d(nn::Conv2dOptions(8, 8, 3).padding(1)));
@@ -22,12 +22,12 @@ struct GeneratorImpl : nn::Module {
   Tensor forward(const Tensor &x) { return model->forward(x); }
   nn::Sequential model{nullptr};
 };
-TORCH_MODULE(Generator);
+TORCH_MODULE(Painter);
 
 static int blocks() { return std::getenv("HOME") ? 3 : 2; }
 
 void generated_image_against_host_bad() {
-  Generator generator(blocks());
+  Painter generator(blocks());
   generator->to(kCUDA);
   auto real = torch::rand({1, 3, 8, 8});
   auto fake = generator->forward(real.to(kCUDA));
@@ -36,7 +36,7 @@ void generated_image_against_host_bad() {
 }
 
 void generated_image_against_moved_ok() {
-  Generator generator(blocks());
+  Painter generator(blocks());
   generator->to(kCUDA);
   auto real = torch::rand({1, 3, 8, 8}).to(kCUDA);
   auto loss = torch::l1_loss(generator->forward(real), real);

@@ -91,6 +91,12 @@ std::optional<Outcomes> makeRecord(const Making &making, const Effect &) {
   return making.done(recordValue(making.type));
 }
 
+// Whatever it is given the address of may be another afterwards.
+std::optional<Outcomes> forgetWritten(Call &call, const Effect &) {
+  call.machine.forgetWritten(call);
+  return std::nullopt;
+}
+
 // Says something of a function or class that others ask for; the call itself is answered by its other rows.
 std::optional<Outcomes> remark(Call &, const Effect &) { return std::nullopt; }
 
@@ -144,6 +150,7 @@ Words objectWords() {
            {"same_argument", sameArgument},
            {"part", part},
            {"reset", reset},
+           {"forget_written", forgetWritten},
            {"moved", remark},
            {"takes_moved", remark},
            {"leaves_moved", remark},

@@ -98,7 +98,7 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
     machine.memory.write(call.row, isParameter ? self->address : call.objectAddress(),
                          tensorValue(Placement::unknown(), rank, std::move(history), count));
   }
-  if (placement.kind == PlacementKind::Cpu)
+  if (placement.kind == PlacementKind::Cpu && !mayBePinned)
     machine.copiesToHost.insert(call.frame.function.id);
   Step step{StepKind::Moved, call.fact.where, receiverText(call), placement.describe()};
   step.mayBePinned = mayBePinned;
@@ -259,9 +259,8 @@ Outcomes readIndexed(Operation &on) {
   for (std::size_t i = 1; i < on.uses.size(); ++i)
     if (on.placeOf(i).kind != PlacementKind::Cpu)
       bound.push_back(on.uses[i]);
-  if (bound.size() > 1)
-    on.require(bound);
-  return on.withHistoryOfSelf(on.placeOf(0));
+  const Placement met = bound.size() > 1 ? on.require(bound) : Placement::unknown();
+  return on.withHistoryOfSelf(met.isDisputed() ? met : on.placeOf(0));
 }
 
 // Tensors: self, those among the indices, the value last. Basic indices copy; tensor indices need self and
