@@ -7,6 +7,13 @@
 #include "vector_functions.h"
 
 #ifdef __CUDA__
+// What nvcc reads before every source.
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
 #include "device_functions.h"
 #include "device_launch_parameters.h"
 #endif

@@ -91,3 +91,5 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
 #ifdef __cplusplus
 }
 #endif
+
+#include "cuda_kernel_api.h"

@@ -1,0 +1,6 @@
+// Stand-in for a header of THC.
+#pragma once
+
+#include "THC.h"
+
+#include <ATen/cuda/Atomic.cuh>

@@ -1,0 +1,4 @@
+// Stand-in for a header of THC.
+#pragma once
+
+#include "THC.h"

@@ -1,0 +1,4 @@
+// Stand-in for a header of cuFFT.
+#pragma once
+
+#include "cufft.h"
