@@ -77,7 +77,8 @@ def build(program, work, options):
 def outcomeOf(program, name, options):
     environment = dict(os.environ, VIRTUAL_GPUS="4", OMP_NUM_THREADS="1", LD_PRELOAD=str(options.preload),
                        VIRTUAL_GPU_ISOLATE="1", MALLOC_PERTURB_="165", GLIBC_TUNABLES="glibc.malloc.tcache_count=0")
-    done = subprocess.run([program, name], env=environment, capture_output=True, timeout=300, check=False)
+    done = subprocess.run([program, name], env=environment, capture_output=True, timeout=300, check=False,
+                          cwd=program.parent)
     output = (done.stdout + done.stderr).decode(errors="replace")
     if done.returncode == 0:
         return "ok"
