@@ -105,7 +105,8 @@ cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object
 }
 
 // Their arguments differ between versions of CUDA.
-#define VIRTUAL_CUDA_GRAPH(name) template <typename... Arguments> cudaError_t name(Arguments &&...)
+#define VIRTUAL_CUDA_GRAPH(name)                                                                             \
+  template <typename... Arguments> cudaError_t name(Arguments &&...) VIRTUAL_CUDA_BODY(cudaErrorNotSupported)
 VIRTUAL_CUDA_GRAPH(cudaGraphInstantiate);
 VIRTUAL_CUDA_GRAPH(cudaGraphExecUpdate);
 VIRTUAL_CUDA_GRAPH(cudaGraphAddNode);

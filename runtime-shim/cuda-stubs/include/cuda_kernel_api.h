@@ -181,60 +181,88 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *kernel,
 }
 
 // Their typed forms, which take the kernel itself, or a variable of the GPU.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 template <typename... Arguments>
 cudaError_t cudaLaunchKernel(void (*kernel)(Arguments...), dim3 grid, dim3 block, void **arguments,
-                             size_t bytes = 0, cudaStream_t stream = 0);
+                             size_t bytes = 0, cudaStream_t stream = 0)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename... Arguments>
 cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Arguments...), dim3 grid, dim3 block, void **arguments,
-                                        size_t bytes = 0, cudaStream_t stream = 0);
+                                        size_t bytes = 0, cudaStream_t stream = 0)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename... Arguments>
-cudaError_t cudaFuncSetAttribute(void (*kernel)(Arguments...), cudaFuncAttribute attribute, int value);
+cudaError_t cudaFuncSetAttribute(void (*kernel)(Arguments...), cudaFuncAttribute attribute, int value)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename... Arguments>
-cudaError_t cudaFuncSetCacheConfig(void (*kernel)(Arguments...), cudaFuncCache cache);
+cudaError_t cudaFuncSetCacheConfig(void (*kernel)(Arguments...), cudaFuncCache cache)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename... Arguments>
-cudaError_t cudaFuncSetSharedMemConfig(void (*kernel)(Arguments...), cudaSharedMemConfig config);
+cudaError_t cudaFuncSetSharedMemConfig(void (*kernel)(Arguments...), cudaSharedMemConfig config)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename... Arguments>
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*kernel)(Arguments...));
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*kernel)(Arguments...))
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename Kernel>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Kernel kernel, int blockSize,
-                                                          size_t bytes);
+                                                          size_t bytes)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename Kernel>
 cudaError_t cudaOccupancyMaxPotentialBlockSize(int *gridSize, int *blockSize, Kernel kernel, size_t bytes = 0,
-                                               int limit = 0);
+                                               int limit = 0) VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename Kernel>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, Kernel kernel, int blockSize,
-                                                                   size_t bytes, unsigned int flags);
+                                                                   size_t bytes, unsigned int flags)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename Kernel>
 cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int *gridSize, int *blockSize, Kernel kernel,
                                                         size_t bytes = 0, int limit = 0,
-                                                        unsigned int flags = 0);
+                                                        unsigned int flags = 0)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename Kernel, typename BytesOfBlock>
 cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *gridSize, int *blockSize, Kernel kernel,
-                                                           BytesOfBlock bytes, int limit = 0);
+                                                           BytesOfBlock bytes, int limit = 0)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename Kernel>
-cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, Kernel *kernel, const cudaLaunchConfig_t *config);
+cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, Kernel *kernel, const cudaLaunchConfig_t *config)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename Kernel>
-cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, Kernel *kernel, const cudaLaunchConfig_t *config);
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, Kernel *kernel, const cudaLaunchConfig_t *config)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename... Parameters, typename... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Parameters...),
-                               Arguments &&...arguments);
-template <typename Kernel> cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, Kernel kernel);
+                               Arguments &&...arguments) VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
+template <typename Kernel>
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, Kernel kernel)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename Symbol>
 cudaError_t cudaMemcpyToSymbolAsync(const Symbol &symbol, const void *source, size_t bytes, size_t offset = 0,
-                                    cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t stream = 0);
+                                    cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t stream = 0)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename Symbol>
 cudaError_t cudaMemcpyFromSymbolAsync(void *target, const Symbol &symbol, size_t bytes, size_t offset = 0,
-                                      cudaMemcpyKind kind = cudaMemcpyDeviceToHost, cudaStream_t stream = 0);
-template <typename Symbol> cudaError_t cudaGetSymbolSize(size_t *bytes, const Symbol &symbol);
-template <typename T> cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width, size_t height);
+                                      cudaMemcpyKind kind = cudaMemcpyDeviceToHost, cudaStream_t stream = 0)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
+template <typename Symbol>
+cudaError_t cudaGetSymbolSize(size_t *bytes, const Symbol &symbol) VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
+template <typename T>
+cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width, size_t height)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename Symbol>
 cudaError_t cudaMemcpyToSymbol(const Symbol &symbol, const void *source, size_t bytes, size_t offset = 0,
-                               cudaMemcpyKind kind = cudaMemcpyHostToDevice);
+                               cudaMemcpyKind kind = cudaMemcpyHostToDevice)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename Symbol>
 cudaError_t cudaMemcpyFromSymbol(void *target, const Symbol &symbol, size_t bytes, size_t offset = 0,
-                                 cudaMemcpyKind kind = cudaMemcpyDeviceToHost);
-template <typename Symbol> cudaError_t cudaGetSymbolAddress(void **pointer, const Symbol &symbol);
-template <typename T> cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsigned int flags);
+                                 cudaMemcpyKind kind = cudaMemcpyDeviceToHost)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
+template <typename Symbol>
+cudaError_t cudaGetSymbolAddress(void **pointer, const Symbol &symbol)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
+template <typename T>
+cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsigned int flags)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
+#pragma GCC diagnostic pop
 #endif
 
 #include "cuda_graph_api.h"

@@ -66,9 +66,16 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessD
 #ifdef __cplusplus
 }
 
-template <typename T> cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 template <typename T>
-cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream);
+cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
 template <typename T>
-cudaError_t cudaMallocFromPoolAsync(T **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream);
+cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
+template <typename T>
+cudaError_t cudaMallocFromPoolAsync(T **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream)
+    VIRTUAL_CUDA_BODY(cudaErrorNotSupported);
+#pragma GCC diagnostic pop
 #endif

@@ -107,7 +107,8 @@ VIRTUAL_CUDA_DEVICE4(unsigned int, __vabsdiffu4, __vmaxu4, __vminu4, __vabs4)
 VIRTUAL_CUDA_DEVICE4(unsigned long long, __brevll, __umul64hi, __globaltimer, __double_as_ulonglong)
 
 // Memory.
-#define VIRTUAL_CUDA_LOAD(name) template <typename T> __host__ __device__ T name(const T *address);
+#define VIRTUAL_CUDA_LOAD(name)                                                                              \
+  template <typename T> __host__ __device__ T name(const T *address) { return *address; }
 VIRTUAL_CUDA_LOAD(__ldg)
 VIRTUAL_CUDA_LOAD(__ldcs)
 VIRTUAL_CUDA_LOAD(__ldca)
@@ -116,9 +117,15 @@ VIRTUAL_CUDA_LOAD(__ldcv)
 VIRTUAL_CUDA_LOAD(__ldlu)
 VIRTUAL_CUDA_DEVICE4(void, __stcs, __stcg, __stwb, __stwt)
 #define VIRTUAL_CUDA_ATOMIC(name)                                                                            \
-  template <typename T, typename... Values> __host__ __device__ T name(T *address, Values...);               \
-  template <typename T, typename... Values> __host__ __device__ T name##_block(T *address, Values...);       \
-  template <typename T, typename... Values> __host__ __device__ T name##_system(T *address, Values...);
+  template <typename T, typename... Values> __host__ __device__ T name(T *address, Values...) {              \
+    return *address;                                                                                         \
+  }                                                                                                          \
+  template <typename T, typename... Values> __host__ __device__ T name##_block(T *address, Values...) {      \
+    return *address;                                                                                         \
+  }                                                                                                          \
+  template <typename T, typename... Values> __host__ __device__ T name##_system(T *address, Values...) {     \
+    return *address;                                                                                         \
+  }
 VIRTUAL_CUDA_ATOMIC(atomicAdd)
 VIRTUAL_CUDA_ATOMIC(atomicSub)
 VIRTUAL_CUDA_ATOMIC(atomicMax)
@@ -134,14 +141,16 @@ VIRTUAL_CUDA_ATOMIC(atomicDec)
 // Between the threads of a warp; the old forms have no mask.
 #define VIRTUAL_CUDA_SHUFFLE(name)                                                                           \
   template <typename T>                                                                                      \
-  __host__ __device__ T name##_sync(unsigned int mask, T value, int lane, int width = 32);                   \
-  template <typename T> __host__ __device__ T name(T value, int lane, int width = 32);
+  __host__ __device__ T name##_sync(unsigned int mask, T value, int lane, int width = 32) {                  \
+    return value;                                                                                            \
+  }                                                                                                          \
+  template <typename T> __host__ __device__ T name(T value, int lane, int width = 32) { return value; }
 VIRTUAL_CUDA_SHUFFLE(__shfl)
 VIRTUAL_CUDA_SHUFFLE(__shfl_up)
 VIRTUAL_CUDA_SHUFFLE(__shfl_down)
 VIRTUAL_CUDA_SHUFFLE(__shfl_xor)
 #define VIRTUAL_CUDA_REDUCE(name)                                                                            \
-  template <typename T> __host__ __device__ T name(unsigned int mask, T value);
+  template <typename T> __host__ __device__ T name(unsigned int mask, T value) { return value; }
 VIRTUAL_CUDA_REDUCE(__reduce_add_sync)
 VIRTUAL_CUDA_REDUCE(__reduce_min_sync)
 VIRTUAL_CUDA_REDUCE(__reduce_max_sync)

@@ -4,6 +4,7 @@
 #include "host_defines.h"
 #include "vector_types.h"
 
+#include <limits.h>
 #include <stddef.h>
 
 enum cudaError {
@@ -241,6 +242,7 @@ struct cudaDeviceProp {
 #define cudaDeviceBlockingSync 0x04
 #define cudaDeviceMapHost 0x08
 #define cudaDeviceLmemResizeToMax 0x10
+#define CUDA_IPC_HANDLE_SIZE 64
 #define cudaIpcMemLazyEnablePeerAccess 0x01
 #define cudaOccupancyDefault 0x00
 #define cudaOccupancyDisableCachingOverride 0x01

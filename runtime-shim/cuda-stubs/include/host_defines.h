@@ -25,3 +25,17 @@
 #endif
 #define CUDART_CB
 #define CUDARTAPI
+#ifndef __align__
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#endif
+
+// What a template that nothing implements has for a body. clang wants one where a type has no linkage, like
+// that of a lambda; without, such a program does not link.
+#ifdef __clang__
+#define VIRTUAL_CUDA_BODY(value)                                                                             \
+  {                                                                                                          \
+    return value;                                                                                            \
+  }
+#else
+#define VIRTUAL_CUDA_BODY(value)
+#endif

@@ -260,6 +260,29 @@ TEST(CudaStubs, Bfloat16RoundsLikeTorch) {
     EXPECT_EQ(__bfloat162float(__float2bfloat16(value)), static_cast<float>(c10::BFloat16(value)));
 }
 
+TEST(CudaStubs, HalfIsThatOfTorch) {
+  for (unsigned int bits = 0; bits < 0x10000; ++bits) {
+    const __half half = __ushort_as_half(static_cast<unsigned short>(bits));
+    const float expected = c10::Half(static_cast<unsigned short>(bits), c10::Half::from_bits());
+    if (expected == expected) {
+      ASSERT_EQ(__half2float(half), expected);
+      ASSERT_EQ(__float2half(expected).bits, bits);
+    }
+  }
+  for (float value : {1.0f / 3, 65519.0f, 65520.0f, -1e9f, 1e-7f, 2.9802322e-8f, 2.9802326e-8f, 6.1e-5f})
+    EXPECT_EQ(__half_as_ushort(__float2half(value)), c10::Half(value).x);
+}
+
+TEST(CudaStubs, NumbersOf16BitsCalculate) {
+  const __half2 pair = __halves2half2(__half(1), __half(2.5f));
+  EXPECT_EQ(__high2float(__hfma2(pair, pair, pair)), 8.75f);
+  EXPECT_EQ(static_cast<float>(pair.x + pair.y), 3.5f);
+  EXPECT_TRUE(__hlt(pair.x, pair.y));
+  EXPECT_TRUE(__hbge2(pair, pair));
+  EXPECT_EQ(__half2int_rn(pair.y), 2);
+  EXPECT_EQ(__bfloat162float(__hadd(__float2bfloat16(1), __float2bfloat16(2))), 3.0f);
+}
+
 TEST(WithoutLimit, FreeMemoryShrinksAllTheSame) {
   size_t before = 0, after = 0, total = 0;
   ASSERT_EQ(cudaMemGetInfo(&before, &total), cudaSuccess);

@@ -1,0 +1,4 @@
+// Stand-in for a header of CUB.
+#pragma once
+
+#include "../cub.cuh"

@@ -1,0 +1,4 @@
+// Stand-in for a header of Thrust.
+#pragma once
+
+#include "../thrust_api.h"
