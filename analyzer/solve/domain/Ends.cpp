@@ -145,9 +145,9 @@ Value withCommonEnds(const Value &a, const Value &b, const Value &joined) {
 }
 
 ListParts partsOf(const Value &list) {
-  ListParts parts{partOf(list, hidden::head), {}, partOf(list, hidden::tail)};
   if (!isSummary(list))
     return {list->elements, {}, {}};
+  ListParts parts{partOf(list, hidden::head), {}, partOf(list, hidden::tail)};
   const auto isAmong = [](const std::vector<Value> &known, const Value &value) {
     return std::any_of(known.begin(), known.end(), [&](const Value &each) { return same(each, value); });
   };

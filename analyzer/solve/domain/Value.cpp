@@ -1,8 +1,7 @@
 #include "analyzer/solve/domain/Value.h"
-#include "analyzer/solve/domain/Ends.h"
 
-#include "analyzer/solve/domain/Bounds.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/Ends.h"
 #include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"

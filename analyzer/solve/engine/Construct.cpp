@@ -125,14 +125,18 @@ Outcomes invokeForwarded(Call &call, Row row, const Function &callee, const Addr
   return call.machine.invoke(call.frame, call.fact, std::move(row), callee, self, std::move(bound));
 }
 
+namespace {
+
 // What a copied module registers is reached through the copy as well, which may outlive what it was copied
 // from.
-static Value rehomed(const Value &module, const Address &from, const Address &to) {
+Value rehomed(const Value &module, const Address &from, const Address &to) {
   return rewriteAddresses(module, [&](const Address &address) {
     return address.root == from.root && !from.path ? Address{to.root, appendPath(to.path, address.path)}
                                                    : address;
   });
 }
+
+} // namespace
 
 std::vector<Row> Machine::construct(const Frame &caller, const Fact &fact, Row row, Name type,
                                     const Address &where, const std::vector<Argument> &args) {

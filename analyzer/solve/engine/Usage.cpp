@@ -227,11 +227,11 @@ bool speaksOfDeviceMap(const Fact &fact) {
 
 // A kernel, or a library that works on GPUs: what it gets may be the memory of a tensor.
 bool worksOnGpus(const Fact &fact) {
-  if (fact.kind != FactKind::Call)
-    return false;
-  const std::string library(prefixOfLibrary(fact.name.view()));
-  return fact.isLaunch ||
-         (scopeOf(fact.name.view()).empty() && !library.empty() && !models::rows(library + "::*").empty());
+  if (fact.kind != FactKind::Call || fact.isLaunch)
+    return fact.isLaunch;
+  const std::string_view library =
+      scopeOf(fact.name.view()).empty() ? prefixOfLibrary(fact.name.view()) : std::string_view();
+  return !library.empty() && !models::rows(std::string(library) + "::*").empty();
 }
 
 // Functions that touch tensors, modules or devices, then everything that calls them.

@@ -115,6 +115,11 @@ void meetBlob(Call &call, const Placement &placement) {
 
 namespace {
 
+Value pointerInto(const Value &tensor, Name text) {
+  return recordValue(hidden::memoryType,
+                     {{hidden::tensor, tensor}, {hidden::text, scalarValue(textTerm(text))}});
+}
+
 // data_ptr<T>(), accessor<T, N>() and their like; data() gives a tensor when it is no template.
 std::optional<Outcomes> tensorMemory(Call &call, const Effect &) {
   if (!is(call.object(), ValueKind::Tensor) ||
@@ -122,8 +127,7 @@ std::optional<Outcomes> tensorMemory(Call &call, const Effect &) {
     return std::nullopt;
   const Operand &object = call.fact.operands[0];
   const Name text = call.fact.isObjectPointee ? Name("(*" + object.text.str() + ")") : object.text;
-  return call.done(recordValue(
-      hidden::memoryType, {{hidden::tensor, call.object()}, {hidden::text, scalarValue(textTerm(text))}}));
+  return call.done(pointerInto(call.object(), text));
 }
 
 // What describes the memory of a tensor to a kernel is such a pointer as well.
@@ -131,9 +135,7 @@ Outcomes memoryOf(Call &call) {
   const Value tensor = call.arg(0);
   if (!is(tensor, ValueKind::Tensor))
     return call.done(unknownValue());
-  const Name text = call.fact.operands[call.first].text;
-  return call.done(recordValue(hidden::memoryType,
-                               {{hidden::tensor, tensor}, {hidden::text, scalarValue(textTerm(text))}}));
+  return call.done(pointerInto(tensor, call.fact.operands[call.first].text));
 }
 
 // What a part of an accessor leads to is the same memory.

@@ -45,10 +45,12 @@ public:
   void record(const CUDAStream &stream) {
     if (!event_) {
       device_ = stream.device_index();
+      const c10::cuda::CUDAGuard guard(device_);
       C10_CUDA_CHECK(cudaEventCreateWithFlags(&event_, flags_));
     }
     TORCH_CHECK(device_ == stream.device_index(), "Event device ", device_,
                 " does not match recording stream's device ", stream.device_index(), ".");
+    const c10::cuda::CUDAGuard guard(device_);
     C10_CUDA_CHECK(cudaEventRecord(event_, stream));
   }
   void block(const CUDAStream &stream) {
