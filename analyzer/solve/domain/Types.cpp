@@ -107,6 +107,14 @@ std::string_view Types::kindOf(Name id) const {
   return found == kinds.end() ? std::string_view() : found->second;
 }
 
+bool Types::takesStream(const Fact &call) const {
+  return std::any_of(call.operands.begin(), call.operands.end(), [&](const Operand &operand) {
+    const Type *type = program.type(operand.type);
+    const Name handle = type && type->kind == TypeKind::Pointer ? type->pointee : operand.type;
+    return models::hasRole(handle.view(), "stream");
+  });
+}
+
 Name Types::inner(Name id) const {
   const Type *type = program.type(id);
   for (int depth = 0; type && depth < maxBaseDepth; ++depth) {

@@ -48,6 +48,8 @@ public:
   std::string_view kindOf(Name type) const;
   /// Element of a list, pointee of a pointer, module of a holder, value of an optional or map.
   Name inner(Name type) const;
+  /// Is a stream of a GPU among what `call` gets?
+  bool takesStream(const Fact &call) const;
   /// The class without template arguments ("std::vector"); the type itself where it is no class.
   Name templateOf(Name type) const;
   /// Types of the parts of a pair, tuple or Example.

@@ -357,7 +357,8 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
   if (fact.isIndirect)
     return library.hooks.callValue(call, row, call.operand(0), call.forwardedFrom(0),
                                    fact.operands[0].isAddress ? call.addressOf(0) : Address());
-  const Function *callee = fact.target.empty() ? nullptr : program.function(fact.target);
+  const Function *const declared = fact.target.empty() ? nullptr : program.function(fact.target);
+  const Function *callee = declared;
   Address self = fact.hasObject ? call.addressOf(0) : Address();
   if (fact.isVirtual && fact.hasObject && (callee || program.overriders.count(fact.target))) {
     std::vector<const Function *> candidates;
@@ -378,6 +379,8 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
     }
     return invoke(frame, fact, row, *callee, self, std::move(args));
   }
+  if (declared && !declared->hasBody)
+    library.hooks.callUnseen(call);
   if (callee)
     havoc(row, *callee, self, args);
   library.hooks.beforeCall(call);

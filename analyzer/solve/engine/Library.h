@@ -69,6 +69,8 @@ struct Hooks {
                      const History &history) = nullptr;
   /// A kernel is launched.
   void (*launch)(Call &call) = nullptr;
+  /// A function of the program is called whose code is not known.
+  void (*callUnseen)(Call &call) = nullptr;
   /// The host reads or writes through a pointer into a tensor's memory, the first operand.
   void (*accessMemory)(Call &call) = nullptr;
   /// A function without a model may write to operand `i`.

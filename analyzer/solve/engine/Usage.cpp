@@ -226,9 +226,11 @@ bool speaksOfDeviceMap(const Fact &fact) {
 }
 
 // A kernel, or a library that works on GPUs: what it gets may be the memory of a tensor.
-bool worksOnGpus(const Fact &fact) {
-  if (fact.kind != FactKind::Call || fact.isLaunch)
-    return fact.isLaunch;
+bool worksOnGpus(const Types &types, const Fact &fact) {
+  if (fact.kind != FactKind::Call)
+    return false;
+  if (fact.isLaunch || types.takesStream(fact))
+    return true;
   const std::string_view library =
       scopeOf(fact.name.view()).empty() ? prefixOfLibrary(fact.name.view()) : std::string_view();
   return !library.empty() && !models::rows(std::string(library) + "::*").empty();
@@ -253,7 +255,7 @@ std::set<Name> findDevicesMatter(const Program &program, const Types &types, con
       for (const Fact &fact : block.facts) {
         const std::string_view name = fact.name.view();
         if (deviceTypes.holds(fact.type) || isOfTorch(name, names) || speaksOfDeviceMap(fact) ||
-            worksOnGpus(fact))
+            worksOnGpus(types, fact))
           add(id);
         if (!fact.target.empty())
           callers[fact.target].push_back(id);

@@ -18,47 +18,23 @@ namespace devicetidy {
 
 namespace {
 
-constexpr Hooks hooks = {callValue,  meetHostFunction, emptyMoved, movedFrom,      ordinalOf,   rangeCall,
-                         takenBatch, moveModule,       meetLaunch, meetHostAccess, forgetSaved, noteUsed};
+constexpr Hooks hooks = {callValue,      meetHostFunction, emptyMoved, movedFrom,  ordinalOf,
+                         rangeCall,      takenBatch,       moveModule, meetLaunch, meetUnseen,
+                         meetHostAccess, forgetSaved,      noteUsed};
 
 } // namespace
 
 const Library &library() {
-  static const Library all(hooks, {sequenceWords(),
-                                   functionWords(),
-                                   mapWords(),
-                                   objectWords(),
-                                   textWords(),
-                                   pointerWords(),
-                                   ownershipWords(),
-                                   tupleWords(),
-                                   variantWords(),
-                                   callableWords(),
-                                   containerWords(),
-                                   dictWords(),
-                                   iteratorWords(),
-                                   rangeWords(),
-                                   archiveWords(),
-                                   autogradFunctionWords(),
-                                   dataWords(),
-                                   datasetWords(),
-                                   deviceWords(),
-                                   deviceValueWords(),
-                                   handleWords(),
-                                   gradientWords(),
-                                   hostAccessWords(),
-                                   kernelWords(),
-                                   legacyTypeWords(),
-                                   logCheckWords(),
-                                   optimizerWords(),
-                                   tensorWords(),
-                                   tensorMethodWords(),
-                                   moduleWords(),
-                                   containerModuleWords(),
-                                   registrationWords(),
-                                   optionWords(),
-                                   jsonWords(),
-                                   pythonWords()});
+  static const Library all(
+      hooks, {sequenceWords(),     functionWords(),     mapWords(),        objectWords(),
+              textWords(),         pointerWords(),      ownershipWords(),  tupleWords(),
+              variantWords(),      callableWords(),     containerWords(),  dictWords(),
+              iteratorWords(),     rangeWords(),        archiveWords(),    autogradFunctionWords(),
+              dataWords(),         datasetWords(),      deviceWords(),     deviceValueWords(),
+              handleWords(),       gradientWords(),     hostAccessWords(), kernelWords(),
+              launchWords(),       legacyTypeWords(),   logCheckWords(),   optimizerWords(),
+              tensorWords(),       tensorMethodWords(), moduleWords(),     containerModuleWords(),
+              registrationWords(), optionWords(),       jsonWords(),       pythonWords()});
   return all;
 }
 

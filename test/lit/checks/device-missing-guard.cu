@@ -101,6 +101,25 @@ void byLibrary(torch::Tensor x, cublasHandle_t handle) {
   cublasSaxpy(handle, 4, &one, x.data_ptr<float>(), 1, x.data_ptr<float>(), 1);
 }
 
+struct Params {
+  float *x;
+  int n;
+};
+void packed(torch::Tensor x) {
+  Params params{x.data_ptr<float>(), 4};
+  void *arguments[] = {&params};
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on x.device(), which nothing makes current
+  cudaLaunchKernel((const void *)scale, dim3(1), dim3(4), arguments, 0, at::cuda::getCurrentCUDAStream());
+}
+
+// What is given a stream works on it.
+void runUnseen(const Params &params, cudaStream_t stream);
+void byUnseen(torch::Tensor x) {
+  Params params{x.data_ptr<float>(), 4};
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'runUnseen' runs on the current GPU
+  runUnseen(params, at::cuda::getCurrentCUDAStream());
+}
+
 // Nothing is wrong with these.
 void onTheCurrent() {
   auto x = torch::rand({4}, torch::kCUDA);
@@ -149,4 +168,16 @@ void guarded(torch::Tensor x) {
     const c10::DeviceGuard guard(x.device());
     scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
   }
+}
+void unseenWithGuard(torch::Tensor x) {
+  const c10::cuda::CUDAGuard guard(x.device());
+  Params params{x.data_ptr<float>(), 4};
+  void *arguments[] = {&params};
+  cudaLaunchKernel((const void *)scale, dim3(1), dim3(4), arguments, 0, at::cuda::getCurrentCUDAStream());
+  runUnseen(params, at::cuda::getCurrentCUDAStream());
+}
+void fillUnseen(const float *values, int n, cudaStream_t stream);
+void ofTheHost() {
+  const auto values = torch::rand({4});
+  fillUnseen(values.data_ptr<float>(), 4, at::cuda::getCurrentCUDAStream());
 }

@@ -200,20 +200,20 @@ void meetIndex(Call &call, Term index) {
   loseIndex(call, std::move(operand), true);
 }
 
-void requireCurrent(Call &call, const TensorUse &memory, const std::string &work) {
+void requireCurrent(Call &call, const TensorUse &memory, const std::string &work, bool isSeen) {
   Machine &machine = call.machine;
   if (!hasMemory(call, memory))
     return;
   const Placement placement = call.row.resolve(machine.memory.placementOf(call.row, memory.tensor));
   const Term current = currentOf(call.row);
   if (!gpuOf(placement))
-    return meetHostMemory(call, memory, current, work);
+    return isSeen ? meetHostMemory(call, memory, current, work) : void();
   if (isBehind(call.row, placement, current))
     return loseIndex(call, machine.describe(call, memory, placement), false);
   const Verdict verdict = verdictOn(call, placement, current);
   if (verdict == Verdict::Same || verdict == Verdict::Silent)
     return;
-  const bool isSure = verdict == Verdict::Definite && !isGuessed(call.row);
+  const bool isSure = isSeen && verdict == Verdict::Definite && !isGuessed(call.row);
   missGuard(call, memory, placement, current, work,
             verdict == Verdict::Latent || machine.entryIsCalled ? Level::Latent
             : isSure                                            ? Level::Definite

@@ -14,8 +14,9 @@ namespace devicetidy {
 
 /// The GPU that is current must be that of `memory`, a pointer into a tensor that `work` reads or writes.
 /// Memory of the host is a Conflict, memory of a GPU that nothing made current a MissingGuard, memory that
-/// was made before another GPU was made current a LostIndex.
-void requireCurrent(Call &call, const TensorUse &memory, const std::string &work);
+/// was made before another GPU was made current a LostIndex. Where the work itself is not seen (`isSeen`),
+/// memory of the host is no matter, and nothing is definite.
+void requireCurrent(Call &call, const TensorUse &memory, const std::string &work, bool isSeen = true);
 /// Two streams, events or communicators of one call must be of one GPU.
 void requireSameGpu(Call &call, const Value &first, const Value &second);
 /// An index of a GPU that is the number of GPUs is a LostIndex.

@@ -1,41 +1,81 @@
 #include "analyzer/solve/library/torch/Launches.h"
 
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/library/torch/CurrentDevice.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
+#include "analyzer/solve/library/torch/Words.h"
 
 namespace devicetidy {
 namespace {
 
-// The name of the kernel, or what the code calls it where it comes as a value.
-std::string kernelName(const Call &call) {
-  if (!call.fact.isIndirect)
-    return std::string(lastPart(call.fact.name.view()));
-  const Value kernel = call.operand(0);
+// A kernel that comes as a value: its name, or what the code calls it.
+std::string nameOf(const Call &call, std::size_t operand) {
+  const Value kernel = call.operand(operand);
   const Function *known =
       is(kernel, ValueKind::Function) ? call.machine.program.function(kernel->function) : nullptr;
-  return known ? std::string(lastPart(known->name.view())) : call.fact.operands[0].text.str();
+  return known ? std::string(lastPart(known->name.view())) : call.fact.operands[operand].text.str();
 }
 
+/// What a call runs on the current GPU.
+struct Work {
+  Call &call;
+  std::string name;
+  bool isSeen = true; ///< else it is taken to
+};
+
 // What is given by value, with all that it holds; what pointers among it lead to is the host's.
-void meetMemory(Call &call, const Operand &operand, const Value &value) {
+void meetMemory(const Work &work, const Operand &operand, const Value &value) {
   if (isTensorMemory(value))
-    return requireCurrent(call, memoryUse(value, operand), kernelName(call));
+    return requireCurrent(work.call, memoryUse(value, operand), work.name, work.isSeen);
   if (is(value, ValueKind::Record)) {
     for (const auto &[name, field] : value->fields)
-      meetMemory(call, operand, field);
+      meetMemory(work, operand, field);
   } else if (is(value, ValueKind::List)) {
     for (const auto *list : {&value->elements, &value->summary})
       for (const Value &element : *list)
-        meetMemory(call, operand, element);
+        meetMemory(work, operand, element);
   }
+}
+
+void meetArguments(const Work &work, std::size_t first) {
+  for (std::size_t i = first; i < work.call.fact.operands.size(); ++i)
+    meetMemory(work, work.call.fact.operands[i], work.call.operand(i));
+}
+
+// launch_packed(kernel, arguments): an array of the addresses of what the kernel is given.
+Outcomes launchPacked(Call &call) {
+  const Memory &memory = call.machine.memory;
+  const Value first = asPosition(memory, call.row, call.arg(1));
+  if (!isPosition(first))
+    return call.done(unknownValue());
+  const Value list = memory.read(call.row, sequenceOf(first->address));
+  const Work work{call, nameOf(call, call.first)};
+  if (is(list, ValueKind::List))
+    for (const Value &element : list->elements)
+      if (is(element, ValueKind::Address))
+        meetMemory(work, call.fact.operands[call.first + 1], memory.read(call.row, element->address));
+  return call.done(unknownValue());
+}
+
+// launch(kernel, arguments...)
+Outcomes launch(Call &call) {
+  meetArguments({call, nameOf(call, call.first)}, call.first + 1);
+  return call.done(unknownValue());
 }
 
 } // namespace
 
 void meetLaunch(Call &call) {
-  for (std::size_t i = call.first; i < call.fact.operands.size(); ++i)
-    meetMemory(call, call.fact.operands[i], call.operand(i));
+  const bool isValue = call.fact.isIndirect;
+  meetArguments({call, isValue ? nameOf(call, 0) : std::string(lastPart(call.fact.name.view()))}, call.first);
 }
+
+void meetUnseen(Call &call) {
+  if (call.machine.types.takesStream(call.fact))
+    meetArguments({call, std::string(lastPart(call.fact.name.view())), false}, call.first);
+}
+
+Words launchWords() { return {{}, {{"launch_packed", launchPacked}, {"launch", launch}}, {}}; }
 
 } // namespace devicetidy

@@ -19,6 +19,7 @@ Words deviceValueWords();      ///< DeviceValues.cpp: questions about devices an
 Words gradientWords();         ///< Gradients.cpp: backward(), step() and zero_grad()
 Words hostAccessWords();       ///< HostAccess.cpp: pointers into the memory of tensors
 Words kernelWords();           ///< Kernels.cpp: functions registered with the dispatcher
+Words launchWords();           ///< Launches.cpp: kernels launched by functions of CUDA
 Words legacyTypeWords();       ///< LegacyTypes.cpp: at::DeprecatedTypeProperties
 Words logCheckWords();         ///< LogChecks.cpp: CHECK_EQ and its like
 Words optimizerWords();        ///< OptimizerState.cpp: optimizers and what they keep
