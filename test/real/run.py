@@ -13,6 +13,7 @@ default level, or with --level=latent only. A finding in the same function after
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,6 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-INCLUDES = ["/usr/include/torch/csrc/api/include", "/usr/include/python3.11"]
 
 
 def repository(folder: Path, name: str) -> Path:
@@ -49,24 +49,24 @@ def extract(git: Path, revision: str, into: Path) -> None:
     partial.rename(into)
 
 
-def analyse(tool: str, tree: Path, entry: dict) -> dict:
+def analyse(options: argparse.Namespace, tree: Path, entry: dict) -> dict:
     sources = sorted({str(p) for pattern in entry["sources"] for p in tree.glob(pattern)})
     database = []
     for source in sources:
         arguments = ["nvcc" if source.endswith(".cu") else "c++", "-std=c++17"]
         arguments += [f"-I{tree}/{a[2:]}" if a.startswith("-I") else a for a in entry["arguments"]]
-        arguments += [f"-I{include}" for include in INCLUDES]
+        arguments += [f"-isystem{include}" for include in options.include]
         database.append({"directory": str(tree), "file": source, "arguments": [*arguments, "-c", source]})
     (tree / "compile_commands.json").write_text(json.dumps(database, indent=1))
     done = subprocess.run(
-        [tool, "-p", tree, "--level=latent", "--format=json", "--stats", f"--source-root={tree}"],
+        [options.tool, "-p", tree, "--level=latent", "--format=json", "--stats", f"--source-root={tree}"],
         capture_output=True, text=True,
     )  # fmt: skip
     (tree / "stats.txt").write_text(done.stderr)
     try:
         report = json.loads(done.stdout)
     except ValueError:
-        sys.exit(f"run.py: {tool} failed on {tree}:\n{done.stderr[-2000:]}")
+        sys.exit(f"run.py: {options.tool} failed on {tree}:\n{done.stderr[-2000:]}")
     (tree / "report.json").write_text(done.stdout)
     return report
 
@@ -95,14 +95,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repositories", type=Path, required=True)
     parser.add_argument("--tool", default=str(HERE.parent.parent / "build/bin/device-tidy"))
-    parser.add_argument("--only", help="entries whose name holds this")
+    parser.add_argument("--only", help="entries whose name matches this regular expression")
+    parser.add_argument("--include", action="append", help="folder of third-party headers, instead of the system's")
     parser.add_argument("--keep", type=Path, help="keep the trees and the reports here")
     options = parser.parse_args()
+    options.include = options.include or ["/usr/include/torch/csrc/api/include", "/usr/include/python3.11"]
     total = at_default = at_all = left = 0
     with tempfile.TemporaryDirectory() as scratch:
         base = options.keep or Path(scratch)
         for entry in json.loads((HERE / "bugs.json").read_text()):
-            if options.only and options.only not in entry["name"]:
+            if options.only and not re.search(options.only, entry["name"]):
                 continue
             git = repository(options.repositories, entry["repository"])
             reports = {}
@@ -110,7 +112,7 @@ def main() -> None:
                 tree = base / entry["name"] / side
                 if not tree.exists():
                     extract(git, revision, tree)
-                reports[side] = analyse(options.tool, tree, entry)
+                reports[side] = analyse(options, tree, entry)
             print(f"{entry['name']}: {counts(reports['before'])} findings before, {counts(reports['after'])} after")
             for failure in reports["before"]["failures"]:
                 print(f"    not parsed: {failure['file']}:{failure['line']}: {failure['message']}")
@@ -122,7 +124,7 @@ def main() -> None:
                 at_default += level[0] not in "-" and not level.startswith("latent")
                 at_all += level != "-"
                 left += bool(stays) and level != "-"
-                print(f"  {bug['file']} {bug['function']}: {level}{', left after the fix' if stays else ''}")
+                print(f"  {bug['file']} {bug['function']}: {level}{', left after the fix' if stays else ''}", flush=True)
     print(f"{at_default} of {total} found at the default level, {at_all} with latent, {left} left after the fix")
 
 

@@ -24,6 +24,8 @@ const char *nameOf(Bound bound) {
     return "contexts of one function";
   case Bound::ContextsWithoutDevices:
     return "contexts of one function without devices";
+  case Bound::ContextsWithNumbers:
+    return "contexts of one function that differ in numbers";
   case Bound::Overriders:
     return "overriders of one call";
   case Bound::VisitsOfBlock:

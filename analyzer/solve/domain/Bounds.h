@@ -23,12 +23,18 @@ constexpr unsigned countedRecursionDepth = 8;  ///< the same for calls that are 
 constexpr unsigned contextsPerFunction = 1000; ///< entries one function is run for
 constexpr unsigned contextsWithoutDevices =
     12; ///< the same for functions that handle no tensor, module or device
+constexpr unsigned contextsWithNumbers =
+    12; ///< the same, from one entry, for functions that have cost it `factsWithNumbers`: then the rest
+        ///< differ by what is not a number only
+constexpr std::size_t factsWithNumbers = 10000;
 constexpr std::size_t overridersPerCall = 4;
 constexpr std::int64_t countedIterations =
     8; ///< loops whose bounds the row knows are run one iteration at a time up to this
 constexpr std::size_t visitsBeforeWidening = 5;
 constexpr std::size_t visitsPerBlock = 400;
 constexpr std::size_t factsPerEntry = 1000000; ///< facts run from one entry point
+constexpr std::size_t factsOfPhases =
+    4 * factsPerEntry;                         ///< calls from `main` may run as many each, up to this
 constexpr std::size_t forksPerRead = 4;        ///< alternatives of one element that are followed
 constexpr std::size_t unrolledElements = 8;    ///< lists up to this are run element by element by range-for
 constexpr std::size_t knownElements = 16;      ///< elements of a list that are told apart
@@ -54,6 +60,7 @@ enum class Bound : std::uint8_t {
   RecursionWithoutDevices,
   Contexts,
   ContextsWithoutDevices,
+  ContextsWithNumbers,
   Overriders,
   VisitsOfBlock,
   FactsOfEntry,

@@ -45,6 +45,11 @@ RootId Memory::local(unsigned depth, unsigned index, const Variable &variable) {
                 [&] { return RootInfo{depth, variable.type, nullptr, variable.name}; });
 }
 
+RootId Memory::noted(unsigned depth, Name what) {
+  static constexpr unsigned noVariable = ~0U;
+  return intern(RootKind::Local, {depth, noVariable, what}, [&] { return RootInfo{depth, {}, nullptr, {}}; });
+}
+
 RootId Memory::heap(Term site, unsigned copy, Name type) {
   return intern(RootKind::Heap, {reinterpret_cast<std::uintptr_t>(site), copy, type},
                 [&] { return RootInfo{0, type, nullptr, {}, site}; });

@@ -41,6 +41,13 @@ Value Store::get(RootId root) const {
   return node ? static_cast<const Leaf *>(node)->values[index % fanout] : nullptr;
 }
 
+std::uint64_t Store::marks() const {
+  std::uint64_t all = 0;
+  for (const Tree &tree : trees)
+    all |= tree.top ? tree.top->marks : 0;
+  return all;
+}
+
 std::uint64_t Store::marksBelow(const Node &node, unsigned level) {
   std::uint64_t all = 0;
   if (level == 0)

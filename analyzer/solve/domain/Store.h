@@ -26,6 +26,9 @@ public:
   /// Digest with all scalars taken as equal.
   std::uint64_t placeDigest() const;
 
+  /// What some value of it may mention.
+  std::uint64_t marks() const;
+
   using Visitor = std::function<void(RootId, const Value &)>;
   /// Calls `visit` for each root in ascending order; with `wanted`, only for values that have all these
   /// marks.

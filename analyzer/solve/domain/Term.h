@@ -36,7 +36,8 @@ struct TermNode {
 namespace marks {
 constexpr std::uint64_t address = 1ULL << 63;   ///< a value that holds an address
 constexpr std::uint64_t iteration = 1ULL << 62; ///< a list whose last element stands for an iteration
-constexpr unsigned ofTerms = 62;                ///< the other bits
+constexpr std::uint64_t callable = 1ULL << 61;  ///< a function
+constexpr unsigned ofTerms = 61;                ///< the other bits
 inline bool include(std::uint64_t all, std::uint64_t wanted) { return (all & wanted) == wanted; }
 /// Of operator `op`.
 std::uint64_t of(Name op);

@@ -67,6 +67,8 @@ void computeHashes(ValueData &data) {
 
 void computeMarks(ValueData &data) {
   std::uint64_t all = data.address.valid() ? marks::address : 0;
+  if (data.kind == ValueKind::Function)
+    all |= marks::callable;
   if (data.kind == ValueKind::List && data.term)
     all |= marks::iteration;
   for (Term term : {data.term, data.placement.index, data.origin})

@@ -27,7 +27,7 @@ EntryStates::EntryStates(Machine &machine, const Usage &usage) : machine(machine
 void EntryStates::runGlobals() {
   for (Name id : machine.program.globalInits)
     if (const Function *function = machine.program.function(id)) {
-      machine.factsRun = 0;
+      machine.beginEntry();
       Frame frame{*function};
       Outcomes outcomes = machine.run(frame, base);
       if (outcomes.empty())
@@ -190,7 +190,7 @@ RootId EntryStates::reset(Row &row, Name id) {
 }
 
 Outcomes EntryStates::call(const Function &function, Row row, Address self, unsigned call) {
-  machine.factsRun = 0;
+  machine.beginEntry();
   // Guards and set_device calls on the way are followed; what a caller outside has made current is not known.
   machine.currentDeviceIsOpen =
       !function.isMain && (usage.setsDevice || (usage.hasGuards && function.paramCount > 0));

@@ -5,6 +5,7 @@
 #include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/domain/Widening.h"
 #include "analyzer/solve/engine/Decided.h"
 #include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/engine/Machine.h"
@@ -38,89 +39,6 @@ void forgetKnown(Row &row, Term symbol) {
 }
 
 } // namespace
-
-// What a callee can see: the globals, what it is given, and what these lead to.
-Row Machine::restrict(const Row &row, const std::vector<Value> &inputs) const {
-  Row entry;
-  entry.known = row.known;
-  entry.guessed = row.guessed;
-  entry.excluded = row.excluded;
-  entry.aliases = row.aliases;
-  entry.moves = row.moves;
-  entry.currentDevice = row.currentDevice;
-  entry.store = row.store.outer();
-  std::vector<Value> reached = inputs;
-  entry.store.forEach([&](RootId, const Value &value) { reached.push_back(value); }, marks::address);
-  while (!reached.empty()) {
-    const Value next = std::move(reached.back());
-    reached.pop_back();
-    forEachAddress(next, [&](const Address &address) {
-      const RootKind kind = kindOf(address.root);
-      if (kind == RootKind::Global || kind == RootKind::Outside || entry.store.get(address.root))
-        return;
-      if (Value value = row.store.get(address.root)) {
-        entry.store.set(address.root, value);
-        reached.push_back(std::move(value));
-      }
-    });
-  }
-  return entry;
-}
-
-// Brings what a call did into the caller's row. Heap objects the callee made get names of their own there;
-// made in a loop that is run once for any iteration, they are elements of an array over the iteration.
-void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome) {
-  std::vector<std::pair<RootId, Value>> written;
-  Store::forEachDifference(entry.store, outcome.row.store,
-                           [&](RootId root, const Value &, const Value &after) {
-                             if (after || kindOf(root) != RootKind::Local)
-                               written.emplace_back(root, after);
-                           });
-  const Term iteration = iterationOf(frame, row);
-  std::map<RootId, Address> renamed;
-  std::set<RootId> taken;
-  for (auto &[root, value] : written) {
-    if (kindOf(root) != RootKind::Heap || !value || entry.store.get(root))
-      continue;
-    const Term site = applyTerm(op::copy, {intTerm(root)});
-    if (iteration) {
-      renamed[root] =
-          Address{memory.heap(site, arrayCopy, memory.info(root).type), nullptr}.element(iteration);
-      continue;
-    }
-    unsigned copy = 0;
-    RootId fresh = root;
-    while (copy < 64 && (row.store.get(fresh) || taken.count(fresh)))
-      fresh = memory.heap(site, copy++, memory.info(root).type);
-    taken.insert(fresh);
-    if (fresh != root)
-      renamed[root] = {fresh, nullptr};
-  }
-  auto rename = [&](const Address &address) -> Address {
-    auto found = renamed.find(address.root);
-    return found == renamed.end() ? address
-                                  : Address{found->second.root, appendPath(found->second.path, address.path)};
-  };
-  Row result = row;
-  for (auto &[root, value] : written) {
-    Value next = value ? endIterations(value) : value; // the loops of the callee are over
-    if (!renamed.empty() && next)
-      next = rewriteAddresses(next, rename);
-    auto moved = renamed.find(root);
-    if (moved != renamed.end() && moved->second.path)
-      next = summaryList({}, {substitute(next, iteration, elementIndex())});
-    result.store.set(moved == renamed.end() ? root : moved->second.root, next);
-  }
-  if (!renamed.empty())
-    outcome.result = rewriteAddresses(outcome.result, rename);
-  result.known = outcome.row.known;
-  result.guessed = outcome.row.guessed;
-  result.excluded = outcome.row.excluded;
-  result.aliases = outcome.row.aliases;
-  result.moves = outcome.row.moves;
-  result.currentDevice = outcome.row.currentDevice;
-  outcome.row = std::move(result);
-}
 
 Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const Function &callee, Address self,
                          std::vector<Value> args) {
@@ -159,7 +77,13 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   if (self.valid())
     inputs.push_back(addressValue(self));
   // A body may move what any variable of the program leads to: iterators follow their elements.
-  Row entry = isBody ? withoutRegisters(row) : restrict(row, inputs);
+  Row entry = isBody ? withoutRegisters(row) : restrict(row, callee, inputs);
+  if (!isBody && !tellsNumbersApart(callee)) {
+    forgetNumbers(entry);
+    for (auto *values : {&args, &inputs})
+      for (Value &value : *values)
+        value = withoutNumbers(value);
+  }
   frame.entry = &entry.store;
   std::uint64_t key = mix(textHash(callee.id), mix(entry.digest(), frame.depth));
   for (const Value &input : inputs)
@@ -186,7 +110,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     }
     ++active[&callee];
     reactivations += activations > 0;
-    outcomes = run(frame, std::move(start));
+    outcomes = runWithin(frame, std::move(start), args);
     reactivations -= activations > 0;
     --active[&callee];
     std::vector<Row> rows;

@@ -239,7 +239,11 @@ std::vector<ModelName> modelNames(const Types &types, Name function, Name object
   std::vector<ModelName> models;
   addModel(models, function.str(), true);
   const std::string method(lastPart(function.view()));
-  if (!object.empty())
+  // A class derived from a container may do something else under the name of its base's method.
+  const TypeClass kind = object.empty() ? TypeClass::Other : types.classOf(object);
+  const bool isItsOwn = (kind == TypeClass::List || kind == TypeClass::Map) && models::typeKind(scope).empty() &&
+                        types.templateOf(object).view() == scope;
+  if (!object.empty() && !isItsOwn)
     addMethod(models, types, object, "::" + method);
   if (!object.empty() && startsWith(method, "operator ")) // to a type
     addMethod(models, types, object, "::operator T");

@@ -276,8 +276,7 @@ void Machine::varyLoop(Frame &frame, BlockId id, Row &row) {
 
 // Set in a row while the iterations of this loop are run one by one, for the row knows their number.
 RootId Machine::countedFlag(const Frame &frame, BlockId head) {
-  return memory.global(Name("counted " + blockName(frame.function, head) + "@" + std::to_string(frame.depth)),
-                       "bool", {});
+  return memory.noted(frame.depth, Name("counted " + blockName(frame.function, head)));
 }
 
 std::size_t Machine::enterLoop(Frame &frame, BlockId head, std::vector<Row> &rows) {

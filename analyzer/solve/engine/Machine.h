@@ -11,6 +11,7 @@
 #include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/Bounds.h"
 #include "analyzer/solve/domain/Memory.h"
+#include "analyzer/solve/engine/Footprints.h"
 #include "analyzer/solve/engine/Observer.h"
 #include "analyzer/solve/engine/Usage.h"
 #include "analyzer/solve/solution/Solution.h"
@@ -180,6 +181,7 @@ public:
   Memory memory;
   Solution &solution;
   const Usage &usage;
+  const Footprints footprints;
   const std::atomic<bool> *const stop; ///< may be null; true: nothing more is run
   /// The entry being run may be called with any device made current by its caller.
   bool currentDeviceIsOpen = false;
@@ -217,6 +219,11 @@ public:
   std::map<Name, Step>
       movedClasses; ///< project module class -> where and to which device one was moved first
   std::size_t factsRun = 0;
+  std::size_t factsOfPhases = 0; ///< in calls from `main`, which have budgets of their own
+  void beginEntry() {
+    factsRun = factsOfPhases = 0;
+    spent.clear();
+  }
   std::size_t definiteConflicts = 0; ///< operations that fail for certain, met so far
 
 private:
@@ -261,7 +268,13 @@ private:
   void forgetFields(Row &row, const Address &object) const;
   void havoc(Row &row, const Function &callee, const Address &self, const std::vector<Value> &args);
   const Function *selectConstructor(const Type &type, const std::vector<Argument> &args) const;
-  Row restrict(const Row &row, const std::vector<Value> &roots) const;
+  Row restrict(const Row &row, const Function &callee, const std::vector<Value> &inputs) const;
+  Store namedBelow(const Function &callee, Store outer) const;
+  /// Runs a call and notes what it cost. What `main` calls are phases of the program: one that costs too much
+  /// takes nothing from those after it.
+  Outcomes runWithin(Frame &frame, Row start, const std::vector<Value> &args);
+  /// Whether the numbers that `callee` is given are to be forgotten, for too many calls differed by them.
+  bool tellsNumbersApart(const Function &callee);
   void overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome);
 
   struct PairHash {
@@ -275,6 +288,12 @@ private:
   std::unordered_map<std::uint64_t, Outcomes> summaries;
   std::set<std::uint64_t> failing; ///< summaries without an outcome because a device conflict ends every way
   std::unordered_map<const Function *, unsigned> active, contextsOf;
+  /// What calls of a function with different states have cost the entry at hand.
+  struct Spent {
+    unsigned contexts = 0;
+    std::size_t facts = 0;
+  };
+  std::unordered_map<const Function *, Spent> spent;
   unsigned reactivations = 0; ///< calls under way of functions that were under way already
   bool mayThrow(const Fact &fact);
   bool mayThrow(const Function &function);

@@ -104,7 +104,7 @@ Outcomes rangeCall(Call &call) {
   const std::size_t size = isMap ? keys.size() : part ? part->count : list->elements.size();
   const bool known =
       size <= bounds::unrolledElements && (isMap ? size > 0 : is(list, ValueKind::List) && !isSummary(list));
-  const RootId counter = memory.global(Name("iterator " + iteratorKey(call, range)), "long", {});
+  const RootId counter = memory.noted(call.frame.depth, Name("iterator " + iteratorKey(call, range)));
   const Block &block = call.frame.function.blocks[static_cast<std::size_t>(call.frame.block)];
   Value position =
       test && block.terminator.entersLoop ? scalarValue(intTerm(0)) : call.row.store.get(counter);

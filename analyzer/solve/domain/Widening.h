@@ -1,0 +1,19 @@
+//===- Widening.h - states that differ in numbers are made one --*- C++ -*-===//
+//
+// A function that was run for many states costs too much to be run for more of them. What is a number, a text
+// or a choice among the values it is given becomes unknown, so that the states left differ in where things
+// are.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/solve/domain/Row.h"
+
+namespace devicetidy {
+
+/// `value` with all scalars in it unknown; lists of nothing but scalars are unknown as a whole.
+Value withoutNumbers(const Value &value);
+/// Does so with all that `row` stores. Which branches are taken is a guess from there on.
+void forgetNumbers(Row &row);
+
+} // namespace devicetidy

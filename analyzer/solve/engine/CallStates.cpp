@@ -1,0 +1,224 @@
+//===- CallStates.cpp - what a call is given, and what it brings back ---===//
+//
+// The less of a row a callee is given, the more calls have the same summary.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Machine.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+/// Which conditions a callee can come upon: not those on what only its caller can name, loop variables and
+/// joined values that it is not given, and objects that it cannot reach.
+class Relevance {
+public:
+  Relevance(const Store &reached, const std::vector<Value> &inputs)
+      : reached(reached), given(reached.marks()) {
+    for (const Value &input : inputs)
+      given |= input->marks;
+  }
+
+  bool of(Term term) const {
+    if (term->kind != TermKind::Apply)
+      return true;
+    if (term->name == op::loop || term->name == op::phi)
+      return marks::include(given, term->marks);
+    if (term->name == op::size || term->name == op::address) {
+      const auto root = static_cast<RootId>(constantOf(term->args[0]).value_or(0));
+      const bool isOfCaller = kindOf(root) == RootKind::Local || kindOf(root) == RootKind::Heap;
+      return !isOfCaller || reached.get(root);
+    }
+    return std::all_of(term->args.begin(), term->args.end(), [&](Term arg) { return of(arg); });
+  }
+
+private:
+  const Store &reached;
+  std::uint64_t given;
+};
+
+bool holds(const std::vector<Condition> &conditions, const Condition &wanted) {
+  return std::find(conditions.begin(), conditions.end(), wanted) != conditions.end();
+}
+
+// What the caller knew and the callee was not told holds as before; what it was told is as the callee leaves
+// it.
+void bringConditions(const Row &caller, const Row &entry, const Row &callee, Row &result) {
+  const bool isWhole =
+      entry.known.size() == caller.known.size() && entry.excluded.size() == caller.excluded.size();
+  if (isWhole) {
+    result.known = callee.known;
+    result.guessed = callee.guessed;
+    result.excluded = callee.excluded;
+    return;
+  }
+  result.known.clear();
+  for (const Condition &condition : caller.known)
+    if (!holds(entry.known, condition))
+      result.known.push_back(condition);
+  for (const Condition &condition : callee.known)
+    result.learn(condition);
+  // A guess among what it was not told made all of it a guess.
+  result.guessed = caller.guessed || (callee.guessed && !entry.guessed);
+  result.excluded.clear();
+  for (const auto &pair : caller.excluded)
+    if (std::find(entry.excluded.begin(), entry.excluded.end(), pair) == entry.excluded.end())
+      result.excluded.push_back(pair);
+  result.excluded.insert(result.excluded.end(), callee.excluded.begin(), callee.excluded.end());
+}
+
+} // namespace
+
+namespace {
+
+Row conditionsFor(const Row &row, Row entry, const std::vector<Value> &inputs) {
+  const Relevance relevance(entry.store, inputs);
+  entry.guessed = row.guessed;
+  for (const Condition &condition : row.known)
+    if (relevance.of(condition.first))
+      entry.known.push_back(condition);
+    else
+      entry.guessed |= isGuess(condition.first);
+  for (const auto &pair : row.excluded)
+    if (relevance.of(pair.first.first) && relevance.of(pair.second.first))
+      entry.excluded.push_back(pair);
+  entry.aliases = row.aliases;
+  entry.moves = row.moves;
+  entry.currentDevice = row.currentDevice;
+  return entry;
+}
+
+// `outer`, and what it and the inputs lead to.
+Store reachable(const Store &all, Store outer, const std::vector<Value> &inputs) {
+  std::vector<Value> reached = inputs;
+  outer.forEach([&](RootId, const Value &value) { reached.push_back(value); }, marks::address);
+  while (!reached.empty()) {
+    const Value next = std::move(reached.back());
+    reached.pop_back();
+    forEachAddress(next, [&](const Address &address) {
+      if (kindOf(address.root) == RootKind::Outside || outer.get(address.root))
+        return;
+      if (Value value = all.get(address.root)) {
+        outer.set(address.root, value);
+        reached.push_back(std::move(value));
+      }
+    });
+  }
+  return outer;
+}
+
+bool holdsCallable(const Store &store, const std::vector<Value> &inputs) {
+  return marks::include(store.marks(), marks::callable) ||
+         std::any_of(inputs.begin(), inputs.end(),
+                     [](const Value &input) { return marks::include(input->marks, marks::callable); });
+}
+
+} // namespace
+
+// `outer` without the globals that no function below `callee` names.
+Store Machine::namedBelow(const Function &callee, Store outer) const {
+  std::vector<RootId> others;
+  outer.forEach(RootKind::Global, [&](RootId root, const Value &) {
+    const Name id = memory.info(root).origin->args[0]->name;
+    if (!footprints.isOurs(id) && !footprints.mayMeet(callee, id))
+      others.push_back(root);
+  });
+  for (RootId root : others)
+    outer.erase(root);
+  return outer;
+}
+
+// What a callee can come upon: globals, what it is given, and what these lead to. Whoever is given a callable
+// may come upon any global.
+Row Machine::restrict(const Row &row, const Function &callee, const std::vector<Value> &inputs) const {
+  const Store outer = row.store.outer();
+  Row entry;
+  entry.store = reachable(row.store, namedBelow(callee, outer), inputs);
+  if (holdsCallable(entry.store, inputs))
+    entry.store = reachable(row.store, outer, inputs);
+  return conditionsFor(row, std::move(entry), inputs);
+}
+
+Outcomes Machine::runWithin(Frame &frame, Row start, const std::vector<Value> &args) {
+  const bool isPhase = frame.caller && frame.caller->depth == 0 && frame.caller->function.isMain &&
+                       factsOfPhases < bounds::factsOfPhases;
+  const std::size_t before = isPhase ? std::exchange(factsRun, 0) : factsRun;
+  Outcomes outcomes = run(frame, start);
+  if (outcomes.empty() && factsRun > bounds::factsPerEntry) { // it was cut short, and may return all the same
+    havoc(start, frame.function, frame.self, args);
+    outcomes.push_back({std::move(start), unknownValue()});
+  }
+  const std::size_t facts = factsRun - (isPhase ? 0 : before);
+  Spent &cost = spent[&frame.function];
+  ++cost.contexts;
+  cost.facts += facts;
+  if (isPhase) {
+    factsRun = before;
+    factsOfPhases += facts;
+  }
+  return outcomes;
+}
+
+bool Machine::tellsNumbersApart(const Function &callee) {
+  const auto cost = spent.find(&callee);
+  return cost == spent.end() || cost->second.facts < bounds::factsWithNumbers ||
+         isWithin(cost->second.contexts, bounds::contextsWithNumbers, Bound::ContextsWithNumbers);
+}
+
+// Brings what a call did into the caller's row. Heap objects the callee made get names of their own there;
+// made in a loop that is run once for any iteration, they are elements of an array over the iteration.
+void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome) {
+  std::vector<std::pair<RootId, Value>> written;
+  Store::forEachDifference(entry.store, outcome.row.store,
+                           [&](RootId root, const Value &, const Value &after) {
+                             if (after || kindOf(root) != RootKind::Local)
+                               written.emplace_back(root, after);
+                           });
+  const Term iteration = iterationOf(frame, row);
+  std::map<RootId, Address> renamed;
+  std::set<RootId> taken;
+  for (auto &[root, value] : written) {
+    if (kindOf(root) != RootKind::Heap || !value || entry.store.get(root))
+      continue;
+    const Term site = applyTerm(op::copy, {intTerm(root)});
+    if (iteration) {
+      renamed[root] =
+          Address{memory.heap(site, arrayCopy, memory.info(root).type), nullptr}.element(iteration);
+      continue;
+    }
+    unsigned copy = 0;
+    RootId fresh = root;
+    while (copy < 64 && (row.store.get(fresh) || taken.count(fresh)))
+      fresh = memory.heap(site, copy++, memory.info(root).type);
+    taken.insert(fresh);
+    if (fresh != root)
+      renamed[root] = {fresh, nullptr};
+  }
+  auto rename = [&](const Address &address) -> Address {
+    auto found = renamed.find(address.root);
+    return found == renamed.end() ? address
+                                  : Address{found->second.root, appendPath(found->second.path, address.path)};
+  };
+  Row result = row;
+  for (auto &[root, value] : written) {
+    Value next = value ? endIterations(value) : value; // the loops of the callee are over
+    if (!renamed.empty() && next)
+      next = rewriteAddresses(next, rename);
+    auto moved = renamed.find(root);
+    if (moved != renamed.end() && moved->second.path)
+      next = summaryList({}, {substitute(next, iteration, elementIndex())});
+    result.store.set(moved == renamed.end() ? root : moved->second.root, next);
+  }
+  if (!renamed.empty())
+    outcome.result = rewriteAddresses(outcome.result, rename);
+  bringConditions(row, entry, outcome.row, result);
+  result.aliases = outcome.row.aliases;
+  result.moves = outcome.row.moves;
+  result.currentDevice = outcome.row.currentDevice;
+  outcome.row = std::move(result);
+}
+
+} // namespace devicetidy

@@ -1,0 +1,68 @@
+#include "analyzer/solve/engine/Footprints.h"
+
+#include <algorithm>
+
+namespace devicetidy {
+namespace {
+
+// Stands for what a library calls by itself.
+const Name &calledBack() {
+  static const Name name("called back");
+  return name;
+}
+
+// Is a class of a library among the bases of `type`?
+bool isDerivedFromLibrary(const Types &types, Name type) {
+  const Type *record = types.program.type(type);
+  return record && std::any_of(record->bases.begin(), record->bases.end(), [&](Name base) {
+           return !types.isProject(base) || isDerivedFromLibrary(types, base);
+         });
+}
+
+} // namespace
+
+Footprints::Footprints(const Program &program, const Types &types) {
+  std::map<Name, std::vector<Name>> callers;
+  for (Name id : program.order) {
+    const Function &function = *program.function(id);
+    Names &own = of[id];
+    if (!function.className.empty() && isDerivedFromLibrary(types, function.className))
+      callers[id].push_back(calledBack());
+    for (const Block &block : function.blocks)
+      for (const Fact &fact : block.facts) {
+        if (fact.kind == FactKind::Global)
+          own.globals.insert(fact.name);
+        own.all |= fact.isIndirect;
+        const Function *target = fact.target.empty() ? nullptr : program.function(fact.target);
+        if (!fact.target.empty())
+          callers[fact.target].push_back(id);
+        if ((fact.kind == FactKind::Call || fact.kind == FactKind::Construct) && !(target && target->hasBody))
+          callers[calledBack()].push_back(id);
+      }
+    named.insert(own.globals.begin(), own.globals.end());
+  }
+  for (const auto &[base, overriders] : program.overriders)
+    for (Name overrider : overriders)
+      callers[overrider].insert(callers[overrider].end(), callers[base].begin(), callers[base].end());
+  std::vector<Name> work(program.order.begin(), program.order.end());
+  while (!work.empty()) {
+    const Name id = work.back();
+    work.pop_back();
+    const Names &names = of[id];
+    for (Name caller : callers[id]) {
+      Names &its = of[caller];
+      const std::size_t before = its.globals.size() + its.all;
+      its.globals.insert(names.globals.begin(), names.globals.end());
+      its.all |= names.all;
+      if (its.globals.size() + its.all != before)
+        work.push_back(caller);
+    }
+  }
+}
+
+bool Footprints::mayMeet(const Function &function, Name id) const {
+  const auto names = of.find(function.id);
+  return names == of.end() || names->second.all || names->second.globals.count(id) != 0;
+}
+
+} // namespace devicetidy
