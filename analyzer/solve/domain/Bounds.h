@@ -30,7 +30,7 @@ constexpr std::size_t factsWithNumbers = 10000;
 constexpr std::size_t overridersPerCall = 4;
 constexpr std::int64_t countedIterations =
     8; ///< loops whose bounds the row knows are run one iteration at a time up to this
-constexpr std::size_t visitsBeforeWidening = 5;
+constexpr std::size_t visitsBeforeWidening = 3;
 constexpr std::size_t visitsPerBlock = 400;
 constexpr std::size_t factsPerEntry = 1000000; ///< facts run from one entry point
 constexpr std::size_t factsOfPhases =
