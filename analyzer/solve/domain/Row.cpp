@@ -270,6 +270,21 @@ bool Row::assume(Term term, std::int64_t number) {
 std::uint64_t Row::digest() const { return mix(rowHash(*this, store.digest(), false), knownHash(*this)); }
 std::uint64_t Row::placeDigest() const { return rowHash(*this, store.placeDigest(), true); }
 
+std::uint64_t Row::deviceDigest() const {
+  std::uint64_t sum = 0;
+  auto add = [&](RootId root, const Value &value) {
+    if (value && value->deviceHash)
+      sum += mix(root, value->deviceHash);
+  };
+  store.forEach(add);
+  for (std::size_t i = 0; i < registers.size(); ++i)
+    add(static_cast<RootId>(i), registers[i]);
+  Row rest;
+  rest.moves = moves;
+  rest.currentDevice = currentDevice;
+  return rowHash(rest, sum, true);
+}
+
 Row joinRows(const Row &a, const Row &b, Term phi) {
   Row result = a;
   Store::forEachDifference(a.store, b.store, [&](RootId root, const Value &va, const Value &vb) {
@@ -334,6 +349,8 @@ std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t c
   mergeEqual(rows, [](const Row &row) { return rowHash(row, row.store.digest(), false); }, phi);
   if (rows.size() > softCap)
     mergeEqual(rows, [](const Row &row) { return row.placeDigest(); }, phi);
+  if (rows.size() > cap)
+    mergeEqual(rows, [](const Row &row) { return row.deviceDigest(); }, phi);
   std::size_t joins = 0;
   while (rows.size() > cap) {
     rows[cap - 1] = joinRows(rows[cap - 1], rows.back(), phi);

@@ -67,6 +67,7 @@ struct Row {
 
   std::uint64_t digest() const;
   std::uint64_t placeDigest() const;
+  std::uint64_t deviceDigest() const;
 };
 
 /// Identifies a device in a condition term, so that `a.device() == b.device()` is a stable condition.
@@ -79,7 +80,8 @@ Term indexOf(Term device);
 Term deviceWithIndex(Term condition);
 
 /// Makes at most `cap` rows of `rows`: equal rows merge and keep the conditions they share; past `softCap`
-/// rows that differ only in scalars merge; past `cap` rows join. Returns how many joins lost a placement.
+/// rows that differ only in scalars merge; past `cap` those that differ in no device, then any. Returns how
+/// many joins lost a placement.
 std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t cap, Term phi);
 Row joinRows(const Row &a, const Row &b, Term phi);
 

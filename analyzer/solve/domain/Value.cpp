@@ -65,6 +65,24 @@ void computeHashes(ValueData &data) {
   data.placeHash = place;
 }
 
+// Of parts that hold the same, one counts.
+void computeDeviceHash(ValueData &data) {
+  const bool isPlaced = data.kind == ValueKind::Tensor || data.kind == ValueKind::Device ||
+                        (data.kind == ValueKind::Options && data.hasDevice);
+  std::uint64_t own = isPlaced ? mix(mix(static_cast<std::uint64_t>(data.kind) + 17, data.placement.hash()),
+                                     mix(data.address.root, pathHash(data.address.path)))
+                               : 0;
+  for (const auto &[name, field] : data.fields)
+    if (field->deviceHash)
+      own += mix(textHash(name), field->deviceHash);
+  std::uint64_t last = 0;
+  for (const auto *list : {&data.elements, &data.summary})
+    for (const Value &element : *list)
+      if (const std::uint64_t next = element->deviceHash; next && next != last)
+        own += mix(101, last = next);
+  data.deviceHash = own;
+}
+
 void computeMarks(ValueData &data) {
   std::uint64_t all = data.address.valid() ? marks::address : 0;
   if (data.kind == ValueKind::Function)
@@ -137,6 +155,7 @@ Path appendPath(Path prefix, Path suffix) {
 
 Value makeValue(ValueData data) {
   computeHashes(data);
+  computeDeviceHash(data);
   computeMarks(data);
   return std::make_shared<const ValueData>(std::move(data));
 }

@@ -118,7 +118,9 @@ struct ValueData {
 
   std::uint64_t hash = 0;      ///< identity, histories left out
   std::uint64_t placeHash = 0; ///< the same with all scalars taken as equal
-  std::uint64_t marks = 0;     ///< of everything in it (marks, Term.h)
+  std::uint64_t deviceHash =
+      0;                   ///< of the tensors and devices in it, in whatever number; 0 when there are none
+  std::uint64_t marks = 0; ///< of everything in it (marks, Term.h)
 };
 
 Value makeValue(ValueData data);

@@ -109,6 +109,8 @@ void moveModule(Machine &machine, Row &row, const Address &where, const Placemen
         moved = withField(moved, name, tensorValue(placement, field->rank, history));
       else if (hidden::isSubmodule(name) && is(field, ValueKind::Address))
         work.push_back(field->address);
+      else if (name == hidden::children) // a join may have lost the names under which they are registered
+        forEachAddress(field, [&](const Address &child) { work.push_back(child); });
     }
     machine.memory.write(row, module, withField(moved, hidden::moved, deviceValue(placement, history)));
   }
