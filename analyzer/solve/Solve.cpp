@@ -154,9 +154,7 @@ void settle(const Machine &machine, bool isIncomplete, std::vector<Conflict> &co
       conflict.first.device = first.describe();
       conflict.second.device = second.describe();
     }
-    const bool isResumed = (isSaved(first) && applies(first.index, op::resumed)) ||
-                           (isSaved(second) && applies(second.index, op::resumed));
-    if (isWrongPair(machine, i, conflict) || (isResumed && !machine.loadsOntoDevices))
+    if (isWrongPair(machine, i, conflict))
       conflict.level = Level::Latent;
     if (conflict.level != Level::Latent || machine.reportLatent)
       kept.push_back(std::move(conflict));

@@ -21,9 +21,8 @@ inline const Name device("device"); ///< a placement: its kind, its role, its in
 inline const Name isCuda("is_cuda"), isCpu("is_cpu");
 inline const Name indexOf("index of");                ///< the index of a device, should it be a GPU
 inline const Name sameAsUnknown("unknown device =="); ///< something unknown is on this device, too
-inline const Name savedBefore("saved before"),
-    resumed("resumed");                    ///< a load, and whether it replaces what was placed
-inline const Name chosenAt("device from"); ///< a device that a library call has chosen
+inline const Name savedBefore("saved before");        ///< a load
+inline const Name chosenAt("device from");            ///< a device that a library call has chosen
 inline const Name deviceOfParameter("device of"), ofDevice("of device"), rank("rank");
 
 // Sequences

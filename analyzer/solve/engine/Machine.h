@@ -196,7 +196,6 @@ public:
   bool isPartial = false;
   bool objectMovesGiven = false; ///< its object has moved a tensor that a call was given, to keep it
   const std::set<Term> *devicesLeft = nullptr; ///< devices from which its object went to the CPU, in part
-  bool loadsOntoDevices = false;               ///< the program gives a load a device
   bool reportLatent = false;
   CallObserver *calls = nullptr;         ///< told of every call when set
   FactObserver *facts = nullptr;         ///< told of every fact when set

@@ -117,38 +117,12 @@ Value placed(const Value &contents, const Placement &placement, const History &h
 std::optional<Placement> givenDevice(Call &call, std::size_t archive) {
   for (std::size_t i = archive + 1; i < call.fact.operands.size(); ++i) {
     const Value value = call.operand(i);
-    if (is(value, ValueKind::Device)) {
-      call.machine.loadsOntoDevices = true;
+    if (is(value, ValueKind::Device))
       return call.machine.concrete(call.row, value->placement);
-    }
     if (!is(value, ValueKind::Null)) // an optional that may hold one
       return Placement::unknown();
   }
   return std::nullopt;
-}
-
-bool isPlaced(const Call &call, const Value &tensor) {
-  const Placement placement = call.machine.memory.placementOf(call.row, tensor);
-  return placement.isKnown() && placement.kind != PlacementKind::Cpu;
-}
-
-// Has the program put what operand 0 holds on a device before it is loaded? What an optimizer keeps is made
-// where the parameters are.
-bool isPlacedBefore(const Call &call) {
-  const Value held = call.operand(0);
-  if (is(held, ValueKind::Null))
-    return false;
-  if (is(held, ValueKind::Tensor))
-    return isPlaced(call, held);
-  if (is(held, ValueKind::List)) {
-    std::vector<Value> tensors;
-    call.machine.collectTensors(call.row, held, tensors);
-    return std::any_of(tensors.begin(), tensors.end(),
-                       [&](const Value &tensor) { return isPlaced(call, tensor); });
-  }
-  const Address module = moduleOf(call, held, call.addressOf(0));
-  return isOptimizer(held) || !module.valid() ||
-         modulePlacement(call.machine, call.row, module).kind != PlacementKind::Cpu;
 }
 
 History loaded(const Call &call, std::size_t i, const Placement &placement) {
@@ -162,7 +136,7 @@ std::optional<Outcomes> load(Call &call, const Effect &) {
   const std::optional<Placement> given = givenDevice(call, 1);
   Placement placement = given ? *given : summarised(kept(call, contentsSlot(call, 1)))->placement;
   if (!given && !placement.isKnown())
-    placement = placementOfSaved(call, isPlacedBefore(call));
+    placement = placementOfSaved(call);
   if (isAbsent(call.row, placement))
     return Outcomes();
   const History history = loaded(call, 0, placement);
@@ -185,17 +159,9 @@ std::optional<Outcomes> load(Call &call, const Effect &) {
   return call.done(unknownValue());
 }
 
-// Where something lands that an archive of `placement` is read into.
-Placement landing(Placement placement, bool replacesPlaced) {
-  if (isSaved(placement) && replacesPlaced)
-    placement.index = applyTerm(op::resumed, {placement.index});
-  return placement;
-}
-
 // load(archive) of a module or optimizer.
 std::optional<Outcomes> loadObject(Call &call, const Effect &) {
-  const Placement placement =
-      landing(summarised(kept(call, contentsSlot(call, call.first)))->placement, isPlacedBefore(call));
+  const Placement placement = summarised(kept(call, contentsSlot(call, call.first)))->placement;
   if (isOptimizer(call.object()))
     loadState(call, call.objectAddress(), placement, loaded(call, 0, placement));
   else if (call.objectAddress().valid())
@@ -209,7 +175,7 @@ std::optional<Outcomes> loadArchive(Call &call, const Effect &) {
   const Value contents = summarised(kept(call, slot));
   const std::optional<Placement> given = givenDevice(call, call.first);
   const Placement placement = given                      ? *given
-                              : isFromOthers(call, slot) ? placementOfSaved(call, false)
+                              : isFromOthers(call, slot) ? placementOfSaved(call)
                                                          : contents->placement;
   if (isAbsent(call.row, placement))
     return Outcomes();
@@ -228,8 +194,8 @@ std::optional<Outcomes> readArchive(Call &call, const Effect &) {
     const Value before = call.operand(into);
     const bool wasNumber = is(before, ValueKind::Tensor) && machine.memory.rankOf(call.row, before) == 0;
     const int rank = wasNumber ? 0 : contents->placement.isKnown() ? contents->rank : unknownRank;
-    const Placement placement = landing(contents->placement, isPlaced(call, before));
-    machine.memory.write(call.row, target, tensorValue(placement, rank, loaded(call, into, placement)));
+    machine.memory.write(call.row, target,
+                         tensorValue(contents->placement, rank, loaded(call, into, contents->placement)));
   }
   return call.done(machine.unknownResult(call));
 }
@@ -283,12 +249,10 @@ std::optional<Outcomes> makeStream(const Making &making, const Effect &) {
 
 } // namespace
 
-Placement placementOfSaved(const Call &call, bool isResumed) {
+Placement placementOfSaved(const Call &call) {
   const Location &where = call.fact.where;
-  Term load = applyTerm(op::savedBefore,
-                        {textTerm(call.frame.function.id), intTerm(where.line), intTerm(where.column)});
-  if (isResumed)
-    load = applyTerm(op::resumed, {load});
+  const Term load = applyTerm(op::savedBefore,
+                              {textTerm(call.frame.function.id), intTerm(where.line), intTerm(where.column)});
   return Placement::symbol(SymbolRole::Saved, load, "where it was saved");
 }
 

@@ -173,7 +173,7 @@ std::optional<Outcomes> setOption(Call &call, const Effect &) {
 
 // torch::jit::load(path[, device]): without a device the parameters are where they were saved.
 std::optional<Outcomes> loadScript(Call &call, const Effect &) {
-  Placement placement = placementOfSaved(call, false);
+  Placement placement = placementOfSaved(call);
   for (std::size_t i = 1; i < call.fact.operands.size(); ++i)
     if (Value value = call.operand(i); is(value, ValueKind::Device))
       placement = call.machine.concrete(call.row, value->placement);
