@@ -42,10 +42,38 @@ std::optional<Outcomes> moveCall(Call &call, const Effect &) {
   return call.done(unknownValue());
 }
 
+// The parameters of the module at `module` as one tensor; unknown when it has none that are known.
+Value parametersOf(const Call &call, const Address &module) {
+  const Value cell = call.machine.memory.read(call.row, module.field(hidden::parameters));
+  if (!is(cell, ValueKind::Tensor))
+    return unknownValue();
+  return cell->placement.kind == PlacementKind::Symbol ? cell
+                                                       : parameterHandle(module.field(hidden::parameters));
+}
+
+// A Sequential from outside: which modules are in it is not known, but hardly one has no parameters.
+Outcomes forwardUnseen(Call &call, const Address &module, const std::vector<Argument> &args,
+                       const std::string &name, const History &owner) {
+  TensorUse parameters{parametersOf(call, module), nullptr, "the parameters of " + name};
+  if (!is(parameters.tensor, ValueKind::Tensor) || args.empty() || !is(args[0].value, ValueKind::Tensor))
+    return call.done(unknownValue());
+  parameters.owner = owner;
+  Machine::Requirement requirement;
+  requirement.operation = "Sequential::forward";
+  requirement.isSure = false;
+  const TensorUse input{args[0].value, args[0].written, {}};
+  const Placement placement = call.machine.requireSame(call, {parameters, input}, requirement);
+  return call.done(
+      tensorValue(placement, someRank, call.machine.memory.historyOf(call.row, parameters.tensor)));
+}
+
 Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, const models::Module &model,
                         const std::vector<Argument> &args, const std::string &name, const History &owner) {
   if (model.forward.rule == Rule::Sequential)
-    return forwardSequential(call, module, args);
+    return record->origin &&
+                   !is(call.machine.memory.read(call.row, module.field(hidden::children)), ValueKind::List)
+               ? forwardUnseen(call, module, args, name, owner)
+               : forwardSequential(call, module, args);
   if (model.forward.rule == Rule::Functional)
     return forwardFunctional(call, record, args);
   if (model.forward.rule == Rule::Modules || model.forward.rule == Rule::Parameters)
@@ -68,11 +96,7 @@ Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, 
     }
   const bool owns = record->fields.count(hidden::parameters) || (record->origin && model.hasParameters);
   if (owns && !isAssigned) {
-    Value cell = call.machine.memory.read(call.row, module.field(hidden::parameters));
-    Value handle =
-        is(cell, ValueKind::Tensor) ? parameterHandle(module.field(hidden::parameters)) : unknownValue();
-    if (is(cell, ValueKind::Tensor) && cell->placement.kind == PlacementKind::Symbol)
-      handle = cell;
+    const Value handle = parametersOf(call, module);
     const std::string what = model.hasOptionalWeight ? "the weight of " : "the parameters of ";
     TensorUse parameters{handle, nullptr, what + name};
     parameters.owner = owner;
