@@ -49,6 +49,7 @@ enum class Rule : unsigned char {
 enum class Result : unsigned char { Common, Self, Pieces, Cpu, None, Unknown };
 enum class Rank : unsigned char {
   Zero,
+  One,
   Some,
   Unknown,
   Keep,

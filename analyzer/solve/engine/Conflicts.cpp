@@ -49,15 +49,13 @@ std::string deviceExpression(const std::string &text, const Placement &placement
   return index ? "torch::Device(torch::kCUDA, " + std::to_string(*index) + ")" : std::string();
 }
 
-// 0-dim CPU tensors may meet CUDA tensors in pointwise operations; an unknown rank is given the benefit. A
-// saved number was saved on the CPU.
-bool isCpuScalar(const Placed &placed) {
-  if (isSaved(placed.placement))
-    return placed.rank == 0;
-  return placed.placement.kind == PlacementKind::Cpu && (placed.rank == 0 || placed.rank == unknownRank);
-}
-
 bool isOnCpu(const Placed &placed) { return placed.placement.kind == PlacementKind::Cpu; }
+
+// 0-dim CPU tensors may meet CUDA tensors in pointwise operations. A saved number was saved on the CPU.
+bool isCpuScalar(const Placed &placed) {
+  return placed.rank == 0 && (isOnCpu(placed) || isSaved(placed.placement));
+}
+bool mayBeCpuScalar(const Placed &placed) { return placed.rank == unknownRank && isOnCpu(placed); }
 
 // A tensor from outside stays one in a branch that has asked for its device: the program fixed nothing there
 // that a device choice could differ from.
@@ -194,6 +192,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
            !(i == 0 && requirement.firstIsOutput);
   };
   auto exempt = [&](std::size_t i) { return mayBeScalar(i) && isCpuScalar(placed[i]); };
+  auto perhapsExempt = [&](std::size_t i) { return mayBeScalar(i) && mayBeCpuScalar(placed[i]); };
   Verdict worst = Verdict::Same;
   std::size_t worstA = 0, worstB = 0;
   for (std::size_t i = 0; i < placed.size(); ++i)
@@ -216,7 +215,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (verdict == Verdict::Latent && foundOnCpu(call.row) &&
           (isOnCpu(placed[i]) || isOnCpu(placed[j]) || requirement.kind == ConflictKind::HostAccess))
         verdict = Verdict::Silent;
-      if (isStateOutside(placed[i].placement) || isStateOutside(placed[j].placement))
+      if (isStateOutside(placed[i].placement) || isStateOutside(placed[j].placement) || perhapsExempt(i) ||
+          perhapsExempt(j))
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
           foundOnCpu(call.row))
@@ -279,7 +279,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
   if (isDisputed)
     return Placement::disputed();
   if ((worst == Verdict::Open || worst == Verdict::Latent) && !placed.empty())
-    return placed[0].kept;
+    return placed[perhapsExempt(0) && placed.size() > 1 ? 1 : 0].kept;
   // One device: that of the first tensor that is known and is no CPU scalar among CUDA tensors.
   Placement common = placed.empty() ? Placement::unknown() : placed[0].kept;
   for (std::size_t i = 0; i < placed.size(); ++i) {

@@ -61,8 +61,9 @@ struct MissingGuard {
   Location
       where; ///< in the function that should make the GPU current: the work, or the call that leads to it
   std::string functionId;
-  std::string work; ///< the kernel or library function
-  Location worksAt; ///< the launch or call
+  std::string work;              ///< the kernel or library function
+  Location worksAt;              ///< the launch or call
+  std::vector<CallSite> through; ///< the calls between, outermost first
   PlacedOperand memory;
   std::string current;   ///< the device that is current there; empty: whichever the caller made current
   std::string parameter; ///< a tensor that the function can ask for its device; may be empty

@@ -224,6 +224,8 @@ int resultRank(const Call &call, const Op &op, const std::vector<TensorUse> &use
   switch (op.rank) {
   case Rank::Zero:
     return 0;
+  case Rank::One:
+    return 1;
   case Rank::Some:
     return someRank;
   case Rank::Unknown:
