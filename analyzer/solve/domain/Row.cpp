@@ -248,6 +248,8 @@ bool Row::assume(Term term, std::int64_t number) {
         aliases.emplace_back(pb.index, pa);
     } else if (auto constant = constantOf(a) ? constantOf(a) : constantOf(b)) {
       return assume(constantOf(a) ? b : a, *constant);
+    } else if (a == currentDevice || b == currentDevice) { // who has found it there need not make it current
+      currentDevice = a == currentDevice ? b : a;
     }
   }
   if (const Term device = deviceWithIndex(term)) {

@@ -181,3 +181,26 @@ void ofTheHost() {
   const auto values = torch::rand({4});
   fillUnseen(values.data_ptr<float>(), 4, at::cuda::getCurrentCUDAStream());
 }
+
+// A guard of one's own, which leaves the device alone that is current already.
+class OwnGuard {
+public:
+  explicit OwnGuard(torch::Device device) {
+    if (!device.is_cuda())
+      return;
+    cudaGetDevice(&before);
+    if (before != device.index())
+      cudaSetDevice(device.index());
+  }
+  ~OwnGuard() {
+    if (before != -1)
+      cudaSetDevice(before);
+  }
+
+private:
+  int before = -1;
+};
+void withOwnGuard(torch::Tensor x) {
+  const OwnGuard guard(x.device());
+  scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+}

@@ -126,10 +126,9 @@ void missGuard(const Call &call, const TensorUse &memory, const Placement &place
   guard.parameter =
       site.frame == &call.frame ? guard.memory.text : tensorOf(call.machine.types, site.frame->function);
   guard.callers = callersOf(*site.frame);
-  guard.through = callersOf(call.frame);
-  const std::size_t between = guard.through.size() - guard.callers.size();
-  guard.through.resize(between - (between > 0)); // the last one is at `where`
-  std::reverse(guard.through.begin(), guard.through.end());
+  for (const Frame *each = &call.frame; each != site.frame; each = each->caller)
+    if (!each->function.isLambda && each->call->where != site.where)
+      guard.through.insert(guard.through.begin(), {each->call->where, each->function.name.str()});
   if (known == found.end())
     found.push_back(std::move(guard));
   else
