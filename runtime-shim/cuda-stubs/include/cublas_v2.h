@@ -136,11 +136,28 @@ const char *cublasGetStatusString(cublasStatus_t status);
 #ifdef __cplusplus
 }
 
-// The products of matrices have a dozen arguments each, and nothing depends on their types.
+// Products of matrices: code takes their addresses.
+#define VIRTUAL_GEMM(letter, Number)                                                                         \
+  cublasStatus_t cublas##letter##gemm(cublasHandle_t handle, cublasOperation_t opA, cublasOperation_t opB,   \
+                                      int m, int n, int k, const Number *alpha, const Number *a, int lda,    \
+                                      const Number *b, int ldb, const Number *beta, Number *c, int ldc);     \
+  cublasStatus_t cublas##letter##gemmStridedBatched(                                                         \
+      cublasHandle_t handle, cublasOperation_t opA, cublasOperation_t opB, int m, int n, int k,              \
+      const Number *alpha, const Number *a, int lda, long long strideA, const Number *b, int ldb,            \
+      long long strideB, const Number *beta, Number *c, int ldc, long long strideC, int batches);            \
+  cublasStatus_t cublas##letter##gemmBatched(                                                                \
+      cublasHandle_t handle, cublasOperation_t opA, cublasOperation_t opB, int m, int n, int k,              \
+      const Number *alpha, const Number *const a[], int lda, const Number *const b[], int ldb,               \
+      const Number *beta, Number *const c[], int ldc, int batches);
+VIRTUAL_GEMM(H, __half)
+VIRTUAL_GEMM(S, float)
+VIRTUAL_GEMM(D, double)
+VIRTUAL_GEMM(C, cuComplex)
+VIRTUAL_GEMM(Z, cuDoubleComplex)
+#undef VIRTUAL_GEMM
+
+// The others have many arguments each, and nothing depends on their types.
 #define VIRTUAL_CUBLAS(name) template <typename... Arguments> cublasStatus_t name(Arguments &&...)
-VIRTUAL_CUBLAS(cublasHgemm);
-VIRTUAL_CUBLAS(cublasHgemmStridedBatched);
-VIRTUAL_CUBLAS(cublasHgemmBatched);
 VIRTUAL_CUBLAS(cublasCherk);
 VIRTUAL_CUBLAS(cublasZherk);
 VIRTUAL_CUBLAS(cublasCdotu);
@@ -187,9 +204,6 @@ VIRTUAL_CUBLAS(cublasHSSgemvBatched);
   VIRTUAL_CUBLAS(cublasD##name);                                                                             \
   VIRTUAL_CUBLAS(cublasC##name);                                                                             \
   VIRTUAL_CUBLAS(cublasZ##name);
-VIRTUAL_CUBLAS_TYPES(gemm)
-VIRTUAL_CUBLAS_TYPES(gemmStridedBatched)
-VIRTUAL_CUBLAS_TYPES(gemmBatched)
 VIRTUAL_CUBLAS_TYPES(gemv)
 VIRTUAL_CUBLAS_TYPES(gemvBatched)
 VIRTUAL_CUBLAS_TYPES(gemvStridedBatched)

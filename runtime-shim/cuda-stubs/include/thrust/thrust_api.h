@@ -141,7 +141,11 @@ template <typename T, typename Allocator = void> struct device_vector {
   void resize(std::size_t count, const T &value);
   void push_back(const T &value);
   void clear();
+  void pop_back();
+  void reserve(std::size_t count);
   T &operator[](std::size_t index) const;
+  T &front() const;
+  T &back() const;
 };
 template <typename T> struct host_vector : std::vector<T> {
   using std::vector<T>::vector;
