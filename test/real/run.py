@@ -53,7 +53,8 @@ def analyse(options: argparse.Namespace, tree: Path, entry: dict) -> dict:
     sources = sorted({str(p) for pattern in entry["sources"] for p in tree.glob(pattern)})
     database = []
     for source in sources:
-        arguments = ["nvcc" if source.endswith(".cu") else "c++", "-std=c++17"]
+        arguments = ["nvcc", "-x", "cu"] if ".cu" in Path(source).suffixes else ["c++"]
+        arguments.append("-std=c++17")
         arguments += [f"-I{tree}/{a[2:]}" if a.startswith("-I") else a for a in entry["arguments"]]
         arguments += [f"-isystem{include}" for include in options.include]
         database.append({"directory": str(tree), "file": source, "arguments": [*arguments, "-c", source]})
