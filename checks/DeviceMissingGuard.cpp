@@ -14,8 +14,8 @@ void DeviceMissingGuard::run(const Solution &solution, const CheckContext &,
     finding.callers = guard.callers;
     finding.fields = {{"current", guard.current.empty() ? "the current GPU" : guard.current},
                       {"tensor", guard.parameter}};
-    for (const CallSite &call : guard.through)
-      finding.related.push_back({"through", call.where});
+    for (const Location &call : guard.through)
+      finding.related.push_back({"through", call});
     if (guard.worksAt != guard.where)
       finding.related.push_back({"work", guard.worksAt});
     if (!guard.parameter.empty())

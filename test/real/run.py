@@ -24,12 +24,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-def repository(folder: Path, name: str) -> Path:
+def repository(folder: Path, name: str) -> Path | None:
     candidates = [folder / name, folder / f"{name}.git", folder / name.replace("/", "+") / "repo"]
     for candidate in candidates:
         if candidate.exists():
             return candidate
-    sys.exit(f"run.py: {name} is not in {folder}: clone it to {candidates[0]}")
+    print(f"run.py: {name} is not in {folder}, left out: clone it to {candidates[0]}", file=sys.stderr)
+    return None
 
 
 def extract(git: Path, revision: str, into: Path) -> None:
@@ -108,6 +109,8 @@ def main() -> None:
             if options.only and not re.search(options.only, entry["name"]):
                 continue
             git = repository(options.repositories, entry["repository"])
+            if not git:
+                continue
             reports = {}
             for side, revision in (("before", f"{entry['fix']}~1"), ("after", entry["fix"])):
                 tree = base / entry["name"] / side
@@ -126,6 +129,8 @@ def main() -> None:
                 at_all += level != "-"
                 left += bool(stays) and level != "-"
                 print(f"  {bug['file']} {bug['function']}: {level}{', left after the fix' if stays else ''}", flush=True)
+    if not total:
+        sys.exit(f"run.py: no repository of bugs.json that --only matches is in {options.repositories}")
     print(f"{at_default} of {total} found at the default level, {at_all} with latent, {left} left after the fix")
 
 

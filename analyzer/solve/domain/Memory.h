@@ -32,7 +32,8 @@ public:
   explicit Memory(const Types &types) : types(types) {}
 
   RootId local(unsigned depth, unsigned index, const Variable &variable);
-  /// What the analysis keeps of the call at `depth` for itself, such as where a loop stands. No callee sees it.
+  /// What the analysis keeps of the call at `depth` for itself, such as where a loop stands. No callee sees
+  /// it.
   RootId noted(unsigned depth, Name what);
   /// The `copy`-th live object made at `site`.
   RootId heap(Term site, unsigned copy, Name type);

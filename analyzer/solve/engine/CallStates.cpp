@@ -70,10 +70,6 @@ void bringConditions(const Row &caller, const Row &entry, const Row &callee, Row
   result.excluded.insert(result.excluded.end(), callee.excluded.begin(), callee.excluded.end());
 }
 
-} // namespace
-
-namespace {
-
 Row conditionsFor(const Row &row, Row entry, const std::vector<Value> &inputs) {
   const Relevance relevance(entry.store, inputs);
   entry.guessed = row.guessed;
@@ -142,13 +138,26 @@ Row Machine::restrict(const Row &row, const Function &callee, const std::vector<
   return conditionsFor(row, std::move(entry), inputs);
 }
 
-Outcomes Machine::runWithin(Frame &frame, Row start, const std::vector<Value> &args) {
+// What a call was given may have become anything.
+void Machine::forgetGiven(Row &row) const {
+  std::vector<RootId> given;
+  row.store.forEach([&](RootId root, const Value &) {
+    const bool isGlobal = kindOf(root) == RootKind::Global;
+    if (!isGlobal || !footprints.isOurs(memory.info(root).origin->args[0]->name))
+      given.push_back(root);
+  });
+  for (RootId root : given)
+    row.store.set(root, unknownValue());
+  row.guessed = true;
+}
+
+Outcomes Machine::runWithin(Frame &frame, Row start) {
   const bool isPhase = frame.caller && frame.caller->depth == 0 && frame.caller->function.isMain &&
                        factsOfPhases < bounds::factsOfPhases;
   const std::size_t before = isPhase ? std::exchange(factsRun, 0) : factsRun;
   Outcomes outcomes = run(frame, start);
   if (outcomes.empty() && factsRun > bounds::factsPerEntry) { // it was cut short, and may return all the same
-    havoc(start, frame.function, frame.self, args);
+    forgetGiven(start);
     outcomes.push_back({std::move(start), unknownValue()});
   }
   const std::size_t facts = factsRun - (isPhase ? 0 : before);

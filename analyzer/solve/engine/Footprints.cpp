@@ -19,6 +19,27 @@ bool isDerivedFromLibrary(const Types &types, Name type) {
          });
 }
 
+// The methods of the classes of the program that `type` is, leads to or is made with.
+void addMethods(const Types &types, Name type, std::set<Name> &seen, std::set<Name> &methods) {
+  const Type *known = type.empty() || !seen.insert(type).second ? nullptr : types.program.type(type);
+  if (!known)
+    return;
+  if (known->isProject)
+    methods.insert(known->methods.begin(), known->methods.end());
+  addMethods(types, known->pointee, seen, methods);
+  for (const auto *parts : {&known->args, &known->bases})
+    for (Name part : *parts)
+      addMethods(types, part, seen, methods);
+}
+
+std::set<Name> methodsGiven(const Types &types, const Fact &call) {
+  std::set<Name> seen, methods;
+  for (const Operand &operand : call.operands)
+    addMethods(types, operand.type, seen, methods);
+  addMethods(types, call.type, seen, methods);
+  return methods;
+}
+
 } // namespace
 
 Footprints::Footprints(const Program &program, const Types &types) {
@@ -36,8 +57,11 @@ Footprints::Footprints(const Program &program, const Types &types) {
         const Function *target = fact.target.empty() ? nullptr : program.function(fact.target);
         if (!fact.target.empty())
           callers[fact.target].push_back(id);
-        if ((fact.kind == FactKind::Call || fact.kind == FactKind::Construct) && !(target && target->hasBody))
-          callers[calledBack()].push_back(id);
+        if ((fact.kind != FactKind::Call && fact.kind != FactKind::Construct) || (target && target->hasBody))
+          continue;
+        callers[calledBack()].push_back(id);
+        for (Name method : methodsGiven(types, fact))
+          callers[method].push_back(id);
       }
     named.insert(own.globals.begin(), own.globals.end());
   }

@@ -10,8 +10,8 @@
 namespace devicetidy {
 
 /// Which variables with static storage a function, or what it calls, names. A library may call back the
-/// methods of classes that are derived from its own, so a function that calls a library may come upon what
-/// these name.
+/// methods of classes that are derived from its own, and of those it is given, so a function that calls a
+/// library may come upon what these name.
 class Footprints {
 public:
   Footprints(const Program &program, const Types &types);

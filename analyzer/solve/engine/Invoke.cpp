@@ -78,7 +78,8 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     inputs.push_back(addressValue(self));
   // A body may move what any variable of the program leads to: iterators follow their elements.
   Row entry = isBody ? withoutRegisters(row) : restrict(row, callee, inputs);
-  if (!isBody && !tellsNumbersApart(callee)) {
+  const bool isWhole = isBody || tellsNumbersApart(callee);
+  if (!isWhole) {
     forgetNumbers(entry);
     for (auto *values : {&args, &inputs})
       for (Value &value : *values)
@@ -110,7 +111,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     }
     ++active[&callee];
     reactivations += activations > 0;
-    outcomes = runWithin(frame, std::move(start), args);
+    outcomes = runWithin(frame, std::move(start));
     reactivations -= activations > 0;
     --active[&callee];
     std::vector<Row> rows;
@@ -139,8 +140,10 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   }
   if (outcomes.empty() && definiteConflicts > conflictsBefore)
     failing.insert(key);
-  for (Outcome &outcome : outcomes)
+  for (Outcome &outcome : outcomes) {
     overlay(caller, row, entry, outcome);
+    outcome.row.guessed |= !isWhole; // no run may have taken this way
+  }
   return outcomes;
 }
 

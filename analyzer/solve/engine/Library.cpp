@@ -241,8 +241,8 @@ std::vector<ModelName> modelNames(const Types &types, Name function, Name object
   const std::string method(lastPart(function.view()));
   // A class derived from a container may do something else under the name of its base's method.
   const TypeClass kind = object.empty() ? TypeClass::Other : types.classOf(object);
-  const bool isItsOwn = (kind == TypeClass::List || kind == TypeClass::Map) && models::typeKind(scope).empty() &&
-                        types.templateOf(object).view() == scope;
+  const bool isItsOwn = (kind == TypeClass::List || kind == TypeClass::Map) &&
+                        models::typeKind(scope).empty() && types.templateOf(object).view() == scope;
   if (!object.empty() && !isItsOwn)
     addMethod(models, types, object, "::" + method);
   if (!object.empty() && startsWith(method, "operator ")) // to a type

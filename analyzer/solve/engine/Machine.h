@@ -268,11 +268,13 @@ private:
   void havoc(Row &row, const Function &callee, const Address &self, const std::vector<Value> &args);
   const Function *selectConstructor(const Type &type, const std::vector<Argument> &args) const;
   Row restrict(const Row &row, const Function &callee, const std::vector<Value> &inputs) const;
+  void forgetGiven(Row &row) const;
   Store namedBelow(const Function &callee, Store outer) const;
   /// Runs a call and notes what it cost. What `main` calls are phases of the program: one that costs too much
   /// takes nothing from those after it.
-  Outcomes runWithin(Frame &frame, Row start, const std::vector<Value> &args);
-  /// Whether the numbers that `callee` is given are to be forgotten, for too many calls differed by them.
+  Outcomes runWithin(Frame &frame, Row start);
+  /// Is `callee` run for each set of numbers that it is given? Not when calls that differed have cost too
+  /// much.
   bool tellsNumbersApart(const Function &callee);
   void overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome);
 

@@ -63,7 +63,7 @@ struct MissingGuard {
   std::string functionId;
   std::string work;              ///< the kernel or library function
   Location worksAt;              ///< the launch or call
-  std::vector<CallSite> through; ///< the calls between, outermost first
+  std::vector<Location> through; ///< the calls between, outermost first
   PlacedOperand memory;
   std::string current;   ///< the device that is current there; empty: whichever the caller made current
   std::string parameter; ///< a tensor that the function can ask for its device; may be empty

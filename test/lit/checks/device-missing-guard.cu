@@ -112,6 +112,12 @@ void packed(torch::Tensor x) {
   cudaLaunchKernel((const void *)scale, dim3(1), dim3(4), arguments, 0, at::cuda::getCurrentCUDAStream());
 }
 
+void configured(torch::Tensor x) {
+  cudaLaunchConfig_t configuration = {};
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU
+  cudaLaunchKernelEx(&configuration, scale, x.data_ptr<float>(), static_cast<const float *>(nullptr), 4);
+}
+
 // What is given a stream works on it.
 void runUnseen(const Params &params, cudaStream_t stream);
 void byUnseen(torch::Tensor x) {

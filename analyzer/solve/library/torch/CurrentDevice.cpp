@@ -128,7 +128,7 @@ void missGuard(const Call &call, const TensorUse &memory, const Placement &place
   guard.callers = callersOf(*site.frame);
   for (const Frame *each = &call.frame; each != site.frame; each = each->caller)
     if (!each->function.isLambda && each->call->where != site.where)
-      guard.through.insert(guard.through.begin(), {each->call->where, each->function.name.str()});
+      guard.through.insert(guard.through.begin(), each->call->where);
   if (known == found.end())
     found.push_back(std::move(guard));
   else
