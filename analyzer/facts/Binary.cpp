@@ -17,7 +17,7 @@ namespace devicetidy {
 namespace {
 
 constexpr std::string_view magic = "DTFACTS";
-constexpr std::uint64_t formatVersion = 11; ///< raise it with every change of `describe` or of the structs
+constexpr std::uint64_t formatVersion = 12; ///< raise it with every change of `describe` or of the structs
 
 template <typename A> void describe(A &archive, Location &x) {
   archive(x.file, x.line, x.column, x.endLine, x.endColumn);

@@ -74,7 +74,10 @@ enum class FactKind : std::uint8_t {
   Declare,
   /// Local `number` ends its life (its destructor runs).
   EndScope,
-  /// result = an unknown value of `type` (an expression that the frontend does not understand; counted).
+  /// result = an unknown value of `type` (an expression that the frontend does not understand; counted). Code
+  /// that could not be parsed has what it names as operands: it may write to those that are writable and to
+  /// what
+  /// they lead to, and call the functions.
   Opaque,
   /// A full expression ended: all registers are dead.
   EndStatement,
@@ -86,8 +89,9 @@ enum class LiteralKind : std::uint8_t { None, Bool, Int, Float, String, Null, En
 struct Operand {
   Reg reg = NoReg;
   bool isAddress = false;
-  /// Call, Construct: the callee is given it to write to: the object of a method that is not const, what a
-  /// reference or pointer parameter to something not const refers to. Not so for forwarding references.
+  /// Call, Construct, Opaque: the callee is given it to write to: the object of a method that is not const,
+  /// what a reference or pointer parameter to something not const refers to. Not so for forwarding
+  /// references.
   bool isWritable = false;
   /// Load: a move constructor or assignment takes the value away. Call, Construct: the callee is given an
   /// xvalue by rvalue reference, and may take its value away.

@@ -21,6 +21,9 @@ namespace devicetidy {
 /// emplace, whose calls do not show the defaults.
 constexpr std::string_view delegationMark = "@with ";
 
+/// The key of Unit::opaqueExpressions for what clang could not parse of a function that was lowered.
+constexpr std::string_view unparsedCode = "code that cannot be parsed";
+
 struct Variable {
   Name name;
   Name type;                ///< canonical type without reference

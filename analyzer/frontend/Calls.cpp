@@ -195,7 +195,8 @@ std::optional<Reg> FunctionLowering::lowerBuiltinCall(const CallExpr *call) {
   if (!callee->getIdentifier() || !callee->getName().starts_with("__builtin"))
     return std::nullopt;
   Expr::EvalResult value;
-  if (call->getType()->isIntegralOrEnumerationType() && call->EvaluateAsInt(value, context))
+  if (call->getType()->isIntegralOrEnumerationType() && !call->isValueDependent() &&
+      call->EvaluateAsInt(value, context))
     return literal(LiteralKind::Int, toInt64(value.Val.getInt()), call->getType());
   return std::nullopt;
 }

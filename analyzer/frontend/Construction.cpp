@@ -163,6 +163,8 @@ void FunctionLowering::lowerDelegation(const CXXConstructorDecl *constructor, un
 }
 
 void FunctionLowering::lowerInto(const Expr *expr, Reg address) {
+  if (isUnparsed(expr))
+    return store(address, lowerUnparsed(expr), false, nullptr);
   if (expr->getType()->isVoidType()) { // the throw of `c ? x : throw y`
     lowerDiscarded(expr);
     return;
@@ -269,6 +271,8 @@ void FunctionLowering::lowerInitializer(const CXXCtorInitializer *initializer) {
 }
 
 void FunctionLowering::lowerInitializers(const CXXConstructorDecl *constructor) {
+  if (constructor->getParent()->isInvalidDecl() && !constructor->isDelegatingConstructor())
+    return lowerLostInitializers(constructor);
   for (const CXXCtorInitializer *initializer : constructor->inits())
     lowerInitializer(initializer);
 }

@@ -20,8 +20,11 @@ void FunctionLowering::lowerVariableDeclaration(const VarDecl *variable) {
       lowerStaticLocal(variable);
   } else {
     std::int32_t local = declareVariable(variable);
-    if (const Expr *init = variable->getInit(); init && !init->containsErrors())
+    if (const Expr *init = variable->getInit())
       initialize(variable, local, init);
+    else if (lost && variable->getType()->isRecordType() && !variable->isCXXForRangeDecl() &&
+             !variable->isExceptionVariable())
+      store(localAddress(local), unparsed({}, variable->getType(), variable->getLocation()), false, nullptr);
   }
   endFullExpression();
   temporaries = std::move(outer);

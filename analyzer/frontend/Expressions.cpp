@@ -8,7 +8,7 @@ namespace devicetidy::frontend {
 using namespace clang;
 
 Reg FunctionLowering::lowerAddress(const Expr *expr) {
-  if (!expr->isGLValue())
+  if (!expr->isGLValue() || isUnparsed(expr))
     return materialize(expr);
   switch (expr->getStmtClass()) {
   case Stmt::DeclRefExprClass:
@@ -214,7 +214,7 @@ void FunctionLowering::lowerDiscarded(const Expr *expr) {
     lowerConditionalValue(conditional);
     return;
   }
-  if (expr->isGLValue())
+  if (expr->isGLValue() && !isUnparsed(expr))
     lowerAddress(expr);
   else
     lowerValue(expr);

@@ -5,8 +5,8 @@ namespace devicetidy::frontend {
 
 using namespace clang;
 
-FunctionLowering::FunctionLowering(UnitBuilder &unit, Function &function)
-    : unit(unit), context(unit.context), function(function) {}
+FunctionLowering::FunctionLowering(UnitBuilder &unit, Function &function, std::optional<LostCode> lost)
+    : unit(unit), context(unit.context), function(function), lost(std::move(lost)) {}
 
 void FunctionLowering::lowerFunction(const FunctionDecl *definition) {
   decl = definition;
@@ -18,6 +18,9 @@ void FunctionLowering::lowerFunction(const FunctionDecl *definition) {
   continueIn(newBlock());
   if (const auto *constructor = dyn_cast<CXXConstructorDecl>(definition))
     lowerInitializers(constructor);
+  if (lost && lost->lostInitializers)
+    forgetSelf(definition->getBody()->getBeginLoc());
+  meetLost(definition->getBody()->getBeginLoc());
   lowerStatement(definition->getBody());
   finish();
 }

@@ -17,9 +17,13 @@
 
 namespace devicetidy::frontend {
 
+/// Is this an expression that clang kept without understanding it?
+bool isUnparsed(const clang::Expr *expr);
+
 class FunctionLowering {
 public:
-  FunctionLowering(UnitBuilder &unit, Function &function);
+  /// `lost` is what clang could not parse of a broken function.
+  FunctionLowering(UnitBuilder &unit, Function &function, std::optional<LostCode> lost = std::nullopt);
 
   void lowerFunction(const clang::FunctionDecl *function);
   /// A companion of `constructor` that takes its first `given` arguments (see delegationMark).
@@ -164,6 +168,8 @@ private:
   Reg lowerZero(clang::QualType type, clang::SourceRange where);
   void lowerInitializers(const clang::CXXConstructorDecl *constructor);
   void lowerInitializer(const clang::CXXCtorInitializer *initializer);
+  void lowerLostInitializers(const clang::CXXConstructorDecl *constructor);
+  void initializeByDefault(const clang::FieldDecl *field);
   Reg fieldAddress(Reg object, const clang::FieldDecl *field, clang::SourceRange where);
 
   // Lambdas (Lambdas.cpp).
@@ -203,9 +209,24 @@ private:
   void lowerBindings(const clang::DecompositionDecl *decl);
   Name variableName(const clang::VarDecl *variable);
 
+  // Broken code (BrokenCode.cpp).
+  Reg lowerUnparsed(const clang::Expr *expr);
+  void collectNamed(const clang::Stmt *unparsed, bool mayWrite, std::vector<Operand> &operands);
+  void addNamed(const clang::Expr *expr, bool mayWrite, std::vector<Operand> &operands);
+  void addFunction(const clang::NamedDecl *decl, const clang::Expr *expr, std::vector<Operand> &operands);
+  clang::Expr *selfAt(clang::SourceLocation where);
+  void addSelf(clang::SourceLocation where, std::vector<Operand> &operands);
+  void forgetSelf(clang::SourceLocation where);
+  void addLost(const LostWord &word, clang::SourceLocation where, std::vector<Operand> &operands);
+  /// What is lost in the text before `end` may have changed what it names, or left the function.
+  void meetLost(clang::SourceLocation end);
+  Reg unparsed(std::vector<Operand> operands, clang::QualType type, clang::SourceRange where);
+
   UnitBuilder &unit;
   clang::ASTContext &context;
   Function &function;
+  const std::optional<LostCode> lost;
+  std::size_t metLost = 0; ///< how many of its words were met
   const clang::FunctionDecl *decl = nullptr;
 
   BlockId current = -1;

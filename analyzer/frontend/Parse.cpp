@@ -33,6 +33,7 @@ namespace {
 /// How far a parse came.
 struct ParseState {
   std::vector<SourceLocation> errors; ///< where errors were found
+  std::vector<SourceRange> skipped;   ///< by the preprocessor
   bool reachedEnd = false;
   const std::atomic<bool> *stop = nullptr;
 
@@ -77,6 +78,16 @@ private:
   ParseState &state;
 };
 
+/// Notes what conditional compilation leaves out.
+class SkippedRanges : public PPCallbacks {
+public:
+  explicit SkippedRanges(ParseState &state) : state(state) {}
+  void SourceRangeSkipped(SourceRange range, SourceLocation) override { state.skipped.push_back(range); }
+
+private:
+  ParseState &state;
+};
+
 class LoweringConsumer : public SemaConsumer {
 public:
   LoweringConsumer(CompilerInstance &compiler, Unit &unit, const LowerOptions &options, ParseState &state)
@@ -103,7 +114,7 @@ public:
     if (state.isStopped())
       return;
     builder.unit.isCuda = compiler.getLangOpts().CUDA;
-    builder.setErrors(state.errors);
+    builder.setErrors(state.errors, state.skipped);
     lowerDeclarations(topLevel, compiler.getPreprocessor(), builder);
   }
 
@@ -124,6 +135,7 @@ protected:
     compiler.getDiagnostics().setErrorLimit(0);
     compiler.getDiagnostics().setFatalsAsError(true);
     compiler.getDiagnostics().setIgnoreAllWarnings(true);
+    compiler.getPreprocessor().addPPCallbacks(std::make_unique<SkippedRanges>(state));
     return std::make_unique<LoweringConsumer>(compiler, unit, options, state);
   }
 

@@ -23,9 +23,9 @@ std::string absolutePath(clang::FileManager &files, llvm::StringRef written);
 /// and need more of CUDA than the replacement headers have.
 bool isDeviceCode(const clang::Decl *decl);
 
-/// Is this a template of the standard library, whatever its files and its helpers are called? It may call what it
-/// is given, so only an instance of its body instantiates a generic lambda. Helpers stand in namespace std, or in
-/// one with a name that is reserved for the library.
+/// Is this a template of the standard library, whatever its files and its helpers are called? It may call
+/// what it is given, so only an instance of its body instantiates a generic lambda. Helpers stand in
+/// namespace std, or in one with a name that is reserved for the library.
 bool callsBack(const clang::Decl *decl);
 
 /// Finds the place and the text of code in the files that the user wrote. Code from a macro is located at the

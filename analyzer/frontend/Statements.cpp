@@ -99,8 +99,12 @@ void FunctionLowering::lowerStatement(const Stmt *statement) {
 
 void FunctionLowering::lowerCompound(const CompoundStmt *statement) {
   enterScope();
-  for (const Stmt *child : statement->body())
+  for (const Stmt *child : statement->body()) {
+    meetLost(child->getBeginLoc());
     lowerStatement(child);
+    meetLost(child->getEndLoc());
+  }
+  meetLost(statement->getRBracLoc());
   leaveScope();
 }
 
@@ -161,6 +165,9 @@ void FunctionLowering::lowerSwitch(const SwitchStmt *statement) {
       defaultBlock = block;
       continue;
     }
+    if (labelled->getLHS()->isValueDependent() ||
+        (labelled->getRHS() && labelled->getRHS()->isValueDependent()))
+      continue; // could not be parsed
     std::int64_t low = toInt64(labelled->getLHS()->EvaluateKnownConstInt(context));
     std::int64_t high =
         labelled->getRHS() ? toInt64(labelled->getRHS()->EvaluateKnownConstInt(context)) : low;

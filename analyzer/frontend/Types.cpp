@@ -132,7 +132,7 @@ void Types::fillRecord(Type &entry, const CXXRecordDecl *record) {
   if (!definition)
     return;
   entry.where = source.token(definition->getLocation());
-  if (definition->isDependentContext() || definition->isInvalidDecl())
+  if (definition->isDependentContext())
     return;
   entry.isPolymorphic = definition->isPolymorphic();
   entry.isAbstract = definition->isAbstract();

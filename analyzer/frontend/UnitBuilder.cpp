@@ -146,17 +146,23 @@ bool isCoroutine(const Stmt *body) { return isa_and_nonnull<CoroutineBodyStmt>(b
 
 } // namespace
 
-void UnitBuilder::setErrors(const std::vector<SourceLocation> &locations) {
+void UnitBuilder::setErrors(const std::vector<SourceLocation> &locations,
+                            const std::vector<SourceRange> &skippedRanges) {
   const SourceManager &sources = context.getSourceManager();
   for (SourceLocation location : locations)
     errors.push_back(sources.getDecomposedExpansionLoc(location));
+  if (errors.empty())
+    return;
+  for (SourceRange range : skippedRanges) {
+    const auto [file, begin] = sources.getDecomposedLoc(range.getBegin());
+    skipped.push_back({file, begin, sources.getFileOffset(range.getEnd())});
+  }
 }
 
-bool UnitBuilder::hasErrorInside(const FunctionDecl *function) const {
-  // A statement that could not be parsed is missing in the body without a trace.
+bool UnitBuilder::hasErrorWithin(SourceLocation first, SourceLocation last) const {
   const SourceManager &sources = context.getSourceManager();
-  auto [beginFile, begin] = sources.getDecomposedExpansionLoc(function->getBeginLoc());
-  auto [endFile, end] = sources.getDecomposedLoc(sources.getExpansionRange(function->getEndLoc()).getEnd());
+  auto [beginFile, begin] = sources.getDecomposedExpansionLoc(first);
+  auto [endFile, end] = sources.getDecomposedLoc(sources.getExpansionRange(last).getEnd());
   for (auto [file, offset] : errors)
     if (file == beginFile && file == endFile && begin <= offset && offset <= end)
       return true;
@@ -164,13 +170,11 @@ bool UnitBuilder::hasErrorInside(const FunctionDecl *function) const {
 }
 
 bool UnitBuilder::isBroken(const FunctionDecl *function) const {
-  if (function->isInvalidDecl())
-    return true;
   // What only we asked to be instantiated may be wrong although the unit is not.
   bool mayBeForced = function->isTemplateInstantiation() || function->isImplicit() || function->isDefaulted();
   if (errors.empty() && !mayBeForced)
     return false;
-  if (hasErrorInside(function))
+  if (function->isInvalidDecl() || hasErrorWithin(function->getBeginLoc(), function->getEndLoc()))
     return true;
   ErrorFinder finder;
   finder.TraverseStmt(function->getBody());
@@ -178,6 +182,19 @@ bool UnitBuilder::isBroken(const FunctionDecl *function) const {
     for (const CXXCtorInitializer *initializer : constructor->inits())
       finder.TraverseStmt(initializer->getInit());
   return finder.found;
+}
+
+std::optional<LostCode> UnitBuilder::lostIn(const FunctionDecl *function) const {
+  const bool hasError = hasErrorWithin(function->getBeginLoc(), function->getEndLoc());
+  // An instance whose pattern is intact has errors of its own, which nobody was told of.
+  if (!hasError && (function->isTemplateInstantiation() || function->isImplicit() || function->isDefaulted()))
+    return std::nullopt;
+  LostCode lost = findLostCode(context, function, skipped);
+  lost.lostInitializers = isa<CXXConstructorDecl>(function) &&
+                          hasErrorWithin(function->getBeginLoc(), function->getBody()->getBeginLoc());
+  if (lost.isOpen)
+    return std::nullopt;
+  return lost;
 }
 
 void UnitBuilder::lower(const FunctionDecl *function) {
@@ -193,13 +210,14 @@ void UnitBuilder::lower(const FunctionDecl *function) {
   Function &entry = declare(definition);
   if (entry.hasBody)
     return;
-  bool isSuspending = isCoroutine(definition->getBody());
-  if (isSuspending || isBroken(definition)) {
+  const bool isSuspending = isCoroutine(definition->getBody());
+  std::optional<LostCode> lost;
+  if (isSuspending || (isBroken(definition) && !(lost = lostIn(definition)))) {
     if (isSuspending || !errors.empty())
       unit.skippedFunctions.push_back(entry.name);
     return;
   }
-  FunctionLowering(*this, entry).lowerFunction(definition);
+  FunctionLowering(*this, entry, std::move(lost)).lowerFunction(definition);
   if (const auto *constructor = dyn_cast<CXXConstructorDecl>(definition))
     lowerCompanions(constructor);
 }

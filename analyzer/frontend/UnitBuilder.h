@@ -6,6 +6,7 @@
 #pragma once
 
 #include "analyzer/facts/Program.h"
+#include "analyzer/frontend/LostCode.h"
 #include "analyzer/frontend/Lower.h"
 #include "analyzer/frontend/Naming.h"
 #include "analyzer/frontend/SourceFiles.h"
@@ -15,6 +16,7 @@
 #include "clang/AST/DeclCXX.h"
 #include "llvm/ADT/DenseSet.h"
 
+#include <optional>
 #include <vector>
 
 namespace devicetidy::frontend {
@@ -32,8 +34,9 @@ public:
   Naming naming;
   Types types;
 
-  /// Places of parse errors: functions around them are not intact.
-  void setErrors(const std::vector<clang::SourceLocation> &locations);
+  /// Places of parse errors, around which functions are not intact, and what the preprocessor left out.
+  void setErrors(const std::vector<clang::SourceLocation> &locations,
+                 const std::vector<clang::SourceRange> &skippedRanges);
 
   /// Is this function written in project code (or an instantiation or an implicit member of what is)?
   bool isProject(const clang::FunctionDecl *function);
@@ -62,10 +65,13 @@ private:
   Name companion(const clang::CXXConstructorDecl *constructor, unsigned given);
   void lowerGlobals();
   void declareMembers(const clang::CXXRecordDecl *record);
-  bool hasErrorInside(const clang::FunctionDecl *function) const;
+  bool hasErrorWithin(clang::SourceLocation begin, clang::SourceLocation end) const;
   bool isBroken(const clang::FunctionDecl *function) const;
+  /// What the broken `function` lost; nothing when the rest of it cannot be told.
+  std::optional<LostCode> lostIn(const clang::FunctionDecl *function) const;
 
   std::vector<std::pair<clang::FileID, unsigned>> errors;
+  std::vector<SkippedText> skipped;
   std::vector<const clang::FunctionDecl *> pending;
   llvm::DenseSet<const clang::Decl *> requested;
   std::vector<const clang::VarDecl *> globals;

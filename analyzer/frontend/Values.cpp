@@ -153,6 +153,8 @@ Reg FunctionLowering::lowerCastValue(const CastExpr *cast) {
 }
 
 Reg FunctionLowering::lowerValue(const Expr *expr) {
+  if (isUnparsed(expr))
+    return lowerUnparsed(expr);
   if (expr->isGLValue())
     return load(lowerAddress(expr), expr);
   switch (expr->getStmtClass()) {

@@ -22,7 +22,7 @@ std::string describeFailures(const std::vector<Failure> &failures, std::size_t u
                                  counted(unitCount, "translation unit"));
   for (const Failure &failure : failures)
     text += fmt::format("  {}{}\n    {}\n", failure.file,
-                        failure.isTotal ? "" : " (its intact functions were analysed)",
+                        failure.isTotal ? "" : " (what could be parsed of it was analysed)",
                         printable(failure.reason));
   return text;
 }

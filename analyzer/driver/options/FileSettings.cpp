@@ -64,7 +64,8 @@ SolveOptions FileSettings::solveOptions(const std::vector<Unit> &units) const {
   options.reportLatent = leastSure == Level::Latent;
   std::vector<const config::Settings *> all;
   for (const Unit &unit : units) {
-    options.isIncomplete |= !unit.skippedFunctions.empty();
+    options.isIncomplete |=
+        !unit.skippedFunctions.empty() || unit.opaqueExpressions.count(Name(unparsedCode)) != 0;
     const config::Settings *found = of(unit.mainFile);
     if (!found)
       continue;

@@ -142,7 +142,7 @@ private:
           "<li><span class=\"path\">{}</span>: {} <span class=\"soft\">({})</span></li>\n",
           escapeMarkup(failure.where.valid() ? placeOf(failure.where) : pathOf(failure.where.file)),
           escapeMarkup(failure.text),
-          failure.isTotal ? "nothing of it was analysed" : "its intact functions were analysed");
+          failure.isTotal ? "nothing of it was analysed" : "what could be parsed of it was analysed");
     out += "</ul>\n";
   }
 

@@ -150,7 +150,7 @@ private:
           {"descriptor", {{"id", "parse-error"}, {"index", 0}}},
           {"level", "error"},
           {"message", message(failure.text + (failure.isTotal ? "; nothing of this file was analysed"
-                                                              : "; the intact functions were analysed"))}};
+                                                              : "; what could be parsed of it was analysed"))}};
       if (failure.where.file)
         entry["locations"] = Json::array({location(failure.where)});
       notifications.push_back(std::move(entry));

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Machine.h"
 
@@ -149,6 +150,37 @@ void Machine::forgetGiven(Row &row) const {
   for (RootId root : given)
     row.store.set(root, unknownValue());
   row.guessed = true;
+}
+
+// What could not be parsed may do anything with what it names, and with what that leads to.
+void Machine::forgetNamed(Row &row, const Fact &unparsed) const {
+  std::vector<Value> named;
+  std::vector<const Function *> functions;
+  for (const Operand &operand : unparsed.operands) {
+    const Value value = registerOf(row, operand.reg);
+    if (is(value, ValueKind::Function))
+      if (const Function *function = program.function(value->function))
+        functions.push_back(function);
+    if (!is(value, ValueKind::Address))
+      named.push_back(value);
+    else if (operand.isWritable || !operand.isAddress)
+      named.push_back(memory.read(row, value->address));
+  }
+  std::vector<RootId> reached;
+  reachable(row.store, Store(), named).forEach([&](RootId root, const Value &) { reached.push_back(root); });
+  row.store.forEach(RootKind::Global, [&](RootId root, const Value &) {
+    const Name id = memory.info(root).origin->args[0]->name;
+    if (!footprints.isOurs(id) &&
+        std::any_of(functions.begin(), functions.end(),
+                    [&](const Function *function) { return footprints.mayMeet(*function, id); }))
+      reached.push_back(root);
+  });
+  for (RootId root : reached)
+    row.store.set(root, unknownValue());
+  for (const Operand &operand : unparsed.operands)
+    if (const Value value = registerOf(row, operand.reg); is(value, ValueKind::Address))
+      if (operand.isWritable || !operand.isAddress)
+        memory.write(row, value->address, unknownValue());
 }
 
 Outcomes Machine::runWithin(Frame &frame, Row start) {

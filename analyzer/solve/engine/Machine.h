@@ -269,6 +269,7 @@ private:
   const Function *selectConstructor(const Type &type, const std::vector<Argument> &args) const;
   Row restrict(const Row &row, const Function &callee, const std::vector<Value> &inputs) const;
   void forgetGiven(Row &row) const;
+  void forgetNamed(Row &row, const Fact &unparsed) const;
   Store namedBelow(const Function &callee, Store outer) const;
   /// Runs a call and notes what it cost. What `main` calls are phases of the program: one that costs too much
   /// takes nothing from those after it.

@@ -329,6 +329,8 @@ bool Machine::stepInPlace(Frame &frame, const Fact &fact, Row &row) {
     return true;
   }
   case FactKind::Opaque:
+    if (!fact.operands.empty())
+      forgetNamed(row, fact);
     setRegister(row, fact.result, unknownValue());
     return true;
   case FactKind::EndStatement:

@@ -57,6 +57,11 @@ bool asksForDevice(const Types &types, const Fact &fact) {
          });
 }
 
+// Code that could not be parsed may do anything with what it names.
+bool mayDoAnything(const Fact &fact, std::size_t i) {
+  return fact.kind == FactKind::Opaque && fact.operands[i].isWritable;
+}
+
 /// Fields and globals that lead to a place: `net.encoder->` is reached through both.
 struct Way {
   std::set<Member> fields;
@@ -96,6 +101,8 @@ Way waysToMoved(const Types &types, const std::vector<const Fact *> &expression)
     if (movesModule(*fact)) {
       const Way &object = ways[fact->operands[0].reg];
       moved.add(object.fields.empty() && object.globals.empty() ? all : object);
+    } else if (fact->kind == FactKind::Opaque) {
+      moved.add(way);
     } else if (fact->result != NoReg) {
       ways[fact->result] = std::move(way);
     }
@@ -117,12 +124,15 @@ Way scanExpression(const Program &program, const Types &types, const std::vector
     if (fact->kind == FactKind::Field && !fact->operands.empty())
       if (auto base = globals.find(fact->operands[0].reg); base != globals.end())
         globals[fact->result] = base->second;
-    moves |= movesModule(*fact);
+    moves |= movesModule(*fact) || (fact->kind == FactKind::Opaque && !fact->operands.empty());
   }
   for (const Fact *fact : expression)
     for (std::size_t i = 0; i < fact->operands.size(); ++i) {
       const Reg reg = fact->operands[i].reg;
-      const bool assigned = i == 0 && assigns(*fact);
+      const bool assigned = (i == 0 && assigns(*fact)) || mayDoAnything(*fact, i);
+      if (const Type *object = program.type(fact->operands[i].type); object && mayDoAnything(*fact, i))
+        for (const Field &field : object->fields)
+          written.fields.insert({object->id, field.name});
       if (auto field = fields.find(reg); assigned && field != fields.end())
         written.fields.insert(field->second);
       if (auto global = globals.find(reg);
@@ -357,7 +367,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
         }
         if (fact.kind == FactKind::Closure && target && target->isLambda)
           enclosing.emplace(fact.target, id);
-        usage.movesModules |= movesModule(fact);
+        usage.movesModules |= movesModule(fact) || (fact.kind == FactKind::Opaque && !fact.operands.empty());
         if (asksForDevice(types, fact)) {
           usage.asksForDevice.insert(id);
           usage.deviceFolders.insert(folderOf(function));

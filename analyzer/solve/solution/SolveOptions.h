@@ -28,7 +28,7 @@ struct SolveOptions {
   std::shared_ptr<const models::UserModels> models{}; ///< what the user says of libraries; null: nothing
   const std::set<Name> *placedIn = nullptr;           ///< files for Solution::placed; null: none
   const std::atomic<bool> *stop = nullptr;            ///< once true, the solution ends early and is of no use
-  bool isIncomplete = false; ///< functions of the program were left out, for their errors
+  bool isIncomplete = false; ///< functions of the program were left out, or parts of them, for their errors
 };
 
 } // namespace devicetidy
