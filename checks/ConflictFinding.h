@@ -22,6 +22,7 @@ inline Finding conflictFinding(std::string_view name, const Conflict &conflict) 
   finding.callers = conflict.callers;
   finding.fix = conflict.fix;
   finding.fixAt = conflict.second.where;
+  finding.cause = conflict.cause;
   return finding;
 }
 

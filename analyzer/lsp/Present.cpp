@@ -6,6 +6,7 @@
 #include "analyzer/report/diagnostic/NoLint.h"
 #include "analyzer/report/diagnostic/NoLintPlanner.h"
 #include "analyzer/report/diagnostic/SelectFixes.h"
+#include "analyzer/report/diagnostic/ShownPlace.h"
 #include "analyzer/report/finding/DescribePlaced.h"
 #include "analyzer/report/finding/StepText.h"
 #include "analyzer/report/fix/FixPlanner.h"
@@ -67,14 +68,13 @@ private:
   }
 
   /// Open documents, and headers of the units they are in.
+  bool isShown(Name file) const {
+    if (documents.count(file.str()))
+      return shownFiles.count(file) != 0;
+    return rootFiles.count(file) && !units.isMainFile(file.str()) && fileSettings.showsHeader(file);
+  }
   bool isShown(const Finding &finding) const {
-    const std::string &file = finding.where.file.str();
-    if (!fileSettings.isWanted(finding))
-      return false;
-    if (documents.count(file))
-      return shownFiles.count(finding.where.file) != 0;
-    return rootFiles.count(finding.where.file) && !units.isMainFile(file) &&
-           fileSettings.showsHeader(finding.where.file);
+    return fileSettings.isWanted(finding) && isShown(finding.where.file);
   }
 
   void addFindings() {
@@ -86,7 +86,7 @@ private:
         std::move(macros));
     std::vector<Diagnostic> diagnostics;
     for (const Finding &finding : analysis.findings) {
-      if (!isShown(finding))
+      if (!isShown(finding) && !(fileSettings.isWanted(finding) && touches(finding, shownFiles)))
         continue;
       Diagnostic diagnostic = describe(finding, *findCheckInfo(finding.check), sources);
       if (fileSettings.isError(finding))
@@ -98,8 +98,22 @@ private:
     NoLintPlanner suppressions(sources);
     for (const Diagnostic &diagnostic : diagnostics)
       if (!diagnostic.isSuppressed)
-        reportOf(diagnostic.where.file.str()).findings.push_back(shown(diagnostic, suppressions));
+        show(diagnostic, suppressions);
     addRepairs(diagnostics);
+  }
+
+  /// In its own file, and where the mistake was made; if its own file is not shown, in an open one that it
+  /// comes through.
+  void show(const Diagnostic &diagnostic, NoLintPlanner &suppressions) {
+    const bool isShownThere = isShown(diagnostic.where.file);
+    if (isShownThere)
+      reportOf(diagnostic.where.file.str()).findings.push_back(shown(diagnostic, suppressions));
+    const auto isWanted = [&](const Location &where) {
+      return shownFiles.count(where.file) && where.file != diagnostic.where.file &&
+             (!isShownThere || where == diagnostic.cause);
+    };
+    if (Diagnostic elsewhere = diagnostic; showWhereItEnters(elsewhere, isWanted))
+      reportOf(elsewhere.where.file.str()).findings.push_back(shown(elsewhere, suppressions));
   }
 
   void addRepairs(const std::vector<Diagnostic> &diagnostics) {

@@ -7,6 +7,7 @@
 #include "analyzer/solve/questions/DanglingData.h"
 #include "analyzer/solve/questions/DeviceMaps.h"
 #include "analyzer/solve/questions/DiscardedMoves.h"
+#include "analyzer/solve/questions/Mistakes.h"
 #include "analyzer/solve/questions/Placed.h"
 #include "analyzer/solve/questions/Unregistered.h"
 
@@ -15,80 +16,6 @@
 
 namespace devicetidy {
 namespace {
-
-// Were the two operations run in one function, or one in a function that (indirectly) called the other's?
-bool onOnePath(const Conflict &a, const Conflict &b) {
-  if (a.functionId == b.functionId)
-    return true;
-  if (a.entryId != b.entryId)
-    return false;
-  const auto &shorter = a.callers.size() < b.callers.size() ? a.callers : b.callers;
-  const auto &longer = a.callers.size() < b.callers.size() ? b.callers : a.callers;
-  return shorter.size() != longer.size() && std::equal(shorter.rbegin(), shorter.rend(), longer.rbegin(),
-                                                       [](const CallSite &x, const CallSite &y) {
-                                                         return x.where == y.where &&
-                                                                x.function == y.function;
-                                                       });
-}
-
-// The operand that was left behind: the one on the CPU where there is one.
-const PlacedOperand &culprit(const Conflict &conflict) {
-  if (isAboutMemory(conflict.kind))
-    return conflict.first;
-  return conflict.first.device == "cpu" && conflict.second.device != "cpu" ? conflict.first : conflict.second;
-}
-
-// Is `later` told with `earlier`, which has the same cause? What only a caller can tell is told once.
-bool isToldWith(const Conflict &earlier, const Conflict &later) {
-  if (earlier.kind == ConflictKind::Load && later.kind == ConflictKind::Load)
-    return true; // whatever meets what was loaded
-  return later.level == Level::Latent || (earlier.level == later.level && onOnePath(earlier, later));
-}
-
-/// Where the reason for a conflict is; what a function was given has no place, but a name in it.
-using Cause = std::pair<Location, std::string>;
-
-// What only a caller can tell of the memory that a function reads is one thing, whatever it reads.
-std::optional<Cause> causeOf(const Program &program, const Conflict &conflict) {
-  if (conflict.level == Level::Latent && conflict.kind == ConflictKind::HostAccess)
-    if (const Function *function = program.function(Name(conflict.functionId)))
-      return Cause{function->where, {}};
-  const Step *cause = decidingStep(culprit(conflict));
-  if (cause && cause->where.valid())
-    return Cause{cause->where, {}};
-  if (cause && cause->kind == StepKind::Parameter)
-    return Cause{{}, conflict.functionId + " " + cause->subject};
-  return std::nullopt;
-}
-
-// One finding per operation, the surest; then one per root cause in a function: a tensor left behind is
-// reported where it first meets another device.
-void keepRootCauses(const Program &program, std::vector<Conflict> &conflicts) {
-  std::map<Location, std::size_t> byPlace;
-  std::vector<Conflict> kept;
-  for (Conflict &conflict : conflicts) {
-    auto [entry, isNew] = byPlace.emplace(conflict.where, kept.size());
-    if (isNew)
-      kept.push_back(std::move(conflict));
-    else if (conflict.level < kept[entry->second].level)
-      kept[entry->second] = std::move(conflict);
-  }
-  conflicts.clear();
-  std::map<Cause, std::vector<std::size_t>> byCause;
-  for (const Level level : {Level::Definite, Level::Likely, Level::Latent})
-    for (Conflict &conflict : kept) {
-      if (conflict.level != level)
-        continue;
-      if (const std::optional<Cause> cause = causeOf(program, conflict)) {
-        std::vector<std::size_t> &earlier = byCause[*cause];
-        if (std::any_of(earlier.begin(), earlier.end(),
-                        [&](std::size_t i) { return isToldWith(conflicts[i], conflict); }))
-          continue;
-        earlier.push_back(conflicts.size());
-      }
-      conflicts.push_back(std::move(conflict));
-    }
-}
 
 // A device that is decided outside, where the program only ever puts one device: it is that one. What puts it
 // there may be among the functions that were left out.
@@ -192,7 +119,7 @@ Solution solve(const Program &program, const SolveOptions &options) {
   solution.discardedMoves = findDiscardedMoves(program, machine.types, machine.version);
   solution.danglingData = findDanglingData(program, machine.types, machine.version);
   settle(machine, options.isIncomplete, solution.conflicts);
-  keepRootCauses(program, solution.conflicts);
+  keepMistakes(program, solution.conflicts);
   findUnregistered(machine, solution);
   for (Name id : program.order) {
     const Function *function = program.function(id);

@@ -138,6 +138,29 @@ TEST(Baseline, PrefersWhatIsNotSuppressed) {
   EXPECT_EQ(now[1].baseline, BaselineState::Unchanged);
 }
 
+TEST(Baseline, OneOfBeforeStandsForAllCauses) {
+  ReportRun run;
+  run.sourceRoot = "/root";
+  const auto everywhere = [](const BaselineEntry &) { return true; };
+  Baseline baseline;
+  std::string error;
+  ASSERT_TRUE(
+      baseline.read(Baseline().updated({finding("/root/net.cpp", "f", "1:1")}, run, everywhere), error));
+  std::vector<Diagnostic> now = {finding("/root/net.cpp", "f", "2:1"), finding("/root/net.cpp", "f", "3:1")};
+  for (Diagnostic &each : now) {
+    each.cause = {Name("/root/train.cpp"), 1, 1, 1, 1};
+    each.formerFingerprint = "1";
+  }
+  EXPECT_EQ(baseline.compare(now, run, everywhere).unchanged, 2u);
+  // Once it is written anew, each is known for itself.
+  Baseline migrated;
+  ASSERT_TRUE(migrated.read(Baseline().updated({now[0]}, run, everywhere), error)) << error;
+  now[1].cause.file = Name("/root/eval.cpp");
+  const BaselineSummary summary = migrated.compare(now, run, everywhere);
+  EXPECT_EQ(summary.unchanged, 1u);
+  EXPECT_EQ(summary.added, 1u);
+}
+
 TEST(Baseline, RefusesWhatIsNone) {
   for (const char *text : {"", "[]", "{}", "null", "{\"findings\": 1}", "{\"findings\": [1]}",
                            "{\"runs\": [{\"results\": [{}]}]}", "{\"findings\": [{\"fingerprint\": 1}]}"}) {

@@ -13,7 +13,9 @@ constexpr const char *Check = "device-mixed-op";
 
 /// Is a finding of `Check` at `line` suppressed?
 bool isSuppressed(const std::string &source, std::uint32_t line, std::uint32_t column = 1) {
-  return readNoLint(source).suppresses(Check, line, column);
+  const NoLintFile comments = readNoLint(source);
+  const Location where{Name("suppressed.cpp"), line, column, line, column};
+  return comments.suppressesLine(Check, where) || comments.suppressesPart(Check, where);
 }
 
 /// `source` with the comment for a finding of `Check` at `line`; empty when none can be written.

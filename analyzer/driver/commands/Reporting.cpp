@@ -9,6 +9,7 @@
 #include "analyzer/report/diagnostic/Fingerprint.h"
 #include "analyzer/report/diagnostic/NoLint.h"
 #include "analyzer/report/diagnostic/SelectFixes.h"
+#include "analyzer/report/diagnostic/ShownPlace.h"
 #include "analyzer/report/fix/FixPlanner.h"
 #include "analyzer/report/formats/ReportRun.h"
 #include "analyzer/report/formats/TextReport.h"
@@ -90,6 +91,10 @@ public:
     ReportResult result;
     result.isWritten =
         gate.apply(diagnostics, context, [this](const BaselineEntry &entry) { return looksAt(entry); });
+    for (Diagnostic &each : diagnostics)
+      if (!outcome.askedFor.empty() && !outcome.files.count(each.where.file))
+        showWhereItEnters(each,
+                          [this](const Location &where) { return outcome.askedFor.count(where.file) != 0; });
     result.shown = static_cast<std::size_t>(
         llvm::count_if(diagnostics, [](const Diagnostic &each) { return each.isActive(); }));
     const ExitCode exitCode = !outcome.failures.empty() ? ExitCode::ParseFailed

@@ -29,7 +29,8 @@ struct Outcome {
   std::vector<FindingPlace> places; ///< of all findings in `files`, for --report-unused-suppressions
   std::function<bool(Name file, const std::string &check)> isEnabled; ///< for the places
   std::set<Name> files;        ///< project files that the translation units read
-  std::set<Name> contextFiles; ///< those that are read only by sources analysed for a header
+  std::set<Name> contextFiles; ///< those that are read only by sources analysed for what was asked for
+  std::set<Name> askedFor;     ///< FILES, when there are any: a finding is shown where it enters one of them
   std::set<Name> changedFiles; ///< those that have changed since they were read
   std::set<Name> brokenFiles;  ///< read by translation units that have errors
   /// Is a finding of this check and level, in this file, shown?

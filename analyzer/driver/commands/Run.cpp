@@ -105,6 +105,8 @@ private:
         mainFiles.insert(Name(command.file));
     headers.insert(commands.headers.begin(), commands.headers.end());
     mainFiles.insert(headers.begin(), headers.end());
+    if (!options.files.empty())
+      outcome.askedFor = mainFiles;
     const ExitCode result = analyse(
         std::move(read.units),
         {[&project](const std::string &file) { return project.isProject(file); }, project.projectRoots()});
@@ -156,8 +158,8 @@ private:
                  const ProjectFiles &project) {
     std::unordered_set<Name> seen,
         seenByStandIn; // nearly all files are headers of LibTorch, read by every unit
-    for (std::size_t i = 0; i < std::min(asked, commands.commands.size()); ++i) {
-      const bool standsIn = commands.commands[i].standsIn;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      const bool standsIn = i >= std::min(asked, commands.commands.size()) || commands.commands[i].standsIn;
       for (Name file : units[i].files)
         if ((standsIn ? seenByStandIn : seen).insert(file).second && project.isProject(file.str()))
           (standsIn ? outcome.contextFiles : outcome.files).insert(file);
@@ -258,12 +260,12 @@ private:
   void keepWanted() {
     if (options.reportUnusedSuppressions)
       for (const Finding &finding : outcome.findings)
-        outcome.places.push_back({finding.check, finding.where});
+        outcome.places.push_back({finding.check, finding.cause.valid() ? finding.cause : finding.where});
     llvm::erase_if(outcome.findings, [&](const Finding &finding) {
       const Name file = finding.where.file;
       const bool isShown = mainFiles.count(file) ||
                            (outcome.files.count(file) && settings.showsHeader(file)) ||
-                           (outcome.contextFiles.count(file) && touches(finding, headers));
+                           touches(finding, outcome.askedFor);
       return !isShown || !settings.isWanted(finding);
     });
     sortAndMerge(outcome.findings);

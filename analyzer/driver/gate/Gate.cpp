@@ -3,6 +3,7 @@
 #include "analyzer/driver/gate/ChangedLines.h"
 #include "analyzer/driver/support/Output.h"
 #include "analyzer/driver/support/WholeFile.h"
+#include "analyzer/report/diagnostic/ShownPlace.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -84,8 +85,13 @@ bool Gate::apply(std::vector<Diagnostic> &diagnostics, ReportRun &run, const Loo
     isWritten = write(diagnostics, run, looksAt);
   const auto before = llvm::count_if(diagnostics, [](const Diagnostic &each) { return each.isActive(); });
   for (std::optional<LineFilter> *filter : {&lines, &changes})
-    if (*filter)
+    if (*filter) {
+      const auto isWanted = [&](const Location &where) { return (*filter)->passes(where); };
       llvm::erase_if(diagnostics, [&](const Diagnostic &each) { return !(*filter)->passes(each); });
+      for (Diagnostic &each : diagnostics)
+        if (!(*filter)->hasLinesOf(each.where.file))
+          showWhereItEnters(each, isWanted);
+    }
   const auto hidden =
       before - llvm::count_if(diagnostics, [](const Diagnostic &each) { return each.isActive(); });
   if (hidden > 0)

@@ -29,7 +29,8 @@ public:
   bool findChanges(const std::string &directory, const std::set<Name> &files, std::string &error);
 
   /// Marks the findings that are in the baseline, writes the new baseline, and removes findings that touch
-  /// none of the requested lines. `looksAt`: see Baseline. When the run has failures, no baseline is written
+  /// none of the requested lines; the others are shown in a file that
+  /// has such lines. `looksAt`: see Baseline. When the run has failures, no baseline is written
   /// unless the options insist. False when the baseline could not be written.
   bool apply(std::vector<Diagnostic> &diagnostics, ReportRun &run, const LooksAt &looksAt);
 

@@ -137,6 +137,7 @@ Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &
   Diagnostic result;
   result.check = finding.check;
   result.where = finding.where;
+  result.cause = finding.cause;
   result.message = fillTemplate(info.message, fields);
   result.level = finding.level;
   result.function = finding.site.function;

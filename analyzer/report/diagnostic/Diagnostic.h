@@ -32,6 +32,7 @@ struct Diagnostic {
   Severity severity = Severity::Warning;
   std::string check;
   Location where;
+  Location cause; ///< where the mistake was made, if that is in another function
   std::string message;
   std::vector<Location> ranges; ///< underlined in addition to the caret
   std::vector<Note> notes;      ///< in reading order; the fix comes last
@@ -45,10 +46,19 @@ struct Diagnostic {
   std::optional<Fix> fix;               ///< a change that can be applied without others
   bool isSuppressed = false;            ///< by a comment
   BaselineState baseline = BaselineState::None;
-  std::string fingerprint; ///< the same in every run until the finding's own line changes
+  std::string
+      fingerprint; ///< the same in every run until the finding's own line or that of its cause changes
+  /// What the fingerprint was when findings with different causes were one finding; empty where it is the
+  /// same.
+  std::string formerFingerprint;
 
   /// Does it count? It does unless a comment suppresses it or the baseline has it.
   bool isActive() const { return !isSuppressed && baseline != BaselineState::Unchanged; }
 };
+
+/// The line on which a comment suppresses the diagnostic.
+inline const Location &suppressedAt(const Diagnostic &diagnostic) {
+  return diagnostic.cause.valid() ? diagnostic.cause : diagnostic.where;
+}
 
 } // namespace devicetidy

@@ -37,12 +37,21 @@ std::string withoutSpaces(std::string_view line) {
 void addFingerprints(std::vector<Diagnostic> &diagnostics, const std::string &sourceRoot,
                      SourceCache &sources) {
   std::map<std::string, std::size_t> seen;
+  const auto fileOf = [&](const Location &where) { return relativePath(where.file.str(), sourceRoot); };
+  const auto lineAt = [&](const Location &where) {
+    return withoutSpaces(sources.line(where.file, where.line).value_or(""));
+  };
   for (Diagnostic &diagnostic : diagnostics) {
     Hash hash;
     hash.add(diagnostic.check);
-    hash.add(relativePath(diagnostic.where.file.str(), sourceRoot));
+    hash.add(fileOf(diagnostic.where));
     hash.add(diagnostic.function);
-    hash.add(withoutSpaces(sources.line(diagnostic.where.file, diagnostic.where.line).value_or("")));
+    hash.add(lineAt(diagnostic.where));
+    if (diagnostic.cause.valid()) {
+      diagnostic.formerFingerprint = hash.digits();
+      hash.add(fileOf(diagnostic.cause));
+      hash.add(lineAt(diagnostic.cause));
+    }
     const std::string digits = hash.digits();
     diagnostic.fingerprint = fmt::format("{}:{}", digits, ++seen[digits]);
   }

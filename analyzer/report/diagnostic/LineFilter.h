@@ -32,13 +32,15 @@ public:
   bool addJson(const std::string &json, std::string &error);
 
   bool passes(const Diagnostic &diagnostic);
+  bool passes(const Location &where);
+  /// Can a line of the file pass?
+  bool hasLinesOf(Name file) { return file && rangesOf(file) != nullptr; }
 
 private:
   struct Suffix {
     std::string name;
     std::vector<Range> ranges;
   };
-  bool passes(const Location &where);
   const std::vector<Range> *rangesOf(Name file);
 
   std::map<std::string, std::vector<Range>> paths;

@@ -137,10 +137,14 @@ bool NoLintFile::covers(const Block &comment, std::string_view check, std::uint3
   return isAfter && isBefore && comment.globs.matches(check);
 }
 
-bool NoLintFile::suppresses(std::string_view check, std::uint32_t line, std::uint32_t column) const {
-  const auto isCovering = [&](const auto &comment) { return covers(comment, check, line, column); };
-  return std::any_of(lines.begin(), lines.end(), isCovering) ||
-         std::any_of(blocks.begin(), blocks.end(), isCovering);
+bool NoLintFile::suppressesLine(std::string_view check, const Location &where) const {
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const Line &comment) { return covers(comment, check, where.line, where.column); });
+}
+
+bool NoLintFile::suppressesPart(std::string_view check, const Location &where) const {
+  return std::any_of(blocks.begin(), blocks.end(),
+                     [&](const Block &comment) { return covers(comment, check, where.line, where.column); });
 }
 
 NoLintFile readNoLint(std::string_view source) {
@@ -177,13 +181,25 @@ NoLintFile readNoLint(std::string_view source) {
 std::size_t applyNoLint(std::vector<Diagnostic> &diagnostics, SourceCache &sources) {
   std::map<Name, NoLintFile> files;
   std::size_t count = 0;
-  for (Diagnostic &diagnostic : diagnostics) {
-    const auto [entry, isNew] = files.try_emplace(diagnostic.where.file);
+  const auto commentsOf = [&](Name file) -> const NoLintFile & {
+    const auto [entry, isNew] = files.try_emplace(file);
     if (isNew)
-      entry->second = readNoLint(sources.text(diagnostic.where.file));
+      entry->second = readNoLint(sources.text(file));
+    return entry->second;
+  };
+  for (Diagnostic &diagnostic : diagnostics) {
+    const Location &made = suppressedAt(diagnostic);
     diagnostic.isSuppressed =
-        entry->second.suppresses(diagnostic.check, diagnostic.where.line, diagnostic.where.column);
+        commentsOf(made.file).suppressesLine(diagnostic.check, made) ||
+        commentsOf(made.file).suppressesPart(diagnostic.check, made) ||
+        commentsOf(diagnostic.where.file).suppressesPart(diagnostic.check, diagnostic.where);
     count += diagnostic.isSuppressed ? 1 : 0;
+    if (!diagnostic.isSuppressed && diagnostic.cause.valid() &&
+        commentsOf(diagnostic.where.file).suppressesLine(diagnostic.check, diagnostic.where))
+      diagnostic.notes.push_back(
+          {made,
+           "the mistake is made here: a NOLINT belongs on this line, for others may fail at the same place",
+           true});
   }
   for (const auto &[file, suppressions] : files)
     for (const NoLintFile::Unmatched &unmatched : suppressions.unmatched) {

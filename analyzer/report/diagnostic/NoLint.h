@@ -51,16 +51,19 @@ struct NoLintFile {
   /// Does this comment alone suppress it?
   static bool covers(const Line &comment, std::string_view check, std::uint32_t line, std::uint32_t column);
   static bool covers(const Block &comment, std::string_view check, std::uint32_t line, std::uint32_t column);
-  bool suppresses(std::string_view check, std::uint32_t line, std::uint32_t column) const;
+  bool suppressesLine(std::string_view check, const Location &where) const; ///< a comment on the line does
+  bool suppressesPart(std::string_view check, const Location &where) const; ///< a BEGIN before it does
 };
 
 /// Reads the suppressing comments of `source`. Blocks nest: an END closes the BEGIN before it, and both must
 /// name the same list of checks.
 NoLintFile readNoLint(std::string_view source);
 
-/// Marks the diagnostics that a comment suppresses, and adds an error for every BEGIN without an END and
-/// every END without a BEGIN in the files the diagnostics are in. Keeps the order by place. Returns how
-/// many are suppressed.
+/// Marks the diagnostics that a comment suppresses. Each is a mistake: a comment stands on the line of its
+/// cause, which is the line of the diagnostic where nothing else is known, or around either of them. One on a
+/// line that several callers share would hide what others do wrong later; it has no effect, and a note says
+/// so. Also adds an error for every BEGIN without an END and every END without a BEGIN in the files the
+/// diagnostics are in. Keeps the order by place. Returns how many are suppressed.
 std::size_t applyNoLint(std::vector<Diagnostic> &diagnostics, SourceCache &sources);
 
 /// The check that the errors about unmatched comments are reported under.

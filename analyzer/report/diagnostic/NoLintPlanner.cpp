@@ -34,8 +34,8 @@ const std::vector<Token> &NoLintPlanner::tokensOf(Name file) {
 }
 
 std::optional<Fix> NoLintPlanner::plan(const Diagnostic &diagnostic) {
-  const Name file = diagnostic.where.file;
-  const std::uint32_t number = diagnostic.where.line;
+  const Name file = suppressedAt(diagnostic).file;
+  const std::uint32_t number = suppressedAt(diagnostic).line;
   const std::optional<std::string_view> line = sources.line(file, number);
   const auto start = sources.bytes({file, number, 1, number, 1});
   if (!line || !start || diagnostic.check == noLintCheck)
@@ -60,7 +60,9 @@ std::optional<Fix> NoLintPlanner::plan(const Diagnostic &diagnostic) {
   change.where = sources.range(file, place, place);
   change.offset = place;
   change.text = std::move(text);
-  return Fix{"ignore '" + diagnostic.check + "' on this line (NOLINT)", std::move(change)};
+  return Fix{"ignore '" + diagnostic.check + "' on " +
+                 (diagnostic.cause.valid() ? "line " + std::to_string(number) : "this line") + " (NOLINT)",
+             std::move(change)};
 }
 
 } // namespace devicetidy

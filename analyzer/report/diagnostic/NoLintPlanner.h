@@ -21,9 +21,9 @@ public:
   /// Reads texts from `sources`, which must not change while this object lives.
   explicit NoLintPlanner(SourceCache &sources) : sources(sources) {}
 
-  /// Adds the check of `diagnostic` to the list of a NOLINT on its line, or a comment at the end of the line.
-  /// Nothing where the line ends in a string, in an open comment, or in a backslash, and for diagnostics that
-  /// no comment suppresses.
+  /// Adds the check of `diagnostic` to the list of a NOLINT on the line that suppresses it, or a comment at
+  /// the end of the line. Nothing where the line ends in a string, in an open comment, or in a backslash, and
+  /// for diagnostics that no comment suppresses.
   std::optional<Fix> plan(const Diagnostic &diagnostic);
 
 private:

@@ -41,6 +41,8 @@ bool before(const Finding &a, const Finding &b) {
   const std::vector<std::string> left = statement(a), right = statement(b);
   if (left != right)
     return left < right;
+  if (a.cause != b.cause)
+    return a.cause < b.cause;
   // The highest level first, then the one with the fewest callers.
   const auto first = std::make_tuple(a.level, a.callers.size()),
              second = std::make_tuple(b.level, b.callers.size());
@@ -48,7 +50,7 @@ bool before(const Finding &a, const Finding &b) {
 }
 
 bool same(const Finding &a, const Finding &b) {
-  return a.where == b.where && a.check == b.check && statement(a) == statement(b);
+  return a.where == b.where && a.check == b.check && a.cause == b.cause && statement(a) == statement(b);
 }
 
 } // namespace

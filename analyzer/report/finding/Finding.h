@@ -35,7 +35,8 @@ struct Finding {
   std::map<std::string, std::string> fields; ///< further fields of the check's templates
   std::string fix;                           ///< expression that repairs the code, may be empty
   Location fixAt;                            ///< what `fix` replaces
-  CodeSite site;                             ///< filled in by locate()
+  Location cause; ///< where the mistake was made, if that is in another function than `where`
+  CodeSite site;  ///< filled in by locate()
 };
 
 /// Is a place of the finding or of its notes in one of `files`?
@@ -43,7 +44,7 @@ bool touches(const Finding &finding, const std::set<Name> &files);
 
 /// Orders findings by file, line, column and check, and of equal findings at one place keeps the one with the
 /// highest level: programs share code, and translation units share headers. Findings that differ only in the
-/// devices are equal, because these may differ from program to program.
+/// devices are equal, because these may differ from program to program; those with another cause are not.
 void sortAndMerge(std::vector<Finding> &findings);
 
 } // namespace devicetidy

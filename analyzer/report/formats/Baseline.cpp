@@ -96,7 +96,8 @@ bool Baseline::read(std::string_view text, std::string &error) {
   for (const Json &finding : member(report, "findings"))
     if (!member(finding, "suppressed").is_boolean() || !finding["suppressed"].get<bool>())
       isFine &= add(finding, {textOf(finding, "check"), textOf(finding, "file"), textOf(finding, "function"),
-                              textOf(finding, "message"), textOf(finding, "fingerprint"), levelOf(finding)});
+                              textOf(finding, "message"), textOf(finding, "fingerprint"),
+                              textOf(member(finding, "cause"), "file"), levelOf(finding)});
   for (const Json &run : member(report, "runs"))
     for (const Json &result : member(run, "results")) {
       if (!first(member(result, "suppressions")).is_null() || textOf(result, "baselineState") == "absent")
@@ -107,7 +108,8 @@ bool Baseline::read(std::string_view text, std::string &error) {
                      decodedUri(textOf(member(member(place, "physicalLocation"), "artifactLocation"), "uri")),
                      textOf(first(member(place, "logicalLocations")), "fullyQualifiedName"),
                      plainMessage(textOf(member(result, "message"), "text")),
-                     textOf(member(result, "partialFingerprints"), "deviceTidy/v1"), levelOf(result)});
+                     textOf(member(result, "partialFingerprints"), "deviceTidy/v1"),
+                     textOf(member(result, "properties"), "cause"), levelOf(result)});
     }
   if (!isFine)
     error = report.is_discarded() ? "is not valid JSON"
@@ -121,6 +123,8 @@ Baseline::Entry Baseline::entryOf(const Diagnostic &diagnostic, const ReportRun 
           printable(diagnostic.function),
           printable(diagnostic.message),
           diagnostic.fingerprint,
+          diagnostic.cause.valid() ? relativePath(diagnostic.cause.file.str(), run.sourceRoot)
+                                   : std::string(),
           diagnostic.level};
 }
 
@@ -143,6 +147,13 @@ public:
     byFingerprint.erase(found);
   }
 
+  /// Then those that say it of any cause.
+  void matchFormer(Diagnostic &diagnostic) {
+    const auto [begin, end] = byFingerprint.equal_range(diagnostic.formerFingerprint);
+    for (auto entry = begin; entry != end; ++entry)
+      match(diagnostic, *entry->second);
+  }
+
   /// Of what is left those that say the same in the same file, or in a function of the same name.
   void matchMessage(Diagnostic &diagnostic, const ReportRun &run) {
     if (byMessage.empty())
@@ -152,7 +163,7 @@ public:
     const auto [begin, end] = byMessage.equal_range({now.check, now.message});
     const auto found = std::find_if(begin, end, [&](const auto &candidate) {
       const Entry &entry = *candidate.second;
-      return !entry.isMatched &&
+      return !entry.isMatched && entry.cause == now.cause &&
              (entry.file == now.file || (!now.function.empty() && entry.function == now.function));
     });
     if (found != end)
@@ -184,6 +195,9 @@ BaselineSummary Baseline::compare(std::vector<Diagnostic> &diagnostics, const Re
     matching.matchFingerprint(*diagnostic);
   for (Diagnostic *diagnostic : inOrder)
     if (diagnostic->baseline == BaselineState::New)
+      matching.matchFormer(*diagnostic);
+  for (Diagnostic *diagnostic : inOrder)
+    if (diagnostic->baseline == BaselineState::New)
       matching.matchMessage(*diagnostic, run);
   BaselineSummary summary;
   for (const Diagnostic &diagnostic : diagnostics) {
@@ -212,13 +226,16 @@ std::string Baseline::updated(const std::vector<Diagnostic> &diagnostics, const 
       byFile[entry.file].push_back(entry);
   Json findings = Json::array();
   for (const auto &[file, written] : byFile)
-    for (const Entry &entry : written)
+    for (const Entry &entry : written) {
       findings.push_back({{"check", entry.check},
                           {"file", file},
                           {"function", entry.function},
                           {"message", entry.message},
                           {"level", certainty(entry.level)},
                           {"fingerprint", entry.fingerprint}});
+      if (!entry.cause.empty())
+        findings.back()["cause"] = {{"file", entry.cause}};
+    }
   const Json baseline = {
       {"version", 1}, {"tool", {{"name", "device-tidy"}}}, {"findings", std::move(findings)}};
   return baseline.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -19,6 +19,7 @@ namespace devicetidy {
 /// A finding in a baseline.
 struct BaselineEntry {
   std::string check, file, function, message, fingerprint;
+  std::string cause; ///< file of the cause, if that is in another function; empty in older baselines
   Level level = Level::Definite; ///< if it is not recorded, the finding counts as always shown
   bool isMatched = false;
 };
@@ -35,7 +36,8 @@ public:
   /// Marks each diagnostic as new or known. It is known when its fingerprint is in the baseline, or when an
   /// unmatched entry says the same in the same file or in a function of the same name: then a line was
   /// reformatted, a function renamed, or a file moved. An entry is matched with a diagnostic that is not
-  /// suppressed rather than with one that is.
+  /// suppressed rather than with one that is. One that was written when findings with different causes were
+  /// one finding stands for all of them.
   ///
   /// `looksAt` is called for entries without a match (their files are below the source root): an entry that
   /// the run did not check is not fixed.

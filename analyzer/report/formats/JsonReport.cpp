@@ -27,6 +27,8 @@ Json findingObject(const Diagnostic &diagnostic, const ReportRun &run) {
                  {"message", printable(diagnostic.message)}};
   result.update(place(diagnostic.where, run));
   result["function"] = diagnostic.function;
+  if (diagnostic.cause.valid())
+    result["cause"] = place(diagnostic.cause, run);
   result["fingerprint"] = diagnostic.fingerprint;
   result["suppressed"] = diagnostic.isSuppressed;
   if (diagnostic.baseline != BaselineState::None)

@@ -146,11 +146,11 @@ private:
                                      [](const UnitFailure &failure) { return failure.isTotal; });
     Json notifications = Json::array();
     for (const UnitFailure &failure : run.failures) {
-      Json entry = {
-          {"descriptor", {{"id", "parse-error"}, {"index", 0}}},
-          {"level", "error"},
-          {"message", message(failure.text + (failure.isTotal ? "; nothing of this file was analysed"
-                                                              : "; what could be parsed of it was analysed"))}};
+      Json entry = {{"descriptor", {{"id", "parse-error"}, {"index", 0}}},
+                    {"level", "error"},
+                    {"message", message(failure.text + (failure.isTotal
+                                                            ? "; nothing of this file was analysed"
+                                                            : "; what could be parsed of it was analysed"))}};
       if (failure.where.file)
         entry["locations"] = Json::array({location(failure.where)});
       notifications.push_back(std::move(entry));
@@ -253,6 +253,8 @@ private:
     if (diagnostic.isSuppressed)
       result["suppressions"] = Json::array({{{"kind", "inSource"}}});
     result["properties"] = {{"certainty", certainty(diagnostic.level)}};
+    if (diagnostic.cause.valid())
+      result["properties"]["cause"] = relativePath(diagnostic.cause.file.str(), run.sourceRoot);
     return result;
   }
 

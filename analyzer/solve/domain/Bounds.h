@@ -27,6 +27,8 @@ constexpr unsigned contextsWithNumbers =
     12; ///< the same, from one entry, for functions that have cost it `factsWithNumbers`: then the rest
         ///< differ by what is not a number only
 constexpr std::size_t factsWithNumbers = 10000;
+constexpr std::size_t originsPerSummary =
+    8; ///< callers with tensors of one device, but made at different places, that a conflict is told for
 constexpr std::size_t overridersPerCall = 4;
 constexpr std::int64_t countedIterations =
     8; ///< loops whose bounds the row knows are run one iteration at a time up to this

@@ -1,4 +1,5 @@
 //===- Histories.cpp - the steps that a value has come by ---===//
+#include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/Value.h"
 
 #include <algorithm>
@@ -45,6 +46,18 @@ const Step *decidingStep(const History &history) {
       return &event->step;
     }
   return history ? &history->step : nullptr;
+}
+
+std::uint64_t originsIn(const Value &value) {
+  std::uint64_t digest = 0;
+  if (const Step *step = decidingStep(value->history))
+    digest = mix(step->where.file.hash(), mix(step->where.line, step->where.column));
+  for (const auto *list : {&value->elements, &value->summary})
+    for (const Value &element : *list)
+      digest = mix(digest, originsIn(element));
+  for (const auto &[name, field] : value->fields)
+    digest = mix(digest, originsIn(field));
+  return digest;
 }
 
 } // namespace devicetidy

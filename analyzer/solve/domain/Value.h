@@ -145,6 +145,9 @@ Value libraryFunction(Name name);
 Value withField(const Value &record, Name field, Value value);
 Value withHistory(const Value &value, History history);
 
+/// A digest of the places where the devices of the tensors in `value` were decided, which `hash` leaves out.
+std::uint64_t originsIn(const Value &value);
+
 inline bool same(const Value &a, const Value &b) { return a == b || a->hash == b->hash; }
 inline bool is(const Value &value, ValueKind kind) { return value->kind == kind; }
 inline bool isSummary(const Value &list) { return !list->summary.empty(); }

@@ -40,6 +40,16 @@ void forgetKnown(Row &row, Term symbol) {
 
 } // namespace
 
+bool Machine::isNewMistake(Summary &summary, const Row &entry, const std::vector<Value> &inputs) {
+  if (!summary.hasConflict || summary.origins.size() >= bounds::originsPerSummary)
+    return false;
+  std::uint64_t origins = 0;
+  for (const Value &input : inputs)
+    origins = mix(origins, originsIn(input));
+  entry.store.forEach([&](RootId root, const Value &value) { origins ^= mix(root, originsIn(value)); });
+  return summary.origins.insert(origins).second;
+}
+
 Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const Function &callee, Address self,
                          std::vector<Value> args) {
   auto giveUp = [&](Bound bound) {
@@ -92,12 +102,12 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   if (isBody)
     key = mix(key, mix(siteHash(*frame.site), frame.fixedIteration ? frame.fixedIteration->hash : 0));
   auto known = summaries.find(key);
-  const std::size_t conflictsBefore = definiteConflicts;
+  const std::size_t conflictsBefore = definiteConflicts, firstConflict = solution.conflicts.size();
   Outcomes outcomes;
-  if (known != summaries.end()) {
-    outcomes = known->second;
+  if (known != summaries.end() && !isNewMistake(known->second, entry, inputs)) {
+    outcomes = known->second.outcomes;
   } else {
-    if (!isBody &&
+    if (!isBody && known == summaries.end() &&
         ++contextsOf[&callee] > (matters ? bounds::contextsPerFunction : bounds::contextsWithoutDevices)) {
       return giveUp(matters ? Bound::Contexts : Bound::ContextsWithoutDevices);
     }
@@ -129,8 +139,14 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
       merged.registers.clear();
       outcomes.push_back({std::move(merged), std::move(result)});
     }
-    if (active[&callee] == 0)
-      summaries[key] = outcomes;
+    if (active[&callee] == 0) {
+      Summary &summary = summaries[key];
+      summary.outcomes = outcomes;
+      summary.hasConflict |=
+          std::any_of(solution.conflicts.begin() + std::ptrdiff_t(firstConflict), solution.conflicts.end(),
+                      [](const Conflict &each) { return each.level != Level::Latent; });
+      isNewMistake(summary, entry, inputs);
+    }
   }
   // A call that always fails at a device ends its caller too; an entry goes on with what it does next.
   if (outcomes.empty() && caller.depth == 0 && (definiteConflicts > conflictsBefore || failing.count(key))) {

@@ -287,7 +287,16 @@ private:
   /// By function and type of its object.
   std::unordered_map<std::pair<Name, Name>, std::vector<ModelName>, PairHash> modelNamesOf;
   std::unordered_map<Name, std::map<Name, std::vector<ModelName>>> kindModels; ///< by function
-  std::unordered_map<std::uint64_t, Outcomes> summaries;
+  /// What a function did for an entry. When it met a conflict: where what it was given came from, for who
+  /// gives it the same from elsewhere makes a mistake of its own.
+  struct Summary {
+    Outcomes outcomes;
+    bool hasConflict = false;
+    std::set<std::uint64_t> origins;
+  };
+  std::unordered_map<std::uint64_t, Summary> summaries;
+  /// Does a call of what `summary` is of meet its conflict with tensors from elsewhere?
+  static bool isNewMistake(Summary &summary, const Row &entry, const std::vector<Value> &inputs);
   std::set<std::uint64_t> failing; ///< summaries without an outcome because a device conflict ends every way
   std::unordered_map<const Function *, unsigned> active, contextsOf;
   /// What calls of a function with different states have cost the entry at hand.

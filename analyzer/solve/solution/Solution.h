@@ -52,6 +52,8 @@ struct Conflict {
   std::string entryId;           ///< function the analysis had started from
   std::vector<CallSite> callers; ///< innermost first; how the operation was reached with these devices
   std::string fix; ///< expression that would put `second` right ("y.to(x.device())"), may be empty
+  /// Where the device of what was left behind was decided, if that is in another function: the mistake is there.
+  Location cause;
 };
 
 /// Work on a GPU that runs on the current one, while its memory is on another, or on one that a caller
