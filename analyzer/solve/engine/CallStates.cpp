@@ -226,8 +226,7 @@ void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outc
       continue;
     const Term site = applyTerm(op::copy, {intTerm(root)});
     if (iteration) {
-      renamed[root] =
-          Address{memory.heap(site, arrayCopy, memory.info(root).type), nullptr}.element(iteration);
+      renamed[root] = Address{arrayOver(frame, site, memory.info(root).type), nullptr}.element(iteration);
       continue;
     }
     unsigned copy = 0;

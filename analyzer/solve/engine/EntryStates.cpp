@@ -202,7 +202,10 @@ Outcomes EntryStates::call(const Function &function, Row row, Address self, unsi
   machine.movedFrom.clear();
   Frame frame{function};
   frame.self = self;
-  return machine.run(frame, bindParameters(function, std::move(row)));
+  row = bindParameters(function, std::move(row));
+  const Store before = row.store;
+  frame.before = &before;
+  return machine.run(frame, std::move(row));
 }
 
 } // namespace devicetidy

@@ -95,7 +95,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
       for (Value &value : *values)
         value = withoutNumbers(value);
   }
-  frame.entry = &entry.store;
+  frame.entry = frame.before = &entry.store;
   std::uint64_t key = mix(textHash(callee.id), mix(entry.digest(), frame.depth));
   for (const Value &input : inputs)
     key = mix(key, input->hash);

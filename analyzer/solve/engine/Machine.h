@@ -35,9 +35,10 @@ struct Frame {
   const Frame *caller = nullptr;
   const Fact *call = nullptr; ///< the caller's fact that runs this function
   unsigned depth = 0;
-  Address self{};               ///< `this`
-  BlockId block = 0;            ///< block being run
-  const Store *entry = nullptr; ///< what the caller passed in: its objects outlive the call
+  Address self{};                ///< `this`
+  BlockId block = 0;             ///< block being run
+  const Store *entry = nullptr;  ///< what the caller passed in: its objects outlive the call
+  const Store *before = nullptr; ///< what there was when it began, in an entry, too
   /// In the frame of a model body: the call that the user wrote, and the frame it stands in.
   const Fact *site = nullptr;
   const Frame *user = nullptr;
@@ -269,6 +270,9 @@ private:
   const Function *selectConstructor(const Type &type, const std::vector<Argument> &args) const;
   Row restrict(const Row &row, const Function &callee, const std::vector<Value> &inputs) const;
   void forgetGiven(Row &row) const;
+  /// The array of the objects that `site` makes in a loop run for any iteration. Earlier runs of the loop may
+  /// have left theirs.
+  RootId arrayOver(const Frame &frame, Term site, Name type);
   void forgetNamed(Row &row, const Fact &unparsed) const;
   Store namedBelow(const Function &callee, Store outer) const;
   /// Runs a call and notes what it cost. What `main` calls are phases of the program: one that costs too much

@@ -181,13 +181,22 @@ Value Machine::defaultArray(const Row &row, Name type, const Value &count) const
   return summaryList(type, {element});
 }
 
+RootId Machine::arrayOver(const Frame &frame, Term site, Name type) {
+  const Store *const before = (frame.user ? *frame.user : frame).before;
+  unsigned copy = arrayCopy;
+  while (before && before->get(memory.heap(site, copy, type)) &&
+         isWithin(copy + 1 - arrayCopy, bounds::copiesPerSite, Bound::CopiesOfSite))
+    ++copy;
+  return memory.heap(site, copy, type);
+}
+
 Address Machine::allocate(Row &row, const Frame &frame, const Fact &fact, Name type) {
   const Term site = applyTerm(op::site, {textTerm(frame.function.id), intTerm(fact.where.line),
                                          intTerm(fact.where.column), textTerm(type)});
   const bool isRecord = types.classOf(type) == TypeClass::Record || types.classOf(type) == TypeClass::Other;
   Value fresh = isRecord ? recordValue(type) : defaultObject(type);
   if (Term iteration = iterationOf(frame, row)) {
-    const RootId root = memory.heap(site, arrayCopy, type);
+    const RootId root = arrayOver(frame, site, type);
     row.store.set(root, summaryList({}, {fresh}));
     return Address{root, nullptr}.element(iteration);
   }
