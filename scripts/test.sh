@@ -49,13 +49,15 @@ sanitizerSuites() {
 
 # runtimeSanitizers NAME SUITES: the runtime, built with sanitizers, and those of its suites whose names match.
 # LibTorch is not instrumented; test/sanitizers says what that means for each of them.
+# Where virtual GPUs are preloaded, a symbolizer would get them, too, and cannot run with an instrumented library:
+# ThreadSanitizer gives offsets, for llvm-symbolizer by hand.
 runtimeSanitizers() {
   local name=$1 suites=$2 build=$repoRoot/build-runtime-${1//,/-} rules=$repoRoot/test/sanitizers
   cmake -S "$repoRoot/runtime-shim" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O1 \
     -DCMAKE_CXX_COMPILER="$(sanitizerCompiler)" -DDEVICE_TIDY_SANITIZE="$name" -DRUNTIME_SHIM_SYSTEMS=OFF >/dev/null &&
     cmake --build "$build" --parallel "$jobCount" &&
     ASAN_OPTIONS=detect_container_overflow=0 LSAN_OPTIONS=suppressions=$rules/leaks.txt \
-      UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=suppressions=$rules/threads.txt:ignore_noninstrumented_modules=1 \
+      UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=suppressions=$rules/threads.txt:ignore_noninstrumented_modules=1:symbolize=0 \
       ctest --test-dir "$build" -R "$suites" -LE slow --output-on-failure --no-tests=error
 }
 
