@@ -107,5 +107,20 @@ void accessor_ok() {
   (void)left;
 }
 
-DT_MAIN(vector_of_output_bad, vector_of_output_ok, memcpy_out_bad, memcpy_out_ok, best_of_a_row_bad, best_of_a_row_ok,
-        sum_in_a_loop_bad, sum_in_a_loop_ok, accessor_bad, accessor_ok)
+void sizes_of_parts_bad() {
+  auto batch = torch::rand({5, 4}).cuda();
+  auto counts = torch::full({2}, 2, torch::kLong).cuda();
+  const auto sizes = at::IntArrayRef(counts.data_ptr<int64_t>(), 2); // [[device-host-access]]
+  batch.split_with_sizes(sizes, 1);
+}
+
+void sizes_of_parts_ok() {
+  auto batch = torch::rand({5, 4}).cuda();
+  auto counts = torch::full({2}, 2, torch::kLong).cuda().cpu();
+  const auto sizes = at::IntArrayRef(counts.data_ptr<int64_t>(), 2);
+  batch.split_with_sizes(sizes, 1);
+}
+
+DT_MAIN(vector_of_output_bad, vector_of_output_ok, memcpy_out_bad, memcpy_out_ok, best_of_a_row_bad,
+        best_of_a_row_ok, sum_in_a_loop_bad, sum_in_a_loop_ok, accessor_bad, accessor_ok, sizes_of_parts_bad,
+        sizes_of_parts_ok)

@@ -25,20 +25,22 @@ std::string textOf(const Value &pointer) {
   return known ? known->str() : std::string();
 }
 
-// `memory` must be where `user` works; both are placed values.
-void requireMemory(Call &call, const TensorUse &memory, const TensorUse &user, std::string operation) {
+// `memory` must be where `user` works; both are placed values. A view may never be read.
+void requireMemory(Call &call, const TensorUse &memory, const TensorUse &user, std::string operation,
+                   bool isView = false) {
   if (!is(memory.tensor, ValueKind::Tensor))
     return;
   Machine::Requirement requirement;
   requirement.operation = std::move(operation);
   requirement.kind = ConflictKind::HostAccess;
+  requirement.isSure = !isView;
   call.machine.requireSame(call, {memory, user}, requirement);
 }
 
 void requireHost(Call &call, const Value &tensor, const Operand *operand, std::string text,
-                 std::string operation) {
+                 std::string operation, bool isView = false) {
   const TensorUse host{tensorValue(Placement::cpu(), someRank, nullptr), operand, "the host"};
-  requireMemory(call, {tensor, operand, std::move(text)}, host, std::move(operation));
+  requireMemory(call, {tensor, operand, std::move(text)}, host, std::move(operation), isView);
 }
 
 // Is it the address of something that lies in the host's memory: a local variable or array, what `new` made,
@@ -92,10 +94,12 @@ void meetHostAccess(Call &call) {
 void meetHostFunction(Call &call) {
   for (std::size_t i = call.first; i < call.fact.operands.size(); ++i) {
     const Value pointer = registerOf(call.row, call.fact.operands[i].reg);
-    if (isTensorMemory(pointer) && models::hasRole(call.fact.name.view(), "host_memory") &&
-        !worksOnPointers(call))
+    if (!isTensorMemory(pointer) || worksOnPointers(call))
+      continue;
+    const bool isView = models::hasRole(call.fact.name.view(), "host_view");
+    if (isView || models::hasRole(call.fact.name.view(), "host_memory"))
       requireHost(call, fieldOf(pointer, hidden::tensor), &call.fact.operands[i], textOf(pointer),
-                  call.fact.name.str());
+                  call.fact.name.str(), isView);
   }
 }
 
