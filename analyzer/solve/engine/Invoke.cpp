@@ -75,6 +75,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   const unsigned deepest = isCounted ? bounds::countedRecursionDepth : bounds::recursionDepth;
   if (activations > 0 && (activations >= deepest || reactivations >= deepest)) {
     countHit(Bound::RecursionDepth);
+    ++recursionsCut;
     return {};
   }
   Frame frame{callee, &caller, &fact, caller.depth + 1, self, 0, nullptr};
@@ -102,6 +103,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   if (isBody)
     key = mix(key, mix(siteHash(*frame.site), frame.fixedIteration ? frame.fixedIteration->hash : 0));
   auto known = summaries.find(key);
+  const std::size_t cutBefore = recursionsCut;
   const std::size_t conflictsBefore = definiteConflicts, firstConflict = solution.conflicts.size();
   Outcomes outcomes;
   if (known != summaries.end() && !isNewMistake(known->second, entry, inputs)) {
@@ -146,8 +148,12 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
           std::any_of(solution.conflicts.begin() + std::ptrdiff_t(firstConflict), solution.conflicts.end(),
                       [](const Conflict &each) { return each.level != Level::Latent; });
       isNewMistake(summary, entry, inputs);
+      summary.isCut = outcomes.empty() && recursionsCut > cutBefore && definiteConflicts == conflictsBefore;
     }
   }
+  // No recursion of the program is without end: what was cut returns somewhere.
+  if (known = summaries.find(key); outcomes.empty() && known != summaries.end() && known->second.isCut)
+    return giveUp(Bound::RecursionDepth);
   // A call that always fails at a device ends its caller too; an entry goes on with what it does next.
   if (outcomes.empty() && caller.depth == 0 && (definiteConflicts > conflictsBefore || failing.count(key))) {
     failing.insert(key);

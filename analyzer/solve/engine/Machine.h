@@ -296,6 +296,7 @@ private:
   struct Summary {
     Outcomes outcomes;
     bool hasConflict = false;
+    bool isCut = false; ///< no outcome, for the recursion was cut
     std::set<std::uint64_t> origins;
   };
   std::unordered_map<std::uint64_t, Summary> summaries;
@@ -309,6 +310,7 @@ private:
     std::size_t facts = 0;
   };
   std::unordered_map<const Function *, Spent> spent;
+  std::size_t recursionsCut = 0;
   unsigned reactivations = 0; ///< calls under way of functions that were under way already
   bool mayThrow(const Fact &fact);
   bool mayThrow(const Function &function);
