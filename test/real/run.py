@@ -41,7 +41,8 @@ def extract(git: Path, revision: str, into: Path) -> None:
     names = subprocess.run(
         ["git", "-C", git, "ls-tree", "-r", "--name-only", revision], capture_output=True, text=True, check=True
     ).stdout.splitlines()
-    wanted = [n for n in names if Path(n).suffix in (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl")]
+    sources = ".c .cc .cpp .cu .cuh .cxx .h .hh .hpp .hxx .inl".split()
+    wanted = [n for n in names if Path(n).suffix in sources]
     with tempfile.TemporaryFile() as archive:
         subprocess.run(["git", "-C", git, "archive", revision, "--", *wanted], stdout=archive, check=True)
         archive.seek(0)

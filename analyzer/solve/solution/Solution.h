@@ -52,7 +52,8 @@ struct Conflict {
   std::string entryId;           ///< function the analysis had started from
   std::vector<CallSite> callers; ///< innermost first; how the operation was reached with these devices
   std::string fix; ///< expression that would put `second` right ("y.to(x.device())"), may be empty
-  /// Where the device of what was left behind was decided, if that is in another function: the mistake is there.
+  /// Where the device of what was left behind was decided, if that is in another function: the mistake is
+  /// there.
   Location cause;
 };
 
