@@ -76,8 +76,7 @@ enum class FactKind : std::uint8_t {
   EndScope,
   /// result = an unknown value of `type` (an expression that the frontend does not understand; counted). Code
   /// that could not be parsed has what it names as operands: it may write to those that are writable and to
-  /// what
-  /// they lead to, and call the functions.
+  /// what they lead to, and call the functions.
   Opaque,
   /// A full expression ended: all registers are dead.
   EndStatement,
