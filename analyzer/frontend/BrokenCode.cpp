@@ -123,6 +123,11 @@ void FunctionLowering::addLost(const LostWord &word, SourceLocation where, std::
   const auto *member = dyn_cast_or_null<CXXMethodDecl>(word.decl);
   if (word.kind == LostWord::Self || (member && member->isInstance()))
     return addSelf(where, operands);
+  if (const auto *pattern = dyn_cast<FunctionTemplateDecl>(word.decl)) {
+    for (const FunctionDecl *instance : pattern->specializations())
+      addLost({LostWord::Name, word.offset, instance}, where, operands);
+    return;
+  }
   const QualType type = isa<ValueDecl>(word.decl) ? cast<ValueDecl>(word.decl)->getType() : QualType();
   if (type.isNull() || type->isDependentType() || word.decl->isInvalidDecl())
     return;

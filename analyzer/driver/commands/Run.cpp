@@ -103,8 +103,7 @@ private:
     for (const CompileCommand &command : commands.commands)
       if (!command.standsIn)
         mainFiles.insert(Name(command.file));
-    headers.insert(commands.headers.begin(), commands.headers.end());
-    mainFiles.insert(headers.begin(), headers.end());
+    mainFiles.insert(commands.headers.begin(), commands.headers.end());
     if (!options.files.empty())
       outcome.askedFor = mainFiles;
     const ExitCode result = analyse(
@@ -303,7 +302,6 @@ private:
   Gate gate;
   Outcome outcome;
   Statistics statistics;
-  std::set<Name> headers;   ///< requested, and read with sources that include them
   std::set<Name> guessed;   ///< parsed with the compiler arguments of another file
   std::set<Name> mainFiles; ///< findings in them are shown for any header filter
 };
