@@ -20,7 +20,6 @@ inline Finding conflictFinding(std::string_view name, const Conflict &conflict) 
   finding.operation = conflict.operation;
   finding.operands = {conflict.first, conflict.second};
   finding.callers = conflict.callers;
-  finding.fix = conflict.fix;
   finding.fixAt = conflict.second.where;
   finding.cause = conflict.cause;
   return finding;

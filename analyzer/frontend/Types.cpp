@@ -131,7 +131,9 @@ void Types::fillRecord(Type &entry, const CXXRecordDecl *record) {
   // A class without a definition here may have one in another unit: link prefers the entry that has it.
   if (!definition)
     return;
-  entry.where = source.token(definition->getLocation());
+  // An instantiation that is asked for has the place of the request, which only one unit has.
+  const CXXRecordDecl *written = definition->getTemplateInstantiationPattern();
+  entry.where = source.token((written ? written : definition)->getLocation());
   if (definition->isDependentContext())
     return;
   entry.isPolymorphic = definition->isPolymorphic();

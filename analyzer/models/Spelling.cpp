@@ -91,6 +91,8 @@ std::string optionsOf(std::string_view tensor, std::string_view access) {
   return join({tensor, access, "options()"});
 }
 
+std::string firstParameter(std::string_view module) { return join({module, "->parameters().front()"}); }
+
 std::string optionsWith(std::string_view dtype, std::string_view device) {
   return join({"torch::TensorOptions(", dtype, ").device(", device, ")"});
 }

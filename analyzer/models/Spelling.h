@@ -52,6 +52,8 @@ std::string device(std::string_view device);
 /// `x.device()` and `x.options()`; `access` is "." or "->".
 std::string deviceOf(std::string_view tensor, std::string_view access);
 std::string optionsOf(std::string_view tensor, std::string_view access);
+/// `net->parameters().front()`
+std::string firstParameter(std::string_view module);
 /// `torch::TensorOptions(torch::kLong).device(x.device())`
 std::string optionsWith(std::string_view dtype, std::string_view device);
 /// `x.to(device)`

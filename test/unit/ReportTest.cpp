@@ -1,4 +1,5 @@
 #include "analyzer/report/diagnostic/Describe.h"
+#include "analyzer/report/diagnostic/Templates.h"
 #include "analyzer/report/formats/TextReport.h"
 #include "analyzer/report/source/Source.h"
 
@@ -31,6 +32,7 @@ Finding mixed(const std::string &firstDevice, const std::string &secondDevice) {
   finding.operation = "add";
   finding.operands.resize(2);
   finding.operands[0].text = "x";
+  finding.operands[0].isCode = finding.operands[1].isCode = true;
   finding.operands[0].device = firstDevice;
   finding.operands[1].text = "y";
   finding.operands[1].device = secondDevice;
@@ -112,10 +114,36 @@ TEST(Describe, SaysASharedStepOnce) {
   Finding finding = mixed("cuda", "cpu");
   const Step step = {StepKind::ModuleMoved, at(1), "net", "cuda"};
   finding.operands[0].history = finding.operands[1].history = {step};
-  EXPECT_EQ(described(finding).notes.size(), 1u);
+  EXPECT_EQ(described(finding).notes.size(), 2u); // and the advice
 }
 
-TEST(Describe, OffersNoFixWithoutAnExpression) { EXPECT_TRUE(described(mixed("cuda", "cpu")).notes.empty()); }
+std::string adviceOn(const Finding &finding) {
+  const Note advice = described(finding).notes.back();
+  return std::to_string(advice.where.line) + " " + advice.text;
+}
+
+TEST(Describe, AdvisesInWordsWithoutAnExpression) {
+  Finding finding = mixed("cuda", "cpu");
+  EXPECT_EQ(adviceOn(finding), "9 move 'y' to cuda before this");
+  finding.operands[0].device = "a device chosen at run time";
+  EXPECT_EQ(adviceOn(finding), "9 move 'y' to the device of 'x' before this");
+}
+
+TEST(Describe, AdvisesWhereTheTensorIsMade) {
+  Finding finding = mixed("cuda", "cpu");
+  finding.operands[1].history = {{StepKind::Created, at(3), "y", "cpu"}};
+  EXPECT_EQ(adviceOn(finding), "3 create it on cuda, or move it to cuda before it is used");
+  finding.operands[1].history = {{StepKind::Loaded, at(4), "y", "cpu"}};
+  EXPECT_EQ(adviceOn(finding), "4 load it on cuda, or move it to cuda before it is used");
+}
+
+TEST(Describe, AdvisesToMoveTheOutermostModule) {
+  Finding finding = mixed("cuda", "cpu");
+  finding.operands[1] = {"the parameters of 'fc'", {}, "cpu", {}, false, "fc"};
+  EXPECT_EQ(adviceOn(finding), "9 move 'fc' to cuda before this");
+  finding.callers = {{at(5), "NetImpl::forward", "net", true}, {at(6), "Agent::act", "", false}};
+  EXPECT_EQ(adviceOn(finding), "5 move 'net' to cuda before this");
+}
 
 TEST(Template, KeepsWhatItDoesNotKnow) { EXPECT_EQ(fillTemplate("a {b} {c} {", {{"b", "1"}}), "a 1 {c} {"); }
 

@@ -13,6 +13,7 @@
 #include "analyzer/report/fix/FixPlanner.h"
 #include "analyzer/report/formats/ReportRun.h"
 #include "analyzer/report/formats/TextReport.h"
+#include "analyzer/report/source/Text.h"
 #include "checks/CheckRegistry.h"
 
 #include "DeviceTidyConfig.h"
@@ -101,10 +102,12 @@ public:
                               : result.shown            ? ExitCode::Findings
                                                         : ExitCode::Clean;
     context.exitCode = static_cast<int>(exitCode);
-    result.isWritten &= writeFindings();
+    result.isWritten &= options.isFurtherRound || writeFindings();
     std::vector<Diagnostic> active = diagnostics;
     llvm::erase_if(active, [](const Diagnostic &each) { return !each.isActive(); });
-    result.isWritten &= handleFixes(active);
+    result.isWritten &= handleFixes(active, result.fixed);
+    for (const Diagnostic &each : active)
+      result.left.push_back(lineOf(each));
     result.summary = {describeResult(active, outcome.unitCount, outcome.failures.size())};
     llvm::append_range(result.summary, gate.remarks());
     if (context.suppressed)
@@ -199,21 +202,28 @@ private:
     return true;
   }
 
-  bool handleFixes(const std::vector<Diagnostic> &active) {
+  /// "FILE:LINE:COLUMN: left: what to do about it"
+  std::string lineOf(const Diagnostic &diagnostic) const {
+    const std::string file = relativePath(diagnostic.where.file.str(), context.sourceRoot);
+    const std::string advice = diagnostic.notes.empty() ? diagnostic.message : diagnostic.notes.back().text;
+    return fmt::format("{}:{}:{}: left: {}", file, diagnostic.where.line, diagnostic.where.column, advice);
+  }
+
+  bool handleFixes(const std::vector<Diagnostic> &active, std::size_t &fixed) {
     const FixSelection selection = selectFixes(active);
     if (!options.exportFixes.empty() &&
         !writeOutput(options.exportFixes, exportedFixes(active, selection.isChosen, sources)))
       return false;
     const bool isApplied = options.fix || options.fixErrors;
-    if (isApplied || !options.exportFixes.empty())
+    if (!options.exportFixes.empty())
       for (const Diagnostic *each : selection.conflicting)
         remark(options.quiet, fmt::format("{}:{}:{}: the fix is skipped because it overlaps another fix; run "
                                           "device-tidy again after the first one is applied",
                                           each->where.file.str(), each->where.line, each->where.column));
-    return !isApplied || apply(selection);
+    return !isApplied || apply(selection, fixed);
   }
 
-  bool apply(const FixSelection &selection) {
+  bool apply(const FixSelection &selection, std::size_t &fixed) {
     if (!outcome.failures.empty() && !options.fixErrors) {
       remark(options.quiet,
              "no fix is applied because the code has errors; --fix-errors applies them anyway");
@@ -222,7 +232,7 @@ private:
     const AppliedFixes applied = applyFixes(selection.changes, sources);
     for (const std::string &problem : applied.errors)
       complain(problem);
-    const auto fixed = llvm::count(selection.isChosen, true);
+    fixed = applied.files ? static_cast<std::size_t>(llvm::count(selection.isChosen, true)) : 0;
     if (applied.errors.empty())
       remark(options.quiet, fmt::format("fixed {} of {} finding{} in {} file{}", fixed,
                                         selection.isChosen.size(), selection.isChosen.size() == 1 ? "" : "s",

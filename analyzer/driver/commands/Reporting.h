@@ -42,6 +42,8 @@ struct Outcome {
 struct ReportResult {
   std::size_t shown = 0;            ///< findings that are not suppressed
   bool isWritten = true;            ///< the report and all changes of files were written
+  std::size_t fixed = 0;            ///< findings whose fixes were applied
+  std::vector<std::string> left;    ///< a line for each finding: where it is, and what to do about it
   std::vector<std::string> summary; ///< lines for the terminal
 };
 
@@ -49,7 +51,8 @@ struct ReportResult {
 std::string sourceRootOf(const Options &options, const ProjectView &project);
 
 /// Describes, suppresses, fixes and writes the findings in the requested format. Changed files are not
-/// quoted, and when there are any nothing is fixed. `gate` decides which findings count.
+/// quoted, and when there are any nothing is fixed. `gate` decides which findings count. In a further round
+/// of fixes nothing is written but the fixes.
 ReportResult writeReport(const Outcome &outcome, const Options &options, const ProjectView &project,
                          Gate &gate);
 

@@ -46,13 +46,15 @@ public:
       complain(error);
       return ExitCode::Usage;
     }
-    const ExitCode result = options.link ? linkFacts() : analyseSources();
+    const ExitCode code = options.link ? linkFacts() : analyseSources();
     if (const std::string problem = profile.write(); !problem.empty()) {
       complain("--profile: " + problem);
       return ExitCode::Usage;
     }
-    return result;
+    return code;
   }
+
+  const ReportResult &reported() const { return result; }
 
 private:
   bool checkOptions(std::string &error) {
@@ -271,7 +273,7 @@ private:
   }
 
   ExitCode report(const ProjectView &project) {
-    const ReportResult result = writeReport(outcome, options, project, gate);
+    result = writeReport(outcome, options, project, gate);
     statistics.endPhase("reporting");
     if (!result.isWritten)
       return ExitCode::Usage;
@@ -301,10 +303,39 @@ private:
   FileSettings settings;
   Gate gate;
   Outcome outcome;
+  ReportResult result;
   Statistics statistics;
   std::set<Name> guessed;   ///< parsed with the compiler arguments of another file
   std::set<Name> mainFiles; ///< findings in them are shown for any header filter
 };
+
+/// Applies fixes until no more can be: one may overlap another, or uncover a finding. Then says what is left.
+ExitCode analyseAndFix(const Options &options) {
+  constexpr unsigned mostRounds = 8;
+  Analysis first(options);
+  const ExitCode code = first.run();
+  ReportResult last = first.reported();
+  if (!last.fixed || options.link) // facts are of the code before
+    return code;
+  Options again = options;
+  again.isFurtherRound = again.quiet = true;
+  again.stats = again.clearCache = false;
+  again.profile = again.writeBaseline = again.exportFixes = {};
+  std::size_t fixed = 0;
+  for (unsigned round = 1; last.fixed && round < mostRounds; ++round) {
+    Analysis next(again);
+    next.run();
+    last = next.reported();
+    fixed += last.fixed;
+  }
+  if (fixed)
+    remark(options.quiet, fmt::format("analysed again and fixed {} more", fixed));
+  for (const std::string &line : last.left)
+    remark(options.quiet, line);
+  if (last.left.empty())
+    remark(options.quiet, "analysed again: no finding is left");
+  return code;
+}
 
 ExitCode dispatch(const std::vector<std::string> &arguments, Server serve) {
   Options options;
@@ -328,7 +359,7 @@ ExitCode dispatch(const std::vector<std::string> &arguments, Server serve) {
              "LLVM " DEVICE_TIDY_LLVM_VERSION);
     return ExitCode::Usage;
   }
-  return options.lsp ? serve(options) : Analysis(options).run();
+  return options.lsp ? serve(options) : analyseAndFix(options);
 }
 
 } // namespace

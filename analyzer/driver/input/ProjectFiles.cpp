@@ -89,7 +89,7 @@ ProjectFiles::ProjectFiles(const CommandSet &commands, const std::vector<std::st
     files.push_back(command.file);
   }
   if (given.empty())
-    findRoots(files);
+    findRoots(files, commands.databaseDirectory);
   std::vector<std::string> system = commands.systemDirectories;
   system.push_back(cudaStandIns());
   for (const std::string &directory : system)
@@ -98,7 +98,7 @@ ProjectFiles::ProjectFiles(const CommandSet &commands, const std::vector<std::st
       systemDirectories.push_back(directory);
 }
 
-void ProjectFiles::findRoots(const std::vector<std::string> &files) {
+void ProjectFiles::findRoots(const std::vector<std::string> &files, const std::string &databaseDirectory) {
   std::string shared;
   for (const std::string &file : files) {
     const std::string directory = path::parent_path(file).str();
@@ -110,8 +110,10 @@ void ProjectFiles::findRoots(const std::vector<std::string> &files) {
       shared = shared.empty() ? directory : commonDirectory(shared, directory);
   }
   // Files from all over the machine share nothing that could be called a project.
-  if (shared.size() > 1)
-    addRoot(withoutSourceFolder(shared));
+  if (shared.size() <= 1)
+    return;
+  const bool isBelow = !databaseDirectory.empty() && isUnder(shared, databaseDirectory);
+  addRoot(isBelow ? databaseDirectory : withoutSourceFolder(shared));
 }
 
 void ProjectFiles::addRoot(const std::string &directory) {

@@ -26,9 +26,9 @@ struct ProjectView {
 
 /// Tells project code from third-party code. Project code is the code below a project root: the source
 /// directory that CMake was configured for, the git repository a source file is in, or else the directory
-/// that all sources share. Inside a root, vendored code is not project code: a copy of LibTorch, directories
-/// named third_party or similar, directories that are searched with -isystem, and large headers that never
-/// mention LibTorch.
+/// with the compile database of the sources below it, or the one that all sources share. Inside a root,
+/// vendored code is not project code: a copy of LibTorch, directories named third_party or similar,
+/// directories that are searched with -isystem, and large headers that never mention LibTorch.
 class ProjectFiles {
 public:
   /// `roots` replace those that would be detected.
@@ -44,7 +44,7 @@ public:
 
 private:
   void addRoot(const std::string &directory);
-  void findRoots(const std::vector<std::string> &files);
+  void findRoots(const std::vector<std::string> &files, const std::string &databaseDirectory);
   /// What `judge` says of a folder or file, asked once.
   bool once(const std::string &place, llvm::function_ref<bool()> judge) const;
   bool judgeDirectory(const std::string &directory) const;

@@ -49,6 +49,7 @@ struct Options {
   bool lsp = false;  ///< serve an editor on standard input and output
   bool listChecks = false, listModels = false, stats = false, quiet = false, version = false, help = false,
        helpAll = false;
+  bool isFurtherRound = false; ///< fixes were applied before, and the findings reported
   bool fix = false, fixErrors = false, showSuppressed = false, reportUnusedSuppressions = false;
   bool dumpConfig = false, verifyConfig = false, explainConfig = false;
 };

@@ -17,7 +17,4 @@ namespace devicetidy {
 /// of the call that a fix repeats.
 Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &sources);
 
-/// `text` with every "{name}" replaced by its value in `fields`. Unknown names stay unchanged.
-std::string fillTemplate(std::string_view text, const std::map<std::string, std::string> &fields);
-
 } // namespace devicetidy

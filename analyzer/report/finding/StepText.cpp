@@ -41,16 +41,27 @@ std::string onDevice(const Step &step) {
 
 } // namespace
 
+bool isPhrase(const std::string &device) {
+  return device.empty() || device.rfind("a ", 0) == 0 || device.rfind("the ", 0) == 0;
+}
+
+std::string operandText(const PlacedOperand &operand) {
+  if (operand.text.empty())
+    return "a tensor";
+  return operand.isCode ? fmt::format("'{}'", operand.text) : operand.text;
+}
+
 std::string deviceText(const std::string &written) {
-  if (written.empty())
-    return "an unknown device";
+  if (isPhrase(written))
+    return written.empty() ? "an unknown device" : written;
   const std::string device = withoutCast(written);
   return isLiteralDevice(device) ? device : fmt::format("'{}'", device);
 }
 
 std::vector<Step> historyOf(const PlacedOperand &operand) {
   std::vector<Step> steps = operand.history;
-  if (steps.size() == 1 && steps[0].kind == StepKind::Created && operand.text.find('(') == std::string::npos)
+  if (operand.isCode && steps.size() == 1 && steps[0].kind == StepKind::Created &&
+      operand.text.find('(') == std::string::npos)
     steps[0].subject = operand.text;
   return steps;
 }

@@ -12,6 +12,12 @@
 
 namespace devicetidy {
 
+/// Is the device a description, as "a device chosen at run time" is?
+bool isPhrase(const std::string &device);
+
+/// An operand as sentences name it: 'x', the parameters of 'net'.
+std::string operandText(const PlacedOperand &operand);
+
 /// A device as sentences name it: cpu, cuda:1, 'device'.
 std::string deviceText(const std::string &written);
 

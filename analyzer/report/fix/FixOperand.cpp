@@ -3,6 +3,7 @@
 
 #include "analyzer/models/Models.h"
 #include "analyzer/models/Spelling.h"
+#include "analyzer/report/finding/StepText.h"
 
 #include <fmt/format.h>
 
@@ -69,9 +70,8 @@ bool isDevice(const Finding &finding, TokenRange argument) {
 
 std::optional<Fix> FixPlanner::planMove(const Finding &finding) {
   const PlacedOperand &keptOperand = finding.operands[0], &movedOperand = finding.operands[1];
-  const std::optional<Piece> kept = read(keptOperand.where, keptOperand.text),
-                             moved = read(movedOperand.where, movedOperand.text);
-  if (!kept || !moved || isPointer(*moved) || isNoValue(moved->tokens) ||
+  const std::optional<Piece> kept = keptPiece(finding), moved = read(movedOperand.where, movedOperand.text);
+  if (!movedOperand.isCode || !kept || !moved || isPointer(*moved) || isNoValue(moved->tokens) ||
       !finding.site.isTensor(moved->where) || isWrittenTo(moved->tokens.last, moved->file.last))
     return std::nullopt;
   const Target target = targetOf(finding, *kept, *moved);
@@ -83,7 +83,32 @@ std::optional<Fix> FixPlanner::planMove(const Finding &finding) {
   const std::string object =
       isPostfix(moved->tokens) ? std::string(moved->text) : fmt::format("({})", moved->text);
   return makeFix(*moved, spelling::move(object, target.device),
-                 fmt::format("move '{}' to the device of '{}'", movedOperand.text, keptOperand.text));
+                 fmt::format("move '{}' to the device of {}", movedOperand.text, operandText(keptOperand)));
+}
+
+std::optional<FixPlanner::Piece> FixPlanner::keptPiece(const Finding &finding) {
+  const PlacedOperand &kept = finding.operands[0];
+  if (kept.isCode)
+    return read(kept.where, kept.text);
+  return kept.module.empty() ? std::nullopt : read(finding.site.receiver, kept.module);
+}
+
+std::string FixPlanner::deviceVariable(const Finding &finding) {
+  const Step *put = decidingStep(finding.operands[0]);
+  if (!put || !put->where.valid())
+    return {};
+  const std::string_view text = sources.line(put->where.file, put->where.line).value_or("");
+  const auto isDevice = [](Name type) { return models::typeKind(type.view()) == "device"; };
+  std::set<std::string> found;
+  for (const Token &word : tokenize(text)) {
+    const std::string name(word.text);
+    const Variable *local = declared(finding, name, put->where);
+    const auto member = finding.site.members.find(name);
+    if (local ? isDevice(local->type) && put->where < finding.where
+              : member != finding.site.members.end() && isDevice(member->second))
+      found.insert(name);
+  }
+  return found.size() == 1 ? *found.begin() : std::string();
 }
 
 FixPlanner::Target FixPlanner::targetOf(const Finding &finding, const Piece &kept, const Piece &moved) {
@@ -100,10 +125,18 @@ FixPlanner::Target FixPlanner::targetOf(const Finding &finding, const Piece &kep
         target.options = spelling::optionsOf(source->text, access);
       return target;
     }
+  const bool isModule = !finding.operands[0].isCode;
+  if (isModule)
+    target.tensor = kept.text;
+  target.device = deviceVariable(finding);
+  if (!target.device.empty())
+    return target;
   // Evaluating a call twice could do something twice. Naming the device is right when it is the only one
   // that ever comes here.
   if (finding.level == Level::Definite && finding.callers.empty() && !finding.site.isTemplate)
     target.device = spelling::device(finding.operands[0].device);
+  if (target.device.empty() && isModule && isRepeatable(kept.tokens) && isPointer(kept))
+    target.device = spelling::deviceOf(spelling::firstParameter(kept.text), ".");
   return target;
 }
 
@@ -162,7 +195,7 @@ std::optional<FixPlanner::Piece> FixPlanner::soleFactoryOf(const Finding &findin
   if (moved.tokens.size() != 1 || movedOperand.history.size() != 1 ||
       movedOperand.history[0].kind != StepKind::Created)
     return std::nullopt;
-  const std::optional<Piece> kept = read(keptOperand.where, keptOperand.text);
+  const std::optional<Piece> kept = keptPiece(finding);
   const std::string_view root = rootName(kept->tokens);
   const Variable *variable = declared(finding, moved.text, moved.where);
   const Variable *keptRoot = declared(finding, root, moved.where);

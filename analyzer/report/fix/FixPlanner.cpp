@@ -55,7 +55,7 @@ std::optional<Fix> FixPlanner::plan(const Finding &finding) {
   if (finding.fields.count("member"))
     return planRegister(finding);
   if (finding.operands.size() == 2)
-    return finding.fix.empty() ? std::nullopt : planMove(finding);
+    return planMove(finding);
   return std::nullopt;
 }
 

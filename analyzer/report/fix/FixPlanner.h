@@ -66,7 +66,12 @@ private:
     std::string options; ///< all options of `tensor`, where only the device can differ from the defaults
   };
   std::optional<Fix> planMove(const Finding &finding);
+  /// The operand that stays, or the module whose parameters it is.
+  std::optional<Piece> keptPiece(const Finding &finding);
   Target targetOf(const Finding &finding, const Piece &keep, const Piece &moved);
+  /// The variable or member that the operand that stays was put on its device with; empty when none is
+  /// certain to say so at the operation.
+  std::string deviceVariable(const Finding &finding);
   bool hasDefaultOptions(const Finding &finding, const Piece &tensor, const Token *operation);
   std::optional<Fix> planFactory(const Finding &finding, const Piece &moved, const Target &target);
   std::optional<Piece> soleFactoryOf(const Finding &finding, const Piece &moved);

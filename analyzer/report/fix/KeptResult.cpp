@@ -44,7 +44,7 @@ bool isParenthesisedPointee(TokenRange expression) {
 
 } // namespace
 
-Advice keptResult(const Finding &finding, SourceCache &sources) {
+KeptResult keptResult(const Finding &finding, SourceCache &sources) {
   const std::string &tensor = finding.fields.at("tensor"), &method = finding.fields.at("method");
   if (const auto copy = finding.fields.find("copy"); copy != finding.fields.end())
     return {"copy", {}};

@@ -12,8 +12,8 @@
 
 namespace devicetidy {
 
-/// What the last note of a finding advises.
-struct Advice {
+/// What the advice for a discarded move says.
+struct KeptResult {
   std::string key;  ///< the note of the check that says it; empty: its `fix`
   std::string code; ///< for {fix}
 };
@@ -21,6 +21,6 @@ struct Advice {
 /// How to keep the result of the move at `finding`, which has the fields "tensor" and "method": it is
 /// assigned to the tensor, if that can be assigned to and is read later. A parameter is moved with its
 /// module.
-Advice keptResult(const Finding &finding, SourceCache &sources);
+KeptResult keptResult(const Finding &finding, SourceCache &sources);
 
 } // namespace devicetidy

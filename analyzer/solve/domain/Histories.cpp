@@ -34,17 +34,8 @@ History ofResult(const History &history) {
 
 const Step *decidingStep(const History &history) {
   for (const Event *event = history.get(); event; event = event->before.get())
-    switch (event->step.kind) {
-    case StepKind::Inherited:
-    case StepKind::Passed:
-    case StepKind::Returned:
-    case StepKind::Stored:
-    case StepKind::Member:
-    case StepKind::LeftBehind:
-      continue;
-    default:
+    if (decidesDevice(event->step.kind))
       return &event->step;
-    }
   return history ? &history->step : nullptr;
 }
 

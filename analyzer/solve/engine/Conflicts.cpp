@@ -1,5 +1,4 @@
 //===- Conflicts.cpp - operations whose tensors must share a device ---===//
-#include "analyzer/models/UserModels.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/engine/Evidence.h"
@@ -22,31 +21,6 @@ Level levelOf(Verdict verdict) {
   return verdict == Verdict::Definite ? Level::Definite
          : verdict == Verdict::Likely ? Level::Likely
                                       : Level::Latent;
-}
-
-// `text` as something a member can be called on.
-std::string postfix(const std::string &text) {
-  int depth = 0;
-  for (char c : text) {
-    depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
-    if (depth == 0 && c == ' ')
-      return "(" + text + ")";
-  }
-  return text.empty() || text[0] == '-' || text[0] == '*' || text[0] == '!' ? "(" + text + ")" : text;
-}
-
-// The device of the operand that stays, as code. An operand that is a call is not to run twice.
-std::string deviceExpression(const std::string &text, const Placement &placement) {
-  if (text.find('(') == std::string::npos)
-    return postfix(text) + ".device()";
-  if (placement.kind == PlacementKind::Cpu)
-    return "torch::kCPU";
-  if (placement.kind != PlacementKind::Cuda)
-    return {};
-  if (placement.index == currentCudaIndex())
-    return "torch::kCUDA";
-  const auto index = constantOf(placement.index);
-  return index ? "torch::Device(torch::kCUDA, " + std::to_string(*index) + ")" : std::string();
 }
 
 bool isOnCpu(const Placed &placed) { return placed.placement.kind == PlacementKind::Cpu; }
@@ -94,13 +68,6 @@ bool hasAskedForCuda(const Row &row) {
                      [](const Condition &condition) { return asksForCuda(condition.first); });
 }
 
-// A tensor class that only the user's models know: how its objects are moved is not known.
-bool isUsersClass(const Types &types, const Operand *operand) {
-  const models::UserModels *user = models::userModels();
-  const Type *record = user && operand ? types.program.type(operand->type) : nullptr;
-  return record && user->kinds.count(record->templateName.str());
-}
-
 // The operand to move is the one that stayed behind, that was loaded, the one on the CPU, or the later one.
 bool shouldMoveFirst(const Placed &a, const Placed &b) {
   if (isFormer(a.placement) || isFormer(b.placement))
@@ -116,10 +83,15 @@ const Frame &entryOf(const Frame &frame) {
   return frame.caller && frame.call ? entryOf(*frame.caller) : frame;
 }
 
-std::vector<CallSite> callersOf(const Frame &frame) {
+std::vector<CallSite> callersOf(const Types &types, const Frame &frame) {
+  static const Name self("this");
   std::vector<CallSite> callers;
-  for (const Frame *each = &frame; each->caller && each->call; each = each->caller)
-    callers.push_back({each->call->where, each->function.name.str()});
+  for (const Frame *each = &frame; each->caller && each->call; each = each->caller) {
+    CallSite &site = callers.emplace_back(CallSite{each->call->where, each->function.name.str()});
+    site.isOfModule = types.isModule(each->function.className);
+    if (site.isOfModule && each->call->hasObject && each->call->operands[0].text != self)
+      site.module = each->call->operands[0].text.str();
+  }
   return callers;
 }
 
@@ -137,6 +109,9 @@ PlacedOperand Machine::describe(const Call &call, const TensorUse &use, const Pl
   PlacedOperand result;
   const Operand *operand = use.operand;
   result.text = !use.text.empty() ? use.text : operand ? operand->text.str() : std::string();
+  result.isCode = operand && !use.isDescribed;
+  if (use.isOfModule)
+    result.module = call.fact.operands[0].text.str();
   result.where = operand && operand->where.valid() ? operand->where : call.fact.where;
   result.device = placement.describe();
   if (isOfEarlierCall(call, placement) && !isFormer(placement))
@@ -246,14 +221,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     conflict.first = describe(call, *first.use, first.placement);
     conflict.second = describe(call, *second.use, second.placement);
     conflict.functionId = call.frame.function.id.str();
-    conflict.callers = callersOf(call.frame);
+    conflict.callers = callersOf(types, call.frame);
     conflict.entryId = entryOf(call.frame).function.id.str();
-    // A braced list has no methods, and the text of a macro is not the code it makes.
-    const bool isList = conflict.second.text.substr(0, 1) == "{" || conflict.first.text.substr(0, 1) == "{";
-    const std::string device = deviceExpression(conflict.first.text, first.placement);
-    if (!isLoad && first.use->text.empty() && second.use->text.empty() && !conflict.first.text.empty() &&
-        !isList && !call.fact.inMacro && !device.empty() && !isUsersClass(types, second.use->operand))
-      conflict.fix = postfix(conflict.second.text) + ".to(" + device + ")";
     const bool isPartial = this->isPartial && worst == Verdict::Open;
     solution.conflicts.push_back(std::move(conflict));
     conflictContexts.push_back({first.placement, second.placement, mayBeScalar(indexA), mayBeScalar(indexB),

@@ -100,8 +100,10 @@ struct ModelName {
 struct TensorUse {
   Value tensor;
   const Operand *operand = nullptr;
-  std::string text{}; ///< description when it is not the operand itself ("parameters of fc1")
-  History owner{};    ///< history of the module whose parameter it is, when it is one
+  std::string text{};       ///< when it is not the operand itself: an element of it, "a parameter"
+  History owner{};          ///< history of the module whose parameter it is, when it is one
+  bool isOfModule = false;  ///< a parameter of the object of the call, or of a module in it
+  bool isDescribed = false; ///< `text` is a description; without an operand it always is
 };
 
 class Machine {
@@ -321,7 +323,7 @@ private:
 };
 
 /// How the function of `frame` was reached, innermost call first.
-std::vector<CallSite> callersOf(const Frame &frame);
+std::vector<CallSite> callersOf(const Types &types, const Frame &frame);
 /// The frame that the analysis had started from.
 const Frame &entryOf(const Frame &frame);
 

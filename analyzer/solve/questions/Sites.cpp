@@ -83,7 +83,7 @@ void describePlaces(CodeSite &site, const SiteQuestion &question, const std::vec
   site.tensors = tensorsOf(function, question);
   if (const Type *type = program.type(function.className))
     for (const Field &field : type->fields)
-      site.members.insert(field.name.str());
+      site.members.emplace(field.name.str(), field.type);
   for (const FactPlace &place : places) {
     if (place.function == &function)
       continue;

@@ -9,7 +9,7 @@
 
 #include "analyzer/facts/Program.h"
 
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -39,7 +39,7 @@ struct CodeSite {
   bool isPointee = false;    ///< the call is written with `->`, and the receiver is what stands before it
   bool isForgotten = false;  ///< the receiver is in a variable that nothing mentions afterwards
   std::string module;        ///< `net->` where the receiver is a parameter in a loop over `net->parameters()`
-  std::set<std::string> members; ///< fields of the class whose method the function is
+  std::map<std::string, Name> members; ///< fields of the class whose method the function is, and their types
   /// Of the member that is asked about: whether it is a tensor, and the expression that gives it its value at
   /// `fixAt`, once for each object; invalid where there is none, or more than one.
   bool memberIsTensor = false;

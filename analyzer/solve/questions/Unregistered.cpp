@@ -161,14 +161,6 @@ std::vector<Step> holderIn(const Machine &machine, const Row &row, RootId module
 
 } // namespace
 
-const Step *decidingStep(const PlacedOperand &operand) {
-  for (auto step = operand.history.rbegin(); step != operand.history.rend(); ++step)
-    if (step->kind != StepKind::Inherited && step->kind != StepKind::Passed &&
-        step->kind != StepKind::Returned && step->kind != StepKind::Stored && step->kind != StepKind::Member)
-      return &*step;
-  return operand.history.empty() ? nullptr : &operand.history.back();
-}
-
 std::vector<Step> UnregisteredHolders::historyOf(const Frame &frame, const Row &row, RootId module) const {
   std::vector<Step> result = holderIn(machine, row, module);
   for (const Frame *each = &frame; each && result.empty(); each = each->caller)

@@ -21,7 +21,4 @@ private:
 /// operation.
 void findUnregistered(const Machine &machine, Solution &solution);
 
-/// The step of an operand's history that decided its device; null for one without a history.
-const Step *decidingStep(const PlacedOperand &operand);
-
 } // namespace devicetidy

@@ -20,11 +20,23 @@ struct PlacedOperand {
   Location where;
   std::string device;        ///< "cpu", "cuda:0", "cuda" (current), "device", "devices.back()" ...
   std::vector<Step> history; ///< oldest first
+  bool isCode = false;       ///< `text` is an expression of the source
+  std::string module{};      ///< whose parameter it is, as written; empty: it is none
 };
+
+/// The step of the history of `operand` that decided its device; null for one without a history.
+inline const Step *decidingStep(const PlacedOperand &operand) {
+  for (auto step = operand.history.rbegin(); step != operand.history.rend(); ++step)
+    if (decidesDevice(step->kind))
+      return &*step;
+  return operand.history.empty() ? nullptr : &operand.history.back();
+}
 
 struct CallSite {
   Location where;
   std::string function; ///< the function that is called there
+  std::string module{}; ///< the module, as written, whose method that is; empty: it is none, or of this one
+  bool isOfModule = false;
 };
 
 enum class ConflictKind : std::uint8_t {
@@ -51,7 +63,6 @@ struct Conflict {
   std::string functionId;        ///< function that holds the operation
   std::string entryId;           ///< function the analysis had started from
   std::vector<CallSite> callers; ///< innermost first; how the operation was reached with these devices
-  std::string fix; ///< expression that would put `second` right ("y.to(x.device())"), may be empty
   /// Where the device of what was left behind was decided, if that is in another function: the mistake is
   /// there.
   Location cause;

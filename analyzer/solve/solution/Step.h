@@ -37,6 +37,21 @@ enum class StepKind : std::uint8_t {
   Dispatched,  ///< `subject` is a parameter of a function that is registered for `device`
 };
 
+/// Does such a step decide the device, rather than pass on what decided it?
+constexpr bool decidesDevice(StepKind kind) {
+  switch (kind) {
+  case StepKind::Inherited:
+  case StepKind::Passed:
+  case StepKind::Returned:
+  case StepKind::Stored:
+  case StepKind::Member:
+  case StepKind::LeftBehind:
+    return false;
+  default:
+    return true;
+  }
+}
+
 struct Step {
   StepKind kind = StepKind::Created;
   Location where;

@@ -41,7 +41,7 @@ public:
     return parts;
   }
   torch::Tensor gather(const torch::Tensor &x) const {
-    // CHECK: [[@LINE+1]]:12: warning: 'cat' can get 'scatter(x)' on 'devices[i]' and 'another element of scatter(x)' on 'devices[i - 1]' [device-mixed-op]
+    // CHECK: [[@LINE+1]]:12: warning: 'cat' can get 'scatter(x)' on 'devices[i]' and another element of 'scatter(x)' on 'devices[i - 1]' [device-mixed-op]
     return torch::cat(scatter(x));
   }
   torch::Tensor gatherOnFirst(const torch::Tensor &x) const {
@@ -54,7 +54,7 @@ public:
     std::vector<torch::Tensor> parts;
     for (const auto &device : devices_)
       parts.push_back(x.to(device));
-    // CHECK: [[@LINE+1]]:12: warning: 'stack' can get 'parts' on 'devices[i]' and 'another element of parts' on 'devices[i - 1]' [device-mixed-op]
+    // CHECK: [[@LINE+1]]:12: warning: 'stack' can get 'parts' on 'devices[i]' and another element of 'parts' on 'devices[i - 1]' [device-mixed-op]
     return torch::stack(parts);
   }
   torch::Tensor stackedOnLast(const torch::Tensor &x) const {

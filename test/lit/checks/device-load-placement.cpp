@@ -4,7 +4,7 @@
 #include <torch/torch.h>
 
 torch::Tensor script(const std::string &file, torch::Tensor x, torch::Device device) {
-  // CHECK: :[[@LINE+4]]:{{.*}} warning: {{.*}} 'the parameters of model' where it was saved, for it was loaded without a device, and 'x.to(device)' on 'device' [device-load-placement]
+  // CHECK: :[[@LINE+4]]:{{.*}} warning: {{.*}} the parameters of 'model' where it was saved, for it was loaded without a device, and 'x.to(device)' on 'device' [device-load-placement]
   // CHECK: note: 'the script' is loaded here
   // CHECK: note: give the load the device, or move what it has loaded
   auto model = torch::jit::load(file);

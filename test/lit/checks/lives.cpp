@@ -153,7 +153,7 @@ void changeDevice(int handle, const char *device) {
 
 torch::Tensor normalise(int handle, torch::Tensor x) {
   Session &session = sessionOf(handle);
-  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: '*' can get {{.*}} and 'session.scale' on 'a device chosen at run time before it changed' [device-mixed-op]
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: '*' can get {{.*}} and 'session.scale' on a device chosen at run time before it changed [device-mixed-op]
   x = x.to(session.device) * session.scale;
   // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: '-' can get 'x' on {{.*}} and 'session.mean' on cpu [device-mixed-op]
   return x - session.mean;

@@ -115,13 +115,14 @@ namespace {
 // Runs the layers in `children` one after the other on `args`.
 Outcomes runLayers(Call &call, const std::vector<Value> &children, std::vector<Argument> args) {
   Outcomes current = call.done(args.empty() ? unknownValue() : args[0].value);
+  const std::string layer = "a layer of " + quotedObject(call);
   bool first = true;
   for (const Value &child : children) {
     Outcomes next;
     for (Outcome &outcome : current) {
       Call step{call.machine, call.frame, outcome.row, call.fact, call.first};
       const std::vector<Argument> input = first ? args : std::vector<Argument>{{outcome.result, {}}};
-      for (Outcome &after : forwardModule(step, child->address, input, "a layer of the Sequential", nullptr))
+      for (Outcome &after : forwardModule(step, child->address, input, layer, nullptr))
         next.push_back(std::move(after));
     }
     first = false;

@@ -125,7 +125,7 @@ void missGuard(const Call &call, const TensorUse &memory, const Placement &place
   guard.current = isSet(current) ? Placement::cuda(current).describe() : std::string();
   guard.parameter =
       site.frame == &call.frame ? guard.memory.text : tensorOf(call.machine.types, site.frame->function);
-  guard.callers = callersOf(*site.frame);
+  guard.callers = callersOf(call.machine.types, *site.frame);
   for (const Frame *each = &call.frame; each != site.frame; each = each->caller)
     if (!each->function.isLambda && each->call->where != site.where)
       guard.through.insert(guard.through.begin(), each->call->where);
@@ -156,7 +156,7 @@ void loseIndex(const Call &call, PlacedOperand lost, bool isCountOfGpus) {
                   std::string(lastPart(call.fact.name.view())),
                   std::move(lost),
                   isCountOfGpus,
-                  callersOf(call.frame)};
+                  callersOf(call.machine.types, call.frame)};
   std::vector<LostIndex> &found = call.machine.solution.lostIndices;
   const auto known = std::find_if(found.begin(), found.end(),
                                   [&](const LostIndex &each) { return each.where == index.where; });

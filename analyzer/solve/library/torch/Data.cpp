@@ -18,8 +18,10 @@ void require(Call &call, const std::vector<TensorUse> &uses) {
 // The parameters in argument `i` must be on one device.
 std::vector<TensorUse> requireParameters(Call &call, std::size_t from) {
   std::vector<TensorUse> uses = tensorUses(call, from);
-  for (TensorUse &use : uses)
-    use.text = "a parameter of " + (use.operand ? use.operand->text.str() : std::string("the list"));
+  for (TensorUse &use : uses) {
+    use.text = use.operand ? "a parameter of '" + use.operand->text.str() + "'" : "a parameter of the list";
+    use.isDescribed = true;
+  }
   require(call, uses);
   return uses;
 }

@@ -54,10 +54,9 @@ Value parametersOf(const Call &call, const Address &module) {
 // A Sequential from outside: which modules are in it is not known, but hardly one has no parameters.
 Outcomes forwardUnseen(Call &call, const Address &module, const std::vector<Argument> &args,
                        const std::string &name, const History &owner) {
-  TensorUse parameters{parametersOf(call, module), nullptr, "the parameters of " + name};
+  TensorUse parameters{parametersOf(call, module), nullptr, "the parameters of " + name, owner, true};
   if (!is(parameters.tensor, ValueKind::Tensor) || args.empty() || !is(args[0].value, ValueKind::Tensor))
     return call.done(unknownValue());
-  parameters.owner = owner;
   Machine::Requirement requirement;
   requirement.operation = "Sequential::forward";
   requirement.isSure = false;
@@ -98,8 +97,7 @@ Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, 
   if (owns && !isAssigned) {
     const Value handle = parametersOf(call, module);
     const std::string what = model.hasOptionalWeight ? "the weight of " : "the parameters of ";
-    TensorUse parameters{handle, nullptr, what + name};
-    parameters.owner = owner;
+    const TensorUse parameters{handle, nullptr, what + name, owner, true};
     if (is(handle, ValueKind::Tensor))
       uses.insert(model.forward.isLoss ? uses.end() : uses.begin(), parameters);
     else
@@ -140,6 +138,8 @@ void moveModule(Machine &machine, Row &row, const Address &where, const Placemen
   }
 }
 
+std::string quotedObject(const Call &call) { return "'" + call.fact.operands[0].text.str() + "'"; }
+
 Outcomes forwardModule(Call &call, const Address &module, std::vector<Argument> args, const std::string &name,
                        const History &owner) {
   Value record = call.machine.memory.read(call.row, module);
@@ -163,7 +163,7 @@ std::optional<Outcomes> forwardSelf(Call &call, const Effect &) {
     return std::nullopt;
   if (!self.valid())
     return call.done(unknownValue());
-  return forwardModule(call, self, call.forwardedFrom(0), call.fact.operands[0].text.str(),
+  return forwardModule(call, self, call.forwardedFrom(0), quotedObject(call),
                        registerOf(call.row, call.fact.operands[0].reg)->history);
 }
 
@@ -172,8 +172,7 @@ std::optional<Outcomes> forwardHeld(Call &call, const Effect &) {
   const Value held = call.object();
   if (!is(held, ValueKind::Address))
     return call.done(unknownValue());
-  return forwardModule(call, held->address, call.forwardedFrom(0), call.fact.operands[0].text.str(),
-                       held->history);
+  return forwardModule(call, held->address, call.forwardedFrom(0), quotedObject(call), held->history);
 }
 
 // The object as another class: Module::as.
@@ -223,7 +222,7 @@ std::optional<Outcomes> runScript(Call &call, const Effect &) {
   if (!self.valid() || !script->fields.count(hidden::parameters))
     return call.done(unknownValue());
   std::vector<TensorUse> uses{{parameterHandle(self.field(hidden::parameters)), nullptr,
-                               "the parameters of " + call.fact.operands[0].text.str()}};
+                               "the parameters of " + quotedObject(call), nullptr, true}};
   for (TensorUse &use : tensorUses(call, 1))
     if (!mayBeFlag(use.tensor))
       uses.push_back(std::move(use));

@@ -12,6 +12,8 @@
 
 namespace devicetidy {
 
+/// The object of the call as the user wrote it, in quotes.
+std::string quotedObject(const Call &call);
 /// Runs forward() of the module at `module`; `name` is how the user calls it.
 /// `owner` is the history of the handle it is called through.
 Outcomes forwardModule(Call &call, const Address &module, std::vector<Argument> args, const std::string &name,

@@ -75,8 +75,13 @@ void meetSetDevice(Call &call, Term before) {
   const bool isOfLoop = call.row.iterations && !call.row.iterations->empty();
   if (!handle || before != currentCudaIndex() || now == currentCudaIndex() || constantOf(now) || isOfLoop)
     return;
-  collide(call,
-          {Level::Likely, handle->where, handle->subject, {}, call.fact.where, true, callersOf(call.frame)});
+  collide(call, {Level::Likely,
+                 handle->where,
+                 handle->subject,
+                 {},
+                 call.fact.where,
+                 true,
+                 callersOf(call.machine.types, call.frame)});
   call.row.store.erase(root);
 }
 
@@ -90,7 +95,8 @@ void meetPlacement(Call &call, const Placement &placement) {
   if ((!constantOf(placement.index) && !isFirst) || knowsRank(call.row) || knowsCount(call.row))
     return;
   collide(call, {Level::Likely, call.fact.where, std::string(lastPart(call.fact.name.view())),
-                 isFirst ? "cuda:0" : placement.describe(), rank->where, false, callersOf(call.frame)});
+                 isFirst ? "cuda:0" : placement.describe(), rank->where, false,
+                 callersOf(call.machine.types, call.frame)});
 }
 
 } // namespace devicetidy

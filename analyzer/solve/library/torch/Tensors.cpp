@@ -384,8 +384,8 @@ void addOtherElement(std::vector<TensorUse> &uses, const Value &list, const Oper
   for (const Value &element : list->summary)
     if (is(element, ValueKind::Tensor) && element->placement.index &&
         contains(element->placement.index, elementIndex()))
-      uses.push_back(
-          {substitute(element, elementIndex(), other), &operand, "another element of " + operand.text.str()});
+      uses.push_back({substitute(element, elementIndex(), other), &operand,
+                      "another element of '" + operand.text.str() + "'", nullptr, false, true});
 }
 
 } // namespace

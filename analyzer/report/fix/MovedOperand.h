@@ -1,0 +1,18 @@
+//===- MovedOperand.h - an operand on the device of another -----*- C++ -*-===//
+//
+// The advice for operands on different devices: the expression to write for the one that has to move.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/report/finding/Finding.h"
+
+#include <string>
+
+namespace devicetidy {
+
+/// `y.to(x.device())`, which puts the second operand of `finding` right; empty where no expression does. The
+/// operand that stays is not to run twice, and the text of a macro is not the code it makes.
+std::string movedOperand(const Finding &finding);
+
+} // namespace devicetidy
