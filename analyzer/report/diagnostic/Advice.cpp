@@ -10,22 +10,21 @@
 namespace devicetidy {
 namespace {
 
-/// The module that the program moves or should have moved, and where it is used.
-struct UsedModule {
-  Location where;
-  std::string name;
-};
-
-/// The outermost one that the failing one is a part of: `net` for a layer in the forward() of `net`.
-UsedModule usedModule(const Finding &finding) {
-  UsedModule used{finding.where, finding.operands[1].module};
+/// What belongs to a module is moved with it: the outermost that the failing one is a part of, `net` for a
+/// layer in the forward() of `net`.
+Advice adviseToMoveModule(const Finding &finding, const std::string &there) {
+  Location where = finding.where;
+  std::string name = finding.operands[1].module;
   for (const CallSite &call : finding.callers) {
     if (!call.isOfModule)
       break;
-    if (!call.module.empty())
-      used = {call.where, call.module};
+    if (!call.module.empty()) {
+      where = call.where;
+      name = call.module;
+    }
   }
-  return used;
+  return {where, name.empty() ? fmt::format("move the module to {} before this", there)
+                              : fmt::format("move '{}' to {} before this", name, there)};
 }
 
 /// In words, where the device of what was left behind was decided.
@@ -34,13 +33,14 @@ Advice adviseOnCause(const Finding &finding) {
   const std::string there =
       isPhrase(kept.device) ? fmt::format("the device of {}", operandText(kept)) : deviceText(kept.device);
   const Step *cause = decidingStep(left), *move = decidingStep(kept);
+  const Step *registered = registeringStep(left);
   const bool hasCause = cause && cause->where.valid();
+  if (registered && !registered->device.empty())
+    return {registered->where, "register it before the module is moved, or move the module again after this"};
   if (hasCause && cause->kind == StepKind::Loaded)
     return {cause->where, fmt::format("load it on {0}, or move it to {0} before it is used", there)};
-  if (!left.module.empty()) {
-    const UsedModule used = usedModule(finding);
-    return {used.where, fmt::format("move '{}' to {} before this", used.name, there)};
-  }
+  if (!left.module.empty() || registered)
+    return adviseToMoveModule(finding, there);
   if (!left.isCode && move && move->where.valid() && move->kind == StepKind::ModuleMoved &&
       !(cause && cause->kind == StepKind::ModuleMoved))
     return {move->where, fmt::format("move the model before {} is made", left.text)};

@@ -105,6 +105,10 @@ std::string describeStep(const Step &step) {
   case StepKind::LeftBehind:
     return fmt::format("stays where it was when {} is moved to {} here", subjectOr(step, "the rest"),
                        deviceText(step.device));
+  case StepKind::Registered: // with a module that was not moved before it says nothing of the device
+    return step.device.empty() ? std::string()
+                               : fmt::format("{} is registered here, after the module was moved to {}",
+                                             subjectOr(step, "it"), deviceText(step.device));
   case StepKind::Dispatched:
     return fmt::format("{} is a parameter of a function that is registered for {}",
                        subjectOr(step, "the tensor"), deviceText(step.device));

@@ -71,8 +71,9 @@ bool isDevice(const Finding &finding, TokenRange argument) {
 std::optional<Fix> FixPlanner::planMove(const Finding &finding) {
   const PlacedOperand &keptOperand = finding.operands[0], &movedOperand = finding.operands[1];
   const std::optional<Piece> kept = keptPiece(finding), moved = read(movedOperand.where, movedOperand.text);
-  if (!movedOperand.isCode || !kept || !moved || isPointer(*moved) || isNoValue(moved->tokens) ||
-      !finding.site.isTensor(moved->where) || isWrittenTo(moved->tokens.last, moved->file.last))
+  if (!movedOperand.isCode || registeringStep(movedOperand) || !kept || !moved || isPointer(*moved) ||
+      isNoValue(moved->tokens) || !finding.site.isTensor(moved->where) ||
+      isWrittenTo(moved->tokens.last, moved->file.last))
     return std::nullopt;
   const Target target = targetOf(finding, *kept, *moved);
   if (target.device.empty())

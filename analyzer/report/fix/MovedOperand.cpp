@@ -21,7 +21,8 @@ std::string postfix(const std::string &text) {
 std::string movedOperand(const Finding &finding) {
   const PlacedOperand &kept = finding.operands[0], &left = finding.operands[1];
   const auto isWritten = [](const PlacedOperand &each) { return each.isCode && !each.text.empty(); };
-  if (!isWritten(kept) || !isWritten(left) || finding.site.inMacro || !finding.site.isTensor(left.where))
+  if (!isWritten(kept) || !isWritten(left) || finding.site.inMacro || registeringStep(left) ||
+      !finding.site.isTensor(left.where))
     return {};
   const bool isOnce = kept.text.find('(') == std::string::npos && finding.site.isTensor(kept.where);
   const std::string device =

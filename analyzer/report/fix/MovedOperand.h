@@ -11,8 +11,9 @@
 
 namespace devicetidy {
 
-/// `y.to(x.device())`, which puts the second operand of `finding` right; empty where no expression does. The
-/// operand that stays is not to run twice, and the text of a macro is not the code it makes.
+/// `y.to(x.device())`, which puts the second operand of `finding` right; empty where no expression does. What
+/// a module has registered is moved with it, the operand that stays is not to run twice, and the text of a
+/// macro is not the code it makes.
 std::string movedOperand(const Finding &finding);
 
 } // namespace devicetidy

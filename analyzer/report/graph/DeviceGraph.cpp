@@ -45,6 +45,8 @@ std::string eventOf(const Step &step) {
     return "left behind";
   case StepKind::Dispatched:
     return "registered for it";
+  case StepKind::Registered:
+    return step.device.empty() ? "registered" : "registered too late";
   }
   return {};
 }

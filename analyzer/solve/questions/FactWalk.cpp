@@ -181,10 +181,18 @@ std::optional<OwningModule> owningModule(const FactPlace &call) {
   return std::nullopt;
 }
 
-std::vector<const Operand *> valuesOf(const Program &program, const Function &function,
-                                      std::string_view member) {
+std::optional<FactPlace> callOf(const OperandPlace &operand) {
+  std::optional<FactPlace> maker = makerOfOperand(operand.place, operand.index);
+  if (maker && maker->fact().kind == FactKind::Local)
+    if (const std::optional<FactPlace> binding = bindingOf(*maker->function, maker->fact().number))
+      maker = makerOfOperand(*binding, 1);
+  return maker && maker->fact().kind == FactKind::Call ? maker : std::nullopt;
+}
+
+std::vector<OperandPlace> valuesOf(const Program &program, const Function &function,
+                                   std::string_view member) {
   static constexpr std::string_view assignment = "::operator=";
-  std::vector<const Operand *> values;
+  std::vector<OperandPlace> values;
   for (std::size_t b = 0; b < function.blocks.size(); ++b)
     for (std::size_t i = 0; i < function.blocks[b].facts.size(); ++i) {
       const FactPlace place{&function, static_cast<BlockId>(b), i};
@@ -203,7 +211,7 @@ std::vector<const Operand *> valuesOf(const Program &program, const Function &fu
       const std::optional<FactPlace> object = makerOfOperand(*field, 0);
       if (!object || object->fact().kind != FactKind::This)
         continue;
-      values.push_back(&fact.operands[isConstruction ? 0 : 1]);
+      values.push_back({place, isConstruction ? 0U : 1U});
     }
   return values;
 }

@@ -38,9 +38,19 @@ struct OwningModule {
 };
 std::optional<OwningModule> owningModule(const FactPlace &place);
 
-/// The operands that give the field `member` of `*this` a value in `function`, null pointers left out. Of a
-/// constructor that runs in place, the operand stands for the whole object.
-std::vector<const Operand *> valuesOf(const Program &program, const Function &function,
-                                      std::string_view member);
+/// An operand of a fact.
+struct OperandPlace {
+  FactPlace place;
+  std::size_t index = 0;
+
+  const Operand &operand() const { return place.fact().operands[index]; }
+};
+
+/// What gives the field `member` of `*this` a value in `function`, null pointers left out. Of a constructor
+/// that runs in place, the operand stands for the whole object.
+std::vector<OperandPlace> valuesOf(const Program &program, const Function &function, std::string_view member);
+
+/// The call whose result the operand is, through a temporary; nothing for another expression.
+std::optional<FactPlace> callOf(const OperandPlace &operand);
 
 } // namespace devicetidy

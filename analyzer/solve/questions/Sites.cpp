@@ -126,9 +126,9 @@ Location valueAt(const FactPlace &made, const Location &where, Name className, c
   if (function.className != className || !runsOnce(program, function) || isInLoop(made) ||
       saysName(function, member.name))
     return {};
-  const std::vector<const Operand *> values = valuesOf(program, function, member.name.view());
-  const bool isOnly = values.size() == 1 && values[0]->type == member.type;
-  return isOnly && encloses(values[0]->where, where) ? values[0]->where : Location();
+  const std::vector<OperandPlace> values = valuesOf(program, function, member.name.view());
+  const bool isOnly = values.size() == 1 && values[0].operand().type == member.type;
+  return isOnly && encloses(values[0].operand().where, where) ? values[0].operand().where : Location();
 }
 
 /// Fills in what is asked about a member, wherever the operation is.

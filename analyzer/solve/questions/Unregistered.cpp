@@ -2,6 +2,7 @@
 
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Models.h"
+#include "analyzer/solve/questions/FactWalk.h"
 
 #include <algorithm>
 
@@ -99,10 +100,27 @@ bool isTensor(const Types &types, Name className, Name member) {
   return types.classOf(types.fieldType(className, member)) == TypeClass::Tensor;
 }
 
-// Where a tensor member is made: the last step of its history in the construction, for one that is made from
-// another (ones_like of a weight).
-Location lastInConstruction(const Program &program, Name className, const PlacedOperand &operand,
-                            Location made) {
+// The call whose result the construction gives to a tensor member; not valid when there is none, or several.
+Location assignedInConstruction(const Program &program, Name className, const std::string &member) {
+  std::set<Location> calls;
+  for (Name id : program.order) {
+    const Function &function = *program.function(id);
+    if (function.className != className || !constructs(function))
+      continue;
+    for (const OperandPlace &value : valuesOf(program, function, member)) {
+      const std::optional<FactPlace> call = callOf(value);
+      calls.insert(call ? call->fact().where : Location());
+    }
+  }
+  return calls.size() == 1 ? *calls.begin() : Location();
+}
+
+// Where a tensor member is made: where it is assigned, or else the last step of its history in the
+// construction, for one that is made from another (ones_like of a weight).
+Location madeInConstruction(const Program &program, Name className, const std::string &member,
+                            const PlacedOperand &operand, Location made) {
+  if (const Location assigned = assignedInConstruction(program, className, member); assigned.valid())
+    return assigned;
   Location result = made;
   for (const Step &step : operand.history)
     if ((step.kind == StepKind::Created || step.kind == StepKind::Inherited) &&
@@ -207,8 +225,9 @@ void findUnregistered(const Machine &machine, Solution &solution) {
     finding.member = member->subject.substr(member->subject.rfind("::") + 2);
     finding.isModule = !isTensor(machine.types, Name(className), Name(finding.member));
     finding.declared = member->where;
-    finding.created =
-        finding.isModule ? made : lastInConstruction(machine.program, Name(className), *left, made);
+    finding.created = finding.isModule
+                          ? made
+                          : madeInConstruction(machine.program, Name(className), finding.member, *left, made);
     finding.moved = moved->second.where;
     finding.conflict = std::move(conflict);
     solution.unregisteredMembers.push_back(std::move(finding));

@@ -32,6 +32,16 @@ inline const Step *decidingStep(const PlacedOperand &operand) {
   return operand.history.empty() ? nullptr : &operand.history.back();
 }
 
+/// Where `operand` was registered with a module, which moves it; null when it was not, or was moved since.
+inline const Step *registeringStep(const PlacedOperand &operand) {
+  for (auto step = operand.history.rbegin(); step != operand.history.rend(); ++step)
+    if (step->kind == StepKind::Registered)
+      return &*step;
+    else if (decidesDevice(step->kind))
+      break;
+  return nullptr;
+}
+
 struct CallSite {
   Location where;
   std::string function; ///< the function that is called there

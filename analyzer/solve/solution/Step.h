@@ -35,6 +35,7 @@ enum class StepKind : std::uint8_t {
   Discarded,   ///< a move of `subject` is thrown away here: it stays on `device`
   LeftBehind,  ///< stays where it is while its object moves `subject` to `device` here
   Dispatched,  ///< `subject` is a parameter of a function that is registered for `device`
+  Registered,  ///< registered with a module here; `device` is where that was moved before, if it was
 };
 
 /// Does such a step decide the device, rather than pass on what decided it?
@@ -46,6 +47,7 @@ constexpr bool decidesDevice(StepKind kind) {
   case StepKind::Stored:
   case StepKind::Member:
   case StepKind::LeftBehind:
+  case StepKind::Registered:
     return false;
   default:
     return true;

@@ -25,6 +25,7 @@ void appendChild(Call &call, const Address &container, const Address &child, con
   const Value children = call.machine.memory.read(call.row, container.field(hidden::children));
   const bool isList = is(children, ValueKind::List);
   const Value added = addressValue(child);
+  noteRegistered(call, container, name, child);
   auto enter = [&](const Value &list, const std::string &key) {
     setField(call, container, hidden::children, list);
     setField(call, container, hidden::submodule(key), added);

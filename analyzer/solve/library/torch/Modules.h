@@ -18,6 +18,12 @@ std::string quotedObject(const Call &call);
 /// `owner` is the history of the handle it is called through.
 Outcomes forwardModule(Call &call, const Address &module, std::vector<Argument> args, const std::string &name,
                        const History &owner);
+/// The history of a tensor or module that the call registers as `name` with the module at `self`; when that
+/// was moved before, to another device than `placement`, the step says so.
+History registeredIn(const Call &call, const Address &self, const std::string &name,
+                     const Placement &placement, History before);
+/// The same for all parameters of the module at `added`.
+void noteRegistered(Call &call, const Address &self, const std::string &name, const Address &added);
 /// Moves the module at `where`: everything registered in it and below.
 void moveModule(Machine &machine, Row &row, const Address &where, const Placement &placement,
                 const History &history);

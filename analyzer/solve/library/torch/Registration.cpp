@@ -42,6 +42,25 @@ std::string stringArgument(const Call &call, std::size_t i) {
 
 namespace {
 
+/// Where the module at `self` was moved to; unknown when it was not.
+Placement movedTo(const Call &call, const Address &self) {
+  const Value record = self.valid() ? call.machine.memory.read(call.row, self) : unknownValue();
+  const auto moved = record->fields.find(hidden::moved);
+  return moved == record->fields.end() ? Placement::unknown() : call.row.resolve(moved->second->placement);
+}
+
+} // namespace
+
+History registeredIn(const Call &call, const Address &self, const std::string &name,
+                     const Placement &placement, History before) {
+  const Placement moved = movedTo(call, self);
+  const bool isLate = moved.isKnown() && !(moved == placement);
+  return call.machine.note(std::move(before), StepKind::Registered, call.fact.where, name,
+                           isLate ? moved.describe() : std::string());
+}
+
+namespace {
+
 void setField(Call &call, const Address &object, Name field, const Value &value) {
   call.machine.memory.write(call.row, object.field(field), value);
 }
@@ -73,10 +92,13 @@ std::optional<Outcomes> registerTensor(Call &call, const Effect &) {
   const Address self = call.objectAddress();
   Value tensor = call.arg(1);
   const Name cell = hidden::parameter(stringArgument(call, 0));
-  Value held = is(tensor, ValueKind::Tensor)
-                   ? tensorValue(machine.memory.placementOf(call.row, tensor), tensor->rank,
-                                 machine.memory.historyOf(call.row, tensor))
-                   : tensor;
+  Value held = tensor;
+  if (is(tensor, ValueKind::Tensor)) {
+    const Placement placement = machine.memory.placementOf(call.row, tensor);
+    held = tensorValue(placement, tensor->rank,
+                       registeredIn(call, self, stringArgument(call, 0), placement,
+                                    machine.memory.historyOf(call.row, tensor)));
+  }
   if (!self.valid() || !is(held, ValueKind::Tensor))
     return call.done(call.fact.resultIsAddress ? unknownValue() : tensor);
   setField(call, self, cell, held);
@@ -99,6 +121,7 @@ std::optional<Outcomes> registerModule(Call &call, const Effect &) {
     std::string name = stringArgument(call, 0);
     if (!textArgument(call, 0)) // in a loop the place alone would stand for several modules
       name += "#" + std::to_string(where.root);
+    noteRegistered(call, self, stringArgument(call, 0), where);
     setField(call, self, hidden::submodule(name), addressValue(where));
   }
   return call.done(where.valid() ? addressValue(where) : module);
@@ -127,6 +150,25 @@ void collectParameters(const Machine &machine, const Row &row, const Address &mo
       collectParameters(machine, row, field->address, out, seen);
   }
 }
+
+} // namespace
+
+void noteRegistered(Call &call, const Address &self, const std::string &name, const Address &added) {
+  Memory &memory = call.machine.memory;
+  if (!movedTo(call, self).isKnown())
+    return;
+  std::set<Address> seen;
+  std::vector<Value> parameters;
+  collectParameters(call.machine, call.row, added, parameters, seen);
+  for (const Value &handle : parameters) {
+    const Value held = memory.read(call.row, handle->address);
+    const Placement placement = memory.placementOf(call.row, handle);
+    memory.write(call.row, handle->address,
+                 withHistory(held, registeredIn(call, self, name, placement, held->history)));
+  }
+}
+
+namespace {
 
 struct NamedModule {
   std::string name;
