@@ -34,8 +34,13 @@ std::optional<TorchVersion> parseTorchVersion(StringRef text, std::string &error
   const bool isPatch = (patch.empty() && rest == minor) ||
                        (!patch.consumeInteger(10, ignored) && (patch.empty() || patch.starts_with("+")));
   if (!major.getAsInteger(10, version.major) && !minor.getAsInteger(10, version.minor) && isPatch &&
-      version.major >= 1 && version.minor >= 0)
-    return version;
+      version.major >= 1 && version.minor >= 0) {
+    constexpr int newestMajor = 2;
+    if (version.major <= newestMajor)
+      return version;
+    error = "the device rules of LibTorch " + text.str() + " are not known; those of 1.x and 2.x are";
+    return std::nullopt;
+  }
   error = "'" + text.str() + "' is not a version like 2.6";
   return std::nullopt;
 }

@@ -194,7 +194,7 @@ private:
       result.isDeclaration |= each.isDeclaration;
       result.isOpen |= each.isOpen;
       std::vector<ShownStep> &history = result.histories.emplace_back();
-      for (const Step &step : each.history)
+      for (const Step &step : toldSteps(each.history))
         if (step.where.valid())
           history.push_back(shown(step));
       if (const Step *placing = placingStep(each))

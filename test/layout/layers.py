@@ -38,7 +38,8 @@ ROOMS = {
 
     # From findings to text.
     "analyzer/report/source": ["analyzer/facts", "analyzer/models"],
-    "analyzer/report/finding": ["analyzer/facts", "analyzer/solve/solution", "analyzer/solve/questions"],
+    "analyzer/report/finding": [
+        "analyzer/facts", "analyzer/solve/solution", "analyzer/solve/questions", "analyzer/report/source"],
     "analyzer/report/fix": [
         "analyzer/facts", "analyzer/models", "analyzer/report/finding", "analyzer/report/source"],
     "analyzer/report/graph": [

@@ -154,7 +154,7 @@ private:
       if (plansFixes)
         diagnostic.fix = planner.plan(finding);
       if (options.format == "html")
-        diagnostic.graph = graphOf(finding);
+        diagnostic.graph = graphOf(finding, sources);
       diagnostics.push_back(std::move(diagnostic));
     }
   }
@@ -202,11 +202,12 @@ private:
     return true;
   }
 
-  /// "FILE:LINE:COLUMN: left: what to do about it"
+  /// "FILE:LINE:COLUMN: left: what to do", at the place where it has to be done.
   std::string lineOf(const Diagnostic &diagnostic) const {
-    const std::string file = relativePath(diagnostic.where.file.str(), context.sourceRoot);
-    const std::string advice = diagnostic.notes.empty() ? diagnostic.message : diagnostic.notes.back().text;
-    return fmt::format("{}:{}:{}: left: {}", file, diagnostic.where.line, diagnostic.where.column, advice);
+    const bool hasAdvice = !diagnostic.notes.empty() && diagnostic.notes.back().isAdvice;
+    const Location &where = hasAdvice ? diagnostic.notes.back().where : diagnostic.where;
+    return fmt::format("{}:{}:{}: left: {}", relativePath(where.file.str(), context.sourceRoot), where.line,
+                       where.column, hasAdvice ? diagnostic.notes.back().text : diagnostic.message);
   }
 
   bool handleFixes(const std::vector<Diagnostic> &active, std::size_t &fixed) {

@@ -10,21 +10,11 @@
 namespace devicetidy {
 namespace {
 
-/// What belongs to a module is moved with it: the outermost that the failing one is a part of, `net` for a
-/// layer in the forward() of `net`.
+/// What belongs to a module is moved with it.
 Advice adviseToMoveModule(const Finding &finding, const std::string &there) {
-  Location where = finding.where;
-  std::string name = finding.operands[1].module;
-  for (const CallSite &call : finding.callers) {
-    if (!call.isOfModule)
-      break;
-    if (!call.module.empty()) {
-      where = call.where;
-      name = call.module;
-    }
-  }
-  return {where, name.empty() ? fmt::format("move the module to {} before this", there)
-                              : fmt::format("move '{}' to {} before this", name, there)};
+  const UsedModule used = usedModule(finding);
+  return {used.where, used.name.empty() ? fmt::format("move the module to {} before this", there)
+                                        : fmt::format("move '{}' to {} before this", used.name, there)};
 }
 
 /// In words, where the device of what was left behind was decided.

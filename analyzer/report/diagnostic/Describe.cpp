@@ -71,7 +71,7 @@ private:
 };
 
 /// The history of each tensor up to the operation that fails.
-std::vector<std::vector<Note>> flowsOf(const Finding &finding) {
+std::vector<std::vector<Note>> flowsOf(const Finding &finding, SourceCache &sources) {
   std::vector<std::vector<Note>> flows;
   const auto add = [&](const std::vector<Step> &steps) -> std::vector<Note> & {
     std::vector<Note> &flow = flows.emplace_back();
@@ -81,7 +81,7 @@ std::vector<std::vector<Note>> flowsOf(const Finding &finding) {
     return flow;
   };
   for (const PlacedOperand &operand : finding.operands)
-    add(historyOf(operand))
+    add(historyOf(operand, sources))
         .push_back({operand.where.valid() ? operand.where : finding.where,
                     fmt::format("{} on {} reaches '{}' here", operandText(operand),
                                 deviceText(operand.device), finding.operation),
@@ -102,12 +102,12 @@ Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &
   result.message = fillTemplate(info.message, fields);
   result.level = finding.level;
   result.function = finding.site.function;
-  result.flows = flowsOf(finding);
+  result.flows = flowsOf(finding, sources);
   NoteList notes, related;
   for (const PlacedOperand &operand : finding.operands) {
     if (operand.where.valid())
       result.ranges.push_back(operand.where);
-    notes.add(historyOf(operand));
+    notes.add(historyOf(operand, sources));
   }
   notes.add(finding.origin);
   const auto addToBoth = [&](const Location &where, const std::string &text, bool isAdvice = false) {

@@ -55,6 +55,19 @@ bool same(const Finding &a, const Finding &b) {
 
 } // namespace
 
+UsedModule usedModule(const Finding &finding) {
+  if (finding.operands.empty())
+    return {};
+  UsedModule used{finding.operands.back().module, finding.where};
+  for (const CallSite &call : finding.callers) {
+    if (!call.isOfModule)
+      break;
+    if (!call.module.empty())
+      used = {call.module, call.where};
+  }
+  return used;
+}
+
 bool touches(const Finding &finding, const std::set<Name> &files) {
   const auto isIn = [&files](const auto &place) { return files.count(place.where.file) != 0; };
   const auto anyIn = [&isIn](const auto &places) { return std::any_of(places.begin(), places.end(), isIn); };

@@ -23,6 +23,12 @@ struct RelatedPlace {
   Location where;
 };
 
+/// A module, as written where it is used.
+struct UsedModule {
+  std::string name; ///< empty: none
+  Location where;   ///< the call of a method of it
+};
+
 struct Finding {
   std::string check; ///< name of the check, as in the registry
   Level level = Level::Definite;
@@ -35,9 +41,15 @@ struct Finding {
   std::map<std::string, std::string> fields; ///< further fields of the check's templates
   std::string fix;                           ///< expression that repairs the code, may be empty
   Location fixAt;                            ///< what `fix` replaces
-  Location cause; ///< where the mistake was made, if that is in another function than `where`
-  CodeSite site;  ///< filled in by locate()
+  Location cause;      ///< where the mistake was made, if that is in another function than `where`
+  CodeSite site;       ///< filled in by locate()
+  CodeSite madeSite;   ///< where what was left behind is made; filled in by locate()
+  CodeSite moduleSite; ///< where usedModule() is used; filled in by locate()
 };
+
+/// Whose parameters are left behind, or the outermost module that has that as a part: `net` for a layer in
+/// the forward() of `net`.
+UsedModule usedModule(const Finding &finding);
 
 /// Is a place of the finding or of its notes in one of `files`?
 bool touches(const Finding &finding, const std::set<Name> &files);

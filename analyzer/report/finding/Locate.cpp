@@ -1,12 +1,16 @@
 #include "analyzer/report/finding/Locate.h"
 
+#include <array>
 #include <utility>
 
 namespace devicetidy {
 namespace {
 
-SiteQuestion questionOf(const Finding &finding) {
-  SiteQuestion question;
+constexpr std::size_t perFinding = 3;
+
+/// Of the operation, of the call that makes what was left behind, and of that of a module that was.
+std::array<SiteQuestion, perFinding> questionsOf(const Finding &finding) {
+  SiteQuestion question, made, module;
   question.where = finding.where;
   question.fixAt = finding.fixAt;
   for (const PlacedOperand &operand : finding.operands) {
@@ -19,7 +23,10 @@ SiteQuestion questionOf(const Finding &finding) {
     question.className = className->second;
     question.member = member->second;
   }
-  return question;
+  if (const Step *step = finding.operands.empty() ? nullptr : decidingStep(finding.operands.back()))
+    made.where = step->where;
+  module.where = usedModule(finding).where;
+  return {question, made, module};
 }
 
 } // namespace
@@ -27,10 +34,15 @@ SiteQuestion questionOf(const Finding &finding) {
 void locate(std::vector<Finding> &findings, std::size_t first, const Program &program) {
   std::vector<SiteQuestion> questions;
   for (std::size_t i = first; i < findings.size(); ++i)
-    questions.push_back(questionOf(findings[i]));
+    for (SiteQuestion &question : questionsOf(findings[i]))
+      questions.push_back(std::move(question));
   std::vector<CodeSite> sites = sitesOf(questions, program);
-  for (std::size_t i = 0; i < sites.size(); ++i)
-    findings[first + i].site = std::move(sites[i]);
+  for (std::size_t i = 0; i < sites.size(); i += perFinding) {
+    Finding &finding = findings[first + i / perFinding];
+    finding.site = std::move(sites[i]);
+    finding.madeSite = std::move(sites[i + 1]);
+    finding.moduleSite = std::move(sites[i + 2]);
+  }
 }
 
 } // namespace devicetidy

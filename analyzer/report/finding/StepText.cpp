@@ -1,5 +1,7 @@
 #include "analyzer/report/finding/StepText.h"
 
+#include "analyzer/report/source/Tokens.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,11 +60,20 @@ std::string deviceText(const std::string &written) {
   return isLiteralDevice(device) ? device : fmt::format("'{}'", device);
 }
 
-std::vector<Step> historyOf(const PlacedOperand &operand) {
-  std::vector<Step> steps = operand.history;
-  if (operand.isCode && steps.size() == 1 && steps[0].kind == StepKind::Created &&
-      operand.text.find('(') == std::string::npos)
-    steps[0].subject = operand.text;
+std::vector<Step> toldSteps(std::vector<Step> steps) {
+  const auto saysNothing = [](const Step &step) { return describeStep(step).empty(); };
+  steps.erase(std::remove_if(steps.begin(), steps.end(), saysNothing), steps.end());
+  return steps;
+}
+
+std::vector<Step> historyOf(const PlacedOperand &operand, SourceCache &sources) {
+  std::vector<Step> steps = toldSteps(operand.history);
+  if (!operand.isCode || steps.size() != 1 || steps[0].kind != StepKind::Created)
+    return steps;
+  const std::string_view line = sources.line(steps[0].where.file, steps[0].where.line).value_or("");
+  for (const Token &word : tokenize(line))
+    if (word.text == operand.text)
+      steps[0].subject = operand.text;
   return steps;
 }
 

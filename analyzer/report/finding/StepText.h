@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "analyzer/report/source/Source.h"
 #include "analyzer/solve/solution/Solution.h"
 
 #include <string>
@@ -21,8 +22,12 @@ std::string operandText(const PlacedOperand &operand);
 /// A device as sentences name it: cpu, cuda:1, 'device'.
 std::string deviceText(const std::string &written);
 
-/// The history of an operand. A tensor that was only created gets the name that the operation uses.
-std::vector<Step> historyOf(const PlacedOperand &operand);
+/// The steps of a history that there is something to say about.
+std::vector<Step> toldSteps(std::vector<Step> steps);
+
+/// The history of an operand. A tensor that was only created, on a line that names it as the operation does,
+/// gets that name.
+std::vector<Step> historyOf(const PlacedOperand &operand, SourceCache &sources);
 
 /// The sentence for one step of a history: "'y' is created on cpu here".
 std::string describeStep(const Step &step);

@@ -69,18 +69,25 @@ private:
   /// The operand that stays, or the module whose parameters it is.
   std::optional<Piece> keptPiece(const Finding &finding);
   Target targetOf(const Finding &finding, const Piece &keep, const Piece &moved);
-  /// The variable or member that the operand that stays was put on its device with; empty when none is
-  /// certain to say so at the operation.
-  std::string deviceVariable(const Finding &finding);
+  /// The variable or member of the function at `site` that `kept` was put on its device with; empty when none
+  /// is certain to say so at `before`.
+  std::string deviceVariable(const PlacedOperand &kept, const CodeSite &site, const Location &before);
+
+  // FixFactory.cpp: the tensor that a factory can make in the right place.
   bool hasDefaultOptions(const Finding &finding, const Piece &tensor, const Token *operation);
   std::optional<Fix> planFactory(const Finding &finding, const Piece &moved, const Target &target);
   std::optional<Piece> soleFactoryOf(const Finding &finding, const Piece &moved);
   std::optional<Piece> initialiserOf(const Variable &variable);
-  std::optional<Fix> changeFactory(const Piece &factory, const Target &target);
+  std::optional<Fix> changeFactory(const Piece &factory, const Target &target,
+                                   const std::string &description);
+  std::optional<Fix> planCreation(const Finding &finding);
+  static bool isOnlyPassed(const Piece &call);
 
-  // FixStatement.cpp: a move whose result is lost, a member that is not registered.
+  // FixStatement.cpp: a move whose result is lost, a member that is not registered, a model that is not
+  // moved.
   std::optional<Fix> planKeep(const Finding &finding);
   std::optional<Fix> planRegister(const Finding &finding);
+  std::optional<Fix> planModuleMove(const Finding &finding);
 
   SourceCache &sources;
   std::function<bool(const std::string &)> mayChange;

@@ -170,7 +170,7 @@ DeviceGraph GraphBuilder::take() {
   return result;
 }
 
-DeviceGraph graphOf(const Finding &finding) {
+DeviceGraph graphOf(const Finding &finding, SourceCache &sources) {
   if (finding.operands.empty() && finding.origin.empty())
     return {};
   GraphBuilder builder;
@@ -189,7 +189,7 @@ DeviceGraph graphOf(const Finding &finding) {
                                describeStep(step), step.where.line);
   };
   for (const PlacedOperand &operand : finding.operands) {
-    const std::vector<Step> steps = historyOf(operand);
+    const std::vector<Step> steps = historyOf(operand, sources);
     tell(steps);
     std::size_t last = builder.addHistory(steps, operand.device);
     if (last == GraphBuilder::none || steps.back().subject != operand.text)

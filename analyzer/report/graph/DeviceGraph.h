@@ -8,6 +8,7 @@
 #pragma once
 
 #include "analyzer/report/finding/Finding.h"
+#include "analyzer/report/source/Source.h"
 
 #include <cstddef>
 #include <string>
@@ -74,6 +75,6 @@ private:
 
 /// The picture of a finding: the histories of its tensors up to the operation where they meet. Empty when it
 /// has none.
-DeviceGraph graphOf(const Finding &finding);
+DeviceGraph graphOf(const Finding &finding, SourceCache &sources);
 
 } // namespace devicetidy

@@ -195,6 +195,14 @@ bool CodeSite::isTensor(const Location &where) const {
                      [&](const Location &tensor) { return sameRange(tensor, where); });
 }
 
+const Variable *CodeSite::declared(std::string_view name, const Location &where) const {
+  const Variable *result = nullptr;
+  for (const Variable &local : locals)
+    if (local.name.view() == name && local.where.file == where.file && local.where < where)
+      result = &local;
+  return result;
+}
+
 std::vector<CodeSite> sitesOf(const std::vector<SiteQuestion> &questions, const Program &program) {
   Places places;
   for (const SiteQuestion &question : questions) {

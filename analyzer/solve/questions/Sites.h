@@ -47,6 +47,8 @@ struct CodeSite {
 
   /// Is exactly this range an expression known to be a tensor?
   bool isTensor(const Location &where) const;
+  /// Of the variables called `name`, the one declared last before `where`; null when there is none.
+  const Variable *declared(std::string_view name, const Location &where) const;
 };
 
 /// The answers to `questions`, in their order.
