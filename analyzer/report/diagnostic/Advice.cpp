@@ -20,8 +20,9 @@ Advice adviseToMoveModule(const Finding &finding, const std::string &there) {
 /// In words, where the device of what was left behind was decided.
 Advice adviseOnCause(const Finding &finding) {
   const PlacedOperand &kept = finding.operands[0], &left = finding.operands[1];
-  const std::string there =
-      isPhrase(kept.device) ? fmt::format("the device of {}", operandText(kept)) : deviceText(kept.device);
+  // What names a device at the operation need not name it elsewhere.
+  const bool isLiteral = isLiteralDevice(kept.device);
+  const std::string there = isLiteral ? kept.device : fmt::format("the device of {}", operandText(kept));
   const Step *cause = decidingStep(left), *move = decidingStep(kept);
   const Step *registered = registeringStep(left);
   const bool hasCause = cause && cause->where.valid();
@@ -34,7 +35,7 @@ Advice adviseOnCause(const Finding &finding) {
   if (!left.isCode && move && move->where.valid() && move->kind == StepKind::ModuleMoved &&
       !(cause && cause->kind == StepKind::ModuleMoved))
     return {move->where, fmt::format("move the model before {} is made", left.text)};
-  if (hasCause && cause->kind == StepKind::Created)
+  if (hasCause && cause->kind == StepKind::Created && isLiteral)
     return {cause->where, fmt::format("create it on {0}, or move it to {0} before it is used", there)};
   if (cause && cause->kind == StepKind::Parameter)
     return {finding.where,

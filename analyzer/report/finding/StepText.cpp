@@ -10,14 +10,9 @@
 namespace devicetidy {
 namespace {
 
-/// "cpu", "cuda" or "cuda:1", as opposed to a device only the program knows ("device", "cuda:rank").
-bool isLiteralDevice(std::string_view device) {
-  static constexpr std::array<std::string_view, 10> types = {"cpu", "cuda", "hip",    "mps",    "xpu",
-                                                             "xla", "meta", "mkldnn", "vulkan", "hpu"};
-  const std::string_view type = device.substr(0, device.find(':'));
-  const std::string_view index = device.substr(std::min(device.size(), type.size() + 1));
-  return std::find(types.begin(), types.end(), type) != types.end() &&
-         index.find_first_not_of("0123456789") == std::string_view::npos;
+/// Is the device a description, as "a device chosen at run time" is?
+bool isPhrase(const std::string &device) {
+  return device.empty() || device.rfind("a ", 0) == 0 || device.rfind("the ", 0) == 0;
 }
 
 /// A computed index often has a cast: "cuda:static_cast<c10::DeviceIndex>(rank)".
@@ -43,8 +38,13 @@ std::string onDevice(const Step &step) {
 
 } // namespace
 
-bool isPhrase(const std::string &device) {
-  return device.empty() || device.rfind("a ", 0) == 0 || device.rfind("the ", 0) == 0;
+bool isLiteralDevice(std::string_view device) {
+  static constexpr std::array<std::string_view, 10> types = {"cpu", "cuda", "hip",    "mps",    "xpu",
+                                                             "xla", "meta", "mkldnn", "vulkan", "hpu"};
+  const std::string_view type = device.substr(0, device.find(':'));
+  const std::string_view index = device.substr(std::min(device.size(), type.size() + 1));
+  return std::find(types.begin(), types.end(), type) != types.end() &&
+         index.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 std::string operandText(const PlacedOperand &operand) {

@@ -13,8 +13,8 @@
 
 namespace devicetidy {
 
-/// Is the device a description, as "a device chosen at run time" is?
-bool isPhrase(const std::string &device);
+/// "cpu", "cuda" or "cuda:1", as opposed to a device only the program knows ("device", "cuda:rank").
+bool isLiteralDevice(std::string_view device);
 
 /// An operand as sentences name it: 'x', the parameters of 'net'.
 std::string operandText(const PlacedOperand &operand);
