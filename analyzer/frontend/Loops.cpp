@@ -78,7 +78,8 @@ bool movesObject(std::string_view callee) {
 
 } // namespace
 
-// `while (is wrong) fail();` is how some libraries write an assertion: not a loop, and not meant to run.
+// `while (is wrong) fail();` and `for (Status status = f(); failed(status);) throw Error();` are how some
+// libraries write an assertion: not a loop, and not meant to run.
 void FunctionLowering::finishAssertion(BlockId head, BlockId firstBlock, BlockId exit) {
   if (comesBack(function, head, firstBlock, exit))
     return;
@@ -179,6 +180,7 @@ void FunctionLowering::lowerFor(const ForStmt *statement) {
   lowerLoopTest(statement->getConditionVariable(), statement->getCond(), head, exit, /*entersLoop=*/false);
   jumpTargets.pop_back();
   finishLoop(head, first);
+  finishAssertion(head, first, exit);
   continueIn(exit);
   endStatement();
   leaveScope();

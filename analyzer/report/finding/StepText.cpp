@@ -15,6 +15,14 @@ bool isPhrase(const std::string &device) {
   return device.empty() || device.rfind("a ", 0) == 0 || device.rfind("the ", 0) == 0;
 }
 
+/// Is `name`, which may have several parts, in `line`, and not as a part of another name?
+bool mentions(std::string_view line, const std::string &name) {
+  const std::vector<Token> words = tokenize(line), parts = tokenize(name);
+  const auto same = [](const Token &a, const Token &b) { return a.text == b.text; };
+  return !parts.empty() &&
+         std::search(words.begin(), words.end(), parts.begin(), parts.end(), same) != words.end();
+}
+
 /// A computed index often has a cast: "cuda:static_cast<c10::DeviceIndex>(rank)".
 std::string withoutCast(const std::string &device) {
   static constexpr std::string_view cast = "static_cast<";
@@ -68,12 +76,10 @@ std::vector<Step> toldSteps(std::vector<Step> steps) {
 
 std::vector<Step> historyOf(const PlacedOperand &operand, SourceCache &sources) {
   std::vector<Step> steps = toldSteps(operand.history);
-  if (!operand.isCode || steps.size() != 1 || steps[0].kind != StepKind::Created)
-    return steps;
-  const std::string_view line = sources.line(steps[0].where.file, steps[0].where.line).value_or("");
-  for (const Token &word : tokenize(line))
-    if (word.text == operand.text)
-      steps[0].subject = operand.text;
+  if (operand.isCode && steps.size() == 1 && steps[0].kind == StepKind::Created &&
+      operand.text.find('(') == std::string::npos &&
+      mentions(sources.line(steps[0].where.file, steps[0].where.line).value_or(""), operand.text))
+    steps[0].subject = operand.text;
   return steps;
 }
 
