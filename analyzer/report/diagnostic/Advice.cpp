@@ -33,7 +33,7 @@ Advice adviseOnCause(const Finding &finding) {
   if (!left.module.empty() || registered)
     return adviseToMoveModule(finding, there);
   if (!left.isCode && move && move->where.valid() && move->kind == StepKind::ModuleMoved &&
-      !(cause && cause->kind == StepKind::ModuleMoved))
+      (!cause || cause->kind != StepKind::ModuleMoved))
     return {move->where, fmt::format("move the model before {} is made", left.text)};
   if (hasCause && cause->kind == StepKind::Created && isLiteral)
     return {cause->where, fmt::format("create it on {0}, or move it to {0} before it is used", there)};
