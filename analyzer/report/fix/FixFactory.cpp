@@ -127,13 +127,12 @@ std::optional<FixPlanner::Piece> FixPlanner::soleFactoryOf(const Finding &findin
   return factory;
 }
 
-/// A tensor that another function makes and passes on, where there is a variable that names the device.
+/// A tensor that is made elsewhere and only passed on, where there is a variable that names the device.
 std::optional<Fix> FixPlanner::planCreation(const Finding &finding) {
   const PlacedOperand &left = finding.operands[1];
   const Step *made = decidingStep(left);
   const CodeSite &site = finding.madeSite;
-  if (!made || made->kind != StepKind::Created || finding.callers.empty() || site.inMacro ||
-      site.isTemplate || registeringStep(left))
+  if (!made || made->kind != StepKind::Created || site.inMacro || site.isTemplate || registeringStep(left))
     return std::nullopt;
   const std::optional<Piece> call = read(made->where, {});
   const std::string device = deviceVariable(finding.operands[0], site, made->where);
