@@ -136,14 +136,14 @@ std::optional<Fix> FixPlanner::planCreation(const Finding &finding) {
     return std::nullopt;
   const std::optional<Piece> call = read(made->where, {});
   const std::string device = deviceVariable(finding.operands[0], site, made->where);
-  if (device.empty() || !call || !factoryOf(call->tokens) || !isOnlyPassed(*call))
+  if (device.empty() || !call || !factoryOf(call->tokens) || !isOnlyPassed(*call, site))
     return std::nullopt;
   return changeFactory(*call, {device, device, {}}, fmt::format("create it on '{}'", device));
 }
 
-/// Is the tensor that the factory call makes, or the variable it initialises, nothing but an argument of
+/// Is the tensor that the factory call makes, or the variable that is given it, nothing but an argument of
 /// calls?
-bool FixPlanner::isOnlyPassed(const Piece &call) {
+bool FixPlanner::isOnlyPassed(const Piece &call, const CodeSite &site) {
   const auto isPassed = [](const Token *token) {
     return (token[-1].text == "(" || token[-1].text == ",") && (token[1].text == ")" || token[1].text == ",");
   };
@@ -155,6 +155,9 @@ bool FixPlanner::isOnlyPassed(const Piece &call) {
   if (before->text != "=" || after->text != ";")
     return false;
   const std::string_view name = before[-1].text;
+  const Variable *variable = site.declared(name, call.where);
+  if (!variable || variable->isReference)
+    return false;
   int depth = 0;
   for (const Token *token = after; token + 1 < call.file.last && depth >= 0; ++token) {
     depth += token->text == "{" ? 1 : token->text == "}" ? -1 : 0;
