@@ -77,6 +77,12 @@ bool shouldMoveFirst(const Placed &a, const Placed &b) {
   return a.placement.kind == PlacementKind::Cpu && b.placement.kind != PlacementKind::Cpu;
 }
 
+// The object of a call as written; empty for `*this`, and where there is none.
+std::string objectOf(const Fact &call) {
+  static const Name self("this");
+  return call.hasObject && call.operands[0].text != self ? call.operands[0].text.str() : std::string();
+}
+
 } // namespace
 
 const Frame &entryOf(const Frame &frame) {
@@ -84,13 +90,12 @@ const Frame &entryOf(const Frame &frame) {
 }
 
 std::vector<CallSite> callersOf(const Types &types, const Frame &frame) {
-  static const Name self("this");
   std::vector<CallSite> callers;
   for (const Frame *each = &frame; each->caller && each->call; each = each->caller) {
     CallSite &site = callers.emplace_back(CallSite{each->call->where, each->function.name.str()});
     site.isOfModule = types.isModule(each->function.className);
-    if (site.isOfModule && each->call->hasObject && each->call->operands[0].text != self)
-      site.module = each->call->operands[0].text.str();
+    if (site.isOfModule)
+      site.module = objectOf(*each->call);
   }
   return callers;
 }
@@ -111,7 +116,7 @@ PlacedOperand Machine::describe(const Call &call, const TensorUse &use, const Pl
   result.text = !use.text.empty() ? use.text : operand ? operand->text.str() : std::string();
   result.isCode = operand && !use.isDescribed;
   if (use.isOfModule)
-    result.module = call.fact.operands[0].text.str();
+    result.module = objectOf(call.fact);
   result.where = operand && operand->where.valid() ? operand->where : call.fact.where;
   result.device = placement.describe();
   if (isOfEarlierCall(call, placement) && !isFormer(placement))
