@@ -324,12 +324,20 @@ ExitCode analyseAndFix(const Options &options) {
   std::size_t fixed = 0;
   for (unsigned round = 1; last.fixed && round < mostRounds; ++round) {
     Analysis next(again);
-    next.run();
+    const ExitCode result = next.run();
     last = next.reported();
     fixed += last.fixed;
+    if (result == ExitCode::Usage || (result == ExitCode::ParseFailed && code != ExitCode::ParseFailed)) {
+      complain("the code cannot be analysed again after the fixes: run device-tidy without --fix to see why");
+      return result;
+    }
   }
   if (fixed)
     remark(options.quiet, fmt::format("analysed again and fixed {} more", fixed));
+  if (last.fixed) {
+    remark(options.quiet, fmt::format("stopped after {} rounds: run device-tidy again", mostRounds));
+    return code;
+  }
   for (const std::string &line : last.left)
     remark(options.quiet, line);
   if (last.left.empty())

@@ -112,7 +112,7 @@ void ProjectFiles::findRoots(const std::vector<std::string> &files, const std::s
   // Files from all over the machine share nothing that could be called a project.
   if (shared.size() <= 1)
     return;
-  const bool isBelow = !databaseDirectory.empty() && isUnder(shared, databaseDirectory);
+  const bool isBelow = databaseDirectory.size() > 1 && isUnder(shared, databaseDirectory);
   addRoot(isBelow ? databaseDirectory : withoutSourceFolder(shared));
 }
 

@@ -37,7 +37,7 @@ std::map<std::string, std::string> templateFields(const Finding &finding) {
   if (fields.count("class"))
     fields["class"] = withoutFiles(fields["class"]);
   if (finding.operands.size() == 1) {
-    fields.emplace("first", fmt::format("'{}'", finding.operands[0].text));
+    fields.emplace("first", operandText(finding.operands[0]));
     fields.emplace("firstDevice", finding.operands[0].device);
   }
   if (finding.operands.size() == 2) {

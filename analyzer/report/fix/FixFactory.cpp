@@ -1,12 +1,14 @@
 //===- FixFactory.cpp - making a tensor in the right place ---------------===//
 #include "analyzer/report/fix/FixPlanner.h"
 
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Models.h"
 #include "analyzer/models/Spelling.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace devicetidy {
 namespace {
@@ -89,9 +91,7 @@ std::optional<FixPlanner::Piece> FixPlanner::initialiserOf(const Variable &varia
     ++token;
   if (name->file.last - token < 4 || token[1].text != "=")
     return std::nullopt;
-  const Token *end = token + 2;
-  while (end != name->file.last && end->text != ";")
-    end = end->text == "(" || end->text == "{" ? closing(name->file, end) : end + 1;
+  const Token *end = statementEnd(name->file, token + 2);
   return end == name->file.last ? std::nullopt : partOf(*name, {token + 2, end});
 }
 
@@ -136,32 +136,38 @@ std::optional<Fix> FixPlanner::planCreation(const Finding &finding) {
     return std::nullopt;
   const std::optional<Piece> call = read(made->where, {});
   const std::string device = deviceVariable(finding.operands[0], site, made->where);
-  if (device.empty() || !call || !factoryOf(call->tokens) || !isOnlyPassed(*call, site))
+  if (device.empty() || !call || !factoryOf(call->tokens) || !isOnlyPassed(*call, finding))
     return std::nullopt;
   return changeFactory(*call, {device, device, {}}, fmt::format("create it on '{}'", device));
 }
 
 /// Is the tensor that the factory call makes, or the variable that is given it, nothing but an argument of
-/// calls?
-bool FixPlanner::isOnlyPassed(const Piece &call, const CodeSite &site) {
-  const auto isPassed = [](const Token *token) {
-    return (token[-1].text == "(" || token[-1].text == ",") && (token[1].text == ")" || token[1].text == ",");
+/// calls like those that lead to the operation? What another call wants of it is not known.
+bool FixPlanner::isOnlyPassed(const Piece &call, const Finding &finding) {
+  std::set<std::string_view> callees{lastPart(finding.operation), finding.operands[0].module};
+  for (const CallSite &each : finding.callers)
+    callees.insert({std::string_view(lastPart(each.function)), std::string_view(each.module)});
+  const auto isPassed = [&](const Token *first, const Token *last) {
+    const auto isSeparator = [](const Token &token) { return token.text == "," || token.text == "("; };
+    if (first == call.file.first || last == call.file.last || !isSeparator(first[-1]) ||
+        (last->text != ")" && last->text != ","))
+      return false;
+    const Token *open = enclosing(call.file, first);
+    return open && open != call.file.first && callees.count(open[-1].text) != 0;
   };
   const Token *before = call.tokens.first - 1, *after = call.tokens.last;
-  if (before - call.file.first < 1 || after == call.file.last)
-    return false;
-  if (before->text == "(" || before->text == ",")
-    return after->text == ")" || after->text == ",";
-  if (before->text != "=" || after->text != ";")
+  if (isPassed(call.tokens.first, after))
+    return true;
+  if (before - call.file.first < 1 || after == call.file.last || before->text != "=" || after->text != ";")
     return false;
   const std::string_view name = before[-1].text;
-  const Variable *variable = site.declared(name, call.where);
+  const Variable *variable = finding.madeSite.declared(name, call.where);
   if (!variable || variable->isReference)
     return false;
   int depth = 0;
-  for (const Token *token = after; token + 1 < call.file.last && depth >= 0; ++token) {
+  for (const Token *token = after; token != call.file.last && depth >= 0; ++token) {
     depth += token->text == "{" ? 1 : token->text == "}" ? -1 : 0;
-    if (token->text == name && !isPassed(token))
+    if (token->text == name && !isPassed(token, token + 1))
       return false;
   }
   return true;

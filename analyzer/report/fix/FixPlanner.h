@@ -81,7 +81,7 @@ private:
   std::optional<Fix> changeFactory(const Piece &factory, const Target &target,
                                    const std::string &description);
   std::optional<Fix> planCreation(const Finding &finding);
-  static bool isOnlyPassed(const Piece &call, const CodeSite &site);
+  static bool isOnlyPassed(const Piece &call, const Finding &finding);
 
   // FixStatement.cpp: a move whose result is lost, a member that is not registered, a model that is not
   // moved.

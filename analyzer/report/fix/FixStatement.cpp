@@ -1,4 +1,4 @@
-//===- FixStatement.cpp - lost results, and members and models left behind -----------===//
+//===- FixStatement.cpp - lost results, members and models left behind ---===//
 #include "analyzer/report/fix/FixPlanner.h"
 
 #include "analyzer/models/Spelling.h"
@@ -47,13 +47,6 @@ std::optional<bool> asksForGradients(TokenRange expression) {
     asked = isWanted;
   }
   return asked.value_or(false);
-}
-
-/// The `;` of the statement with `token`; the end of the file when there is none.
-const Token *statementEnd(const Token *token, TokenRange file) {
-  while (token != file.last && token->text != ";")
-    token = token->text == "(" || token->text == "{" || token->text == "[" ? closing(file, token) : token + 1;
-  return token;
 }
 
 /// Is `use` in the block with the declaration from `first` to `last`, or in one in it?
@@ -136,7 +129,7 @@ std::optional<Fix> FixPlanner::planModuleMove(const Finding &finding) {
   if (device.empty() || !last)
     return std::nullopt;
   // Behind the later of the two declarations, in a block that the use is in, too.
-  const Token *end = statementEnd(last->tokens.first, last->file);
+  const Token *end = statementEnd(last->file, last->tokens.first);
   if (!isInBlockOf(name->tokens.first, end, object->tokens.first))
     return std::nullopt;
   const std::optional<Piece> semicolon = readPart(last->where.file, end->begin, end->end);

@@ -34,6 +34,23 @@ const Token *closing(TokenRange range, const Token *open) {
   return range.last;
 }
 
+const Token *enclosing(TokenRange range, const Token *token) {
+  int depth = 0;
+  while (token != range.first) {
+    --token;
+    depth += closes(*token) ? 1 : opens(*token) ? -1 : 0;
+    if (depth < 0)
+      return token;
+  }
+  return nullptr;
+}
+
+const Token *statementEnd(TokenRange range, const Token *token) {
+  while (token != range.last && token->text != ";")
+    token = opens(*token) ? closing(range, token) : token + 1;
+  return token;
+}
+
 std::vector<TokenRange> splitArguments(TokenRange inside) {
   std::vector<TokenRange> parts;
   if (inside.empty())

@@ -28,6 +28,12 @@ struct TokenRange {
 /// The bracket that closes the one at `open`, or the end of `range`.
 const Token *closing(TokenRange range, const Token *open);
 
+/// The innermost bracket that is open before `token`; null when there is none.
+const Token *enclosing(TokenRange range, const Token *token);
+
+/// The `;` that ends the statement with `token`, or the end of `range`.
+const Token *statementEnd(TokenRange range, const Token *token);
+
 /// The parts of a parenthesised list without its parentheses, cut at the commas outside brackets.
 std::vector<TokenRange> splitArguments(TokenRange inside);
 
