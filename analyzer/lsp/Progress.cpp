@@ -44,12 +44,15 @@ void Progress::end() {
 /// Called by the thread that reads the client's messages.
 void Progress::accepted(bool isKnown) {
   const std::lock_guard<std::mutex> lock(mutex);
-  if (isKnown && state == State::Asked) {
-    report(json::Object{{"kind", "begin"}, {"title", shownTitle}});
+  const bool isOver = state == State::Outlived;
+  state = State::Idle;
+  if (!isKnown)
+    return;
+  report(json::Object{{"kind", "begin"}, {"title", shownTitle}});
+  if (isOver) // a client may keep a token that it created until its end
+    report(json::Object{{"kind", "end"}});
+  else
     state = State::Shown;
-  } else {
-    state = State::Idle;
-  }
 }
 
 void Progress::report(json::Object value) {
