@@ -122,12 +122,15 @@ ROOMS = {
         "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/params",
         "runtime-shim/device-shim/src/stages", "runtime-shim/device-shim/src/autograd",
         "runtime-shim/device-shim/src/comm", "runtime-shim/device-shim/src/base"],
+    "runtime-shim/device-shim/src/files": ["runtime-shim/device-shim/include/device_shim"],
     "runtime-shim/device-shim/src/adapters": [
-        "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/params"],
+        "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/params",
+        "runtime-shim/device-shim/src/files"],
     "runtime-shim/device-shim/src/checkpoint": [
         "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/sharded",
         "runtime-shim/device-shim/src/adapters", "runtime-shim/device-shim/src/params",
-        "runtime-shim/device-shim/src/comm", "runtime-shim/device-shim/src/base"],
+        "runtime-shim/device-shim/src/comm", "runtime-shim/device-shim/src/files",
+        "runtime-shim/device-shim/src/base"],
     "runtime-shim/device-shim/src/dispatch": [
         "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/stages",
         "runtime-shim/device-shim/src/params", "runtime-shim/device-shim/src/comm",

@@ -16,12 +16,15 @@
 
 #include <device_shim/Communicator.h>
 #include <device_shim/Error.h>
+#include <device_shim/GradScaler.h>
 #include <device_shim/Stage.h>
 
 #include <torch/nn/module.h>
+#include <torch/optim/optimizer.h>
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -99,6 +102,23 @@ public:
   /// To be kept in a variable: it has no effect otherwise.
   [[nodiscard]] NoSync no_sync() { return NoSync(*buckets); }
 
+  /// Writes the model and the state of the optimizer to one file, on rank 0, complete or not at all.
+  /// torch::load() reads it, load() with any number of ranks, and so does the load() of ShardedDataParallel.
+  /// What the save() of a module class writes in addition is not in the file. Collective.
+  /// \throws UsageError for an optimizer that works on no parameter of the model or is LBFGS, and for
+  /// adapters that are merged (Lora.h); Error on all ranks when rank 0 cannot write the file: the one that
+  /// was there is unchanged then; PeerError.
+  void save(const std::string &path, torch::optim::Optimizer *optimizer = nullptr,
+            const GradScaler *scaler = nullptr);
+  /// Reads what save() of this or ShardedDataParallel wrote, or, without optimizer and scaler, torch::save(),
+  /// into the module, in place. Every rank reads the file. Of the options of the optimizer's groups the
+  /// learning rates are restored. Collective. \throws Error when the file cannot be read, has changed since
+  /// it was written, is another one on another rank, or lacks something, which it names; UsageError for an
+  /// optimizer of another kind or with other groups, and as save(). When one rank throws all do, and model,
+  /// optimizer and scaler are as before on all.
+  void load(const std::string &path, torch::optim::Optimizer *optimizer = nullptr,
+            GradScaler *scaler = nullptr);
+
   /// Number of messages of a backward pass; does not change.
   size_t bucket_count() const;
 
@@ -173,6 +193,14 @@ public:
   ModuleType &module() { return inner; }
   auto operator->() { return inner.operator->(); }
   /// See DataParallelCore.
+  void save(const std::string &path, torch::optim::Optimizer *optimizer = nullptr,
+            const GradScaler *scaler = nullptr) {
+    core.save(path, optimizer, scaler);
+  }
+  void load(const std::string &path, torch::optim::Optimizer *optimizer = nullptr,
+            GradScaler *scaler = nullptr) {
+    core.load(path, optimizer, scaler);
+  }
   size_t bucket_count() const { return core.bucket_count(); }
 
 private:

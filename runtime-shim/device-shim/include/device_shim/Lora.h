@@ -74,14 +74,14 @@ int64_t train_only_adapters(torch::nn::Module &module);
 /// parameter, which the module has under several names, is there once.
 std::vector<torch::Tensor> trainable_parameters(const torch::nn::Module &module);
 
-/// Writes the adapters alone, by name, on the host. \throws c10::Error when the file cannot be written;
-/// UsageError for a model that ShardedDataParallel shards, with stage 3, or after a backward pass before its
-/// synchronize(); it has a save_adapters() of its own.
+/// Writes the adapters alone, by name, on the host. \throws Error when the file cannot be written, and the
+/// one before is unchanged; UsageError for a model that ShardedDataParallel shards, with stage 3, or after a
+/// backward pass before its synchronize(); it has a save_adapters() of its own.
 void save_adapters(const torch::nn::Module &module, const std::string &path);
 /// Reads the adapters of `module`; further ones in the file are ignored. Nothing changes when it throws.
-/// \throws Error when the file lacks one, has another shape, or was written for another alpha; UsageError for
-/// adapters that are merged, and for a model that is sharded with stage 3; c10::Error when the file cannot be
-/// read. To be called before ShardedDataParallel is made: see there for stage 2.
+/// \throws Error when the file cannot be read or has changed since it was written, lacks one, has another
+/// shape, or was written for another alpha; UsageError for adapters that are merged, and for a model that is
+/// sharded with stage 3. To be called before ShardedDataParallel is made: see there for stage 2.
 void load_adapters(torch::nn::Module &module, const std::string &path);
 
 } // namespace device_shim

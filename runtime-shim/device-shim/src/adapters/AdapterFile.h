@@ -24,7 +24,7 @@ void addScales(const torch::nn::Module &module, std::map<std::string, at::Tensor
 void requireSameScales(const torch::nn::Module &module, torch::serialize::InputArchive &archive,
                        const std::string &file);
 
-/// Keys are names as in named_parameters(). \throws c10::Error when the file cannot be written.
+/// Keys are names as in named_parameters(). \throws Error, see writeArchive().
 void writeAdapters(const std::map<std::string, at::Tensor> &adapters, const std::string &path);
 
 } // namespace device_shim::detail

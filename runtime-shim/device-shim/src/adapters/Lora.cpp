@@ -1,6 +1,7 @@
 #include <device_shim/Lora.h>
 
 #include "adapters/AdapterFile.h"
+#include "files/ArchiveFile.h"
 #include "params/DistinctParameters.h"
 #include "params/LaggingParameters.h"
 
@@ -29,7 +30,7 @@ void writeAdapters(const std::map<std::string, at::Tensor> &adapters, const std:
     std::replace(key.begin(), key.end(), '.', '/'); // archives take a dot for nesting
     archive.write(key, value.detach().cpu());
   }
-  archive.save_to(path);
+  writeArchive(archive, path);
 }
 
 } // namespace detail
@@ -182,7 +183,7 @@ void load_adapters(torch::nn::Module &module, const std::string &path) {
   torch::NoGradGuard noGrad;
   requireUnmerged(module);
   torch::serialize::InputArchive archive;
-  archive.load_from(path, torch::Device(torch::kCPU));
+  detail::readArchive(archive, path);
   std::vector<std::pair<torch::Tensor, torch::Tensor>> found; // nothing changes before all is
   for (const auto &entry : module.named_parameters()) {
     if (!isAdapter(entry.key()))

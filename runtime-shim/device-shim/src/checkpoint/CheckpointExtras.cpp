@@ -99,4 +99,26 @@ CheckpointExtras readExtras(InputArchive &archive, const std::string &path) {
   return extras;
 }
 
+void requireSameGroups(const std::vector<CheckpointExtras::Group> &saved,
+                       const std::vector<CheckpointExtras::Group> &own, const std::string &path) {
+  const std::string wanted = "; give the optimizer the groups that it was saved with, in the same order";
+  if (saved.size() != own.size())
+    throw UsageError("'" + path + "' has the state of an optimizer with " + std::to_string(saved.size()) +
+                     " parameter groups, but this one has " + std::to_string(own.size()) + wanted);
+  std::map<std::string, size_t> places;
+  for (size_t i = 0; i < saved.size(); ++i)
+    for (const auto &parameter : saved[i].parameters)
+      places[parameter] = i;
+  for (size_t i = 0; i < own.size(); ++i)
+    for (const auto &parameter : own[i].parameters)
+      if (const auto place = places.find(parameter); place != places.end() && place->second != i)
+        throw UsageError("'" + path + "' has " + parameter + " in group " + std::to_string(place->second) +
+                         " of the optimizer, but here it is in group " + std::to_string(i) + wanted);
+}
+
+void setRates(torch::optim::Optimizer &optimizer, const std::vector<CheckpointExtras::Group> &groups) {
+  for (size_t i = 0; i < groups.size(); ++i)
+    optimizer.param_groups()[i].options().set_lr(groups[i].rate);
+}
+
 } // namespace device_shim::detail

@@ -34,4 +34,11 @@ void writeExtras(torch::serialize::OutputArchive &archive, const CheckpointExtra
 /// \throws Error when the file has none.
 CheckpointExtras readExtras(torch::serialize::InputArchive &archive, const std::string &path);
 
+/// Learning rates go by the number of a group. \throws UsageError when the optimizer has other groups than
+/// those that were `saved`; a parameter that was not saved may be in any.
+void requireSameGroups(const std::vector<CheckpointExtras::Group> &saved,
+                       const std::vector<CheckpointExtras::Group> &own, const std::string &path);
+/// Gives the groups of `optimizer` the learning rates of `groups`.
+void setRates(torch::optim::Optimizer &optimizer, const std::vector<CheckpointExtras::Group> &groups);
+
 } // namespace device_shim::detail

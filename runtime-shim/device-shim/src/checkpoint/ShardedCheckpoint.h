@@ -11,8 +11,7 @@
 
 namespace device_shim::detail {
 
-/// The root of the file is what torch::save() writes for the module; the rest is in an archive of its own in
-/// it.
+/// See CheckpointFile.h.
 void saveCheckpoint(ShardedModel &model, const std::string &path, torch::optim::Optimizer *optimizer,
                     const GradScaler *scaler);
 void loadCheckpoint(ShardedModel &model, const std::string &path, torch::optim::Optimizer *optimizer,

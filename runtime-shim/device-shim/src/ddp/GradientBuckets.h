@@ -40,6 +40,8 @@ public:
   void pauseAveraging() { ++pauses; }
   void resumeAveraging() { --pauses; }
   size_t count() const { return buckets.size(); }
+  torch::nn::Module &root() { return module; }
+  Communicator &communicator() { return *ranks; }
 
   /// See BackwardPass.
   void passEnds();
