@@ -29,7 +29,7 @@ shoot() {
 }
 
 analyse --format=html --output="$work/report.html"
-shoot "$work/report.html" "$out/report.png" 900 1180
+shoot "$work/report.html" "$out/report.png" 900 1300
 analyse --graph=train_epoch --output="$work/graph.svg"
 read -r width height < <(sed -n '1s/.* width="\([0-9]*\)" height="\([0-9]*\)".*/\1 \2/p' "$work/graph.svg")
 shoot "$work/graph.svg" "$out/graph.png" "$width" "$height"

@@ -111,9 +111,9 @@ std::optional<Meant> findFunction(const std::vector<Unit> &units, StringRef writ
   return Meant{names.front(), files.begin()->first};
 }
 
-std::string drawn(const DeviceGraph &graph, const std::string &format) {
+std::string drawn(const DeviceGraph &graph, const std::string &format, const std::string &root) {
   if (format == "dot")
-    return dotOf(graph);
+    return dotOf(graph, root);
   DeviceColours colours;
   for (const std::string &device : graph.devices)
     colours.add(device);
@@ -124,7 +124,7 @@ std::string drawn(const DeviceGraph &graph, const std::string &format) {
 } // namespace
 
 std::string drawGraph(std::vector<Unit> units, const std::set<Name> &asked, const FileSettings &settings,
-                      const Options &options, bool &isWritten) {
+                      const Options &options, const std::string &root, bool &isWritten) {
   std::string error;
   orderUnits(units);
   const std::optional<Meant> meant = findFunction(units, options.graph, asked, error);
@@ -160,7 +160,8 @@ std::string drawGraph(std::vector<Unit> units, const std::set<Name> &asked, cons
     remark(options.quiet, "no tensor or module of '" + meant->name + "' is on a device that is known");
   const bool isSvg = options.graphFormat.empty() ? StringRef(options.output).ends_with(".svg")
                                                  : options.graphFormat == "svg";
-  isWritten = writeOutput(options.output.empty() ? "-" : options.output, drawn(graph, isSvg ? "svg" : "dot"));
+  isWritten =
+      writeOutput(options.output.empty() ? "-" : options.output, drawn(graph, isSvg ? "svg" : "dot", root));
   return {};
 }
 

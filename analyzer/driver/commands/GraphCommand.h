@@ -18,8 +18,9 @@ namespace devicetidy::driver {
 /// Draws where the tensors of the function `options.graph` live, over all programs of `units` that have it,
 /// and writes the picture. Of several functions of that name, such as the `main` of two programs, the one
 /// in a file of `asked` is drawn. Returns an error message when there is no such function or several, else
-/// empty. `isWritten` becomes false, with an error message, when the file cannot be written.
+/// empty. Paths in the picture are relative to `root`. `isWritten` becomes false, with an error message, when
+/// the file cannot be written.
 std::string drawGraph(std::vector<Unit> units, const std::set<Name> &asked, const FileSettings &settings,
-                      const Options &options, bool &isWritten);
+                      const Options &options, const std::string &root, bool &isWritten);
 
 } // namespace devicetidy::driver

@@ -199,11 +199,12 @@ private:
   }
 
   /// Draws one function instead of reporting.
-  ExitCode draw(std::vector<Unit> units) {
+  ExitCode draw(std::vector<Unit> units, const ProjectView &project) {
     bool isWritten = true;
     const bool namesSources = !options.files.empty() && !options.link;
     const std::set<Name> asked = namesSources ? mainFiles : std::set<Name>();
-    if (const std::string problem = drawGraph(std::move(units), asked, settings, options, isWritten);
+    if (const std::string problem =
+            drawGraph(std::move(units), asked, settings, options, sourceRootOf(options, project), isWritten);
         !problem.empty()) {
       complain(problem);
       return ExitCode::Usage;
@@ -222,7 +223,7 @@ private:
       return ExitCode::Usage;
     }
     if (!options.graph.empty())
-      return draw(std::move(units));
+      return draw(std::move(units), project);
     solvePrograms(std::move(units), settings, showsProgress(options.quiet), outcome, statistics);
     statistics.endPhase("solving");
     keepWanted();

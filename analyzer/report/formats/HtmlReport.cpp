@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/report/diagnostic/NoLint.h"
+#include "analyzer/report/formats/HtmlChange.h"
 #include "analyzer/report/formats/HtmlExcerpt.h"
 #include "analyzer/report/formats/ReportRun.h"
 #include "analyzer/report/graph/DevicePicture.h"
@@ -232,42 +233,9 @@ private:
     if (!diagnostic.fix)
       return;
     const Replacement &change = diagnostic.fix->change;
-    const std::string_view before = sources.text(change.where.file);
-    out += fmt::format("<p class=\"fix\">Fix: {}.", escapeMarkup(diagnostic.fix->description));
-    if (change.offset + change.length <= before.size()) {
-      // What is inserted says little without the line around it.
-      const std::size_t end = change.offset + change.length;
-      const std::size_t newline =
-          change.offset ? before.rfind('\n', change.offset - 1) : std::string_view::npos;
-      const std::size_t first = newline == std::string_view::npos ? 0 : newline + 1;
-      const std::size_t last = std::min(before.find('\n', end), before.size());
-      const std::string head = shownHead(before.substr(first, change.offset - first)),
-                        tail = shownTail(before.substr(end, last - end));
-      out += fmt::format(" <code><del>{}</del> <ins>{}</ins></code>",
-                         escapeMarkup(head + shownChange(before.substr(change.offset, change.length)) + tail),
-                         escapeMarkup(head + shownChange(change.text) + tail));
-    }
-    out += "</p>\n";
+    out += fmt::format("<p class=\"fix\">Fix: {}.</p>\n", escapeMarkup(diagnostic.fix->description)) +
+           htmlChange(sources.text(change.where.file), change);
   }
-
-  // The old line and the new one are cut in the same places.
-  static std::string shownHead(std::string_view head) {
-    head.remove_prefix(std::min(head.find_first_not_of(blanks), head.size()));
-    if (head.size() <= MostAround)
-      return std::string(head);
-    std::size_t begin = head.size() - MostAround;
-    while (begin < head.size() && (static_cast<unsigned char>(head[begin]) & 0xC0) == 0x80)
-      ++begin;
-    return "..." + std::string(head.substr(begin));
-  }
-  static std::string shownTail(std::string_view tail) {
-    tail.remove_suffix(tail.size() - std::min(tail.find_last_not_of(blanks) + 1, tail.size()));
-    return cutText(std::string(tail), MostAround);
-  }
-  static std::string shownChange(std::string_view text) { return cutText(std::string(text), LongestChange); }
-
-  static constexpr std::string_view blanks = " \t\r";
-  static constexpr std::size_t LongestChange = 400, MostAround = 160; ///< bytes
 
   const std::vector<Diagnostic> &diagnostics;
   const ReportRun &run;

@@ -11,16 +11,15 @@ namespace {
 
 /// What a step does, in the few words a box has room for.
 std::string eventOf(const Step &step) {
-  const std::string to = step.device.empty() ? std::string() : " to " + step.device;
   switch (step.kind) {
   case StepKind::Created:
     return "created";
   case StepKind::Moved:
-    return "moved" + to;
+    return "moved";
   case StepKind::Inherited:
     return "device taken from it";
   case StepKind::ModuleMoved:
-    return "model moved" + to;
+    return "model moved";
   case StepKind::ModuleMade:
     return "model created";
   case StepKind::Loaded:
@@ -53,14 +52,17 @@ std::string eventOf(const Step &step) {
 
 bool isMove(const Step &step) { return step.kind == StepKind::Moved || step.kind == StepKind::ModuleMoved; }
 
+/// Does it say where the tensor is then? What a caller passes is wherever it is.
+bool namesDevice(const Step &step) { return !step.device.empty() && step.kind != StepKind::Parameter; }
+
 /// The device a tensor is on after step `i` of a history that ends on `last`. Steps that only pass it on name
 /// none.
 std::string deviceAfter(const std::vector<Step> &steps, std::size_t i, const std::string &last) {
   for (std::size_t back = i + 1; back-- > 0;)
-    if (!steps[back].device.empty())
+    if (namesDevice(steps[back]))
       return steps[back].device;
   for (std::size_t next = i + 1; next < steps.size(); ++next)
-    if (!steps[next].device.empty())
+    if (namesDevice(steps[next]))
       return isMove(steps[next]) ? steps[next].from : steps[next].device;
   return last;
 }
@@ -101,6 +103,7 @@ std::size_t GraphBuilder::addHistory(const std::vector<Step> &steps, const std::
     GraphNode node;
     node.name = subjectOf(step);
     node.event = eventOf(step);
+    node.isMove = isMove(step) && !step.device.empty();
     node.where = step.where;
     const std::string after = deviceAfter(steps, i, device);
     if (before == none && isMove(step) && !step.from.empty()) // where it was is all that is known of before
@@ -121,18 +124,12 @@ std::size_t GraphBuilder::addPlace(const std::string &text, const std::string &d
   node.kind = NodeKind::Place;
   node.name = text;
   node.where = where;
-  const std::size_t at =
-      addNode(std::move(node), device, fmt::format("place\n{}\n{}\n{}", text, device, before));
+  if (where.valid())
+    node.items.push_back({text, {where.line}});
+  const std::string key = fmt::format("place\n{}\n{}\n{}\n{}", text, device, before, placeKey(where));
+  const std::size_t at = addNode(std::move(node), device, key);
   if (before != none)
     connect(before, at, {});
-  if (where.valid()) {
-    GraphNode &added = graph.nodes[at];
-    if (!added.where.valid() || where < added.where)
-      added.where = where;
-    const auto next = std::lower_bound(added.lines.begin(), added.lines.end(), where.line);
-    if (next == added.lines.end() || *next != where.line)
-      added.lines.insert(next, where.line);
-  }
   return at;
 }
 

@@ -22,13 +22,20 @@ enum class NodeKind : std::uint8_t {
   Operation, ///< tensors of different devices meet; in no lane
 };
 
+/// A variable or expression, and the lines that read it.
+struct GraphItem {
+  std::string name;
+  std::vector<std::uint32_t> lines; ///< ascending
+};
+
 struct GraphNode {
   NodeKind kind = NodeKind::Step;
-  std::size_t lane = 0;             ///< index of DeviceGraph::devices; no meaning for an Operation
-  std::string name;                 ///< what it is about: a variable, a factory, an operation
-  std::string event;                ///< what happens: "created", "moved to cuda:0"
-  Location where;                   ///< invalid: no particular place
-  std::vector<std::uint32_t> lines; ///< Place: the lines of `where.file` that read it, ascending
+  std::size_t lane = 0;         ///< index of DeviceGraph::devices; no meaning for an Operation
+  std::string name;             ///< what it is about: a variable, a factory, an operation
+  std::string event;            ///< what happens: "created", "moved"
+  bool isMove = false;          ///< `event` goes on with the name of the lane: "moved to cuda:0"
+  Location where;               ///< invalid: no particular place
+  std::vector<GraphItem> items; ///< what is there since, listed in the box
 };
 
 struct GraphEdge {
@@ -57,7 +64,7 @@ public:
   /// or `before` without steps.
   std::size_t addHistory(const std::vector<Step> &steps, const std::string &device,
                          std::size_t before = none);
-  /// The node of an expression, made where there is none for this text, device and step before.
+  /// The node of an expression, made where there is none for this text, place, device and step before.
   std::size_t addPlace(const std::string &text, const std::string &device, std::size_t before,
                        const Location &where);
   std::size_t addOperation(const std::string &name, const std::string &event, const Location &where);

@@ -1,6 +1,7 @@
 #include "analyzer/report/graph/DevicePicture.h"
 
 #include "analyzer/report/graph/Markup.h"
+#include "analyzer/report/source/Text.h"
 
 #include <fmt/format.h>
 
@@ -42,13 +43,14 @@ constexpr std::string_view lightSheet =
     ".dt .lane{opacity:.7}"
     ".dt text{font:11px system-ui,sans-serif;fill:#4a5360;text-anchor:middle}\n"
     ".dt .dev,.dt .name{font:600 12px ui-monospace,'DejaVu Sans Mono',monospace}\n"
+    ".dt text.item{text-anchor:start}.dt .rule{stroke:#d9dde3}\n"
     ".dt .name{fill:#14181d}.dt .box{fill:#fff;stroke-width:1.5}.dt .at .box{stroke-dasharray:4 3}\n"
     ".dt .way{fill:none;stroke:#6b7580;stroke-width:1.5}.dt .back{stroke-dasharray:3 3}\n"
     ".dt .head{fill:#6b7580}.dt .where{fill:#4a5360;stroke:#fff;stroke-width:4px;paint-order:stroke}\n"
     ".dt .bad .box{fill:#fdecec;stroke:#b42318}.dt .bad .name{fill:#8f1b13}\n"
     ".dt .bad.way{stroke:#b42318}.dt .bad.head{fill:#b42318}\n";
 constexpr std::string_view darkSheet =
-    ".dt text{fill:#b4bcc6}.dt .name{fill:#f0f3f6}.dt .box{fill:#16191d}\n"
+    ".dt .rule{stroke:#2d333b}.dt text{fill:#b4bcc6}.dt .name{fill:#f0f3f6}.dt .box{fill:#16191d}\n"
     ".dt .way{stroke:#8d97a3}.dt .head{fill:#8d97a3}.dt .where{fill:#b4bcc6;stroke:#16191d}\n"
     ".dt .bad .box{fill:#3b1513;stroke:#ff8a80}.dt .bad .name{fill:#ffb4ac}\n"
     ".dt .bad.way{stroke:#ff8a80}.dt .bad.head{fill:#ff8a80}\n";
@@ -92,20 +94,23 @@ std::string shortPlace(const Location &where) {
   return fmt::format("{}:{}", fileName(where.file.str()), where.line);
 }
 
-std::string captionOf(const GraphNode &node, const DeviceGraph &graph) {
-  if (node.kind != NodeKind::Place)
-    return node.event;
-  if (node.lines.empty()) {
-    const std::string &device = graph.devices[node.lane];
-    return device.empty() ? std::string() : "on " + device;
-  }
-  std::string text = node.lines.size() == 1 ? "line" : "lines";
-  for (std::size_t i = 0; i < node.lines.size(); ++i)
-    text += fmt::format("{} {}", i ? "," : "", node.lines[i]);
+std::string linesOf(const GraphItem &item) {
+  std::string text = item.lines.size() == 1 ? "line" : "lines";
+  for (std::size_t i = 0; i < item.lines.size(); ++i)
+    text += fmt::format("{} {}", i ? "," : "", item.lines[i]);
   return text;
 }
 
-std::string dotOf(const DeviceGraph &graph) {
+std::string captionOf(const GraphNode &node, const DeviceGraph &graph) {
+  if (node.kind == NodeKind::Operation)
+    return node.event;
+  const std::string &device = graph.devices[node.lane];
+  if (node.kind == NodeKind::Step)
+    return node.event + (node.isMove ? " to " + device : "");
+  return device.empty() || !node.items.empty() ? std::string() : "on " + device;
+}
+
+std::string dotOf(const DeviceGraph &graph, const std::string &root) {
   std::string text =
       fmt::format("digraph {} {{\n  labelloc=t;\n  label={};\n"
                   "  node [shape=box, style=\"rounded,filled\", fillcolor=white, "
@@ -113,9 +118,11 @@ std::string dotOf(const DeviceGraph &graph) {
                   quoted(graph.title), quoted(graph.title));
   const auto nodeLine = [&](std::size_t i, std::string_view indent) {
     const GraphNode &node = graph.nodes[i];
-    std::string label = node.name;
+    std::string label = node.kind == NodeKind::Place && !node.items.empty() ? "" : node.name;
     const std::string caption = captionOf(node, graph);
     label += label.empty() || caption.empty() ? caption : "\n" + caption;
+    for (const GraphItem &item : node.items)
+      label += fmt::format("{}{}: {}", label.empty() ? "" : "\n", item.name, linesOf(item));
     std::string escaped;
     for (char c : label)
       escaped += c == '\n'               ? std::string("\\n")
@@ -123,8 +130,9 @@ std::string dotOf(const DeviceGraph &graph) {
                                          : std::string(1, c);
     text += fmt::format("{}n{} [label=\"{}\"", indent, i, escaped);
     if (node.where.valid())
-      text += fmt::format(", tooltip={}", quoted(fmt::format("{}:{}:{}", node.where.file.str(),
-                                                             node.where.line, node.where.column)));
+      text += fmt::format(", tooltip={}",
+                          quoted(fmt::format("{}:{}:{}", relativePath(node.where.file.str(), root),
+                                             node.where.line, node.where.column)));
     if (node.kind == NodeKind::Operation)
       text += ", color=\"#b42318\", fillcolor=\"#fdecec\"";
     if (node.kind == NodeKind::Place)

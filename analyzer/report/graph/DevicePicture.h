@@ -36,13 +36,16 @@ std::string pictureStyle();
 std::string svgOf(const DeviceGraph &graph, const DeviceColours &colours, const std::string &id,
                   bool isStandalone = false);
 
-/// The graph in the language of Graphviz, a cluster for each device.
-std::string dotOf(const DeviceGraph &graph);
+/// The graph in the language of Graphviz, a cluster for each device. Paths are relative to `root`.
+std::string dotOf(const DeviceGraph &graph, const std::string &root);
 
 /// "train.cpp:12", for labels.
 std::string shortPlace(const Location &where);
 
-/// The second line of a box: what happens, or which lines read the place.
+/// "lines 4, 7".
+std::string linesOf(const GraphItem &item);
+
+/// The second line of a box: what happens, or where the place is.
 std::string captionOf(const GraphNode &node, const DeviceGraph &graph);
 
 } // namespace devicetidy

@@ -1,5 +1,7 @@
 #include "analyzer/report/graph/FunctionGraph.h"
 
+#include "analyzer/report/graph/CollapseGraph.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,7 +45,7 @@ public:
       }
     }
     for (const PlacedExpression &each : solution.placed)
-      if (isDrawn(each.kind) && ranges.count(rangeOf(each.where)))
+      if (isDrawn(each.kind) && ranges.count(rangeOf(each.where)) && !isAlreadyMoved(each))
         placed[rangeOf(each.where)].push_back(&each);
   }
 
@@ -70,6 +72,14 @@ private:
         if (fact.kind == FactKind::Call && fact.hasObject)
           receivers[fact.where] = rangeOf(fact.operands[0].where);
       }
+  }
+
+  /// A module is noted at its own move after it, too; there it still is where it was.
+  bool isAlreadyMoved(const PlacedExpression &expression) const {
+    if (expression.history.empty() || expression.history.back().kind != StepKind::ModuleMoved)
+      return false;
+    const auto receiver = receivers.find(expression.history.back().where);
+    return receiver != receivers.end() && receiver->second == rangeOf(expression.where);
   }
 
   /// What a move moves: the expressions it was called on, each on a device it had there.
@@ -151,13 +161,13 @@ void FunctionGraph::add(const Program &program, const Solution &solution) {
 }
 
 DeviceGraph FunctionGraph::take() {
-  DeviceGraph graph = builder.take();
+  DeviceGraph graph = collapsed(builder.take());
   graph.title = fmt::format("Devices in '{}'", name);
   std::map<std::string, std::string> byDevice;
   for (const GraphNode &node : graph.nodes)
-    if (node.kind == NodeKind::Place) {
+    for (const GraphItem &item : node.items) {
       std::string &names = byDevice[graph.devices[node.lane]];
-      names += (names.empty() ? "" : ", ") + node.name;
+      names += (names.empty() ? "" : ", ") + item.name;
     }
   for (const auto &[device, names] : byDevice)
     graph.description += fmt::format("On {}: {}. ", device.empty() ? "an unknown device" : device, names);

@@ -2,39 +2,48 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace devicetidy {
 namespace {
 
-constexpr int BoxHeight = 40, LayerPitch = 82, OperationPitch = 104, HeadHeight = 34,
-              FirstLayer = HeadHeight + 34;
-constexpr int ColumnGap = 22, LanePadding = 16, LaneGap = 10, LaneFoot = 28, PassingWidth = 10, Margin = 4;
+constexpr int LayerGap = 42, OperationGap = 64, HeadHeight = 34, FirstLayer = HeadHeight + 34;
+constexpr int ColumnGap = 22, PassingGap = 6, LanePadding = 16, LaneGap = 10, LaneFoot = 28,
+              PassingWidth = 10, Margin = 4;
+constexpr int PageWidth = 1000;
+constexpr std::size_t MostColumns = 4; ///< of boxes in a lane, where the picture is too wide
 
 /// A node, or the place where an edge passes a layer.
 struct Item {
   std::size_t lane = 0;
   std::size_t layer = 0;
   std::size_t column = 0; ///< in its lane
-  int width = 0;
+  int width = 0, height = 0;
   bool isOperation = false, isPassing = false;
   std::vector<std::size_t> above; ///< items of the layer before
 };
 
 class Layering {
 public:
-  Layering(const DeviceGraph &graph, const std::vector<int> &boxWidths, const std::vector<int> &laneWidths)
-      : graph(graph), laneWidths(laneWidths), items(graph.nodes.size()), upward(graph.edges.size()),
-        below(graph.nodes.size()) {
+  /// `boxesPerLane`: at most so many boxes of a lane are side by side; 0 is as many as there are.
+  Layering(const DeviceGraph &graph, const std::vector<BoxSize> &boxes, const std::vector<int> &laneWidths,
+           std::size_t boxesPerLane)
+      : graph(graph), laneWidths(laneWidths), boxesPerLane(boxesPerLane), items(graph.nodes.size()),
+        upward(graph.edges.size()), below(graph.nodes.size()) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       items[i].lane = graph.nodes[i].lane;
-      items[i].width = boxWidths[i];
+      items[i].width = boxes[i].width;
+      items[i].height = boxes[i].height;
       items[i].isOperation = graph.nodes[i].kind == NodeKind::Operation;
     }
   }
 
   GraphLayout run() {
     orient();
-    assignLayers();
+    if (boxesPerLane)
+      assignNarrowLayers();
+    else
+      assignLayers();
     addPassings();
     assignColumns();
     return place();
@@ -104,6 +113,38 @@ private:
     }
   }
 
+  /// In the order of the nodes as far as the edges allow, each in the first layer that has room for it.
+  void assignNarrowLayers() {
+    std::vector<std::size_t> above(items.size());
+    for (const std::vector<std::size_t> &nexts : below)
+      for (std::size_t next : nexts)
+        ++above[next];
+    std::set<std::size_t> ready;
+    for (std::size_t i = 0; i < items.size(); ++i)
+      if (above[i] == 0)
+        ready.insert(i);
+    std::map<std::pair<std::size_t, std::size_t>, std::size_t> boxesIn; // by lane and layer
+    while (!ready.empty()) {
+      const std::size_t at = *ready.begin();
+      ready.erase(ready.begin());
+      Item &item = items[at];
+      if (!item.isOperation) {
+        while (boxesIn[{item.lane, item.layer}] >= boxesPerLane)
+          ++item.layer;
+        ++boxesIn[{item.lane, item.layer}];
+        layers = std::max(layers, item.layer + 1);
+      }
+      for (std::size_t next : below[at]) {
+        items[next].layer = std::max(items[next].layer, item.layer + 1);
+        if (--above[next] == 0)
+          ready.insert(next);
+      }
+    }
+    for (Item &item : items)
+      if (item.isOperation)
+        item.layer = layers;
+  }
+
   void addPassings() {
     chains.resize(graph.edges.size());
     for (std::size_t i = 0; i < graph.edges.size(); ++i) {
@@ -125,12 +166,18 @@ private:
     }
   }
 
-  /// The column an item would like: that of the item above it in its lane.
+  /// The column an item would like: that of the item above it in its lane. Where boxes have to be narrow,
+  /// lines that pass stay beside them.
   std::size_t wishOf(const Item &item) const {
+    std::size_t wish = 0;
     for (std::size_t above : item.above)
-      if (!items[above].isOperation && items[above].lane == item.lane)
-        return items[above].column;
-    return 0;
+      if (!items[above].isOperation && items[above].lane == item.lane) {
+        wish = items[above].column;
+        break;
+      }
+    if (boxesPerLane == 0)
+      return wish;
+    return item.isPassing ? std::max(wish, boxesPerLane) : std::min(wish, boxesPerLane - 1);
   }
 
   void assignColumns() {
@@ -152,13 +199,25 @@ private:
         return items[a.second].isPassing != items[b.second].isPassing ? items[b.second].isPassing : a < b;
       });
       for (const auto &[wish, each] : wishes)
-        items[each].column = nearestFree(taken[{items[each].lane, items[each].layer}], wish);
+        items[each].column =
+            nearestFree(taken[{items[each].lane, items[each].layer}], wish, columnsOf(items[each]));
       first = last;
     }
   }
 
-  static std::size_t nearestFree(std::vector<bool> &taken, std::size_t wish) {
-    const auto isFree = [&](std::size_t column) { return column >= taken.size() || !taken[column]; };
+  /// The first column that an item may have, and the one after the last.
+  std::pair<std::size_t, std::size_t> columnsOf(const Item &item) const {
+    constexpr std::size_t any = static_cast<std::size_t>(-1);
+    if (boxesPerLane == 0)
+      return {0, any};
+    return item.isPassing ? std::make_pair(boxesPerLane, any) : std::make_pair(std::size_t{0}, boxesPerLane);
+  }
+
+  static std::size_t nearestFree(std::vector<bool> &taken, std::size_t wish,
+                                 std::pair<std::size_t, std::size_t> columns) {
+    const auto isFree = [&](std::size_t column) {
+      return column >= columns.first && column < columns.second && (column >= taken.size() || !taken[column]);
+    };
     std::size_t found = wish;
     for (std::size_t distance = 0;; ++distance) {
       if (isFree(wish + distance)) {
@@ -178,22 +237,36 @@ private:
   GraphLayout place() {
     GraphLayout layout;
     const std::vector<int> centres = placeLanes(layout);
-    operationsTop = FirstLayer + (static_cast<int>(layers) - 1) * LayerPitch + OperationPitch;
+    placeLayers();
     const bool hasOperations =
         std::any_of(items.begin(), items.end(), [](const Item &item) { return item.isOperation; });
-    layout.laneHeight = operationsTop - OperationPitch + BoxHeight + LaneFoot;
-    layout.height = Margin + (hasOperations ? operationsTop + BoxHeight : layout.laneHeight);
+    layout.laneHeight = layerTops[layers] - OperationGap + LaneFoot;
+    layout.height = Margin + (hasOperations ? layerTops[layers] + layerHeights[layers] : layout.laneHeight);
     std::vector<int> x = centres;
     placeOperations(layout, x);
     layout.boxes.resize(graph.nodes.size());
     for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-      layout.boxes[i] = {x[i] - items[i].width / 2, topOf(items[i]), items[i].width, BoxHeight};
+      layout.boxes[i] = {x[i] - items[i].width / 2, topOf(items[i]), items[i].width, items[i].height};
     placeLines(layout, x);
     return layout;
   }
 
-  int topOf(const Item &item) const {
-    return item.isOperation ? operationsTop : FirstLayer + static_cast<int>(item.layer) * LayerPitch;
+  /// A layer is as high as its highest box; the last one is that of the operations.
+  void placeLayers() {
+    layerHeights.assign(layers + 1, 0);
+    for (const Item &item : items)
+      layerHeights[item.layer] = std::max(layerHeights[item.layer], item.height);
+    int top = FirstLayer;
+    for (std::size_t layer = 0; layer <= layers; ++layer) {
+      layerTops.push_back(top);
+      top += layerHeights[layer] + (layer + 1 < layers ? LayerGap : OperationGap);
+    }
+  }
+
+  int topOf(const Item &item) const { return layerTops[item.layer]; }
+  /// Where a line leaves it: a line that passes goes straight through the layer.
+  int bottomOf(const Item &item) const {
+    return layerTops[item.layer] + (item.isPassing ? layerHeights[item.layer] : item.height);
   }
 
   /// Lanes side by side, each as wide as its columns; the middle of each item.
@@ -209,14 +282,18 @@ private:
     int x = Margin;
     for (std::size_t lane = 0; lane < widths.size(); ++lane) {
       int inner = 0;
-      for (int width : widths[lane])
-        inner += width + (inner ? ColumnGap : 0);
-      const int width = std::max(inner, laneWidths[lane]) + 2 * LanePadding;
-      int at = x + (width - inner) / 2;
-      for (int column : widths[lane]) {
-        middles[lane].push_back(at + column / 2);
-        at += column + ColumnGap;
+      std::vector<int> begins;
+      for (std::size_t column = 0; column < widths[lane].size(); ++column) {
+        const int needed = widths[lane][column];
+        const bool areLines =
+            needed == PassingWidth && column > 0 && widths[lane][column - 1] == PassingWidth;
+        inner += column == 0 ? 0 : areLines ? PassingGap : ColumnGap;
+        begins.push_back(inner);
+        inner += needed;
       }
+      const int width = std::max(inner, laneWidths[lane]) + 2 * LanePadding;
+      for (std::size_t column = 0; column < begins.size(); ++column)
+        middles[lane].push_back(x + (width - inner) / 2 + begins[column] + widths[lane][column] / 2);
       layout.lanes.push_back({x, width});
       x += width + LaneGap;
     }
@@ -275,10 +352,10 @@ private:
       GraphLayout::Line line;
       line.isUpward = upward[i];
       const std::vector<std::size_t> &chain = chains[i];
-      line.points.push_back({startX[i], topOf(items[chain.front()]) + BoxHeight});
+      line.points.push_back({startX[i], bottomOf(items[chain.front()])});
       for (std::size_t each = 1; each + 1 < chain.size(); ++each) {
         line.points.push_back({x[chain[each]], topOf(items[chain[each]])});
-        line.points.push_back({x[chain[each]], topOf(items[chain[each]]) + BoxHeight});
+        line.points.push_back({x[chain[each]], bottomOf(items[chain[each]])});
       }
       line.points.push_back({endX[i], topOf(items[chain.back()])});
       layout.lines.push_back(std::move(line));
@@ -287,20 +364,24 @@ private:
 
   const DeviceGraph &graph;
   const std::vector<int> &laneWidths;
+  const std::size_t boxesPerLane;
   std::vector<Item> items; ///< the nodes, then the passings
   std::vector<bool> upward;
   std::vector<std::vector<std::size_t>> below;
   std::vector<std::size_t> order;
   std::vector<std::vector<std::size_t>> chains; ///< by edge: items from top to bottom
   std::size_t layers = 0;                       ///< without that of the operations
-  int operationsTop = 0;
+  std::vector<int> layerTops, layerHeights;
 };
 
 } // namespace
 
-GraphLayout layOut(const DeviceGraph &graph, const std::vector<int> &boxWidths,
+GraphLayout layOut(const DeviceGraph &graph, const std::vector<BoxSize> &boxes,
                    const std::vector<int> &laneWidths) {
-  return Layering(graph, boxWidths, laneWidths).run();
+  GraphLayout layout = Layering(graph, boxes, laneWidths, 0).run();
+  for (std::size_t most = MostColumns; layout.width > PageWidth && most > 0; --most)
+    layout = Layering(graph, boxes, laneWidths, most).run();
+  return layout;
 }
 
 } // namespace devicetidy

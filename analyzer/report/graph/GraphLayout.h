@@ -1,7 +1,8 @@
 //===- GraphLayout.h - where the boxes of a picture go ----------*- C++ -*-===//
 //
 // Layers from top to bottom in the order of events, and in each lane as many columns as nodes are side by
-// side. A way past several layers keeps a column of its own, so no line crosses a box of its lane.
+// side. Where that is wider than a page, boxes move down until it fits or stand one below the other. A way
+// past several layers keeps a column of its own, so no line crosses a box of its lane.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -34,8 +35,12 @@ struct GraphLayout {
   std::vector<Line> lines; ///< as DeviceGraph::edges
 };
 
-/// `boxWidths` and `laneWidths`: what the text of each node and of each lane's head needs.
-GraphLayout layOut(const DeviceGraph &graph, const std::vector<int> &boxWidths,
+struct BoxSize {
+  int width = 0, height = 0;
+};
+
+/// `boxes` and `laneWidths`: what the text of each node and of each lane's head needs.
+GraphLayout layOut(const DeviceGraph &graph, const std::vector<BoxSize> &boxes,
                    const std::vector<int> &laneWidths);
 
 } // namespace devicetidy

@@ -10,31 +10,85 @@
 namespace devicetidy {
 namespace {
 
-constexpr std::size_t WidestText = 34; ///< columns of a box
-constexpr int NarrowestBox = 84, BoxPadding = 20;
+constexpr std::size_t WidestText = 34;                   ///< columns of a box
+constexpr std::size_t WidestName = 28, WidestLines = 20; ///< columns of a list; more goes on in the next row
+constexpr int NarrowestBox = 84, BoxPadding = 20, HeadOfBox = 40, ListPadding = 6, RowHeight = 16,
+              ListGap = 12;
 
 /// The fonts of the style sheet: pixels that a column of text takes, a little generous.
 int codePixels(std::string_view text) { return static_cast<int>(columnWidth(text) * 73 / 10); }
 int textPixels(std::string_view text) { return static_cast<int>(columnWidth(text) * 62 / 10); }
 
+/// `text` in rows of at most `columns` columns, broken behind blanks where there are any.
+std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
+  std::vector<std::string> rows;
+  while (columnWidth(text) > columns) {
+    std::size_t end = 0, blank = 0, width = 0;
+    while (end < text.size()) {
+      std::uint32_t code = 0;
+      const std::size_t length = std::max<std::size_t>(decodeUtf8(text.substr(end), code), 1);
+      width += columnWidth(text.substr(end, length));
+      if (width > columns)
+        break;
+      end += length;
+      if (code == ' ')
+        blank = end;
+    }
+    const std::size_t cut = std::max<std::size_t>(blank ? blank : end, 1);
+    rows.emplace_back(text.substr(0, cut));
+    text.remove_prefix(cut);
+  }
+  rows.emplace_back(text);
+  return rows;
+}
+
+/// What stands in a box: a head of one or two lines, and a list.
+struct BoxText {
+  std::string name, caption;
+  std::vector<std::pair<std::string, std::string>> rows; ///< a variable, its lines
+  int namesWidth = 0;
+
+  BoxText(const GraphNode &node, const DeviceGraph &graph) {
+    if (node.items.empty() || node.kind != NodeKind::Place) // the list names it
+      name = fitColumns(printable(node.name), WidestText);
+    caption = fitColumns(printable(captionOf(node, graph)), WidestText);
+    for (const GraphItem &item : node.items) {
+      const std::vector<std::string> names = wrapped(printable(item.name), WidestName),
+                                     lines = wrapped(linesOf(item), WidestLines);
+      for (std::size_t i = 0; i < std::max(names.size(), lines.size()); ++i)
+        rows.emplace_back(i < names.size() ? names[i] : "", i < lines.size() ? lines[i] : "");
+    }
+  }
+
+  bool hasHead() const { return !name.empty() || !caption.empty(); }
+
+  BoxSize size() {
+    int linesWidth = 0;
+    for (const auto &[names, lines] : rows) {
+      namesWidth = std::max(namesWidth, codePixels(names));
+      linesWidth = std::max(linesWidth, textPixels(lines));
+    }
+    const int listWidth = rows.empty() ? 0 : namesWidth + ListGap + linesWidth;
+    const int listHeight = rows.empty() ? 0 : static_cast<int>(rows.size()) * RowHeight + 2 * ListPadding;
+    return {std::max(NarrowestBox, BoxPadding + std::max({codePixels(name), textPixels(caption), listWidth})),
+            std::max((hasHead() ? HeadOfBox : 0) + listHeight, RowHeight + 2 * ListPadding)};
+  }
+};
+
 class SvgWriter {
 public:
   SvgWriter(const DeviceGraph &graph, const DeviceColours &colours) : graph(graph), colours(colours) {
-    std::vector<int> boxWidths, laneWidths;
+    std::vector<BoxSize> sizes;
+    std::vector<int> laneWidths;
     for (const GraphNode &node : graph.nodes) {
-      names.push_back(fitColumns(printable(node.name), WidestText));
-      captions.push_back(fitColumns(printable(captionOf(node, graph)), WidestText));
-      boxWidths.push_back(std::max(
-          NarrowestBox, BoxPadding + std::max(codePixels(names.back()), textPixels(captions.back()))));
+      BoxSize size = texts.emplace_back(node, graph).size();
+      if (node.where.valid() && node.kind == NodeKind::Step) // the label of a way is above or below its box
+        size.width = std::max(size.width, textPixels(label(node.where)));
+      sizes.push_back(size);
     }
-    for (const GraphNode &node : graph.nodes) // the label of a way is above or below its box
-      if (node.where.valid() && node.kind == NodeKind::Step) {
-        int &width = boxWidths[static_cast<std::size_t>(&node - graph.nodes.data())];
-        width = std::max(width, textPixels(label(node.where)));
-      }
     for (const std::string &device : graph.devices)
       laneWidths.push_back(codePixels(laneName(device)));
-    layout = layOut(graph, boxWidths, laneWidths);
+    layout = layOut(graph, sizes, laneWidths);
   }
 
   std::string write(const std::string &id, bool isStandalone) {
@@ -115,14 +169,37 @@ private:
     out += fmt::format("<title>{}</title>", escapeMarkup(hint(node)));
     out += fmt::format("<rect class=\"box\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\"/>", box.x,
                        box.y, box.width, box.height);
-    const bool hasTwo = !names[i].empty() && !captions[i].empty();
-    if (!names[i].empty())
+    const BoxText &text = texts[i];
+    const bool hasTwo = !text.name.empty() && !text.caption.empty();
+    if (!text.name.empty())
       out += fmt::format("<text class=\"name\" x=\"{}\" y=\"{}\">{}</text>", middle,
-                         box.y + (hasTwo ? 17 : 24), escapeMarkup(names[i]));
-    if (!captions[i].empty())
+                         box.y + (hasTwo ? 17 : 24), escapeMarkup(text.name));
+    if (!text.caption.empty())
       out += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", middle, box.y + (hasTwo ? 32 : 24),
-                         escapeMarkup(captions[i]));
+                         escapeMarkup(text.caption));
+    writeList(text, box);
     out += "</g>\n";
+  }
+
+  void writeList(const BoxText &text, const GraphLayout::Box &box) {
+    if (text.rows.empty())
+      return;
+    int y = box.y;
+    if (text.hasHead()) {
+      y += HeadOfBox;
+      out += fmt::format("<path class=\"rule\" d=\"M{} {}h{}\"/>", box.x, y, box.width);
+    }
+    y += ListPadding;
+    const int x = box.x + BoxPadding / 2;
+    for (const auto &[name, lines] : text.rows) {
+      y += RowHeight;
+      if (!name.empty())
+        out += fmt::format("<text class=\"name item\" x=\"{}\" y=\"{}\">{}</text>", x, y - 4,
+                           escapeMarkup(name));
+      if (!lines.empty())
+        out += fmt::format("<text class=\"item\" x=\"{}\" y=\"{}\">{}</text>", x + text.namesWidth + ListGap,
+                           y - 4, escapeMarkup(lines));
+    }
   }
 
   /// The whole of what a box may cut short.
@@ -174,7 +251,7 @@ private:
 
   const DeviceGraph &graph;
   const DeviceColours &colours;
-  std::vector<std::string> names, captions;
+  std::vector<BoxText> texts; ///< as DeviceGraph::nodes
   GraphLayout layout;
   std::string out;
 };
