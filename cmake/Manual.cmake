@@ -15,13 +15,13 @@ function(device_tidy_manual target summary)
     COMMENT "Generating the manual of ${target}"
     VERBATIM)
   add_custom_target(${target}-manual ALL DEPENDS ${outputs})
-  install(FILES "${manualDir}/${target}.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT tools)
+  install(FILES "${manualDir}/${target}.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT tools OPTIONAL)
   set(share "${CMAKE_INSTALL_DATADIR}")
   install(FILES "${manualDir}/${target}.bash" RENAME ${target}
-    DESTINATION "${share}/bash-completion/completions" COMPONENT tools)
+    DESTINATION "${share}/bash-completion/completions" COMPONENT tools OPTIONAL)
   # Debian's zsh and fish look for what packages bring in folders of their own.
-  install(FILES "${manualDir}/_${target}" DESTINATION "${share}/zsh/vendor-completions" COMPONENT tools)
-  install(FILES "${manualDir}/${target}.fish" DESTINATION "${share}/fish/vendor_completions.d" COMPONENT tools)
+  install(FILES "${manualDir}/_${target}" DESTINATION "${share}/zsh/vendor-completions" COMPONENT tools OPTIONAL)
+  install(FILES "${manualDir}/${target}.fish" DESTINATION "${share}/fish/vendor_completions.d" COMPONENT tools OPTIONAL)
 endfunction()
 
 device_tidy_manual(device-tidy "finds tensors on the wrong device in C++ code that uses LibTorch" --checks)

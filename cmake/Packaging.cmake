@@ -18,10 +18,24 @@ install(DIRECTORY analyzer/tools/vscode DESTINATION "${CMAKE_INSTALL_DOCDIR}/ana
 install(DIRECTORY runtime-shim/cuda-stubs/include DESTINATION "${CMAKE_INSTALL_DATADIR}/device-tidy/cuda-stubs"
   COMPONENT tools)
 if(TARGET virtual_cuda)
-  install(TARGETS virtual_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT virtual_gpu)
+  install(TARGETS virtual_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT virtual_gpu OPTIONAL)
   # Not where linkers look by themselves: it has the name of the real one.
-  install(TARGETS c10_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/device-tidy" COMPONENT virtual_gpu)
+  install(TARGETS c10_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/device-tidy" COMPONENT virtual_gpu OPTIONAL)
 endif()
+
+# A build of some targets only is installed without the others.
+function(device_tidy_tell_missing component)
+  foreach(target IN LISTS ARGN)
+    if(TARGET ${target})
+      install(CODE "if(NOT EXISTS \"$<TARGET_FILE:${target}>\")
+        message(STATUS \"Left out, because it is not built: ${target}\")
+      endif()" COMPONENT ${component})
+    endif()
+  endforeach()
+endfunction()
+device_tidy_tell_missing(tools device-tidy device-tidy-plugin device-run)
+device_tidy_tell_missing(virtual_gpu virtual_cuda c10_cuda)
+device_tidy_tell_missing(device_shim device_shim)
 
 set(CPACK_PACKAGE_NAME device-tidy)
 set(CPACK_PACKAGE_VENDOR "The device-tidy authors")

@@ -4,6 +4,7 @@
 run.py BUILD_DIRECTORY
 """
 
+import json
 import pathlib
 import re
 import shutil
@@ -108,6 +109,37 @@ def check_command(prefix, place):
     expect(launched.returncode == 0 and "rank 1" in launched.stdout, "device-run starts ranks", launched.stderr)
 
 
+def check_help_pages(prefix, place):
+    """A SARIF viewer's link at a finding leads to the installed page of its check."""
+    log = place / "sum.sarif"
+    run(prefix / "bin/device-tidy", "--no-cache", "--format=sarif", f"--output={log}", place / "sum.cpp", "--",
+        "-std=c++17", "-isystem", SOURCES / "test/lit/report/Inputs")  # fmt: skip
+    result = run(sys.executable, SOURCES / "test/lit/report/Inputs/check_sarif.py", log)
+    expect(result.returncode == 0, "the SARIF report of the installed command is valid", result.stderr)
+    rules = json.loads(log.read_text(encoding="utf-8"))["runs"][0]["tool"]["driver"]["rules"]
+    pages = prefix / "share/doc/device-tidy/docs"
+    for rule in rules:
+        uri = rule["helpUri"]
+        expect(uri.startswith(f"file://{pages}/") or not uri.startswith("file:"), f"{uri} is an installed page")
+
+
+def check_part(build, place):
+    """After a build of the first target of docs/quick-start.md alone, that is installed, and what is not is named."""
+    cache = (build / "CMakeCache.txt").read_text(encoding="utf-8")
+    kept = [f"-D{line}" for line in re.findall(r"^(?:DEVICE_TIDY_|CMAKE_PREFIX_PATH)\S*:\S*=\S+$", cache, re.MULTILINE)]
+    part, prefix = place / "part", place / "part-prefix"
+    configured = run("cmake", "-G", "Ninja", "-S", SOURCES, "-B", part, "-DDEVICE_TIDY_TESTS=OFF", *kept)
+    expect(configured.returncode == 0, "another tree can be configured", configured.stderr)
+    (part / "bin").mkdir(exist_ok=True)
+    shutil.copy2(build / "bin/device-tidy", part / "bin")
+    installed = run("cmake", "--install", part, "--prefix", prefix)
+    expect(installed.returncode == 0, "a part of the build is installed", installed.stderr)
+    for target in ("device-tidy-plugin", "device-run", "device_shim"):
+        expect(f"Left out, because it is not built: {target}\n" in installed.stdout, f"{target} is left out")
+    expect(not (prefix / "include").exists(), "no headers of device_shim without the library")
+    expect(run(prefix / "bin/device-tidy", "--version").returncode == 0, "the command of the part runs")
+
+
 def check_documents(prefix):
     """What the installed pages link to is installed."""
     for page in (prefix / "share/doc").rglob("*.md"):
@@ -129,7 +161,9 @@ def main():
         check_manual(prefix, "device-run")
         check_completions(prefix)
         check_command(prefix, place)
+        check_help_pages(prefix, place)
         check_documents(prefix)
+        check_part(build, place)
     print("failed" if FAILURES else "The installed tree works.")
     return 1 if FAILURES else 0
 

@@ -21,7 +21,7 @@ struct Failure {
   bool isTotal;       ///< nothing of it could be analysed
 };
 
-/// Which translation units failed, and why; empty when none did.
+/// Which translation units failed, and why, and what to do where LibTorch was not found; empty when none did.
 std::string describeFailures(const std::vector<Failure> &failures, std::size_t unitCount);
 /// "2 findings in 1 file; 5 translation units analysed, 1 of them with errors".
 std::string describeResult(const std::vector<Diagnostic> &diagnostics, std::size_t unitCount,

@@ -315,9 +315,9 @@ std::string helpText(bool isComplete) {
   }
   if (!isComplete)
     text += "\ndevice-tidy --help-all lists all options.\n";
-  return text +
-         "\nExit status: 0 clean, 1 findings, 2 usage or configuration error, 3 some translation unit could "
-         "not be parsed.\n";
+  return text + "\nExit status: 0 no findings, 1 with findings, 2 wrong command line or configuration, 3 a "
+                "source could not "
+                "be parsed.\n";
 }
 
 } // namespace devicetidy::driver

@@ -1,5 +1,6 @@
 #include "analyzer/driver/programs/Preambles.h"
 
+#include "analyzer/driver/input/TorchHeaders.h"
 #include "analyzer/driver/support/Parallel.h"
 #include "analyzer/frontend/IncludeScan.h"
 
@@ -16,12 +17,6 @@ namespace devicetidy::driver {
 namespace {
 
 namespace fs = llvm::sys::fs;
-
-/// LibTorch's headers are what makes a preamble worth its while.
-bool isTorchHeader(llvm::StringRef name) {
-  return name.starts_with("torch/") || name.starts_with("ATen/") || name.starts_with("c10/") ||
-         name.starts_with("caffe2/");
-}
 
 /// Headers of the standard library come with LibTorch's; as members of the list they would only make it
 /// differ from unit to unit.

@@ -98,6 +98,8 @@ def main():
         page = urllib.parse.urlparse(rule["helpUri"])
         if page.scheme == "file" and not pathlib.Path(urllib.parse.unquote(page.path)).is_file():
             fail(f"{rule['helpUri']} names no page")
+        if not rule["id"].endswith("-nolint") and not page.path.endswith(f"/checks/{rule['id']}.md"):
+            fail(f"{rule['helpUri']} is not the page of {rule['id']}")
     if len(run["results"]) > 25000:
         fail("more than 25000 results")
     for result in run["results"]:
