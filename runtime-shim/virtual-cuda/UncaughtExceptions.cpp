@@ -1,5 +1,6 @@
 #include "UncaughtExceptions.h"
 
+#include "CallStack.h"
 #include "Json.h"
 #include "Records.h"
 
@@ -32,6 +33,7 @@ std::string textOf(const std::exception_ptr &exception) {
                            .text("error", textOf(exception))
                            .number("ts_us", nowInMicroseconds())
                            .integer("tid", threadNumber())
+                           .stack("stack", CallStack::ofCaller()) // that of the throw: nothing is unwound
                            .take());
   if (handlerBefore)
     handlerBefore();

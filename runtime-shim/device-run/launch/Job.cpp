@@ -1,5 +1,6 @@
 #include "launch/Job.h"
 
+#include "base/ElfNeeded.h"
 #include "base/FreePort.h"
 #include "base/RunError.h"
 #include "base/Text.h"
@@ -8,6 +9,7 @@
 #include "records/ErrorReport.h"
 #include "records/MemoryReport.h"
 #include "records/Records.h"
+#include "records/SourceFiles.h"
 #include "records/TraceMerge.h"
 
 #include <fmt/format.h>
@@ -17,6 +19,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <set>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,6 +56,8 @@ private:
   void printFailure(const AttemptResult &result, const std::optional<RankFailure> &first, int attempt);
   void explainDeviceError(const RankFailure &failure, int attempt);
   void printMemory(int attempt);
+  RunRecords runRecords(int lastAttempt) const;
+  std::optional<std::vector<std::string>> sourcesOf(const std::vector<ReachedFrame> &reached) const;
   bool writeReports(int lastAttempt);
   int exitCode(const AttemptResult &result, const std::optional<RankFailure> &first) const;
 
@@ -278,25 +284,53 @@ void Job::printMemory(int attempt) {
   err.buffer() += describeMemory(peaks, *options().gpuMemory);
 }
 
+RunRecords Job::runRecords(int lastAttempt) const {
+  RunRecords run;
+  const auto append = [](auto &to, auto more) {
+    to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  for (int attempt = 0; attempt <= lastAttempt; ++attempt) {
+    append(run.errors, readErrors(recordsOf(attempt)));
+    append(run.uncaught, readUncaught(recordsOf(attempt)));
+    append(run.reached, readReached(recordsOf(attempt)));
+  }
+  run.isIsolated = options().isolate;
+  run.sources = sourcesOf(run.reached);
+  return run;
+}
+
+/// Those of the program and of its libraries, also of the ones that it has opened itself.
+std::optional<std::vector<std::string>> Job::sourcesOf(const std::vector<ReachedFrame> &reached) const {
+  const std::optional<ElfFile> elf = readElf(plan.program);
+  std::optional<std::vector<std::string>> sources = elf ? sourceFilesOf(plan.program) : std::nullopt;
+  if (!sources)
+    return std::nullopt; // a script, or without debug information
+  std::set<std::string> modules;
+  for (const Library &library : librariesOf(plan.program, *elf))
+    if (!library.path.empty() && isProjectModule(library.path))
+      modules.insert(library.path);
+  for (const ReachedFrame &each : reached)
+    if (const std::optional<Address> address = parseAddress(each.frame))
+      if (isProjectModule(address->module))
+        modules.insert(address->module);
+  for (const std::string &module : modules)
+    if (const auto more = sourceFilesOf(module))
+      sources->insert(sources->end(), more->begin(), more->end());
+  return sources;
+}
+
 bool Job::writeReports(int lastAttempt) {
   if (options().gpuMemory)
     printMemory(lastAttempt);
   try {
     if (plan.findings) {
-      std::vector<ErrorRecord> errors;
-      std::vector<std::string> reached;
-      for (int attempt = 0; attempt <= lastAttempt; ++attempt) {
-        std::vector<ErrorRecord> moreErrors = readErrors(recordsOf(attempt));
-        errors.insert(errors.end(), moreErrors.begin(), moreErrors.end());
-        std::vector<std::string> moreReached = readReached(recordsOf(attempt));
-        reached.insert(reached.end(), moreReached.begin(), moreReached.end());
-      }
-      judgeFindings(plan.findings->findings(), errors, reached, resolver);
+      const RunRecords run = runRecords(lastAttempt);
+      judgeFindings(plan.findings->findings(), run, resolver);
       const std::string &target =
           options().findingsOut.empty() ? options().findingsFile : options().findingsOut;
       say("findings against this run:");
       err.buffer() += describeFindings(plan.findings->findings());
-      if (errors.empty() && reached.empty())
+      if (run.errors.empty() && run.reached.empty())
         say("the program ran no LibTorch operator, so nothing could be reached");
       else if (resolver.missedLines() || resolver.missedTool())
         say(resolver.missedTool() ? "no addr2line is installed (binutils or LLVM), so lines are missing"

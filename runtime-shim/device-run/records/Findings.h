@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,16 @@ struct Region {
   bool holds(const Frame &frame) const;
 };
 
-enum class Verdict { NotReached, Reached, Confirmed };
+/// Do the two name one file? A relative path may be the end of the other.
+bool sameFile(const std::string &ofFinding, const std::string &ofFrame);
+
+enum class Verdict {
+  NotReached,
+  Reached,
+  Confirmed,
+  NotJudged,    ///< a run like this one cannot tell
+  OtherProgram, ///< the program has no code from that file
+};
 
 /// One result of the report, and what the run said about it.
 struct Finding {
@@ -34,6 +44,7 @@ struct Finding {
   std::vector<Region> related; ///< relatedLocations and the steps of codeFlows
   Verdict verdict = Verdict::NotReached;
   std::string evidence; ///< the error that confirmed it, one line
+  std::string note;     ///< why it is not more than that, one line
   int rank = -1;        ///< where that happened
 
   std::size_t run = 0; ///< its index in the report
@@ -50,8 +61,8 @@ public:
   const std::vector<Finding> &findings() const { return list; }
 
   /// Writes the report with `properties.deviceRun` on every result that has a place:
-  /// {"status": "confirmed" | "reached" | "notReached", "error": TEXT, "rank": N}. Throws
-  /// RunError(ExitLauncher).
+  /// {"status": "confirmed" | "reached" | "notReached" | "notJudged" | "otherProgram", "error": TEXT,
+  /// "rank": N, "note": TEXT}. Throws RunError(ExitLauncher).
   void write(const std::string &path);
 
 private:
@@ -59,11 +70,20 @@ private:
   std::vector<Finding> list;
 };
 
-/// Compares findings with what happened, as CONTRACT.md defines it.
-void judgeFindings(std::vector<Finding> &findings, const std::vector<ErrorRecord> &errors,
-                   const std::vector<std::string> &reached, FrameResolver &resolver);
+/// What the ranks have written down.
+struct RunRecords {
+  std::vector<ErrorRecord> errors;
+  std::vector<UncaughtException> uncaught;
+  std::vector<ReachedFrame> reached;
+  bool isIsolated = false; ///< host code that touches memory of a device faults
+  /// The files that the program has code from; nothing when that is not known.
+  std::optional<std::vector<std::string>> sources;
+};
 
-/// A table with a line per finding and a line that counts them.
+/// Compares findings with what happened, as CONTRACT.md defines it.
+void judgeFindings(std::vector<Finding> &findings, const RunRecords &run, FrameResolver &resolver);
+
+/// A table with a line for each finding of the program, and a line that counts all.
 std::string describeFindings(const std::vector<Finding> &findings);
 
 } // namespace devicerun

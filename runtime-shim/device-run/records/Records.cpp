@@ -12,7 +12,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 
 namespace devicerun {
@@ -171,18 +170,19 @@ std::vector<UncaughtException> readUncaught(const std::string &folder) {
   std::vector<UncaughtException> exceptions;
   readRecords(folder, "errors", [&](const RecordSource &source, const json &record) {
     if (textOf(record, "kind") == "uncaught")
-      exceptions.push_back({source, textOf(record, "error"), numberOf(record, "ts_us")});
+      exceptions.push_back(
+          {source, textOf(record, "error"), numberOf(record, "ts_us"), textsOf(record, "stack")});
   });
   return exceptions;
 }
 
-std::vector<std::string> readReached(const std::string &folder) {
-  std::set<std::string> frames;
-  readRecords(folder, "reached", [&](const RecordSource &, const json &record) {
+std::vector<ReachedFrame> readReached(const std::string &folder) {
+  std::vector<ReachedFrame> frames;
+  readRecords(folder, "reached", [&](const RecordSource &source, const json &record) {
     if (textOf(record, "kind") == "reached")
-      frames.insert(textOf(record, "frame"));
+      frames.push_back({source, textOf(record, "frame")});
   });
-  return {frames.begin(), frames.end()};
+  return frames;
 }
 
 } // namespace devicerun

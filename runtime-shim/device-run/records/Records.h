@@ -64,12 +64,19 @@ std::vector<ErrorRecord> readErrors(const std::string &folder);
 struct UncaughtException {
   RecordSource source;
   std::string text;
-  double time = 0; ///< as in ErrorRecord
+  double time = 0;                  ///< as in ErrorRecord
+  std::vector<std::string> stack{}; ///< where it was thrown; empty when unknown
 };
 std::vector<UncaughtException> readUncaught(const std::string &folder);
 
-/// The frames seen on call stacks of operators.
-std::vector<std::string> readReached(const std::string &folder);
+/// A frame seen on the call stack of an operator.
+struct ReachedFrame {
+  RecordSource source;
+  std::string frame;
+};
+
+/// The frames of each process, in the order in which they were seen for the first time.
+std::vector<ReachedFrame> readReached(const std::string &folder);
 
 /// Members of a JSON object, with a fallback when they are missing or of another type.
 std::string textOf(const nlohmann::json &object, const char *member);

@@ -136,6 +136,10 @@ const char *statusName(Verdict verdict) {
     return "confirmed";
   case Verdict::Reached:
     return "reached";
+  case Verdict::NotJudged:
+    return "notJudged";
+  case Verdict::OtherProgram:
+    return "otherProgram";
   case Verdict::NotReached:
     break;
   }
@@ -176,6 +180,8 @@ void FindingsReport::write(const std::string &path) {
       said["error"] = finding.evidence;
       said["rank"] = finding.rank;
     }
+    if (!finding.note.empty())
+      said["note"] = finding.note;
     result["properties"]["deviceRun"] = std::move(said);
   }
   AtomicFile file(path);

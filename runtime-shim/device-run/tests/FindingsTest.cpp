@@ -31,9 +31,12 @@ ErrorRecord errorAt(const std::vector<std::string> &stack) {
 }
 
 std::vector<Verdict> judge(std::vector<Finding> &findings, const std::vector<ErrorRecord> &errors,
-                           const std::vector<std::string> &reached) {
+                           const std::vector<std::string> &reached, RunRecords run = {}) {
   FrameResolver resolver;
-  judgeFindings(findings, errors, reached, resolver);
+  run.errors = errors;
+  for (const std::string &frame : reached)
+    run.reached.push_back({{}, frame});
+  judgeFindings(findings, run, resolver);
   std::vector<Verdict> verdicts;
   verdicts.reserve(findings.size());
   for (const Finding &finding : findings)
@@ -49,8 +52,56 @@ TEST(Findings, InnermostPlaceIsConfirmed) {
                                    findingAt("device-mixed-op", "/p/b.cpp", 10)};
   EXPECT_EQ(judge(findings, {errorAt({"/p/a.cpp:10 inner", "/p/a.cpp:20 main"})},
                   {"/p/a.cpp:10 inner", "/p/a.cpp:20 main"}),
-            (Verdicts{Verdict::Confirmed, Verdict::Reached, Verdict::NotReached}));
+            (Verdicts{Verdict::Confirmed, Verdict::NotReached, Verdict::NotReached}));
   EXPECT_EQ(findings[0].evidence, "Expected all tensors");
+  EXPECT_EQ(findings[1].note, "an error in its line came first: Expected all tensors (at /p/a.cpp:10)");
+}
+
+TEST(Findings, LineThatEndsInAnArgumentIsNotReached) {
+  const auto judged = [](const std::vector<std::string> &reached) {
+    std::vector<Finding> findings = {findingAt("device-mixed-op", "/p/a.cpp", 10),
+                                     findingAt("device-mixed-op", "/p/a.cpp", 20)};
+    return judge(findings, {errorAt({"/p/a.cpp:10 inner", "/p/a.cpp:20:9 main"})}, reached)[1];
+  };
+  EXPECT_EQ(judged({"/p/a.cpp:10 inner", "/p/a.cpp:20:9 main"}), Verdict::NotReached);
+  // Another argument came before; the operation itself would have come after.
+  EXPECT_EQ(judged({"/p/a.cpp:20:7 main", "/p/a.cpp:20:9 main"}), Verdict::NotReached);
+  EXPECT_EQ(judged({"/p/a.cpp:20:9 main", "/p/a.cpp:20:3 main"}), Verdict::Reached);
+}
+
+TEST(Findings, AnyExceptionMayEndALine) {
+  std::vector<Finding> findings = {findingAt("device-mixed-op", "/p/a.cpp", 20)};
+  RunRecords run;
+  run.uncaught = {{{}, "no such file", 0, {"/p/a.cpp:5 load", "/p/a.cpp:20 main"}}};
+  EXPECT_EQ(judge(findings, {}, {"/p/a.cpp:20 main"}, run), Verdicts{Verdict::NotReached});
+  run.uncaught[0].source = {1, 7}; // the other rank came through
+  EXPECT_EQ(judge(findings, {}, {"/p/a.cpp:20 main"}, run), Verdicts{Verdict::Reached});
+}
+
+TEST(Findings, HostAccessesNeedIsolation) {
+  std::vector<Finding> findings = {findingAt("device-host-access", "/p/a.cpp", 20)};
+  EXPECT_EQ(judge(findings, {}, {"/p/a.cpp:20 main"}), Verdicts{Verdict::NotJudged});
+  EXPECT_NE(describeFindings(findings).find("add --isolate"), std::string::npos);
+  RunRecords run;
+  run.isIsolated = true;
+  findings = {findingAt("device-host-access", "/p/a.cpp", 20)};
+  EXPECT_EQ(judge(findings, {}, {"/p/a.cpp:20 main"}, run), Verdicts{Verdict::Reached});
+}
+
+TEST(Findings, OtherProgramsAreCounted) {
+  std::vector<Finding> findings = {findingAt("device-mixed-op", "/p/a.cpp", 20),
+                                   findingAt("device-mixed-op", "/p/other.cpp", 20)};
+  RunRecords run;
+  run.sources = {"src/../a.cpp", "a.cpp", "/usr/include/c++/12/vector"};
+  EXPECT_EQ(judge(findings, {}, {}, run), (Verdicts{Verdict::NotReached, Verdict::OtherProgram}));
+  const std::string text = describeFindings(findings);
+  EXPECT_EQ(text.find("other.cpp"), std::string::npos);
+  EXPECT_NE(
+      text.find("2 findings: 0 confirmed, 0 reached without error, 1 not reached, 1 of other programs\n"),
+      std::string::npos)
+      << text;
+  findings.pop_back();
+  EXPECT_NE(describeFindings(findings).find("  1 finding: "), std::string::npos);
 }
 
 TEST(Findings, CallerIsConfirmedWhenNothingInsideWasFound) {

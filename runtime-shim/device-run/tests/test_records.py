@@ -207,10 +207,40 @@ class Reports(RecordsTest):
                 self.assertIn("cuda:0 and cpu", results[0]["properties"]["deviceRun"]["error"])
                 self.assertIn(f"(at {SOURCE}:{line_of('line of the failure')})",
                               results[3]["properties"]["deviceRun"]["error"])
-                self.assertIn("4 findings: 2 confirmed, 1 reached without error, 1 not reached", run.stderr)
+                self.assertIn("4 findings: 2 confirmed, 1 reached without error, 1 not reached\n", run.stderr)
         self.assertEqual(json.loads(file.read_text()), self.report(), "--findings-out leaves the report alone")
         self.run_virtual("--findings", str(file), "--", str(self.program), "clean")
         self.assertIn("deviceRun", json.loads(file.read_text())["runs"][0]["results"][0]["properties"])
+
+    def test_findings_of_other_programs(self):
+        file = self.folder / "report.sarif"
+        other = {"ruleId": "device-mixed-op", "message": {"text": "m"}, "locations": [{"physicalLocation": {
+            "artifactLocation": {"uri": SOURCE.with_name("evaluate.c").as_uri()}, "region": {"startLine": 3}}}]}
+        report = self.report()
+        report["runs"][0]["results"].append(other)
+        for version in ("-gdwarf-4", "-gdwarf-5", "-g0"):
+            program = self.folder / "program-of-version"
+            compile_c(program, version, "-O0", SOURCE, "-ldl")
+            file.write_text(json.dumps(report))
+            run = self.run_virtual("--findings", str(file), "--", str(program), "clean")
+            status = json.loads(file.read_text())["runs"][0]["results"][-1]["properties"]["deviceRun"]["status"]
+            # Without debug information nobody knows.
+            known = version != "-g0"
+            self.assertEqual(status, "otherProgram" if known else "notReached", version)
+            self.assertEqual("evaluate.c" in run.stderr, not known, run.stderr)
+            self.assertEqual("5 findings: 0 confirmed, 1 reached without error, 3 not reached, 1 of other programs\n"
+                             in run.stderr, known, run.stderr)
+
+    def test_host_access_needs_isolation(self):
+        file = self.folder / "report.sarif"
+        for options, status in (([], "notJudged"), (["--isolate"], "reached")):
+            report = self.report()
+            report["runs"][0]["results"][1]["ruleId"] = "device-host-access"
+            file.write_text(json.dumps(report))
+            run = self.run_virtual(*options, "--findings", str(file), "--", str(self.program), "clean")
+            judged = json.loads(file.read_text())["runs"][0]["results"][1]["properties"]["deviceRun"]
+            self.assertEqual(judged["status"], status, run.stderr)
+            self.assertEqual("add --isolate" in run.stderr, not options, run.stderr)
 
 
 if __name__ == "__main__":
