@@ -17,6 +17,38 @@ size_t bytesOf(const at::Tensor &tensor) {
                                          : sparseIndices(tensor).nbytes() + sparseValues(tensor).nbytes();
 }
 
+std::string describe(const at::Tensor &tensor, const std::string &name, int element) {
+  JsonLine line;
+  line.text("name", name);
+  if (element >= 0)
+    line.integer("element", element);
+  return line.text("device", tensor.device().str()).integers("shape", tensor.sizes()).take();
+}
+
+// The tensors among the arguments, in schema order, as records of errors have them.
+std::string operandsOf(const c10::OperatorHandle &op, const c10::IValue *values) {
+  constexpr int mostElements = 16; // of a list
+  const auto &arguments = op.schema().arguments();
+  std::string list;
+  const auto append = [&](const at::Tensor &tensor, const std::string &name, int element) {
+    if (tensor.defined())
+      list += (list.empty() ? "" : ", ") + describe(tensor, name, element);
+  };
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (values[i].isTensor())
+      append(values[i].toTensor(), arguments[i].name(), -1);
+    else if (values[i].isList()) {
+      int element = 0;
+      for (const c10::IValue &each : values[i].toListRef()) {
+        if (each.isTensor() && element < mostElements)
+          append(each.toTensor(), arguments[i].name(), element);
+        ++element;
+      }
+    }
+  }
+  return "[" + list + "]";
+}
+
 std::string currentThreadName() {
   char name[16] = "";
   pthread_getname_np(pthread_self(), name, sizeof(name));
@@ -41,6 +73,7 @@ TracedOp::TracedOp(const c10::OperatorHandle &op, const c10::IValue *values, c10
     : op_(op), device_(device) {
   if (!traceFile())
     return;
+  operands_ = operandsOf(op, values);
   start_ = nowInMicroseconds();
   std::string name = nameOf(op);
   if (name == "aten::copy_") {
@@ -69,7 +102,7 @@ TracedOp::~TracedOp() {
     line.text("from", from_->str()).text("to", to_->str()).integer("bytes", static_cast<long long>(bytes_));
   else
     line.text("device", device_.str()).integer("stream", currentStream(device_.index()).id());
-  traceFile()->add(line.stack("stack", callStackOfOp()).take());
+  traceFile()->add(line.json("args", operands_).stack("stack", callStackOfOp()).take());
 }
 
 void traceIndexCopies(const c10::OperatorHandle &op, const OpInfo &info, const c10::IValue *values,

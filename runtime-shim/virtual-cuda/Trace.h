@@ -26,6 +26,7 @@ private:
   /// Set for copies between devices.
   c10::optional<c10::Device> from_, to_;
   size_t bytes_ = 0;
+  std::string operands_; ///< as JSON, before the operator changes them
 };
 
 /// Indices may be on the CPU; CUDA copies them to the indexed tensor at every call.

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
-#include <fstream>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -41,33 +40,16 @@ std::string deviceOfGradient(const ErrorRecord &error) {
   return error.text.substr(begin, error.text.find(' ', begin) - begin);
 }
 
-std::string sourceLine(const Frame &frame) {
-  std::ifstream file(frame.file);
-  std::string line;
-  for (int number = 0; number < frame.line; ++number)
-    if (!std::getline(file, line))
-      return "";
-  return std::string(trimmed(line));
-}
-
-/// "    file:line  source text", or nothing when the place is not known.
-std::string snippet(const std::optional<Frame> &place) {
-  if (!place)
-    return "";
-  std::string source = sourceLine(*place);
-  return source.empty() ? "" : fmt::format("      {:>5} | {}\n", place->line, source);
-}
-
-std::optional<Frame> innermost(const std::vector<std::string> &stack, FrameResolver &resolver) {
-  std::vector<Frame> places = resolver.places(stack);
-  if (places.empty())
-    return std::nullopt;
-  return places.front();
-}
-
-std::string nameOf(const ErrorArgument &argument) {
-  std::string name = argument.name.empty() ? fmt::format("argument {}", argument.index) : argument.name;
-  return argument.element < 0 ? name : fmt::format("{}[{}]", name, argument.element);
+/// "    file:line  source text" for each of its lines, or nothing when the place is not known.
+std::string snippet(const std::optional<Frame> &place, FrameResolver &resolver) {
+  constexpr int most = 6;
+  std::string text;
+  if (place)
+    for (int line = place->line;
+         line <= std::min(std::max(place->line, place->lastLine), place->line + most - 1); ++line)
+      if (const std::string source = resolver.textOf(*place, line); !source.empty())
+        text += fmt::format("      {:>5} | {}\n", line, source);
+  return text;
 }
 
 std::string describeMade(const ErrorArgument &argument, const std::optional<Frame> &place) {
@@ -84,11 +66,11 @@ std::string describeMade(const ErrorArgument &argument, const std::optional<Fram
 std::string describeArguments(const ErrorRecord &error, FrameResolver &resolver) {
   std::string text;
   for (const ErrorArgument &argument : error.arguments) {
-    std::optional<Frame> place = innermost(argument.made.stack, resolver);
+    std::optional<Frame> place = resolver.innermost(argument.made.stack, argument.made.op);
     std::string line = fmt::format("    {:<12} on {:<7} {:<12} {}", nameOf(argument), argument.device,
                                    argument.shape, describeMade(argument, place));
     line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n" + snippet(place);
+    text += line + "\n" + snippet(place, resolver);
   }
   return text;
 }
@@ -184,7 +166,7 @@ std::vector<std::string> changesWhereMade(const std::vector<const ErrorArgument 
   for (const ErrorArgument *argument : misplaced) {
     // Memory of the program is where it is.
     const bool moves = argument->made.how == "moved" || argument->made.op == "torch::from_blob";
-    if (std::optional<Frame> made = innermost(argument->made.stack, resolver))
+    if (std::optional<Frame> made = resolver.innermost(argument->made.stack, argument->made.op))
       places[{displayPlace(*made), moves}].push_back(argument);
   }
   std::vector<std::string> changes;
@@ -240,7 +222,7 @@ std::string describeBackward(const ErrorRecord &error, FrameResolver &resolver) 
     return fmt::format("    in the backward pass, in {}\n", name);
   return fmt::format("    in the backward pass, in {}: the gradient of the call at {}\n", name,
                      displayPlace(forward.front())) +
-         snippet(forward.front()) + describeCallers(forward, 1);
+         snippet(forward.front(), resolver) + describeCallers(forward, 1);
 }
 
 /// Why no line of the program can be shown for the failing call, and what would help.
@@ -309,12 +291,12 @@ std::string explainError(const ErrorRecord &error, FrameResolver &resolver) {
   std::vector<Frame> stack = resolver.places(error.stack);
   std::optional<Frame> failing;
   if (!stack.empty())
-    failing = stack.front();
+    failing = resolver.innermost(error.stack, error.op);
   std::string text = describeText(error);
   std::string operation = error.op.empty() ? "a call" : error.op;
   text += failing ? fmt::format("  in {} at {}\n", operation, displayPlace(*failing))
                   : fmt::format("  in {}\n", operation);
-  text += snippet(failing);
+  text += snippet(failing, resolver);
   text += describeCallers(stack, 1);
   text += describeBackward(error, resolver);
   text += describeArguments(error, resolver);

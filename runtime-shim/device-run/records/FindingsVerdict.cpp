@@ -224,7 +224,8 @@ bool sameFile(const std::string &ofFinding, const std::string &ofFrame) {
 }
 
 bool Region::holds(const Frame &frame) const {
-  return frame.line >= firstLine && frame.line <= lastLine && sameFile(file, frame.file);
+  return std::max(frame.line, frame.lastLine) >= firstLine && frame.line <= lastLine &&
+         sameFile(file, frame.file);
 }
 
 void judgeFindings(std::vector<Finding> &findings, const RunRecords &run, FrameResolver &resolver) {

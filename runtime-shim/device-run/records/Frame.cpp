@@ -2,6 +2,7 @@
 
 #include "base/Text.h"
 #include "records/AddressLookup.h"
+#include "records/SourceLines.h"
 
 #include <fmt/format.h>
 
@@ -120,6 +121,9 @@ std::string displayPlace(const Frame &frame) {
   return fmt::format("{}:{}", file, frame.line);
 }
 
+FrameResolver::FrameResolver() : sources(std::make_unique<SourceLines>()) {}
+FrameResolver::~FrameResolver() = default;
+
 void FrameResolver::want(const std::string &frame) {
   if (known.count(frame))
     return;
@@ -150,7 +154,7 @@ void FrameResolver::lookUpWanted() {
         // Compilers name files as they were given them, such as /build/../src/train.cpp.
         frame.file = std::filesystem::path(frame.file).lexically_normal().string();
         if (frame.known() && isProjectFile(frame.file))
-          places.push_back(frame);
+          places.push_back(sources->outOfBrace(frame));
       }
     }
     // Start-up code never has lines: a module misses them when none of its addresses has any.
@@ -179,5 +183,14 @@ std::vector<Frame> FrameResolver::places(const std::vector<std::string> &stack) 
   }
   return all;
 }
+
+std::optional<Frame> FrameResolver::innermost(const std::vector<std::string> &stack, const std::string &op) {
+  std::vector<Frame> some = places(stack);
+  if (some.empty())
+    return std::nullopt;
+  return sources->lineOfCall(some.front(), op);
+}
+
+std::string FrameResolver::textOf(const Frame &frame, int line) { return sources->text(frame.file, line); }
 
 } // namespace devicerun

@@ -133,6 +133,21 @@ void readRecords(const std::string &folder, const std::string &kind, const Recor
   }
 }
 
+std::vector<ErrorArgument> argumentsOf(const json &record) {
+  std::vector<ErrorArgument> list;
+  auto arguments = record.find("args");
+  if (arguments != record.end() && arguments->is_array())
+    for (const json &argument : *arguments)
+      if (argument.is_object())
+        list.push_back(argumentOf(argument));
+  return list;
+}
+
+std::string nameOf(const ErrorArgument &argument) {
+  std::string name = argument.name.empty() ? fmt::format("argument {}", argument.index) : argument.name;
+  return argument.element < 0 ? name : fmt::format("{}[{}]", name, argument.element);
+}
+
 std::vector<ErrorRecord> readErrors(const std::string &folder) {
   std::multimap<double, ErrorRecord> byTime;
   auto read = [&](const RecordSource &source, const json &record) {
@@ -143,6 +158,7 @@ std::vector<ErrorRecord> readErrors(const std::string &folder) {
                       textOf(record, "class"),
                       textOf(record, "op"),
                       numberOf(record, "ts_us"),
+                      static_cast<long>(countOf(record, "tid")),
                       {},
                       {},
                       {},
@@ -151,11 +167,7 @@ std::vector<ErrorRecord> readErrors(const std::string &folder) {
       error.backwardNode = textOf(*backward, "node");
       error.forwardStack = textsOf(*backward, "stack");
     }
-    auto arguments = record.find("args");
-    if (arguments != record.end() && arguments->is_array())
-      for (const json &argument : *arguments)
-        if (argument.is_object())
-          error.arguments.push_back(argumentOf(argument));
+    error.arguments = argumentsOf(record);
     byTime.emplace(error.time, std::move(error));
   };
   readRecords(folder, "errors", read);
@@ -170,8 +182,8 @@ std::vector<UncaughtException> readUncaught(const std::string &folder) {
   std::vector<UncaughtException> exceptions;
   readRecords(folder, "errors", [&](const RecordSource &source, const json &record) {
     if (textOf(record, "kind") == "uncaught")
-      exceptions.push_back(
-          {source, textOf(record, "error"), numberOf(record, "ts_us"), textsOf(record, "stack")});
+      exceptions.push_back({source, textOf(record, "error"), numberOf(record, "ts_us"),
+                            textsOf(record, "stack"), static_cast<long>(countOf(record, "tid"))});
   });
   return exceptions;
 }

@@ -50,12 +50,19 @@ struct ErrorRecord {
   std::string text;
   std::string errorClass;
   std::string op;
-  double time = 0;                       ///< microseconds of CLOCK_MONOTONIC
+  double time = 0;                       ///< microseconds of CLOCK_MONOTONIC; 0 when unknown
+  long thread = 0;                       ///< as in the trace; 0 when unknown
   std::string backwardNode;              ///< autograd node that made the call, or empty
   std::vector<std::string> forwardStack; ///< where the forward pass made that node; empty when unknown
   std::vector<ErrorArgument> arguments;
   std::vector<std::string> stack;
 };
+
+/// The tensor arguments of a record; empty without any.
+std::vector<ErrorArgument> argumentsOf(const nlohmann::json &record);
+
+/// "self", or "tensors[2]" for an element of a list.
+std::string nameOf(const ErrorArgument &argument);
 
 /// All error records of `folder`, oldest first.
 std::vector<ErrorRecord> readErrors(const std::string &folder);
@@ -66,6 +73,7 @@ struct UncaughtException {
   std::string text;
   double time = 0;                  ///< as in ErrorRecord
   std::vector<std::string> stack{}; ///< where it was thrown; empty when unknown
+  long thread = 0;                  ///< as in ErrorRecord
 };
 std::vector<UncaughtException> readUncaught(const std::string &folder);
 

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -19,11 +20,11 @@ namespace {
 
 using nlohmann::json;
 
-/// Numbers for the tracks of a trace, handed out as they appear.
+/// A track for each thread of each process, numbered as they appear.
 class Tracks {
 public:
-  int number(const RecordSource &source, long thread, const std::string &name) {
-    auto [found, isNew] = numbers.try_emplace({source.rank, source.pid, thread, name}, 0);
+  int number(const RecordSource &source, long thread) {
+    auto [found, isNew] = numbers.try_emplace({source.rank, source.pid, thread}, 0);
     if (isNew)
       found->second = ++count;
     return found->second;
@@ -36,27 +37,44 @@ public:
   std::vector<json> metadata() const {
     std::vector<json> events;
     int lastRank = -1;
+    long firstProcess = 0;
     for (const auto &[key, number] : numbers) {
-      const auto &[rank, pid, thread, name] = key;
+      const auto &[rank, pid, thread] = key;
       if (rank != lastRank) {
         events.push_back(event("process_name", rank, 0, {{"name", fmt::format("rank {}", rank)}}));
         events.push_back(event("process_sort_index", rank, 0, {{"sort_index", rank}}));
         lastRank = rank;
+        firstProcess = pid;
       }
-      auto named = threadNames.find({pid, thread});
-      std::string threadName = named == threadNames.end() ? fmt::format("thread {}", thread) : named->second;
-      events.push_back(
-          event("thread_name", rank, number, {{"name", fmt::format("{} ({})", name, threadName)}}));
+      std::string name = nameOf(pid, thread);
+      if (pid != firstProcess)
+        name += fmt::format(" of process {}", pid);
+      events.push_back(event("thread_name", rank, number, {{"name", name}}));
+      events.push_back(event("thread_sort_index", rank, number, {{"sort_index", number}}));
     }
     return events;
   }
 
 private:
+  /// Threads inherit the name of the one that starts them: only a name of its own says something.
+  std::string nameOf(long pid, long thread) const {
+    const auto nameOfThread = [&](long each) {
+      auto named = threadNames.find({pid, each});
+      return named == threadNames.end() ? std::string() : named->second;
+    };
+    if (thread == pid)
+      return "main";
+    const std::string name = nameOfThread(thread);
+    if (name.empty() || name == nameOfThread(pid))
+      return fmt::format("thread {}", thread);
+    return name;
+  }
+
   static json event(const char *name, int rank, int track, json arguments) {
     return {{"name", name}, {"ph", "M"}, {"pid", rank}, {"tid", track}, {"args", std::move(arguments)}};
   }
 
-  std::map<std::tuple<int, long, long, std::string>, int> numbers;
+  std::map<std::tuple<int, long, long>, int> numbers;
   std::map<std::pair<long, long>, std::string> threadNames;
   int count = 0;
 };
@@ -66,13 +84,19 @@ std::string deviceOf(const json &record) {
   return device.empty() ? "cpu" : device;
 }
 
-std::string siteOf(const json &record, FrameResolver &resolver) {
-  std::vector<Frame> places = resolver.places(textsOf(record, "stack"));
-  if (places.empty())
-    return "";
-  const Frame &place = places.front();
-  std::string function = place.function.substr(0, place.function.find('('));
-  return fmt::format("{} {}", displayPlace(place), function);
+std::string siteOf(const std::vector<std::string> &stack, const std::string &op, FrameResolver &resolver) {
+  const std::optional<Frame> place = resolver.innermost(stack, op);
+  return place ? fmt::format("{} {}", displayPlace(*place),
+                             place->function.substr(0, place->function.find('(')))
+               : "";
+}
+
+/// {"self": "cuda:0 [8, 4]"}
+json operandsOf(const std::vector<ErrorArgument> &arguments) {
+  json operands = json::object();
+  for (const ErrorArgument &argument : arguments)
+    operands[nameOf(argument)] = argument.device + (argument.shape.empty() ? "" : " " + argument.shape);
+  return operands;
 }
 
 class Merger {
@@ -89,10 +113,19 @@ public:
       if (textOf(record, "kind") == "thread")
         tracks.nameThread(source, threadOf(record), textOf(record, "name"));
     });
+    const std::vector<ErrorRecord> errors = readErrors(folder);
+    for (const ErrorRecord &error : errors) {
+      if (error.time > 0)
+        start = std::min(start, error.time);
+      for (const std::string &frame : error.stack)
+        resolver.want(frame);
+    }
     origin = std::isfinite(start) ? start : 0;
     out << R"({"displayTimeUnit": "ms", "traceEvents": [)";
     readRecords(folder, "trace",
                 [this](const RecordSource &source, const json &record) { write(source, record); });
+    for (const ErrorRecord &error : errors)
+      writeError(error);
     for (const json &event : tracks.metadata())
       emit(event);
     out << "\n]}\n";
@@ -125,10 +158,10 @@ private:
 
   void writeOperator(const RecordSource &source, const json &record) {
     ++summary.operators;
-    int track = tracks.number(source, threadOf(record), deviceOf(record));
-    json event = complete(source, record, textOf(record, "op"), "operator", track);
-    if (std::string site = siteOf(record, resolver); !site.empty())
-      event["args"]["at"] = site;
+    const std::string op = textOf(record, "op");
+    json event = complete(source, record, op, "operator", tracks.number(source, threadOf(record)));
+    event["args"]["device"] = deviceOf(record);
+    describe(event, argumentsOf(record), siteOf(textsOf(record, "stack"), op, resolver));
     if (int stream = integerOf(record, "stream"); stream != 0)
       event["args"]["stream"] = stream;
     emit(event);
@@ -137,16 +170,37 @@ private:
   void writeCopy(const RecordSource &source, const json &record) {
     std::string from = textOf(record, "from"), to = textOf(record, "to");
     std::uint64_t bytes = countOf(record, "bytes");
-    std::string site = siteOf(record, resolver);
+    std::string op = textOf(record, "op"), site = siteOf(textsOf(record, "stack"), op, resolver);
     std::string route = fmt::format("{} -> {}", from, to);
     summary.routes[{from, to}].add(bytes);
     summary.sites[{from, to}][site].add(bytes);
-    int track = tracks.number(source, threadOf(record), "copies " + route);
+    int track = tracks.number(source, threadOf(record));
     json event = complete(source, record, fmt::format("{} {}", route, formatBytes(bytes)), "copy", track);
-    event["args"] = {{"from", from}, {"to", to}, {"bytes", bytes}, {"op", textOf(record, "op")}};
+    event["args"] = {{"from", from}, {"to", to}, {"bytes", bytes}, {"op", op}};
+    describe(event, argumentsOf(record), site);
+    emit(event);
+  }
+
+  /// An arrow on the thread that raised it, also where the program caught it.
+  void writeError(const ErrorRecord &error) {
+    const std::string text = error.text.substr(0, error.text.find('\n'));
+    json event = {{"name", error.op.empty() ? "device error" : "device error in " + error.op},
+                  {"cat", "error"},
+                  {"ph", "i"},
+                  {"s", "t"},
+                  {"ts", std::max(0.0, error.time - origin)},
+                  {"pid", error.source.rank},
+                  {"tid", tracks.number(error.source, error.thread ? error.thread : error.source.pid)},
+                  {"args", {{"error", text}}}};
+    describe(event, error.arguments, siteOf(error.stack, error.op, resolver));
+    emit(event);
+  }
+
+  static void describe(json &event, const std::vector<ErrorArgument> &arguments, const std::string &site) {
+    if (!arguments.empty())
+      event["args"]["operands"] = operandsOf(arguments);
     if (!site.empty())
       event["args"]["at"] = site;
-    emit(event);
   }
 
   void writeMemory(const RecordSource &source, const json &record) {

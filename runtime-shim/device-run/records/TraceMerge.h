@@ -35,9 +35,9 @@ struct TraceSummary {
 };
 
 /// Writes the trace records of `folder` to `file` in the Trace Event Format ("JSON Object Format", complete
-/// events) that chrome://tracing and ui.perfetto.dev read: a process per rank, in it a track per device and
-/// host thread, and one per route and host thread for copies. Times start at 0. Throws
-/// RunError(ExitLauncher) when the file cannot be written; then none is left behind.
+/// events) that chrome://tracing and ui.perfetto.dev read: a process per rank, in it a track per host thread
+/// with its operators, its copies and its device errors. Times start at 0. Throws RunError(ExitLauncher) when
+/// the file cannot be written; then none is left behind.
 TraceSummary mergeTrace(const std::string &folder, const std::string &file, FrameResolver &resolver);
 
 /// Bytes moved between which devices and by which lines, most first. Several lines.

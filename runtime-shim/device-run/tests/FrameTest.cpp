@@ -1,7 +1,14 @@
 #include "records/Frame.h"
 #include "records/AddressLookup.h"
+#include "records/SourceLines.h"
 
 #include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include <unistd.h>
 
 namespace {
 
@@ -61,6 +68,40 @@ TEST(Frame, ResolverNoticesMissingDebugInformation) {
   FrameResolver resolver;
   EXPECT_TRUE(resolver.places(std::string("/no/such/program+0x10")).empty());
   EXPECT_TRUE(resolver.missedLines() || resolver.missedTool());
+}
+
+/// The lines that the compiler's line stands for, and the one that calls `op`.
+class ClosingBrace : public testing::Test {
+protected:
+  void TearDown() override { std::remove(path.c_str()); }
+  std::string linesOf(const std::string &text, int line, const std::string &op = "aten::stack") {
+    std::ofstream(path) << text;
+    SourceLines lines;
+    const Frame moved = lines.outOfBrace({path, line, "f"}), call = lines.lineOfCall(moved, op);
+    return std::to_string(moved.line) + "-" + std::to_string(moved.lastLine) + " " +
+           std::to_string(call.line);
+  }
+  std::string path = testing::TempDir() + "/brace-" + std::to_string(getpid()) + ".cpp";
+};
+
+TEST_F(ClosingBrace, StandsForTheReturn) {
+  const std::string text = "Batch f() {\n  if (x) { g(); }\n  return {\n    torch::stack(a), // }\n"
+                           "    torch::ones(b).cuda()\n  };\n}\n";
+  EXPECT_EQ(linesOf(text, 7), "3-6 4");
+  EXPECT_EQ(linesOf(text, 7, "aten::to"), "3-6 5");
+  EXPECT_EQ(linesOf(text, 7, "aten::unknown"), "3-6 3");
+  EXPECT_EQ(linesOf(text, 6), "3-6 4");
+  EXPECT_EQ(linesOf("B f() {\n  return {stack(a), stack(b)};\n}\n", 3), "2-2 2");
+}
+
+TEST_F(ClosingBrace, StandsForTheInitialiser) {
+  EXPECT_EQ(linesOf("void f() {\n  Batch b{\n    stack(a),\n    ones(c)\n  };\n  use(b);\n}\n", 5), "2-5 3");
+}
+
+TEST_F(ClosingBrace, IsItselfWhereADestructorRuns) {
+  EXPECT_EQ(linesOf("void f() {\n  Guard guard;\n  stack(a);\n}\n", 4), "4-0 4");
+  EXPECT_EQ(linesOf("int f() {\n  Guard guard;\n  return stack(a);\n}\n", 4), "4-0 4");
+  EXPECT_EQ(linesOf("B f() {\n  return {stack(a), stack(b)}; }\n", 2), "2-0 2");
 }
 
 TEST(AddressLookup, ReadsInlinedFunctions) {

@@ -239,7 +239,7 @@ TEST_F(RecordFolder, MergesThreadsAndRanks) {
       tracks.emplace(event["pid"].get<int>(), event["tid"].get<int>());
       latest = std::max(latest, event["ts"].get<double>());
     }
-  EXPECT_EQ(tracks.size(), 3U);
+  EXPECT_EQ(tracks.size(), 3U); // two threads of rank 0, one of rank 1
   EXPECT_EQ(latest, 100.0);
 }
 

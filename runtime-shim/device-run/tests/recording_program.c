@@ -39,9 +39,11 @@ __attribute__((noinline)) static unsigned long makeTensor(const char *op) {
 __attribute__((noinline)) static unsigned long copyTensor(const char *from, const char *to, int bytes) {
   unsigned long at = CALLER_OFFSET;
   FILE *trace = records("VIRTUAL_GPU_TRACE", "trace");
-  fprintf(trace, "{\"kind\": \"thread\", \"tid\": 7, \"name\": \"main\"}\n");
+  fprintf(trace, "{\"kind\": \"thread\", \"tid\": 7, \"name\": \"worker\"}\n");
   fprintf(trace, "{\"kind\": \"op\", \"op\": \"aten::mm\", \"ts_us\": 5000.5, \"dur_us\": 20, \"tid\": 7, "
-                 "\"device\": \"%s\", \"stack\": [\"%s+%#lx\"]}\n", to, module, at);
+                 "\"device\": \"%s\", \"args\": [{\"name\": \"self\", \"device\": \"%s\", \"shape\": [8, 4]}, "
+                 "{\"name\": \"tensors\", \"element\": 1, \"device\": \"cpu\", \"shape\": [2]}], "
+                 "\"stack\": [\"%s+%#lx\"]}\n", to, to, module, at);
   fprintf(trace, "{\"kind\": \"copy\", \"op\": \"aten::copy_\", \"ts_us\": 5100, \"dur_us\": 3, \"tid\": 7, "
                  "\"from\": \"%s\", \"to\": \"%s\", \"bytes\": %d, \"stack\": [\"/usr/lib/libtorch_cpu.so+0x10\", "
                  "\"%s+%#lx\"]}\n", from, to, bytes, module, at);

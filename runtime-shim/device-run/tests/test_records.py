@@ -167,11 +167,23 @@ class Reports(RecordsTest):
         names = {(e["pid"], e["args"]["name"]) for e in events if e["name"] in ("process_name", "thread_name")}
         for rank in (0, 1):
             self.assertIn((rank, f"rank {rank}"), names)
-            self.assertIn((rank, "cuda:0 (main)"), names)
-            self.assertIn((rank, "copies cpu -> cuda:0 (main)"), names)
+            self.assertIn((rank, "worker"), names)
+        self.assertEqual(len(names), 4, "a track for each thread")
+        self.assertEqual(operators[0]["args"]["operands"], {"self": "cuda:0 [8, 4]", "tensors[1]": "cpu [2]"})
+        self.assertEqual(operators[0]["args"]["device"], "cuda:0")
         self.assertIn("cpu -> cuda:0: 6.0 KiB in 2 copies", run.stderr)
         self.assertIn(f"6.0 KiB in 2 copies at {SOURCE}:{move} main", run.stderr)
         self.assertIn("rank 1: at most 2.0 KiB on cuda:0", run.stderr)
+
+    def test_errors_are_events(self):
+        file = self.folder / "t.json"
+        self.run_virtual("--trace", str(file), "--", str(self.program), "catch")
+        events = json.loads(file.read_text())["traceEvents"]
+        error, = [e for e in events if e.get("cat") == "error"]
+        self.assertEqual((error["name"], error["ph"], error["ts"]), ("device error in aten::mm", "i", 999.5))
+        self.assertIn("cuda:0 and cpu!", error["args"]["error"])
+        self.assertEqual(error["args"]["operands"], {"self": "cuda:0 [8, 4]", "mat2": "cpu [4, 2]"})
+        self.assertTrue(error["args"]["at"].endswith(f":{line_of('line of the failure')} main"), error)
 
     def report(self):
         def result(rule, line, **more):

@@ -208,9 +208,9 @@ TEST(Records, TraceHasOperatorsAndCopies) {
   a.mm(a).to(gpu0);
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
   auto lines = linesOf("trace");
-  EXPECT_NE(
-      find(lines, {"\"kind\": \"op\"", "\"op\": \"aten::mm\"", "\"device\": \"cuda:1\"", "\"dur_us\": "}),
-      "");
+  EXPECT_NE(find(lines, {"\"kind\": \"op\"", "\"op\": \"aten::mm\"", "\"device\": \"cuda:1\"",
+                         "\"dur_us\": ", "{\"name\": \"mat2\", \"device\": \"cuda:1\", \"shape\": [4, 4]}"}),
+            "");
   EXPECT_NE(
       find(lines, {"\"kind\": \"copy\"", "\"from\": \"cpu\", \"to\": \"cuda:1\", \"bytes\": 64", kOwnFrame}),
       "");
