@@ -55,7 +55,7 @@ struct TwoRanks {
 
   // As Backing and Operation do it.
   void begin(int rank, const std::string &operation, std::function<bool()> isOver) {
-    ranks[rank]->began();
+    ranks[rank]->began(0, 1);
     ranks[rank]->watchDevice(operation, ranks[rank]->operationsBegun(), std::move(isOver));
   }
 

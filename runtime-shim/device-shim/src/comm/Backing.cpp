@@ -50,8 +50,9 @@ bool hasNccl() {
 #endif
 }
 
-c10::intrusive_ptr<compat::Collectives> makeCollectives(const Job &job, const std::string &prefix) {
-  auto store = c10::make_intrusive<c10d::PrefixStore>(prefix, job.store);
+namespace {
+
+Channel::Group makeCollectives(const Job &job, const c10::intrusive_ptr<c10d::Store> &store) {
 #ifdef USE_C10D_NCCL
   if (job.nccl)
     return compat::makeNccl(store, job.rank, job.size, afterOurs(job));
@@ -62,6 +63,32 @@ c10::intrusive_ptr<compat::Collectives> makeCollectives(const Job &job, const st
   throw InitError("device_shim was built without Gloo, which " + job.device.str() +
                   " needs: build it with gloo/config.h (libgloo-dev) installed, or train on CUDA devices");
 #endif
+}
+
+// Over what the ranks compare their operations.
+Channel::Group makeControl(const Job &job, const std::string &prefix, const Channel::Group &group) {
+  if (!job.nccl)
+    return group;
+#ifdef USE_C10D_GLOO
+  return makeGloo(job, c10::make_intrusive<c10d::PrefixStore>(prefix + "/control", job.store));
+#else
+  return {};
+#endif
+}
+
+} // namespace
+
+std::unique_ptr<Channel> makeChannel(const Job &job, int number) {
+  const auto prefix = "group" + std::to_string(number);
+  auto group = makeCollectives(job, c10::make_intrusive<c10d::PrefixStore>(prefix, job.store));
+  auto control = makeControl(job, prefix, group);
+  Channel::Settings settings{number,
+                             job.rank,
+                             job.size,
+                             job.liveness,
+                             job.collectiveTimeout,
+                             /*atOnce=*/job.nccl};
+  return std::make_unique<Channel>(std::move(settings), std::move(group), std::move(control));
 }
 
 Job::~Job() {
@@ -90,16 +117,16 @@ bool Job::allLeaveWell() {
 // end with the process instead.
 void Job::endGroups() {
   const bool well = nccl ? allLeaveWell() : !isBroken();
-  for (auto &[number, group] : idle) {
+  for (auto &[number, channel] : idle) {
     try {
       if (!well)
-        group.release();
+        channel->abandon();
       else if (nccl)
-        compat::shutDown(*group);
+        compat::shutDown(channel->collectives());
     } catch (const std::exception &error) {
       std::fprintf(stderr, "device_shim: rank %d: a group of NCCL could not be shut down: %s\n", rank,
                    error.what());
-      group.release();
+      channel->abandon();
     }
   }
   idle.clear();
@@ -108,47 +135,47 @@ void Job::endGroups() {
 // Then threads of a group may wait for a dead rank until the timeout.
 bool Job::isBroken() const { return std::uncaught_exceptions() > 0 || (liveness && liveness->hasFailed()); }
 
-Backing::Backing(std::shared_ptr<Job> ofJob) : common(std::move(ofJob)), number(common->groups) {
+Backing::Backing(std::shared_ptr<Job> ofJob) : common(std::move(ofJob)) {
   if (common->size > 1)
-    group = makeCollectives(*common, "group" + std::to_string(common->groups++));
+    channel = makeChannel(*common, common->groups++);
 }
 
-Backing::Backing(std::shared_ptr<Job> ofJob, int idleNumber) : common(std::move(ofJob)), number(idleNumber) {
-  const auto found = common->idle.find(number);
-  group = std::move(found->second);
+Backing::Backing(std::shared_ptr<Job> ofJob, int idleNumber) : common(std::move(ofJob)) {
+  const auto found = common->idle.find(idleNumber);
+  channel = std::move(found->second);
   common->idle.erase(found);
 }
 
 Backing::~Backing() {
-  if (group)
-    common->idle.emplace(number, std::move(group));
+  if (channel)
+    common->idle.emplace(channel->number(), std::move(channel));
 }
 
-Pending Backing::start(const char *name, c10::intrusive_ptr<c10d::Work> work, std::vector<at::Tensor> tensors,
-                       std::function<void()> finish) const {
-  auto operation = std::make_shared<Operation>(name, std::move(work), std::move(tensors), std::move(finish));
-  operation->watch(common->liveness, /*blocksHost=*/!common->nccl, common->collectiveTimeout, common->device);
-  return Pending(std::move(operation));
-}
-
-c10::intrusive_ptr<c10d::Work>
-Backing::launch(const char *name, const std::function<c10::intrusive_ptr<c10d::Work>()> &call) const {
-  if (!common->liveness)
-    return call();
-  common->liveness->throwIfFailed(name);
+Pending Backing::start(const char *name, const std::string &what, std::vector<at::Tensor> tensors,
+                       Channel::Call call, std::function<void()> finish) const {
+  const auto &liveness = common->liveness;
+  if (liveness)
+    liveness->throwIfFailed(name);
+  Channel::Launched launched;
   try {
-    auto work = call();
-    common->liveness->began();
-    return work;
+    launched = channel->start(name, what, tensors.front().device(), std::move(call));
   } catch (const c10::Error &) {
     // The caller's mistake, not a peer's: shapes, types, devices. NCCL's errors are of this class, too.
-    common->liveness->throwIfFailed(name);
+    if (liveness)
+      liveness->throwIfFailed(name);
     throw;
-  } catch (const std::logic_error &) {
-    throw; // also
-  } catch (const std::exception &error) {
-    common->liveness->throwAfterBrokenConnection(name, error.what());
   }
+  if (liveness)
+    liveness->began(channel->number(), channel->started());
+  Operation::Settings settings;
+  settings.name = name;
+  settings.place = {channel->number(), channel->started(), what};
+  settings.liveness = liveness;
+  settings.blocksHost = !common->nccl;
+  settings.timeout = common->collectiveTimeout;
+  settings.device = common->device;
+  return Pending(std::make_shared<Operation>(std::move(settings), std::move(launched), std::move(tensors),
+                                             std::move(finish)));
 }
 
 } // namespace device_shim::detail

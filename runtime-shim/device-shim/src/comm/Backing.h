@@ -6,12 +6,14 @@
 #pragma once
 
 #include "base/Compat.h"
+#include "comm/Channel.h"
 #include "comm/Liveness.h"
 #include "comm/Operation.h"
 
 #include <device_shim/Communicator.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,10 +33,10 @@ struct Job {
   c10::intrusive_ptr<c10d::Store> store; ///< null with one rank
   std::shared_ptr<Liveness> liveness;    ///< null with one rank, or when not wanted
   int groups = 0;                        ///< how many groups were made for it
-  /// Groups whose communicator is gone, by their number, for the next communicators: a group of NCCL has
+  /// Channels whose communicator is gone, by their number, for the next communicators: a group of NCCL has
   /// device memory of its own. They end together with the job: NCCL wants all ranks to end a group at the
   /// same time and several groups in the same order.
-  std::map<int, c10::intrusive_ptr<compat::Collectives>> idle;
+  std::map<int, std::unique_ptr<Channel>> idle;
 
   ~Job();
 
@@ -48,30 +50,27 @@ class Backing {
 public:
   /// Connects to the other ranks.
   explicit Backing(std::shared_ptr<Job> job);
-  /// Takes the idle group `number` of the job.
+  /// Takes the idle channel `number` of the job.
   Backing(std::shared_ptr<Job> job, int number);
   ~Backing();
 
   const Job &job() const { return *common; }
   std::shared_ptr<Job> sharedJob() const { return common; }
-  /// Null with one rank.
-  compat::Collectives *collectives() const { return group.get(); }
+  /// With one rank there is nothing to do.
+  bool isAlone() const { return !channel; }
 
-  /// Starts an operation; `tensors` are kept until it is over.
-  Pending start(const char *name, c10::intrusive_ptr<c10d::Work> work, std::vector<at::Tensor> tensors,
-                std::function<void()> finish) const;
-  /// Runs `call`, whose failure is that of a peer.
-  c10::intrusive_ptr<c10d::Work> launch(const char *name,
-                                        const std::function<c10::intrusive_ptr<c10d::Work>()> &call) const;
+  /// Starts an operation, see Channel::start(); `tensors`, of which the first says on which device it is, are
+  /// kept until it is over, and `finish` runs in wait(). \throws PeerError when the job has failed.
+  Pending start(const char *name, const std::string &what, std::vector<at::Tensor> tensors,
+                Channel::Call call, std::function<void()> finish) const;
 
 private:
   std::shared_ptr<Job> common;
-  int number = 0; ///< of its group, the same on all ranks; idle groups are found by it
-  c10::intrusive_ptr<compat::Collectives> group;
+  std::unique_ptr<Channel> channel;
 };
 
-/// A process group of all ranks of `job`, whose keys at the store begin with `prefix`.
-c10::intrusive_ptr<compat::Collectives> makeCollectives(const Job &job, const std::string &prefix);
+/// A channel between all ranks of `job`, the `number`th, the same on all.
+std::unique_ptr<Channel> makeChannel(const Job &job, int number);
 
 /// Whether this build can make process groups of a kind.
 bool hasGloo();

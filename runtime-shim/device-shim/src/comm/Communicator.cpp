@@ -13,6 +13,7 @@ namespace device_shim {
 namespace {
 
 using detail::Backing;
+using Collectives = compat::Collectives;
 
 c10d::ReduceOp reduceOp(Reduction reduction) {
   switch (reduction) {
@@ -24,6 +25,15 @@ c10d::ReduceOp reduceOp(Reduction reduction) {
     break;
   }
   return c10d::ReduceOp::SUM;
+}
+
+const char *nameOf(Reduction reduction) {
+  return reduction == Reduction::maximum ? "maximum" : reduction == Reduction::minimum ? "minimum" : "sum";
+}
+
+// "12 x Float", by which ranks are compared.
+std::string elements(const at::Tensor &tensor) {
+  return std::to_string(tensor.numel()) + " x " + c10::toString(tensor.scalar_type());
 }
 
 // The types that both backends add in all LibTorch releases, and those that travel as one of them.
@@ -115,29 +125,32 @@ int Communicator::local_rank() const { return backing->job().localRank; }
 at::Device Communicator::device() const { return backing->job().device; }
 
 std::string Communicator::backend() const {
-  if (!backing->collectives())
+  if (backing->isAlone())
     return "none";
   return backing->job().nccl ? "nccl" : "gloo";
 }
 
 Pending Communicator::all_reduce_async(const at::Tensor &tensor, Reduction reduction) {
   requireReducible(tensor);
-  auto *group = backing->collectives();
-  if (!group || tensor.numel() == 0)
+  if (backing->isAlone())
     return {};
   detail::NormalTensors normal;
+  const auto what = std::string("all_reduce of ") + elements(tensor) + ", " + nameOf(reduction);
+  if (tensor.numel() == 0)
+    return backing->start("all_reduce", what, {tensor}, nullptr, nullptr);
   auto travelling = forReducing(*backing, tensor);
-  std::vector<at::Tensor> list = {travelling};
   c10d::AllreduceOptions options;
   options.reduceOp = reduceOp(reduction);
-  auto work = backing->launch("all_reduce", [&] { return group->allreduce(list, options); });
   std::function<void()> finish;
   if (!travelling.is_same(tensor) && travelling.data_ptr() != tensor.data_ptr())
     finish = [travelling, target = detail::writable(tensor)] {
       detail::NormalTensors guard;
       target.copy_(travelling);
     };
-  return backing->start("all_reduce", std::move(work), {travelling, tensor}, std::move(finish));
+  auto call = [list = std::vector<at::Tensor>{travelling}, options](Collectives &group) mutable {
+    return group.allreduce(list, options);
+  };
+  return backing->start("all_reduce", what, {travelling, tensor}, std::move(call), std::move(finish));
 }
 
 void Communicator::all_reduce(const at::Tensor &tensor, Reduction reduction) {
@@ -146,23 +159,26 @@ void Communicator::all_reduce(const at::Tensor &tensor, Reduction reduction) {
 
 void Communicator::broadcast(const at::Tensor &tensor, int root) {
   requireRank("broadcast", root, size());
-  auto *group = backing->collectives();
-  if (!group || tensor.numel() == 0)
+  if (backing->isAlone())
     return;
   detail::NormalTensors normal;
+  const auto what = "broadcast of " + elements(tensor) + " from rank " + std::to_string(root);
+  if (tensor.numel() == 0)
+    return backing->start("broadcast", what, {tensor}, nullptr, nullptr).wait();
   auto travelling = onWire(*backing, tensor);
-  std::vector<at::Tensor> list = {asBytes(travelling)};
   c10d::BroadcastOptions options;
   options.rootRank = root;
-  auto work = backing->launch("broadcast", [&] { return group->broadcast(list, options); });
-  backing->start("broadcast", std::move(work), list, nullptr).wait();
+  auto call = [list = std::vector<at::Tensor>{asBytes(travelling)}, options](Collectives &group) mutable {
+    return group.broadcast(list, options);
+  };
+  backing->start("broadcast", what, {travelling}, std::move(call), nullptr).wait();
   if (travelling.data_ptr() != tensor.data_ptr() && rank() != root)
     detail::writable(tensor).copy_(travelling);
 }
 
 void Communicator::broadcast(const std::vector<at::Tensor> &tensors, int root) {
   requireRank("broadcast", root, size());
-  if (!backing->collectives())
+  if (backing->isAlone())
     return;
   constexpr int64_t kChunkBytes = int64_t(64) << 20;
   for (const auto &chunk : detail::chunksOfOneKind(tensors, kChunkBytes)) {
@@ -177,21 +193,23 @@ Pending Communicator::all_gather_async(const at::Tensor &output, const at::Tenso
   detail::NormalTensors normal;
   requireFlat("all_gather", output, input, size());
   requireSameKind("all_gather", input, output, /*widened=*/false);
-  auto *group = backing->collectives();
-  if (!group) {
+  if (backing->isAlone()) {
     if (output.data_ptr() != input.data_ptr())
       detail::writable(output).copy_(input);
     return {};
   }
+  const auto what = "all_gather of " + elements(input);
   if (backing->job().nccl) {
-    auto whole = output.detach(), part = input.detach();
-    auto work = backing->launch("all_gather", [&] { return group->_allgather_base(whole, part); });
-    return backing->start("all_gather", std::move(work), {whole, part}, nullptr);
+    auto call = [whole = output.detach(), part = input.detach()](Collectives &group) mutable {
+      return group._allgather_base(whole, part);
+    };
+    return backing->start("all_gather", what, {output, input}, std::move(call), nullptr);
   }
   std::vector<std::vector<at::Tensor>> parts = {asBytes(detail::writable(output)).chunk(size())};
-  std::vector<at::Tensor> own = {asBytes(input)};
-  auto work = backing->launch("all_gather", [&] { return group->allgather(parts, own); });
-  return backing->start("all_gather", std::move(work), {output, input}, nullptr);
+  auto call = [parts, own = std::vector<at::Tensor>{asBytes(input)}](Collectives &group) mutable {
+    return group.allgather(parts, own);
+  };
+  return backing->start("all_gather", what, {output, input}, std::move(call), nullptr);
 }
 
 void Communicator::all_gather(const at::Tensor &output, const at::Tensor &input) {
@@ -202,35 +220,38 @@ Pending Communicator::reduce_scatter_async(const at::Tensor &output, const at::T
   detail::NormalTensors normal;
   requireFlat("reduce_scatter", input, output, size());
   requireSameKind("reduce_scatter", input, output, /*widened=*/true);
-  auto *group = backing->collectives();
-  if (!group) {
+  if (backing->isAlone()) {
     detail::writable(output).copy_(input);
     return {};
   }
+  const auto what = "reduce_scatter of " + elements(input);
   if (backing->job().nccl) {
     auto sum = output.scalar_type() == input.scalar_type() ? output.detach()
                                                            : at::empty_like(output, input.options());
-    auto whole = input.detach();
-    auto work = backing->launch("reduce_scatter", [&] { return group->_reduce_scatter_base(sum, whole); });
     std::function<void()> finish;
     if (sum.data_ptr() != output.data_ptr())
       finish = [sum, target = detail::writable(output)] {
         detail::NormalTensors guard;
         target.copy_(sum);
       };
-    return backing->start("reduce_scatter", std::move(work), {sum, whole, output}, std::move(finish));
+    auto call = [sum, whole = input.detach()](Collectives &group) mutable {
+      return group._reduce_scatter_base(sum, whole);
+    };
+    return backing->start("reduce_scatter", what, {sum, input, output}, std::move(call), std::move(finish));
   }
   auto received = at::empty_like(input, at::MemoryFormat::Contiguous);
-  auto to = asBytes(received), from = asBytes(input);
-  std::vector<int64_t> none;
-  auto work = backing->launch("reduce_scatter", [&] { return group->alltoall_base(to, from, none, none); });
+  auto call = [to = asBytes(received), from = asBytes(input)](Collectives &group) mutable {
+    std::vector<int64_t> none;
+    return group.alltoall_base(to, from, none, none);
+  };
   auto addParts = [received, target = detail::writable(output), ranks = size()] {
     detail::NormalTensors guard;
     auto parts = received.view({ranks, -1});
     const bool half = received.scalar_type() == at::kHalf || received.scalar_type() == at::kBFloat16;
     target.copy_(half ? parts.sum(0, /*keepdim=*/false, at::kFloat) : parts.sum(0));
   };
-  return backing->start("reduce_scatter", std::move(work), {received, input, output}, std::move(addParts));
+  return backing->start("reduce_scatter", what, {received, input, output}, std::move(call),
+                        std::move(addParts));
 }
 
 void Communicator::reduce_scatter(const at::Tensor &output, const at::Tensor &input) {
@@ -240,7 +261,7 @@ void Communicator::reduce_scatter(const at::Tensor &output, const at::Tensor &in
 void Communicator::barrier() { reduce_number(1, Reduction::sum); }
 
 double Communicator::reduce_number(double value, Reduction reduction) {
-  if (!backing->collectives())
+  if (backing->isAlone())
     return value;
   const auto place = backing->job().nccl ? backing->job().device : at::Device(at::kCPU);
   auto tensor = at::full({1}, value, at::TensorOptions().dtype(at::kDouble).device(place));
@@ -250,7 +271,7 @@ double Communicator::reduce_number(double value, Reduction reduction) {
 
 std::string Communicator::broadcast_text(const std::string &text, int root) {
   requireRank("broadcast_text", root, size());
-  if (!backing->collectives())
+  if (backing->isAlone())
     return text;
   auto length = at::full({1}, static_cast<int64_t>(text.size()), at::kLong);
   broadcast(length, root);

@@ -18,7 +18,8 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kBeat = std::chrono::milliseconds(300);
 constexpr int kBeatsUntilTold = 10; // a rank on a busy machine misses some
 constexpr auto kLongUnderWay = std::chrono::seconds(1);
-const char *const kFailureKey = "failure", *const kToldKey = "told", *const kLeavingKey = "leaving";
+const char *const kFailureKey = "failure", *const kToldKey = "told", *const kLeavingKey = "leaving",
+                  *const kWaitsKey = "waits";
 const char *const kUsualAdvice =
     "Look at the output of the rank that failed first, then start the job again.";
 const char *const kUnevenAdvice =
@@ -27,6 +28,10 @@ const char *const kUnevenAdvice =
 const char *const kTimeoutAdvice =
     "Let all ranks call the same collective operations, and give each equally many batches; where one is "
     "busy for longer, set a longer collective_timeout.";
+
+const char *const kDifferenceAdvice =
+    "Let all ranks call the same operations in the same order; look for what one of them does alone, such as "
+    "an evaluation or a batch that it skips.";
 
 std::string keyOf(const char *what, int rank) { return std::string(what) + "/" + std::to_string(rank); }
 
@@ -118,12 +123,12 @@ void Liveness::throwIfFailed(const std::string &operation) {
     throwFailure(operation);
 }
 
-void Liveness::throwAfterBrokenConnection(const std::string &operation, const std::string &cause) {
+void Liveness::reportBrokenConnection(const std::string &operation, const std::string &cause) {
   {
     std::unique_lock<std::mutex> lock(mutex);
-    changed.wait_for(lock, settings.timeout + 3 * kBeat, [this] { return !failure.empty(); });
+    if (changed.wait_for(lock, settings.timeout + 3 * kBeat, [this] { return !failure.empty(); }))
+      return;
   }
-  throwIfFailed(operation);
   // No rank has failed. One that is done closes its connections, too.
   std::string finished;
   try {
@@ -137,16 +142,18 @@ void Liveness::throwAfterBrokenConnection(const std::string &operation, const st
                                 " to another rank broke (" + cause + ")"
                           : finishedWithout(finished, settings.rank, operation),
          /*rankDied=*/false);
-  throwFailure(operation);
 }
 
-void Liveness::throwTimeout(const std::string &operation, std::chrono::milliseconds after) {
+void Liveness::reportTimeout(const std::string &operation, std::chrono::milliseconds after) {
   report(withAdvice("rank " + std::to_string(settings.rank) + " waited " + secondsText(after) +
                         " for the other ranks in '" + operation +
                         "': all live, but not all of them take part" + operationsOfAll(),
                     kTimeoutAdvice),
          /*rankDied=*/false);
-  throwFailure(operation);
+}
+
+void Liveness::reportDifference(const std::string &what) {
+  report(withAdvice(what, kDifferenceAdvice), /*rankDied=*/false);
 }
 
 // "; operations begun: 20 by rank 0, 21 by rank 1", where some rank began fewer than this one.
@@ -258,11 +265,31 @@ bool Liveness::beat() {
     if (nextRank != settings.rank)
       watchNext();
     watchUnderWay();
+    watchStandstill();
   } catch (const std::exception &) {
     fail("the process that holds the job's store at " + settings.storeAddress +
          " is gone: rank 0, or the launcher on its machine");
   }
   return !hasFailed();
+}
+
+// Each rank looks at the next one: where not all wait in the same operation, two neighbours differ.
+void Liveness::watchStandstill() {
+  const auto own = standstill.look();
+  if (own || toldOfWait) {
+    const auto text = own ? own->text() : std::string();
+    store->set(keyOf(kWaitsKey, settings.rank), std::vector<uint8_t>(text.begin(), text.end()));
+  }
+  toldOfWait = own.has_value();
+  const auto key = keyOf(kWaitsKey, nextRank);
+  if (!own || nextRank == settings.rank || !store->check({key}))
+    return;
+  const auto bytes = store->get(key);
+  const auto theirs = Standstill::Record::fromText({bytes.begin(), bytes.end()});
+  if (theirs && standstill.neverEnds(*own, nextRank, *theirs))
+    reportDifference("rank " + std::to_string(settings.rank) + " waits in '" + own->place.what +
+                     "', and rank " + std::to_string(nextRank) + " in '" + theirs->place.what +
+                     "' of another communicator, so that neither comes to that of the other");
 }
 
 // The host does not wait for what is under way on a device, so only this thread notices when it never

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/Compat.h"
+#include "comm/Standstill.h"
 #include "comm/UnderWay.h"
 
 #include <atomic>
@@ -55,14 +56,20 @@ public:
 
   /// \throws PeerError when a rank is known to be dead.
   void throwIfFailed(const std::string &operation);
-  /// A collective broke off with `cause`: waits until it is known which rank died, and throws PeerError.
-  [[noreturn]] void throwAfterBrokenConnection(const std::string &operation, const std::string &cause);
-  [[noreturn]] void throwTimeout(const std::string &operation, std::chrono::milliseconds after);
+  /// The job has failed, which throwIfFailed() then says on all ranks: a collective broke off with `cause`,
+  /// after it is known which rank died; ranks did not come; they called different operations.
+  void reportBrokenConnection(const std::string &operation, const std::string &cause);
+  void reportTimeout(const std::string &operation, std::chrono::milliseconds after);
+  void reportDifference(const std::string &what);
 
   bool hasFailed() const;
 
   /// Counts the operations that this rank has begun; the count tells the ranks apart that do not come.
-  void began() { ++begun; }
+  void began(int channel, int64_t number) {
+    ++begun;
+    standstill.called(channel, number);
+  }
+  Standstill &waits() { return standstill; }
   int64_t operationsBegun() const { return begun; }
   /// Watches an operation that this rank waits for on a device only; `isOver` is called by the watching
   /// thread.
@@ -83,6 +90,7 @@ private:
   void watchNext();
   void setNext(int rank);
   void watchUnderWay();
+  void watchStandstill();
   void fail(const std::string &what);
   void report(const std::string &what, bool rankDied);
   std::string operationsOfAll();
@@ -101,6 +109,8 @@ private:
   std::atomic<int64_t> begun{0};
   int64_t begunTold = 0; ///< as much of it as the store knows
   UnderWay underWay;
+  Standstill standstill;
+  bool toldOfWait = false;
 
   mutable std::mutex mutex;
   std::condition_variable changed;

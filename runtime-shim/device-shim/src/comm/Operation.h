@@ -13,6 +13,7 @@
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,31 +22,33 @@ namespace device_shim::detail {
 
 class Operation {
 public:
-  /// `work` is null for one that is already done. `keep` are the tensors it uses; `finish` runs in wait().
-  Operation(const char *name, c10::intrusive_ptr<c10d::Work> work, std::vector<at::Tensor> keep,
-            std::function<void()> finish);
+  using Launched = std::shared_future<c10::intrusive_ptr<c10d::Work>>;
+  struct Settings {
+    const char *name = "";
+    Standstill::Place place;            ///< among the operations of all ranks
+    std::shared_ptr<Liveness> liveness; ///< may be null
+    /// Gloo's works are waited for in slices, so that the death of a rank is noticed between them; NCCL's
+    /// wait() blocks the current stream of `device` and not the host.
+    bool blocksHost = false;
+    std::chrono::milliseconds timeout{0};
+    at::Device device = at::kCPU;
+  };
 
-  /// Gloo's works are waited for in slices, so that the death of a rank is noticed between them; NCCL's
-  /// wait() blocks the current stream of `device` and not the host.
-  void watch(std::shared_ptr<Liveness> liveness, bool blocksHost, std::chrono::milliseconds timeout,
-             at::Device device);
+  /// `launched` has the work when it has started. `keep` are the tensors it uses; `finish` runs in wait().
+  Operation(Settings settings, Launched launched, std::vector<at::Tensor> keep, std::function<void()> finish);
 
   void wait();
 
 private:
-  void waitOnHost();
-  void waitOnDevice();
+  void waitForLaunch();
+  void waitOnDevice(c10d::Work &work);
   [[noreturn]] void failed(const std::exception &error) const;
 
-  const char *name;
-  c10::intrusive_ptr<c10d::Work> work;
+  Settings settings;
+  Launched launched;
   std::vector<at::Tensor> keep;
   std::function<void()> finish;
-  std::shared_ptr<Liveness> liveness;
-  bool blocksHost = false;
-  std::chrono::milliseconds timeout{0};
   int64_t number = 0; ///< which of this rank's operations it is
-  at::Device device = at::kCPU;
   bool done = false;
 };
 
