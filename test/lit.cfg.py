@@ -9,6 +9,7 @@
 import os
 import re
 import shutil
+import sys
 
 import lit.formats
 
@@ -19,12 +20,11 @@ config.excludes = ["Inputs"]
 config.test_source_root = os.path.join(config.sourceRoot, "lit")
 config.test_exec_root = os.path.join(config.binaryRoot, "lit")
 
-config.environment["PATH"] = os.pathsep.join(
-    [config.toolDir, config.llvmToolsDir, config.environment.get("PATH", os.environ["PATH"])]
-)
-for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS", "XDG_CACHE_HOME"):
-    if name in os.environ:
-        config.environment[name] = os.environ[name]
+sys.path.insert(0, config.sourceRoot)
+from environment import clean_environment  # noqa: E402
+
+config.environment = clean_environment()
+config.environment["PATH"] = os.pathsep.join([config.toolDir, config.llvmToolsDir, os.environ["PATH"]])
 
 
 def torchVersion(include):

@@ -5,8 +5,12 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 from pages import SOURCES
+
+sys.path.insert(0, str(SOURCES / "test"))
+from environment import clean_environment  # noqa: E402
 
 PROJECT = SOURCES / "test/docs/project"
 TORCH = "/usr/include/torch/csrc/api/include"
@@ -82,12 +86,12 @@ class Sandbox:
     def environment(self, cache):
         build = self.root / "build" if self.kind == "built" else self.build
         return {
+            **clean_environment(),
             "PATH": f"{build}/bin:{os.environ['PATH']}",
             "HOME": str(self.home),
             "XDG_CACHE_HOME": str(cache),
             "CCACHE_DIR": os.environ.get("CCACHE_DIR", str(pathlib.Path.home() / ".cache/ccache")),
             "CCACHE_BASEDIR": str(self.root),
             "CCACHE_NOHASHDIR": "1",
-            "LC_ALL": "C.UTF-8",
             "TERM": "dumb",
         }
