@@ -3,6 +3,7 @@
 
 #include "base/RunError.h"
 #include "launch/Program.h"
+#include "launch/Scratch.h"
 #include "launch/VirtualGpus.h"
 
 #include <fmt/format.h>
@@ -70,17 +71,6 @@ void separateRanks(Options &options, const RankIdentity &who) {
     throw RunError(ExitUsage,
                    "--findings under an outer launcher needs --findings-out FILE: every rank writes "
                    "a report of its own, FILE with .rankN before its extension");
-}
-
-std::string makeScratch(const Environment &environment) {
-  auto named = environment.find("TMPDIR");
-  std::string pattern =
-      (named == environment.end() || named->second.empty() ? "/tmp" : named->second) + "/device-run-XXXXXX";
-  if (!mkdtemp(pattern.data()))
-    throw RunError(ExitLauncher,
-                   fmt::format("cannot make a directory {}: {}; set TMPDIR to a directory of yours", pattern,
-                               std::strerror(errno)));
-  return fs::absolute(pattern);
 }
 
 } // namespace

@@ -93,9 +93,9 @@ std::vector<Option> jobOptions() {
        }},
       {"--rdzv-endpoint", "", "HOST:PORT", "where rank 0 listens; needed when there are several machines",
        setEndpoint},
-      {"--master-addr", "", "HOST", "the same, in two options",
+      {"--master-addr", "", "HOST", "the host of --rdzv-endpoint alone",
        [](Options &o, Value, Value text) { o.masterAddress = text; }},
-      {"--master-port", "", "PORT", "",
+      {"--master-port", "", "PORT", "the port of --rdzv-endpoint alone",
        [](Options &o, Value name, Value text) { o.masterPort = numberBetween(name, text, 0, 65535); }},
       {"--rdzv-id", "", "NAME", "name of the job, TORCHELASTIC_RUN_ID",
        [](Options &o, Value, Value text) { o.runId = text; }},
@@ -153,14 +153,15 @@ std::vector<Option> gpuOptions() {
          if (!o.gpuMemory)
            usageError(fmt::format("{} takes a size such as 24G or 512M, not '{}'", name, text));
        }},
-      {"--isolate", "", "", "fault when host code touches memory of a virtual GPU",
+      {"--isolate", "", "", "make host code that touches memory of a virtual GPU fault",
        [](Options &o, Value, Value) { o.isolate = true; }},
       {"--trace", "", "FILE",
-       "write a Chrome trace (chrome://tracing, ui.perfetto.dev) of operators and copies",
+       "write a trace of operators, copies and device errors, for ui.perfetto.dev or chrome://tracing",
        [](Options &o, Value, Value text) { o.traceFile = text; }},
-      {"--findings", "", "SARIF", "say which findings of this report the run confirmed, and write it back",
+      {"--findings", "", "SARIF",
+       "say which findings of this report the run confirms, and write that into it",
        [](Options &o, Value, Value text) { o.findingsFile = text; }},
-      {"--findings-out", "", "FILE", "write the report there instead",
+      {"--findings-out", "", "FILE", "write the judged report to FILE instead",
        [](Options &o, Value, Value text) { o.findingsOut = text; }},
   };
 }

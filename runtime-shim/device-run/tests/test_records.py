@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -45,6 +46,25 @@ class RecordsTest(LaunchTest):
     def run_virtual(self, *arguments, env=None):
         return self.run_tool("--virtual-gpus", "2", *arguments,
                              env={"DEVICE_TIDY_VIRTUAL_CUDA": str(self.library), **(env or {})})
+
+
+class Folders(RecordsTest):
+    def test_those_of_killed_launchers_go_with_the_next(self):
+        with tempfile.TemporaryDirectory() as parent:
+            env = {"TMPDIR": parent, "DEVICE_TIDY_VIRTUAL_CUDA": str(self.library)}
+            with self.start("--virtual-gpus", "1", "--", "sleep", "600", env=env) as process:
+                self.wait_for_processes(3)
+                running = os.listdir(parent)
+                self.assertEqual(len(running), 1)
+                self.run_virtual("--", "true", env=env)
+                self.assertEqual(os.listdir(parent), running, "the folder of a launcher that runs is gone")
+                # The launcher's process that would remove it ends first.
+                for pid in sorted(launching.marked_processes(self.mark)):
+                    os.kill(pid, signal.SIGKILL)
+                process.communicate(timeout=30)
+            self.assertEqual(os.listdir(parent), running)
+            self.run_virtual("--", "true", env=env)
+            self.assertEqual(os.listdir(parent), [])
 
 
 class Environment(RecordsTest):

@@ -121,7 +121,31 @@ TEST(Init, EnvironmentIsChecked) {
                         {"RANK", "1"},
                         {"LOCAL_RANK", "1"},
                         {"MASTER_ADDR", "no.such.host.invalid"}};
-  expectInitError(launch, "could not reach rank 0 at no.such.host.invalid");
+  expectInitError(launch, "rank 1: MASTER_ADDR='no.such.host.invalid' has no address");
+}
+
+// Each would be the only rank of a job of its own.
+TEST(Init, ProcessesOfALauncherThatSetsNoRank) {
+  Launch launch{"join", 1};
+  const std::map<std::string, std::string> none = {{"RANK", "(unset)"}, {"WORLD_SIZE", "(unset)"}};
+  const auto refused = [&](std::map<std::string, std::string> variables, const char *part) {
+    launch.environment = none;
+    launch.environment.insert(variables.begin(), variables.end());
+    expectInitError(launch, part);
+  };
+  refused({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}}, "srun started several processes");
+  refused({{"SLURM_PROCID", "2"}}, "this is number 2 (SLURM_PROCID)");
+  refused({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}}, "'mpirun device-run PROGRAM'");
+  refused({{"PMI_RANK", "0"}, {"PMI_SIZE", "3"}}, "mpiexec started several processes");
+  // A batch script, a step of one task, and processes that are meant to be alone.
+  for (const auto &variables : std::vector<std::map<std::string, std::string>>{
+           {{"RANK", "(unset)"}, {"WORLD_SIZE", "(unset)"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}},
+           {{"RANK", "(unset)"}, {"WORLD_SIZE", "(unset)"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}},
+           {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"SLURM_PROCID", "2"}}}) {
+    launch.environment = variables;
+    launch.environment.insert({{"LOCAL_RANK", "(unset)"}, {"LOCAL_WORLD_SIZE", "(unset)"}});
+    ranks::runAll(launch);
+  }
 }
 
 TEST(Init, PortInUse) {
@@ -449,6 +473,24 @@ TEST(Peers, CollectiveTimeout) {
   }
 }
 
+// Also with 0 it is an end without leaving.
+RANK_WORKER(one_calls_exit) {
+  auto communicator = init_distributed();
+  communicator->barrier();
+  if (communicator->rank() == 1)
+    std::exit(0);
+  communicator->all_reduce(torch::ones({1000}));
+}
+
+TEST(Peers, ExitIsNamed) {
+  const auto ended = ranks::run({"one_calls_exit", 2});
+  EXPECT_EQ(ended[1].exitCode, 0) << ended[1].output;
+  EXPECT_EQ(ended[0].exitCode, 1);
+  EXPECT_NE(ended[0].output.find("ended by exit() before it left the job"), std::string::npos)
+      << ended[0].output;
+  EXPECT_NE(ended[0].output.find("return from main() instead"), std::string::npos) << ended[0].output;
+}
+
 // The second rank has fewer batches than the others.
 RANK_WORKER(one_has_fewer_batches) {
   auto communicator = init_distributed();
@@ -462,5 +504,6 @@ TEST(Peers, RankThatFinishedEarlyIsNamed) {
   EXPECT_EQ(ended[1].exitCode, 0) << ended[1].output;
   EXPECT_EQ(ended[0].exitCode, 1);
   EXPECT_NE(ended[0].output.find("rank 1 has finished"), std::string::npos) << ended[0].output;
+  EXPECT_LT(ended[0].at - ended[1].at, 3);
   EXPECT_EQ(ended[0].output.find("failed first"), std::string::npos) << ended[0].output;
 }

@@ -39,10 +39,19 @@ struct Process {
   Ended ended;
 };
 
+bool isOfALauncher(const std::string &variable) {
+  for (const char *prefix : {"SLURM_", "OMPI_", "PMI_", "MV2_", "TORCHELASTIC_"})
+    if (variable.rfind(prefix, 0) == 0)
+      return true;
+  return false;
+}
+
 std::vector<std::string> environmentOf(const Launch &launch, int index) {
   std::map<std::string, std::string> variables;
   for (char **entry = environ; *entry; ++entry) {
     const std::string text = *entry;
+    if (isOfALauncher(text)) // the tests may run under one themselves
+      continue;
     variables[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
   }
   const int size = launch.worldSize ? launch.worldSize : launch.count;

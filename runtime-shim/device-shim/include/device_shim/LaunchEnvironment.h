@@ -27,8 +27,7 @@ struct LaunchEnvironment {
   /// Reads the variables; empty ones count as unset. Without any of RANK and WORLD_SIZE the process is the
   /// only one of its job, and MASTER_ADDR and MASTER_PORT are not read.
   /// \throws InitError naming the variable that is missing, is not a whole number (blanks are not) or is out
-  /// of
-  ///   range.
+  /// of range, and when srun or mpirun has started several processes without RANK and WORLD_SIZE.
   static LaunchEnvironment from_environment();
 };
 

@@ -62,6 +62,15 @@ at::Device deviceOf(const DistributedOptions &options, const LaunchEnvironment &
   return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
 
+// exit() ends a process without the destructors of main()'s variables.
+void tellOfExit() {
+  static const bool once = std::atexit([] {
+                             if (const auto job = joined.lock(); job && job->liveness)
+                               job->liveness->processExits();
+                           }) == 0;
+  (void)once;
+}
+
 // Virtual GPUs are CUDA devices to LibTorch, but their memory is the host's.
 bool virtualGpus() { return std::getenv("VIRTUAL_GPUS") != nullptr; }
 
@@ -117,6 +126,7 @@ std::shared_ptr<Communicator> init_distributed(const DistributedOptions &options
   compat::makeCurrent(job->device);
   if (job->size > 1) {
     ignoreBrokenPipes();
+    tellOfExit();
     detail::meet(*job, place, options);
   }
   auto communicator = std::make_shared<Communicator>(detail::connect(job, options.init_timeout));

@@ -44,6 +44,33 @@ int required(const char *name, const char *because, int least, int most) {
 
 constexpr int kMostRanks = 1 << 20;
 
+// What starts several processes and sets neither RANK nor WORLD_SIZE.
+struct ProcessLauncher {
+  const char *name, *rank, *size;
+};
+constexpr ProcessLauncher kProcessLaunchers[] = {
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"mpirun_rsh", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
+    {"mpiexec", "PMI_RANK", "PMI_SIZE"},
+};
+
+long among(const char *name) {
+  const auto text = variable(name);
+  return text ? std::strtol(text->c_str(), nullptr, 10) : 0;
+}
+
+// Each of them would be rank 0 of 1, train alone, and write the same files.
+void requireAlone() {
+  for (const auto &launcher : kProcessLaunchers)
+    if (among(launcher.rank) > 0 || (variable(launcher.rank) && among(launcher.size) > 1))
+      throw InitError(
+          std::string(launcher.name) + " started several processes, of which this is number " +
+          std::to_string(among(launcher.rank)) + " (" + launcher.rank +
+          "), but RANK and WORLD_SIZE are not set, so each would train alone; start '" + launcher.name +
+          " device-run PROGRAM', which sets them, or set RANK=0 and WORLD_SIZE=1 to have them alone");
+}
+
 } // namespace
 
 LaunchEnvironment LaunchEnvironment::from_environment() {
@@ -52,6 +79,8 @@ LaunchEnvironment LaunchEnvironment::from_environment() {
   if (hasRank || hasSize) {
     found.world_size = required("WORLD_SIZE", "RANK", 1, kMostRanks);
     found.rank = required("RANK", "WORLD_SIZE", 0, found.world_size - 1);
+  } else {
+    requireAlone();
   }
   found.local_world_size = number("LOCAL_WORLD_SIZE", 1, found.world_size).value_or(found.world_size);
   const auto local = number("LOCAL_RANK", 0, found.local_world_size - 1);

@@ -19,7 +19,7 @@ constexpr auto kBeat = std::chrono::milliseconds(300);
 constexpr int kBeatsUntilTold = 10; // a rank on a busy machine misses some
 constexpr auto kLongUnderWay = std::chrono::seconds(1);
 const char *const kFailureKey = "failure", *const kToldKey = "told", *const kLeavingKey = "leaving",
-                  *const kWaitsKey = "waits";
+                  *const kWaitsKey = "waits", *const kExitsKey = "exits";
 const char *const kUsualAdvice =
     "Look at the output of the rank that failed first, then start the job again.";
 const char *const kUnevenAdvice =
@@ -29,6 +29,8 @@ const char *const kTimeoutAdvice =
     "Let all ranks call the same collective operations, and give each equally many batches; where one is "
     "busy for longer, set a longer collective_timeout.";
 
+const char *const kExitAdvice = "Let its communicator and wrappers end before the process does: return from "
+                                "main() instead of calling exit().";
 const char *const kDifferenceAdvice =
     "Let all ranks call the same operations in the same order; look for what one of them does alone, such as "
     "an evaluation or a batch that it skips.";
@@ -123,13 +125,25 @@ void Liveness::throwIfFailed(const std::string &operation) {
     throwFailure(operation);
 }
 
+// No rank has failed where one is done: it closes its connections, too.
 void Liveness::reportBrokenConnection(const std::string &operation, const std::string &cause) {
-  {
+  const auto end = Clock::now() + settings.timeout + 3 * kBeat;
+  std::string finished;
+  while (finished.empty() && Clock::now() < end) {
     std::unique_lock<std::mutex> lock(mutex);
-    if (changed.wait_for(lock, settings.timeout + 3 * kBeat, [this] { return !failure.empty(); }))
+    if (changed.wait_for(lock, kBeat, [this] { return !failure.empty(); }))
       return;
+    lock.unlock();
+    finished = finishedRanks();
   }
-  // No rank has failed. One that is done closes its connections, too.
+  report(finished.empty() ? "a connection of rank " + std::to_string(settings.rank) +
+                                " to another rank broke (" + cause + ")"
+                          : finishedWithout(finished, settings.rank, operation),
+         /*rankDied=*/false);
+}
+
+// "rank 1, rank 3"; "" for none.
+std::string Liveness::finishedRanks() {
   std::string finished;
   try {
     for (int rank = 0; rank < settings.size; ++rank)
@@ -138,10 +152,15 @@ void Liveness::reportBrokenConnection(const std::string &operation, const std::s
   } catch (const std::exception &) {
     // The store is gone, and with it what it knew.
   }
-  report(finished.empty() ? "a connection of rank " + std::to_string(settings.rank) +
-                                " to another rank broke (" + cause + ")"
-                          : finishedWithout(finished, settings.rank, operation),
-         /*rankDied=*/false);
+  return finished;
+}
+
+void Liveness::processExits() {
+  try {
+    store->set(keyOf(kExitsKey, settings.rank), std::vector<uint8_t>{1});
+  } catch (const std::exception &) {
+    // Another rank ended the store, and knows more.
+  }
 }
 
 void Liveness::reportTimeout(const std::string &operation, std::chrono::milliseconds after) {
@@ -347,6 +366,9 @@ void Liveness::watchNext() {
     return;
   }
   const std::string who = "rank " + std::to_string(nextRank) + " (" + next.readable() + ")";
+  if (gone && store->check({keyOf(kExitsKey, nextRank)}))
+    return report(withAdvice(who + " ended by exit() before it left the job", kExitAdvice),
+                  /*rankDied=*/true);
   report(gone ? who + " ended without leaving the job: it was killed or it crashed"
               : who + " gave no sign of life for " + secondsText(settings.timeout) +
                     ": it was killed or stopped, or its machine is unreachable",

@@ -80,6 +80,9 @@ public:
   /// for it. \throws what the store throws.
   void announceLeaving();
 
+  /// The process ends while this rank is in the job, for whoever finds it gone.
+  void processExits();
+
   /// Ends the watching: this rank is done, or `failed`. The rank with the store stays until the others are
   /// done.
   void leave(bool failed);
@@ -94,6 +97,7 @@ private:
   void fail(const std::string &what);
   void report(const std::string &what, bool rankDied);
   std::string operationsOfAll();
+  std::string finishedRanks();
   [[noreturn]] void throwFailure(const std::string &operation);
   bool allLeft();
   void waitUntilTold();

@@ -1,5 +1,6 @@
 #include "comm/Rendezvous.h"
 
+#include "comm/EndpointProbe.h"
 #include "comm/StoreConnection.h"
 
 #include <device_shim/Error.h>
@@ -11,6 +12,8 @@
 
 namespace device_shim::detail {
 namespace {
+
+constexpr auto kNameTimeout = std::chrono::seconds(5);
 
 // Why a rank does not join, for the others: they would wait for it.
 const char *const kRefusalKey = "refusal";
@@ -80,6 +83,19 @@ void waitForAll(c10d::Store &store, const Job &job, const Endpoint &endpoint,
                   ". Start them with the same MASTER_ADDR and MASTER_PORT, or look why they ended");
 }
 
+// Names of machines that only just started may come late, those with a mistake never.
+void requireAddress(const Endpoint &endpoint, int rank, std::chrono::milliseconds timeout) {
+  const auto end =
+      std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(timeout, kNameTimeout);
+  std::string problem;
+  while (!(problem = resolutionProblem(endpoint.address)).empty() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  if (!problem.empty())
+    throw InitError("rank " + std::to_string(rank) + ": MASTER_ADDR='" + endpoint.address +
+                    "' has no address (" + problem +
+                    "); set it to the name or the address of the machine of rank 0");
+}
+
 std::shared_ptr<Backing> connectAndTry(const std::shared_ptr<Job> &job) {
   compat::makeCurrent(job->device);
   auto backing = std::make_shared<Backing>(job);
@@ -130,6 +146,7 @@ void meet(Job &job, const LaunchEnvironment &place, const DistributedOptions &op
   const Endpoint endpoint{place.master_address, place.master_port};
   const bool server = job.rank == 0 && !place.agent_holds_store;
   const std::string prefix = "device_shim/" + std::to_string(place.attempt);
+  requireAddress(endpoint, job.rank, options.init_timeout);
   try {
     const auto first = openAndCount(endpoint, server, job.rank, options.init_timeout,
                                     prefix + "/starts/" + std::to_string(job.rank));

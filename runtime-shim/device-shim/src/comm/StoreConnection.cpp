@@ -29,11 +29,9 @@ std::string firstLine(const std::string &text) { return text.substr(0, text.find
 
 [[noreturn]] void throwServerUnreachable(const Endpoint &endpoint, const std::string &cause) {
   const std::string port = std::to_string(endpoint.port);
-  const auto unresolved = resolutionProblem(endpoint.address);
-  throw InitError(
-      "rank 0 listens on port " + port + ", but MASTER_ADDR='" + endpoint.address + "' " +
-      (unresolved.empty() ? "does not lead to it (" + cause + ")" : "has no address (" + unresolved + ")") +
-      "; set MASTER_ADDR to the name or the address of the machine of rank 0");
+  throw InitError("rank 0 listens on port " + port + ", but MASTER_ADDR='" + endpoint.address +
+                  "' does not lead to it (" + cause +
+                  "); set MASTER_ADDR to the name or the address of the machine of rank 0");
 }
 
 [[noreturn]] void throwUnreachable(const Endpoint &endpoint, int rank, std::chrono::milliseconds timeout,
