@@ -6,7 +6,9 @@ namespace devicetidy::config {
 
 std::string suggestion(llvm::StringRef misspelt, const std::vector<std::string> &candidates) {
   const std::string *best = nullptr;
-  unsigned bestDistance = static_cast<unsigned>(misspelt.size() / 3 + 2);
+  // Where more than half of the letters are others, it is another word.
+  const std::size_t letters = misspelt.ltrim('-').size();
+  unsigned bestDistance = static_cast<unsigned>(std::min(misspelt.size() / 3 + 2, letters / 2 + 1));
   for (const std::string &candidate : candidates) {
     // What is cut short is nearer than its length says: "mixed-op", "header".
     const bool isPart = misspelt.size() >= 4 && llvm::StringRef(candidate).contains(misspelt);

@@ -72,7 +72,7 @@ bool Gate::apply(std::vector<Diagnostic> &diagnostics, ReportRun &run, const Loo
     const auto besides = [](std::size_t count, const char *what) {
       return count ? fmt::format(", {} {}", count, what) : std::string();
     };
-    told.push_back(fmt::format("against {}: {} new, {} fixed, {} unchanged{}{}", options.baseline,
+    told.push_back(fmt::format("compared with {}: {} new, {} fixed, {} unchanged{}{}", options.baseline,
                                run.baseline->added, run.baseline->fixed, run.baseline->unchanged,
                                besides(run.baseline->suppressed, "suppressed"),
                                besides(run.baseline->notLookedAt, "not checked")));

@@ -32,7 +32,7 @@ constexpr const char *HowToGetOne =
     "\n  CMake:  cmake -S . -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON, then device-tidy -p build"
     "\n  Meson:  meson setup build, then device-tidy -p build"
     "\n  other:  bear -- make, then device-tidy -p ."
-    "\n  none:   device-tidy file.cpp -- -std=c++17 -I..., or such arguments in compile_flags.txt, one a "
+    "\n  none:   device-tidy file.cpp -- -std=c++17 -I..., or such arguments in compile_flags.txt, one per "
     "line";
 
 bool isHeader(StringRef file) {
@@ -189,7 +189,7 @@ private:
     const std::string given = absolutePath(request.buildPath);
     if (!fs::exists(given))
       return fail("-p " + request.buildPath +
-                  ": no such file or directory; it is where compile_commands.json lies, "
+                  ": no such file or directory; -p takes the folder of compile_commands.json, "
                   "which says how each file is compiled" +
                   HowToGetOne);
     if (!fs::is_directory(given)) {

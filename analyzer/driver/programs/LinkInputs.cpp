@@ -165,7 +165,7 @@ bool readLinkInputs(const std::vector<std::string> &names, unsigned jobs, LinkIn
   takeRoots(files, result);
   takeUnits(files, result);
   if (result.units.empty()) {
-    error = "nothing to analyse: the facts are those of no translation unit";
+    error = "nothing to analyse: the facts files hold no translation unit";
     return false;
   }
   return true;

@@ -113,7 +113,9 @@ std::string describeSignal(int signal) {
 
 std::optional<std::string> nearestTo(std::string_view word, const std::vector<std::string> &candidates) {
   std::optional<std::string> best;
-  std::size_t bestDistance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  // Where more than half of the letters are others, it is another word.
+  const std::size_t letters = word.size() - std::min(word.find_first_not_of('-'), word.size());
+  std::size_t bestDistance = std::min(std::max<std::size_t>(2, word.size() / 3), (letters + 1) / 2) + 1;
   for (const std::string &candidate : candidates) {
     // The beginning of a long name counts as well: --nporc is meant to be --nproc-per-node.
     std::string_view start = std::string_view(candidate).substr(0, word.size());

@@ -221,7 +221,7 @@ void checkGpuOptions(const Options &options) {
                         : !options.findingsFile.empty() ? "--findings"
                                                         : nullptr;
   if (needing)
-    usageError(fmt::format("{} needs --virtual-gpus N: the virtual GPUs do the work", needing));
+    usageError(fmt::format("{} needs --virtual-gpus N: only virtual GPUs can do this", needing));
   if (options.rankCount == RankCount::Gpus)
     usageError("--nproc-per-node gpu needs --virtual-gpus N; on real GPUs give their number");
 }
@@ -266,11 +266,12 @@ Options parseOptions(const std::vector<std::string> &arguments) {
       usageError(fmt::format("{} takes no value", argument.name));
     if (!option.value.empty() && !argument.value) {
       if (next == arguments.size() || arguments[next] == "--")
-        usageError(fmt::format("{} needs {}", argument.name, option.value));
+        usageError(fmt::format("{} needs a value: {} {}", argument.name, argument.name, option.value));
       argument.value = arguments[next++];
     }
     if (!option.value.empty() && argument.value->empty())
-      usageError(fmt::format("{} needs {}, not an empty text", argument.name, option.value));
+      usageError(fmt::format("{} needs a value, not an empty text: {} {}", argument.name, argument.name,
+                             option.value));
     option.apply(options, argument.name, argument.value.value_or(""));
   }
   options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next), arguments.end());

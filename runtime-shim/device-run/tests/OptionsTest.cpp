@@ -80,8 +80,10 @@ TEST(Options, SeveralMachines) {
 
 TEST(Options, ErrorsNameTheArgument) {
   EXPECT_NE(errorOf({"--tarce", "x"}).find("did you mean --trace?"), std::string::npos);
-  EXPECT_NE(errorOf({"--trace"}).find("--trace needs FILE"), std::string::npos);
-  EXPECT_NE(errorOf({"--trace=", "x"}).find("--trace needs FILE"), std::string::npos);
+  EXPECT_NE(errorOf({"--nporc", "x"}).find("did you mean --nproc-per-node?"), std::string::npos);
+  EXPECT_EQ(errorOf({"--x", "y"}).find("did you mean"), std::string::npos);
+  EXPECT_NE(errorOf({"--trace"}).find("--trace needs a value: --trace FILE"), std::string::npos);
+  EXPECT_NE(errorOf({"--trace=", "x"}).find("--trace needs a value"), std::string::npos);
   EXPECT_NE(errorOf({"-n", "0", "x"}).find("from 1"), std::string::npos);
   EXPECT_NE(errorOf({"--virtual-gpus", "65", "x"}).find("from 0 to 64"), std::string::npos);
   EXPECT_NE(errorOf({"--nproc-per-node=gpu", "x"}).find("--virtual-gpus"), std::string::npos);

@@ -201,7 +201,7 @@ class Errors(LaunchTest):
         self.expect(2, ["unknown option '--nporc'", "--nproc-per-node"], "--nporc", "2", "--", "true")
         self.expect(2, ["no program"], "-n", "2")
         self.expect(2, ["from 1 to 4096", "'zero'"], "-n", "zero", "--", "true")
-        self.expect(2, ["needs S"], "--timeout", "--", "true")
+        self.expect(2, ["--timeout needs a value"], "--timeout", "--", "true")
         self.expect(2, ["takes no value"], "--isolate=1", "--", "true")
         self.expect(2, ["24G"], "--virtual-gpus=1", "--gpu-memory=lots", "--", "true")
         self.expect(2, ["--trace needs --virtual-gpus"], "--trace=t.json", "--", "true")

@@ -4,9 +4,9 @@
 #include <torch/torch.h>
 
 torch::Tensor script(const std::string &file, torch::Tensor x, torch::Device device) {
-  // CHECK: :[[@LINE+4]]:{{.*}} warning: {{.*}} the parameters of 'model' where it was saved, for it was loaded without a device, and 'x.to(device)' on 'device' [device-load-placement]
+  // CHECK: :[[@LINE+4]]:{{.*}} warning: {{.*}} 'x.to(device)' on 'device' and the parameters of 'model' on the device of the saved file: the load names no device [device-load-placement]
   // CHECK: note: 'the script' is loaded here
-  // CHECK: note: give the load the device, or move what it has loaded
+  // CHECK: note: pass the device to the load, or move what was loaded
   auto model = torch::jit::load(file);
   return model.forward({x.to(device)}).toTensor();
 }

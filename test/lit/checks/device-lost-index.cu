@@ -16,7 +16,7 @@ torch::Tensor beforeTheGuard(const torch::Tensor &x) {
   const c10::cuda::CUDAGuard guard(x.device());
   // CHECK: [[@LINE+3]]:3: warning: 'scale' gets 'out', made before the GPU it works on was current [device-lost-index]
   // CHECK: [[@LINE-3]]:14: note: 'out' is created on cuda here
-  // CHECK: note: make it with the index: with the options of the other tensors, or after the guard
+  // CHECK: note: create it with the index of the GPU: with the options of the other tensors, or after the guard
   scale<<<1, 4>>>(out.data_ptr<float>(), x.data_ptr<float>(), 4);
   return out;
 }
@@ -40,7 +40,7 @@ torch::Tensor likeTheOther(const torch::Tensor &x) {
 torch::Device last() {
   const auto count = static_cast<c10::DeviceIndex>(torch::cuda::device_count());
   // CHECK: [[@LINE+2]]:10: warning: 'Device' gets the number of GPUs as the index of one [device-lost-index]
-  // CHECK: note: the last GPU has the index before it
+  // CHECK: note: indices begin at 0: that of the last GPU is one less
   return torch::Device(torch::kCUDA, count);
 }
 

@@ -15,8 +15,8 @@ template <int N> __global__ void sum(at::PackedTensorAccessor32<float, N, at::Re
 
 torch::Tensor second() { return torch::rand({4}, torch::Device(torch::kCUDA, 1)); }
 
-// CHECK: [[@LINE+3]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on x.device(), which nothing makes current [device-missing-guard]
-// CHECK: note: make it current first: 'const c10::cuda::CUDAGuard guard(x.device());'
+// CHECK: [[@LINE+3]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on x.device(), but no guard makes that GPU current [device-missing-guard]
+// CHECK: note: make that GPU current first: 'const c10::cuda::CUDAGuard guard(x.device());'
 void fromOutside(torch::Tensor x) {
   scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
   scale<<<2, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4); // one finding for a function
@@ -26,7 +26,7 @@ torch::Tensor checked(torch::Tensor x) {
   TORCH_CHECK(x.is_cuda());
   auto y = torch::zeros_like(x);
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "scale", [&] {
-    // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'sum' runs on the current GPU and works on 'y' on cuda:i, which nothing makes current
+    // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'sum' runs on the current GPU and works on 'y' on cuda:i, but no guard makes that GPU current
     sum<2><<<1, 4, 0, at::cuda::getCurrentCUDAStream()>>>(y.packed_accessor32<float, 2, at::RestrictPtrTraits>());
   });
   return y;
@@ -35,7 +35,7 @@ torch::Tensor checked(torch::Tensor x) {
 // The helper cannot know the device of its pointers: its caller is to make it current.
 void launchOn(float *x, int n) { scale<<<1, n>>>(x, x, n); }
 void throughHelper(torch::Tensor x) {
-  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on x.device(), which nothing makes current
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on x.device(), but no guard makes that GPU current
   launchOn(x.data_ptr<float>(), 4);
 }
 
@@ -72,11 +72,11 @@ void guardOfTheHost(torch::Tensor from, torch::Tensor x) {
 void wrongGuard() {
   auto x = second();
   c10::cuda::CUDAGuard guard(0);
-  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on cuda:0 and works on 'x' on cuda:1, which nothing makes current
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on cuda:0 and works on 'x' on cuda:1, but no guard makes that GPU current
   scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
 }
 
-// CHECK: [[@LINE+3]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on device, which nothing makes current
+// CHECK: [[@LINE+3]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on device, but no guard makes that GPU current
 void chosen(torch::Device device) {
   auto x = torch::rand({4}, device);
   scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
@@ -108,7 +108,7 @@ struct Params {
 void packed(torch::Tensor x) {
   Params params{x.data_ptr<float>(), 4};
   void *arguments[] = {&params};
-  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on x.device(), which nothing makes current
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on x.device(), but no guard makes that GPU current
   cudaLaunchKernel((const void *)scale, dim3(1), dim3(4), arguments, 0, at::cuda::getCurrentCUDAStream());
 }
 

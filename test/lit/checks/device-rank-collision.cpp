@@ -11,8 +11,8 @@ struct Channel {
 
 Channel tooEarly(int local_rank) {
   Channel channel;
-  // CHECK: [[@LINE+2]]:3: warning: 'cudaStreamCreateWithFlags' puts this on the GPU that is current at first in each rank of the machine [device-rank-collision]
-  // CHECK: [[@LINE+2]]:3: note: the GPU of the rank is made current here: do so first
+  // CHECK: [[@LINE+2]]:3: warning: 'cudaStreamCreateWithFlags' puts this on the GPU that is current at first in every rank of the machine [device-rank-collision]
+  // CHECK: [[@LINE+2]]:3: note: the GPU of the rank is made current here: do this first
   cudaStreamCreateWithFlags(&channel.stream, 0);
   cudaSetDevice(local_rank);
   channel.device = torch::Device(torch::kCUDA, local_rank);
@@ -48,7 +48,7 @@ torch::Tensor fixed(int size) {
   const int local_rank = number("LOCAL_RANK", 0);
   if (local_rank == 0 && size > 4)
     std::puts("large");
-  // CHECK: [[@LINE+2]]:10: warning: 'zeros' puts this on cuda:0 in each rank of the machine [device-rank-collision]
+  // CHECK: [[@LINE+2]]:10: warning: 'zeros' puts this on cuda:0 in every rank of the machine [device-rank-collision]
   // CHECK: note: the local rank is read here
   return torch::zeros({size}, torch::Device(torch::kCUDA, 0));
 }
