@@ -7,6 +7,8 @@
 #include "RunningOps.h"
 #include "SparseTensors.h"
 
+#include <unistd.h>
+
 namespace vcuda {
 namespace {
 
@@ -49,8 +51,11 @@ std::string operandsOf(const c10::OperatorHandle &op, const c10::IValue *values)
   return "[" + list + "]";
 }
 
+// Older releases of LibTorch give the threads of the backward pass no name of their own.
 std::string currentThreadName() {
   char name[16] = "";
+  if (runningNode() && threadNumber() != getpid())
+    return "backward pass";
   pthread_getname_np(pthread_self(), name, sizeof(name));
   return name;
 }

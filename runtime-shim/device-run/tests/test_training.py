@@ -118,6 +118,8 @@ class Training(unittest.TestCase):
         events = json.loads(file.read_text())["traceEvents"]
         names = {event["name"] for event in events if event.get("cat") == "operator"}
         self.assertIn("aten::addmm", names)
+        threads = [event["args"]["name"] for event in events if event["name"] == "thread_name"]
+        self.assertEqual(threads, ["main", "backward pass"])
         copies = [event["args"] for event in events if event.get("cat") == "copy"]
         labels = [c for c in copies if c.get("at", "").startswith(f"{SOURCE}:{line_of('the move of the labels')} ")]
         self.assertEqual([(c["from"], c["to"], c["bytes"]) for c in labels], [("cpu", "cuda:0", 32 * 8)])
