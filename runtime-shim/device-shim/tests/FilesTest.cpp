@@ -1,4 +1,5 @@
 // How checkpoints reach the disk: complete or not at all, and nothing that changed there is loaded.
+#include "SmallDisk.h"
 #include "Training.h"
 
 #include <device_shim/Distributed.h>
@@ -9,7 +10,6 @@
 
 #include <csignal>
 #include <random>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,25 +64,6 @@ template <typename Work> std::string errorOf(Work work) {
   }
   return "";
 }
-
-// While one lives, no file of this process grows beyond `bytes`: to a program as if the disk were full.
-class SmallDisk {
-public:
-  explicit SmallDisk(rlim_t bytes) : before(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &limit);
-    rlimit small = limit;
-    small.rlim_cur = bytes;
-    setrlimit(RLIMIT_FSIZE, &small);
-  }
-  ~SmallDisk() {
-    setrlimit(RLIMIT_FSIZE, &limit);
-    std::signal(SIGXFSZ, before);
-  }
-
-private:
-  rlimit limit{};
-  void (*before)(int);
-};
 
 } // namespace
 
