@@ -127,9 +127,14 @@ std::uint64_t Store::placeDigest() const {
 }
 
 Store Store::outer() const {
+  Store result = outside();
+  result.trees[static_cast<std::size_t>(RootKind::Global)] = treeOf(RootKind::Global);
+  return result;
+}
+
+Store Store::outside() const {
   Store result;
-  for (RootKind kind : {RootKind::Global, RootKind::Outside})
-    result.trees[static_cast<std::size_t>(kind)] = treeOf(kind);
+  result.trees[static_cast<std::size_t>(RootKind::Outside)] = treeOf(RootKind::Outside);
   return result;
 }
 

@@ -42,6 +42,8 @@ public:
 
   /// This store without the locals and heap objects.
   Store outer() const;
+  /// This store without the globals, either.
+  Store outside() const;
 
   /// False: no heap object was added and no address was lost since noteCollected(), so whatever was in use
   /// then is in use now.

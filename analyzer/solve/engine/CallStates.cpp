@@ -115,17 +115,15 @@ bool holdsCallable(const Store &store, const std::vector<Value> &inputs) {
 
 } // namespace
 
-// `outer` without the globals that no function below `callee` names.
-Store Machine::namedBelow(const Function &callee, Store outer) const {
-  std::vector<RootId> others;
-  outer.forEach(RootKind::Global, [&](RootId root, const Value &) {
+// `outer` without the globals that no function below `callee` names. Most callees name few of them.
+Store Machine::namedBelow(const Function &callee, const Store &outer) const {
+  Store named = outer.outside();
+  outer.forEach(RootKind::Global, [&](RootId root, const Value &value) {
     const Name id = memory.info(root).origin->args[0]->name;
-    if (!footprints.isOurs(id) && !footprints.mayMeet(callee, id))
-      others.push_back(root);
+    if (footprints.mayMeet(callee, id) || footprints.isOurs(id))
+      named.set(root, value);
   });
-  for (RootId root : others)
-    outer.erase(root);
-  return outer;
+  return named;
 }
 
 // What a callee can come upon: globals, what it is given, and what these lead to. Whoever is given a callable

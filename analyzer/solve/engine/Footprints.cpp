@@ -1,6 +1,7 @@
 #include "analyzer/solve/engine/Footprints.h"
 
 #include <algorithm>
+#include <set>
 
 namespace devicetidy {
 namespace {
@@ -75,6 +76,8 @@ Footprints::Footprints(const Program &program, const Types &types) {
     const Names &names = of[id];
     for (Name caller : callers[id]) {
       Names &its = of[caller];
+      if (&its == &names)
+        continue;
       const std::size_t before = its.globals.size() + its.all;
       its.globals.insert(names.globals.begin(), names.globals.end());
       its.all |= names.all;

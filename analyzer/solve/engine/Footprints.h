@@ -4,8 +4,8 @@
 #include "analyzer/solve/domain/Types.h"
 
 #include <memory>
-#include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace devicetidy {
 
@@ -24,11 +24,11 @@ public:
 
 private:
   struct Names {
-    std::set<Name> globals;
+    std::unordered_set<Name> globals;
     bool all = false; ///< it calls what is not known
   };
 
-  std::set<Name> named;
+  std::unordered_set<Name> named;
   std::unordered_map<Name, Names> of;
 };
 

@@ -276,7 +276,7 @@ private:
   /// have left theirs.
   RootId arrayOver(const Frame &frame, Term site, Name type);
   void forgetNamed(Row &row, const Fact &unparsed) const;
-  Store namedBelow(const Function &callee, Store outer) const;
+  Store namedBelow(const Function &callee, const Store &outer) const;
   /// Runs a call and notes what it cost. What `main` calls are phases of the program: one that costs too much
   /// takes nothing from those after it.
   Outcomes runWithin(Frame &frame, Row start);
