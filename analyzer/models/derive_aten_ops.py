@@ -2,8 +2,8 @@
 """Writes data/aten_ops.csv: one device rule per ATen operator name.
 
 Two inputs, both in data/:
-  op_device_rules.csv  facts read off the operator lists of torch 1.13 and 2.6 (kernel kind, device check,
-                       tensor arguments)
+  op_device_rules.csv  facts read off the operator lists of torch 1.13, 2.6 and 2.13 (kernel kind, device check,
+                       tensor arguments); read_operator_list.py reads those of an installed PyTorch
   aten_overrides.csv   rules decided by hand, with their source
 
 What the facts alone decide:
@@ -19,9 +19,11 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 COLUMNS = ["op", "rule", "result", "rank0", "loss", "view", "since", "until", "source"]
-# The versions of the two operator lists, and the bounds of the rows that only one of them supports.
-OLD, NEW = "1.13.1", "2.6.0"
-OLD_UNTIL, NEW_SINCE = "1.13", "2.0"
+# The versions of the operator lists, from old to new, with the bounds of a rule that begins or ends with one. What
+# changed between 2.6 and 2.13 is not known for the versions between: there an operator has no rule.
+VERSIONS = ("1.13.1", "2.6.0", "2.13.0")
+SINCE = {"2.6.0": "2.0", "2.13.0": "2.13"}
+UNTIL = {"1.13.1": "1.13", "2.6.0": "2.6"}
 MOVE_RULES = ("move", "to_cpu", "to_cuda", "type_as", "pin_memory")
 OUT_RULES = ("strict", "iterator", "same_self", "factory")
 
@@ -34,7 +36,7 @@ def readRows(path):
 
 def readFacts(path):
     """{version: {base name: [overload, ...]}}, out variants kept apart under the key NAME_out."""
-    facts = {OLD: {}, NEW: {}}
+    facts = {version: {} for version in VERSIONS}
     for row in readRows(path):
         base, _, overload = row["op"].partition(".")
         key = base + "_out" if isOutVariant(base, overload, row) else base
@@ -98,15 +100,20 @@ def deriveAll(facts):
     return derived
 
 
-def mergeVersions(derived):
-    """{name: [row, ...]}: one row when both operator lists agree, two with bounds when they differ."""
+def mergeVersions(derived, facts):
+    """{name: [row, ...]}: one row while the operator lists agree, one more, with bounds, where they do not."""
     merged = {}
     for name, versions in derived.items():
-        old, new = versions.get(OLD), versions.get(NEW)
-        if old and new and old != new:
-            merged[name] = [dict(old, until=OLD_UNTIL), dict(new, since=NEW_SINCE)]
-        else:
-            merged[name] = [old or new]
+        runs = []  # (row or None where the facts do not decide, first version, last version)
+        for version in VERSIONS:
+            row = versions.get(version)
+            if runs and runs[-1][0] == row:
+                runs[-1] = (row, runs[-1][1], version)
+            elif name in facts[version]:
+                runs.append((row, version, version))
+        merged[name] = [dict(row, since=SINCE[first] if place > 0 else "",
+                             until=UNTIL[last] if place + 1 < len(runs) else "")
+                        for place, (row, first, last) in enumerate(runs) if row]
     return merged
 
 
@@ -149,7 +156,7 @@ def applyOverrides(table, overrides):
 
 def addInplaceForms(table, overrides, facts):
     """NAME_ follows the override of NAME: same rule, but the result is self."""
-    known = set(facts[OLD]) | set(facts[NEW])
+    known = {name for operators in facts.values() for name in operators}
     for name in overrides:
         inplace = name + "_"
         if inplace in known and inplace not in overrides and name in table:
@@ -158,7 +165,7 @@ def addInplaceForms(table, overrides, facts):
 
 def addOutForms(table, facts):
     """NAME_out(out, ...): a real out kernel checks `out` as well; generated copy-back forms are left out."""
-    for version in (OLD, NEW):
+    for version in VERSIONS:
         for name, overloads in facts[version].items():
             base = name[:-4]
             if not name.endswith("_out") or base not in table or name in table:
@@ -190,7 +197,7 @@ def deriveTable(dataDir):
     """Sorted rows of aten_ops.csv and the names that stay without a rule."""
     facts = readFacts(os.path.join(dataDir, "op_device_rules.csv"))
     overrides = readOverrides(os.path.join(dataDir, "aten_overrides.csv"))
-    table = mergeVersions(deriveAll(facts))
+    table = mergeVersions(deriveAll(facts), facts)
     applyOverrides(table, overrides)
     addInplaceForms(table, overrides, facts)
     addOutForms(table, facts)

@@ -57,7 +57,7 @@ class DerivedTable(unittest.TestCase):
     def testOverridesNameRealOperators(self):
         """A name misspelt in the overrides would make a row nobody ever looks up."""
         facts = derive_aten_ops.readFacts(os.path.join(DATA, "op_device_rules.csv"))
-        known = set(facts[derive_aten_ops.OLD]) | set(facts[derive_aten_ops.NEW])
+        known = {name for operators in facts.values() for name in operators}
         body = ""
         for header in ATEN_HEADERS:
             with open(os.path.join(ATEN, header), encoding="utf-8") as file:
