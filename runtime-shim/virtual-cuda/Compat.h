@@ -1,6 +1,6 @@
 //===- Compat.h - differences between LibTorch releases ---------*- C++ -*-===//
 //
-// Everything that differs between the LibTorch releases this library is built for (1.13 and 2.6) lives
+// Everything that differs between the LibTorch releases this library is built for (1.13, 2.6 and 2.13) lives
 // here: names, signatures, and the few rules that changed.
 //
 //===----------------------------------------------------------------------===//
@@ -15,6 +15,8 @@
 #include <c10/core/StorageImpl.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/csrc/api/include/torch/version.h>
+
+#include <type_traits>
 
 #if TORCH_VERSION_MAJOR == 1
 #include <ATen/SparseTensorUtils.h>
@@ -40,7 +42,8 @@ inline constexpr bool kWhereMovesScalars = false;
 inline constexpr bool kLongOutOfMemoryText = false;
 #else
 inline constexpr const char *kMethodPrefix = "wrapper_CUDA_";
-inline constexpr const char *kRulesVersion = "2.6.0";
+// The operator list that is next: those of 2.6 and 2.13 differ by a few operators.
+inline constexpr const char *kRulesVersion = TORCH_VERSION_MINOR < 10 ? "2.6.0" : "2.13.0";
 inline constexpr bool kHostPointerIsAnError = false;
 inline constexpr bool kWhereMovesScalars = true;
 inline constexpr bool kLongOutOfMemoryText = true;
@@ -100,8 +103,17 @@ private:
   virtual double millisecondsBetween(void *first, void *second) const = 0;
 };
 
+/// Later releases of 2.x also ask whether there is a CUDA library at all.
+template <typename Interface, typename = void> class BuiltHooks : public Interface {};
+template <typename Interface>
+class BuiltHooks<Interface, std::void_t<decltype(&Interface::isBuilt)>> : public Interface {
+public:
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return this->hasCUDA(); }
+};
+
 /// The questions ATen asks "the CUDA library", under the names both releases share.
-class HooksBase : public at::CUDAHooksInterface {
+class HooksBase : public BuiltHooks<at::CUDAHooksInterface> {
 public:
   virtual int count() const = 0;
   virtual int current() const = 0;

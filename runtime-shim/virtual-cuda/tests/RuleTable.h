@@ -1,6 +1,7 @@
 // The rule table as the tests read it, and what is needed to call an operator by its name.
 #pragma once
 
+#include "../Compat.h"
 #include "DeviceErrors.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -26,7 +27,7 @@ inline std::vector<Operator> operatorsWithRule(const std::string &rule) {
     std::getline(cells, row.name, ',');
     std::getline(cells, row.rule, ',');
     std::getline(cells, row.method, ',');
-    if (version == (isTorch1 ? "1.13.1" : "2.6.0") && row.rule.rfind(rule, 0) == 0)
+    if (version == vcuda::kRulesVersion && row.rule.rfind(rule, 0) == 0)
       operators.push_back(row);
   }
   return operators;

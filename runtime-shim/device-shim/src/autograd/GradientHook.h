@@ -5,8 +5,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "autograd/NodePointer.h"
+
 #include <ATen/core/Tensor.h>
-#include <torch/csrc/autograd/function.h>
 
 #include <cstdint>
 #include <functional>
@@ -42,8 +43,7 @@ private:
   std::string name;
   const char *wrapper;
   std::function<void()> ready;
-  std::shared_ptr<torch::autograd::Node>
-      accumulator; ///< lives as long as someone holds it, and the hook with it
+  NodePointer accumulator; ///< lives as long as someone holds it, and the hook with it
   uintptr_t after = 0;
   unsigned before = 0;
 };

@@ -1,11 +1,11 @@
 #include "autograd/UnlinkedGradient.h"
 
+#include "autograd/NodePointer.h"
+
 #include <device_shim/Error.h>
 
-#include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
 
-#include <memory>
 #include <utility>
 
 namespace device_shim::detail {
@@ -27,7 +27,7 @@ private:
 
 at::Tensor unlinkedGradient(const at::Tensor &average, const std::string &parameter, const char *wrapper) {
   auto gradient = average.variable_data();
-  auto refusal = std::make_shared<Refusal>(
+  auto refusal = makeNode<Refusal>(
       "a loss uses the gradient of parameter " + parameter + " that a backward pass with create_graph=true " +
       "left, but " + wrapper +
       " has averaged it since, which leaves no graph; for a penalty on gradients by " +

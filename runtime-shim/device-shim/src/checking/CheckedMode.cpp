@@ -18,7 +18,7 @@ namespace {
 
 // A callback is a plain function, so it finds the log of its thread here. Autograd hands this information to
 // the threads of a backward pass, together with the callback.
-constexpr auto kLogKind = c10::DebugInfoKind::TEST_INFO;
+const auto kLogKind = c10::DebugInfoKind::TEST_INFO; // NOLINT(cert-err58-cpp)
 
 /// What the modes of a thread write down; nested ones are a chain.
 class CallLog : public c10::DebugInfoBase, public std::enable_shared_from_this<CallLog> {

@@ -77,7 +77,8 @@ private:
 
 std::vector<at::Device> visibleDevices() {
   std::vector<at::Device> devices;
-  for (size_t i = 0; i < torch::cuda::device_count(); ++i)
+  const auto count = static_cast<size_t>(torch::cuda::device_count());
+  for (size_t i = 0; i < count; ++i)
     devices.emplace_back(at::kCUDA, static_cast<c10::DeviceIndex>(i));
   if (devices.empty())
     devices.emplace_back(at::kCPU);
@@ -86,7 +87,7 @@ std::vector<at::Device> visibleDevices() {
 
 // CUDA's own error names neither the stage nor the device.
 void requireVisible(const StageChain &chain, const std::vector<at::Device> &places, const char *chooser) {
-  const auto count = torch::cuda::device_count();
+  const auto count = static_cast<size_t>(torch::cuda::device_count());
   for (size_t i = 0; i < places.size(); ++i) {
     if (!places[i].is_cuda())
       continue;
