@@ -1,6 +1,6 @@
 //===- Compat.h - differences between LibTorch releases ---------*- C++ -*-===//
 //
-// Everything that differs between the LibTorch releases the library is built for: 1.13, 2.6 and 2.11.
+// Everything that differs between the LibTorch releases the library is built for: 1.13, 2.6, 2.11 and 2.13.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
