@@ -315,7 +315,7 @@ int numberOf(const char *name, int otherwise) {
 } // namespace
 
 TEST(Faults, Rounds) {
-  const int rounds = numberOf("FAULT_ROUNDS", 8), seed = numberOf("FAULT_SEED", 1);
+  const int rounds = numberOf("FAULT_ROUNDS", 4), seed = numberOf("FAULT_SEED", 1);
   for (int round = 0; round < rounds && !HasFatalFailure(); ++round) {
     SCOPED_TRACE("FAULT_SEED=" + std::to_string(seed + round) + " FAULT_ROUNDS=1");
     Round(static_cast<unsigned>(seed + round)).run();

@@ -42,11 +42,13 @@ private:
   std::shared_ptr<detail::Operation> operation;
 };
 
-/// What takes tensors or waits throws PeerError when another rank died, left the job, or collective_timeout
-/// passed without all ranks taking part; the _async forms throw it from wait(), and themselves when it is
-/// known already. With NCCL the host does not wait: such a failure is printed, the next operation on any rank
-/// throws it, and a rank that comes to none within failure_grace is ended with exit code 1. Where
-/// heartbeat_timeout is 0 only LibTorch's own watchdog watches NCCL, which ends the process.
+/// What takes tensors or waits throws PeerError when another rank died, left the job or called another
+/// operation, when ranks wait for each other in operations of different communicators (threads that never
+/// waited for one do not count), or collective_timeout passed without all ranks taking part; the _async forms
+/// throw it from wait(), and themselves when it is known already. With NCCL the host does not wait: such a
+/// failure is printed, the next operation on any rank throws it, and a rank that comes to none within
+/// failure_grace is ended with exit code 1. Where heartbeat_timeout is 0 only LibTorch's own watchdog watches
+/// NCCL, which ends the process.
 ///
 /// The caller's mistakes are UsageError (types, shapes, ranks that do not exist), DeviceError, and what
 /// LibTorch says about the tensors (c10::Error). Nothing was sent then, and the communicator can be used.

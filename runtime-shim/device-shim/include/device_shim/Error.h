@@ -23,8 +23,8 @@ public:
   using Error::Error;
 };
 
-/// Another rank ended or stopped answering, left the job while this one still needed it, or a collective ran
-/// into its timeout. No communicator of the job can be used any more.
+/// Another rank ended or stopped answering, left the job while this one still needed it or called another
+/// operation, or a collective ran into its timeout. No communicator of the job can be used any more.
 class PeerError : public Error {
 public:
   using Error::Error;
