@@ -31,10 +31,10 @@ def compileCommand(options):
     return command + options.compile_arg
 
 
-def precompile(options):
-    """The header that takes most of the time of each program, compiled once: the arguments that include it."""
+def precompile(options, further=()):
+    """The headers that take most of the time of each program, compiled once: the arguments that include them."""
     header = options.build_dir.resolve() / "torch-headers.h"
-    header.write_text("#include <torch/torch.h>\n")
+    header.write_text("".join(f"#include {name}\n" for name in ("<torch/torch.h>", *further)))
     compiled = header.with_name(header.name + (".pch" if "clang" in options.compiler else ".gch"))
     command = [*compileCommand(options), "-x", "c++-header", str(header), "-o", str(compiled)]
     return ["-include", str(header)] if subprocess.run(command, check=False).returncode == 0 else []
@@ -68,22 +68,36 @@ def verdict(unit, name, output):
     return None if mayStayQuiet(unit, name) else "a bad case ran"
 
 
-def execute(unit, program, options):
+def environmentOf(unit, options):
     environment = dict(os.environ, VIRTUAL_GPUS=str(options.gpus), OMP_NUM_THREADS="1")
     if options.preload:
         environment["LD_PRELOAD"] = os.path.abspath(options.preload)
     if any("device-host-access" in path.read_text(errors="replace") for path in unit.texts):
         environment["VIRTUAL_GPU_ISOLATE"] = "1"
-    listing = subprocess.run([program, "--list"], capture_output=True, text=True, check=False)
+    return environment
+
+
+def caseNames(program):
+    return subprocess.run([program, "--list"], capture_output=True, text=True, check=False).stdout.split()
+
+
+def runCase(program, name, environment):
+    """The last line of the case: "ok", or "THROWS: " and what was thrown."""
+    done = subprocess.run([program, name], env=environment, capture_output=True, timeout=120, check=False)
+    lines = [line for line in done.stdout.decode(errors="replace").splitlines() if line]
+    output = lines[-1] if lines else f"exit status {done.returncode}"
+    if output.startswith("THROWS") and "TorchScript" in output:
+        output = "THROWS: " + (done.stderr.decode(errors="replace").strip().splitlines() or [output])[-1]
+    if fault := done.returncode < 0 and FAULT.search(done.stderr.decode(errors="replace")):
+        output = "THROWS: " + fault.group(1)
+    return output
+
+
+def execute(unit, program, options):
+    environment = environmentOf(unit, options)
     wrong = []
-    for name in listing.stdout.split():
-        done = subprocess.run([program, name], env=environment, capture_output=True, timeout=120, check=False)
-        lines = [line for line in done.stdout.decode(errors="replace").splitlines() if line]
-        output = lines[-1] if lines else f"exit status {done.returncode}"
-        if output.startswith("THROWS") and "TorchScript" in output:
-            output = "THROWS: " + (done.stderr.decode(errors="replace").strip().splitlines() or [output])[-1]
-        if fault := done.returncode < 0 and FAULT.search(done.stderr.decode(errors="replace")):
-            output = "THROWS: " + fault.group(1)
+    for name in caseNames(program):
+        output = runCase(program, name, environment)
         problem = verdict(unit, name, output)
         if options.verbose or problem:
             print(f"{unit.name}: {name}: {problem or 'as labelled'}: {output[:160]}", flush=True)
@@ -107,15 +121,26 @@ def parseOptions():
     return parser.parse_args()
 
 
-def check(unit, options):
-    """For each case of the unit whether its label is wrong."""
+def upToDateProgram(unit, options):
+    """The program of the unit, built unless it is newer than its sources; nothing when it does not build."""
     program = options.build_dir.resolve() / unit.name.replace("/", "_").replace(".cpp", "")
     driver = Path(__file__).resolve().with_name("cases.h")
     newest = max(path.stat().st_mtime for path in [driver, *unit.texts])
-    if (not program.exists() or program.stat().st_mtime < newest) and not build(unit, program, options):
+    isOld = not program.exists() or program.stat().st_mtime < newest
+    return program if not isOld or build(unit, program, options) else None
+
+
+def check(unit, options):
+    """For each case of the unit whether its label is wrong."""
+    program = upToDateProgram(unit, options)
+    if not program:
         print(f"{unit.name}: does not build", flush=True)
         return [True]
     return execute(unit, program, options)
+
+
+def hasCases(unit):
+    return "DT_MAIN" in "".join(path.read_text(errors="replace") for path in unit.sources)
 
 
 def main():
@@ -125,8 +150,7 @@ def main():
     units = [
         unit
         for unit in collectUnits(options.directory.resolve())
-        if re.search(options.filter, unit.name)
-        and "DT_MAIN" in "".join(path.read_text(errors="replace") for path in unit.sources)
+        if re.search(options.filter, unit.name) and hasCases(unit)
     ]
     counts = collections.Counter()
     with concurrent.futures.ThreadPoolExecutor(max(1, options.jobs)) as pool:

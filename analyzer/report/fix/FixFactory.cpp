@@ -48,6 +48,13 @@ bool isDevice(const Finding &finding, TokenRange argument) {
 
 } // namespace
 
+bool FixPlanner::isFactory(TokenRange expression) { return factoryOf(expression) != nullptr; }
+
+bool FixPlanner::isDefaultFactory(TokenRange expression) {
+  const spelling::Factory *factory = factoryOf(expression);
+  return factory && splitArguments({expression.first + 4, expression.last - 1}).size() == factory->arguments;
+}
+
 /// Is `tensor` a variable that was declared with a factory call in the same run of statements as `operation`,
 /// with at most a device besides the defaults, and not mentioned since? Its options are those that a factory
 /// uses by itself, then, but for the device.

@@ -66,8 +66,19 @@ private:
     std::string options; ///< all options of `tensor`, where only the device can differ from the defaults
   };
   std::optional<Fix> planMove(const Finding &finding);
+  std::optional<Fix> planOperandMove(const Finding &finding);
+  /// Where `operand` is written: itself, or the element of a braced list that is the operand of the
+  /// operation.
+  std::optional<Piece> operandPiece(const Finding &finding, const PlacedOperand &operand);
+  /// Is the expression a tensor in every instantiation?
+  static bool isTensor(const Finding &finding, const Piece &piece);
   /// The operand that stays, or the module whose parameters it is.
   std::optional<Piece> keptPiece(const Finding &finding);
+  /// Does the code that put `kept` on its device name that device? In a program that chooses its device,
+  /// naming one of them would be a mistake.
+  bool saysDevice(const PlacedOperand &kept);
+  /// Is `piece`, which is `kept`, what made the tensor?
+  bool isMadeHere(const PlacedOperand &kept, const Piece &piece);
   Target targetOf(const Finding &finding, const Piece &keep, const Piece &moved);
   /// The variable or member of the function at `site` that `kept` was put on its device with; empty when none
   /// is certain to say so at `before`.
@@ -78,10 +89,19 @@ private:
   std::optional<Fix> planFactory(const Finding &finding, const Piece &moved, const Target &target);
   std::optional<Piece> soleFactoryOf(const Finding &finding, const Piece &moved);
   std::optional<Piece> initialiserOf(const Variable &variable);
+  static bool isFactory(TokenRange expression);
+  /// `torch::zeros({3})`, without options
+  static bool isDefaultFactory(TokenRange expression);
   std::optional<Fix> changeFactory(const Piece &factory, const Target &target,
                                    const std::string &description);
   std::optional<Fix> planCreation(const Finding &finding);
   static bool isOnlyPassed(const Piece &call, const Finding &finding);
+
+  // FixArgument.cpp: factory calls that are written for the operation, in what it is given.
+  std::optional<Fix> planArgument(const Finding &finding);
+  /// Is the factory call, or the variable that is declared with it, given to the operation and to nothing
+  /// else?
+  bool isMadeFor(const Piece &call, const Piece &operation, const Finding &finding);
 
   // FixStatement.cpp: a move whose result is lost, a member that is not registered, a model that is not
   // moved.

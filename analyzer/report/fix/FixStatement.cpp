@@ -121,7 +121,7 @@ std::optional<Fix> FixPlanner::planModuleMove(const Finding &finding) {
   if (!object || !name)
     return std::nullopt;
   std::string device = deviceVariable(finding.operands[0], site, used.where);
-  if (device.empty() && finding.level == Level::Definite)
+  if (device.empty() && finding.level == Level::Definite && saysDevice(finding.operands[0]))
     device = spelling::device(finding.operands[0].device);
   const Variable *variable = site.declared(device, used.where);
   const bool isLater = variable && module->where < variable->where;

@@ -22,6 +22,11 @@ bool isOperatorWord(std::string_view word) {
 
 bool isAccess(const Token &token) { return token.text == "." || token.text == "->" || token.text == "::"; }
 
+/// `add_`: the result is the tensor itself.
+bool isInPlace(std::string_view method) {
+  return method.size() > 1 && method.back() == '_' && method != "set_";
+}
+
 } // namespace
 
 const Token *closing(TokenRange range, const Token *open) {
@@ -133,7 +138,7 @@ TokenRange withoutViews(TokenRange expression) {
     if (end.text == "]")
       expression.last = open;
     else if (open - expression.first >= 3 && open[-2].text == "." &&
-             models::spelling::keepsDevice(open[-1].text))
+             (models::spelling::keepsDevice(open[-1].text) || isInPlace(open[-1].text)))
       expression.last = open - 2;
     else
       break;

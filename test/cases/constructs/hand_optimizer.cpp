@@ -18,7 +18,7 @@ struct Opt {
   }
   void eager_grad() {
     for (size_t i = 0; i < params.size(); ++i) {
-      m[i] = torch::zeros({3});
+      m[i] = torch::zeros(params[i].sizes());
       m[i].add_(params[i].grad(), 0.1); // [[device-mixed-op]]
     }
   }

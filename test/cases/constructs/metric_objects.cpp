@@ -28,7 +28,7 @@ struct F : Metric {
   void update(const torch::Tensor& l, const torch::Tensor& y) override { m += l; } // [[device-mixed-op]]
   torch::Tensor m;
 };
-void a_bad() { std::unique_ptr<Metric> m = std::make_unique<A>(2); m->update(torch::ones({4, 2}, torch::kCUDA), torch::ones({4}, torch::kCUDA)); }
+void a_bad() { std::unique_ptr<Metric> m = std::make_unique<A>(2); m->update(torch::ones({4, 2}, torch::kCUDA), torch::ones({4}, torch::dtype(torch::kLong).device(torch::kCUDA))); }
 void b_bad() { std::vector<std::unique_ptr<Metric>> v; v.push_back(std::make_unique<B>(2)); for (auto& m : v) m->update(torch::ones({4, 2}, torch::kCUDA), torch::ones({4}, torch::dtype(torch::kLong).device(torch::kCUDA))); }
 void c_bad() { C c; c.update(torch::ones({2, 2}, torch::kCUDA)); }
 void d_bad() { D c; c.update(torch::ones({2, 2}, torch::kCUDA)); }

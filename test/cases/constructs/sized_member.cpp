@@ -8,7 +8,7 @@ struct B { std::vector<torch::Tensor> p, m; explicit B(std::vector<torch::Tensor
 struct C { std::vector<torch::Tensor> p, m; explicit C(std::vector<torch::Tensor> x) : p(std::move(x)) { for (auto& t : p) m.push_back(torch::zeros({4})); }
   void go() { for (size_t i = 0; i < p.size(); ++i) m[i].add_(p[i]); } }; // [[device-mixed-op]]
 struct D { std::vector<torch::Tensor> p; explicit D(std::vector<torch::Tensor> x) : p(std::move(x)) {}
-  void go() { for (size_t i = 0; i < p.size(); ++i) { auto m = torch::zeros({4}); m.add_(p[i]); } } }; // [[device-mixed-op]]
+  void go() { for (size_t i = 0; i < p.size(); ++i) { auto m = torch::zeros({1, 4}); m.add_(p[i]); } } }; // [[device-mixed-op]]
 struct E { std::vector<torch::Tensor> p, m; explicit E(std::vector<torch::Tensor> x) : p(std::move(x)), m(p.size()) {}
   void go() { for (size_t i = 0; i < p.size(); ++i) { m[i] = torch::zeros(p[i].sizes()); m[i].add_(p[i]); } } }; // [[device-mixed-op]]
 struct F { std::vector<torch::Tensor> p, m; explicit F(std::vector<torch::Tensor> x) : p(std::move(x)), m(p.size()) {}
