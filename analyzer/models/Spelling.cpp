@@ -93,6 +93,8 @@ std::string optionsOf(std::string_view tensor, std::string_view access) {
 
 std::string firstParameter(std::string_view module) { return join({module, "->parameters().front()"}); }
 
+bool isTensorType(std::string_view type) { return type == "at::Tensor"; }
+
 std::string optionsWith(std::string_view dtype, std::string_view device) {
   return join({"torch::TensorOptions(", dtype, ").device(", device, ")"});
 }

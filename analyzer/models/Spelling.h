@@ -54,6 +54,9 @@ std::string deviceOf(std::string_view tensor, std::string_view access);
 std::string optionsOf(std::string_view tensor, std::string_view access);
 /// `net->parameters().front()`
 std::string firstParameter(std::string_view module);
+/// Is `type`, as facts spell it, a tensor?
+bool isTensorType(std::string_view type);
+
 /// `torch::TensorOptions(torch::kLong).device(x.device())`
 std::string optionsWith(std::string_view dtype, std::string_view device);
 /// `x.to(device)`

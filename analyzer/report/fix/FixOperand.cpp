@@ -87,7 +87,7 @@ bool FixPlanner::isTensor(const Finding &finding, const Piece &piece) {
   const std::string_view type = local                          ? local->type.view()
                                 : member == site.members.end() ? std::string_view()
                                                                : member->second.view();
-  return type == "at::Tensor";
+  return spelling::isTensorType(type);
 }
 
 std::optional<FixPlanner::Piece> FixPlanner::keptPiece(const Finding &finding) {
