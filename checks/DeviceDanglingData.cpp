@@ -10,7 +10,7 @@ void DeviceDanglingData::run(const Solution &solution, const CheckContext &,
     finding.level = data.level;
     finding.where = data.where;
     finding.fields = {{"tensor", data.tensor}, {"pointer", data.pointer}};
-    finding.related = {{"keep", data.where}};
+    finding.related = {{"keep", data.where, true}};
     findings.push_back(std::move(finding));
   }
 }

@@ -11,7 +11,7 @@ void DeviceKernelLaunch::run(const Solution &solution, const CheckContext &,
       Finding finding = conflictFinding(name(), conflict);
       finding.operands = {conflict.first};
       finding.fields = {{"needed", conflict.second.device}, {"tensor", conflict.first.text}};
-      finding.related = {{"move", conflict.where}};
+      finding.related = {{"move", conflict.where, true}};
       findings.push_back(std::move(finding));
     }
 }

@@ -16,7 +16,7 @@ void DeviceLostIndex::run(const Solution &solution, const CheckContext &,
     finding.fields = {{"lost", index.isCountOfGpus ? "the number of GPUs as the index of one"
                                                    : "'" + index.first.text +
                                                          "', made before the GPU it works on was current"}};
-    finding.related = {{index.isCountOfGpus ? "last" : "index", index.where}};
+    finding.related = {{index.isCountOfGpus ? "last" : "index", index.where, true}};
     findings.push_back(std::move(finding));
   }
 }

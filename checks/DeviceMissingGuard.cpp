@@ -18,8 +18,7 @@ void DeviceMissingGuard::run(const Solution &solution, const CheckContext &,
       finding.related.push_back({"through", call});
     if (guard.worksAt != guard.where)
       finding.related.push_back({"work", guard.worksAt});
-    if (!guard.parameter.empty())
-      finding.related.push_back({"guard", guard.where});
+    finding.related.push_back({guard.parameter.empty() ? "anyGuard" : "guard", guard.where, true});
     findings.push_back(std::move(finding));
   }
 }

@@ -13,7 +13,7 @@ void DeviceRankCollision::run(const Solution &solution, const CheckContext &,
     finding.callers = collision.callers;
     finding.fields = {
         {"device", collision.device.empty() ? "the GPU that is current at first" : collision.device}};
-    finding.related = {{collision.isEarly ? "current" : "rank", collision.decided}};
+    finding.related = {{collision.isEarly ? "current" : "rank", collision.decided, true}};
     findings.push_back(std::move(finding));
   }
 }

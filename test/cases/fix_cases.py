@@ -2,11 +2,12 @@
 """Applies --fix to copies of the case programs, analyses them again, and says per check what became of the findings.
 
 Prints for each check how many findings there were, how many have a fix, and how many are left after the fixes.  With
---preload the repaired programs are compiled and their cases run on virtual GPUs: a finding with a fix counts as run
-when no case that shows it stops with an error any more, and as the same when each of those cases that has a clean twin
-(x_ok for x_bad) computes what the twin computes, as far as both go.  Then it names what got worse: code that does not compile,
-findings that were not there before, clean cases that throw, and cases that throw something else than a device error.
-Exits 1 when something did, or when a rate is below its floor.
+--preload the repaired programs are compiled and their cases run on virtual GPUs.  A finding with a fix counts as run
+when no case that shows it stops with an error any more; those whose case shows another finding that is left are not
+counted.  It counts as the same when each of those cases that has a clean twin (x_ok for x_bad) computes what the twin
+computes, as far as both go.  Then it names what got worse: code that does not compile, findings that were not there
+before, clean cases that throw, and cases that throw something else than a device error.  Exits 1 when something did,
+or when a rate is below its floor.
 """
 
 import argparse
@@ -65,15 +66,21 @@ def problems(repair):
 
 def spansOfCases(text):
     """The first and the last line of each case."""
-    lineOf = lambda offset: text.count("\n", 0, offset) + 1  # noqa: E731
-    return {m.group(1): (lineOf(m.start()), lineOf(m.end())) for m in CASE.finditer(text)}
+
+    def lineOf(offset):
+        return text.count("\n", 0, offset) + 1
+
+    return {found.group(1): (lineOf(found.start()), lineOf(found.end())) for found in CASE.finditer(text)}
 
 
 def casesOf(finding, spans):
     """The cases that show the finding: it, or a note of it, is in them."""
     places = {(place["file"], place["line"]) for place in [finding, *finding["notes"]]}
-    isIn = lambda name, first, last: any(Path(f).name == name and first <= line <= last for f, line in places)  # noqa: E731
-    return {case for case, (name, first, last) in spans.items() if isIn(name, first, last)}
+
+    def isShown(name, first, last):
+        return any(Path(file).name == name and first <= line <= last for file, line in places)
+
+    return {case for case, span in spans.items() if isShown(*span)}
 
 
 class Outcomes:

@@ -114,10 +114,15 @@ Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &
     notes.add(where, text, isAdvice);
     related.add(where, text, isAdvice);
   };
-  for (const RelatedPlace &place : finding.related)
-    addToBoth(place.where, fillTemplate(noteTemplate(info, place.key), fields));
+  const auto addRelated = [&](bool isAdvice) {
+    for (const RelatedPlace &place : finding.related)
+      if (place.isAdvice == isAdvice)
+        addToBoth(place.where, fillTemplate(noteTemplate(info, place.key), fields), isAdvice);
+  };
+  addRelated(false);
   for (const CallSite &call : finding.callers)
     addToBoth(call.where, fmt::format("reached from this call of '{}'", call.function));
+  addRelated(true);
   const Advice advice = adviseOn(finding, info, fields, sources);
   addToBoth(advice.where, advice.text, true);
   result.notes = notes.take();

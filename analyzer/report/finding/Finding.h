@@ -21,6 +21,7 @@ namespace devicetidy {
 struct RelatedPlace {
   std::string key;
   Location where;
+  bool isAdvice = false; ///< the sentence says what to do: the last note
 };
 
 /// A module, as written where it is used.
