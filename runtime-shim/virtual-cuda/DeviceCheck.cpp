@@ -154,6 +154,20 @@ void checkBinaryCrossEntropy(const Operands &operands) {
   checkIterator(product, /*allowCpuScalar=*/true);
 }
 
+void checkAddcmul(const Operands &operands) {
+  checkIterator(operands, /*allowCpuScalar=*/true);
+  for (const Operand &operand : operands) {
+    const std::string &name = operand.arg->name;
+    if (operand.arg->written || name == "tensor2" || !operand.tensor->is_cpu())
+      continue;
+    TORCH_CHECK(false, "CPU Scalar support for ", name,
+                " argument is not supported when calling addcmul on CUDA tensors.",
+                name == "self" ? ""
+                               : " However, CPU Scalar support for tensor2 is supported, please swap "
+                                 "your tensor1 and tensor2 terms.");
+  }
+}
+
 void checkWhere(const Operands &operands) {
   Operands inputs, fixed;
   for (const Operand &operand : operands) {
@@ -212,6 +226,8 @@ void checkRule(const OpInfo &info, const c10::IValue *values, const Operands &op
     return checkWhere(operands);
   case Rule::BinaryCrossEntropy:
     return checkBinaryCrossEntropy(operands);
+  case Rule::Addcmul:
+    return checkAddcmul(operands);
   case Rule::Convolution:
     return checkConvolution(info, values, operands);
   case Rule::Foreach:

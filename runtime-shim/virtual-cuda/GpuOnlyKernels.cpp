@@ -46,21 +46,24 @@ at::Tensor &updateScale(at::Tensor &scale, at::Tensor &growthTracker, const at::
   return scale;
 }
 
-// There is no cuDNN here, so the native kernels are used.
-bool useCudnnCtcLoss(const at::Tensor &, const at::Tensor &, c10::IntArrayRef, c10::IntArrayRef, int64_t) {
+// There is neither cuDNN nor MIOpen here, so the native kernels are used.
+bool useLibraryForCtcLoss(const at::Tensor &, const at::Tensor &, c10::IntArrayRef, c10::IntArrayRef,
+                          int64_t) {
   return false;
 }
 
-bool useCudnnCtcLossTensor(const at::Tensor &, const at::Tensor &, const at::Tensor &, const at::Tensor &,
-                           int64_t) {
+bool useLibraryForCtcLossTensor(const at::Tensor &, const at::Tensor &, const at::Tensor &,
+                                const at::Tensor &, int64_t) {
   return false;
 }
 
 } // namespace
 
 void registerGpuOnlyKernels(torch::Library &library) {
-  library.impl("_use_cudnn_ctc_loss", TORCH_FN(useCudnnCtcLoss));
-  library.impl("_use_cudnn_ctc_loss.Tensor", TORCH_FN(useCudnnCtcLossTensor));
+  for (const char *op : {"_use_cudnn_ctc_loss", "_use_miopen_ctc_loss"}) {
+    library.impl(op, TORCH_FN(useLibraryForCtcLoss));
+    library.impl((std::string(op) + ".Tensor").c_str(), TORCH_FN(useLibraryForCtcLossTensor));
+  }
   library.impl("_amp_foreach_non_finite_check_and_unscale_", TORCH_FN(unscale));
   library.impl("_amp_update_scale_", TORCH_FN(updateScale));
 }

@@ -23,6 +23,7 @@ enum class Rule {
   IndexFill,      ///< self and index together; 0-dim value anywhere
   Where,
   BinaryCrossEntropy,
+  Addcmul, ///< from 2.7 on: a 0-dim CPU input may be the last
   Convolution,
   Foreach, ///< mixed lists fall back to one call per tensor
   Any,     ///< no requirement

@@ -130,7 +130,7 @@ TEST(CudaStubs, StreamsAreCurrentPerDevice) {
   EXPECT_EQ(at::cuda::getCurrentCUDAStream(1), c10::cuda::getDefaultCUDAStream(1));
   EXPECT_EQ(c10::cuda::getDefaultCUDAStream(0).stream(), nullptr);
   {
-    c10::cuda::CUDAMultiStreamGuard guard({stream});
+    c10::cuda::CUDAMultiStreamGuard guard(c10::ArrayRef<c10::cuda::CUDAStream>(&stream, 1));
     EXPECT_EQ(at::cuda::getCurrentCUDAStream(1), stream);
   }
   EXPECT_EQ(at::cuda::getCurrentCUDAStream(1), c10::cuda::getDefaultCUDAStream(1));

@@ -4,7 +4,14 @@
 #
 # device_shim_find_libtorch(problem) defines
 #   DeviceShim::libtorch     headers and libraries of LibTorch
-# or sets `problem` to why it cannot.
+# or sets `problem` to why it cannot; device_shim_require_libtorch() then ends with that.
+
+function(device_shim_require_libtorch)
+  device_shim_find_libtorch(problem)
+  if(problem)
+    message(FATAL_ERROR "${problem}")
+  endif()
+endfunction()
 
 function(device_shim_find_libtorch problem)
   set(${problem} "" PARENT_SCOPE)

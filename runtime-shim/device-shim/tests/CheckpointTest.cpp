@@ -124,7 +124,8 @@ TEST(Checkpoint, AllRanksLoadOrNone) {
 RANK_WORKER(checkpoint_of_groups) {
   auto all = init_distributed();
   Sharded model(plainNet(), all, wantedOptions());
-  const auto two = groupedSgd(model, {0, 1}, {0.1, 0.001}), again = groupedSgd(model, {0, 1}, {0.5, 0.5}),
+  // Not 0.001, SGD's default: newer releases take it for a rate that was not said.
+  const auto two = groupedSgd(model, {0, 1}, {0.1, 0.002}), again = groupedSgd(model, {0, 1}, {0.5, 0.5}),
              swapped = groupedSgd(model, {1, 0}, {0.5, 0.5}), weights = groupedSgd(model, {0}, {0.5});
   torch::optim::SGD one(model.optimizer_parameters(), 0.5);
   takeStep(model, *two);
@@ -133,7 +134,7 @@ RANK_WORKER(checkpoint_of_groups) {
   MUST_THROW(model.load(file(), swapped.get()), UsageError, "of the optimizer, but here it is in group");
   model.load(file(), again.get());
   MUST(again->param_groups()[0].options().get_lr() == 0.1);
-  MUST(again->param_groups()[1].options().get_lr() == 0.001);
+  MUST(again->param_groups()[1].options().get_lr() == 0.002);
   all->barrier();
   // What the file does not know may be in any group.
   model.save(file(), weights.get());

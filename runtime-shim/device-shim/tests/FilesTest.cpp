@@ -118,8 +118,8 @@ TEST(Files, TruncatedAndForeign) {
   const auto whole = bytesOf(path);
   for (size_t length = 0; length < whole.size(); length += whole.size() / 37) {
     writeBytes(path, whole.substr(0, length));
-    EXPECT_NE(errorOf([&] { load_adapters(*net, path); }).find("is not a complete file"), std::string::npos)
-        << length;
+    const auto error = errorOf([&] { load_adapters(*net, path); });
+    EXPECT_NE(error.find("is not a complete file"), std::string::npos) << length << ": " << error;
   }
   writeBytes(path, std::string(5000, 'x'));
   EXPECT_NE(errorOf([&] { load_adapters(*net, path); }), "");

@@ -33,13 +33,22 @@ inline constexpr bool isTorch1 = true;
 inline constexpr bool isTorch1 = false;
 #endif
 
-// The end of a strict check's text: " (when checking argument for argument mat2 in method wrapper_mm)".
-inline std::string inMethod(const std::string &argument, const std::string &method) {
-  return " (when checking argument for argument " + argument + " in method " +
-         (isTorch1 ? "wrapper_" : "wrapper_CUDA_") + method + ")";
-}
+inline constexpr bool newAddcmul = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 7;
 
-inline const std::string kTwoDevices =
-    "Expected all tensors to be on the same device, but found at least two devices, ";
+inline const std::string kSameDevice = "Expected all tensors to be on the same device, but ";
+inline const std::string kTwoDevices = kSameDevice + "found at least two devices, ";
+
+// The newest release says it in other words.
+inline constexpr bool newWords = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10;
+
+// What a strict check says when `argument` is on the second of two devices.
+inline std::string strictError(const std::string &first, const std::string &second,
+                               const std::string &argument, const std::string &method) {
+  const std::string end = " in method " + std::string(isTorch1 ? "wrapper_" : "wrapper_CUDA_") + method + ")";
+  if (newWords)
+    return kSameDevice + "got " + argument + " is on " + second + ", different from other tensors on " +
+           first + " (when checking argument" + end;
+  return kTwoDevices + first + " and " + second + "! (when checking argument for argument " + argument + end;
+}
 
 } // namespace support

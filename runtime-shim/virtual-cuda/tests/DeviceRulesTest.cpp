@@ -42,7 +42,14 @@ TEST_F(DeviceRules, TheOutputIsNeverTheCpuScalar) {
 }
 
 TEST_F(DeviceRules, TernaryOperatorsTakeNoCpuScalar) {
-  EXPECT_EQ(thrown([&] { torch::addcmul(first, first, hostScalar); }), kTwoDevices + "cuda:0 and cpu!");
+  // addcmul learned to take one, as the last, in 2.7.
+  EXPECT_EQ(thrown([&] { torch::addcmul(first, first, hostScalar); }),
+            newAddcmul ? "" : kTwoDevices + "cuda:0 and cpu!");
+  EXPECT_EQ(
+      thrown([&] { torch::addcmul(hostScalar, first, first); }),
+      newAddcmul
+          ? "CPU Scalar support for self argument is not supported when calling addcmul on CUDA tensors."
+          : kTwoDevices + "cuda:0 and cpu!");
   EXPECT_EQ(thrown([&] { torch::addcdiv(first, hostScalar, first); }), kTwoDevices + "cuda:0 and cpu!");
   // lerp learned to take one in 2.0.
   EXPECT_EQ(thrown([&] { torch::lerp(first, first, hostScalar); }),
@@ -51,21 +58,19 @@ TEST_F(DeviceRules, TernaryOperatorsTakeNoCpuScalar) {
 
 TEST_F(DeviceRules, StrictOperatorsNameTheArgument) {
   auto matrix = torch::ones({3, 3}, on(gpu0));
-  EXPECT_EQ(thrown([&] { torch::cat({host, first}); }),
-            kTwoDevices + "cpu and cuda:0!" + inMethod("tensors", "cat"));
+  EXPECT_EQ(thrown([&] { torch::cat({host, first}); }), strictError("cpu", "cuda:0", "tensors", "cat"));
   EXPECT_EQ(thrown([&] { torch::stack({first, second}); }),
-            kTwoDevices + "cuda:0 and cuda:1!" + inMethod("tensors", "cat"));
-  EXPECT_EQ(thrown([&] { matrix.mm(torch::ones({3, 3})); }),
-            kTwoDevices + "cuda:0 and cpu!" + inMethod("mat2", "mm"));
+            strictError("cuda:0", "cuda:1", "tensors", "cat"));
+  EXPECT_EQ(thrown([&] { matrix.mm(torch::ones({3, 3})); }), strictError("cuda:0", "cpu", "mat2", "mm"));
   EXPECT_EQ(thrown([&] { first.index_select(0, hostIndex); }),
-            kTwoDevices + "cuda:0 and cpu!" + inMethod("index", "_index_select"));
+            strictError("cuda:0", "cpu", "index", "_index_select"));
   EXPECT_EQ(thrown([&] { torch::nll_loss(matrix, torch::zeros({3}, torch::kLong)); }),
-            kTwoDevices + "cuda:0 and cpu!" + inMethod("target", "nll_loss_forward"));
+            strictError("cuda:0", "cpu", "target", "nll_loss_forward"));
 }
 
 TEST_F(DeviceRules, StrictOperatorsCheckDevicesBeforeShapes) {
-  EXPECT_EQ(thrown([&] { torch::ones({3, 3}, on(gpu0)).mm(torch::ones({7, 2})); }).rfind(kTwoDevices, 0), 0u);
-  EXPECT_EQ(thrown([&] { torch::cat({first, torch::ones({2, 2})}); }).rfind(kTwoDevices, 0), 0u);
+  EXPECT_EQ(thrown([&] { torch::ones({3, 3}, on(gpu0)).mm(torch::ones({7, 2})); }).rfind(kSameDevice, 0), 0u);
+  EXPECT_EQ(thrown([&] { torch::cat({first, torch::ones({2, 2})}); }).rfind(kSameDevice, 0), 0u);
 }
 
 TEST_F(DeviceRules, IndicesMayStayOnTheCpu) {
@@ -109,18 +114,16 @@ TEST_F(DeviceRules, ConvolutionComparesTypesThenDevices) {
             }).rfind("Input type (CPUFloatType) and weight type (CUDAFloatType) should be the same", 0),
             0u);
   EXPECT_EQ(thrown([&] { convolution(torch::ones({1, 3, 5, 5}, on(gpu1))); }),
-            kTwoDevices + "cuda:1 and cuda:0!" + inMethod("weight", "_cudnn_convolution"));
+            strictError("cuda:1", "cuda:0", "weight", "_cudnn_convolution"));
 }
 
 TEST_F(DeviceRules, ModulesNameTheirInnerOperator) {
   torch::nn::Linear linear(3, 2);
   linear->to(gpu0);
-  EXPECT_EQ(thrown([&] { linear(torch::ones({1, 3})); }),
-            kTwoDevices + "cuda:0 and cpu!" + inMethod("mat1", "addmm"));
+  EXPECT_EQ(thrown([&] { linear(torch::ones({1, 3})); }), strictError("cuda:0", "cpu", "mat1", "addmm"));
   torch::nn::Embedding embedding(3, 2);
   embedding->to(gpu0);
-  EXPECT_EQ(thrown([&] { embedding(hostIndex); }),
-            kTwoDevices + "cuda:0 and cpu!" + inMethod("index", "_index_select"));
+  EXPECT_EQ(thrown([&] { embedding(hostIndex); }), strictError("cuda:0", "cpu", "index", "_index_select"));
   torch::nn::LSTM lstm(3, 2);
   lstm->to(gpu0);
   auto state = std::make_tuple(torch::zeros({1, 1, 2}), torch::zeros({1, 1, 2}));
@@ -156,7 +159,7 @@ TEST_F(DeviceRules, GradientsOfTwoDevicesDoNotClip) {
   auto a = torch::ones({2}, leafOn(gpu0)), b = torch::ones({2}, leafOn(gpu1));
   (a.sum() + b.sum().to(gpu0)).backward();
   EXPECT_EQ(thrown([&] { torch::nn::utils::clip_grad_norm_(std::vector<torch::Tensor>{a, b}, 1.0); }),
-            kTwoDevices + "cuda:0 and cuda:1!" + inMethod("tensors", "cat"));
+            strictError("cuda:0", "cuda:1", "tensors", "cat"));
 }
 
 TEST_F(DeviceRules, OperatorsWithoutCudaKernelSaySo) {

@@ -39,6 +39,7 @@ inline torch::Tensor mat() { return torch::full({3, 3}, 0.5); }
 inline torch::Tensor idx() { return torch::zeros({3}, torch::kLong); }
 inline torch::Tensor mask() { return torch::ones({3}, torch::kBool); }
 inline constexpr Expect lerpScalar = isTorch1 ? n : y;
+inline constexpr Expect addcmulScalar = support::newAddcmul ? y : n;
 inline constexpr Expect whereScalar = isTorch1 ? n : y;
 
 inline const std::vector<Case> &cases() {
@@ -144,7 +145,7 @@ inline const std::vector<Case> &cases() {
        [](Tensors &t) { torch::addcmul(t[0], t[1], t[2]); },
        {n, n, n},
        {n, n, n},
-       {n, n, n}},
+       {n, n, addcmulScalar}},
       {"addcdiv_",
        [] { return Tensors{vec(), vec(), vec()}; },
        [](Tensors &t) { t[0].addcdiv_(t[1], t[2]); },
@@ -399,6 +400,7 @@ inline bool isDeviceError(const std::string &text) {
       "same device",                  // "Expected all tensors to be on the ..." and what single operators say
       "different device",             // equal(), parameters_to_vector()
       "too many CPU scalars",         // TensorIterator
+      "CPU Scalar support for ",      // addcmul()
       "expected device ",             // index_put_(), gradients
       "of device type ",              // "Expected object of device type cuda but got device type cpu"
       "device type for generator",    // random numbers

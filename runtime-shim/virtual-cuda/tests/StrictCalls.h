@@ -44,8 +44,11 @@ inline c10::optional<IValue> otherValue(const c10::Argument &argument) {
     return IValue(c10::List<int64_t>({1, 1}));
   case c10::TypeKind::FloatType:
     return IValue(c10::List<double>({1.0}));
-  case c10::TypeKind::BoolType:
-    return IValue(c10::List<bool>({true, true, true}));
+  case c10::TypeKind::BoolType: {
+    c10::List<bool> flags;
+    flags.resize(argument.N().value_or(3), true);
+    return IValue(flags);
+  }
   default:
     return c10::nullopt;
   }

@@ -30,7 +30,7 @@ TEST(StrictTable, EveryStrictOperatorThrowsTheWrappersText) {
         continue;
       ++calls;
       std::string method = std::string(isTorch1 ? "wrapper_" : "wrapper_CUDA_") + row.method + ")";
-      bool fits = text->rfind(kTwoDevices, 0) == 0 && text->size() > method.size() &&
+      bool fits = text->rfind(kSameDevice, 0) == 0 && text->size() > method.size() &&
                   text->compare(text->size() - method.size(), method.size(), method) == 0;
       if (!fits)
         others.push_back(row.name + ", operand " + std::to_string(moved) + ": " + *text);

@@ -19,7 +19,7 @@ import sys
 BINARY = set(
     """add sub mul div floor_divide rsub copysign logical_xor logical_and logical_or xlogy heaviside
     eq ne ge le gt lt __lshift__ __ilshift__ __rshift__ __irshift__ bitwise_and bitwise_or bitwise_xor
-    bitwise_left_shift bitwise_right_shift atan2 fmod remainder fmin fmax maximum minimum mse_loss
+    bitwise_left_shift bitwise_right_shift atan2 hypot fmod remainder fmin fmax maximum minimum mse_loss
     smooth_l1_loss special_xlog1py special_zeta special_chebyshev_polynomial_t
     special_chebyshev_polynomial_u special_chebyshev_polynomial_v special_chebyshev_polynomial_w
     special_hermite_polynomial_h special_hermite_polynomial_he special_laguerre_polynomial_l
@@ -47,6 +47,8 @@ FAMILIES = {
     "bernoulli_.Tensor": "any",
     "_use_cudnn_ctc_loss": "any",
     "_use_cudnn_ctc_loss.Tensor": "any",
+    "_use_miopen_ctc_loss": "any",
+    "_use_miopen_ctc_loss.Tensor": "any",
     "is_set_to": "any",
 }
 
@@ -66,6 +68,8 @@ def rule_of(row):
         return "foreach"
     if name in ("lerp", "lerp_") and version != "1.13.1":
         return "iterator_scalar"
+    if name in ("addcmul", "addcmul_") and version not in ("1.13.1", "2.6.0"):
+        return "addcmul"
     if op == "threshold.out" or op.endswith(".Scalar_out") and op not in BINARY_OPS:
         # The number is the one CPU scalar already.
         return "iterator"

@@ -16,6 +16,7 @@ RULES = {
     "index_fill": "IndexFill",
     "where": "Where",
     "bce": "BinaryCrossEntropy",
+    "addcmul": "Addcmul",
     "foreach": "Foreach",
     "any": "Any",
 }
