@@ -24,7 +24,7 @@ import tempfile
 from pathlib import Path
 
 import execute_cases
-from run_cases import collectUnits, compileArguments, lowerOnce
+from run_cases import addTorchOption, collectUnits, compileArguments, lowerOnce
 
 CASE = re.compile(r"^(?:static )?void (\w+_(?:bad|ok))\(\) ?\{.*?(?:^\}|\}$)", re.M | re.S)
 COLUMNS = ("findings", "fix", "left", "failed", "run", "twin", "same")
@@ -196,6 +196,7 @@ def parseOptions():
     parser.add_argument("--reports", type=Path, help="write the findings before and after to this folder")
     parser.add_argument("--preload", metavar="LIB", help="the virtual GPU library: run the repaired programs")
     parser.add_argument("--gpus", type=int, default=4)
+    addTorchOption(parser)
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--compile-arg", action="append", default=[], metavar="ARG")
     parser.add_argument("--link-arg", action="append", default=[], metavar="ARG")

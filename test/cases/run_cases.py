@@ -25,20 +25,29 @@ from pathlib import Path
 
 ANNOTATION = re.compile(r"\[\[(?:(FN|FP) )?(device-[a-z-]+)(?: if torch(<|>=)([0-9.]+))?\]\]")
 FINDING = re.compile(r"^(.+?):(\d+):(\d+): (?:warning|error): (.*) \[([a-z][\w.-]*)(?:,[^\]]*)?\]$")
-TORCH_INCLUDE = "/usr/include/torch/csrc/api/include"
+SYSTEM = Path("/usr")
+API_INCLUDE = "torch/csrc/api/include"
 
 Unit = collections.namedtuple("Unit", "name sources texts")
 Expectation = collections.namedtuple("Expectation", "file line check kind")
 
 
-def torchVersion(include):
-    """The version the analysed code sees, from the installed header; (1, 13) when there is none."""
-    try:
-        text = Path(include, "torch/version.h").read_text(errors="replace")
-    except OSError:
-        return (1, 13)
-    parts = [re.search(rf"TORCH_VERSION_{part} (\d+)", text) for part in ("MAJOR", "MINOR")]
-    return tuple(int(part.group(1)) for part in parts) if all(parts) else (1, 13)
+def torchVersion(prefix=SYSTEM):
+    """The version the analysed code sees, from the headers of LibTorch; (1, 13) when there are none."""
+    # Newer releases have it in the second one, which the first includes.
+    for header in (f"{API_INCLUDE}/torch/version.h", "torch/headeronly/version.h"):
+        path = Path(prefix, "include", header)
+        text = path.read_text(errors="replace") if path.exists() else ""
+        parts = [re.search(rf"define TORCH_VERSION_{part} (\d+)", text) for part in ("MAJOR", "MINOR")]
+        if all(parts):
+            return tuple(int(part.group(1)) for part in parts)
+    return (1, 13)
+
+
+def torchArguments(prefix):
+    """What a compiler has to be told to find the headers of LibTorch, in the order of LibTorch's own packages."""
+    include = Path(prefix, "include")
+    return [f"-I{include / API_INCLUDE}", *([] if prefix == SYSTEM else [f"-I{include}"])]
 
 
 def holds(version, relation, bound):
@@ -82,7 +91,7 @@ def parseFindings(text, directory):
 
 
 def compileArguments(options):
-    arguments = ["-std=c++17", "-I" + TORCH_INCLUDE]
+    arguments = ["-std=c++17", *torchArguments(options.torch)]
     python = sysconfig.get_paths()["include"]
     if os.path.isdir(python):
         arguments.append("-I" + python)
@@ -162,6 +171,11 @@ def printTable(tally):
         print(f"{name:<30} {hit:>5} {false:>5} {miss:>5} {recall}  {precision}")
 
 
+def addTorchOption(parser):
+    parser.add_argument("--torch", type=Path, default=SYSTEM, metavar="DIR",
+                        help="the LibTorch that has include/ and lib/ there; default: the system's")
+
+
 def parseOptions():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     here = Path(__file__).resolve().parent
@@ -170,7 +184,8 @@ def parseOptions():
     parser.add_argument("--filter", default="", metavar="REGEX", help="only programs whose path matches")
     parser.add_argument("--jobs", "-j", type=int, default=1, metavar="N")
     parser.add_argument("--compile-arg", action="append", default=[], metavar="ARG", help="added after --")
-    parser.add_argument("--torch-version", metavar="X.Y", help="default: the installed headers'")
+    addTorchOption(parser)
+    parser.add_argument("--torch-version", metavar="X.Y", help="default: the headers'")
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS", help="per program")
     parser.add_argument("--list", action="store_true", help="print the programs, run nothing")
     options = parser.parse_args()
@@ -200,7 +215,7 @@ def judge(units, options, version):
 
 def main():
     options = parseOptions()
-    version = torchVersion(TORCH_INCLUDE)
+    version = torchVersion(options.torch)
     if options.torch_version:
         version = tuple(int(part) for part in options.torch_version.split(".")[:2])
     units = [u for u in collectUnits(options.directory.resolve()) if re.search(options.filter, u.name)]

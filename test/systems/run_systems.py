@@ -39,7 +39,7 @@ def main():
     parser.add_argument("-p", required=True, metavar="BUILD_DIR", help="where compile_commands.json is")
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS", help="per program")
     options = parser.parse_args()
-    version = run_cases.torchVersion(run_cases.TORCH_INCLUDE)
+    version = run_cases.torchVersion()
     compiled = compiledSources(options.p)
     sources = sorted(source for kind in ("broken", "fixed", "shim") for source in HERE.glob(f"*/{kind}/*.cpp")
                      if kind != "shim" or str(source) in compiled)

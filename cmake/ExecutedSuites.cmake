@@ -1,0 +1,20 @@
+# The labelled cases and the five systems, compiled and run on virtual GPUs: what the analyzer is held to is true.
+
+set(executed_suites_test "${CMAKE_CURRENT_LIST_DIR}/../test")
+
+# add_executed_suites([ARGUMENTS OF execute_cases.py...])
+function(add_executed_suites)
+  add_test(NAME cases-executed
+    COMMAND Python3::Interpreter "${executed_suites_test}/cases/execute_cases.py"
+            --preload "$<TARGET_FILE:virtual_cuda>" --compiler "${CMAKE_CXX_COMPILER}"
+            --build-dir "${CMAKE_CURRENT_BINARY_DIR}/case-programs" ${ARGN})
+  set_tests_properties(cases-executed PROPERTIES LABELS slow TIMEOUT 7200)
+  # The systems are no part of the default build: the suite builds them first.
+  add_test(NAME systems-built
+    COMMAND "${CMAKE_COMMAND}" --build "${CMAKE_BINARY_DIR}" --target systems device-run virtual_cuda)
+  set_tests_properties(systems-built PROPERTIES LABELS slow FIXTURES_SETUP systems-built TIMEOUT 3600)
+  add_test(NAME systems-executed
+    COMMAND Python3::Interpreter "${executed_suites_test}/systems/execute_systems.py"
+            --device-run "$<TARGET_FILE:device-run>" --programs "${CMAKE_BINARY_DIR}/bin/systems")
+  set_tests_properties(systems-executed PROPERTIES LABELS slow FIXTURES_REQUIRED systems-built TIMEOUT 3600)
+endfunction()
