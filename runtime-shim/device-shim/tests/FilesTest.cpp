@@ -9,6 +9,7 @@
 #include <device_shim/ShardedDataParallel.h>
 
 #include <csignal>
+#include <numeric>
 #include <random>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -116,7 +117,11 @@ TEST(Files, TruncatedAndForeign) {
   auto net = adapted(1);
   save_adapters(*net, path);
   const auto whole = bytesOf(path);
-  for (size_t length = 0; length < whole.size(); length += whole.size() / 37) {
+  std::vector<size_t> lengths(32);
+  std::iota(lengths.begin(), lengths.end(), whole.size() - lengths.size()); // also in the comment at its end
+  for (size_t length = 0; length < whole.size(); length += whole.size() / 37)
+    lengths.push_back(length);
+  for (const size_t length : lengths) {
     writeBytes(path, whole.substr(0, length));
     const auto error = errorOf([&] { load_adapters(*net, path); });
     EXPECT_NE(error.find("is not a complete file"), std::string::npos) << length << ": " << error;

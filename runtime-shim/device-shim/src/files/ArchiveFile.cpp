@@ -41,6 +41,21 @@ std::optional<std::string> readComment(std::ifstream &file, size_t size) {
   return file && comment.compare(0, kMark.size(), kMark) == 0 ? std::optional(comment) : std::nullopt;
 }
 
+// Whether the file ends in the comment that its end record announces: all else is there, so readers of zip
+// files do not mind.
+bool endsInComment(std::ifstream &file, size_t size) {
+  constexpr size_t kEndRecord = 22, kMostComment = 0xffff;
+  std::string tail(std::min(size, kEndRecord + kMostComment), '\0');
+  file.seekg(static_cast<std::streamoff>(size - tail.size()));
+  file.read(tail.data(), static_cast<std::streamsize>(tail.size()));
+  const auto record = tail.rfind("PK\5\6");
+  if (!file || record == std::string::npos || tail.size() - record < kEndRecord)
+    return false;
+  const auto byte = [&](size_t at) { return static_cast<unsigned char>(tail[record + at]); };
+  const size_t length = byte(20) + 256u * byte(21);
+  return tail.size() - record - kEndRecord < length;
+}
+
 Checksum sumOf(std::ifstream &file, size_t size) {
   Checksum sum;
   std::vector<char> piece(size_t(1) << 20);
@@ -53,6 +68,10 @@ Checksum sumOf(std::ifstream &file, size_t size) {
   return sum;
 }
 
+Error incomplete(const std::string &path, const std::string &why) {
+  return Error("'" + path + "' is not a complete file of save() or torch::save(): " + why);
+}
+
 void requireUnchanged(const std::string &path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -60,6 +79,8 @@ void requireUnchanged(const std::string &path) {
     throw Error("cannot read '" + path + "': " + std::strerror(errno));
   const auto size = static_cast<size_t>(file.tellg());
   const auto comment = readComment(file, size);
+  if (!comment && endsInComment(file, size))
+    throw incomplete(path, "its end is missing");
   if (!comment)
     return;
   Checksum sum = sumOf(file, size - comment->size() - kLengthBytes);
@@ -94,8 +115,7 @@ void readArchive(InputArchive &archive, const std::string &path) {
   try {
     archive.load_from(path, torch::Device(at::kCPU));
   } catch (const c10::Error &error) {
-    throw Error("'" + path + "' is not a complete file of save() or torch::save(): " +
-                firstLine(error.what_without_backtrace()));
+    throw incomplete(path, firstLine(error.what_without_backtrace()));
   }
 }
 
