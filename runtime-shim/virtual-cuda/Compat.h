@@ -34,8 +34,6 @@ namespace vcuda {
 #if TORCH_VERSION_MAJOR == 1
 inline constexpr const char *kMethodPrefix = "wrapper_";
 inline constexpr const char *kRulesVersion = "1.13.1";
-/// 1.13 rejects a host pointer in from_blob(..., cuda) when it determines the pointer's device.
-inline constexpr bool kHostPointerIsAnError = true;
 /// torch.where moved 0-dim operands to the other operands' device only from 2.0 on.
 inline constexpr bool kWhereMovesScalars = false;
 /// The text of CUDA's out-of-memory error was reworded in 2.2.
@@ -44,7 +42,6 @@ inline constexpr bool kLongOutOfMemoryText = false;
 inline constexpr const char *kMethodPrefix = "wrapper_CUDA_";
 // The operator list that is next: those of 2.6 and 2.13 differ by a few operators.
 inline constexpr const char *kRulesVersion = TORCH_VERSION_MINOR < 10 ? "2.6.0" : "2.13.0";
-inline constexpr bool kHostPointerIsAnError = false;
 inline constexpr bool kWhereMovesScalars = true;
 inline constexpr bool kLongOutOfMemoryText = true;
 #endif

@@ -20,6 +20,7 @@ const char *const kDeviceTexts[] = {
     "to be on same device",
     "be either on cpu or on the same device",
     "Trying to pass too many CPU scalars",
+    "CPU Scalar support for ",
     "and weight type (",
     "and bias type (",
     "on different devices",

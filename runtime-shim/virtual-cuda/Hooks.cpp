@@ -29,11 +29,9 @@ struct CUDAHooks final : HooksBase {
 
   at::Device getDeviceFromPtr(void *data) const override {
     int device = deviceOfPointer(data);
-    if (device >= 0)
-      return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(device));
-    TORCH_CHECK(!kHostPointerIsAnError,
+    TORCH_CHECK(device >= 0,
                 "The specified pointer resides on host memory and is not registered with any CUDA device.");
-    return at::Device(at::kCPU);
+    return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(device));
   }
 
   std::string showConfig() const override {

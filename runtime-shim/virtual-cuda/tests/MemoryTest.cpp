@@ -99,7 +99,9 @@ TEST(Memory, PinnedMemory) {
 
 TEST(Memory, FromBlobKnowsWhoseMemoryItIs) {
   float values[3] = {1, 2, 3};
-  EXPECT_NE(thrown([&] { torch::from_blob(values, {3}, on(gpu0)); }), "");
+  for (const auto &device : {gpu0, torch::Device(torch::kCUDA)})
+    EXPECT_EQ(thrown([&] { torch::from_blob(values, {3}, on(device)); }),
+              "The specified pointer resides on host memory and is not registered with any CUDA device.");
   auto a = torch::ones({4}, on(gpu1));
   auto tail = torch::from_blob(a.data_ptr<float>() + 2, {2}, on(gpu1));
   tail.fill_(5);

@@ -39,7 +39,7 @@ public:
   /// The last one that is not a copy, as a sentence; empty when there is none.
   std::string last_mixed_call() const;
   /// The same, where tensors of no dimensions on the CPU count, too: most operators accept them with
-  /// others, and those that do not, such as addcmul, say that devices differ.
+  /// others, and those that do not, such as addcdiv, say that devices differ.
   std::string last_call_over_devices() const;
   /// The one among these that ended with an exception, where no operator has run since that; for an exception
   /// that is on its way. Of calls within one another the innermost; empty when there is none.
