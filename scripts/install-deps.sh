@@ -89,7 +89,7 @@ if [[ $lint -eq 1 ]]; then
 fi
 if [[ $all -eq 1 ]]; then
   packages+=("libclang-rt-$llvm-dev" "libc++-$llvm-dev" "clangd-$llvm" clang-19 clang-tidy-19 llvm-19-dev libclang-19-dev
-    llvm-19-tools debootstrap libbenchmark-dev valgrind chromium)
+    llvm-19-tools debootstrap libbenchmark-dev valgrind chromium python3-venv)
   command -v npm >/dev/null || packages+=(nodejs npm) # the VS Code extension and its host
 fi
 

@@ -3,7 +3,7 @@
 #
 # Installs what is missing, builds, and runs the tests.
 #   --all         also the slow suites, LLVM 19, the sanitizers, the Debian packages,
-#                 and a Debian 13 root with its newer LibTorch
+#                 LibTorch 2.13 of PyTorch's wheel, and a Debian 13 root with its LibTorch
 #   --no-install  take the installed packages as they are
 
 set -euo pipefail
@@ -67,6 +67,19 @@ sanitizerCompiler() {
     die "clang is not installed" "run scripts/install-deps.sh first"
 }
 
+# The runtime, the five systems and the labelled cases with the LibTorch of PyTorch's wheel for the CPU, in C++20 as its
+# own CMake package asks for.
+libTorch213() {
+  local build=$repoRoot/build-torch-2.13 torch
+  torch=$("$repoRoot/scripts/torch-wheel.sh" 2.13.0 "$build/venv") &&
+    cmake -S "$repoRoot/runtime-shim" -B "$build" -G Ninja -DTORCH_ROOT="$torch" -DCMAKE_CXX_STANDARD=20 >/dev/null &&
+    cmake --build "$build" --parallel "$jobCount" &&
+    ctest --test-dir "$build" -LE slow --output-on-failure --no-tests=error &&
+    ctest --test-dir "$build" -R executed --output-on-failure --no-tests=error &&
+    "$repoRoot/test/cases/run_cases.py" --tool "$dir/bin/device-tidy" -j "$jobCount" --torch "$torch" \
+      --compile-arg=-std=c++20
+}
+
 slowSuites() { ctest --test-dir "$dir" -N -L slow | sed -n 's/^ *Test *#[0-9]*: *//p'; }
 
 printLeftOut() {
@@ -77,6 +90,7 @@ printLeftOut() {
   echo "  - the Debian packages, installed in a clean root"
   echo "  - virtual GPUs, device-run and device_shim with AddressSanitizer and UndefinedBehaviorSanitizer"
   echo "  - device_shim with ThreadSanitizer"
+  echo "  - the runtime, the five systems and the labelled cases with LibTorch 2.13, of PyTorch's wheel"
   echo "  - the build and the tests in a Debian 13 root, with its newer LibTorch"
 }
 
@@ -96,6 +110,7 @@ else
   tier "Debian packages in a clean root" "$repoRoot/scripts/test-packages.sh"
   tier "the runtime with AddressSanitizer and UndefinedBehaviorSanitizer" runtimeSanitizers address,undefined .
   tier "device_shim with ThreadSanitizer" runtimeSanitizers thread '^device_shim'
+  tier "LibTorch 2.13" libTorch213
   tier "Debian 13" "$repoRoot/scripts/debian13-root.sh" scripts/test.sh
 fi
 

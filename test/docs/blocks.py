@@ -134,6 +134,9 @@ TABLE = {
         "device-run --nnodes 2 --node-rank 0 --rdzv-endpoint gpu01:29400 -n 8 -- ./train    # on gpu01": {
             "skip": OTHER_MACHINES,
         },
+        "cmake -S runtime-shim -B build-runtime -DTORCH_ROOT=/path/to/libtorch && cmake --build build-runtime": {
+            "skip": "needs another LibTorch; the tier LibTorch 2.13 of scripts/test.sh --all builds this way"
+        },
         "srun --ntasks 8 device-run -- ./train": {"skip": "needs SLURM and MPI"},
         "$ g++ -g -std=c++17 -isystem /usr/include/torch/csrc/api/include /tmp/train.cpp -o /tmp/train -ltorch -ltorch_cpu -lc10": {
             "in": "clone",
