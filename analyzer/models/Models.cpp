@@ -16,7 +16,7 @@ namespace {
 Rule ruleOf(std::string_view word) {
   static const std::map<std::string_view, Rule> rules = {{"strict", Rule::Strict},
                                                          {"iterator", Rule::Iterator},
-                                                         {"broadcast", Rule::Broadcast},
+                                                         {"third", Rule::Third},
                                                          {"same_self", Rule::SameSelf},
                                                          {"index", Rule::Index},
                                                          {"index_put", Rule::IndexPut},

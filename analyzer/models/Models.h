@@ -24,7 +24,7 @@ struct TorchVersion {
 enum class Rule : unsigned char {
   Strict,
   Iterator,
-  Broadcast,
+  Third,
   SameSelf,
   Index,
   IndexPut,

@@ -9,8 +9,7 @@ What the words mean
                         for 0-dim CPU tensors
            iterator     as strict, but one 0-dim CPU input may meet CUDA tensors; an output or in-place self
                         may not
-           broadcast    as iterator, but the inputs are expanded to one shape first: a 0-dim CPU input may meet
-                        CUDA tensors only where they are 0-dim too
+           third        as strict, but the third tensor may be a 0-dim one of the CPU
            same_self    takes tensors of any devices; `result` says where the outcome is
            index        the indices are on the CPU or on self's device
            index_put    indices anywhere; a value that is not 0-dim on self's device; basic indices copy
@@ -52,7 +51,7 @@ import csv
 import os
 import sys
 
-RULES = set("strict iterator broadcast same_self index index_put where masked_fill factory blob like "
+RULES = set("strict iterator third same_self index index_put where masked_fill factory blob like "
             "move to_cpu to_cuda type_as pin_memory host cpu_lengths set_data sequential functional modules "
             "parameters".split())
 RESULTS = set("common self pieces cpu none unknown".split())

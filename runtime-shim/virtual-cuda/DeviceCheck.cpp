@@ -43,8 +43,9 @@ void checkStrict(const OpInfo &info, const Operands &operands) {
   c10::optional<c10::Device> common;
   const std::string method = kMethodPrefix + info.method;
   for (const Operand &operand : operands)
-    c10::impl::check_and_update_common_device(common, *operand.tensor, method.c_str(),
-                                              operand.arg->name.c_str());
+    if (!operand.arg->isKeyword)
+      c10::impl::check_and_update_common_device(common, *operand.tensor, method.c_str(),
+                                                operand.arg->name.c_str());
 }
 
 bool sameDevice(const Operands &operands) {
@@ -168,6 +169,12 @@ void checkAddcmul(const Operands &operands) {
   }
 }
 
+void checkLerp(const Operands &operands) {
+  const at::Tensor &weight = *operands.back().tensor;
+  const bool isScalar = weight.is_cpu() && weight.dim() == 0;
+  checkIterator(isScalar ? without(operands, "weight") : operands, /*allowCpuScalar=*/false);
+}
+
 void checkWhere(const Operands &operands) {
   Operands inputs, fixed;
   for (const Operand &operand : operands) {
@@ -228,6 +235,8 @@ void checkRule(const OpInfo &info, const c10::IValue *values, const Operands &op
     return checkBinaryCrossEntropy(operands);
   case Rule::Addcmul:
     return checkAddcmul(operands);
+  case Rule::Lerp:
+    return checkLerp(operands);
   case Rule::Convolution:
     return checkConvolution(info, values, operands);
   case Rule::Foreach:

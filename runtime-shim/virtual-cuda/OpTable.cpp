@@ -84,7 +84,8 @@ OpInfo describe(const c10::FunctionSchema &schema, Rule rule, std::string method
         continue;
       bool written = (argument.alias_info() && argument.alias_info()->isWrite()) ||
                      updatesStatistics(schema.name(), argument.name());
-      info.args.push_back({i, kind, written, argument.is_out(), argument.name()});
+      const bool isKeyword = argument.kwarg_only() && !argument.is_out();
+      info.args.push_back({i, kind, written, argument.is_out(), isKeyword, argument.name()});
     }
   }
   return info;

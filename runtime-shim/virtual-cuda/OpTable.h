@@ -24,6 +24,7 @@ enum class Rule {
   Where,
   BinaryCrossEntropy,
   Addcmul, ///< from 2.7 on: a 0-dim CPU input may be the last
+  Lerp,    ///< from 2.0 on: a 0-dim CPU input may be the weight
   Convolution,
   Foreach, ///< mixed lists fall back to one call per tensor
   Any,     ///< no requirement
@@ -51,6 +52,7 @@ struct Arg {
   ArgKind kind;
   bool written;
   bool isOut;
+  bool isKeyword; ///< an input after the '*' of the schema, at which CUDA's wrappers do not look
   std::string name;
 };
 

@@ -25,7 +25,7 @@ public:
   SameDevice &operator()(const char *name, const OptionalTensor &tensor) {
     if (!given(tensor))
       return *this;
-    info_.args.push_back({values_.size(), ArgKind::Tensor, false, false, name});
+    info_.args.push_back({values_.size(), ArgKind::Tensor, false, false, false, name});
     values_.emplace_back(*tensor);
     return *this;
   }

@@ -164,11 +164,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     placed.push_back({&use, kept, pinned(call.row, kept), memory.rankOf(call.row, use.tensor),
                       memory.isFromOutside(call.row, use.tensor)});
   }
-  const bool areAllScalars = std::all_of(placed.begin(), placed.end(), [](const Placed &each) {
-    return each.rank == 0 || each.rank == unknownRank;
-  });
   auto mayBeScalar = [&](std::size_t i) {
-    return requirement.cpuScalars && (!requirement.expandsScalars || areAllScalars) &&
+    return requirement.cpuScalars && !(i != 2 && requirement.onlyThird) &&
            !(i == 0 && requirement.firstIsOutput);
   };
   auto exempt = [&](std::size_t i) { return mayBeScalar(i) && isCpuScalar(placed[i]); };

@@ -138,10 +138,10 @@ public:
   struct Requirement {
     std::string operation;
     ConflictKind kind = ConflictKind::Operation;
-    bool cpuScalars = false;     ///< 0-dim CPU inputs are accepted
-    bool expandsScalars = false; ///< but only beside 0-dim ones: they are expanded to the others' shape
-    bool isSure = true;          ///< the operation fails for certain where the devices differ
-    bool firstIsOutput = false;  ///< the first tensor is written, so it is never such a scalar
+    bool cpuScalars = false;    ///< 0-dim CPU inputs are accepted
+    bool onlyThird = false;     ///< of them, only the third
+    bool isSure = true;         ///< the operation fails for certain where the devices differ
+    bool firstIsOutput = false; ///< the first tensor is written, so it is never such a scalar
   };
   Placement requireSame(Call &call, const std::vector<TensorUse> &uses, const Requirement &requirement);
 

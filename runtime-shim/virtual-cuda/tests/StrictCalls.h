@@ -55,13 +55,15 @@ inline c10::optional<IValue> otherValue(const c10::Argument &argument) {
 }
 
 // The text with operand `moved` (counted among the tensor arguments) on `elsewhere`; none when the operator
-// cannot be called this way.
+// cannot be called this way, or when CUDA's wrapper does not look at the operand: an input after the '*'.
 inline c10::optional<std::string> textOf(const c10::OperatorHandle &op, size_t moved,
                                          torch::Device elsewhere) {
   torch::jit::Stack stack;
   size_t operand = 0;
   for (const c10::Argument &argument : op.schema().arguments()) {
     bool tensors = holdsTensors(argument.type());
+    if (tensors && operand == moved && argument.kwarg_only() && !argument.is_out())
+      return c10::nullopt;
     auto value =
         tensors ? c10::optional<IValue>(tensorValue(argument.type(), operand++ == moved ? elsewhere : gpu0))
                 : otherValue(argument);

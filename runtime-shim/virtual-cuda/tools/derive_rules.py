@@ -19,8 +19,8 @@ import sys
 BINARY = set(
     """add sub mul div floor_divide rsub copysign logical_xor logical_and logical_or xlogy heaviside
     eq ne ge le gt lt __lshift__ __ilshift__ __rshift__ __irshift__ bitwise_and bitwise_or bitwise_xor
-    bitwise_left_shift bitwise_right_shift atan2 hypot fmod remainder fmin fmax maximum minimum mse_loss
-    smooth_l1_loss special_xlog1py special_zeta special_chebyshev_polynomial_t
+    bitwise_left_shift bitwise_right_shift atan2 hypot fmod remainder fmin fmax maximum minimum
+    special_xlog1py special_zeta special_chebyshev_polynomial_t
     special_chebyshev_polynomial_u special_chebyshev_polynomial_v special_chebyshev_polynomial_w
     special_hermite_polynomial_h special_hermite_polynomial_he special_laguerre_polynomial_l
     special_legendre_polynomial_p special_shifted_chebyshev_polynomial_t
@@ -29,7 +29,7 @@ BINARY = set(
 )
 BINARY_OPS = {
     "pow.Tensor_Tensor", "pow.Tensor_Tensor_out", "pow_.Tensor", "clamp_max.Tensor_out",
-    "clamp_min.Tensor_out", "lerp.Scalar", "lerp.Scalar_out", "lerp_.Scalar",
+    "clamp_min.Tensor_out",
 }
 FAMILIES = {
     "index.Tensor": "index",
@@ -44,6 +44,7 @@ FAMILIES = {
     "binary_cross_entropy": "bce",
     "binary_cross_entropy.out": "bce",
     "fill_.Tensor": "any",
+    "bernoulli.out": "any",
     "bernoulli_.Tensor": "any",
     "_use_cudnn_ctc_loss": "any",
     "_use_cudnn_ctc_loss.Tensor": "any",
@@ -66,8 +67,8 @@ def rule_of(row):
     name = base_name(op)
     if name.startswith("_foreach_"):
         return "foreach"
-    if name in ("lerp", "lerp_") and version != "1.13.1":
-        return "iterator_scalar"
+    if op.startswith(("lerp.Tensor", "lerp_.Tensor")) and version != "1.13.1":
+        return "lerp"
     if name in ("addcmul", "addcmul_") and version not in ("1.13.1", "2.6.0"):
         return "addcmul"
     if op == "threshold.out" or op.endswith(".Scalar_out") and op not in BINARY_OPS:

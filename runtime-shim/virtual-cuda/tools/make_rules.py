@@ -17,6 +17,7 @@ RULES = {
     "where": "Where",
     "bce": "BinaryCrossEntropy",
     "addcmul": "Addcmul",
+    "lerp": "Lerp",
     "foreach": "Foreach",
     "any": "Any",
 }

@@ -92,6 +92,30 @@ void ternary_op_takes_no_cpu_scalar_bad() {
   TORCH_CHECK(y.defined());
 }
 
+void weight_of_lerp_bad() {
+  auto x = torch::rand({3}, torch::kCUDA), y = torch::rand({3}, torch::kCUDA);
+  auto z = torch::lerp(x, y, torch::tensor(0.1f)); // [[device-mixed-op if torch<2]]
+  TORCH_CHECK(z.defined());
+}
+
+void end_of_lerp_bad() {
+  auto x = torch::rand({3}, torch::kCUDA);
+  auto y = torch::lerp(x, torch::tensor(1.0f), 0.5); // [[device-mixed-op]]
+  TORCH_CHECK(y.defined());
+}
+
+void squared_error_takes_no_cpu_scalar_bad() {
+  auto mean = torch::rand({3}, torch::kCUDA).mean();
+  auto loss = torch::mse_loss(mean, torch::tensor(0.5f)); // [[device-loss-input]]
+  TORCH_CHECK(loss.defined());
+}
+
+void absolute_error_takes_a_cpu_scalar_ok() {
+  auto mean = torch::rand({3}, torch::kCUDA).mean();
+  auto loss = torch::l1_loss(mean, torch::tensor(0.5f));
+  TORCH_CHECK(loss.defined());
+}
+
 void stacked_scalars_bad() {
   std::vector<torch::Tensor> norms{torch::rand({3}, torch::kCUDA).norm(), torch::rand({3}).norm()};
   auto total = torch::stack(norms).norm(); // [[device-mixed-op]]
@@ -107,8 +131,10 @@ void comparison_with_threshold_ok() {
   TORCH_CHECK(above >= 0);
 }
 
-DT_MAIN(zero_dim_factor_ok, one_element_factor_bad, reduction_is_zero_dim_ok,
-        reduction_over_a_dimension_bad, reduction_keeping_dimensions_bad, cuda_scalar_scales_cpu_vector_bad,
-        cuda_scalar_as_number_ok, cuda_scalar_brought_to_the_vector_ok, host_total_updated_in_place_bad,
-        host_total_rebound_ok, loss_terms_on_two_gpus_bad, loss_terms_gathered_ok,
-        ternary_op_takes_no_cpu_scalar_bad, stacked_scalars_bad, comparison_with_threshold_ok)
+DT_MAIN(weight_of_lerp_bad, end_of_lerp_bad, squared_error_takes_no_cpu_scalar_bad,
+        absolute_error_takes_a_cpu_scalar_ok, zero_dim_factor_ok, one_element_factor_bad,
+        reduction_is_zero_dim_ok, reduction_over_a_dimension_bad, reduction_keeping_dimensions_bad,
+        cuda_scalar_scales_cpu_vector_bad, cuda_scalar_as_number_ok, cuda_scalar_brought_to_the_vector_ok,
+        host_total_updated_in_place_bad, host_total_rebound_ok, loss_terms_on_two_gpus_bad,
+        loss_terms_gathered_ok, ternary_op_takes_no_cpu_scalar_bad, stacked_scalars_bad,
+        comparison_with_threshold_ok)

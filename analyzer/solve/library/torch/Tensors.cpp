@@ -329,8 +329,8 @@ Outcomes combine(Operation &on) {
     return on.done(on.require(on.uses));
   case Rule::Where:
     return choose(on);
-  case Rule::Broadcast:
-    on.requirement.expandsScalars = true;
+  case Rule::Third:
+    on.requirement.onlyThird = true;
     return iterate(on);
   case Rule::Iterator:
     return iterate(on);
