@@ -35,7 +35,7 @@ RANK_WORKER(ddp_equals_one_process) {
   auto net = referenceNet(1 + all->rank());
   net->to(all->device());
   DataParallelOptions options;
-  options.bucket_bytes = 700; // several buckets
+  options.bucket_bytes = 300; // several buckets
   options.first_bucket_bytes = 100;
   DistributedDataParallel<Net> model(net, all, options);
   MUST(model.bucket_count() >= 3);
@@ -71,6 +71,21 @@ TEST(DataParallel, EqualsOneProcessOnVirtualGpus) {
   for (const int count : {2, 4})
     ranks::runAll({"ddp_equals_one_process", count, count});
 }
+
+// Biases of 64 bytes and weights of 1024, the last first: {64 + 1024}, {64 + 1024 + 64}, {1024}.
+RANK_WORKER(buckets_are_closed_when_full) {
+  auto all = init_distributed();
+  torch::nn::Sequential net;
+  for (int layer = 0; layer < 3; ++layer)
+    net->push_back(torch::nn::Linear(16, 16));
+  DataParallelOptions options;
+  options.first_bucket_bytes = 100;
+  options.bucket_bytes = 1100;
+  DistributedDataParallel<torch::nn::Sequential> model(net, all, options);
+  MUST(model.bucket_count() == 3);
+}
+
+TEST(DataParallel, BucketsAreClosedWhenFull) { ranks::runAll({"buckets_are_closed_when_full", 2}); }
 
 RANK_WORKER(ddp_adds_up_without_sync) {
   auto all = init_distributed();
@@ -287,7 +302,7 @@ RANK_WORKER(ddp_tied_parameters) {
   auto all = init_distributed();
   TiedNet net, reference;
   DataParallelOptions options;
-  options.bucket_bytes = options.first_bucket_bytes = 64; // the two uses would be in different buckets
+  options.bucket_bytes = options.first_bucket_bytes = 16; // the two uses would be in different buckets
   DistributedDataParallel<TiedNet> model(net, all, options);
   MUST(model.bucket_count() >= 3);
   for (int step = 0; step < 3; ++step) {

@@ -33,9 +33,9 @@ namespace device_shim {
 
 /// Must be equal on all ranks.
 struct DataParallelOptions {
-  /// Bytes of gradients that travel together, at least 1; a larger parameter travels alone. The first bucket
-  /// of a backward pass is smaller, so that sending begins early. The defaults are those of PyTorch's
-  /// Reducer.
+  /// Bytes of gradients that travel together, at least 1: a bucket is closed by the parameter that fills it.
+  /// The first bucket of a backward pass is smaller, so that sending begins early. The rule and the defaults
+  /// are those of PyTorch's Reducer.
   int64_t bucket_bytes = int64_t(25) << 20;
   int64_t first_bucket_bytes = int64_t(1) << 20;
   /// Parameters that take no part in a forward pass are allowed. Where another rank used one, all ranks get

@@ -65,30 +65,16 @@ Channel::Group makeCollectives(const Job &job, const c10::intrusive_ptr<c10d::St
 #endif
 }
 
-// Over what the ranks compare their operations.
-Channel::Group makeControl(const Job &job, const std::string &prefix, const Channel::Group &group) {
-  if (!job.nccl)
-    return group;
-#ifdef USE_C10D_GLOO
-  return makeGloo(job, c10::make_intrusive<c10d::PrefixStore>(prefix + "/control", job.store));
-#else
-  return {};
-#endif
-}
-
 } // namespace
 
 std::unique_ptr<Channel> makeChannel(const Job &job, int number) {
   const auto prefix = "group" + std::to_string(number);
   auto group = makeCollectives(job, c10::make_intrusive<c10d::PrefixStore>(prefix, job.store));
-  auto control = makeControl(job, prefix, group);
-  Channel::Settings settings{number,
-                             job.rank,
-                             job.size,
-                             job.liveness,
-                             job.collectiveTimeout,
-                             /*atOnce=*/job.nccl};
-  return std::make_unique<Channel>(std::move(settings), std::move(group), std::move(control));
+  Channel::Store calls;
+  if (job.nccl)
+    calls = c10::make_intrusive<c10d::PrefixStore>(prefix + "/calls", job.store);
+  Channel::Settings settings{number, job.rank, job.size, job.liveness, job.collectiveTimeout};
+  return std::make_unique<Channel>(std::move(settings), std::move(group), std::move(calls));
 }
 
 Job::~Job() {

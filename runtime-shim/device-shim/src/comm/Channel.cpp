@@ -14,6 +14,8 @@
 namespace device_shim::detail {
 namespace {
 
+using Calls = std::map<int, std::string>; // by rank
+
 std::string firstLine(const std::string &text) { return text.substr(0, text.find('\n')); }
 
 // "rank 0", "ranks 1 and 3", "ranks 0, 2, 5 and 12 more".
@@ -27,13 +29,13 @@ std::string listOf(const std::vector<int> &ranks) {
 }
 
 // "rank 0 called 'A', ranks 1 and 2 called 'B'"; "" where all called the same.
-std::string differenceIn(const std::vector<std::string> &calls) {
+std::string differenceIn(const std::map<int, std::string> &calls) {
   std::map<std::string, std::vector<int>> ranksOf;
   std::vector<std::string> inOrder;
-  for (size_t rank = 0; rank < calls.size(); ++rank) {
-    if (ranksOf[calls[rank]].empty())
-      inOrder.push_back(calls[rank]);
-    ranksOf[calls[rank]].push_back(static_cast<int>(rank));
+  for (const auto &[rank, call] : calls) {
+    if (ranksOf[call].empty())
+      inOrder.push_back(call);
+    ranksOf[call].push_back(rank);
   }
   if (inOrder.size() == 1)
     return "";
@@ -58,7 +60,8 @@ std::string textOf(const at::Tensor &bytes) {
 
 struct Channel::Queue {
   Settings settings;
-  Group group, control;
+  Group group;
+  Store store; ///< null: the ranks compare over the group
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Item> items;
@@ -70,6 +73,9 @@ struct Channel::Queue {
   void run();
   void handle(Item &item);
   void agree(const Item &item);
+  Calls callsOfGroup(const Item &item);
+  Calls callsOfStore(const Item &item);
+  bool isKept(const std::string &key);
   void endWith(std::exception_ptr error, const std::string &what);
 };
 
@@ -85,10 +91,8 @@ void Channel::Queue::run() {
     lock.unlock();
     handle(item);
   }
-  if (abandoned) {
+  if (abandoned)
     group.release();
-    control.release();
-  }
 }
 
 void Channel::Queue::handle(Item &item) {
@@ -97,9 +101,9 @@ void Channel::Queue::handle(Item &item) {
       std::rethrow_exception(broken);
     agree(item);
     c10::OptionalStreamGuard stream;
-    if (item.call && !settings.atOnce)
+    if (item.call && !store)
       stream.reset_stream(item.stream);
-    item.result.set_value(item.call && !settings.atOnce ? item.call(*group) : Work());
+    item.result.set_value(item.call && !store ? item.call(*group) : Work());
   } catch (const PeerError &error) {
     endWith(std::current_exception(), error.what());
     item.result.set_exception(broken);
@@ -123,18 +127,58 @@ void Channel::Queue::endWith(std::exception_ptr error, const std::string &what) 
   problem = what;
 }
 
-// All ranks must have called the same. \throws PeerError, and then the job has failed.
-void Channel::Queue::agree(const Item &item) {
+// What each rank has called.
+Calls Channel::Queue::callsOfGroup(const Item &item) {
   std::vector<at::Tensor> own = {bytesOf(item.what)};
   std::vector<std::vector<at::Tensor>> all(1);
   for (int rank = 0; rank < settings.size; ++rank)
     all[0].push_back(at::empty_like(own[0]));
-  const auto work = control->allgather(all, own);
+  const auto work = group->allgather(all, own);
   waitInSlices(*work, item.name, settings.liveness.get(), settings.timeout);
-  std::vector<std::string> calls;
+  Calls calls;
   for (const auto &bytes : all[0])
-    calls.push_back(textOf(bytes));
-  const auto difference = differenceIn(calls);
+    calls.emplace(calls.size(), textOf(bytes));
+  return calls;
+}
+
+// What rank 0 and this rank have called: with that alone the store answers a few short requests per rank and
+// operation. The last to read clears up.
+Calls Channel::Queue::callsOfStore(const Item &item) {
+  const auto key = std::to_string(item.number), readers = key + "/readers";
+  const auto text = item.what.substr(0, kMostText);
+  Calls calls{{settings.rank, text}};
+  if (settings.rank == 0) {
+    store->set(key, {text.begin(), text.end()});
+    return calls;
+  }
+  if (!isKept(key))
+    return calls;
+  const auto first = store->get(key);
+  calls.emplace(0, std::string(first.begin(), first.end()));
+  if (store->add(readers, 1) == settings.size - 1) {
+    store->deleteKey(key);
+    store->deleteKey(readers);
+  }
+  return calls;
+}
+
+// Asks in short requests, for a store that waits answers nobody else meanwhile. False when the job has failed
+// or the timeout has passed, which is said where the operation is waited for.
+bool Channel::Queue::isKept(const std::string &key) {
+  const auto end = std::chrono::steady_clock::now() + settings.timeout;
+  auto pause = std::chrono::milliseconds(1);
+  while (!store->check({key})) {
+    if ((settings.liveness && settings.liveness->hasFailed()) || std::chrono::steady_clock::now() > end)
+      return false;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::milliseconds(50));
+  }
+  return true;
+}
+
+// All ranks must have called the same. \throws PeerError, and then the job has failed.
+void Channel::Queue::agree(const Item &item) {
+  const auto difference = differenceIn(store ? callsOfStore(item) : callsOfGroup(item));
   if (difference.empty())
     return;
   const auto what = "the ranks called different operations: " + difference;
@@ -143,14 +187,11 @@ void Channel::Queue::agree(const Item &item) {
   throw PeerError(what);
 }
 
-Channel::Channel(Settings ofChannel, Group ofAll, Group control)
-    : settings(std::move(ofChannel)), group(std::move(ofAll)) {
-  if (!control)
-    return;
-  queue = std::make_shared<Queue>();
+Channel::Channel(Settings ofChannel, Group ofAll, Store store)
+    : settings(std::move(ofChannel)), group(std::move(ofAll)), queue(std::make_shared<Queue>()) {
   queue->settings = settings;
   queue->group = group;
-  queue->control = std::move(control);
+  queue->store = std::move(store);
   thread = std::thread([shared = queue] { shared->run(); });
 }
 
@@ -168,15 +209,11 @@ void Channel::abandon() {
 }
 
 std::string Channel::problem() const {
-  if (!queue)
-    return "";
   std::lock_guard<std::mutex> lock(queue->mutex);
   return queue->problem;
 }
 
 void Channel::end(bool abandoning) {
-  if (!queue)
-    return;
   {
     std::lock_guard<std::mutex> lock(queue->mutex);
     queue->ending = true;
@@ -186,21 +223,18 @@ void Channel::end(bool abandoning) {
 }
 
 Channel::Launched Channel::start(const char *name, const std::string &what, at::Device device, Call call) {
-  Item item{name, what, compat::currentStream(device), std::move(call), {}};
+  Item item{name, what, compat::currentStream(device), std::move(call), ++count, {}};
   auto result = item.result.get_future().share();
-  ++count;
-  if (!queue || settings.atOnce) {
+  if (queue->store) {
     std::promise<Work> ready;
     ready.set_value(item.call ? item.call(*group) : Work());
     result = ready.get_future().share();
   }
-  if (queue) {
-    {
-      std::lock_guard<std::mutex> lock(queue->mutex);
-      queue->items.push_back(std::move(item));
-    }
-    queue->changed.notify_all();
+  {
+    std::lock_guard<std::mutex> lock(queue->mutex);
+    queue->items.push_back(std::move(item));
   }
+  queue->changed.notify_all();
   return result;
 }
 

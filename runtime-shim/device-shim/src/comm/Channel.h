@@ -6,7 +6,7 @@
 // for ever, or tensors of different steps are added. Here each operation is described in a line of text that
 // the ranks compare before it starts. They do so on a thread of the channel, because operations of several
 // channels may be called in another order on each rank. With NCCL operations start at once, and the
-// comparison goes beside them over Gloo.
+// comparison goes beside them over the store of the job, for NCCL itself moves no text.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -38,6 +38,7 @@ public:
   using Work = c10::intrusive_ptr<c10d::Work>;
   using Call = std::function<Work(compat::Collectives &)>;
   using Launched = std::shared_future<Work>;
+  using Store = c10::intrusive_ptr<c10d::Store>;
 
   struct Settings {
     int number = 0; ///< the same on all ranks
@@ -45,10 +46,10 @@ public:
     int size = 1;
     std::shared_ptr<Liveness> liveness; ///< may be null
     std::chrono::milliseconds timeout{0};
-    bool atOnce = false; ///< operations do not wait until the ranks have compared them
   };
-  /// The ranks compare over `control`, a group of Gloo, which may be `group`; null: they do not compare.
-  Channel(Settings settings, Group group, Group control);
+  /// The ranks compare over `group`, and an operation starts when they have; with a `store`, which belongs to
+  /// this channel alone, they compare over that, and operations start at once.
+  Channel(Settings settings, Group group, Store store);
   /// Ends when what was called is started.
   ~Channel();
   Channel(const Channel &) = delete;
@@ -57,7 +58,7 @@ public:
   /// Starts `call`, which is null where an operation has nothing to do on any rank. `what` describes it, the
   /// same on all ranks, in at most kMostText bytes; it begins with `name`. The work comes with the result,
   /// null without a call; what fails is thrown there: PeerError when another rank has called something else,
-  /// and the job has failed then, c10::Error for the caller's mistakes. With `atOnce` it is ready, and the
+  /// and the job has failed then, c10::Error for the caller's mistakes. With a store it is ready, and the
   /// failure is that of the job. `device`: on whose current stream the tensors of the call are ready.
   Launched start(const char *name, const std::string &what, at::Device device, Call call);
   static constexpr int64_t kMostText = 96;
@@ -78,6 +79,7 @@ private:
     std::string what;
     c10::Stream stream;
     Call call;
+    int64_t number; ///< of the operation, from 1
     std::promise<Work> result;
   };
   struct Queue; // shared with the thread, which may outlive the channel when it is abandoned

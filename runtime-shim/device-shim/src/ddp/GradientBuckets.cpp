@@ -128,17 +128,17 @@ void GradientBuckets::assign() {
     const Kind kind{parameter.device().str(), parameter.scalar_type()};
     const int64_t bytes = parameter.numel() * static_cast<int64_t>(parameter.element_size());
     auto found = open.find(kind);
-    const auto limit =
-        found != open.end() && found->second.first == 0 ? options.first_bucket_bytes : options.bucket_bytes;
-    if (found == open.end() || found->second.second + bytes > limit) {
+    if (found == open.end()) {
       buckets.emplace_back();
-      found = open.insert_or_assign(kind, std::make_pair(buckets.size() - 1, int64_t(0))).first;
+      found = open.emplace(kind, std::make_pair(buckets.size() - 1, int64_t(0))).first;
     }
-    found->second.second += bytes;
     Slot slot;
     slot.name = entry->name;
     slot.parameter = parameter;
     slot.bucket = found->second.first;
+    found->second.second += bytes;
+    if (found->second.second >= (slot.bucket == 0 ? options.first_bucket_bytes : options.bucket_bytes))
+      open.erase(found);
     buckets[slot.bucket].slots.push_back(slots.size());
     slots.push_back(std::move(slot));
   }
