@@ -144,6 +144,17 @@ def check_training(machine, programs, timeout):
     return rows
 
 
+def check_mismatch(machine, programs, timeout):
+    """Ranks that call different operations must all end with an error that says so, and not hang in NCCL."""
+    ended = jobs.run(machine, [programs / "mismatch_check"], 2, timeout)
+    told = ("rank 0 called 'all_reduce of 12 x Float, sum', rank 1 called 'broadcast of 12 x Float" in ended.text)
+    row = {"check": "ranks that call different operations are told", "ranks": 2,
+           "ok": told and not ended.late and 0 not in ended.codes, "seconds": round(ended.seconds, 1),
+           "text": f"exit codes {ended.codes}: " + ended.text.strip()[-500:]}
+    say(row)
+    return row
+
+
 def measure(machine, programs, timeout, quick, python_torch):
     """Step time and all-reduce bandwidth of the library, and of PyTorch where Python has it."""
     sizes = ["--layers", "4", "--width", "128", "--batch", "16", "--steps", "3", "--megabytes", "4"] if quick else []
@@ -197,7 +208,8 @@ def main():
         "device_shim_build_seconds": options.shim_seconds,
         "systems": run_systems(machine, options.programs, options.timeout),
         "rule_table": probe_rules(machine, options.programs, options.timeout),
-        "training": check_training(machine, options.programs, options.timeout),
+        "training": check_training(machine, options.programs, options.timeout)
+                    + [check_mismatch(machine, options.programs, options.timeout)],
         "measurements": measure(machine, options.programs, options.timeout, options.quick, python_torch),
         "python_torch": python_torch,
     }
