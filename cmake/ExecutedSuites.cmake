@@ -4,6 +4,7 @@ set(executed_suites_test "${CMAKE_CURRENT_LIST_DIR}/../test")
 
 # add_executed_suites([ARGUMENTS OF execute_cases.py...])
 function(add_executed_suites)
+  find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
   add_test(NAME cases-executed
     COMMAND Python3::Interpreter "${executed_suites_test}/cases/execute_cases.py"
             --preload "$<TARGET_FILE:virtual_cuda>" --compiler "${CMAKE_CXX_COMPILER}"
