@@ -1,0 +1,103 @@
+"""The Python half of the virtual GPUs: makes a CPU build of PyTorch look like a CUDA build.
+
+libvirtual_cuda.so, which is preloaded, imports this package right before the process imports torch. It waits for
+torch._C, PyTorch's extension, and adds what torch._C has in a CUDA build. All else is PyTorch's own code: torch/cuda/*.py
+finds in torch._C what it looks for.
+"""
+import ctypes
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+class TorchLoader:
+    """Loads torch._C as its own loader does, with the virtual GPUs before it and the additions after it."""
+
+    def __init__(self, loader):
+        self.loader = loader
+
+    def create_module(self, spec):
+        refuse_cuda_build(spec.origin)
+        start_devices(spec.origin)
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        self.loader.exec_module(module)
+        additions = load_native(module)
+        from . import torch_c
+        torch_c.complete(module, additions)
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+
+class TorchFinder:
+    """Finds torch._C where it is, and nothing else."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "torch":
+            refuse_cuda_build_of_package(path)
+        if name != "torch._C":
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec and spec.loader:
+            spec.loader = TorchLoader(spec.loader)
+        return spec
+
+
+def refuse_cuda_build_of_package(path):
+    """torch/__init__.py of a CUDA build loads CUDA's libraries before torch._C."""
+    spec = importlib.machinery.PathFinder.find_spec("torch", path)
+    if spec and spec.origin:
+        refuse_cuda_build(spec.origin)
+
+
+def refuse_cuda_build(origin):
+    package = os.path.dirname(origin)
+    if not os.path.exists(os.path.join(package, "lib", "libtorch_cuda.so")):
+        return
+    raise ImportError(
+        f"virtual GPUs need a CPU build of PyTorch, and {package} is a CUDA build; install a CPU build of the same "
+        "version: pip install --force-reinstall torch==VERSION --index-url https://download.pytorch.org/whl/cpu")
+
+
+def start_devices(extension):
+    ctypes.CDLL(extension)  # LibTorch, before Python code of it runs
+    start = ctypes.CDLL(None).virtual_cuda_start
+    start.restype = ctypes.c_char_p
+    problem = start()
+    if problem:
+        raise ImportError(f"virtual GPUs: {problem.decode(errors='replace')}")
+
+
+def load_native(torch_c):
+    suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
+    release = ".".join(version_of(torch_c.__file__).split(".")[:2])
+    path = os.path.join(FOLDER, f"native-{release}{suffix}")
+    if not os.path.exists(path):
+        raise ImportError(
+            f"virtual GPUs for Python {sys.version_info.major}.{sys.version_info.minor} with PyTorch {release} are not "
+            f"in {FOLDER} ({path} is missing); build them for this PyTorch: cmake -S runtime-shim -B BUILD "
+            f"-DTORCH_ROOT={os.path.dirname(torch_c.__file__)}")
+    name = __name__ + ".native"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def version_of(extension):
+    """PyTorch's version, without importing more of it."""
+    names = {}
+    with open(os.path.join(os.path.dirname(extension), "version.py"), encoding="utf-8") as file:
+        exec(compile(file.read(), file.name, "exec"), names)
+    return names["__version__"]
+
+
+def watch_torch():
+    sys.meta_path.insert(0, TorchFinder)
