@@ -7,11 +7,9 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/Event.h>
 #include <torch/csrc/Generator.h>
+#include <torch/csrc/utils/device_lazy_init.h>
 
 #include <pthread.h>
-
-#include <sys/types.h>
-#include <unistd.h>
 
 namespace vcuda::python {
 namespace {
@@ -51,9 +49,15 @@ py::tuple tupleOf(c10::Stream stream) {
 }
 
 // A child of fork() cannot use the CUDA of its parent.
-pid_t initializedBy = 0;
+bool inBadFork = false;
 
-bool isInBadFork() { return initializedBy != 0 && initializedBy != getpid(); }
+void watchForks() {
+  static const int watched = pthread_atfork(nullptr, nullptr, [] {
+    inBadFork = true;
+    torch::utils::set_requires_device_init(at::kCUDA, true);
+  });
+  TORCH_CHECK(watched == 0, "no memory left to watch fork()");
+}
 
 Properties propertiesOf(int64_t index) {
   TORCH_CHECK(index >= 0 && index < deviceCount(), "Invalid device id");
@@ -71,11 +75,11 @@ std::string textOf(const Properties &each) {
 
 // What a CUDA build does with the first use of a device.
 void initialize() {
-  TORCH_CHECK(!isInBadFork(),
+  TORCH_CHECK(!inBadFork,
               "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you "
               "must use the 'spawn' start method");
   TORCH_CHECK(deviceCount() > 0, "No CUDA GPUs are available");
-  initializedBy = getpid();
+  watchForks();
   py::module_ cuda = py::module_::import("torch.cuda");
   py::tuple generators(static_cast<size_t>(deviceCount()));
   for (int i = 0; i < deviceCount(); ++i)
@@ -131,7 +135,7 @@ double elapsedTime(const py::object &first, const py::object &second) {
 void addDevices(py::module_ &module) {
   addProperties(module);
   module.def("_cuda_init", &initialize);
-  module.def("_cuda_isInBadFork", &isInBadFork);
+  module.def("_cuda_isInBadFork", [] { return inBadFork; });
   module.def("_cuda_getDeviceCount", &deviceCount);
   module.def("_cuda_getDevice", [] { return static_cast<int>(guard().getDevice().index()); });
   module.def("_cuda_setDevice", &setDevice);

@@ -13,47 +13,50 @@ import sys
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
-class TorchLoader:
-    """Loads torch._C as its own loader does, with the virtual GPUs before it and the additions after it."""
+class Loader:
+    """Loads a module as its own loader does, with something before and after it."""
 
-    def __init__(self, loader):
-        self.loader = loader
+    def __init__(self, loader, before, after):
+        self.loader, self.before, self.after = loader, before, after
 
     def create_module(self, spec):
-        refuse_cuda_build(spec.origin)
-        start_devices(spec.origin)
+        self.before(spec.origin)
         return self.loader.create_module(spec)
 
     def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self.loader
         self.loader.exec_module(module)
-        additions = load_native(module)
-        from . import torch_c
-        torch_c.complete(module, additions)
+        self.after(module)
 
     def __getattr__(self, name):
         return getattr(self.loader, name)
 
 
 class TorchFinder:
-    """Finds torch._C where it is, and nothing else."""
+    """Finds torch and torch._C where they are, and nothing else."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name == "torch":
-            refuse_cuda_build_of_package(path)
-        if name != "torch._C":
+        if name not in ("torch", "torch._C"):
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        if spec and spec.loader:
-            spec.loader = TorchLoader(spec.loader)
+        if not spec or not spec.loader:
+            return spec
+        # torch/__init__.py of a CUDA build loads CUDA's libraries before torch._C.
+        steps = (refuse_cuda_build, complete_torch) if name == "torch" else (start_devices, complete_torch_c)
+        spec.loader = Loader(spec.loader, *steps)
         return spec
 
 
-def refuse_cuda_build_of_package(path):
-    """torch/__init__.py of a CUDA build loads CUDA's libraries before torch._C."""
-    spec = importlib.machinery.PathFinder.find_spec("torch", path)
-    if spec and spec.origin:
-        refuse_cuda_build(spec.origin)
+def complete_torch(torch):
+    from . import torch_package
+    torch_package.complete(torch)
+
+
+def complete_torch_c(torch_c):
+    native = load_native(torch_c)
+    from . import torch_c as additions
+    additions.complete(torch_c, native)
 
 
 def refuse_cuda_build(origin):

@@ -1,5 +1,5 @@
 """Adds to torch._C what a CUDA build has there."""
-from . import comm, cudart, frames, nccl, refusals, streams, types
+from . import comm, cudart, frames, nccl, refusals, streams
 
 STATE = {
     "_cuda_getArchFlags": "sm_80",
@@ -29,6 +29,5 @@ def complete(torch_c, native):
     for name, value in additions.items():
         setattr(torch_c, name, value)
     refusals.complete(torch_c)
-    types.enable(torch_c, native)
     nccl.enable(torch_c, native)
     frames.watch(torch_c, native)
