@@ -2,8 +2,8 @@
 # test.sh [--all] [--no-install]
 #
 # Installs what is missing, builds, and runs the tests.
-#   --all         also the slow suites, LLVM 19, the sanitizers, the Debian packages,
-#                 and a Debian 13 root with its newer LibTorch
+#   --all         also the slow suites, LLVM 19, the sanitizers, the Debian packages, virtual GPUs for
+#                 Python with PyTorch's wheel, and a Debian 13 root with its newer LibTorch
 #   --no-install  take the installed packages as they are
 
 set -euo pipefail
@@ -77,6 +77,7 @@ printLeftOut() {
   echo "  - the Debian packages, installed in a clean root"
   echo "  - virtual GPUs, device-run and device_shim with AddressSanitizer and UndefinedBehaviorSanitizer"
   echo "  - device_shim with ThreadSanitizer"
+  echo "  - virtual GPUs for Python with PyTorch's newest wheel"
   echo "  - the build and the tests in a Debian 13 root, with its newer LibTorch"
 }
 
@@ -96,6 +97,7 @@ else
   tier "Debian packages in a clean root" "$repoRoot/scripts/test-packages.sh"
   tier "the runtime with AddressSanitizer and UndefinedBehaviorSanitizer" runtimeSanitizers address,undefined .
   tier "device_shim with ThreadSanitizer" runtimeSanitizers thread '^device_shim'
+  tier "virtual GPUs for Python with PyTorch's newest wheel" "$repoRoot/scripts/wheel-tests.sh"
   tier "Debian 13" "$repoRoot/scripts/debian13-root.sh" scripts/test.sh
 fi
 

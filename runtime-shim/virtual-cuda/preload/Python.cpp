@@ -22,10 +22,14 @@ constexpr int kFileInput = 257; // Py_file_input
 
 // Loads the package that lies in `folder` and makes it ready for `import torch`.
 std::string startingCode(const std::string &folder) {
-  return "import importlib.util, sys\n"
+  return "import importlib.util, os, sys\n"
          "folder = r'''" +
          folder +
          "'''\n"
+         "if not os.path.isdir(folder):\n"
+         "    raise ImportError(f'virtual GPUs for Python are not in {folder}; build them for your PyTorch: "
+         "'\n"
+         "                      'cmake -S runtime-shim -B BUILD -DTORCH_ROOT=FOLDER_OF_THE_PACKAGE_TORCH')\n"
          "spec = importlib.util.spec_from_file_location('_virtual_cuda', folder + '/__init__.py',\n"
          "                                              submodule_search_locations=[folder])\n"
          "module = importlib.util.module_from_spec(spec)\n"

@@ -4,7 +4,11 @@
 #include "Blocks.h"
 
 #include <ATen/Context.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/csrc/Storage.h>
+
+#include <algorithm>
 
 namespace vcuda::python {
 namespace {
@@ -61,6 +65,19 @@ py::tuple freeAndTotal(int64_t device) {
   return py::make_tuple(used < total ? total - used : 0, total);
 }
 
+// torch.UntypedStorage.resize_() of a device, which a CPU build refuses.
+void resizeStorage(const py::object &object, size_t bytes) {
+  const c10::Storage &storage = THPStorage_Unpack(object.ptr());
+  TORCH_CHECK(storage.resizable(), "Trying to resize storage that is not resizable");
+  const c10::OptionalDeviceGuard guard(storage.device());
+  c10::Allocator *allocator = storage.allocator() ? storage.allocator() : c10::GetAllocator(c10::kCUDA);
+  c10::DataPtr memory = allocator->allocate(bytes);
+  if (const size_t kept = std::min(bytes, storage.nbytes()))
+    allocator->copy_data(memory.get(), storage.data(), kept);
+  storage.unsafeGetStorageImpl()->set_data_ptr_noswap(std::move(memory));
+  storage.set_nbytes(bytes);
+}
+
 } // namespace
 
 void addMemory(py::module_ &module) {
@@ -77,6 +94,7 @@ void addMemory(py::module_ &module) {
   });
   module.def("_cuda_cudaCachingAllocator_raw_delete",
              [](uintptr_t pointer) { freeBlock(reinterpret_cast<void *>(pointer)); });
+  module.def("resize_storage", &resizeStorage);
   module.def("memory_info", &freeAndTotal);
 }
 

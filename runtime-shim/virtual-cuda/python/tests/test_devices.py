@@ -1,5 +1,7 @@
 """Devices, streams, memory and generators, as PyTorch documents them. Run on 4 virtual GPUs."""
+
 import gc
+import importlib.util
 import os
 import threading
 import unittest
@@ -46,8 +48,11 @@ class Devices(unittest.TestCase):
         self.assertEqual(seen, [0])
 
     def test_ordinal(self):
-        for use in (lambda: torch.cuda.set_device(4), lambda: torch.ones(1, device="cuda:4"),
-                    lambda: torch.ones(1).cuda(7)):
+        for use in (
+            lambda: torch.cuda.set_device(4),
+            lambda: torch.ones(1, device="cuda:4"),
+            lambda: torch.ones(1).cuda(7),
+        ):
             with self.assertRaisesRegex(RuntimeError, "invalid device ordinal"):
                 use()
 
@@ -79,7 +84,7 @@ class Devices(unittest.TestCase):
         self.assertEqual(torch.arange(3).device.type, "cpu")
 
     def test_moves(self):
-        host = torch.arange(6.).view(2, 3)
+        host = torch.arange(6.0).view(2, 3)
         tensor = host.to("cuda:1", non_blocking=True)
         self.assertTrue(tensor.is_cuda)
         self.assertIs(tensor.to("cuda:1"), tensor)
@@ -91,6 +96,7 @@ class Devices(unittest.TestCase):
         self.assertEqual(tensor.new_zeros(2).device.index, 1)
         self.assertEqual(torch.as_tensor(host, device="cuda").device.index, 0)
 
+    @unittest.skipUnless(importlib.util.find_spec("numpy"), "needs NumPy")
     def test_numpy_is_refused(self):
         with self.assertRaisesRegex(TypeError, "can't convert cuda:0 device type tensor to numpy"):
             torch.ones(1, device="cuda").numpy()
@@ -100,7 +106,7 @@ class Devices(unittest.TestCase):
             torch.ones(2, device="cuda:0") + torch.ones(2)
         with self.assertRaisesRegex(RuntimeError, "Expected all tensors to be on the same device"):
             torch.ones(2, device="cuda:0") @ torch.ones(2, device="cuda:1")
-        self.assertEqual((torch.ones(2, device="cuda:1") * torch.tensor(2.)).device.index, 1)
+        self.assertEqual((torch.ones(2, device="cuda:1") * torch.tensor(2.0)).device.index, 1)
         with self.assertRaisesRegex(RuntimeError, "indices should be either on"):
             torch.ones(2)[torch.tensor([0], device="cuda")]
 

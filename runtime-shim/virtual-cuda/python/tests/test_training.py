@@ -1,4 +1,5 @@
 """Training, saving and the ways PyTorch moves data, as its documentation shows them. Run on 4 virtual GPUs."""
+
 import copy
 import io
 import pickle
@@ -27,12 +28,16 @@ class Training(unittest.TestCase):
         self.assertLess(last, first)
 
     def test_linear(self):
-        self.check(nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.GELU(), nn.Dropout(0.1), nn.Linear(8, 2)),
-                   torch.randn(8, 4))
+        self.check(
+            nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.GELU(), nn.Dropout(0.1), nn.Linear(8, 2)),
+            torch.randn(8, 4),
+        )
 
     def test_convolution(self):
-        self.check(nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(1)),
-                   torch.randn(4, 3, 8, 8))
+        self.check(
+            nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(1)),
+            torch.randn(4, 3, 8, 8),
+        )
 
     def test_transformer(self):
         self.check(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), torch.randn(2, 5, 16))
@@ -102,6 +107,7 @@ class Training(unittest.TestCase):
 
     def test_checkpointing(self):
         from torch.utils.checkpoint import checkpoint
+
         model = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5)).cuda()
         inputs = torch.ones(2, 3, device="cuda", requires_grad=True)
         for reentrant in (True, False):
@@ -156,7 +162,7 @@ class Training(unittest.TestCase):
         model = nn.Linear(2, 1).cuda()
         parameters = dict(model.named_parameters())
         inputs = torch.ones(3, 2, device="cuda")
-        loss = lambda values, x: torch.func.functional_call(model, values, (x,)).sum()  # noqa: E731
+        loss = lambda values, x: torch.func.functional_call(model, values, (x,)).sum()
         gradients = torch.func.grad(loss)(parameters, inputs)
         self.assertEqual(gradients["weight"].device.type, "cuda")
         self.assertEqual(torch.func.vmap(torch.sin)(inputs).device.type, "cuda")
@@ -185,9 +191,14 @@ class Saving(unittest.TestCase):
         self.assertEqual(torch.load(file)["a"].device.index, 2)
 
     def test_map_location(self):
-        for where, expected in (("cpu", "cpu"), ("cuda:1", "cuda:1"), (torch.device("cuda:3"), "cuda:3"),
-                                ({"cuda:2": "cuda:0"}, "cuda:0"), (lambda storage, place: storage.cuda(1), "cuda:1"),
-                                (lambda storage, place: storage, "cpu")):
+        for where, expected in (
+            ("cpu", "cpu"),
+            ("cuda:1", "cuda:1"),
+            (torch.device("cuda:3"), "cuda:3"),
+            ({"cuda:2": "cuda:0"}, "cuda:0"),
+            (lambda storage, place: storage.cuda(1), "cuda:1"),
+            (lambda storage, place: storage, "cpu"),
+        ):
             file = self.saved(torch.ones(2, device="cuda:2"))
             self.assertEqual(str(torch.load(file, map_location=where, weights_only=False).device), expected)
 
@@ -219,13 +230,20 @@ class Saving(unittest.TestCase):
         self.assertEqual(storage.clone().device.index, 1)
         self.assertEqual(len(torch.UntypedStorage(8, device="cuda")), 8)
         self.assertEqual(torch.cuda.FloatStorage(3).device.type, "cuda")
+        tensor = torch.arange(3.0, device="cuda:1")
+        tensor.untyped_storage().resize_(0)
+        self.assertEqual(tensor.untyped_storage().size(), 0)
+        tensor.untyped_storage().resize_(12).fill_(0)
+        self.assertEqual(tensor.tolist(), [0, 0, 0])
+        tensor.untyped_storage().copy_(torch.ones(3).untyped_storage())
+        self.assertEqual(tensor.tolist(), [1, 1, 1])
         self.assertEqual(torch.tensor(storage.tolist()).numel(), 24)
 
 
 class Data(unittest.TestCase):
     def test_loader_with_workers(self):
         torch.cuda.init()
-        data = TensorDataset(torch.arange(8.), torch.arange(8))
+        data = TensorDataset(torch.arange(8.0), torch.arange(8))
         seen = 0
         for values, labels in DataLoader(data, 4, num_workers=2, pin_memory=True):
             self.assertTrue(values.is_pinned())
@@ -233,7 +251,9 @@ class Data(unittest.TestCase):
         self.assertEqual(seen, 28)
 
     def test_loader_with_generator(self):
-        loader = DataLoader(TensorDataset(torch.arange(8.)), 4, shuffle=True, generator=torch.Generator().manual_seed(1))
+        loader = DataLoader(
+            TensorDataset(torch.arange(8.0)), 4, shuffle=True, generator=torch.Generator().manual_seed(1)
+        )
         self.assertEqual(sum(values[0].numel() for values in loader), 8)
 
 
@@ -251,7 +271,7 @@ class Parallel(unittest.TestCase):
             nn.DataParallel(nn.Linear(4, 2).cuda(1), device_ids=[0, 1])(torch.ones(4, 4, device="cuda"))
 
     def test_comm(self):
-        tensor = torch.arange(8., device="cuda:0")
+        tensor = torch.arange(8.0, device="cuda:0")
         copies = torch.cuda.comm.broadcast(tensor, [0, 1, 2])
         self.assertEqual([each.get_device() for each in copies], [0, 1, 2])
         parts = torch.cuda.comm.scatter(tensor, [1, 3], dim=0)

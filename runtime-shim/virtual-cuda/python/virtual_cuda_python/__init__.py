@@ -1,9 +1,10 @@
 """The Python half of the virtual GPUs: makes a CPU build of PyTorch look like a CUDA build.
 
 libvirtual_cuda.so, which is preloaded, imports this package right before the process imports torch. It waits for
-torch._C, PyTorch's extension, and adds what torch._C has in a CUDA build. All else is PyTorch's own code: torch/cuda/*.py
-finds in torch._C what it looks for.
+torch._C, PyTorch's extension, and adds what torch._C has in a CUDA build. All else is PyTorch's own code:
+torch/cuda/*.py finds in torch._C what it looks for.
 """
+
 import ctypes
 import importlib.machinery
 import importlib.util
@@ -50,12 +51,14 @@ class TorchFinder:
 
 def complete_torch(torch):
     from . import torch_package
+
     torch_package.complete(torch)
 
 
 def complete_torch_c(torch_c):
     native = load_native(torch_c)
     from . import torch_c as additions
+
     additions.complete(torch_c, native)
 
 
@@ -65,7 +68,8 @@ def refuse_cuda_build(origin):
         return
     raise ImportError(
         f"virtual GPUs need a CPU build of PyTorch, and {package} is a CUDA build; install a CPU build of the same "
-        "version: pip install --force-reinstall torch==VERSION --index-url https://download.pytorch.org/whl/cpu")
+        "version: pip install --force-reinstall torch==VERSION --index-url https://download.pytorch.org/whl/cpu"
+    )
 
 
 def start_devices(extension):
@@ -85,7 +89,8 @@ def load_native(torch_c):
         raise ImportError(
             f"virtual GPUs for Python {sys.version_info.major}.{sys.version_info.minor} with PyTorch {release} are not "
             f"in {FOLDER} ({path} is missing); build them for this PyTorch: cmake -S runtime-shim -B BUILD "
-            f"-DTORCH_ROOT={os.path.dirname(torch_c.__file__)}")
+            f"-DTORCH_ROOT={os.path.dirname(torch_c.__file__)}"
+        )
     name = __name__ + ".native"
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
@@ -96,10 +101,10 @@ def load_native(torch_c):
 
 def version_of(extension):
     """PyTorch's version, without importing more of it."""
-    names = {}
-    with open(os.path.join(os.path.dirname(extension), "version.py"), encoding="utf-8") as file:
-        exec(compile(file.read(), file.name, "exec"), names)
-    return names["__version__"]
+    spec = importlib.util.spec_from_file_location("version", os.path.join(os.path.dirname(extension), "version.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.__version__
 
 
 def watch_torch():

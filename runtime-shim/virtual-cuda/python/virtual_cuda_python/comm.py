@@ -1,15 +1,24 @@
-"""Copies between several devices of one process, as nn.DataParallel and torch.cuda.comm use them, and torch.cuda.nccl."""
+"""Copies between several devices of one process, for nn.DataParallel and torch.cuda.comm, and torch.cuda.nccl."""
+
 import os
 
 import torch
 
 
 def functions():
-    return {name: value for name, value in globals().items() if name.startswith(("_broadcast", "_scatter", "_gather", "_nccl"))}
+    return {
+        name: value
+        for name, value in globals().items()
+        if name.startswith(("_broadcast", "_scatter", "_gather", "_nccl"))
+    }
 
 
 def _device(index):
-    return torch.device("cpu") if index == -1 else torch.device("cuda", torch._C._cuda_getDevice() if index is None else index)
+    return (
+        torch.device("cpu")
+        if index == -1
+        else torch.device("cuda", torch._C._cuda_getDevice() if index is None else index)
+    )
 
 
 def _on_cuda(tensors):
@@ -33,8 +42,10 @@ def _broadcast_out(tensor, out):
 def _broadcast_coalesced(tensors, devices, buffer_size):
     if any(tensor.device != _device(devices[0]) for tensor in tensors):
         raise RuntimeError("All tensors must be on devices[0]: " + str(devices[0]))
-    return [[tensor if tensor.device == _device(each) else tensor.detach().to(_device(each)) for tensor in tensors]
-            for each in devices]
+    return [
+        [tensor if tensor.device == _device(each) else tensor.detach().to(_device(each)) for tensor in tensors]
+        for each in devices
+    ]
 
 
 def _scatter(tensor, devices, chunk_sizes, dim, streams):

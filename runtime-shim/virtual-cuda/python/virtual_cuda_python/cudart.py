@@ -1,9 +1,10 @@
 """torch.cuda.cudart(): the functions of the CUDA runtime that PyTorch offers to Python."""
+
 import enum
 import types
 
 
-class cudaError(enum.IntEnum):  # noqa: N801 (CUDA's name)
+class cudaError(enum.IntEnum):
     success = 0
 
 

@@ -1,4 +1,5 @@
 """Tells the records of device-run which Python code is the program's, and which exception ended it."""
+
 import os
 import sys
 

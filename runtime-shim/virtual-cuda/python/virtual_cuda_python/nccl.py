@@ -1,4 +1,5 @@
 """torch.distributed's backend "nccl": its class is in native, and works on Gloo."""
+
 from datetime import timedelta
 
 TIMEOUT = timedelta(minutes=10)  # NCCL's in PyTorch

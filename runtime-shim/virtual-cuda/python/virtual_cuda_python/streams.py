@@ -6,7 +6,9 @@ def classes(torch_c, native):
     class _CudaStreamBase(torch_c.Stream):
         def __new__(cls, priority=0, stream_id=0, device_index=0, device_type=0, stream_ptr=0):
             if stream_ptr:
-                raise NotImplementedError("torch.cuda.ExternalStream: there is no CUDA on virtual GPUs whose stream it could be")
+                raise NotImplementedError(
+                    "torch.cuda.ExternalStream: there is no CUDA on virtual GPUs whose stream it could be"
+                )
             if device_type:
                 return super().__new__(cls, stream_id=stream_id, device_index=device_index, device_type=device_type)
             stream = super().__new__(cls, device=torch_c.device("cuda", native._cuda_getDevice()), priority=priority)
@@ -25,8 +27,13 @@ def classes(torch_c, native):
 
     class _CudaEventBase(torch_c.Event):
         def __new__(cls, enable_timing=False, blocking=False, interprocess=False, external=False):
-            event = super().__new__(cls, device=torch_c.device("cuda"), enable_timing=enable_timing, blocking=blocking,
-                                    interprocess=interprocess)
+            event = super().__new__(
+                cls,
+                device=torch_c.device("cuda"),
+                enable_timing=enable_timing,
+                blocking=blocking,
+                interprocess=interprocess,
+            )
             event.timed = enable_timing
             return event
 
@@ -44,6 +51,8 @@ def classes(torch_c, native):
 
         @classmethod
         def from_ipc_handle(cls, device, handle):
-            raise NotImplementedError("torch.cuda.Event.from_ipc_handle: virtual GPUs share no events between processes")
+            raise NotImplementedError(
+                "torch.cuda.Event.from_ipc_handle: virtual GPUs share no events between processes"
+            )
 
     return {"_CudaStreamBase": _CudaStreamBase, "_CudaEventBase": _CudaEventBase}

@@ -1,4 +1,5 @@
 """What is added to torch when torch/__init__.py is done."""
+
 import functools
 import warnings
 
@@ -34,6 +35,15 @@ def enable_storages(torch):
         return torch.empty(content[0] if content else 0, dtype=torch.uint8, device=device).untyped_storage()
 
     torch.UntypedStorage.__new__ = staticmethod(new_storage)
+    resize = torch.UntypedStorage.resize_
+
+    def resize_storage(self, size):
+        if self.device.type != "cuda":
+            return resize(self, size)
+        native.resize_storage(self, size)
+        return self
+
+    torch.UntypedStorage.resize_ = resize_storage
 
 
 def compile_without_triton(torch):
