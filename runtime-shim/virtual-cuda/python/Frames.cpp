@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <exception>
 #include <functional>
@@ -85,19 +86,34 @@ uint32_t newNumber(Places &known, const PythonPlace &place) {
   return static_cast<uint32_t>(known.texts.size() - 1);
 }
 
-// The thread's own frames do not change while it is in here, and hold their code: no need of Python's lock.
-size_t placesOfThread(uint32_t *numbers, size_t most) {
+uint32_t numberOf(const Key &key, const PythonPlace &place) {
   Places &known = places();
   std::lock_guard<std::mutex> lock(known.mutex);
+  auto [number, isNew] = known.numbers.try_emplace(key, kForeign);
+  if (isNew)
+    number->second = newNumber(known, place);
+  return number->second;
+}
+
+// What this thread looked up last, by a hash: call stacks are taken at each operator.
+struct Recent {
+  Key key;
+  uint32_t number;
+};
+thread_local std::array<Recent, 1024> recent{};
+
+// The thread's own frames do not change while it is in here, and hold their code: no need of Python's lock.
+size_t placesOfThread(uint32_t *numbers, size_t most) {
   size_t count = 0;
   forEachPlace([&](const PythonPlace &place) {
     PyCodeObject *code = place.code;
-    auto [number, isNew] = known.numbers.try_emplace(
-        Key{code, code->co_filename, code->co_qualname, code->co_firstlineno, place.offset}, kForeign);
-    if (isNew)
-      number->second = newNumber(known, place);
-    if (number->second != kForeign)
-      numbers[count++] = number->second;
+    const Key key{code, code->co_filename, code->co_qualname, code->co_firstlineno, place.offset};
+    const size_t hash = KeyHash()(key);
+    Recent &entry = recent[(hash ^ hash >> 12) % recent.size()];
+    if (!(entry.key == key))
+      entry = {key, numberOf(key, place)};
+    if (entry.number != kForeign)
+      numbers[count++] = entry.number;
     return count < most;
   });
   return count;

@@ -5,6 +5,7 @@ PYBIND11_MODULE(native, module) {
   addDevices(module);
   addFrames(module);
   addMemory(module);
+  addSharing(module);
   addTensorTypes(module);
   // Its base class is there when torch.distributed is.
   module.def("add_process_group", [module]() mutable { addProcessGroup(module); });

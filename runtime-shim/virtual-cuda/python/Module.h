@@ -15,5 +15,6 @@ void addMemory(pybind11::module_ &module);
 void addTensorTypes(pybind11::module_ &module);
 void addProcessGroup(pybind11::module_ &module);
 void addFrames(pybind11::module_ &module);
+void addSharing(pybind11::module_ &module);
 
 } // namespace vcuda::python

@@ -129,6 +129,35 @@ class Launching(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(sorted(done.stdout.split()), ["cuda:0", "cuda:1"])
 
+    def test_tensors_of_two_processes(self):
+        program = self.write(
+            "share.py",
+            "import torch\nimport torch.multiprocessing as m\n"
+            "def work(inbox, outbox):\n"
+            "    first, second = inbox.get(), inbox.get()\n"
+            "    first += 1\n"
+            "    outbox.put((first.device, second.sum().item(), torch.ones(2, device='cuda:1')))\n"
+            "    inbox.get()\n"
+            "if __name__ == '__main__':\n"
+            "    context = m.get_context('spawn')\n"
+            "    inbox, outbox = context.Queue(), context.Queue()\n"
+            "    child = context.Process(target=work, args=(inbox, outbox))\n"
+            "    child.start()\n"
+            "    tensor = torch.zeros(3, device='cuda:1')\n"
+            "    inbox.put(tensor)\n"
+            "    inbox.put(tensor[1:])\n"
+            "    device, total, back = outbox.get()\n"
+            "    print(device, total, tensor.tolist(), back.tolist(), (tensor + 1).device)\n"
+            "    inbox.put(None)\n"
+            "    child.join()\n",
+        )
+        before = set(pathlib.Path("/dev/shm").iterdir())
+        done = self.run_python(program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.strip(), "cuda:1 2.0 [1.0, 1.0, 1.0] [1.0, 1.0] cuda:1")
+        left = [each for each in set(pathlib.Path("/dev/shm").iterdir()) - before if each.name.startswith("torch_")]
+        self.assertEqual(left, [])
+
     def test_sitecustomize_of_the_user(self):
         self.write("sitecustomize.py", "import sys; sys.users_own = True")
         code = "import sys, torch; print(sys.users_own, torch.cuda.is_available(), sys.path[1])"

@@ -44,6 +44,9 @@ def enable_storages(torch):
         return self
 
     torch.UntypedStorage.resize_ = resize_storage
+    torch.UntypedStorage._share_cuda_ = lambda self: native.share_storage(self)
+    torch.UntypedStorage._new_shared_cuda = staticmethod(native.attach_storage)
+    torch.UntypedStorage._release_ipc_counter_cuda = staticmethod(native.release_storage)
 
 
 def compile_without_triton(torch):
