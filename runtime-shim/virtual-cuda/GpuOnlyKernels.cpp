@@ -3,6 +3,7 @@
 #include "Kernels.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/op_registration/adaption.h>
 
 namespace vcuda {
@@ -46,7 +47,7 @@ at::Tensor &updateScale(at::Tensor &scale, at::Tensor &growthTracker, const at::
   return scale;
 }
 
-// There is no cuDNN here, so the native kernels are used.
+// There is no cuDNN or MIOpen here, so the native kernels are used.
 bool useCudnnCtcLoss(const at::Tensor &, const at::Tensor &, c10::IntArrayRef, c10::IntArrayRef, int64_t) {
   return false;
 }
@@ -61,6 +62,11 @@ bool useCudnnCtcLossTensor(const at::Tensor &, const at::Tensor &, const at::Ten
 void registerGpuOnlyKernels(torch::Library &library) {
   library.impl("_use_cudnn_ctc_loss", TORCH_FN(useCudnnCtcLoss));
   library.impl("_use_cudnn_ctc_loss.Tensor", TORCH_FN(useCudnnCtcLossTensor));
+  // Newer releases ask for AMD's library, too.
+  if (c10::Dispatcher::singleton().findSchema({"aten::_use_miopen_ctc_loss", ""})) {
+    library.impl("_use_miopen_ctc_loss", TORCH_FN(useCudnnCtcLoss));
+    library.impl("_use_miopen_ctc_loss.Tensor", TORCH_FN(useCudnnCtcLossTensor));
+  }
   library.impl("_amp_foreach_non_finite_check_and_unscale_", TORCH_FN(unscale));
   library.impl("_amp_update_scale_", TORCH_FN(updateScale));
 }

@@ -172,11 +172,24 @@ class Training(unittest.TestCase):
         self.assertEqual(compiled(torch.ones(1, 2, device="cuda")).device.type, "cuda")
 
     def test_profiler(self):
-        with torch.profiler.profile() as profile:
+        activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+        with torch.profiler.profile(activities=activities) as profile:
             torch.ones(2, device="cuda").sum()
         self.assertIn("aten::sum", profile.key_averages().table())
-        with torch.cuda.nvtx.range("step") if hasattr(torch._C, "_nvtx") else torch.no_grad():
+        with torch.cuda.nvtx.range("step"):
             pass
+
+    def test_jacobians(self):
+        x = torch.ones(3, device="cuda")
+        for of in (torch.func.jacrev, torch.func.jacfwd):
+            self.assertEqual(of(lambda x: x**2)(x).tolist(), (2 * torch.eye(3)).tolist())
+        self.assertEqual(torch.func.hessian(lambda x: (x**3).sum())(x).tolist(), (6 * torch.eye(3)).tolist())
+
+    def test_alignment_loss(self):
+        inputs = torch.randn(5, 2, 4, device="cuda").log_softmax(2).requires_grad_()
+        lengths = torch.tensor([5, 5]), torch.tensor([2, 2])
+        nn.functional.ctc_loss(inputs, torch.ones(2, 2, dtype=torch.long, device="cuda"), *lengths).backward()
+        self.assertEqual(inputs.grad.device.type, "cuda")
 
 
 class Saving(unittest.TestCase):
