@@ -36,6 +36,7 @@ struct Registered {
     registerRecurrentKernels(*dense);
     registerGpuOnlyKernels(*dense);
     registerDropoutKernel(*dense);
+    registerSyncBatchNorm(*dense);
     registerCpuBackedKernels(*dense);
     registerSparseKernels(*sparse);
     startRecords();

@@ -109,6 +109,23 @@ def training():
         assert torch.equal(*weights)
 
 
+def synchronized_batch_norm():
+    """The ranks' halves of a batch give what one process gives for all of it."""
+    torch.manual_seed(0)
+    batch = torch.randn(4, 3, 2, 2, device="cuda")
+    plain = nn.BatchNorm2d(3).cuda()
+    whole = batch.clone().requires_grad_()
+    (plain(whole) ** 3).sum().backward()
+    halves = nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm2d(3)).cuda()
+    half = batch[2 * rank : 2 * rank + 2].clone().requires_grad_()
+    model = DistributedDataParallel(halves, device_ids=[rank])
+    (model(half) ** 3).sum().backward()
+    assert torch.allclose(half.grad, whole.grad[2 * rank : 2 * rank + 2], atol=1e-5)
+    assert torch.allclose(halves.running_var, plain.running_var)
+    assert torch.allclose(halves.running_mean, plain.running_mean)
+    assert torch.allclose(2 * halves.weight.grad, plain.weight.grad, atol=1e-4)
+
+
 def sharded_training():
     from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
     from torch.distributed.optim import ZeroRedundancyOptimizer
@@ -133,7 +150,20 @@ if "one" not in sys.argv:
     torch.cuda.set_device(rank)
 dist.init_process_group("nccl")
 assert dist.is_nccl_available() and dist.get_backend() == "nccl"
-for part in (reductions, gatherings, exchanges, objects_and_groups, training, sharded_training):
+for part in (
+    reductions,
+    gatherings,
+    exchanges,
+    objects_and_groups,
+    training,
+    synchronized_batch_norm,
+    sharded_training,
+):
     part()
+dist.destroy_process_group()
+dist.init_process_group("cpu:gloo,cuda:nccl")
+for tensor in (torch.ones(1), torch.ones(1, device="cuda")):
+    dist.all_reduce(tensor)
+    expect(tensor, 2)
 dist.destroy_process_group()
 print("rank", rank, "is done")

@@ -4,8 +4,9 @@ import inspect
 import traceback
 import unittest
 
-import labelled
 import torch
+
+import labelled
 
 
 class Labels(unittest.TestCase):
