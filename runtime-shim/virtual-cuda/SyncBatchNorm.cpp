@@ -1,7 +1,13 @@
 // Batch normalization over several processes (torch.nn.SyncBatchNorm): operators that only GPUs have.
+#include "Compat.h"
 #include "Kernels.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/op_registration/adaption.h>
+
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace vcuda {
 namespace {
@@ -25,6 +31,16 @@ at::Tensor perChannel(const at::Tensor &values, const at::Tensor &input) {
 
 bool isGiven(const OptionalTensor &tensor) { return tensor && tensor->defined(); }
 
+using Named = std::pair<const char *, OptionalTensor>;
+
+// What the dispatcher checks for kernels of CUDA before they run.
+void checkDevices(const std::string &op, const std::vector<Named> &arguments) {
+  const std::string method = std::string(kMethodPrefix) + "_" + op;
+  c10::optional<c10::Device> common;
+  for (const auto &[name, tensor] : arguments)
+    c10::impl::check_and_update_common_device(common, tensor, method.c_str(), name);
+}
+
 std::tuple<at::Tensor, at::Tensor> stats(const at::Tensor &input, double eps) {
   const at::Tensor values = input.to(at::kFloat);
   const auto dimensions = reducedDimensions(input);
@@ -35,6 +51,8 @@ std::tuple<at::Tensor, at::Tensor> stats(const at::Tensor &input, double eps) {
 
 at::Tensor elemt(const at::Tensor &input, const OptionalTensor &weight, const OptionalTensor &bias,
                  const at::Tensor &mean, const at::Tensor &invstd, double /*eps*/) {
+  checkDevices("batch_norm_elemt",
+               {{"input", input}, {"weight", weight}, {"bias", bias}, {"mean", mean}, {"invstd", invstd}});
   at::Tensor output = (input.to(at::kFloat) - perChannel(mean, input)) * perChannel(invstd, input);
   if (isGiven(weight))
     output = output * perChannel(*weight, input);
@@ -43,10 +61,16 @@ at::Tensor elemt(const at::Tensor &input, const OptionalTensor &weight, const Op
   return output.to(input.scalar_type());
 }
 
-std::tuple<at::Tensor, at::Tensor> gatherStats(const at::Tensor & /*input*/, const at::Tensor &means,
+std::tuple<at::Tensor, at::Tensor> gatherStats(const at::Tensor &input, const at::Tensor &means,
                                                const at::Tensor &invstds, const OptionalTensor &runningMean,
                                                const OptionalTensor &runningVariance, double momentum,
                                                double eps, const at::Tensor &counts) {
+  checkDevices("batch_norm_gather_stats_with_counts", {{"input", input},
+                                                       {"mean", means},
+                                                       {"invstd", invstds},
+                                                       {"running_mean", runningMean},
+                                                       {"running_var", runningVariance},
+                                                       {"counts", counts}});
   const at::Tensor shares = counts.to(at::kFloat).view({-1, 1});
   const at::Tensor total = shares.sum();
   const at::Tensor mean = (means * shares).sum(0) / total;
@@ -61,8 +85,11 @@ std::tuple<at::Tensor, at::Tensor> gatherStats(const at::Tensor & /*input*/, con
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>
 backwardReduce(const at::Tensor &gradient, const at::Tensor &input, const at::Tensor &mean,
-               const at::Tensor &invstd, const OptionalTensor & /*weight*/, bool ofInput, bool ofWeight,
+               const at::Tensor &invstd, const OptionalTensor &weight, bool ofInput, bool ofWeight,
                bool ofBias) {
+  checkDevices(
+      "batch_norm_backward_reduce",
+      {{"grad_out", gradient}, {"input", input}, {"mean", mean}, {"invstd", invstd}, {"weight", weight}});
   const auto dimensions = reducedDimensions(input);
   const at::Tensor dy = gradient.to(at::kFloat);
   const at::Tensor sum = dy.sum(dimensions);
@@ -74,6 +101,14 @@ backwardReduce(const at::Tensor &gradient, const at::Tensor &input, const at::Te
 at::Tensor backwardElemt(const at::Tensor &gradient, const at::Tensor &input, const at::Tensor &mean,
                          const at::Tensor &invstd, const OptionalTensor &weight, const at::Tensor &sum,
                          const at::Tensor &projected, const at::Tensor &count) {
+  checkDevices("batch_norm_backward_elemt", {{"grad_out", gradient},
+                                             {"input", input},
+                                             {"mean", mean},
+                                             {"invstd", invstd},
+                                             {"weight", weight},
+                                             {"sum_dy", sum},
+                                             {"sum_dy_xmu", projected},
+                                             {"count", count}});
   const at::Tensor total = count.sum();
   const at::Tensor centred = input.to(at::kFloat) - perChannel(mean, input);
   const at::Tensor slope = projected / total * invstd.square();
