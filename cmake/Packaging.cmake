@@ -18,7 +18,13 @@ install(DIRECTORY analyzer/tools/vscode DESTINATION "${CMAKE_INSTALL_DOCDIR}/ana
 install(DIRECTORY runtime-shim/cuda-stubs/include DESTINATION "${CMAKE_INSTALL_DATADIR}/device-tidy/cuda-stubs"
   COMPONENT tools)
 if(TARGET virtual_cuda)
-  install(TARGETS virtual_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT virtual_gpu OPTIONAL)
+  # The devices and the Python half are looked for beside the library that is preloaded.
+  install(TARGETS virtual_cuda virtual_cuda_torch LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT virtual_gpu
+    OPTIONAL)
+  if(TARGET virtual_cuda_python)
+    install(DIRECTORY "$<TARGET_FILE_DIR:virtual_cuda>/virtual_cuda_python" DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+      COMPONENT virtual_gpu PATTERN __pycache__ EXCLUDE)
+  endif()
   # Not where linkers look by themselves: it has the name of the real one.
   install(TARGETS c10_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/device-tidy" COMPONENT virtual_gpu OPTIONAL)
 endif()
@@ -34,7 +40,7 @@ function(device_tidy_tell_missing component)
   endforeach()
 endfunction()
 device_tidy_tell_missing(tools device-tidy device-tidy-plugin device-run)
-device_tidy_tell_missing(virtual_gpu virtual_cuda c10_cuda)
+device_tidy_tell_missing(virtual_gpu virtual_cuda virtual_cuda_torch c10_cuda)
 device_tidy_tell_missing(device_shim device_shim)
 
 set(CPACK_PACKAGE_NAME device-tidy)

@@ -3,7 +3,7 @@
 #
 # Installs what is missing, builds, and runs the tests.
 #   --all         also the slow suites, LLVM 19, the sanitizers, the Debian packages,
-#                 LibTorch 2.13 of PyTorch's wheel, and a Debian 13 root with its LibTorch
+#                 LibTorch 2.13 of PyTorch's wheel with Python, and a Debian 13 root with its LibTorch
 #   --no-install  take the installed packages as they are
 
 set -euo pipefail
@@ -90,7 +90,7 @@ printLeftOut() {
   echo "  - the Debian packages, installed in a clean root"
   echo "  - virtual GPUs, device-run and device_shim with AddressSanitizer and UndefinedBehaviorSanitizer"
   echo "  - device_shim with ThreadSanitizer"
-  echo "  - the runtime, the five systems and the labelled cases with LibTorch 2.13, of PyTorch's wheel"
+  echo "  - the runtime, virtual GPUs for Python, the five systems and the labelled cases with LibTorch 2.13, of PyTorch's wheel"
   echo "  - the build and the tests in a Debian 13 root, with its newer LibTorch"
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # torch-wheel.sh VERSION DIR
 #
-# Installs PyTorch's wheel of that version, without what only Python needs, into a virtual environment in DIR, and prints
-# the folder of its LibTorch.
+# Installs PyTorch's wheel of that version and NumPy into a virtual environment in DIR, and prints the folder of its
+# LibTorch.
 
 set -euo pipefail
 # shellcheck source=lib.sh
@@ -16,7 +16,7 @@ version=$1 venv=$2
 
 [[ -x $venv/bin/python3 ]] || python3 -m venv "$venv" >&2 ||
   die "python3 cannot make a virtual environment in $venv" "run scripts/install-deps.sh --all first"
-"$venv/bin/python3" -m pip install --quiet --no-deps "torch==$version" >&2 ||
+"$venv/bin/python3" -m pip install --quiet numpy "torch==$version" >&2 ||
   die "pip cannot install torch $version" "pip's reason is above; the wheel must fit $(python3 --version)"
 torch=$("$venv/bin/python3" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch
 [[ ! -e $torch/lib/libtorch_cuda.so ]] || die "pip's torch $version for this machine is a CUDA build" \

@@ -8,6 +8,8 @@
 
 #include <c10/util/Exception.h>
 
+#include <unistd.h>
+
 #include <array>
 #include <cstdio>
 #include <map>
@@ -19,15 +21,54 @@ namespace {
 // The granularity CUDA's caching allocator counts in.
 constexpr size_t kRounding = 512;
 
-struct Counter {
-  std::atomic<size_t> current{0};
-  std::atomic<size_t> peak{0};
-  std::atomic<size_t> allocations{0};
+// Counts bytes, or allocations.
+class Counter {
+public:
+  size_t add(size_t amount) { return current_.fetch_add(amount) + amount; }
+  void remove(size_t amount) { current_.fetch_sub(amount); }
+  /// What was added is there to stay until it is removed.
+  void confirm(size_t amount, size_t now) {
+    ever_.fetch_add(amount, std::memory_order_relaxed);
+    raise(peak_, now);
+    raise(highest_, now);
+  }
+  Amount read() const {
+    size_t ever = ever_.load(), current = current_.load();
+    return {current, peak_.load(), ever - forgottenAllocated_.load(), ever - current - forgottenFreed_.load(),
+            highest_.load()};
+  }
+  void resetPeak() { peak_.store(current_.load()); }
+  void resetAccumulated() {
+    size_t ever = ever_.load();
+    forgottenAllocated_.store(ever);
+    forgottenFreed_.store(ever - current_.load());
+  }
+
+private:
+  static void raise(std::atomic<size_t> &peak, size_t now) {
+    size_t known = peak.load();
+    while (now > known && !peak.compare_exchange_weak(known, now)) {
+    }
+  }
+
+  std::atomic<size_t> current_{0};
+  std::atomic<size_t> peak_{0};
+  std::atomic<size_t> highest_{0};
+  std::atomic<size_t> ever_{0};
+  std::atomic<size_t> forgottenAllocated_{0};
+  std::atomic<size_t> forgottenFreed_{0};
 };
 
-Counter &counter(int device) {
-  static auto *counters = new std::array<Counter, kMaxDevices>();
-  return (*counters)[static_cast<size_t>(device)];
+struct DeviceMemory {
+  Counter bytes;
+  Counter allocations;
+  std::atomic<size_t> outOfMemory{0};
+  std::atomic<double> fraction{1};
+};
+
+DeviceMemory &memoryOf(int device) {
+  static auto *all = new std::array<DeviceMemory, kMaxDevices>();
+  return (*all)[static_cast<size_t>(device)];
 }
 
 // Live device allocations by host address. Leaked: tensors may outlive static destruction.
@@ -57,20 +98,29 @@ std::string outOfMemoryText(int device, size_t bytes, size_t used, size_t limit)
                   formatSize(free), " free; ", formatSize(used), " reserved in total by PyTorch)");
 }
 
+// 0: no limit but the host's memory.
+size_t chargedLimit(int device) {
+  const bool limited = memoryLimit() || memoryOf(device).fraction.load(std::memory_order_relaxed) < 1;
+  return limited ? usableMemory(device) : 0;
+}
+
 void charge(int device, size_t bytes) {
-  Counter &use = counter(device);
-  size_t now = use.current.fetch_add(bytes) + bytes;
-  size_t limit = memoryLimit();
-  if (limit && now > limit) {
-    use.current.fetch_sub(bytes);
+  DeviceMemory &use = memoryOf(device);
+  size_t now = use.bytes.add(bytes);
+  if (size_t limit = chargedLimit(device); limit && now > limit) {
+    use.bytes.remove(bytes);
+    use.outOfMemory.fetch_add(1);
     std::string text = outOfMemoryText(device, bytes, now - bytes, limit);
     recordOutOfMemory(text);
     TORCH_CHECK_WITH(OutOfMemoryError, false, text);
   }
-  use.allocations.fetch_add(1, std::memory_order_relaxed);
-  size_t peak = use.peak.load();
-  while (now > peak && !use.peak.compare_exchange_weak(peak, now)) {
-  }
+  use.bytes.confirm(bytes, now);
+  use.allocations.confirm(1, use.allocations.add(1));
+}
+
+void discharge(int device, size_t bytes) {
+  memoryOf(device).bytes.remove(bytes);
+  memoryOf(device).allocations.remove(1);
 }
 
 BlockInfo lookUp(const Registry &known, uintptr_t address) {
@@ -94,7 +144,7 @@ void *newBlock(size_t bytes, int device) {
   charge(device, rounded(bytes));
   void *memory = allocateHostMemory(sizeof(Block) + bytes);
   if (!memory) {
-    counter(device).current.fetch_sub(rounded(bytes));
+    discharge(device, rounded(bytes));
     TORCH_CHECK(false, "virtual-cuda: the host has no ", formatSize(bytes), " left for cuda:", device);
   }
   Block *block = new (memory) Block{bytes, device, {nullptr}};
@@ -118,7 +168,7 @@ void freeBlock(void *data) {
   }
   forgetOrigin(block->hostData());
   size_t bytes = block->bytes;
-  counter(block->device).current.fetch_sub(rounded(bytes));
+  discharge(block->device, rounded(bytes));
   if (c10::StorageImpl *view = block->view.load()) {
     // The view never frees the bytes; a kernel's leftover reference must not see them either.
     c10::intrusive_ptr<c10::StorageImpl>::reclaim(view);
@@ -140,14 +190,33 @@ BlockInfo findBlockInSignal(const void *pointer) {
 }
 
 MemoryUse memoryUse(int device) {
-  Counter &use = counter(device);
-  return {use.current.load(), use.peak.load(), use.allocations.load()};
+  const DeviceMemory &use = memoryOf(device);
+  return {use.bytes.read(), use.allocations.read(), use.outOfMemory.load()};
 }
 
 void resetPeakMemory(int device) {
-  Counter &use = counter(device);
-  use.peak.store(use.current.load());
+  memoryOf(device).bytes.resetPeak();
+  memoryOf(device).allocations.resetPeak();
 }
+
+void resetAccumulatedMemory(int device) {
+  memoryOf(device).bytes.resetAccumulated();
+  memoryOf(device).allocations.resetAccumulated();
+  memoryOf(device).outOfMemory = 0;
+}
+
+size_t totalMemory() {
+  static const size_t host =
+      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
+  return memoryLimit() ? memoryLimit() : host;
+}
+
+size_t usableMemory(int device) {
+  return static_cast<size_t>(static_cast<double>(totalMemory()) * memoryFraction(device));
+}
+
+void setMemoryFraction(int device, double fraction) { memoryOf(device).fraction = fraction; }
+double memoryFraction(int device) { return memoryOf(device).fraction; }
 
 std::string formatSize(size_t bytes) {
   char text[32];

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Export.h"
+
 #include <c10/core/StorageImpl.h>
 
 #include <atomic>
@@ -28,10 +30,10 @@ struct alignas(64) Block {
 Block *blockAt(void *data);
 
 /// Bytes for device `device`; nullptr for none. Throws CUDA's out-of-memory error.
-void *newBlock(size_t bytes, int device);
+VCUDA_EXPORT void *newBlock(size_t bytes, int device);
 
 /// Takes pointers of either kind; a c10 deleter.
-void freeBlock(void *data);
+VCUDA_EXPORT void freeBlock(void *data);
 
 /// A copy of what is known about the live block around an address.
 struct BlockInfo {
@@ -46,13 +48,28 @@ BlockInfo findBlockInSignal(const void *pointer);
 /// Device of an address inside any live device allocation, or -1.
 inline int deviceOfPointer(const void *pointer) { return findBlock(pointer).device; }
 
-struct MemoryUse {
+/// Of bytes or of allocations.
+struct Amount {
   size_t current;
   size_t peak;
-  size_t allocations; ///< ever made
+  size_t allocated; ///< ever, or since resetAccumulatedMemory()
+  size_t freed;
+  size_t highest; ///< the peak of the whole process, which nothing resets
 };
-MemoryUse memoryUse(int device);
-void resetPeakMemory(int device);
+struct MemoryUse {
+  Amount bytes;
+  Amount allocations;
+  size_t outOfMemory; ///< how often there was not enough
+};
+VCUDA_EXPORT MemoryUse memoryUse(int device);
+VCUDA_EXPORT void resetPeakMemory(int device);
+VCUDA_EXPORT void resetAccumulatedMemory(int device);
+
+/// Bytes of a device that this process may use, of all that it has.
+VCUDA_EXPORT size_t usableMemory(int device);
+VCUDA_EXPORT size_t totalMemory();
+VCUDA_EXPORT void setMemoryFraction(int device, double fraction);
+VCUDA_EXPORT double memoryFraction(int device);
 
 /// 1536 -> "1.50 KiB", as CUDA's out-of-memory text writes sizes.
 std::string formatSize(size_t bytes);

@@ -6,6 +6,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,10 +26,9 @@ struct Module {
 };
 
 // Code that is certainly not the project's, by how the name of its library starts.
-const char *const kForeign[] = {
-    "libc.so",    "libstdc++", "libc++",      "libgcc_s",    "libm.so",
-    "libpthread", "libgomp",   "libdl.so",    "ld-linux",    "linux-vdso",
-    "libasan",    "libubsan",  "libclang_rt", "libgtest.so", "libvirtual_cuda.so"};
+const char *const kForeign[] = {"libc.so",    "libstdc++", "libc++",      "libgcc_s",    "libm.so",
+                                "libpthread", "libgomp",   "libdl.so",    "ld-linux",    "linux-vdso",
+                                "libasan",    "libubsan",  "libclang_rt", "libgtest.so", "libvirtual_cuda"};
 
 // LibTorch's own libraries. The names of a project's libraries may start the same.
 const char *const kLibTorch[] = {"libtorch",          "libtorch_cpu",         "libtorch_cuda",
@@ -48,10 +48,25 @@ std::string absolutePath(const char *path) {
   return real ? real.get() : known;
 }
 
+std::atomic<const Interpreter *> interpreter{nullptr};
+
+// In an interpreter also what is installed is not the project's.
+bool belongsToInterpreter(const std::string &path, const char *name) {
+  if (!interpreter.load(std::memory_order_relaxed))
+    return false;
+  for (const char *start : {"python", "libpython"})
+    if (std::strncmp(name, start, std::strlen(start)) == 0)
+      return true;
+  for (const char *folder : {"/site-packages/", "/dist-packages/", "/lib-dynload/", "/virtual_cuda_python/"})
+    if (path.find(folder) != std::string::npos)
+      return true;
+  return path.rfind("/lib/", 0) == 0 || path.rfind("/usr/lib/", 0) == 0;
+}
+
 bool isProject(const std::string &path, uintptr_t ownBase, uintptr_t base) {
   const char *slash = std::strrchr(path.c_str(), '/');
   const char *name = slash ? slash + 1 : path.c_str();
-  return base != ownBase && !isLibTorch(name) &&
+  return base != ownBase && !isLibTorch(name) && !belongsToInterpreter(path, name) &&
          std::none_of(std::begin(kForeign), std::end(kForeign), [&](const char *foreign) {
            return std::strncmp(name, foreign, std::strlen(foreign)) == 0;
          });
@@ -96,23 +111,42 @@ public:
       }
     }
     std::unique_lock<std::shared_mutex> lock(mutex_);
-    unsigned long long loaded = 0;
-    dl_iterate_phdr(&readLoadCount, &loaded);
-    // Generated code is in no module; reading the modules again would not find it.
-    if (loaded != loaded_) {
-      loaded_ = loaded;
-      modules_.clear();
-      dl_iterate_phdr(&addModule, &modules_);
-      std::sort(modules_.begin(), modules_.end(),
-                [](const Module &a, const Module &b) { return a.begin < b.begin; });
-    }
+    readAgain();
     const Module *module = find(address);
     if (module)
       use(*module);
     return module != nullptr;
   }
 
+  // Whether any code may be the project's.
+  bool anyProject() {
+    unsigned long long loaded = 0;
+    dl_iterate_phdr(&readLoadCount, &loaded);
+    if (loaded != loaded_.load(std::memory_order_acquire)) {
+      std::unique_lock<std::shared_mutex> lock(mutex_);
+      readAgain();
+    }
+    return anyProject_.load(std::memory_order_relaxed);
+  }
+
+  void forget() { loaded_ = 0; }
+
 private:
+  void readAgain() {
+    unsigned long long loaded = 0;
+    dl_iterate_phdr(&readLoadCount, &loaded);
+    // Generated code is in no module; reading the modules again would not find it.
+    if (loaded == loaded_)
+      return;
+    modules_.clear();
+    dl_iterate_phdr(&addModule, &modules_);
+    std::sort(modules_.begin(), modules_.end(),
+              [](const Module &a, const Module &b) { return a.begin < b.begin; });
+    anyProject_ =
+        std::any_of(modules_.begin(), modules_.end(), [](const Module &each) { return each.project; });
+    loaded_.store(loaded, std::memory_order_release);
+  }
+
   const Module *find(uintptr_t address) const {
     auto after = std::upper_bound(modules_.begin(), modules_.end(), address,
                                   [](uintptr_t value, const Module &module) { return value < module.begin; });
@@ -124,7 +158,8 @@ private:
 
   std::shared_mutex mutex_;
   std::vector<Module> modules_;
-  unsigned long long loaded_ = 0; // how many modules were ever loaded when modules_ was read
+  std::atomic<bool> anyProject_{false};
+  std::atomic<unsigned long long> loaded_{0}; // how many modules were ever loaded when modules_ was read
 };
 
 // The demangled name of the function around an address, or "" when the symbol table does not say.
@@ -151,15 +186,14 @@ ModuleTable &modules() {
   return *table;
 }
 
-} // namespace
+// Frames with this bit are places of the interpreter: no program has addresses up there.
+constexpr uintptr_t kPlaceBit = uintptr_t{1} << 63;
 
-CallStack CallStack::ofCaller() {
+void addNativeFrames(CallStack &stack) {
   constexpr int kMostUnwound = 160;
   void *addresses[kMostUnwound];
   int depth = backtrace(addresses, kMostUnwound);
-  CallStack stack;
-  stack.count = 0;
-  for (int i = 1; i < depth && stack.count < kMostFrames; ++i) {
+  for (int i = 1; i < depth && stack.count < CallStack::kMostFrames; ++i) {
     // A return address is behind its call, which may be the last instruction of a line or function.
     uintptr_t address = reinterpret_cast<uintptr_t>(addresses[i]) - 1;
     modules().with(address, [&](const Module &module) {
@@ -167,12 +201,40 @@ CallStack CallStack::ofCaller() {
         stack.frames[stack.count++] = address;
     });
   }
+}
+
+void addPlaces(CallStack &stack, const Interpreter &known) {
+  std::array<uint32_t, CallStack::kMostFrames> numbers;
+  const size_t count = known.places(numbers.data(), CallStack::kMostFrames - stack.count);
+  for (size_t i = 0; i < count; ++i)
+    stack.frames[stack.count++] = kPlaceBit | numbers[i];
+}
+
+} // namespace
+
+CallStack CallStack::ofCaller() {
+  CallStack stack;
+  stack.count = 0;
+  const Interpreter *known = interpreter.load(std::memory_order_acquire);
+  if (!known || modules().anyProject())
+    addNativeFrames(stack);
+  if (known)
+    addPlaces(stack, *known);
   return stack;
+}
+
+void setInterpreter(const Interpreter &given) {
+  static Interpreter kept;
+  kept = given;
+  interpreter.store(&kept, std::memory_order_release);
+  modules().forget();
 }
 
 void prepareCallStacks() { CallStack::ofCaller(); }
 
 std::string frameText(uintptr_t address) {
+  if (address & kPlaceBit)
+    return interpreter.load()->text(static_cast<uint32_t>(address));
   std::string text;
   modules().with(address, [&](const Module &module) {
     char offset[24];
@@ -184,6 +246,8 @@ std::string frameText(uintptr_t address) {
 
 std::string readablePlace(const CallStack &stack) {
   for (size_t i = 0; i < stack.count; ++i) {
+    if (stack.frames[i] & kPlaceBit)
+      return frameText(stack.frames[i]);
     std::string name = functionAt(stack.frames[i]);
     if (!isLibraryFunction(name))
       return name.empty() ? frameText(stack.frames[i]) : name + " (" + frameText(stack.frames[i]) + ")";

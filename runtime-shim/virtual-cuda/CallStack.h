@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Export.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,10 +26,23 @@ struct CallStack {
   static CallStack ofCaller();
 };
 
+/// An interpreter whose functions are the program, such as Python: they are no addresses, so each place in
+/// them gets a number.
+struct Interpreter {
+  /// Writes the places that the calling thread is in, innermost first, and says how many.
+  size_t (*places)(uint32_t *numbers, size_t most);
+  /// "/home/me/train.py:12 step"
+  std::string (*text)(uint32_t number);
+};
+
+/// From here on call stacks end with the interpreter's places, and its own code is not part of them.
+VCUDA_EXPORT void setInterpreter(const Interpreter &interpreter);
+
 /// The unwinder and the module table allocate when they are used for the first time.
 void prepareCallStacks();
 
-/// "/home/me/build/train+0x1a2b7": the module and the offset in it, as addr2line takes them.
+/// "/home/me/build/train+0x1a2b7": the module and the offset in it, as addr2line takes them; an interpreter's
+/// place is "/home/me/train.py:12 step".
 std::string frameText(uintptr_t address);
 
 /// Where a stack is in the program's own functions, for people: with the function's name where the symbol

@@ -3,6 +3,7 @@
 #include "Kernels.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/op_registration/adaption.h>
 
 namespace vcuda {

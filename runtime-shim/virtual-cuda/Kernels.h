@@ -13,6 +13,7 @@ void registerMemoryKernels(torch::Library &library);
 void registerRecurrentKernels(torch::Library &library);
 void registerGpuOnlyKernels(torch::Library &library);
 void registerDropoutKernel(torch::Library &library);
+void registerSyncBatchNorm(torch::Library &library);
 
 /// Runs the CPU kernel of every operator that has a CUDA kernel, behind that kernel's device checks.
 void registerCpuBackedKernels(torch::Library &library);

@@ -9,8 +9,11 @@
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/NativeFunctions.h>
+#include <ATen/native/TensorFactories.h>
 
 #include <cstring>
+#include <map>
+#include <mutex>
 
 namespace vcuda {
 namespace {
@@ -37,6 +40,20 @@ at::Tensor emptyStrided(c10::IntArrayRef size, c10::IntArrayRef stride, c10::opt
   DeviceScope scope(targetDevice(device, layout, pinned).index());
   return at::detail::empty_strided_generic(size, stride, deviceAllocator(), kCudaKeys,
                                            c10::dtype_or_default(dtype));
+}
+
+// Zeros without memory, which autograd and functorch pass on where a gradient is none.
+at::Tensor efficientZeros(c10::IntArrayRef size, c10::optional<at::ScalarType> dtype,
+                          c10::optional<c10::Layout> layout, c10::optional<c10::Device> device,
+                          c10::optional<bool> pinned) {
+  const c10::Device where = targetDevice(device, layout, pinned);
+  // Leaked: storages keep their allocator.
+  static auto *allocators = new std::map<int, at::native::ZeroTensorAllocator>();
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  auto &allocator = allocators->try_emplace(where.index(), where).first->second;
+  const c10::DispatchKeySet keys({c10::DispatchKey::CUDA, c10::DispatchKey::ZeroTensor});
+  return at::detail::empty_generic(size, &allocator, keys, c10::dtype_or_default(dtype), c10::nullopt);
 }
 
 at::Tensor view(const at::Tensor &self, c10::IntArrayRef size) { return at::native::view(self, size); }
@@ -138,6 +155,7 @@ at::Tensor copyFromAndResize(const at::Tensor &self, const at::Tensor &target) {
 void registerMemoryKernels(torch::Library &library) {
   library.impl("empty.memory_format", TORCH_FN(empty));
   library.impl("empty_strided", TORCH_FN(emptyStrided));
+  library.impl("_efficientzerotensor", TORCH_FN(efficientZeros));
   library.impl("view", TORCH_FN(view));
   library.impl("as_strided", TORCH_FN(asStrided));
   library.impl("_reshape_alias", TORCH_FN(reshapeAlias));

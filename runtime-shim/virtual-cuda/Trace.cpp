@@ -134,12 +134,12 @@ void recordMemory() {
     return;
   for (int device = 0; device < deviceCount(); ++device) {
     MemoryUse use = memoryUse(device);
-    if (use.allocations == 0)
+    if (use.bytes.highest == 0)
       continue;
     JsonLine line;
     line.text("kind", "memory").text("device", "cuda:" + std::to_string(device));
-    line.number("ts_us", nowInMicroseconds()).integer("peak", static_cast<long long>(use.peak));
-    line.integer("now", static_cast<long long>(use.current));
+    line.number("ts_us", nowInMicroseconds()).integer("peak", static_cast<long long>(use.bytes.highest));
+    line.integer("now", static_cast<long long>(use.bytes.current));
     if (memoryLimit())
       line.integer("limit", static_cast<long long>(memoryLimit()));
     std::string record = line.take();

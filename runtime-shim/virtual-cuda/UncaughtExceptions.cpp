@@ -28,13 +28,7 @@ std::string textOf(const std::exception_ptr &exception) {
 
 [[noreturn]] void record() {
   if (std::exception_ptr exception = std::current_exception())
-    errorFile()->write(JsonLine()
-                           .text("kind", "uncaught")
-                           .text("error", textOf(exception))
-                           .number("ts_us", nowInMicroseconds())
-                           .integer("tid", threadNumber())
-                           .stack("stack", CallStack::ofCaller()) // that of the throw: nothing is unwound
-                           .take());
+    recordUncaught(textOf(exception));
   if (handlerBefore)
     handlerBefore();
   std::abort();
@@ -45,6 +39,18 @@ std::string textOf(const std::exception_ptr &exception) {
 void watchUncaughtExceptions() {
   if (errorFile())
     handlerBefore = std::set_terminate(&record);
+}
+
+void recordUncaught(const std::string &text) {
+  if (!errorFile())
+    return;
+  errorFile()->write(JsonLine()
+                         .text("kind", "uncaught")
+                         .text("error", text)
+                         .number("ts_us", nowInMicroseconds())
+                         .integer("tid", threadNumber())
+                         .stack("stack", CallStack::ofCaller()) // that of the throw: nothing is unwound
+                         .take());
 }
 
 } // namespace vcuda

@@ -5,9 +5,16 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Export.h"
+
+#include <string>
+
 namespace vcuda {
 
 /// To be called once. Does nothing when no records are asked for.
 void watchUncaughtExceptions();
+
+/// An exception of an interpreter ends the process.
+VCUDA_EXPORT void recordUncaught(const std::string &text);
 
 } // namespace vcuda

@@ -131,6 +131,9 @@ TABLE = {
             ],
             "exit": [0, 1],
         },
+        "python3 -m pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu": {
+            "skip": "downloads PyTorch; scripts/torch-wheel.sh does the same",
+        },
         "device-run --nnodes 2 --node-rank 0 --rdzv-endpoint gpu01:29400 -n 8 -- ./train    # on gpu01": {
             "skip": OTHER_MACHINES,
         },

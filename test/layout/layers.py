@@ -86,7 +86,10 @@ ROOMS = {
     "analyzer/tools/device-tidy": ["analyzer/driver/commands", "analyzer/lsp"],
 
     # The runtime: none of it knows the analyzer, and its parts do not know each other.
-    "runtime-shim/virtual-cuda": [],
+    # What is preloaded knows nothing of the devices, which it loads; the Python half is linked with them.
+    "runtime-shim/virtual-cuda/preload": [],
+    "runtime-shim/virtual-cuda": ["runtime-shim/virtual-cuda/preload"],
+    "runtime-shim/virtual-cuda/python": ["runtime-shim/virtual-cuda"],
     "runtime-shim/virtual-cuda/tests": ["runtime-shim/virtual-cuda"],
     "runtime-shim/cuda-stubs/include/**": [],
     "runtime-shim/cuda-stubs/src": ["runtime-shim/cuda-stubs/include/**"],

@@ -190,8 +190,9 @@ std::string describeFix(const ErrorRecord &error, const std::optional<Frame> &fa
   if (!odd)
     return describeGradientFix(error, failing);
   const std::vector<const ErrorArgument *> misplaced = misplacedArguments(error, *odd);
-  const std::string move = fmt::format("move {} to {} ('.to({}.device())')", namesOf(misplaced),
-                                       odd->expected, nameOf(error.arguments[odd->reference]));
+  const std::string move =
+      fmt::format("move {} to {} ('.to({}.device{})')", namesOf(misplaced), odd->expected,
+                  nameOf(error.arguments[odd->reference]), failing && isPython(*failing) ? "" : "()");
   const std::vector<std::string> changes = changesWhereMade(misplaced, odd->expected, resolver);
   const std::string made = fmt::format("{}", fmt::join(changes, "; "));
   if (!changes.empty() && failing)

@@ -105,10 +105,15 @@ bool isProjectModule(std::string_view module) {
     if (startsWith(module, start))
       return false;
   std::string_view name = module.substr(module.rfind('/') + 1);
-  for (std::string_view start : {"libvirtual_cuda.so", "libstdc++", "libc.so", "libgomp"})
+  for (std::string_view start : {"libvirtual_cuda", "libstdc++", "libc.so", "libgomp"})
     if (startsWith(name, start))
       return false;
   return !isLibTorch(name);
+}
+
+bool isPython(const Frame &frame) {
+  const std::string_view file = frame.file, end = ".py";
+  return file.size() > end.size() && file.substr(file.size() - end.size()) == end;
 }
 
 std::string displayPlace(const Frame &frame) {
@@ -136,7 +141,9 @@ void FrameResolver::want(const std::string &frame) {
   }
   std::vector<Frame> &places = known[frame];
   std::optional<Frame> parsed = parseFrame(frame);
-  if (parsed && isProjectFile(parsed->file))
+  // The library leaves out what is not the program's in Python; the failing line may be in an installed
+  // package.
+  if (parsed && (isPython(*parsed) || isProjectFile(parsed->file)))
     places.push_back(*parsed);
 }
 

@@ -1,7 +1,8 @@
 //===- Api.h - functions for other libraries --------------------*- C++ -*-===//
 //
 // Functions that other libraries may call while the program runs. They find the functions with dlsym(), so
-// that they also work where it is not loaded; keep the names and types.
+// that they also work where it is not loaded; keep the names and types. Before LibTorch is in the process
+// there is no device memory and no pinned memory.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -9,6 +10,10 @@
 #include <cstddef>
 
 extern "C" {
+
+/// Loads the virtual GPUs for the LibTorch of this process; happens by itself when a program is linked with
+/// LibTorch. nullptr, or why they cannot be used.
+const char *virtual_cuda_start(void);
 
 /// Where host code may read and write what a program knows as `pointer`; other pointers are returned as
 /// they are. Differs from `pointer` under isolation only.

@@ -1,0 +1,53 @@
+// The clock that PyTorch's profiler asks a CUDA build for. Work is done when a call returns, so the clock of the
+// host is that of the devices.
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/ApproximateClock.h>
+#include <torch/csrc/profiler/stubs/base.h>
+
+#include <memory>
+
+namespace vcuda::python {
+namespace {
+
+using EventPointer = torch::profiler::impl::ProfilerVoidEventStub;
+
+class ProfilerClock final : public torch::profiler::impl::ProfilerStubs {
+public:
+  void record(c10::DeviceIndex *device, EventPointer *event, int64_t *hostTime) const override {
+    const int64_t now = c10::getTime();
+    if (device)
+      *device = guard().getDevice().index();
+    *event = std::make_shared<int64_t>(now);
+    if (hostTime)
+      *hostTime = now;
+  }
+
+  // In microseconds.
+  float elapsed(const EventPointer *first, const EventPointer *second) const override {
+    const auto time = [](const EventPointer &event) { return *std::static_pointer_cast<int64_t>(event); };
+    return static_cast<float>(time(*second) - time(*first)) / 1000.0F;
+  }
+
+  void mark(const char *) const override {}
+  void rangePush(const char *) const override {}
+  void rangePop() const override {}
+  void synchronize() const override {}
+  bool enabled() const override { return true; }
+
+  void onEachDevice(std::function<void(int)> use) const override {
+    for (int i = 0; i < guard().deviceCount(); ++i)
+      use(i);
+  }
+
+private:
+  static c10::impl::VirtualGuardImpl guard() { return c10::impl::VirtualGuardImpl(c10::kCUDA); }
+};
+
+const bool registered = [] {
+  static ProfilerClock clock;
+  torch::profiler::impl::registerCUDAMethods(&clock);
+  return true;
+}();
+
+} // namespace
+} // namespace vcuda::python
