@@ -1,5 +1,5 @@
-// Rank 1 calls another operation than the others, and the host then waits for the device: all ranks must end soon with
-// an error that names both operations. Start it with RANK, WORLD_SIZE... as torchrun sets them.
+// Rank 1 calls another operation than the others, and the host then waits for the device: all ranks must end
+// soon with an error that names both operations. Start it with RANK, WORLD_SIZE... as torchrun sets them.
 
 #include <device_shim/Distributed.h>
 #include <torch/torch.h>
