@@ -1,5 +1,5 @@
-// The clock that PyTorch's profiler asks a CUDA build for. Work is done when a call returns, so the clock of the
-// host is that of the devices.
+// The clock that PyTorch's profiler asks a CUDA build for. Work is done when a call returns, so the clock of
+// the host is that of the devices.
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/ApproximateClock.h>
 #include <torch/csrc/profiler/stubs/base.h>
