@@ -105,7 +105,7 @@ void runStrict(Probe &probe, const std::string &name) {
   const auto tensors =
       static_cast<size_t>(std::count_if(arguments.begin(), arguments.end(),
                                         [](const auto &argument) { return holdsTensors(argument.type()); }));
-  if (tensors < 2)
+  if (std::count_if(arguments.begin(), arguments.end(), isCompared) < 2)
     return;
   for (size_t moved = 0; moved < tensors; ++moved) {
     const bool toOther = twoGpus() && moved % 2 == 1;
@@ -186,9 +186,10 @@ int main(int argc, char **argv) {
   for (const Operator &row : operatorsWithRule("strict"))
     if (probe.begin())
       runStrict(probe, row.name);
-  for (const Operator &row : operatorsWithRule("iterator"))
-    if ((row.rule == "iterator" || row.rule == "iterator_scalar") && probe.begin())
-      runIterator(probe, row.name, row.rule == "iterator_scalar");
+  for (const char *rule : {"iterator", "gpu_kernel"})
+    for (const Operator &row : operatorsWithRule(rule))
+      if (probe.begin())
+        runIterator(probe, row.name, row.rule == "iterator_scalar");
   std::cout << "{\"done\": true}" << std::endl;
   return 0;
 }

@@ -54,15 +54,20 @@ inline c10::optional<IValue> otherValue(const c10::Argument &argument) {
   }
 }
 
+// Whether CUDA's wrapper looks at an argument: not at inputs after the '*' of the schema.
+inline bool isCompared(const c10::Argument &argument) {
+  return holdsTensors(argument.type()) && (!argument.kwarg_only() || argument.is_out());
+}
+
 // The text with operand `moved` (counted among the tensor arguments) on `elsewhere`; none when the operator
-// cannot be called this way, or when CUDA's wrapper does not look at the operand: an input after the '*'.
+// cannot be called this way, or when CUDA's wrapper does not look at the operand.
 inline c10::optional<std::string> textOf(const c10::OperatorHandle &op, size_t moved,
                                          torch::Device elsewhere) {
   torch::jit::Stack stack;
   size_t operand = 0;
   for (const c10::Argument &argument : op.schema().arguments()) {
     bool tensors = holdsTensors(argument.type());
-    if (tensors && operand == moved && argument.kwarg_only() && !argument.is_out())
+    if (tensors && operand == moved && !isCompared(argument))
       return c10::nullopt;
     auto value =
         tensors ? c10::optional<IValue>(tensorValue(argument.type(), operand++ == moved ? elsewhere : gpu0))

@@ -18,9 +18,11 @@ TEST(StrictTable, EveryStrictOperatorThrowsTheWrappersText) {
     if (!op || !op->hasKernelForDispatchKey(c10::DispatchKey::CUDA))
       continue;
     const auto &arguments = op->schema().arguments();
-    auto count = static_cast<size_t>(std::count_if(
-        arguments.begin(), arguments.end(), [](auto &argument) { return holdsTensors(argument.type()); }));
-    if (count < 2)
+    const auto number = [&](auto holds) {
+      return static_cast<size_t>(std::count_if(arguments.begin(), arguments.end(), holds));
+    };
+    const size_t count = number([](auto &argument) { return holdsTensors(argument.type()); });
+    if (number(isCompared) < 2)
       continue;
     ++operators;
     for (size_t moved = 0; moved < count; ++moved) {

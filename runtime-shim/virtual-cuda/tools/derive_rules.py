@@ -31,6 +31,8 @@ BINARY_OPS = {
     "pow.Tensor_Tensor", "pow.Tensor_Tensor_out", "pow_.Tensor", "clamp_max.Tensor_out",
     "clamp_min.Tensor_out",
 }
+# TensorIterator lets a 0-dim CPU input pass, and the kernel, which calls gpu_kernel(), refuses it.
+REFUSING = set("mse_loss mse_loss.out smooth_l1_loss smooth_l1_loss.out lerp.Scalar lerp.Scalar_out lerp_.Scalar".split())
 FAMILIES = {
     "index.Tensor": "index",
     "index.Tensor_out": "index",
@@ -64,6 +66,8 @@ def rule_of(row):
         return "strict"
     if op in FAMILIES:
         return FAMILIES[op]
+    if op in REFUSING:
+        return "gpu_kernel"
     name = base_name(op)
     if name.startswith("_foreach_"):
         return "foreach"

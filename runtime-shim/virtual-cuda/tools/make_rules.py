@@ -10,6 +10,7 @@ RULES = {
     "strict": "Strict",
     "iterator": "Iterator",
     "iterator_scalar": "IteratorScalar",
+    "gpu_kernel": "Iterator",
     "index": "Index",
     "index_put": "IndexPut",
     "masked_fill": "MaskedFill",
