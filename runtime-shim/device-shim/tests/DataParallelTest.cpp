@@ -35,7 +35,7 @@ RANK_WORKER(ddp_equals_one_process) {
   auto net = referenceNet(1 + all->rank());
   net->to(all->device());
   DataParallelOptions options;
-  options.bucket_bytes = 300; // several buckets
+  options.bucket_bytes = 150; // several buckets
   options.first_bucket_bytes = 100;
   DistributedDataParallel<Net> model(net, all, options);
   MUST(model.bucket_count() >= 3);

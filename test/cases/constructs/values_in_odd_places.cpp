@@ -69,16 +69,21 @@ void array_ref_ok() {
   auto loss = torch::nn::functional::cross_entropy(out, label);
 }
 
-// The functional expands its inputs to one shape, which makes a number a tensor; the operator does not.
-void expanded_target_bad() {
+// These losses have kernels of their own, which take no number on the CPU; others are made of operators that do.
+void target_of_a_kernel_bad() {
   auto score = torch::rand({4, 1}, torch::kCUDA);
   auto loss = torch::nn::functional::mse_loss(score, torch::tensor(1.0f)); // [[device-loss-input]]
 }
 
-void expanded_target_ok() {
+void target_of_a_scalar_kernel_bad() {
   auto score = torch::rand({4, 1}, torch::kCUDA);
-  auto loss = torch::mse_loss(score, torch::tensor(1.0f));
-  auto scalars = torch::nn::functional::mse_loss(score.mean(), torch::tensor(1.0f));
+  auto loss = torch::smooth_l1_loss(score.mean(), torch::tensor(1.0f)); // [[device-loss-input]]
+}
+
+void target_of_operators_ok() {
+  auto score = torch::rand({4, 1}, torch::kCUDA);
+  auto loss = torch::l1_loss(score, torch::tensor(1.0f));
+  auto scalars = torch::nn::functional::l1_loss(score.mean(), torch::tensor(1.0f));
 }
 
 void assigned_parameter_bad() {
@@ -136,5 +141,5 @@ void visitor_class_ok() {
 
 } // namespace
 
-DT_MAIN(visitor_class_bad, visitor_class_ok, visitor_bad, visitor_ok, dtype_options_bad, dtype_options_ok, array_ref_bad, array_ref_ok, expanded_target_bad,
-        expanded_target_ok, assigned_parameter_bad, assigned_parameter_ok, tied_weights_ok)
+DT_MAIN(visitor_class_bad, visitor_class_ok, visitor_bad, visitor_ok, dtype_options_bad, dtype_options_ok, array_ref_bad, array_ref_ok, target_of_a_kernel_bad,
+        target_of_operators_ok, target_of_a_scalar_kernel_bad, assigned_parameter_bad, assigned_parameter_ok, tied_weights_ok)
