@@ -152,18 +152,18 @@ class KnownRules(unittest.TestCase):
     def testStrict(self):
         for op in ("mm", "matmul", "linear", "embedding", "cat", "stack", "conv2d", "layer_norm", "nll_loss",
                    "gather", "cross_entropy_loss", "scatter_", "index_select", "addcmul_", "huber_loss",
-                   "hypot", "cat_out"):
+                   "hypot", "cat_out", "mse_loss", "smooth_l1_loss"):
             self.assertEqual(self.rule(op), "strict", op)
 
     def testIterator(self):
-        for op in ("add", "mul_", "operator+", "operator*=", "eq", "mse_loss", "pow", "add_out", "maximum"):
+        for op in ("add", "mul_", "operator+", "operator*=", "eq", "l1_loss", "pow", "add_out", "maximum"):
             self.assertEqual(self.rule(op), "iterator", op)
 
     def testVersions(self):
         self.assertEqual(self.rule("where", (1, 13)), "strict")
         self.assertEqual(self.rule("where", (2, 6)), "where")
         self.assertEqual(self.rule("lerp", (1, 13)), "strict")
-        self.assertEqual(self.rule("lerp_", (2, 6)), "iterator")
+        self.assertEqual(self.rule("lerp_", (2, 6)), "third")
 
     def testNeverFlagged(self):
         for op in ("copy_", "fill_", "ctc_loss", "index", "index_put_", "expand_as", "set_data",
