@@ -32,7 +32,9 @@ BINARY_OPS = {
     "clamp_min.Tensor_out",
 }
 # TensorIterator lets a 0-dim CPU input pass, and the kernel, which calls gpu_kernel(), refuses it.
-REFUSING = set("mse_loss mse_loss.out smooth_l1_loss smooth_l1_loss.out lerp.Scalar lerp.Scalar_out lerp_.Scalar".split())
+REFUSING = set(
+    "mse_loss mse_loss.out smooth_l1_loss smooth_l1_loss.out lerp.Scalar lerp.Scalar_out lerp_.Scalar".split()
+)
 FAMILIES = {
     "index.Tensor": "index",
     "index.Tensor_out": "index",

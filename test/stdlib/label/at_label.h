@@ -1,6 +1,6 @@
-// LibTorch's names for tensors that are only a label: the device they are on. The analyzer reads declarations; with
-// DT_NATIVE the functions have bodies, and an operation whose tensors are on different devices throws DeviceError with
-// the line it stands on.
+// LibTorch's names for tensors that are only a label: the device they are on. The analyzer reads
+// declarations; with DT_NATIVE the functions have bodies, and an operation whose tensors are on different
+// devices throws DeviceError with the line it stands on.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #ifdef DT_NATIVE
 #define DT_LINE , int line = __builtin_LINE(), const char *file = __builtin_FILE()
 #define DT_ONLY_LINE int line = __builtin_LINE(), const char *file = __builtin_FILE()
-#define DT_BODY(...) { __VA_ARGS__ }
+#define DT_BODY(...) {__VA_ARGS__}
 #else
 #define DT_LINE
 #define DT_ONLY_LINE
@@ -26,26 +26,25 @@ constexpr DeviceType kCUDA = DeviceType::CUDA;
 using DeviceIndex = int8_t;
 
 struct Device final {
-  Device(DeviceType type, DeviceIndex index = -1) DT_BODY(kind = type; number = index;)
-  bool operator==(const Device &other) const DT_BODY(return kind == other.kind && number == other.number;)
-  bool operator!=(const Device &other) const DT_BODY(return !(*this == other);)
-  DeviceType type() const DT_BODY(return kind;)
-  DeviceIndex index() const DT_BODY(return number;)
-  bool is_cuda() const DT_BODY(return kind == kCUDA;)
-  bool is_cpu() const DT_BODY(return kind == kCPU;)
+Device(DeviceType type, DeviceIndex index = -1) DT_BODY(kind = type; number = index;) bool
+operator==(const Device &other) const
+    DT_BODY(return kind == other.kind && number == other.number;) bool operator!=(const Device &other) const
+    DT_BODY(return !(*this == other);) DeviceType type() const DT_BODY(return kind;) DeviceIndex index() const
+    DT_BODY(return number;) bool is_cuda() const DT_BODY(return kind == kCUDA;) bool is_cpu() const
+    DT_BODY(return kind == kCPU;)
 
-private:
-  DeviceType kind;
+        private : DeviceType kind;
   DeviceIndex number;
 };
 
 struct TensorOptions {
-  TensorOptions() DT_BODY()
-  TensorOptions(Device device) DT_BODY(where = device;)
-  TensorOptions(DeviceType type) DT_BODY(where = Device(type);)
-  TensorOptions device(Device device) const DT_BODY(return TensorOptions(device);)
+  TensorOptions() DT_BODY() TensorOptions(Device device) DT_BODY(where = device;)
+      TensorOptions(DeviceType type) DT_BODY(where = Device(type);) TensorOptions device(Device device) const
+      DT_BODY(return TensorOptions(device);)
 #ifdef DT_NATIVE
-  Device where{kCPU};
+          Device where {
+            kCPU
+          };
 #endif
 };
 
@@ -60,10 +59,10 @@ using IntArrayRef = ArrayRef<int64_t>;
 namespace label {
 struct DeviceError : std::exception {};
 struct UndefinedTensor : std::exception {};
-inline int statement = 0;        // the line of the last mark, for operations that the library performs
-inline std::set<int> passed;     // lines of operations that went well
-inline std::set<int> thrown;     // lines of operations that failed
-inline const char *source = "";  // the generated file
+inline int statement = 0;       // the line of the last mark, for operations that the library performs
+inline std::set<int> passed;    // lines of operations that went well
+inline std::set<int> thrown;    // lines of operations that failed
+inline const char *source = ""; // the generated file
 void meet(int first, int second, int line, const char *file);
 } // namespace label
 #endif
@@ -98,23 +97,25 @@ public:
   Tensor &operator=(const Tensor &other);
   Tensor &operator=(Tensor &&other) noexcept;
 #endif
-  Tensor mm(const Tensor &mat2 DT_LINE) const DT_BODY(label::meet(place, mat2.place, line, file); return *this;)
-  Tensor matmul(const Tensor &other DT_LINE) const DT_BODY(label::meet(place, other.place, line, file); return *this;)
-  Tensor add(const Tensor &other DT_LINE) const DT_BODY(label::meet(place, other.place, line, file); return *this;)
-  Tensor mul(const Tensor &other DT_LINE) const DT_BODY(label::meet(place, other.place, line, file); return *this;)
-  Tensor &add_(const Tensor &other DT_LINE) DT_BODY(label::meet(place, other.place, line, file); return *this;)
-  Tensor to(Device device, bool non_blocking = false, bool copy = false) const
-      DT_BODY(return Tensor(device.is_cuda() ? 1 + device.index() : 0);)
-  Tensor cpu() const DT_BODY(return Tensor(0);)
-  Tensor clone() const DT_BODY(return *this;)
-  Tensor detach() const DT_BODY(return *this;)
-  Device device() const DT_BODY(if (place < 0) throw label::UndefinedTensor();
-                                return place ? Device(kCUDA, int8_t(place - 1)) : Device(kCPU);)
-  bool is_cuda() const DT_BODY(return place > 0;)
-  bool defined() const DT_BODY(return place >= 0;)
-  int64_t dim() const DT_BODY(return 2;)
+  Tensor mm(const Tensor &mat2 DT_LINE) const
+      DT_BODY(label::meet(place, mat2.place, line, file); return *this;) Tensor
+      matmul(const Tensor &other DT_LINE) const
+      DT_BODY(label::meet(place, other.place, line, file); return *this;) Tensor
+      add(const Tensor &other DT_LINE) const
+      DT_BODY(label::meet(place, other.place, line, file); return *this;) Tensor
+      mul(const Tensor &other DT_LINE) const DT_BODY(label::meet(place, other.place, line, file);
+                                                     return *this;) Tensor &add_(const Tensor &other DT_LINE)
+          DT_BODY(label::meet(place, other.place, line, file); return *this;) Tensor
+      to(Device device, bool non_blocking = false, bool copy = false) const
+      DT_BODY(return Tensor(device.is_cuda() ? 1 + device.index() : 0);) Tensor cpu() const
+      DT_BODY(return Tensor(0);) Tensor clone() const DT_BODY(return *this;) Tensor detach() const
+      DT_BODY(return *this;) Device device() const
+      DT_BODY(if (place < 0) throw label::UndefinedTensor();
+              return place ? Device(kCUDA, int8_t(place - 1)) : Device(kCPU);) bool is_cuda() const
+      DT_BODY(return place > 0;) bool defined() const DT_BODY(return place >= 0;) int64_t dim() const
+      DT_BODY(return 2;)
 #ifdef DT_NATIVE
-  struct Operand { // remembers the line that converts a tensor to it
+          struct Operand { // remembers the line that converts a tensor to it
     Operand(const Tensor &tensor, int line = __builtin_LINE(), const char *file = __builtin_FILE())
         : place(tensor.place), line(line), file(file) {}
     int place, line;
@@ -128,7 +129,7 @@ public:
     return *this;
   }
 #else
-  Tensor &operator+=(const Tensor &other);
+          Tensor &operator+=(const Tensor &other);
   Tensor &operator-=(const Tensor &other);
   Tensor &operator*=(const Tensor &other);
 #endif
@@ -143,15 +144,17 @@ Tensor operator+(const Tensor &a, const Tensor &b);
 Tensor operator-(const Tensor &a, const Tensor &b);
 Tensor operator*(const Tensor &a, const Tensor &b);
 #endif
-inline Tensor mm(const Tensor &self, const Tensor &mat2 DT_LINE) DT_BODY(return self.mm(mat2, line, file);)
-inline Tensor matmul(const Tensor &self, const Tensor &other DT_LINE) DT_BODY(return self.mm(other, line, file);)
-inline Tensor add(const Tensor &self, const Tensor &other DT_LINE) DT_BODY(return self.mm(other, line, file);)
+inline Tensor mm(const Tensor &self, const Tensor &mat2 DT_LINE)
+    DT_BODY(return self.mm(mat2, line, file);) inline Tensor
+    matmul(const Tensor &self, const Tensor &other DT_LINE)
+        DT_BODY(return self.mm(other, line, file);) inline Tensor
+    add(const Tensor &self, const Tensor &other DT_LINE) DT_BODY(return self.mm(other, line, file);)
 } // namespace at
 
 namespace torch {
 using namespace at;
 inline at::Tensor ones(at::IntArrayRef size, at::TensorOptions options = {})
-    DT_BODY(return at::Tensor(1).to(options.where);)
-inline at::Tensor zeros(at::IntArrayRef size, at::TensorOptions options = {})
-    DT_BODY(return at::Tensor(1).to(options.where);)
+    DT_BODY(return at::Tensor(1).to(options.where);) inline at::Tensor
+    zeros(at::IntArrayRef size, at::TensorOptions options = {})
+        DT_BODY(return at::Tensor(1).to(options.where);)
 } // namespace torch

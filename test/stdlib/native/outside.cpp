@@ -25,34 +25,52 @@ std::string externalName() {
 
 std::vector<Tensor> externalList() {
   switch (choice(1)) {
-  case 0: return {};
-  case 1: return {on(0)};
-  case 2: return {on(1), on(1)};
-  case 3: return {on(2), on(0), on(1), on(0), on(2)};
-  case 4: return {on(0), on(0), on(0)};
-  default: return {on(1), on(0), on(2), on(1)};
+  case 0:
+    return {};
+  case 1:
+    return {on(0)};
+  case 2:
+    return {on(1), on(1)};
+  case 3:
+    return {on(2), on(0), on(1), on(0), on(2)};
+  case 4:
+    return {on(0), on(0), on(0)};
+  default:
+    return {on(1), on(0), on(2), on(1)};
   }
 }
 
 std::vector<int> externalNumbers() {
   switch (choice(2)) {
-  case 0: return {};
-  case 1: return {1};
-  case 2: return {2, 0};
-  case 3: return {0, 1, 2, 1, 0};
-  case 4: return {2, 2, 2};
-  default: return {1, 0, 2, 0};
+  case 0:
+    return {};
+  case 1:
+    return {1};
+  case 2:
+    return {2, 0};
+  case 3:
+    return {0, 1, 2, 1, 0};
+  case 4:
+    return {2, 2, 2};
+  default:
+    return {1, 0, 2, 0};
   }
 }
 
 std::map<std::string, Tensor> externalMap() {
   switch (choice(3)) {
-  case 0: return {};
-  case 1: return {{"weight", on(0)}};
-  case 2: return {{"input", on(1)}, {"weight", on(1)}};
-  case 3: return {{"other", on(2)}};
-  case 4: return {{"bias", on(0)}, {"input", on(0)}, {"weight", on(0)}};
-  default: return {{"bias", on(1)}, {"input", on(2)}, {"other", on(0)}, {"weight", on(1)}};
+  case 0:
+    return {};
+  case 1:
+    return {{"weight", on(0)}};
+  case 2:
+    return {{"input", on(1)}, {"weight", on(1)}};
+  case 3:
+    return {{"other", on(2)}};
+  case 4:
+    return {{"bias", on(0)}, {"input", on(0)}, {"weight", on(0)}};
+  default:
+    return {{"bias", on(1)}, {"input", on(2)}, {"other", on(0)}, {"weight", on(1)}};
   }
 }
 
@@ -68,32 +86,50 @@ void look(const std::vector<Tensor> &) {}
 
 void change(std::vector<Tensor> &items) {
   switch (choice(5)) {
-  case 0: return;
-  case 1: return items.clear();
-  case 2: return items.push_back(on(1));
-  case 3: return items.assign(4, on(2));
-  case 4: return std::reverse(items.begin(), items.end());
-  default: return items.assign(3, on(0));
+  case 0:
+    return;
+  case 1:
+    return items.clear();
+  case 2:
+    return items.push_back(on(1));
+  case 3:
+    return items.assign(4, on(2));
+  case 4:
+    return std::reverse(items.begin(), items.end());
+  default:
+    return items.assign(3, on(0));
   }
 }
 
 void changeList(std::list<Tensor> &items) {
   switch (choice(4)) {
-  case 0: return;
-  case 1: return items.clear();
-  case 2: return items.push_back(on(1));
-  case 3: return items.assign(4, on(2));
-  case 4: return items.reverse();
-  default: return items.assign(3, on(0));
+  case 0:
+    return;
+  case 1:
+    return items.clear();
+  case 2:
+    return items.push_back(on(1));
+  case 3:
+    return items.assign(4, on(2));
+  case 4:
+    return items.reverse();
+  default:
+    return items.assign(3, on(0));
   }
 }
 
 void changeMap(std::map<std::string, Tensor> &items) {
   switch (choice(4)) {
-  case 0: return;
-  case 1: return items.clear();
-  case 2: items["weight"] = on(1); return;
-  case 3: items["other"] = on(2); return;
+  case 0:
+    return;
+  case 1:
+    return items.clear();
+  case 2:
+    items["weight"] = on(1);
+    return;
+  case 3:
+    items["other"] = on(2);
+    return;
   case 4:
     for (auto &[key, value] : items)
       value = on(0);

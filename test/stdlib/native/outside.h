@@ -44,7 +44,7 @@ inline Tensor gpu() { return torch::ones({2, 2}, torch::Device(torch::kCUDA, 0))
 inline Tensor second() { return torch::ones({2, 2}, torch::Device(torch::kCUDA, 1)); }
 
 Tensor externalTensor();
-int externalNumber();  // 0 to 5
+int externalNumber(); // 0 to 5
 bool externalFlag();
 std::string externalName(); // "input", "weight", "bias" or something else
 std::vector<Tensor> externalList();
