@@ -34,14 +34,6 @@ c10::intrusive_ptr<compat::Collectives> makeGloo(const Job &job,
 
 } // namespace
 
-bool hasGloo() {
-#ifdef USE_C10D_GLOO
-  return true;
-#else
-  return false;
-#endif
-}
-
 bool hasNccl() {
 #ifdef USE_C10D_NCCL
   return true;

@@ -72,8 +72,7 @@ private:
 /// A channel between all ranks of `job`, the `number`th, the same on all.
 std::unique_ptr<Channel> makeChannel(const Job &job, int number);
 
-/// Whether this build can make process groups of a kind.
-bool hasGloo();
+/// Whether this build can make process groups of NCCL.
 bool hasNccl();
 
 } // namespace device_shim::detail
