@@ -62,6 +62,9 @@ bool isMove(std::string_view method) { return find(method, "move"); }
 std::string_view deviceOfMove(std::string_view method) { return detailOf(method, "move"); }
 bool keepsDevice(std::string_view method) { return find(method, "same_device"); }
 bool givesElement(std::string_view method) { return find(method, "element"); }
+bool passesOn(std::string_view function) { return find(function, "pass"); }
+bool isOption(std::string_view method) { return find(method, "option"); }
+bool appends(std::string_view method) { return find(method, "append"); }
 bool setsGradient(std::string_view method) { return find(method, "gradient"); }
 bool isParameterName(std::string_view member) { return find(member, "parameter"); }
 bool isRegistration(std::string_view function) { return function.substr(0, 9) == "register_"; }

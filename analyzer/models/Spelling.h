@@ -38,6 +38,12 @@ std::string_view deviceOfMove(std::string_view method);
 bool keepsDevice(std::string_view method);
 /// Does the method give what a container or holder keeps?
 bool givesElement(std::string_view method);
+/// Does the function hand what it is given to an operation: `forward`, `make_tuple`?
+bool passesOn(std::string_view function);
+/// Does the method set an option of an operation: `weight` of a loss?
+bool isOption(std::string_view method);
+/// Does the method add to a list?
+bool appends(std::string_view method);
 /// Does the method say whether gradients are wanted?
 bool setsGradient(std::string_view method);
 /// Is a member of this name, in most modules, a registered parameter?

@@ -62,7 +62,7 @@ TYPE_KINDS = set("tensor device options string list map pair tuple pointer holde
                  "wrapper scalar function variant example nothing guard dataset optimizer optimizer_options "
                  "accessor nn_options ordering python".split())
 WORD_KINDS = set("namespace device device_class dtype factory move same_device element gradient parameter "
-                 "register".split())
+                 "register pass option append".split())
 ROLES = set("host_memory host_view stream init rank local_rank visible_devices launcher python_init map_value "
             "loader library no_throw assigns asks_device "
             "constructs maker runs_python calls_python calls_python_method starts_program "

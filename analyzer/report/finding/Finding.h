@@ -44,7 +44,8 @@ struct Finding {
   Location fixAt;                            ///< what `fix` replaces
   Location cause;      ///< where the mistake was made, if that is in another function than `where`
   CodeSite site;       ///< filled in by locate()
-  CodeSite madeSite;   ///< where what was left behind is made; filled in by locate()
+  CodeSite madeSite;   ///< where what was left behind is made, or registered; filled in by locate()
+  CodeSite keptSite;   ///< where what stays was put on its device; filled in by locate()
   CodeSite moduleSite; ///< where usedModule() is used; filled in by locate()
 };
 

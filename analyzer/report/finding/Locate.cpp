@@ -6,11 +6,12 @@
 namespace devicetidy {
 namespace {
 
-constexpr std::size_t perFinding = 3;
+constexpr std::size_t perFinding = 4;
 
-/// Of the operation, of the call that makes what was left behind, and of that of a module that was.
+/// Of the operation, of the call that makes or registers what was left behind, of a module that was, and of
+/// what put the other operand on its device.
 std::array<SiteQuestion, perFinding> questionsOf(const Finding &finding) {
-  SiteQuestion question, made, module;
+  SiteQuestion question, made, module, kept;
   question.where = finding.where;
   question.fixAt = finding.fixAt;
   for (const PlacedOperand &operand : finding.operands) {
@@ -23,10 +24,16 @@ std::array<SiteQuestion, perFinding> questionsOf(const Finding &finding) {
     question.className = className->second;
     question.member = member->second;
   }
-  if (const Step *step = finding.operands.empty() ? nullptr : decidingStep(finding.operands.back()))
-    made.where = step->where;
+  if (!finding.operands.empty()) {
+    const PlacedOperand &left = finding.operands.back();
+    const Step *registered = registeringStep(left);
+    if (const Step *step = registered ? registered : decidingStep(left))
+      made.where = step->where;
+    if (const Step *step = decidingStep(finding.operands.front()))
+      kept.where = step->where;
+  }
   module.where = usedModule(finding).where;
-  return {question, made, module};
+  return {question, made, module, kept};
 }
 
 } // namespace
@@ -42,6 +49,7 @@ void locate(std::vector<Finding> &findings, std::size_t first, const Program &pr
     finding.site = std::move(sites[i]);
     finding.madeSite = std::move(sites[i + 1]);
     finding.moduleSite = std::move(sites[i + 2]);
+    finding.keptSite = std::move(sites[i + 3]);
   }
 }
 

@@ -7,18 +7,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 namespace devicetidy {
 namespace {
 
 namespace spelling = models::spelling;
 
-using Names = std::set<std::string_view>;
-
-/// Is the expression from `first` to `last` an argument of one of `callees`, an element of a braced list of
-/// one, or an argument of something that is, up to the bracket that contains `outer`?
-bool isGivenTo(const Names &callees, TokenRange file, TokenRange expression, const Token *outer) {
+/// Is the expression an argument of a call that `takes` says the name of, an element of a braced list of one,
+/// or an argument of something that is, up to the bracket that contains `outer`?
+template <class Takes>
+bool isGivenTo(Takes takes, TokenRange file, TokenRange expression, const Token *outer) {
   const auto isSeparator = [](const Token &token) {
     return token.text == "," || token.text == "(" || token.text == "{";
   };
@@ -27,7 +25,7 @@ bool isGivenTo(const Names &callees, TokenRange file, TokenRange expression, con
     return false;
   for (const Token *open = enclosing(file, expression.first); open && open > outer;
        open = enclosing(file, open))
-    if (open->text != "{" && (open->text != "(" || callees.count(open[-1].text) == 0))
+    if (open->text != "{" && (open->text != "(" || !takes(open[-1].text)))
       return false;
   return true;
 }
@@ -43,22 +41,27 @@ bool isInterrupted(const Token *first, const Token *last, std::string_view root)
   return depth != 0;
 }
 
-/// Is the variable `use` mentioned nowhere else between `first` and the end of its block?
-bool isOnlyUse(const Token *first, const Token *use, const Token *last) {
+/// `parts.push_back(` ... `);` is the whole statement.
+bool isAppended(TokenRange file, const Token *list, TokenRange element) {
+  return list + 4 == element.first && list[1].text == "." && spelling::appends(list[2].text) &&
+         list[3].text == "(" && element.last != file.last && element.last->text == ")" &&
+         element.last[1].text == ";";
+}
+
+/// The only place from `first` to the end of the block that mentions `name`, but for statements that append
+/// to it; null when there is none, or more than one.
+const Token *onlyUse(std::string_view name, const Token *first, const Token *last) {
+  const Token *found = nullptr;
   int depth = 0;
   for (const Token *token = first; token != last && depth >= 0; ++token) {
     depth += token->text == "{" ? 1 : token->text == "}" ? -1 : 0;
-    if (token != use && token->text == use->text)
-      return false;
+    if (token->text != name || (last - token > 2 && token[1].text == "." && spelling::appends(token[2].text)))
+      continue;
+    if (found)
+      return nullptr;
+    found = token;
   }
-  return true;
-}
-
-/// The start of the statement with `token`.
-const Token *statementStart(TokenRange file, const Token *token) {
-  while (token != file.first && token[-1].text != ";" && token[-1].text != "}" && token[-1].text != "{")
-    --token;
-  return token;
+  return found;
 }
 
 } // namespace
@@ -72,47 +75,67 @@ std::optional<Fix> FixPlanner::planArgument(const Finding &finding) {
     return std::nullopt;
   const std::optional<Piece> kept = keptPiece(finding), call = read(made->where, {}),
                              operation = read(finding.where, {});
-  if (!kept || !call || !operation || !isFactory(call->tokens) || call->where.file != operation->where.file ||
-      !isMadeFor(*call, *operation, finding))
+  if (!kept || !call || !operation || !isFactory(call->tokens) || call->where.file != operation->where.file)
     return std::nullopt;
   const Target target = targetOf(finding, *kept, *call);
-  if (target.device.empty())
+  if (target.device.empty() || !isMadeFor(*call, *operation, target, finding))
     return std::nullopt;
   const std::string where = target.tensor.empty() ? target.device : "the device of '" + target.tensor + "'";
   return changeFactory(*call, target, fmt::format("make it on {}", where));
 }
 
-bool FixPlanner::isMadeFor(const Piece &call, const Piece &operation, const Finding &finding) {
-  Names callees{lastPart(finding.operation), "forward", "make_tuple"}, options{"weight", "pos_weight"};
+bool FixPlanner::isMadeFor(const Piece &call, const Piece &operation, const Target &target,
+                           const Finding &finding) {
   const std::optional<Piece> kept = keptPiece(finding);
-  if (!finding.operands[0].isCode)
-    callees.insert(kept->tokens.last[-1].text);
-  Names both = callees;
-  both.insert(options.begin(), options.end());
-  if (call.begin >= operation.begin && call.end <= operation.end)
-    return isGivenTo(both, call.file, call.tokens, operation.tokens.first);
-  // The declaration of a variable: `auto h = torch::zeros({n});`, `auto options =
-  // Options().weight(torch::ones({n}));`
-  const Token *first = statementStart(call.file, call.tokens.first), *end = statementEnd(call.file, first);
-  const Token *assign =
-      std::find_if(first, call.tokens.first, [](const Token &token) { return token.text == "="; });
-  if (assign == call.tokens.first || assign == first || end == call.file.last || operation.tokens.first < end)
+  const auto isOperation = [&](std::string_view function) {
+    return function == lastPart(finding.operation) || spelling::passesOn(function) ||
+           (!finding.operands[0].isCode && function == kept->tokens.last[-1].text);
+  };
+  const auto takes = [&](std::string_view function) {
+    return isOperation(function) || spelling::isOption(function);
+  };
+  // From the call by way of the variables and lists that it is put in to the operation.
+  TokenRange made = call.tokens;
+  const Token *end = nullptr;
+  while (made.first < operation.tokens.first) {
+    const Token *statement = statementEnd(call.file, made.first);
+    made = keptIn(call, made, finding);
+    if (made.empty() || operation.tokens.first < statement)
+      return false;
+    end = end ? end : statement;
+  }
+  if (made.last > operation.tokens.last || !isGivenTo(takes, call.file, made, operation.tokens.first))
     return false;
-  const std::string_view name = assign[-1].text, root = rootName(kept->tokens);
-  const Variable *variable = finding.site.declared(name, operation.where);
-  const Variable *keptRoot = finding.site.declared(root, operation.where);
-  const auto where = sources.range(call.where.file, assign[-1].begin, assign[-1].end);
-  if (!variable || variable->isReference || !keptRoot || !(keptRoot->where < where) ||
-      !(variable->where < call.where) || variable->where.line != where.line)
-    return false;
-  if (assign + 1 != call.tokens.first && !isGivenTo(options, call.file, call.tokens, assign))
-    return false;
-  const Token *use = std::find_if(operation.tokens.first, operation.tokens.last,
-                                  [&](const Token &token) { return token.text == name; });
-  const Token *start = statementStart(call.file, operation.tokens.first);
-  return use != operation.tokens.last && !isInterrupted(end, start, root) &&
-         isGivenTo(callees, call.file, {use, use + 1}, operation.tokens.first) &&
-         isOnlyUse(end, use, call.file.last);
+  const std::vector<Token> device = tokenize(target.device);
+  const std::string_view root = device.front().text;
+  const Variable *variable = finding.site.declared(root, operation.where);
+  const bool isOfKept = root == rootName(kept->tokens);
+  if (!end || (!variable && !isOfKept)) // it is made in the operation, or the device is a constant or member
+    return true;
+  return variable && variable->where < call.where &&
+         !(isOfKept && isInterrupted(end, statementStart(call.file, operation.tokens.first), root));
+}
+
+/// Where the variable or list is used that the statement puts `made` in: `auto h = torch::zeros({n});`,
+/// `auto options = Options().weight(torch::ones({n}));`, `parts.push_back(torch::ones({n}));`. Empty when it
+/// puts it elsewhere, or that has another use.
+TokenRange FixPlanner::keptIn(const Piece &call, TokenRange made, const Finding &finding) {
+  const Token *first = statementStart(call.file, made.first), *end = statementEnd(call.file, first);
+  const Token *assign = std::find_if(first, made.first, [](const Token &token) { return token.text == "="; });
+  const bool isList = isAppended(call.file, first, made);
+  if (end == call.file.last || (!isList && (assign == made.first || assign == first)))
+    return {};
+  const Token *name = isList ? first : assign - 1;
+  const Variable *variable = finding.site.declared(name->text, finding.where);
+  const Location where = sources.range(call.where.file, name->begin, name->end);
+  const bool isDeclaration = variable && variable->where.line == where.line;
+  if (!variable || variable->isReference || (!isList && !isDeclaration) ||
+      (!isList && assign + 1 != made.first && !isGivenTo(spelling::isOption, call.file, made, assign)))
+    return {};
+  const std::optional<Piece> declared = read(variable->where, {});
+  const Token *from = declared ? statementEnd(declared->file, declared->tokens.first) : call.file.last;
+  const Token *use = from < call.file.last ? onlyUse(name->text, from + 1, call.file.last) : nullptr;
+  return use && end < use ? TokenRange{use, use + 1} : TokenRange{};
 }
 
 } // namespace devicetidy

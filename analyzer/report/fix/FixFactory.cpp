@@ -160,7 +160,8 @@ bool FixPlanner::isOnlyPassed(const Piece &call, const Finding &finding) {
         (last->text != ")" && last->text != ","))
       return false;
     const Token *open = enclosing(call.file, first);
-    return open && open != call.file.first && callees.count(open[-1].text) != 0;
+    return open && open != call.file.first &&
+           (callees.count(open[-1].text) != 0 || spelling::isOption(open[-1].text));
   };
   const Token *before = call.tokens.first - 1, *after = call.tokens.last;
   if (isPassed(call.tokens.first, after))

@@ -29,6 +29,9 @@ bool isWrittenTo(const Token *next, const Token *end) {
 } // namespace
 
 std::optional<Fix> FixPlanner::planMove(const Finding &finding) {
+  if (const Step *registered = registeringStep(finding.operands[1]);
+      registered && !registered->device.empty())
+    return planMoveAgain(finding, *registered);
   if (!finding.operands[1].module.empty())
     return planModuleMove(finding);
   if (std::optional<Fix> fix = planCreation(finding))

@@ -99,15 +99,33 @@ private:
 
   // FixArgument.cpp: factory calls that are written for the operation, in what it is given.
   std::optional<Fix> planArgument(const Finding &finding);
-  /// Is the factory call, or the variable that is declared with it, given to the operation and to nothing
-  /// else?
-  bool isMadeFor(const Piece &call, const Piece &operation, const Finding &finding);
+  /// Is what the factory call makes given to the operation and to nothing else, maybe in a variable or list?
+  bool isMadeFor(const Piece &call, const Piece &operation, const Target &target, const Finding &finding);
+  TokenRange keptIn(const Piece &call, TokenRange made, const Finding &finding);
 
-  // FixStatement.cpp: a move whose result is lost, a member that is not registered, a model that is not
-  // moved.
+  // FixStatement.cpp: a move whose result is lost, a member that is not registered.
   std::optional<Fix> planKeep(const Finding &finding);
   std::optional<Fix> planRegister(const Finding &finding);
+
+  // FixModule.cpp: a model that nobody moved, or that got a part after it was moved.
+  /// The statement `net->to(device);`.
+  struct ModuleMove {
+    Piece object;
+    Piece call;         ///< `to(device)`
+    const Token *first; ///< of the statement
+    const Token *end;   ///< its `;`
+  };
   std::optional<Fix> planModuleMove(const Finding &finding);
+  std::optional<Fix> planMoveAtDeclaration(const Finding &finding, const UsedModule &used);
+  std::optional<Fix> planMoveBeside(const Finding &finding, const UsedModule &used);
+  std::optional<Fix> planMoveAgain(const Finding &finding, const Step &registered);
+  std::optional<ModuleMove> moveOf(const Finding &finding);
+  std::optional<ModuleMove> moveAt(const Piece &call);
+  /// The move of the object of the call `registering`, or of what has that as a part, before it.
+  std::optional<ModuleMove> moveBefore(const Piece &registering);
+  /// Puts a statement behind the one that ends with `end`, in the file of `piece`.
+  std::optional<Fix> putBehind(const Piece &piece, const Token *end, const std::string &statement,
+                               std::string description);
 
   SourceCache &sources;
   std::function<bool(const std::string &)> mayChange;

@@ -1,4 +1,4 @@
-//===- FixStatement.cpp - lost results, members and models left behind ---===//
+//===- FixStatement.cpp - lost results and members that are not registered -===//
 #include "analyzer/report/fix/FixPlanner.h"
 
 #include "analyzer/models/Spelling.h"
@@ -49,18 +49,6 @@ std::optional<bool> asksForGradients(TokenRange expression) {
   return asked.value_or(false);
 }
 
-/// Is `use` in the block with the declaration from `first` to `last`, or in one in it?
-bool isInBlockOf(const Token *first, const Token *last, const Token *use) {
-  int depth = 0, least = 0, atLast = 0;
-  for (const Token *token = first; token < use; ++token) {
-    depth += token->text == "{" ? 1 : token->text == "}" ? -1 : 0;
-    least = std::min(least, depth);
-    if (token == last)
-      atLast = depth;
-  }
-  return last < use && least == 0 && atLast == 0;
-}
-
 } // namespace
 
 /// `x.to(device);` -> `x = x.to(device);`
@@ -108,39 +96,6 @@ std::optional<Fix> FixPlanner::planRegister(const Finding &finding) {
   const std::string_view object = className.find('<') == std::string::npos ? "" : "this->";
   return makeFix(*value, fmt::format("{}{}(\"{}\", {})", object, function, member, value->text),
                  fmt::format("register '{}'", member));
-}
-
-/// `Net net;` -> `Net net;` and `net->to(device);` in the next line.
-std::optional<Fix> FixPlanner::planModuleMove(const Finding &finding) {
-  const UsedModule used = usedModule(finding);
-  const CodeSite &site = finding.moduleSite;
-  const Variable *module = site.declared(used.name, used.where);
-  if (!module || site.inMacro || site.isTemplate || registeringStep(finding.operands[1]))
-    return std::nullopt;
-  const std::optional<Piece> object = read(site.receiver, used.name), name = read(module->where, {});
-  if (!object || !name)
-    return std::nullopt;
-  std::string device = deviceVariable(finding.operands[0], site, used.where);
-  if (device.empty() && finding.level == Level::Definite && saysDevice(finding.operands[0]))
-    device = spelling::device(finding.operands[0].device);
-  const Variable *variable = site.declared(device, used.where);
-  const bool isLater = variable && module->where < variable->where;
-  const std::optional<Piece> last = isLater ? read(variable->where, {}) : name;
-  if (device.empty() || !last)
-    return std::nullopt;
-  // Behind the later of the two declarations, in a block that the use is in, too.
-  const Token *end = statementEnd(last->file, last->tokens.first);
-  if (!isInBlockOf(name->tokens.first, end, object->tokens.first))
-    return std::nullopt;
-  const std::optional<Piece> semicolon = readPart(last->where.file, end->begin, end->end);
-  const bool isValue = object->tokens.last->text == ".";
-  const std::string move =
-      spelling::moduleMove(used.name + (isValue ? "." : "->"), "to", fmt::format("({})", device));
-  if (!semicolon || move.empty())
-    return std::nullopt;
-  const std::string_view line = sources.line(last->where.file, module->where.line).value_or("");
-  const std::string_view indent = line.substr(0, line.find_first_not_of(" \t"));
-  return makeFix(*semicolon, fmt::format(";\n{}{};", indent, move), fmt::format("move '{}'", used.name));
 }
 
 } // namespace devicetidy

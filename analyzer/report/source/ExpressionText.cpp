@@ -50,10 +50,27 @@ const Token *enclosing(TokenRange range, const Token *token) {
   return nullptr;
 }
 
+const Token *statementStart(TokenRange range, const Token *token) {
+  while (token != range.first && token[-1].text != ";" && token[-1].text != "}" && token[-1].text != "{")
+    --token;
+  return token;
+}
+
 const Token *statementEnd(TokenRange range, const Token *token) {
   while (token != range.last && token->text != ";")
     token = opens(*token) ? closing(range, token) : token + 1;
   return token;
+}
+
+bool isInBlockOf(const Token *first, const Token *last, const Token *use) {
+  int depth = 0, least = 0, atLast = 0;
+  for (const Token *token = first; token < use; ++token) {
+    depth += token->text == "{" ? 1 : token->text == "}" ? -1 : 0;
+    least = std::min(least, depth);
+    if (token == last)
+      atLast = depth;
+  }
+  return last < use && least == 0 && atLast == 0;
 }
 
 std::vector<TokenRange> splitArguments(TokenRange inside) {
@@ -104,8 +121,8 @@ bool isRepeatable(TokenRange expression) {
   int depth = 0;
   const Token *before = nullptr;
   for (const Token &token : expression) {
-    const bool isIndex =
-        depth > 0 && (token.kind == TokenKind::Number || token.text == "+" || token.text == "-");
+    const bool isIndex = depth > 0 && (token.kind == TokenKind::Number || token.kind == TokenKind::Text ||
+                                       token.text == "+" || token.text == "-");
     depth += token.text == "[" ? 1 : token.text == "]" ? -1 : 0;
     const bool isFine = (isName(token) && !isOperatorWord(token.text)) || isAccess(token) ||
                         token.text == "[" || token.text == "]" || isIndex;

@@ -31,8 +31,14 @@ const Token *closing(TokenRange range, const Token *open);
 /// The innermost bracket that is open before `token`; null when there is none.
 const Token *enclosing(TokenRange range, const Token *token);
 
+/// The first token of the statement with `token`.
+const Token *statementStart(TokenRange range, const Token *token);
+
 /// The `;` that ends the statement with `token`, or the end of `range`.
 const Token *statementEnd(TokenRange range, const Token *token);
+
+/// Is `use` behind the statement from `first` to its end `last`, in the same block or in one in it?
+bool isInBlockOf(const Token *first, const Token *last, const Token *use);
 
 /// The parts of a parenthesised list without its parentheses, cut at the commas outside brackets.
 std::vector<TokenRange> splitArguments(TokenRange inside);
@@ -44,7 +50,7 @@ bool isPostfix(TokenRange expression);
 /// A braced list or a lambda: nothing `.to(...)` could follow even in parentheses.
 bool isNoValue(TokenRange expression);
 
-/// May the expression be evaluated a second time? Names, members and subscripts by names and numbers may:
+/// May the expression be evaluated a second time? Names, members and subscripts by names and literals may:
 /// calls could do something.
 bool isRepeatable(TokenRange expression);
 

@@ -210,8 +210,9 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     // A loss is fixed by moving the target, an in-place operation by moving the other operand.
     const bool isLoad = !isAboutMemory(requirement.kind) &&
                         (isSaved(placed[worstA].placement) || isSaved(placed[worstB].placement));
-    const bool fixed = !isLoad && (requirement.kind != ConflictKind::Operation ||
-                                   (requirement.firstIsOutput && worstA == 0));
+    const bool fixed =
+        !isLoad && (requirement.kind != ConflictKind::Operation || placed[worstA].use->isWanted ||
+                    (requirement.firstIsOutput && worstA == 0));
     const bool swap = !fixed && shouldMoveFirst(placed[worstA], placed[worstB]);
     const std::size_t indexA = swap ? worstB : worstA, indexB = swap ? worstA : worstB;
     const Placed &first = placed[indexA], &second = placed[indexB];

@@ -406,7 +406,9 @@ std::vector<TensorUse> tensorUses(Call &call, std::size_t from) {
 }
 
 TensorUse lengthsOnCpu() {
-  return {tensorValue(Placement::cpu(), someRank, nullptr), nullptr, "the 'lengths' argument"};
+  TensorUse use{tensorValue(Placement::cpu(), someRank, nullptr), nullptr, "the 'lengths' argument"};
+  use.isWanted = true;
+  return use;
 }
 
 Outcomes applyOp(Call &call, const Op &op, const std::vector<TensorUse> &uses, const std::string &operation) {
