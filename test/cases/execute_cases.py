@@ -108,19 +108,24 @@ def execute(unit, program, options):
     return wrong
 
 
-def parseOptions():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    here = Path(__file__).resolve().parent
-    parser.add_argument("directory", nargs="?", type=Path, default=here, metavar="DIR")
-    parser.add_argument("--preload", metavar="LIB", help="the virtual GPU library")
+def addRunOptions(parser, buildFolder):
+    """What building and running case programs needs to know."""
+    parser.add_argument("--preload", metavar="LIB", help="the virtual GPU library: run the programs")
     parser.add_argument("--gpus", type=int, default=4)
     addTorchOption(parser)
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--compile-arg", action="append", default=[], metavar="ARG")
     parser.add_argument("--link-arg", action="append", default=[], metavar="ARG")
-    parser.add_argument("--filter", default="", metavar="REGEX")
-    parser.add_argument("--build-dir", type=Path, default=Path("build/case-programs"), metavar="DIR")
+    parser.add_argument("--filter", default="", metavar="REGEX", help="only programs whose name matches")
+    parser.add_argument("--build-dir", type=Path, default=buildFolder, metavar="DIR")
     parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count(), metavar="N")
+
+
+def parseOptions():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    here = Path(__file__).resolve().parent
+    parser.add_argument("directory", nargs="?", type=Path, default=here, metavar="DIR")
+    addRunOptions(parser, Path("build/case-programs"))
     parser.add_argument("--verbose", action="store_true")
     return parser.parse_args()
 

@@ -24,7 +24,7 @@ import tempfile
 from pathlib import Path
 
 import execute_cases
-from run_cases import addTorchOption, collectUnits, compileArguments, lowerOnce
+from run_cases import collectUnits, compileArguments, lowerOnce
 
 CASE = re.compile(r"^(?:static )?void (\w+_(?:bad|ok))\(\) ?\{.*?(?:^\}|\}$)", re.M | re.S)
 COLUMNS = ("findings", "fix", "left", "failed", "run", "twin", "same")
@@ -191,20 +191,12 @@ def parseOptions():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", required=True)
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent)
-    parser.add_argument("--filter", default="", metavar="REGEX", help="only programs whose name matches")
+    execute_cases.addRunOptions(parser, Path("build/fixed-case-programs"))
     parser.add_argument("--keep", type=Path, help="keep the repaired sources here")
     parser.add_argument("--reports", type=Path, help="write the findings before and after to this folder")
-    parser.add_argument("--preload", metavar="LIB", help="the virtual GPU library: run the repaired programs")
-    parser.add_argument("--gpus", type=int, default=4)
-    addTorchOption(parser)
-    parser.add_argument("--compiler", default="g++")
-    parser.add_argument("--compile-arg", action="append", default=[], metavar="ARG")
-    parser.add_argument("--link-arg", action="append", default=[], metavar="ARG")
-    parser.add_argument("--build-dir", type=Path, default=Path("build/fixed-case-programs"), metavar="DIR")
     parser.add_argument("--min-fix", type=float, default=0, metavar="PERCENT", help="floor: findings with a fix")
     parser.add_argument("--min-run", type=float, default=0, metavar="PERCENT", help="floor: of those, run")
     parser.add_argument("--min-same", type=float, default=0, metavar="PERCENT", help="floor: same as the clean twin")
-    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
     return parser.parse_args()
 
 
