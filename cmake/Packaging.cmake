@@ -17,17 +17,6 @@ install(DIRECTORY analyzer/tools/vscode DESTINATION "${CMAKE_INSTALL_DOCDIR}/ana
 # The analyzer reads them, too, where there is no CUDA.
 install(DIRECTORY runtime-shim/cuda-stubs/include DESTINATION "${CMAKE_INSTALL_DATADIR}/device-tidy/cuda-stubs"
   COMPONENT tools)
-if(TARGET virtual_cuda)
-  # The devices and the Python half are looked for beside the library that is preloaded.
-  install(TARGETS virtual_cuda virtual_cuda_torch LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT virtual_gpu
-    OPTIONAL)
-  if(TARGET virtual_cuda_python)
-    install(DIRECTORY "$<TARGET_FILE_DIR:virtual_cuda>/virtual_cuda_python" DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-      COMPONENT virtual_gpu PATTERN __pycache__ EXCLUDE)
-  endif()
-  # Not where linkers look by themselves: it has the name of the real one.
-  install(TARGETS c10_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/device-tidy" COMPONENT virtual_gpu OPTIONAL)
-endif()
 
 # A build of some targets only is installed without the others.
 function(device_tidy_tell_missing component)

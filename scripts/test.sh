@@ -76,6 +76,7 @@ libTorch213() {
     cmake --build "$build" --parallel "$jobCount" &&
     ctest --test-dir "$build" -LE slow --output-on-failure --no-tests=error &&
     ctest --test-dir "$build" -R executed --output-on-failure --no-tests=error &&
+    "$repoRoot/test/packaging/wheel.py" --torch-python "$build/venv/bin/python3" &&
     "$repoRoot/test/cases/run_cases.py" --tool "$dir/bin/device-tidy" -j "$jobCount" --torch "$torch" \
       --compile-arg=-std=c++20
 }
