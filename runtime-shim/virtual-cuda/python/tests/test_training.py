@@ -1,6 +1,7 @@
 """Training, saving and the ways PyTorch moves data, as its documentation shows them. Run on 4 virtual GPUs."""
 
 import copy
+import inspect
 import io
 import pickle
 import unittest
@@ -9,6 +10,8 @@ import torch
 import torch.cuda.comm
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+
+from releases import has, needs, untyped_storage
 
 
 def step(model, inputs):
@@ -69,6 +72,7 @@ class Training(unittest.TestCase):
                 optimizer.step()
                 self.assertLess(parameter.sum().item(), 3)
 
+    @unittest.skipUnless("fused" in inspect.signature(torch.optim.AdamW).parameters, "not in this PyTorch")
     def test_fused_optimizer(self):
         parameter = nn.Parameter(torch.ones(3, device="cuda"))
         optimizer = torch.optim.AdamW([parameter], lr=0.1, fused=True)
@@ -79,7 +83,7 @@ class Training(unittest.TestCase):
     def test_autocast_and_scaler(self):
         model = nn.Linear(4, 2).cuda()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        scaler = torch.amp.GradScaler("cuda")
+        scaler = torch.amp.GradScaler("cuda") if has("amp.GradScaler") else torch.cuda.amp.GradScaler()
         for dtype in (torch.float16, torch.bfloat16):
             with torch.autocast("cuda", dtype=dtype):
                 output = model(torch.randn(3, 4, device="cuda"))
@@ -92,6 +96,7 @@ class Training(unittest.TestCase):
             self.assertTrue(torch.is_autocast_enabled())
         self.assertTrue(torch.cuda.amp.GradScaler().is_enabled())
 
+    @needs("nn.functional.scaled_dot_product_attention")
     def test_attention(self):
         query = torch.randn(1, 2, 4, 8, device="cuda", requires_grad=True)
         nn.functional.scaled_dot_product_attention(query, query, query, is_causal=True).sum().backward()
@@ -158,6 +163,7 @@ class Training(unittest.TestCase):
         traced = torch.jit.trace(nn.ReLU().cuda(), torch.ones(2, device="cuda"))
         self.assertEqual(traced(torch.ones(2, device="cuda")).device.type, "cuda")
 
+    @needs("func")
     def test_func(self):
         model = nn.Linear(2, 1).cuda()
         parameters = dict(model.named_parameters())
@@ -167,6 +173,7 @@ class Training(unittest.TestCase):
         self.assertEqual(gradients["weight"].device.type, "cuda")
         self.assertEqual(torch.func.vmap(torch.sin)(inputs).device.type, "cuda")
 
+    @needs("compile")
     def test_compile(self):
         compiled = torch.compile(nn.Linear(2, 2).cuda())
         self.assertEqual(compiled(torch.ones(1, 2, device="cuda")).device.type, "cuda")
@@ -179,6 +186,7 @@ class Training(unittest.TestCase):
         with torch.cuda.nvtx.range("step"):
             pass
 
+    @needs("func")
     def test_jacobians(self):
         x = torch.ones(3, device="cuda")
         for of in (torch.func.jacrev, torch.func.jacfwd):
@@ -235,7 +243,7 @@ class Saving(unittest.TestCase):
         self.assertEqual(copy.deepcopy(nn.Linear(2, 2).cuda(1)).weight.device.index, 1)
 
     def test_storages(self):
-        storage = torch.arange(3, device="cuda:1").untyped_storage()
+        storage = untyped_storage(torch.arange(3, device="cuda:1"))
         self.assertEqual(storage.device, torch.device("cuda:1"))
         self.assertTrue(storage.is_cuda)
         self.assertEqual(storage.cpu().device.type, "cpu")
@@ -244,11 +252,11 @@ class Saving(unittest.TestCase):
         self.assertEqual(len(torch.UntypedStorage(8, device="cuda")), 8)
         self.assertEqual(torch.cuda.FloatStorage(3).device.type, "cuda")
         tensor = torch.arange(3.0, device="cuda:1")
-        tensor.untyped_storage().resize_(0)
-        self.assertEqual(tensor.untyped_storage().size(), 0)
-        tensor.untyped_storage().resize_(12).fill_(0)
+        untyped_storage(tensor).resize_(0)
+        self.assertEqual(untyped_storage(tensor).size(), 0)
+        untyped_storage(tensor).resize_(12).fill_(0)
         self.assertEqual(tensor.tolist(), [0, 0, 0])
-        tensor.untyped_storage().copy_(torch.ones(3).untyped_storage())
+        untyped_storage(tensor).copy_(untyped_storage(torch.ones(3)))
         self.assertEqual(tensor.tolist(), [1, 1, 1])
         self.assertEqual(torch.tensor(storage.tolist()).numel(), 24)
 
