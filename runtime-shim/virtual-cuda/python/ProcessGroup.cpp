@@ -223,8 +223,8 @@ private:
   Tensors enter(const Tensors &tensors, int peer = -1) {
     Tensors hosts;
     for (const at::Tensor &tensor : tensors) {
-      TORCH_CHECK_VALUE(tensor.is_cuda() && !tensor.is_sparse(), "Tensors must be CUDA and dense");
-      TORCH_CHECK_VALUE(tensor.is_non_overlapping_and_dense(), "Tensors must be contiguous");
+      VCUDA_CHECK_VALUE(tensor.is_cuda() && !tensor.is_sparse(), "Tensors must be CUDA and dense");
+      VCUDA_CHECK_VALUE(tensor.is_non_overlapping_and_dense(), "Tensors must be contiguous");
       hosts.push_back(hostAlias(tensor));
       lastDevice_ = tensor.device();
     }

@@ -65,9 +65,12 @@ inline void askForInitialization() {
 /// A process group had one backend, which it was itself.
 using Backend = c10d::ProcessGroup;
 using DistributedError = c10::Error;
+/// A check of arguments.
+#define VCUDA_CHECK_VALUE TORCH_CHECK
 #else
 using Backend = c10d::Backend;
 using DistributedError = c10::DistBackendError;
+#define VCUDA_CHECK_VALUE TORCH_CHECK_VALUE
 #endif
 
 /// A backend that another one works for, with what the releases of 2.x added.

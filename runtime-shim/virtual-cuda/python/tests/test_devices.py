@@ -173,6 +173,18 @@ class Streams(unittest.TestCase):
         self.assertIsInstance(torch.cuda.Stream(priority=-1).priority, int)
         self.assertEqual(len({torch.cuda.Stream(), torch.cuda.Stream()}), 2)
 
+    def test_streams_by_pointer(self):
+        stream = torch.cuda.Stream(device=1)
+        again = torch.cuda.ExternalStream(stream.cuda_stream, device=1)
+        self.assertEqual((again, again.device), (stream, stream.device))
+        with self.assertRaisesRegex(NotImplementedError, "virtual GPUs"):
+            torch.cuda.ExternalStream(0xABCDEF01)
+        with torch.cuda.stream(stream):
+            tensor = torch.arange(3.0, device="cuda:1")
+            shared = torch.from_dlpack(tensor)
+        shared += 1
+        self.assertEqual((tensor.tolist(), shared.device.index), ([1, 2, 3], 1))
+
     def test_events(self):
         first, second = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         self.assertTrue(first.query())

@@ -1,7 +1,6 @@
 """What virtual GPUs have not: a function or class of the name that says so, instead of a result that is wrong."""
 
 FUNCTIONS = [
-    "_cuda_getStreamFromExternal",
     "_cuda_getCurrentBlasHandle",
     "_cuda_getCurrentSolverHandle",
     "_cuda_getCublasWorkspaceSize",

@@ -8,12 +8,25 @@ def refuse(what):
     raise NotImplementedError(f"torch.cuda.{what}")
 
 
+# cudaStream_t of the streams, as numbers that look like pointers. CUDA has 0, 1 and 2 for those of each device.
+FIRST, APART, MOST = 1 << 16, 16, 32
+
+
+def pointer_of(number):
+    return number and FIRST + APART * number
+
+
+def number_of(pointer):
+    if pointer in (0, 1, 2):
+        return 0
+    number, rest = divmod(pointer - FIRST, APART)
+    if rest or not 0 < number <= MOST:
+        refuse("ExternalStream: virtual GPUs know their own streams, and this is a stream of CUDA")
+    return number
+
+
 class AnyStream:
     priority = 0
-
-    @classmethod
-    def external(cls):
-        refuse("ExternalStream: there is no CUDA on virtual GPUs whose stream it could be")
 
     def with_priority(self, priority):
         self.priority = min(0, max(priority, -5))
@@ -39,11 +52,14 @@ class AnyEvent:
 
 
 def classes(torch_c, native):
+    def data_of(pointer, device):
+        return number_of(pointer), device, 1  # the number of kCUDA
+
     class _CudaStreamBase(AnyStream, torch_c.Stream):
         def __new__(cls, priority=0, stream_id=0, device_index=0, device_type=0, stream_ptr=0):
-            if stream_ptr:
-                cls.external()
             new = super().__new__
+            if stream_ptr:
+                stream_id, device_index, device_type = data_of(stream_ptr, native._cuda_getDevice())
             if device_type:
                 return new(cls, stream_id=stream_id, device_index=device_index, device_type=device_type)
             current = torch_c.device("cuda", native._cuda_getDevice())
@@ -51,7 +67,7 @@ def classes(torch_c, native):
 
         @property
         def cuda_stream(self):
-            return self.stream_id
+            return pointer_of(self.stream_id)
 
     class _CudaEventBase(AnyEvent, torch_c.Event):
         def __new__(cls, enable_timing=False, blocking=False, interprocess=False, external=False):
@@ -68,7 +84,11 @@ def classes(torch_c, native):
             self.check_timed(self, end_event)
             return native.elapsed_time(self, end_event)
 
-    return {"_CudaStreamBase": _CudaStreamBase, "_CudaEventBase": _CudaEventBase}
+    return {
+        "_CudaStreamBase": _CudaStreamBase,
+        "_CudaEventBase": _CudaEventBase,
+        "_cuda_getStreamFromExternal": data_of,
+    }
 
 
 def classes_of_1(torch_c, native):
@@ -77,13 +97,13 @@ def classes_of_1(torch_c, native):
     class _CudaStreamBase(AnyStream, torch_c.Stream):
         def __new__(cls, priority=0, _cdata=None, stream_ptr=0):
             if stream_ptr:
-                cls.external()
+                _cdata = native.stream_of(number_of(stream_ptr))
             stream = super().__new__(cls, _cdata=native.new_stream() if _cdata is None else _cdata)
             return stream.with_priority(priority)
 
         @property
         def cuda_stream(self):
-            return native.id_of_stream(self._cdata)
+            return pointer_of(native.id_of_stream(self._cdata))
 
         def query(self):
             return True
