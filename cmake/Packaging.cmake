@@ -23,7 +23,7 @@ if(TARGET virtual_cuda)
     OPTIONAL)
   if(TARGET virtual_cuda_python)
     install(DIRECTORY "$<TARGET_FILE_DIR:virtual_cuda>/virtual_cuda_python" DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-      COMPONENT virtual_gpu PATTERN __pycache__ EXCLUDE)
+      COMPONENT virtual_gpu OPTIONAL PATTERN __pycache__ EXCLUDE)
   endif()
   # Not where linkers look by themselves: it has the name of the real one.
   install(TARGETS c10_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/device-tidy" COMPONENT virtual_gpu OPTIONAL)
@@ -68,6 +68,11 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "clang-tidy-${LLVM_VERSION_MAJOR}, devic
 if(TARGET virtual_cuda)
   list(APPEND CPACK_COMPONENTS_ALL virtual_gpu)
   set(CPACK_DEBIAN_VIRTUAL_GPU_PACKAGE_NAME device-tidy-virtual-gpu)
+  if(TARGET virtual_cuda_python)
+    # The Python half is linked with a library of the same package.
+    set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
+    set(CPACK_DEBIAN_VIRTUAL_GPU_PACKAGE_SUGGESTS python3-torch)
+  endif()
   set(CPACK_COMPONENT_VIRTUAL_GPU_DESCRIPTION "Virtual GPUs for programs that use a CPU build of LibTorch")
 endif()
 if(TARGET device_shim)

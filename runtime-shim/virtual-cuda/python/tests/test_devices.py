@@ -136,6 +136,12 @@ class Devices(unittest.TestCase):
         self.assertEqual(torch.ones(1).device.type, "cpu")
         self.assertTrue(torch.cuda.FloatTensor.is_cuda)
 
+    def test_plan_cache(self):
+        cache = torch.backends.cuda.cufft_plan_cache
+        cache[1].max_size = 8
+        self.assertEqual((cache[1].max_size, cache[0].max_size, cache.size), (8, 4096, 0))
+        cache.clear()
+
     def test_versions(self):
         self.assertTrue(torch.version.cuda)
         self.assertIn("sm_80", torch.cuda.get_arch_list())

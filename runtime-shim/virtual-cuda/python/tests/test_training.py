@@ -45,6 +45,16 @@ class Training(unittest.TestCase):
     def test_transformer(self):
         self.check(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), torch.randn(2, 5, 16))
 
+    def test_padded_transformer(self):
+        torch.manual_seed(0)
+        model = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 2).eval()
+        inputs, padding = torch.randn(2, 5, 16), torch.zeros(2, 5, dtype=torch.bool)
+        padding[:, 3:] = True
+        with torch.no_grad():
+            host = model(inputs, src_key_padding_mask=padding)[:, :3]
+            device = model.cuda()(inputs.cuda(), src_key_padding_mask=padding.cuda())[:, :3].cpu()
+        self.assertTrue(torch.allclose(host, device, atol=1e-5))
+
     def test_lstm(self):
         class Last(nn.Module):
             def __init__(self):
@@ -72,13 +82,19 @@ class Training(unittest.TestCase):
                 optimizer.step()
                 self.assertLess(parameter.sum().item(), 3)
 
-    @unittest.skipUnless("fused" in inspect.signature(torch.optim.AdamW).parameters, "not in this PyTorch")
-    def test_fused_optimizer(self):
-        parameter = nn.Parameter(torch.ones(3, device="cuda"))
-        optimizer = torch.optim.AdamW([parameter], lr=0.1, fused=True)
-        parameter.sum().backward()
-        optimizer.step()
-        self.assertLess(parameter.sum().item(), 3)
+    def test_fused_optimizers(self):
+        for kind in (torch.optim.Adam, torch.optim.AdamW):
+            if "fused" not in inspect.signature(kind).parameters:
+                continue
+            for options in ({}, {"amsgrad": True, "weight_decay": 0.1}):
+                parameters = [nn.Parameter(torch.ones(3, device="cuda")) for _ in range(2)]
+                for parameter, fused in zip(parameters, (True, False)):
+                    optimizer = kind([parameter], lr=0.1, fused=fused, **options)
+                    for factor in (1, 2):
+                        optimizer.zero_grad()
+                        (factor * parameter**2).sum().backward()
+                        optimizer.step()
+                self.assertTrue(torch.allclose(*parameters))
 
     def test_autocast_and_scaler(self):
         model = nn.Linear(4, 2).cuda()
@@ -98,9 +114,20 @@ class Training(unittest.TestCase):
 
     @needs("nn.functional.scaled_dot_product_attention")
     def test_attention(self):
-        query = torch.randn(1, 2, 4, 8, device="cuda", requires_grad=True)
-        nn.functional.scaled_dot_product_attention(query, query, query, is_causal=True).sum().backward()
-        self.assertEqual(query.grad.device.type, "cuda")
+        attend = nn.functional.scaled_dot_product_attention
+        causal = torch.ones(4, 4, dtype=torch.bool).tril()
+        for options in ({"is_causal": True}, {"attn_mask": causal}, {"attn_mask": torch.randn(4, 4)}, {"scale": 0.5}):
+            host = torch.randn(1, 2, 4, 8, requires_grad=True)
+            query = host.detach().cuda().requires_grad_()
+            result = attend(host, host, host, **options)
+            moved = {name: each.cuda() if isinstance(each, torch.Tensor) else each for name, each in options.items()}
+            of_device = attend(query, query, query, **moved)
+            self.assertTrue(torch.allclose(result, of_device.cpu(), atol=1e-5))
+            result.square().sum().backward()
+            of_device.square().sum().backward()
+            self.assertTrue(torch.allclose(host.grad, query.grad.cpu(), atol=1e-5))
+        with self.assertRaisesRegex(RuntimeError, "device"):
+            attend(query, torch.ones(1, 2, 4, 8), query)
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
             nn.functional.scaled_dot_product_attention(query, query, query)
 
@@ -244,7 +271,7 @@ class Saving(unittest.TestCase):
 
     def test_storages(self):
         storage = untyped_storage(torch.arange(3, device="cuda:1"))
-        self.assertEqual(storage.device, torch.device("cuda:1"))
+        self.assertEqual((storage.device, storage.get_device()), (torch.device("cuda:1"), 1))
         self.assertTrue(storage.is_cuda)
         self.assertEqual(storage.cpu().device.type, "cpu")
         self.assertEqual(storage.cuda(2).device.index, 2)

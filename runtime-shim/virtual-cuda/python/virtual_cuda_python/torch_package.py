@@ -49,14 +49,15 @@ def enable_storages(torch):
 
     torch.UntypedStorage.resize_ = resize_storage
     if torch.__version__.startswith("1."):
-        enable_files_of_storages(torch.UntypedStorage)
+        complete_storages_of_1(torch.UntypedStorage)
     torch.UntypedStorage._share_cuda_ = lambda self: native.share_storage(self)
     torch.UntypedStorage._new_shared_cuda = staticmethod(native.attach_storage)
     torch.UntypedStorage._release_ipc_counter_cuda = staticmethod(native.release_storage)
 
 
-def enable_files_of_storages(storages):
-    """What torch.save() and torch.load() do in the format of before PyTorch 1.6, which pickle has for storages."""
+def complete_storages_of_1(storages):
+    """torch.save() and torch.load() in the format of before PyTorch 1.6, in which pickle has storages, too."""
+    storages.get_device = lambda self: self.device.index if self.device.type == "cuda" else -1
     write, read = storages._write_file, storages._set_from_file
 
     def write_file(self, *arguments):
