@@ -57,6 +57,11 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "clang-tidy-${LLVM_VERSION_MAJOR}, devic
 if(TARGET virtual_cuda)
   list(APPEND CPACK_COMPONENTS_ALL virtual_gpu)
   set(CPACK_DEBIAN_VIRTUAL_GPU_PACKAGE_NAME device-tidy-virtual-gpu)
+  if(TARGET virtual_cuda_python)
+    # The Python half is linked with a library of the same package.
+    set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
+    set(CPACK_DEBIAN_VIRTUAL_GPU_PACKAGE_SUGGESTS python3-torch)
+  endif()
   set(CPACK_COMPONENT_VIRTUAL_GPU_DESCRIPTION "Virtual GPUs for programs that use a CPU build of LibTorch")
 endif()
 if(TARGET device_shim)

@@ -81,6 +81,7 @@ packages=(
   "clang-tidy-$llvm" # the plugin is tested in it
   ccache cmake g++ libfmt-dev libgloo-dev libgtest-dev libtorch-dev make ninja-build nlohmann-json3-dev python3
   libpython3-dev pybind11-dev # the programs under test embed Python
+  python3-torch               # the PyTorch of virtual GPUs for Python
   git pre-commit python3-yaml # the hook and the templates for CI are run
   neovim                      # its client tests the language server
 )

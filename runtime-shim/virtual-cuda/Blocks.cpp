@@ -4,6 +4,7 @@
 #include "ErrorRecords.h"
 #include "HostMemory.h"
 #include "Origins.h"
+#include "OthersDevices.h"
 #include "Settings.h"
 
 #include <c10/util/Exception.h>
@@ -154,6 +155,7 @@ void *newBlock(size_t bytes, int device) {
     known.blocks.emplace(reinterpret_cast<uintptr_t>(block->hostData()), block);
   }
   noteOrigin(block->hostData());
+  noteAllocation(device, bytes);
   return block->hostData();
 }
 

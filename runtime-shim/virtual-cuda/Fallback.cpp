@@ -64,9 +64,16 @@ c10::OperatorName operatorName(const std::string &op) {
                                   : c10::OperatorName("aten::" + op.substr(0, dot), op.substr(dot + 1));
 }
 
+// Operators of the CPU alone that kernels of this library call for devices.
+constexpr const char *kForCpu[] = {"_scaled_dot_product_flash_attention_for_cpu",
+                                   "_scaled_dot_product_flash_attention_for_cpu_backward"};
+
 } // namespace
 
 void registerCpuBackedKernels(torch::Library &library) {
+  for (const char *op : kForCpu)
+    if (auto handle = c10::Dispatcher::singleton().findSchema(operatorName(op)))
+      library.impl(op, kernelFor(handle->schema(), Rule::Strict, "_" + std::string(op), /*sparse=*/false));
   for (const OpRule &rule : opRules()) {
     auto handle = c10::Dispatcher::singleton().findSchema(operatorName(rule.op));
     // An operator without any CPU kernel stays unregistered: calling it gives the dispatcher's error.

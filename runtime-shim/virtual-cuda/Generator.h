@@ -5,12 +5,15 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Export.h"
+
 #include <ATen/core/Generator.h>
 
 namespace vcuda {
 
 const at::Generator &defaultGenerator(int device);
-at::Generator createGenerator(int device);
+/// Of the current device for -1.
+VCUDA_EXPORT at::Generator createGenerator(int device);
 
 /// The CPU generator behind a virtual one. Throws CUDA's text for a generator of another device type, and for
 /// a virtual one when all tensors of the call are `onCpu`.

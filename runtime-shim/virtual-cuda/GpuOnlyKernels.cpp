@@ -6,6 +6,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/op_registration/adaption.h>
 
+#include <cmath>
+
 namespace vcuda {
 namespace {
 
@@ -58,6 +60,37 @@ bool useLibraryForCtcLossTensor(const at::Tensor &, const at::Tensor &, const at
   return false;
 }
 
+// Whether torch.nn.TransformerEncoder may go on with a nested tensor, which virtual GPUs do not hold.
+bool maskIsLeftAligned(const at::Tensor &, const at::Tensor &) { return false; }
+
+#if TORCH_VERSION_MAJOR == 1
+// torch.optim.Adam(fused=True), which only GPUs had.
+void fusedAdam(at::TensorList parameters, at::TensorList grads, at::TensorList averages,
+               at::TensorList squares, at::TensorList highest, at::TensorList steps, double lr, double beta1,
+               double beta2, double decay, double eps, bool amsgrad, bool maximize,
+               const c10::optional<at::Tensor> &gradScale, const c10::optional<at::Tensor> &foundInf) {
+  if (foundInf && foundInf->item<float>() != 0)
+    return;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    at::Tensor parameter = parameters[i], grad = grads[i], average = averages[i], square = squares[i];
+    if (gradScale)
+      grad.div_(*gradScale);
+    if (maximize)
+      grad = -grad;
+    if (decay != 0)
+      grad = grad.add(parameter, decay);
+    average.mul_(beta1).add_(grad, 1 - beta1);
+    square.mul_(beta2).addcmul_(grad, grad, 1 - beta2);
+    if (amsgrad)
+      at::maximum_out(const_cast<at::Tensor &>(highest[i]), highest[i], square);
+    const double step = steps[i].item<double>();
+    const at::Tensor denominator =
+        (amsgrad ? highest[i] : square).sqrt().div_(std::sqrt(1 - std::pow(beta2, step))).add_(eps);
+    parameter.addcdiv_(average, denominator, -lr / (1 - std::pow(beta1, step)));
+  }
+}
+#endif
+
 } // namespace
 
 void registerGpuOnlyKernels(torch::Library &library) {
@@ -65,6 +98,10 @@ void registerGpuOnlyKernels(torch::Library &library) {
     library.impl(op, TORCH_FN(useLibraryForCtcLoss));
     library.impl((std::string(op) + ".Tensor").c_str(), TORCH_FN(useLibraryForCtcLossTensor));
   }
+  library.impl("_nested_tensor_from_mask_left_aligned", TORCH_FN(maskIsLeftAligned));
+#if TORCH_VERSION_MAJOR == 1
+  library.impl("_fused_adam_", TORCH_FN(fusedAdam));
+#endif
   library.impl("_amp_foreach_non_finite_check_and_unscale_", TORCH_FN(unscale));
   library.impl("_amp_update_scale_", TORCH_FN(updateScale));
 }

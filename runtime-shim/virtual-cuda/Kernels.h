@@ -15,6 +15,9 @@ void registerGpuOnlyKernels(torch::Library &library);
 void registerDropoutKernel(torch::Library &library);
 void registerSyncBatchNorm(torch::Library &library);
 
+/// For the device and for its autograd: the operator is made of others, which autograd knows.
+void registerAttention(torch::Library &library);
+
 /// Runs the CPU kernel of every operator that has a CUDA kernel, behind that kernel's device checks.
 void registerCpuBackedKernels(torch::Library &library);
 

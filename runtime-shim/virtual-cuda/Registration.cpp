@@ -30,6 +30,7 @@ struct Registered {
   // Never destroyed: programs run operators while static objects are torn down.
   torch::Library *dense = makeLibrary(c10::DispatchKey::CUDA);
   torch::Library *sparse = makeLibrary(c10::DispatchKey::SparseCUDA);
+  torch::Library *autograd = makeLibrary(c10::DispatchKey::AutogradCUDA);
 
   Registered() {
     registerMemoryKernels(*dense);
@@ -37,6 +38,8 @@ struct Registered {
     registerGpuOnlyKernels(*dense);
     registerDropoutKernel(*dense);
     registerSyncBatchNorm(*dense);
+    registerAttention(*dense);
+    registerAttention(*autograd);
     registerCpuBackedKernels(*dense);
     registerSparseKernels(*sparse);
     startRecords();

@@ -3,6 +3,7 @@
 #include "Blocks.h"
 #include "Devices.h"
 #include "Json.h"
+#include "OthersDevices.h"
 #include "Records.h"
 #include "RunningOps.h"
 #include "SparseTensors.h"
@@ -128,9 +129,10 @@ void traceIndexCopies(const c10::OperatorHandle &op, const OpInfo &info, const c
 }
 
 void recordMemory() {
-  // Where memory is limited the launcher says how much was used, with a trace or without.
-  bool limited = memoryLimit() != 0 && errorFile();
-  if (!traceFile() && !limited)
+  // Where memory is limited the launcher says how much was used, with a trace or without; of several ranks,
+  // who used whose device.
+  bool told = (memoryLimit() != 0 || isOneOfManyRanks()) && errorFile();
+  if (!traceFile() && !told)
     return;
   for (int device = 0; device < deviceCount(); ++device) {
     MemoryUse use = memoryUse(device);
@@ -142,10 +144,12 @@ void recordMemory() {
     line.integer("now", static_cast<long long>(use.bytes.current));
     if (memoryLimit())
       line.integer("limit", static_cast<long long>(memoryLimit()));
+    if (const auto largest = largestAllocation(device))
+      line.integer("largest", static_cast<long long>(largest->bytes)).stack("stack", largest->stack);
     std::string record = line.take();
     if (traceFile())
       traceFile()->add(record);
-    if (limited)
+    if (told)
       errorFile()->write(record);
   }
   if (traceFile())

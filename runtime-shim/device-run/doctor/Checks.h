@@ -30,6 +30,9 @@ void checkCommunication(const Machine &machine, Diagnosis &diagnosis);
 /// (deepspeedai/DeepSpeed pull requests 5256, which brought it, 5461 and 5504, which repaired it).
 bool hasClippingBug(const Package &package);
 
+/// The environments of Python that have PyTorch: which one, for what, and with which other packages.
+void checkPython(const Machine &machine, Diagnosis &diagnosis);
+
 /// Installed Python packages with known bugs.
 void checkPackages(const Machine &machine, Diagnosis &diagnosis);
 

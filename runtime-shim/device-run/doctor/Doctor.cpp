@@ -95,6 +95,7 @@ int runDoctor(const std::vector<std::string> &arguments) {
   const VisibleDevices visible = readVisibleDevices(machine);
   Diagnosis diagnosis;
   checkLibraries(machine, diagnosis);
+  checkPython(machine, diagnosis);
   checkDevices(machine, visible, diagnosis);
   checkDistributed(machine, diagnosis);
   checkCommunication(machine, diagnosis);

@@ -277,11 +277,18 @@ void Job::explainDeviceError(const RankFailure &failure, int attempt) {
 }
 
 void Job::printMemory(int attempt) {
-  MemoryPeaks peaks = readMemoryPeaks(recordsOf(attempt));
-  if (peaks.empty())
+  if (!options().virtualGpus)
     return;
-  say("memory of the virtual GPUs:");
-  err.buffer() += describeMemory(peaks, *options().gpuMemory);
+  const MemoryPeaks peaks = readMemoryPeaks(recordsOf(attempt));
+  if (options().gpuMemory && !peaks.empty()) {
+    say("memory of the virtual GPUs:");
+    err.buffer() += describeMemory(peaks, *options().gpuMemory);
+  }
+  const std::string foreign = describeForeignMemory(peaks, identity(0).rank, resolver);
+  if (!foreign.empty()) {
+    say("memory on devices of other ranks:");
+    err.buffer() += foreign;
+  }
 }
 
 RunRecords Job::runRecords(int lastAttempt) const {
@@ -320,8 +327,7 @@ std::optional<std::vector<std::string>> Job::sourcesOf(const std::vector<Reached
 }
 
 bool Job::writeReports(int lastAttempt) {
-  if (options().gpuMemory)
-    printMemory(lastAttempt);
+  printMemory(lastAttempt);
   try {
     if (plan.findings) {
       const RunRecords run = runRecords(lastAttempt);

@@ -209,6 +209,17 @@ TEST_F(RecordFolder, MemoryOfRanksThatMeet) {
   EXPECT_EQ(describeMemory({}, 1), "");
 }
 
+TEST_F(RecordFolder, MemoryOnDevicesOfOtherRanks) {
+  const std::string place = "\"largest\":1024,\"stack\":[\"/h/train.py:7 load\"]";
+  write("errors-2-10.jsonl", "{\"kind\":\"memory\",\"device\":\"cuda:0\",\"peak\":2048}\n");
+  write("errors-3-11.jsonl", "{\"kind\":\"memory\",\"device\":\"cuda:0\",\"peak\":1536," + place + "}\n" +
+                                 "{\"kind\":\"memory\",\"device\":\"cuda:1\",\"peak\":512}\n" +
+                                 "{\"kind\":\"memory\",\"device\":\"cuda:2\",\"peak\":512," + place + "}\n");
+  FrameResolver resolver;
+  EXPECT_EQ(describeForeignMemory(readMemoryPeaks(folder), /*firstRank=*/2, resolver),
+            "  rank 3 allocated 1.5 KiB on cuda:0, the device of rank 2, most at /h/train.py:7\n");
+}
+
 TEST_F(RecordFolder, MergesAnEmptyTrace) {
   FrameResolver resolver;
   fs::path file = folder / "out.json";

@@ -119,6 +119,16 @@ class Driver(DoctorTest):
             self.file(site / "torch/lib" / library, "")
         return {"VIRTUAL_ENV": str(self.folder / "venv")}
 
+    def test_python_environment(self):
+        environment = self.cuda_torch("2.11.0+cu130", "13.0")
+        site = self.folder / "venv/lib/python3.11/site-packages"
+        for package in ("accelerate-1.15.0", "peft-0.21.2"):
+            self.file(site / f"{package}.dist-info/METADATA", "")
+        run = self.run_tool("doctor", "--format", "json", env=environment)
+        texts = [line["text"] for line in json.loads(run.stdout)["lines"] if line["topic"] == "python"]
+        self.assertEqual(texts[0], "PyTorch 2.11.0+cu130 for Python 3.11, a build for CUDA, in "
+                                   f"{site}; with accelerate 1.15.0, peft 0.21.2")
+
     def test_driver_and_gpus(self):
         run = self.run_tool("doctor", "--format", "json", env=self.GPUS)
         lines = json.loads(run.stdout)["lines"]

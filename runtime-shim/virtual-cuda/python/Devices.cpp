@@ -1,13 +1,14 @@
-// Devices, streams and generators: torch._C._cuda_getDevice() and its kin.
+// Devices and generators: torch._C._cuda_getDevice() and its kin.
 #include "Module.h"
+#include "TorchCompat.h"
 
 #include "Blocks.h"
+#include "Generator.h"
 
 #include <ATen/Context.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <torch/csrc/Event.h>
 #include <torch/csrc/Generator.h>
-#include <torch/csrc/utils/device_lazy_init.h>
+#include <torch/csrc/utils/python_arg_parser.h>
 
 #include <pthread.h>
 
@@ -43,18 +44,13 @@ void setDevice(int64_t index) {
     guard().setDevice(device(index));
 }
 
-py::tuple tupleOf(c10::Stream stream) {
-  return py::make_tuple(stream.id(), static_cast<int64_t>(stream.device_index()),
-                        static_cast<int64_t>(stream.device_type()));
-}
-
 // A child of fork() cannot use the CUDA of its parent.
 bool inBadFork = false;
 
 void watchForks() {
   static const int watched = pthread_atfork(nullptr, nullptr, [] {
     inBadFork = true;
-    torch::utils::set_requires_device_init(at::kCUDA, true);
+    askForInitialization();
   });
   TORCH_CHECK(watched == 0, "no memory left to watch fork()");
 }
@@ -120,20 +116,36 @@ void addProperties(py::module_ &module) {
   type.def_property_readonly("gcnArchName", [](const Properties &each) { return each.name; });
 }
 
-// torch.Event's own accepts no subclass as the other event.
-double elapsedTime(const py::object &first, const py::object &second) {
-  TORCH_CHECK_TYPE(THPEvent_Check(first.ptr()) && THPEvent_Check(second.ptr()),
-                   "expected a torch.cuda.Event");
-  auto eventOf = [](const py::object &each) -> c10::Event & {
-    return reinterpret_cast<THPEvent *>(each.ptr())->event;
-  };
-  return eventOf(first).elapsedTime(eventOf(second));
+#if TORCH_VERSION_MAJOR == 1
+newfunc newGeneratorOfCpu = nullptr;
+
+// torch.Generator(device="cuda"), which a CPU build refuses.
+PyObject *newGenerator(PyTypeObject *type, PyObject *arguments, PyObject *names) {
+  HANDLE_TH_ERRORS
+  static torch::PythonArgParser parser({"Generator(Device device=None)"});
+  torch::ParsedArgs<1> parsed;
+  const c10::Device device = parser.parse(arguments, names, parsed).deviceWithDefault(0, c10::kCPU);
+  if (!device.is_cuda())
+    return newGeneratorOfCpu(type, arguments, names);
+  py::module_::import("torch.cuda").attr("_lazy_init")();
+  return THPGenerator_NewWithVar(type, createGenerator(device.index()));
+  END_HANDLE_TH_ERRORS
 }
+
+void enableGenerators() {
+  auto *type = reinterpret_cast<PyTypeObject *>(THPGeneratorClass);
+  newGeneratorOfCpu = std::exchange(type->tp_new, &newGenerator);
+  PyType_Modified(type);
+}
+#endif
 
 } // namespace
 
 void addDevices(py::module_ &module) {
   addProperties(module);
+#if TORCH_VERSION_MAJOR == 1
+  enableGenerators();
+#endif
   module.def("_cuda_init", &initialize);
   module.def("_cuda_isInBadFork", [] { return inBadFork; });
   module.def("_cuda_getDeviceCount", &deviceCount);
@@ -142,27 +154,11 @@ void addDevices(py::module_ &module) {
   module.def("_cuda_exchangeDevice", &exchangeDevice);
   module.def("_cuda_maybeExchangeDevice", &exchangeDevice);
   module.def("_cuda_hasPrimaryContext", [](int64_t index) { return index >= 0 && index < deviceCount(); });
-  module.def("elapsed_time", &elapsedTime);
   module.def("_cuda_canDeviceAccessPeer", [](int64_t index, int64_t peer) {
     TORCH_CHECK(index >= 0 && index < deviceCount(), "Invalid device id");
     TORCH_CHECK(peer >= 0 && peer < deviceCount(), "Invalid peer device id");
     return index != peer;
   });
-  module.def("_cuda_getCurrentStream",
-             [](int64_t index) { return tupleOf(guard().getStream(device(index))); });
-  module.def("_cuda_getCurrentRawStream",
-             [](int64_t index) { return static_cast<int64_t>(guard().getStream(device(index)).id()); });
-  module.def("_cuda_getDefaultStream",
-             [](int64_t index) { return tupleOf(guard().getDefaultStream(device(index))); });
-  module.def(
-      "_cuda_setStream",
-      [](int64_t id, int64_t index, int64_t type) {
-        c10::Stream stream = c10::Stream::unpack3(id, static_cast<c10::DeviceIndex>(index),
-                                                  static_cast<c10::DeviceType>(type));
-        guard().setDevice(stream.device());
-        guard().exchangeStream(stream);
-      },
-      py::arg("stream_id"), py::arg("device_index"), py::arg("device_type"));
 }
 
 } // namespace vcuda::python

@@ -1,12 +1,12 @@
 // Memory of the devices: statistics, limits, raw allocations.
 #include "Module.h"
+#include "TorchCompat.h"
 
 #include "Blocks.h"
 
 #include <ATen/Context.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <torch/csrc/Storage.h>
 
 #include <algorithm>
 
@@ -67,13 +67,13 @@ py::tuple freeAndTotal(int64_t device) {
 
 // torch.UntypedStorage.resize_() of a device, which a CPU build refuses.
 void resizeStorage(const py::object &object, size_t bytes) {
-  const c10::Storage &storage = THPStorage_Unpack(object.ptr());
+  const c10::Storage storage = storageOf(object);
   TORCH_CHECK(storage.resizable(), "Trying to resize storage that is not resizable");
   const c10::OptionalDeviceGuard guard(storage.device());
-  c10::Allocator *allocator = storage.allocator() ? storage.allocator() : c10::GetAllocator(c10::kCUDA);
-  c10::DataPtr memory = allocator->allocate(bytes);
+  auto &allocator = *static_cast<AllocatorBase *>(c10::GetAllocator(c10::kCUDA));
+  c10::DataPtr memory = allocator.allocate(bytes);
   if (const size_t kept = std::min(bytes, storage.nbytes()))
-    allocator->copy_data(memory.get(), storage.data(), kept);
+    allocator.copy_data(memory.get(), storage.data(), kept);
   storage.unsafeGetStorageImpl()->set_data_ptr_noswap(std::move(memory));
   storage.set_nbytes(bytes);
 }
@@ -94,6 +94,9 @@ void addMemory(py::module_ &module) {
   });
   module.def("_cuda_cudaCachingAllocator_raw_delete",
              [](uintptr_t pointer) { freeBlock(reinterpret_cast<void *>(pointer)); });
+  module.def("_cuda_cudaHostAllocator", [] {
+    return reinterpret_cast<uintptr_t>(at::detail::getCUDAHooks().getPinnedMemoryAllocator());
+  });
   module.def("resize_storage", &resizeStorage);
   module.def("memory_info", &freeAndTotal);
 }

@@ -3,6 +3,7 @@
 PYBIND11_MODULE(native, module) {
   using namespace vcuda::python;
   addDevices(module);
+  addStreams(module);
   addFrames(module);
   addMemory(module);
   addSharing(module);

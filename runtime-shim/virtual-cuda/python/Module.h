@@ -11,6 +11,7 @@
 namespace vcuda::python {
 
 void addDevices(pybind11::module_ &module);
+void addStreams(pybind11::module_ &module);
 void addMemory(pybind11::module_ &module);
 void addTensorTypes(pybind11::module_ &module);
 void addProcessGroup(pybind11::module_ &module);

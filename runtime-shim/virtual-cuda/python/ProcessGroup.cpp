@@ -2,13 +2,12 @@
 // refuses is refused with its words: tensors of the CPU, and two ranks on one device.
 #include "Module.h"
 #include "NcclWork.h"
+#include "TorchCompat.h"
 
 #include "HostAlias.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
-#include <torch/csrc/distributed/c10d/exception.h>
 
 #include <unistd.h>
 
@@ -28,36 +27,71 @@ std::string hostName() {
   return name;
 }
 
-bool isAverage(const c10d::ReduceOp &op) { return op.op_ == c10d::ReduceOp::AVG; }
+// NCCL's types that Gloo lacks, by one of the same size: for works that copy.
+at::Tensor copyable(const at::Tensor &host) {
+  const bool isBool = host.scalar_type() == at::kBool, isBrain = host.scalar_type() == at::kBFloat16;
+  return isBool ? host.view(at::kByte) : isBrain ? host.view(at::kHalf) : host;
+}
 
-class Nccl final : public c10d::Backend {
-public:
-  Nccl(c10::intrusive_ptr<c10d::Backend> gloo, c10::intrusive_ptr<c10d::Store> store)
-      : Backend(gloo->getRank(), gloo->getSize()), gloo_(std::move(gloo)), store_(std::move(store)) {}
+Tensors copyables(Tensors hosts) {
+  for (at::Tensor &host : hosts)
+    host = copyable(host);
+  return hosts;
+}
 
-  const std::string getBackendName() const override { return "nccl"; }
-  void setTimeout(std::chrono::milliseconds timeout) override { gloo_->setTimeout(timeout); }
-  void setSequenceNumberForGroup() override { gloo_->setSequenceNumberForGroup(); }
-  uint64_t getSequenceNumberForGroup() override { return gloo_->getSequenceNumberForGroup(); }
-  void abort() override { gloo_->abort(); }
-  void shutdown() override { gloo_->shutdown(); }
-  bool supportsCoalescing() const override { return true; }
-
-  void startCoalescing() override { coalescing_ = true; }
-  WorkPtr endCoalescing() override {
-    coalescing_ = false;
-    return c10::make_intrusive<NcclWork>(std::exchange(coalesced_, {}));
+// A reduction as Gloo does it: it has no average, no sum of truth values, and adds no bfloat16 in all
+// releases.
+struct Reduction {
+  explicit Reduction(const Tensors &hosts, const c10d::ReduceOp &given) : operation(given) {
+    for (const at::Tensor &host : hosts) {
+      isBool |= host.scalar_type() == at::kBool;
+      widened |= host.scalar_type() == at::kBFloat16;
+      operands.push_back(host.scalar_type() == at::kBFloat16 ? host.to(at::kFloat) : copyable(host));
+    }
+    average = given.op_ == c10d::ReduceOp::AVG;
+    TORCH_CHECK_TYPE(!average || !isBool, "Cannot use ReduceOp.AVG with Boolean inputs");
+    if (average)
+      operation = c10d::ReduceOp::SUM;
+    if (isBool && (given.op_ == c10d::ReduceOp::SUM || given.op_ == c10d::ReduceOp::BOR))
+      operation = c10d::ReduceOp::MAX;
   }
 
+  // What is left to do with the reduced operands.
+  std::function<void()> finish(const Tensors &hosts, int ranks) const {
+    if (!average && !widened)
+      return {};
+    return [hosts, ranks, from = operands, divided = average] {
+      for (size_t i = 0; i < hosts.size(); ++i) {
+        if (divided)
+          from[i].div_(ranks);
+        if (from[i].scalar_type() != hosts[i].scalar_type())
+          hosts[i].copy_(from[i]);
+      }
+    };
+  }
+
+  c10d::ReduceOp operation;
+  Tensors operands;
+  bool average = false, isBool = false, widened = false;
+};
+
+class Nccl final : public BackendOver {
+public:
+  Nccl(c10::intrusive_ptr<Backend> gloo, c10::intrusive_ptr<c10d::Store> store)
+      : BackendOver(std::move(gloo)), gloo_(*other_), store_(std::move(store)) {}
+
+  const std::string getBackendName() const override { return "nccl"; }
+
   WorkPtr broadcast(Tensors &tensors, const c10d::BroadcastOptions &options) override {
-    Tensors hosts = enter(tensors);
-    return leave(gloo_->broadcast(hosts, options), tensors, hosts);
+    Tensors hosts = copyables(enter(tensors));
+    return leave(gloo_.broadcast(hosts, options), tensors);
   }
 
   WorkPtr allreduce(Tensors &tensors, const c10d::AllreduceOptions &options) override {
     Tensors hosts = enter(tensors);
-    c10d::AllreduceOptions summed = options;
-    return reduced(tensors, hosts, summed, [&] { return gloo_->allreduce(hosts, summed); });
+    return reduced(tensors, hosts, options, [this](Tensors &operands, const c10d::AllreduceOptions &summed) {
+      return gloo_.allreduce(operands, summed);
+    });
   }
 
   WorkPtr allreduce_coalesced(Tensors &tensors, const c10d::AllreduceCoalescedOptions &options) override {
@@ -71,19 +105,21 @@ public:
 
   WorkPtr reduce(Tensors &tensors, const c10d::ReduceOptions &options) override {
     Tensors hosts = enter(tensors);
-    c10d::ReduceOptions summed = options;
     // Gloo uses the tensors of all ranks for what is on the way; NCCL writes those of the root only.
     const bool isRoot = options.rootRank == getRank();
     if (!isRoot)
       for (at::Tensor &host : hosts)
         host = host.clone();
-    return reduced(isRoot ? tensors : Tensors{}, hosts, summed, [&] { return gloo_->reduce(hosts, summed); });
+    return reduced(isRoot ? tensors : Tensors{}, hosts, options,
+                   [this](Tensors &operands, const c10d::ReduceOptions &summed) {
+                     return gloo_.reduce(operands, summed);
+                   });
   }
 
   WorkPtr allgather(TensorLists &outputs, Tensors &inputs, const c10d::AllgatherOptions &options) override {
-    Tensors hosts = enter(inputs);
+    Tensors hosts = copyables(enter(inputs));
     TensorLists hostOutputs = enter(outputs);
-    return leave(gloo_->allgather(hostOutputs, hosts, options), flat(outputs), hosts);
+    return leave(gloo_.allgather(hostOutputs, hosts, options), flat(outputs), inputs);
   }
 
   WorkPtr _allgather_base(at::Tensor &output, at::Tensor &input,
@@ -93,8 +129,8 @@ public:
     return allgather(outputs, inputs, options);
   }
 
-  WorkPtr allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inputs,
-                                          const c10d::AllgatherOptions &options) override {
+  virtual WorkPtr allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inputs,
+                                                  const c10d::AllgatherOptions &options) VCUDA_SINCE_2 {
     std::vector<WorkPtr> works;
     for (size_t i = 0; i < outputs.size(); ++i)
       works.push_back(_allgather_base(outputs[i], inputs[i], options));
@@ -102,15 +138,15 @@ public:
   }
 
   WorkPtr gather(TensorLists &outputs, Tensors &inputs, const c10d::GatherOptions &options) override {
-    Tensors hosts = enter(inputs);
+    Tensors hosts = copyables(enter(inputs));
     TensorLists hostOutputs = enter(outputs);
-    return leave(gloo_->gather(hostOutputs, hosts, options), flat(outputs), hosts);
+    return leave(gloo_.gather(hostOutputs, hosts, options), flat(outputs), inputs);
   }
 
   WorkPtr scatter(Tensors &outputs, TensorLists &inputs, const c10d::ScatterOptions &options) override {
-    Tensors hosts = enter(outputs);
+    Tensors hosts = copyables(enter(outputs));
     TensorLists hostInputs = enter(inputs);
-    return leave(gloo_->scatter(hosts, hostInputs, options), outputs, flat(hostInputs));
+    return leave(gloo_.scatter(hosts, hostInputs, options), outputs, flat(inputs));
   }
 
   // Gloo has no such operation for lists: all is reduced, and each rank takes its part.
@@ -131,8 +167,8 @@ public:
     return reduceAndTake(all, output, all[getRank()], options);
   }
 
-  WorkPtr reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &inputs,
-                                          const c10d::ReduceScatterOptions &options) override {
+  virtual WorkPtr reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &inputs,
+                                                  const c10d::ReduceScatterOptions &options) VCUDA_SINCE_2 {
     std::vector<WorkPtr> works;
     for (size_t i = 0; i < outputs.size(); ++i)
       works.push_back(_reduce_scatter_base(outputs[i], inputs[i], options));
@@ -142,8 +178,8 @@ public:
   WorkPtr alltoall_base(at::Tensor &output, at::Tensor &input, std::vector<int64_t> &outputSizes,
                         std::vector<int64_t> &inputSizes, const c10d::AllToAllOptions &options) override {
     Tensors tensors{output, input};
-    Tensors hosts = enter(tensors);
-    return leave(gloo_->alltoall_base(hosts[0], hosts[1], outputSizes, inputSizes, options), {output}, hosts);
+    Tensors hosts = copyables(enter(tensors));
+    return leave(gloo_.alltoall_base(hosts[0], hosts[1], outputSizes, inputSizes, options), tensors);
   }
 
   WorkPtr alltoall(Tensors &outputs, Tensors &inputs, const c10d::AllToAllOptions &options) override {
@@ -164,13 +200,13 @@ public:
   }
 
   WorkPtr send(Tensors &tensors, int rank, int tag) override {
-    Tensors hosts = enter(tensors, rank);
-    return leave(gloo_->send(hosts, rank, tag), tensors, hosts);
+    Tensors hosts = copyables(enter(tensors, rank));
+    return leave(gloo_.send(hosts, rank, tag), tensors);
   }
 
   WorkPtr recv(Tensors &tensors, int rank, int tag) override {
-    Tensors hosts = enter(tensors, rank);
-    return leave(gloo_->recv(hosts, rank, tag), tensors, hosts);
+    Tensors hosts = copyables(enter(tensors, rank));
+    return leave(gloo_.recv(hosts, rank, tag), tensors);
   }
 
   WorkPtr barrier(const c10d::BarrierOptions &options) override {
@@ -179,16 +215,16 @@ public:
     const auto count = c10::impl::VirtualGuardImpl(c10::kCUDA).deviceCount();
     checkRanks(lastDevice_.value_or(
         c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(count ? getRank() % count : 0))));
-    return leave(gloo_->barrier(c10d::BarrierOptions()), {}, {});
+    return leave(gloo_.barrier(c10d::BarrierOptions()), {});
   }
 
 private:
-  // Device tensors as Gloo takes them. `peer`: the only other rank that takes part, or -1 for all.
+  // The bytes of device tensors. `peer`: the only other rank that takes part, or -1 for all.
   Tensors enter(const Tensors &tensors, int peer = -1) {
     Tensors hosts;
     for (const at::Tensor &tensor : tensors) {
-      TORCH_CHECK_VALUE(tensor.is_cuda() && !tensor.is_sparse(), "Tensors must be CUDA and dense");
-      TORCH_CHECK_VALUE(tensor.is_non_overlapping_and_dense(), "Tensors must be contiguous");
+      VCUDA_CHECK_VALUE(tensor.is_cuda() && !tensor.is_sparse(), "Tensors must be CUDA and dense");
+      VCUDA_CHECK_VALUE(tensor.is_non_overlapping_and_dense(), "Tensors must be contiguous");
       hosts.push_back(hostAlias(tensor));
       lastDevice_ = tensor.device();
     }
@@ -200,29 +236,22 @@ private:
   TensorLists enter(const TensorLists &lists) {
     TensorLists hosts;
     for (const Tensors &list : lists)
-      hosts.push_back(enter(list));
+      hosts.push_back(copyables(enter(list)));
     return hosts;
   }
 
-  WorkPtr leave(const WorkPtr &work, const Tensors &outputs, const Tensors &kept) {
-    return noted(c10::make_intrusive<NcclWork>(std::vector<WorkPtr>{work}, outputs, kept));
+  // The bytes of `inputs` are read until the work is done.
+  WorkPtr leave(const WorkPtr &work, const Tensors &outputs, const Tensors &inputs = {}) {
+    return noted(c10::make_intrusive<NcclWork>(std::vector<WorkPtr>{work}, outputs, inputs));
   }
 
-  // A reduction; Gloo has no average.
   template <typename Options, typename Start>
-  WorkPtr reduced(const Tensors &outputs, const Tensors &hosts, Options &options, Start start) {
-    const bool average = isAverage(options.reduceOp);
-    if (average)
-      options.reduceOp = c10d::ReduceOp::SUM;
-    WorkPtr work = start();
-    std::function<void()> finish;
-    if (average)
-      finish = [hosts, size = getSize()] {
-        for (const at::Tensor &host : hosts)
-          host.div_(size);
-      };
-    return noted(
-        c10::make_intrusive<NcclWork>(std::vector<WorkPtr>{work}, outputs, hosts, std::move(finish)));
+  WorkPtr reduced(const Tensors &outputs, const Tensors &hosts, Options options, Start start) {
+    Reduction reduction(hosts, options.reduceOp);
+    options.reduceOp = reduction.operation;
+    WorkPtr work = start(reduction.operands, options);
+    return noted(c10::make_intrusive<NcclWork>(std::vector<WorkPtr>{work}, outputs, reduction.operands,
+                                               reduction.finish(hosts, getSize())));
   }
 
   WorkPtr reduceAndTake(const at::Tensor &all, const at::Tensor &output, const at::Tensor &part,
@@ -281,8 +310,8 @@ private:
   }
 
   [[noreturn]] static void refuseDuplicate(int first, int second, c10::Device device) {
-    C10_THROW_ERROR(
-        DistBackendError,
+    throw DistributedError(
+        {__func__, __FILE__, __LINE__},
         c10::str("NCCL error: invalid usage (run with NCCL_DEBUG=WARN for details), virtual NCCL\n"
                  "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.\n"
                  "Last error:\nDuplicate GPU detected : rank ",
@@ -290,7 +319,13 @@ private:
                  device, "); call torch.cuda.set_device(LOCAL_RANK) before the first collective"));
   }
 
-  c10::intrusive_ptr<c10d::Backend> gloo_;
+  void startTogether() override { coalescing_ = true; }
+  WorkPtr endTogether() override {
+    coalescing_ = false;
+    return c10::make_intrusive<NcclWork>(std::exchange(coalesced_, {}));
+  }
+
+  Backend &gloo_;
   c10::intrusive_ptr<c10d::Store> store_;
   std::optional<c10::Device> lastDevice_;
   std::map<int, std::set<std::string>> checked_;
@@ -301,8 +336,8 @@ private:
 } // namespace
 
 void addProcessGroup(py::module_ &module) {
-  py::class_<Nccl, c10d::Backend, c10::intrusive_ptr<Nccl>>(module, "ProcessGroupNCCL", py::dynamic_attr())
-      .def(py::init<c10::intrusive_ptr<c10d::Backend>, c10::intrusive_ptr<c10d::Store>>());
+  py::class_<Nccl, Backend, c10::intrusive_ptr<Nccl>>(module, "ProcessGroupNCCL", py::dynamic_attr())
+      .def(py::init<c10::intrusive_ptr<Backend>, c10::intrusive_ptr<c10d::Store>>());
 }
 
 } // namespace vcuda::python

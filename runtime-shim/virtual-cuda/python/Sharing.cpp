@@ -2,9 +2,9 @@
 // shared memory when they are shared first, as those of CPU tensors do; there they count as memory of no
 // device.
 #include "Module.h"
+#include "TorchCompat.h"
 
 #include <ATen/MapAllocator.h>
-#include <torch/csrc/Storage.h>
 
 #include <cstdlib>
 #include <mutex>
@@ -77,13 +77,14 @@ private:
 void moveToSharedMemory(const c10::Storage &storage) {
   c10::DataPtr memory = Mapping::make(at::NewProcessWideShmHandle(), at::ALLOCATOR_MAPPED_EXCLUSIVE,
                                       storage.nbytes(), storage.device());
-  c10::GetAllocator(c10::kCUDA)->copy_data(memory.get(), storage.data(), storage.nbytes());
+  static_cast<AllocatorBase *>(c10::GetAllocator(c10::kCUDA))
+      ->copy_data(memory.get(), storage.data(), storage.nbytes());
   storage.unsafeGetStorageImpl()->set_data_ptr_noswap(std::move(memory));
 }
 
 // device, handle, bytes, offset, handle and offset of the counter, event, whether to wait for it
 py::tuple share(const py::object &object) {
-  const c10::Storage &storage = THPStorage_Unpack(object.ptr());
+  const c10::Storage storage = storageOf(object);
   const int64_t device = storage.device().index();
   if (storage.nbytes() == 0)
     return py::make_tuple(device, py::none(), 0, 0, py::none(), 0, py::none(), false);
@@ -98,11 +99,11 @@ py::tuple share(const py::object &object) {
 py::object attach(int64_t device, const std::string &handle, size_t bytes, const py::args &) {
   c10::DataPtr memory = Mapping::make(handle, at::ALLOCATOR_MAPPED_NOCREATE, bytes,
                                       c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device)));
-  const c10::Storage storage(c10::make_intrusive<c10::StorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), bytes, std::move(memory), c10::GetAllocator(c10::kCUDA),
-      /*resizable=*/false));
+  auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
+                                                       std::move(memory), c10::GetAllocator(c10::kCUDA),
+                                                       /*resizable=*/false);
   Mapping::of(storage)->counter().decref(); // the sender's count for this process
-  return py::reinterpret_steal<py::object>(THPStorage_Wrap(storage));
+  return objectOf(std::move(storage));
 }
 
 // A process that has the memory already got it once more.

@@ -3,6 +3,7 @@
 #include "Module.h"
 
 #include <ATen/Context.h>
+#include <torch/csrc/Dtype.h>
 #include <torch/csrc/utils/tensor_new.h>
 
 #include <cstring>
@@ -24,7 +25,7 @@ PyObject *construct(PyTypeObject *type, PyObject *arguments, PyObject *names) {
   HANDLE_TH_ERRORS
   const py::handle self(reinterpret_cast<PyObject *>(type));
   py::module_::import("torch.cuda").attr("_lazy_init")();
-  const auto scalar = py::cast<py::object>(self.attr("dtype")).cast<at::ScalarType>();
+  const at::ScalarType scalar = reinterpret_cast<THPDtype *>(self.attr("dtype").ptr())->scalar_type;
   return THPVariable_Wrap(torch::utils::legacy_tensor_ctor(c10::DispatchKey::CUDA, scalar, arguments, names));
   END_HANDLE_TH_ERRORS
 }

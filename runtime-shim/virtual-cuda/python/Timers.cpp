@@ -1,30 +1,49 @@
 // The clock that PyTorch's profiler asks a CUDA build for. Work is done when a call returns, so the clock of
 // the host is that of the devices.
+#include "Compat.h"
+
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <c10/util/ApproximateClock.h>
-#include <torch/csrc/profiler/stubs/base.h>
 
 #include <memory>
+
+#if TORCH_VERSION_MAJOR == 1
+#include <torch/csrc/profiler/api.h>
+#include <torch/csrc/profiler/util.h>
+#else
+#include <c10/util/ApproximateClock.h>
+#include <torch/csrc/profiler/stubs/base.h>
+#endif
 
 namespace vcuda::python {
 namespace {
 
+#if TORCH_VERSION_MAJOR == 1
+using EventPointer = torch::profiler::impl::ProfilerEventStub;
+using DeviceNumber = int;
+using torch::profiler::impl::getTime;
+#else
 using EventPointer = torch::profiler::impl::ProfilerVoidEventStub;
+using DeviceNumber = c10::DeviceIndex;
+using c10::getTime;
+#endif
 
 class ProfilerClock final : public torch::profiler::impl::ProfilerStubs {
 public:
-  void record(c10::DeviceIndex *device, EventPointer *event, int64_t *hostTime) const override {
-    const int64_t now = c10::getTime();
+  void record(DeviceNumber *device, EventPointer *event, int64_t *hostTime) const override {
+    const int64_t now = getTime();
     if (device)
       *device = guard().getDevice().index();
-    *event = std::make_shared<int64_t>(now);
+    auto time = std::make_shared<int64_t>(now);
+    *event = EventPointer(time, reinterpret_cast<EventPointer::element_type *>(time.get()));
     if (hostTime)
       *hostTime = now;
   }
 
   // In microseconds.
   float elapsed(const EventPointer *first, const EventPointer *second) const override {
-    const auto time = [](const EventPointer &event) { return *std::static_pointer_cast<int64_t>(event); };
+    const auto time = [](const EventPointer &event) {
+      return *reinterpret_cast<const int64_t *>(event.get());
+    };
     return static_cast<float>(time(*second) - time(*first)) / 1000.0F;
   }
 

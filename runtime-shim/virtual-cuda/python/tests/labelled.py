@@ -4,6 +4,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from releases import needs
+
 
 def factory_in_function():
     def mask(x):
@@ -337,6 +339,7 @@ def pinning_the_device():
     return torch.ones(2, device="cuda").pin_memory()  # raises
 
 
+@needs("set_default_device")
 def default_device():
     torch.set_default_device("cuda:1")
     try:

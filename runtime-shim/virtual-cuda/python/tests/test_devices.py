@@ -8,6 +8,8 @@ import unittest
 
 import torch
 
+from releases import has, needs
+
 
 class Devices(unittest.TestCase):
     def tearDown(self):
@@ -17,7 +19,8 @@ class Devices(unittest.TestCase):
         self.assertTrue(torch.cuda.is_available())
         self.assertEqual(torch.cuda.device_count(), 4)
         self.assertTrue(torch.backends.cuda.is_built())
-        self.assertEqual(torch.accelerator.current_accelerator().type, "cuda")
+        if has("accelerator"):
+            self.assertEqual(torch.accelerator.current_accelerator().type, "cuda")
 
     def test_current_device(self):
         torch.cuda.set_device(2)
@@ -71,6 +74,7 @@ class Devices(unittest.TestCase):
         with self.assertRaises(AssertionError):
             torch.cuda.can_device_access_peer(0, 4)
 
+    @needs("set_default_device")
     def test_default_device(self):
         torch.set_default_device("cuda:1")
         try:
@@ -132,6 +136,12 @@ class Devices(unittest.TestCase):
         self.assertEqual(torch.ones(1).device.type, "cpu")
         self.assertTrue(torch.cuda.FloatTensor.is_cuda)
 
+    def test_plan_cache(self):
+        cache = torch.backends.cuda.cufft_plan_cache
+        cache[1].max_size = 8
+        self.assertEqual((cache[1].max_size, cache[0].max_size, cache.size), (8, 4096, 0))
+        cache.clear()
+
     def test_versions(self):
         self.assertTrue(torch.version.cuda)
         self.assertIn("sm_80", torch.cuda.get_arch_list())
@@ -169,6 +179,18 @@ class Streams(unittest.TestCase):
         self.assertIsInstance(torch.cuda.Stream(priority=-1).priority, int)
         self.assertEqual(len({torch.cuda.Stream(), torch.cuda.Stream()}), 2)
 
+    def test_streams_by_pointer(self):
+        stream = torch.cuda.Stream(device=1)
+        again = torch.cuda.ExternalStream(stream.cuda_stream, device=1)
+        self.assertEqual((again, again.device), (stream, stream.device))
+        with self.assertRaisesRegex(NotImplementedError, "virtual GPUs"):
+            torch.cuda.ExternalStream(0xABCDEF01)
+        with torch.cuda.stream(stream):
+            tensor = torch.arange(3.0, device="cuda:1")
+            shared = torch.from_dlpack(tensor)
+        shared += 1
+        self.assertEqual((tensor.tolist(), shared.device.index), ([1, 2, 3], 1))
+
     def test_events(self):
         first, second = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         self.assertTrue(first.query())
@@ -182,6 +204,7 @@ class Streams(unittest.TestCase):
         with self.assertRaises((ValueError, RuntimeError)):
             torch.cuda.Event().elapsed_time(torch.cuda.Event())
 
+    @needs("accelerator")
     def test_generic_streams_and_events(self):
         stream = torch.Stream(device="cuda:1")
         event = stream.record_event()
@@ -231,7 +254,8 @@ class Memory(unittest.TestCase):
         try:
             with self.assertRaisesRegex(torch.cuda.OutOfMemoryError, "CUDA out of memory"):
                 torch.ones(1 << 20, device="cuda:2")
-            self.assertAlmostEqual(torch.cuda.get_per_process_memory_fraction(2), 1e-6)
+            if has("cuda.get_per_process_memory_fraction"):
+                self.assertAlmostEqual(torch.cuda.get_per_process_memory_fraction(2), 1e-6)
         finally:
             torch.cuda.set_per_process_memory_fraction(1.0, 2)
 

@@ -20,6 +20,8 @@ class Labels(unittest.TestCase):
     def raised(self, function):
         try:
             function()
+        except unittest.SkipTest:
+            raise
         except Exception as error:  # noqa: BLE001
             frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename == labelled.__file__]
             return [frames[-1].lineno]

@@ -82,12 +82,26 @@ class Launching(unittest.TestCase):
         code = (
             "import torch; print(torch.cuda.mem_get_info(1), torch.cuda.get_device_properties(0).total_memory)\n"
             "try:\n    torch.empty(65 << 20, dtype=torch.uint8, device='cuda')\n"
-            "except torch.cuda.OutOfMemoryError as error:\n    print(str(error)[:59])"
+            "except torch.cuda.OutOfMemoryError as error:\n    print(str(error)[:47])"
         )
         self.assertEqual(
             self.output_of(code, launcher=["--gpu-memory", "64MiB"]),
-            "(67108864, 67108864) 67108864\nCUDA out of memory. Tried to allocate 65.00 MiB. GPU 0 has",
+            "(67108864, 67108864) 67108864\nCUDA out of memory. Tried to allocate 65.00 MiB",
         )
+
+    def test_memory_on_the_device_of_another_rank(self):
+        program = self.write(
+            "load.py",
+            "import os, torch\n"
+            "rank = int(os.environ['LOCAL_RANK'])\n"
+            "own = torch.ones(1 << 10, device=rank)\n"
+            "state = torch.ones(1 << 20, device='cuda:0')\n",
+        )
+        done = self.run_python(program, launcher=["-n", "2"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("rank 1 allocated 4.0 MiB on cuda:0, the device of rank 0, most at ", done.stderr)
+        self.assertIn("load.py:4", done.stderr)
+        self.assertNotIn("rank 0 allocated", done.stderr)
 
     # Ranks.
 
@@ -102,7 +116,12 @@ class Launching(unittest.TestCase):
         self.assertIn("Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 0", done.stderr)
 
     def test_torchrun(self):
-        done = self.run_python("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "collectives.py")
+        # PyTorch 1.13's fails in Python 3.11, whatever it starts.
+        script = self.write("nothing.py", "")
+        own = [options.python, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "1", script]
+        if subprocess.run(own, capture_output=True, timeout=240, check=False).returncode != 0:
+            self.skipTest("this PyTorch's own torchrun fails")
+        done = self.run_python("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "collectives.py")
         self.assertEqual(done.returncode, 0, done.stderr)
 
     # Every way to start Python; nothing of the user's is in the way, or out of it.

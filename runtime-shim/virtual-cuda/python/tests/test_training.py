@@ -1,6 +1,7 @@
 """Training, saving and the ways PyTorch moves data, as its documentation shows them. Run on 4 virtual GPUs."""
 
 import copy
+import inspect
 import io
 import pickle
 import unittest
@@ -9,6 +10,8 @@ import torch
 import torch.cuda.comm
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+
+from releases import has, needs, untyped_storage
 
 
 def step(model, inputs):
@@ -42,6 +45,16 @@ class Training(unittest.TestCase):
     def test_transformer(self):
         self.check(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), torch.randn(2, 5, 16))
 
+    def test_padded_transformer(self):
+        torch.manual_seed(0)
+        model = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 2).eval()
+        inputs, padding = torch.randn(2, 5, 16), torch.zeros(2, 5, dtype=torch.bool)
+        padding[:, 3:] = True
+        with torch.no_grad():
+            host = model(inputs, src_key_padding_mask=padding)[:, :3]
+            device = model.cuda()(inputs.cuda(), src_key_padding_mask=padding.cuda())[:, :3].cpu()
+        self.assertTrue(torch.allclose(host, device, atol=1e-5))
+
     def test_lstm(self):
         class Last(nn.Module):
             def __init__(self):
@@ -69,17 +82,24 @@ class Training(unittest.TestCase):
                 optimizer.step()
                 self.assertLess(parameter.sum().item(), 3)
 
-    def test_fused_optimizer(self):
-        parameter = nn.Parameter(torch.ones(3, device="cuda"))
-        optimizer = torch.optim.AdamW([parameter], lr=0.1, fused=True)
-        parameter.sum().backward()
-        optimizer.step()
-        self.assertLess(parameter.sum().item(), 3)
+    def test_fused_optimizers(self):
+        for kind in (torch.optim.Adam, torch.optim.AdamW):
+            if "fused" not in inspect.signature(kind).parameters:
+                continue
+            for options in ({}, {"amsgrad": True, "weight_decay": 0.1}):
+                parameters = [nn.Parameter(torch.ones(3, device="cuda")) for _ in range(2)]
+                for parameter, fused in zip(parameters, (True, False)):
+                    optimizer = kind([parameter], lr=0.1, fused=fused, **options)
+                    for factor in (1, 2):
+                        optimizer.zero_grad()
+                        (factor * parameter**2).sum().backward()
+                        optimizer.step()
+                self.assertTrue(torch.allclose(*parameters))
 
     def test_autocast_and_scaler(self):
         model = nn.Linear(4, 2).cuda()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        scaler = torch.amp.GradScaler("cuda")
+        scaler = torch.amp.GradScaler("cuda") if has("amp.GradScaler") else torch.cuda.amp.GradScaler()
         for dtype in (torch.float16, torch.bfloat16):
             with torch.autocast("cuda", dtype=dtype):
                 output = model(torch.randn(3, 4, device="cuda"))
@@ -92,10 +112,22 @@ class Training(unittest.TestCase):
             self.assertTrue(torch.is_autocast_enabled())
         self.assertTrue(torch.cuda.amp.GradScaler().is_enabled())
 
+    @needs("nn.functional.scaled_dot_product_attention")
     def test_attention(self):
-        query = torch.randn(1, 2, 4, 8, device="cuda", requires_grad=True)
-        nn.functional.scaled_dot_product_attention(query, query, query, is_causal=True).sum().backward()
-        self.assertEqual(query.grad.device.type, "cuda")
+        attend = nn.functional.scaled_dot_product_attention
+        causal = torch.ones(4, 4, dtype=torch.bool).tril()
+        for options in ({"is_causal": True}, {"attn_mask": causal}, {"attn_mask": torch.randn(4, 4)}, {"scale": 0.5}):
+            host = torch.randn(1, 2, 4, 8, requires_grad=True)
+            query = host.detach().cuda().requires_grad_()
+            result = attend(host, host, host, **options)
+            moved = {name: each.cuda() if isinstance(each, torch.Tensor) else each for name, each in options.items()}
+            of_device = attend(query, query, query, **moved)
+            self.assertTrue(torch.allclose(result, of_device.cpu(), atol=1e-5))
+            result.square().sum().backward()
+            of_device.square().sum().backward()
+            self.assertTrue(torch.allclose(host.grad, query.grad.cpu(), atol=1e-5))
+        with self.assertRaisesRegex(RuntimeError, "device"):
+            attend(query, torch.ones(1, 2, 4, 8), query)
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
             nn.functional.scaled_dot_product_attention(query, query, query)
 
@@ -158,6 +190,7 @@ class Training(unittest.TestCase):
         traced = torch.jit.trace(nn.ReLU().cuda(), torch.ones(2, device="cuda"))
         self.assertEqual(traced(torch.ones(2, device="cuda")).device.type, "cuda")
 
+    @needs("func")
     def test_func(self):
         model = nn.Linear(2, 1).cuda()
         parameters = dict(model.named_parameters())
@@ -167,6 +200,7 @@ class Training(unittest.TestCase):
         self.assertEqual(gradients["weight"].device.type, "cuda")
         self.assertEqual(torch.func.vmap(torch.sin)(inputs).device.type, "cuda")
 
+    @needs("compile")
     def test_compile(self):
         compiled = torch.compile(nn.Linear(2, 2).cuda())
         self.assertEqual(compiled(torch.ones(1, 2, device="cuda")).device.type, "cuda")
@@ -179,6 +213,7 @@ class Training(unittest.TestCase):
         with torch.cuda.nvtx.range("step"):
             pass
 
+    @needs("func")
     def test_jacobians(self):
         x = torch.ones(3, device="cuda")
         for of in (torch.func.jacrev, torch.func.jacfwd):
@@ -235,8 +270,8 @@ class Saving(unittest.TestCase):
         self.assertEqual(copy.deepcopy(nn.Linear(2, 2).cuda(1)).weight.device.index, 1)
 
     def test_storages(self):
-        storage = torch.arange(3, device="cuda:1").untyped_storage()
-        self.assertEqual(storage.device, torch.device("cuda:1"))
+        storage = untyped_storage(torch.arange(3, device="cuda:1"))
+        self.assertEqual((storage.device, storage.get_device()), (torch.device("cuda:1"), 1))
         self.assertTrue(storage.is_cuda)
         self.assertEqual(storage.cpu().device.type, "cpu")
         self.assertEqual(storage.cuda(2).device.index, 2)
@@ -244,11 +279,11 @@ class Saving(unittest.TestCase):
         self.assertEqual(len(torch.UntypedStorage(8, device="cuda")), 8)
         self.assertEqual(torch.cuda.FloatStorage(3).device.type, "cuda")
         tensor = torch.arange(3.0, device="cuda:1")
-        tensor.untyped_storage().resize_(0)
-        self.assertEqual(tensor.untyped_storage().size(), 0)
-        tensor.untyped_storage().resize_(12).fill_(0)
+        untyped_storage(tensor).resize_(0)
+        self.assertEqual(untyped_storage(tensor).size(), 0)
+        untyped_storage(tensor).resize_(12).fill_(0)
         self.assertEqual(tensor.tolist(), [0, 0, 0])
-        tensor.untyped_storage().copy_(torch.ones(3).untyped_storage())
+        untyped_storage(tensor).copy_(untyped_storage(torch.ones(3)))
         self.assertEqual(tensor.tolist(), [1, 1, 1])
         self.assertEqual(torch.tensor(storage.tolist()).numel(), 24)
 

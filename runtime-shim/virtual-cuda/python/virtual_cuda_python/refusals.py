@@ -1,7 +1,6 @@
 """What virtual GPUs have not: a function or class of the name that says so, instead of a result that is wrong."""
 
 FUNCTIONS = [
-    "_cuda_getStreamFromExternal",
     "_cuda_getCurrentBlasHandle",
     "_cuda_getCurrentSolverHandle",
     "_cuda_getCublasWorkspaceSize",
@@ -10,7 +9,6 @@ FUNCTIONS = [
     "_cuda_getCublasLtWorkspaceSize",
     "_cuda_setCublasLtWorkspaceSize",
     "_cuda_resetCublasLtWorkspaceSize",
-    "_cuda_cudaHostAllocator",
     "_cuda_hostMemoryStats",
     "_cuda_resetAccumulatedHostMemoryStats",
     "_cuda_resetPeakHostMemoryStats",
@@ -18,6 +16,8 @@ FUNCTIONS = [
     "_cuda_setMemoryMetadata",
     "_cuda_getMemoryMetadata",
     "_cuda_record_memory_history",
+    "_cuda_recordMemoryHistory",
+    "_cuda_cudaCachingAllocator_set_allocator_settings",
     "_cuda_record_memory_history_legacy",
     "_cuda_allocationTraceback",
     "_cuda_attach_out_of_memory_observer",

@@ -19,6 +19,8 @@ NOTHING_TO_DO = [
     "_cuda_emptyCache",
     "_cuda_sleep",
     "_cuda_clearCublasWorkspaces",
+    "_cuda_lock_mutex",
+    "_cuda_unlock_mutex",
     "_cuda_cudaCachingAllocator_enable",
     "_host_emptyCache",
     "_accelerator_emptyCache",
@@ -39,11 +41,11 @@ def complete(torch_c, native):
     additions |= {name: lambda *unused: None for name in NOTHING_TO_DO}
     additions |= {name: getattr(native, known) for name, known in OF_ANY_ACCELERATOR.items()}
     additions |= comm.functions()
-    additions |= streams.classes(torch_c, native)
+    additions |= (streams.classes if hasattr(torch_c, "Event") else streams.classes_of_1)(torch_c, native)
     additions["_cudart"] = cudart.module(native)
     additions["_nvtx"] = nvtx.module()
     additions["_cuda_set_sync_debug_mode"] = refusals.sync_debug_mode
-    additions["_has_cuda"] = True
+    additions["_has_cuda"] = additions["has_cuda"] = True
     for name, value in additions.items():
         setattr(torch_c, name, value)
     refusals.complete(torch_c)

@@ -9,7 +9,8 @@ from . import native
 def complete(torch):
     enable_tensor_types(torch)
     enable_storages(torch)
-    compile_without_triton(torch)
+    if hasattr(torch, "compile"):
+        compile_without_triton(torch)
     torch.version.cuda = torch.version.cuda or "12.6"
 
 
@@ -27,12 +28,15 @@ def enable_storages(torch):
     """torch.UntypedStorage(8, device="cuda"), which torch.load() calls."""
     new = torch.UntypedStorage.__new__
 
+    def storage_of(tensor):
+        return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage().untyped()
+
     def new_storage(cls, *content, device=None, **options):
         if device is None or torch.device(device).type != "cuda":
             return new(cls, *content, **options, **({} if device is None else {"device": device}))
         if content and not isinstance(content[0], int):
-            return torch.tensor(list(content[0]), dtype=torch.uint8, device=device).untyped_storage()
-        return torch.empty(content[0] if content else 0, dtype=torch.uint8, device=device).untyped_storage()
+            return storage_of(torch.tensor(list(content[0]), dtype=torch.uint8, device=device))
+        return storage_of(torch.empty(content[0] if content else 0, dtype=torch.uint8, device=device))
 
     torch.UntypedStorage.__new__ = staticmethod(new_storage)
     resize = torch.UntypedStorage.resize_
@@ -44,9 +48,27 @@ def enable_storages(torch):
         return self
 
     torch.UntypedStorage.resize_ = resize_storage
+    if torch.__version__.startswith("1."):
+        complete_storages_of_1(torch.UntypedStorage)
     torch.UntypedStorage._share_cuda_ = lambda self: native.share_storage(self)
     torch.UntypedStorage._new_shared_cuda = staticmethod(native.attach_storage)
     torch.UntypedStorage._release_ipc_counter_cuda = staticmethod(native.release_storage)
+
+
+def complete_storages_of_1(storages):
+    """torch.save() and torch.load() in the format of before PyTorch 1.6, in which pickle has storages, too."""
+    storages.get_device = lambda self: self.device.index if self.device.type == "cuda" else -1
+    write, read = storages._write_file, storages._set_from_file
+
+    def write_file(self, *arguments):
+        return write(self.cpu(), *arguments)
+
+    def read_file(self, *arguments):
+        if self.device.type != "cuda":
+            return read(self, *arguments)
+        return self.copy_(read(storages(self.nbytes()), *arguments))
+
+    storages._write_file, storages._set_from_file = write_file, read_file
 
 
 def compile_without_triton(torch):
