@@ -4,7 +4,7 @@
 # Installs the Debian packages the project needs and does nothing, network included, when all are there.
 #   --llvm N   LLVM major to install for (default: 22 where the release has it, else 19)
 #   --lint     also what scripts/format.sh and the linters need
-#   --all      also what scripts/test.sh --all needs: LLVM 19, libc++, sanitizer runtimes, debootstrap
+#   --all      also what scripts/test.sh --all needs: LLVM 19, libc++, sanitizer runtimes, debootstrap, schedulers, Bazel
 
 set -euo pipefail
 # shellcheck source=lib.sh
@@ -90,7 +90,9 @@ if [[ $lint -eq 1 ]]; then
 fi
 if [[ $all -eq 1 ]]; then
   packages+=("libclang-rt-$llvm-dev" "libc++-$llvm-dev" "clangd-$llvm" clang-19 clang-tidy-19 llvm-19-dev libclang-19-dev
-    llvm-19-tools debootstrap libbenchmark-dev valgrind chromium python3-venv)
+    llvm-19-tools debootstrap libbenchmark-dev valgrind chromium python3-venv
+    slurmctld slurmd slurm-client munge openmpi-bin mpich # start ranks in the suite schedulers
+    bazel-bootstrap)                                      # builds with docs/bazel
   command -v npm >/dev/null || packages+=(nodejs npm) # the VS Code extension and its host
 fi
 

@@ -3,14 +3,15 @@
 docs/scale-out.md of device-tidy describes the use. //tools:device_tidy is expected to run device-tidy.
 """
 
-load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+load("@rules_cc//cc:defs.bzl", "CcInfo", "cc_common")
+load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain")
 
 _FactsInfo = provider(fields = {"facts": "depset of facts files of a target and what it links"})
 
 _SOURCES = ("cc", "cpp", "cxx", "c++", "C")
 
 def _compile_flags(target, ctx):
-    toolchain = find_cpp_toolchain(ctx)
+    toolchain = find_cc_toolchain(ctx)
     features = cc_common.configure_features(
         ctx = ctx,
         cc_toolchain = toolchain,
@@ -41,15 +42,15 @@ def _emit(target, ctx):
     isExternal = ctx.label.workspace_name != ""  # third-party code is not checked
     if not isExternal and CcInfo in target and hasattr(ctx.rule.attr, "srcs"):
         toolchain, flags = _compile_flags(target, ctx)
-        for source in ctx.rule.files.srcs:
-            if source.extension not in _SOURCES:
-                continue
+        sources = [file for file in ctx.rule.files.srcs if file.extension in _SOURCES]
+        headers = [file for file in ctx.rule.files.srcs if file.extension not in _SOURCES]
+        for source in sources:
             place = source.short_path.replace("../", "external/")
             facts = ctx.actions.declare_file("%s.device-tidy/%s.facts" % (ctx.label.name, place))
             ctx.actions.run(
                 outputs = [facts],
                 inputs = depset(
-                    ctx.rule.files.srcs,
+                    [source] + headers,
                     transitive = [target[CcInfo].compilation_context.headers, toolchain.all_files],
                 ),
                 executable = ctx.executable._tool,
@@ -90,6 +91,7 @@ def _check(ctx):
     report = ctx.actions.declare_file(ctx.label.name + ".txt")
     names = ctx.actions.args()
     names.add("--link")
+    names.add("--source-root=.")
     names.add_all(ctx.attr.options)
     names.add_all(facts)
     names.use_param_file("@%s", use_always = True)
@@ -98,8 +100,14 @@ def _check(ctx):
         outputs = [report],
         inputs = facts,
         tools = [ctx.executable._tool],
-        # A finding fails the action, and Bazel prints what it wrote.
-        command = "\"$1\" \"$2\" && touch \"$3\"",
+        # A finding fails the action, and Bazel prints what it wrote: files of the workspace as a compiler names them.
+        command = r"""
+            text=$("$1" "$2" 2>&1)
+            status=$?
+            [ -z "$text" ] || printf '%s\n' "${text//"$PWD/"/}"
+            [ $status -ne 0 ] || touch "$3"
+            exit $status
+        """,
         arguments = [ctx.executable._tool.path, names, report.path],
         mnemonic = "DeviceTidyLink",
         execution_requirements = {"no-sandbox": "1", "no-remote": "1"},

@@ -144,6 +144,7 @@ ROOMS = {
     "runtime-shim/device-shim/tests": [
         "runtime-shim/device-shim/include/device_shim", "runtime-shim/device-shim/src/*"],
     "runtime-shim/device-shim/tests/consumer": ["runtime-shim/device-shim/include/device_shim"],
+    "runtime-shim/device-shim/tests/schedulers": ["runtime-shim/device-shim/include/device_shim"],
 }
 
 # Names of libraries, which a room may not hold in string literals. Only the models and the solver know libraries: what

@@ -56,7 +56,8 @@ struct ShardedOptions {
   bool pin_memory = true;
   /// Stage 3: begin to gather the next stage while one computes. Costs the memory of one more stage.
   bool prefetch = true;
-  /// Stage 2: bytes of parameters that are reduced together, at least 1.
+  /// Stage 2: bytes of parameters that are reduced together, at least 1; more than a part in 32 of the model
+  /// has no effect, for the sake of memory.
   int64_t bucket_bytes = int64_t(25) << 20;
   /// Parameters that get different numbers are kept apart, for optimizers with several parameter groups, such
   /// as one without weight decay, or where some are frozen later. Called with name and value of each

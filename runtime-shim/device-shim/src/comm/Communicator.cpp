@@ -180,8 +180,12 @@ void Communicator::broadcast(const std::vector<at::Tensor> &tensors, int root) {
   requireRank("broadcast", root, size());
   if (backing->isAlone())
     return;
-  constexpr int64_t kChunkBytes = int64_t(64) << 20;
+  constexpr int64_t kChunkBytes = int64_t(4) << 20;
   for (const auto &chunk : detail::chunksOfOneKind(tensors, kChunkBytes)) {
+    if (chunk.size() == 1) {
+      broadcast(chunk.front(), root);
+      continue;
+    }
     auto flat = detail::flattened(chunk);
     broadcast(flat, root);
     if (rank() != root)
@@ -244,11 +248,14 @@ Pending Communicator::reduce_scatter_async(const at::Tensor &output, const at::T
     std::vector<int64_t> none;
     return group.alltoall_base(to, from, none, none);
   };
-  auto addParts = [received, target = detail::writable(output), ranks = size()] {
+  auto addParts = [received, target = detail::writable(output), ranks = size()]() mutable {
     detail::NormalTensors guard;
     auto parts = received.view({ranks, -1});
     const bool half = received.scalar_type() == at::kHalf || received.scalar_type() == at::kBFloat16;
-    target.copy_(half ? parts.sum(0, /*keepdim=*/false, at::kFloat) : parts.sum(0));
+    if (!half && target.scalar_type() == received.scalar_type())
+      at::sum_out(target, parts, std::vector<int64_t>{0});
+    else
+      target.copy_(half ? parts.sum(0, /*keepdim=*/false, at::kFloat) : parts.sum(0));
   };
   return backing->start("reduce_scatter", what, {received, input, output}, std::move(call),
                         std::move(addParts));

@@ -2,7 +2,6 @@
 
 #include "autograd/DenseGradient.h"
 #include "base/Compat.h"
-#include "base/FlatCopy.h"
 #include "base/NormalTensors.h"
 
 #include <device_shim/Error.h>
@@ -32,30 +31,27 @@ FlatPartition::FlatPartition(std::vector<Member> members, const Placement &wante
       rankCount(ranks->size()) {
   NormalTensors normal;
   int64_t total = 0;
-  std::vector<at::Tensor> values;
   for (auto &part : parts) {
     part.offset = total;
     total += part.elements;
-    values.push_back(part.parameter);
   }
   needsGradient = parts.front().parameter.requires_grad();
   ownSize = (total + rankCount - 1) / rankCount;
   const auto original = parts.front().parameter.scalar_type();
   masterType = isHalf(original) ? at::kFloat : original;
-  // Made where the parameters are now, which may be a host whose device could not hold the model.
-  auto all =
-      at::zeros({paddedSize()}, parts.front().parameter.options().requires_grad(false).dtype(masterType));
-  all.narrow(0, 0, total).copy_(flattened(values));
+  const auto all = joined();
   const auto own = all.narrow(0, rank * ownSize, ownSize);
 
   const auto computeOptions = at::TensorOptions().device(placement.compute).dtype(placement.type);
-  whole = at::empty({paddedSize()}, computeOptions);
+  if (placement.keepWhole)
+    whole = all.to(computeOptions);
+  else
+    whole = at::empty({paddedSize()}, computeOptions);
   for (auto &part : parts)
     part.view = whole.narrow(0, part.offset, part.elements).view(part.sizes);
   hasWhole = true;
   memory.add(wholeBytes());
   if (placement.keepWhole) {
-    whole.copy_(all);
     resting = whole.narrow(0, rank * ownSize, ownSize);
   } else {
     resting = own.to(computeOptions.device(placement.resting)).clone();
@@ -75,6 +71,7 @@ FlatPartition::FlatPartition(std::vector<Member> members, const Placement &wante
     for (const auto &part : parts)
       marks.push_back(std::make_unique<GradientMark>(part.parameter, part.name));
     seenVersion = ownMaster._version();
+    sum.emplace(sumLayout(), memory);
   }
   pointMembers(/*atWhole=*/true);
   release();
@@ -84,6 +81,27 @@ FlatPartition::FlatPartition(std::vector<Member> members, const Placement &wante
 FlatPartition::~FlatPartition() {
   if (needsGradient)
     ownMaster.mutable_grad() = gradientOfNothing();
+}
+
+// The members as a vector, made where they are now, which may be a host whose device could not hold the
+// model.
+at::Tensor FlatPartition::joined() const {
+  auto all =
+      at::zeros({paddedSize()}, parts.front().parameter.options().requires_grad(false).dtype(masterType));
+  for (const auto &part : parts)
+    all.narrow(0, part.offset, part.elements).view(part.sizes).copy_(part.parameter.detach());
+  return all;
+}
+
+GradientSum::Layout FlatPartition::sumLayout() const {
+  GradientSum::Layout layout;
+  layout.partSize = ownSize;
+  layout.rankCount = rankCount;
+  const auto messageSize = placement.messageBytes / static_cast<int64_t>(whole.element_size());
+  layout.pieceSize = std::max<int64_t>(messageSize / rankCount, 1);
+  layout.options = whole.options();
+  layout.sumType = masterType;
+  return layout;
 }
 
 at::Tensor FlatPartition::onHost(const at::Tensor &tensor) const {
@@ -213,12 +231,8 @@ void FlatPartition::takeGradient(size_t index) {
   requireDenseGradient(from, part.name, "ShardedDataParallel");
   if (!from.defined())
     return;
-  if (!gradient.defined()) {
-    gradient = at::zeros({paddedSize()}, whole.options());
-    memory.add(bytesOf(gradient));
-  }
   gradientsLinked = from.requires_grad();
-  gradient.narrow(0, part.offset, part.elements).view(part.sizes).copy_(from.detach());
+  sum->take(part.offset, from);
   from = at::Tensor();
 }
 
@@ -226,29 +240,21 @@ void FlatPartition::startReduce(Communicator &ranks) {
   if (!needsGradient || frozenNow)
     return;
   NormalTensors normal;
-  if (!gradient.defined()) {
-    gradient = at::zeros({paddedSize()}, whole.options());
-    memory.add(bytesOf(gradient));
-  }
-  gradient.div_(rankCount);
-  ownGradient = at::empty({ownSize}, gradient.options().dtype(ownMaster.scalar_type()));
-  memory.add(bytesOf(ownGradient));
-  reducing = ranks.reduce_scatter_async(ownGradient, gradient);
+  const bool here = placement.compute == placement.optimizer;
+  sum->start(ranks, here ? ownMaster.grad() : at::Tensor());
 }
 
 void FlatPartition::finishReduce() {
-  if (!ownGradient.defined())
+  if (!sum)
     return;
   NormalTensors normal;
-  reducing.wait();
-  reducing = {};
-  memory.add(-bytesOf(gradient));
-  gradient = at::Tensor();
-  const auto part = std::exchange(ownGradient, at::Tensor());
-  memory.add(-bytesOf(part));
+  const auto part = sum->finish();
+  if (!part.defined())
+    return;
   finishArrival();
   if (part.device() == placement.optimizer) {
-    addToMaster(part);
+    ownMaster.mutable_grad() = part;
+    countGradient();
     return;
   }
   // The host goes on meanwhile.
@@ -319,24 +325,19 @@ void FlatPartition::clearGradient(const Member &member) {
     ownMaster.mutable_grad().narrow(0, first, end - first).zero_();
 }
 
-// The exchange goes on using the tensors until it is over. That a rank has died is said by the next
-// operation.
+// Copies go on using the tensors until they are over.
 void FlatPartition::abandonGradient() noexcept {
+  if (sum)
+    sum->abandon();
   try {
-    reducing.wait();
-    if (reducing.valid() && placement.compute.is_cuda())
-      compat::synchronize(compat::currentStream(placement.compute));
     if (copying)
       compat::synchronize(*copying);
   } catch (const std::exception &) {
   }
-  reducing = {};
   copying.reset();
-  for (auto *held : {&gradient, &ownGradient, &arriving}) {
-    if (held->defined())
-      memory.add(-bytesOf(*held));
-    *held = at::Tensor();
-  }
+  if (arriving.defined())
+    memory.add(-bytesOf(arriving));
+  arriving = at::Tensor();
 }
 
 void FlatPartition::countGradient() {

@@ -7,6 +7,8 @@
 
 #include "autograd/GradientMark.h"
 #include "params/ShardedParts.h"
+#include "sharded/GradientSum.h"
+#include "sharded/MemoryCount.h"
 
 #include <device_shim/Communicator.h>
 
@@ -20,16 +22,6 @@
 #include <vector>
 
 namespace device_shim::detail {
-
-/// Bytes held by the partitions of a model.
-struct MemoryCount {
-  int64_t now = 0;
-  int64_t peak = 0;
-  void add(int64_t bytes) {
-    now += bytes;
-    peak = now > peak ? now : peak;
-  }
-};
 
 class FlatPartition {
 public:
@@ -52,6 +44,7 @@ public:
     bool pinned = false;
     bool keepWhole = false; ///< stage 2
     int group = 0;
+    int64_t messageBytes = 0; ///< of gradients that are sent together, at most
   };
 
   /// Takes the parameters over: they become views of the whole vector.
@@ -93,9 +86,10 @@ public:
   void requireLearning(size_t member) const;
   /// Takes the gradient of a member over. \throws UsageError for a sparse one.
   void takeGradient(size_t member);
-  /// Sums up what takeGradient() took, over the ranks; what it did not counts as zero.
+  /// Begins to sum up what takeGradient() took, over the ranks; what it did not counts as zero.
   void startReduce(Communicator &ranks);
   /// Adds this rank's part of the average to master().grad(). What goes to the host arrives later.
+  /// Collective.
   void finishReduce();
   void finishArrival();
   /// While master() has a gradient, its members have marks in place of theirs, except in backward passes.
@@ -128,6 +122,8 @@ public:
   void setOwnValues(const at::Tensor &values);
 
 private:
+  at::Tensor joined() const;
+  GradientSum::Layout sumLayout() const;
   void allocateWhole();
   void pointMembers(bool atWhole);
   void noteVersions();
@@ -152,16 +148,14 @@ private:
   at::Tensor ownMaster; ///< may share memory with `resting` or `whole`
   std::optional<ShardedPart> knownMaster;
   int64_t seenVersion = 0;
-  bool overwritten = false;     ///< by setOwnValues()
-  int64_t countedGradient = 0;  ///< bytes of master().grad() in `memory`
-  at::Tensor gradient;          ///< [paddedSize()], during backward
-  at::Tensor ownGradient;       ///< [partSize()], of the master type, while it is reduced
+  bool overwritten = false;    ///< by setOwnValues()
+  int64_t countedGradient = 0; ///< bytes of master().grad() in `memory`
+  std::optional<GradientSum> sum;
   bool gradientsLinked = false; ///< what takeGradient() took last had a graph of its own
   at::Tensor gatherInput;
   at::Tensor arriving; ///< [partSize()], on the host; filled when `copying` is through
   std::optional<c10::Stream> copying;
   Pending gathering;
-  Pending reducing;
 };
 
 } // namespace device_shim::detail

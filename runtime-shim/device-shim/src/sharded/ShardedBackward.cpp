@@ -53,21 +53,44 @@ void ShardedModel::beginBackward() {
 }
 
 // Gradients come in the reverse of the order in which the stages ran; a stage that ran twice has its when
-// autograd is through with its first run. All ranks run the stages in one order. What did not run comes last,
-// and with ZeRO 2, where nothing runs in stages, the buckets from the last to the first.
+// autograd is through with its first run. All ranks run the stages in one order. With ZeRO 2, where nothing
+// runs in stages, the ranks agree on an order in the first pass: one in which gradients do not come would let
+// them all wait, in memory.
 void ShardedModel::orderReductions() {
+  if (orderKnown)
+    return;
   reduceOrder.clear();
-  std::vector<bool> listed(units.size());
-  const auto list = [&](size_t unit) {
-    if (!listed[unit])
-      reduceOrder.push_back(unit);
-    listed[unit] = true;
-  };
+  agreeing = options.stage == 2;
+  if (agreeing)
+    return;
   for (const auto unit : order)
-    list(unit);
+    if (std::find(reduceOrder.begin(), reduceOrder.end(), unit) == reduceOrder.end())
+      reduceOrder.push_back(unit);
   std::reverse(reduceOrder.begin(), reduceOrder.end());
+  listOthers();
+}
+
+// What did not run, or not on all ranks, comes last.
+void ShardedModel::listOthers() {
+  std::vector<bool> listed(units.size());
+  for (const auto unit : reduceOrder)
+    listed[unit] = true;
   for (size_t i = units.size(); i-- > 0;)
-    list(i);
+    if (!listed[i])
+      reduceOrder.push_back(i);
+}
+
+// `unit`: that is complete now; none when the pass ends here. They agree as long as all say the same.
+// Collective.
+void ShardedModel::agreeOnNext(std::optional<size_t> unit) {
+  const double number = unit ? static_cast<double>(*unit) : -1;
+  const double least = ranks->reduce_number(number, Reduction::minimum);
+  const double most = ranks->reduce_number(number, Reduction::maximum);
+  agreeing = unit && least == most;
+  if (agreeing)
+    reduceOrder.push_back(*unit);
+  else
+    listOthers();
 }
 
 void ShardedModel::beforeStageBackward(size_t index, StageUse &use) {
@@ -126,6 +149,8 @@ void ShardedModel::gradientReady(size_t index, size_t partition, size_t member) 
         "gathered; use parameters inside their stage only, and return all tensors from it");
   unit.partitions[partition]->takeGradient(member);
   --unit.missing;
+  if (agreeing && unit.missing == 0)
+    agreeOnNext(index);
   reduceReady();
 }
 
@@ -159,6 +184,8 @@ void ShardedModel::passEnds() {
   try {
     if (!begun) // the module's own forward() was called
       known.requireNoneAdded(*module, "ShardedDataParallel");
+    if (agreeing)
+      agreeOnNext(std::nullopt);
     for (auto &unit : units)
       unit->missing = 0;
     reduceReady();
@@ -169,6 +196,7 @@ void ShardedModel::passEnds() {
     resetBackward();
     throw;
   }
+  orderKnown = options.stage == 2;
   stepsTaken = passedSince = true;
   begun = false;
   lagging.set(true);
@@ -197,7 +225,7 @@ void ShardedModel::resetBackward() {
   }
   reducing = nullptr;
   nextToReduce = 0;
-  backwardActive = false;
+  backwardActive = agreeing = false;
   placeMarks();
 }
 

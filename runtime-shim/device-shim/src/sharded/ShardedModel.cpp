@@ -15,6 +15,21 @@
 namespace device_shim::detail {
 namespace {
 
+int64_t bytesOf(const at::Tensor &tensor) {
+  return tensor.numel() * static_cast<int64_t>(tensor.element_size());
+}
+
+// Gradients that are waited for and sent together take memory: a small part of what the model takes, but not
+// so small that the time goes into messages.
+int64_t messageBytesOf(const torch::nn::Module &module) {
+  constexpr int64_t kLeast = int64_t(64) << 10, kMost = int64_t(25) << 20, kMessages = 32;
+  int64_t bytes = 0;
+  for (const auto &parameter : distinctParameters(module))
+    if (parameter.value.requires_grad())
+      bytes += bytesOf(parameter.value);
+  return std::clamp(bytes / kMessages, kLeast, kMost);
+}
+
 class GatheringHooks final : public StageHooks {
 public:
   GatheringHooks(ShardedModel &ofModel, size_t ofUnit) : model(ofModel), unit(ofUnit) {}
@@ -81,7 +96,8 @@ FlatPartition::Member memberOf(const DistinctParameter &parameter) {
 ShardedModel::ShardedModel(std::shared_ptr<torch::nn::Module> ofModule, std::shared_ptr<Communicator> all,
                            const ShardedOptions &wanted)
     : module(present(std::move(ofModule), all)), ranks(std::move(all)), options(wanted),
-      claim(*module, Wrapper::sharded), lagging(*module), known(*module) {
+      claim(*module, Wrapper::sharded), lagging(*module), known(*module),
+      messageBytes(messageBytesOf(*module)) {
   checkOptions(options);
   requireSameModel(*module, agreementText(options, *module), *ranks);
   broadcastModel(*module, *ranks);
@@ -155,19 +171,17 @@ void ShardedModel::makeStageUnits() {
 
 void ShardedModel::makeBucketUnits() {
   std::vector<std::pair<std::string, std::vector<FlatPartition::Member>>> lists;
-  std::vector<FlatPartition::Member> open;
   int64_t bytes = 0;
+  const int64_t most = std::min(options.bucket_bytes, messageBytes);
   for (const auto &parameter : distinctParameters(*module)) {
-    open.push_back(memberOf(parameter));
-    bytes += parameter.value.numel() * static_cast<int64_t>(parameter.value.element_size());
-    if (bytes >= options.bucket_bytes) {
-      lists.emplace_back("bucket " + std::to_string(lists.size()), std::move(open));
-      open.clear();
+    const int64_t more = bytesOf(parameter.value);
+    if (lists.empty() || bytes + more > most) {
+      lists.emplace_back("bucket " + std::to_string(lists.size()), std::vector<FlatPartition::Member>());
       bytes = 0;
     }
+    lists.back().second.push_back(memberOf(parameter));
+    bytes += more;
   }
-  if (!open.empty())
-    lists.emplace_back("bucket " + std::to_string(lists.size()), std::move(open));
   addUnits(std::move(lists));
 }
 
@@ -188,6 +202,7 @@ FlatPartition::Placement ShardedModel::placementOf(bool offloaded, const at::Ten
   placement.resting = options.offload_parameters ? at::Device(at::kCPU) : placement.compute;
   placement.pinned = options.pin_memory && placement.compute.is_cuda();
   placement.keepWhole = options.stage == 2;
+  placement.messageBytes = messageBytes;
   return placement;
 }
 

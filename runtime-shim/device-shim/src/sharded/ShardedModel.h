@@ -106,6 +106,8 @@ private:
   void passReachesResults();
   void requireCurrentParameters();
   void orderReductions();
+  void agreeOnNext(std::optional<size_t> unit);
+  void listOthers();
   void gradientReady(size_t unit, size_t partition, size_t member);
   void reduceReady();
   void reduce(Unit &unit);
@@ -119,12 +121,15 @@ private:
   WrapperClaim claim;
   LaggingParameters lagging;
   KnownParameters known;
+  int64_t messageBytes; ///< of gradients that are sent together
   MemoryCount memory;
   std::unique_ptr<StageChain> chain; ///< stage 3 only
   std::vector<std::unique_ptr<Unit>> units;
   std::vector<size_t> order; ///< of the stages in the last forward pass
   std::vector<size_t> lastOrder;
   std::vector<size_t> reduceOrder; ///< of the units in this backward pass
+  bool orderKnown = false;         ///< ZeRO 2: reduceOrder holds for all passes
+  bool agreeing = false;           ///< ZeRO 2: the ranks agree on it, in this backward pass
   uint64_t stageUses = 0;
   std::vector<DistinctParameter> frozen; ///< when the model was wrapped
   std::map<std::string, at::ScalarType> convertedBuffers;

@@ -1,0 +1,4 @@
+#pragma once
+#include <torch/torch.h>
+
+void report(at::Tensor loss);
