@@ -15,11 +15,14 @@ thread_local RunningOp *innermost = nullptr;
 thread_local FinishedNode finishedNode;
 
 std::unique_ptr<at::ObserverContext> enterOp(const at::RecordFunction &function) {
+  const bool isNode = function.scope() == at::RecordScope::BACKWARD_FUNCTION;
+  // No operator: forward() of a custom function in Python, a collective.
+  if (!isNode && !function.operator_name())
+    return nullptr;
   auto op = std::make_unique<RunningOp>();
   op->name = function.name();
-  if (function.scope() == at::RecordScope::FUNCTION)
+  if (!isNode) {
     op->operatorName = function.operator_name();
-  if (op->operatorName) {
     const auto inputs = function.inputs();
     op->inputs.assign(inputs.begin(), inputs.end());
   } else {

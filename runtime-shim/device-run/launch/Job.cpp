@@ -176,7 +176,7 @@ RankPlan Job::rankPlan(const RankIdentity &who, const Rendezvous &where, int att
   Environment environment = plan.environment;
   if (plan.outer && plan.outer->launcher == kTorchrun)
     completeRankVariables(environment, who, where);
-  else
+  else if (!plan.alone)
     setRankVariables(environment, who, where);
   if (options().virtualGpus)
     setVirtualGpuVariables(environment, options(), plan.preload, recordsOf(attempt));

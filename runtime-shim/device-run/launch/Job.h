@@ -26,6 +26,7 @@ struct JobPlan {
   std::optional<OuterRank> outer; ///< when an outer launcher gave the rank
   std::string note;               ///< what the user should know about the ranks that are started, or empty
   int localRanks = 1;
+  bool alone = false;  ///< nothing asks for ranks: the program is started as a shell would start it
   std::string scratch; ///< a directory of this job, with --virtual-gpus
   std::shared_ptr<FindingsReport> findings;
 };

@@ -39,6 +39,14 @@ int localRanksOf(const Options &options) {
   return 1;
 }
 
+// Libraries take a program with the variables of a rank for a part of a distributed job, however small.
+bool isAlone(const Options &options, const JobPlan &plan) {
+  const bool ranksWanted = options.rankCount != RankCount::Default || options.nodesGiven ||
+                           options.masterPort || !options.masterAddress.empty() || !options.runId.empty() ||
+                           options.maxRestarts > 0;
+  return !ranksWanted && !plan.outer && plan.environment.count("SLURM_PROCID") == 0;
+}
+
 // Found out now and not after hours of training.
 void checkWritable(const std::string &option, const std::string &file) {
   if (file.empty())
@@ -87,6 +95,7 @@ JobPlan prepareJob(const Options &options, const std::string &executable, int la
     plan.note = taskWithoutStep(plan.environment);
   }
   plan.localRanks = localRanksOf(options);
+  plan.alone = isAlone(options, plan);
   if (plan.outer)
     separateRanks(plan.options, plan.outer->who);
   checkWritable("--trace", plan.options.traceFile);

@@ -84,7 +84,9 @@ using Value = const std::string &;
 std::vector<Option> jobOptions() {
   return {
       {"--nproc-per-node", "-n", "RANKS",
-       "ranks to start on this machine; also gpu (one per virtual GPU), cpu, auto", setRanks},
+       "ranks to start on this machine; also gpu (one per virtual GPU), cpu, auto. Left out, the program is "
+       "started as it is, without the variables of a rank",
+       setRanks},
       {"--nnodes", "", "N", "machines of the job; start device-run on each", setNodes},
       {"--node-rank", "", "R", "which of the machines this is, from 0",
        [](Options &o, Value name, Value text) {

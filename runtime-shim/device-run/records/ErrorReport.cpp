@@ -180,6 +180,23 @@ std::vector<std::string> changesWhereMade(const std::vector<const ErrorArgument 
   return changes;
 }
 
+/// "move 'other' to cuda:0 ('.to(self.device())')"
+std::string moveAtCall(const ErrorRecord &error, const OddArgument &odd, bool python) {
+  std::vector<const ErrorArgument *> moving = misplacedArguments(error, odd);
+  const ErrorArgument *goal = &error.arguments[odd.reference];
+  // What is written in place stays where it is: the write into a copy of it would be lost.
+  const bool inPlace = error.op.size() > 1 && error.op.back() == '_' && error.op[error.op.size() - 2] != '_';
+  if (inPlace && moving.front() == &error.arguments.front()) {
+    goal = moving.front();
+    moving.clear();
+    for (const ErrorArgument &argument : error.arguments)
+      if (argument.device != goal->device)
+        moving.push_back(&argument);
+  }
+  return fmt::format("move {} to {} ('.to({}.device{})')", namesOf(moving), goal->device, nameOf(*goal),
+                     python ? "" : "()");
+}
+
 std::string describeFix(const ErrorRecord &error, const std::optional<Frame> &failing,
                         FrameResolver &resolver) {
   if (const std::string change = knownChange(error); failing && !change.empty())
@@ -190,9 +207,7 @@ std::string describeFix(const ErrorRecord &error, const std::optional<Frame> &fa
   if (!odd)
     return describeGradientFix(error, failing);
   const std::vector<const ErrorArgument *> misplaced = misplacedArguments(error, *odd);
-  const std::string move =
-      fmt::format("move {} to {} ('.to({}.device{})')", namesOf(misplaced), odd->expected,
-                  nameOf(error.arguments[odd->reference]), failing && isPython(*failing) ? "" : "()");
+  const std::string move = moveAtCall(error, *odd, failing && isPython(*failing));
   const std::vector<std::string> changes = changesWhereMade(misplaced, odd->expected, resolver);
   const std::string made = fmt::format("{}", fmt::join(changes, "; "));
   if (!changes.empty() && failing)
@@ -202,12 +217,23 @@ std::string describeFix(const ErrorRecord &error, const std::optional<Frame> &fa
   return changes.empty() ? fmt::format("  {}\n", move) : fmt::format("  change {}\n", made);
 }
 
+/// Whether the frame is in a Python package that was installed.
+bool isInstalled(const Frame &frame) {
+  return frame.file.find("/site-packages/") != std::string::npos ||
+         frame.file.find("/dist-packages/") != std::string::npos;
+}
+
 /// Who called: other lines of the program, or, for the backward pass, the line whose gradient is computed.
 std::string describeCallers(const std::vector<Frame> &stack, std::size_t first) {
   constexpr std::size_t mostCallers = 4;
   std::string text;
   for (std::size_t i = first; i < std::min(stack.size(), first + mostCallers); ++i)
     text += fmt::format("    called from {}\n", displayPlace(stack[i]));
+  // Where all of that is in Python packages, the line of the program that led there.
+  const std::size_t shown = std::min(stack.size(), first + mostCallers);
+  const auto own = std::find_if_not(stack.begin(), stack.end(), isInstalled);
+  if (own != stack.end() && own - stack.begin() >= static_cast<std::ptrdiff_t>(shown))
+    text += fmt::format("    ... called from {}\n", displayPlace(*own));
   return text;
 }
 

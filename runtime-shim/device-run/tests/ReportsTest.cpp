@@ -125,6 +125,38 @@ TEST(ErrorReport, EveryMisplacedArgumentIsNamed) {
       << explained(error);
 }
 
+TEST(ErrorReport, WhatIsWrittenInPlaceStays) {
+  ErrorRecord error = errorOn({"cpu", "cuda:0"});
+  error.arguments[0].name = "self";
+  error.arguments[1].name = "other";
+  error.arguments[0].made = {"created", "aten::zeros", {"/no/such/net.py:9 main"}};
+  error.stack = {"/no/such/net.py:12 main"};
+  error.op = "aten::mul_";
+  EXPECT_NE(
+      explained(error).find("change /no/such/net.py:9: create it on cuda:0; or /no/such/net.py:12: move "
+                            "'other' to cpu ('.to(self.device)')"),
+      std::string::npos)
+      << explained(error);
+  error.op = "aten::mul";
+  EXPECT_NE(explained(error).find("move 'self' to cuda:0 ('.to(other.device)')"), std::string::npos)
+      << explained(error);
+}
+
+TEST(ErrorReport, TheProgramsOwnLineIsShownBehindThoseOfPackages) {
+  ErrorRecord error = errorOn({"cpu", "cuda:0"});
+  for (int i = 1; i <= 7; ++i)
+    error.stack.push_back("/venv/lib/python3.11/site-packages/net/a.py:" + std::to_string(i) + " f");
+  EXPECT_EQ(explained(error).find("..."), std::string::npos) << explained(error);
+  error.stack.push_back("/no/such/train.py:5 main");
+  error.stack.push_back("/no/such/train.py:9 <module>");
+  EXPECT_NE(explained(error).find("a.py:5\n    ... called from /no/such/train.py:5\n"), std::string::npos)
+      << explained(error);
+  error.stack.erase(error.stack.begin(), error.stack.begin() + 4);
+  EXPECT_NE(explained(error).find("called from /no/such/train.py:5\n    called from /no/such/train.py:9\n"),
+            std::string::npos)
+      << explained(error);
+}
+
 TEST(ErrorReport, LackOfMemoryMovesNothing) {
   ErrorRecord error = errorOn({"cuda:0", "cpu"});
   error.errorClass = "out-of-memory";

@@ -68,6 +68,13 @@ class Starting(LaunchTest):
         self.assertEqual({(rank["WORLD_SIZE"], rank["NODE_RANK"], rank["MASTER_ADDR"], rank["MASTER_PORT"],
                            rank["OMP_NUM_THREADS"]) for rank in ranks}, {("4", "1", "::1", "4711", "5")})
 
+    def test_alone(self):
+        names = python("import os; print([n for n in sorted(os.environ) if 'RANK' in n or 'WORLD' in n or 'MASTER' in n])")
+        self.assertEqual(self.run_tool("--", *names).stdout, "[]\n")
+        self.assertEqual(self.run_tool("--", *names, env={"LOCAL_RANK": "0"}).stdout, "['LOCAL_RANK']\n")
+        for arguments in (["-n", "1"], ["--nnodes=1"], ["--master-port=4711"], ["--max-restarts=1"], ["--rdzv-id=7"]):
+            self.assertEqual(self.shown(*arguments)[0]["WORLD_SIZE"], "1", arguments)
+
     def test_single_rank_passes_through(self):
         run = self.run_tool("--", *python("import sys; print('a\\nb', end=''); sys.stderr.write('c')"))
         self.assertEqual((run.returncode, run.stdout, run.stderr), (0, "a\nb", "c"))

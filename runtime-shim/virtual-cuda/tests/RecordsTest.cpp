@@ -116,6 +116,15 @@ TEST(Records, GradientsOnAnotherDeviceNameTheForwardCall) {
   EXPECT_TRUE(has(record.substr(backward), kOwnFrame)) << record;
 }
 
+TEST(Records, ForwardOfACustomFunctionInPythonIsNoBackwardPass) {
+  auto x = torch::ones({3}, on(gpu0)), y = torch::ones({3});
+  RECORD_FUNCTION("Square", std::vector<c10::IValue>{}); // as Function.apply() of PyTorch's Python half
+  EXPECT_NE(thrown([&] { torch::atan2(x, y); }), "");
+  std::string record = find(linesOf("errors"), {"mixed-devices", "aten::atan2"});
+  EXPECT_TRUE(has(record, kOwnFrame)) << record;
+  EXPECT_FALSE(has(record, "\"backward\"")) << record;
+}
+
 TEST(Records, ForwardCallsOutliveTheirThread) {
   torch::Tensor loss, factor = torch::ones({3}, on(gpu0));
   std::thread([&] { loss = (torch::ones({3}, leafOn(gpu0)) * factor).sum(); }).join();
