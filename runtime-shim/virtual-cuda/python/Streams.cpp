@@ -26,9 +26,8 @@ void makeCurrent(c10::Stream stream) {
 void addOfRelease(py::module_ &module) {
   module.def("_cuda_setStream", [](uint64_t data) { makeCurrent(c10::Stream::unpack(data)); });
   module.def("new_stream", [] { return guard().getStreamFromGlobalPool(guard().getDevice(), false).pack(); });
-  module.def("stream_of", [](int64_t id) {
-    return c10::Stream(c10::Stream::UNSAFE, guard().getDevice(), id).pack();
-  });
+  module.def("stream_of",
+             [](int64_t id) { return c10::Stream(c10::Stream::UNSAFE, guard().getDevice(), id).pack(); });
   module.def("id_of_stream", [](uint64_t data) { return c10::Stream::unpack(data).id(); });
 }
 #else
