@@ -1,5 +1,6 @@
 //===- Invoke.cpp - calls: dispatch and summaries ---===//
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/models/Models.h"
 #include "analyzer/models/bodies/Bodies.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
@@ -246,6 +247,9 @@ Value Machine::unknownResult(const Call &call) {
         note(nullptr, StepKind::Chosen, fact.where, fact.name.str(), "a device chosen at run time"));
   }
   case TypeClass::Pointer:
+    if (models::hasRole(fact.name.view(), "makes_host_memory"))
+      return addressValue(allocate(call.row, call.frame, fact, types.inner(fact.type)));
+    [[fallthrough]];
   case TypeClass::Holder: {
     const Name held = types.inner(fact.type);
     return types.isModule(held) || held == script ? unseenModule(call, held) : unknownValue();
