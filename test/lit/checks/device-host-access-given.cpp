@@ -2,7 +2,8 @@
 // RUN: not %device-tidy --level=latent --checks=device-host-access %s %torch | FileCheck %s --implicit-check-not=warning:
 // RUN: not %device-tidy --checks=device-host-access %s %torch | FileCheck %s --check-prefix=LIKELY --implicit-check-not=warning:
 //
-// Memory that a caller passes, and memory that libraries make and read.
+// Memory that a caller passes, or the dispatcher, and memory that libraries make and read.
+#include <torch/library.h>
 #include <torch/torch.h>
 
 struct JNIEnv_ {
@@ -38,3 +39,11 @@ void *toJava(JNIEnv_ *env, torch::Tensor tensor, torch::Device device) {
   const auto moved = tensor.to(device);
   return env->NewDirectByteBuffer(moved.data_ptr(), long(moved.nbytes()));
 }
+
+// CHECK: [[@LINE+3]]:{{[0-9]+}}: warning: 'lengths.data_ptr<int64_t>()[0]' works on memory of cpu and can get that of 'lengths' on lengths.device() [device-host-access]
+// A tensor beside the first one.
+torch::Tensor firstOf(const torch::Tensor &input, const torch::Tensor &lengths) {
+  return input.narrow(0, 0, lengths.data_ptr<int64_t>()[0]);
+}
+
+TORCH_LIBRARY_IMPL(given, CUDA, m) { m.impl("first_of", TORCH_FN(firstOf)); }
