@@ -230,7 +230,7 @@ Value Memory::descend(const Value &value, Path node, const Address &whole) const
     Name text = joinText(value->function, ".", node->field);
     if (node->field == hidden::parameters)
       text = value->function;
-    const bool ofModule = types.isModule(value->type);
+    const bool ofModule = types.isModule(value->type) || node->field == hidden::parameters;
     const Term origin = memberOf(value, node->field);
     if (isSlot(types, type))
       choices.standsFor(origin, slotOf(value->type, node->field));

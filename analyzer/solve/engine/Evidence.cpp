@@ -152,7 +152,10 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
   const bool isModule = memory.kind == PlacementKind::Symbol && memory.role == SymbolRole::Module;
   if (copies || isExport || (isModule && choosesDevice))
     return Verdict::Likely;
-  return choosesDevice ? Verdict::Latent : Verdict::Silent;
+  // What the dispatcher hands over for CUDA beside the first tensor is there, too, or tells of it on the
+  // host.
+  const bool isOfKernel = memory.index && applies(memory.index, op::dispatched);
+  return choosesDevice || isOfKernel ? Verdict::Latent : Verdict::Silent;
 }
 
 Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness &b) {

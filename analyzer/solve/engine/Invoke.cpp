@@ -1,5 +1,6 @@
 //===- Invoke.cpp - calls: dispatch and summaries ---===//
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/models/Models.h"
 #include "analyzer/models/bodies/Bodies.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
@@ -232,6 +233,7 @@ Outcomes Machine::callOverriders(Frame &frame, const Fact &fact, const Row &row,
 }
 
 Value Machine::unknownResult(const Call &call) {
+  static const Name script("torch::jit::Module");
   const Fact &fact = call.fact;
   switch (types.classOf(fact.type)) {
   case TypeClass::Scalar:
@@ -244,9 +246,37 @@ Value Machine::unknownResult(const Call &call) {
         Placement::symbol(SymbolRole::DeviceChoice, id, "a device chosen at run time"),
         note(nullptr, StepKind::Chosen, fact.where, fact.name.str(), "a device chosen at run time"));
   }
+  case TypeClass::Pointer:
+    if (models::hasRole(fact.name.view(), "makes_host_memory"))
+      return addressValue(allocate(call.row, call.frame, fact, types.inner(fact.type)));
+    [[fallthrough]];
+  case TypeClass::Holder: {
+    const Name held = types.inner(fact.type);
+    return types.isModule(held) || held == script ? unseenModule(call, held) : unknownValue();
+  }
+  case TypeClass::Record:
+    return fact.type == script
+               ? recordValue(script,
+                             {{hidden::parameters, tensorValue(Placement::unknown(), someRank, nullptr)}})
+               : unknownValue();
   default:
     return unknownValue();
   }
+}
+
+// A module that something unknown has made or found: where it is is not known until it is moved.
+Value Machine::unseenModule(const Call &call, Name type) {
+  Row &row = call.row;
+  const Address where = allocate(row, call.frame, call.fact, type);
+  if (where.path) // one of many that a loop gets
+    return unknownValue();
+  const Term origin = applyTerm(op::pointee, {intTerm(where.root)});
+  row.moves.erase(std::remove_if(row.moves.begin(), row.moves.end(),
+                                 [&](const ModuleMove &move) { return contains(move.origin, origin); }),
+                  row.moves.end());
+  row.moves.push_back({origin, Placement::unknown(), nullptr});
+  row.store.set(where.root, memory.symbolic(type, origin, "the module"));
+  return addressValue(where);
 }
 
 // A call that is asked the same question again gives the same answer, until the next iteration of its loop.

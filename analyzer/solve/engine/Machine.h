@@ -142,6 +142,7 @@ public:
     bool cpuScalars = false;    ///< 0-dim CPU inputs are accepted
     bool onlyThird = false;     ///< of them, only the third
     bool isSure = true;         ///< the operation fails for certain where the devices differ
+    bool isOpen = false;        ///< only a caller can tell where one of them is
     bool firstIsOutput = false; ///< the first tensor is written, so it is never such a scalar
   };
   Placement requireSame(Call &call, const std::vector<TensorUse> &uses, const Requirement &requirement);
@@ -169,6 +170,7 @@ public:
   /// What `call` may write to through the addresses it gets is no longer known.
   void forgetWritten(Call &call);
   Value unknownResult(const Call &call);
+  Value unseenModule(const Call &call, Name type);
   History note(History before, StepKind kind, Location where, std::string subject, std::string device) const;
 
   /// The models of the function that `fact` calls, of the constructors of `type`, and of `function` on values

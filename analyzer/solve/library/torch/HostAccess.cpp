@@ -4,6 +4,7 @@
 #include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/torch/Words.h"
 
 #include <algorithm>
@@ -53,6 +54,15 @@ bool isHostMemory(const Call &call, const Value &pointer) {
   if (root == RootKind::Local || root == RootKind::Heap)
     return true;
   return is(call.machine.memory.read(call.row, address), ValueKind::List);
+}
+
+// Is it a pointer that the caller of this entry has passed, and not by a name that says where its memory is?
+bool isGivenPointer(const Call &call, const Value &pointer, const Operand &operand) {
+  if (!models::findRole(operand.text.view(), "device_memory").empty())
+    return false;
+  const Term origin =
+      is(pointer, ValueKind::Address) ? call.machine.memory.info(pointer->address.root).origin : nullptr;
+  return origin && applies(origin, op::pointee) && applies(origin->args[0], op::parameter);
 }
 
 // Is `type` a pointer to pointers, or a container or iterator of pointers?
@@ -115,6 +125,13 @@ void meetBlob(Call &call, const Placement &placement) {
   else if (isHostMemory(call, pointer) && placement.kind != PlacementKind::Cpu)
     requireMemory(call, {tensorValue(Placement::cpu(), someRank, nullptr), &operand, operand.text.str()},
                   blob, "from_blob");
+  else if (placement.isKnown() && !isConstant(placement) && isGivenPointer(call, pointer, operand)) {
+    // Who passes memory and chooses a device may mean the tensor to be there, or to go there.
+    Machine::Requirement requirement{"from_blob", ConflictKind::HostAccess};
+    requirement.isOpen = true;
+    const TensorUse given{tensorValue(Placement::cpu(), someRank, nullptr), &operand, operand.text.str()};
+    call.machine.requireSame(call, {given, blob}, requirement);
+  }
 }
 
 namespace {

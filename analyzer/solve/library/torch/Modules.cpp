@@ -6,6 +6,7 @@
 #include "analyzer/solve/library/torch/RankDevices.h"
 
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/torch/Tensors.h"
 #include "analyzer/solve/library/torch/Words.h"
@@ -217,17 +218,24 @@ bool mayBeFlag(const Value &tensor) { return tensor->rank == 0 || tensor->count 
 // too.
 std::optional<Outcomes> runScript(Call &call, const Effect &) {
   Machine &machine = call.machine;
-  Value script = call.object();
   const Address self = call.objectAddress();
-  if (!self.valid() || !script->fields.count(hidden::parameters))
+  const Value parameters = self.valid() ? parametersOf(call, self) : unknownValue();
+  if (!is(parameters, ValueKind::Tensor))
     return call.done(unknownValue());
-  std::vector<TensorUse> uses{{parameterHandle(self.field(hidden::parameters)), nullptr,
-                               "the parameters of " + quotedObject(call), nullptr, true}};
+  const Placement where = machine.memory.placementOf(call.row, parameters);
+  const bool isFromOutside = where.role == SymbolRole::Module;
+  if (isFromOutside && callThatWasGiven(where) != machine.entryCall) // what an object holds
+    return call.done(unknownValue());
+  std::vector<TensorUse> uses{
+      {parameters, nullptr, "the parameters of " + quotedObject(call), nullptr, true}};
   for (TensorUse &use : tensorUses(call, 1))
     if (!mayBeFlag(use.tensor))
       uses.push_back(std::move(use));
   Machine::Requirement requirement;
   requirement.operation = "forward of a scripted module";
+  // One from outside may have no parameters, and may bring what it gets to where it is.
+  requirement.isSure = parameters->address.valid();
+  requirement.isOpen = isFromOutside;
   Placement placement = machine.requireSame(call, uses, requirement);
   return call.done(tensorValue(placement, someRank, machine.memory.historyOf(call.row, uses[0].tensor)));
 }
