@@ -219,7 +219,10 @@ private:
     if (average)
       finish = [hosts, size = getSize()] {
         for (const at::Tensor &host : hosts)
-          host.div_(size);
+          if (at::isIntegralType(host.scalar_type(), /*includeBool=*/true)) // as NCCL's sum of them, divided
+            host.div_(size, "trunc");
+          else
+            host.div_(size);
       };
     return noted(
         c10::make_intrusive<NcclWork>(std::vector<WorkPtr>{work}, outputs, hosts, std::move(finish)));
