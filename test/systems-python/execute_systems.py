@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the five systems in Python on virtual GPUs, with the libraries in which each of them failed.
+"""Runs the five systems in Python on virtual GPUs, with the libraries in which each of them failed, and small trainings
+with the libraries of today.
 
 Every broken program must fail with its report's error, and device-run must name the lines; where the report says that
 it runs, it runs. Every fixed one must train, its loss falling. The libraries are installed with pip, once for each
@@ -28,20 +29,28 @@ def at(system, file, text):
 
 class Run:
     """One run. `error` is the text it must fail with, None when it must train; `told` what device-run says about it:
-    lists of patterns that come in this order, one of which must be there."""
+    lists of patterns that come in this order, one of which must be there. `launcher` starts the program, with its
+    module and options; `memory` is that of a card."""
 
-    def __init__(self, system, variant, gpus, ranks=None, args=(), error=None, told=()):
+    def __init__(self, system, variant, gpus, ranks=None, args=(), error=None, told=(), launcher="", memory=None):
         self.system, self.variant, self.gpus, self.ranks = system, variant, gpus, ranks
         self.args, self.error, self.told = list(args), error, told
+        self.launcher, self.memory = launcher.split(), memory
 
     def __str__(self):
         ranks = f"{self.ranks} ranks, " if self.ranks else ""
-        return " ".join([f"{self.system} {self.variant}, {ranks}{self.gpus} GPUs", *self.args])
+        return " ".join([f"{self.system} {self.variant}, {ranks}{self.gpus} GPUs", *self.launcher[1:2], *self.args])
 
     @property
     def program(self):
-        (program,) = [each for name in ("finetune.py", "edit.py") for each in (self.folder / name,) if each.exists()]
-        return program
+        names = (self.folder / "finetune.py", self.folder / "edit.py", self.folder.with_suffix(".py"))
+        return next(each for each in names if each.exists())
+
+    def command(self, python):
+        options = ["--virtual-gpus", str(self.gpus)]
+        options += ["-n", str(self.ranks)] if self.ranks else []
+        options += ["--gpu-memory", self.memory] if self.memory else []
+        return [*options, "--", python, "-W", "ignore", *self.launcher, self.program, *self.args]
 
     @property
     def folder(self):
@@ -146,6 +155,19 @@ RUNS = [
     ),
     Run("qwen-lora", "broken", 2),
     Run("qwen-lora", "fixed", 2, 2),
+    # The libraries of today, each with its own way to start ranks.
+    Run(
+        "stack",
+        "accelerate_loop",
+        2,
+        launcher="-m accelerate.commands.launch --multi_gpu --num_processes 2 --num_machines 1"
+        " --mixed_precision no --dynamo_backend no",
+    ),
+    Run("stack", "accelerate_loop", 2, launcher="-m torch.distributed.run --nproc-per-node 2"),
+    Run("stack", "deepspeed_loop", 2, launcher="-m deepspeed.launcher.runner --num_gpus 2"),
+    Run("stack", "lightning_loop", 2),
+    Run("stack", "trl_sft", 2, 2),
+    Run("stack", "spread", 4, memory="1536MiB"),
 ]
 
 
@@ -210,10 +232,8 @@ def main():
     chosen = [run for run in RUNS if re.search(options.filter, str(run))]
     failed = 0
     for run in chosen:
-        command = [options.device_run, "--virtual-gpus", str(run.gpus), "--timeout", str(int(options.timeout))]
-        if run.ranks:
-            command += ["-n", str(run.ranks)]
-        command += ["--", environments.interpreter(run.requirements), "-W", "ignore", run.program, *run.args]
+        command = [options.device_run, "--timeout", str(int(options.timeout))]
+        command += run.command(environments.interpreter(run.requirements))
         done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
         problem = judge(run, done)
         failed += bool(problem)
