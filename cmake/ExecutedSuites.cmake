@@ -19,3 +19,20 @@ function(add_executed_suites)
             --device-run "$<TARGET_FILE:device-run>" --programs "${CMAKE_BINARY_DIR}/bin/systems")
   set_tests_properties(systems-executed PROPERTIES LABELS slow FIXTURES_REQUIRED systems-built TIMEOUT 3600)
 endfunction()
+
+# add_python_systems(INTERPRETER): the five systems in Python, with the libraries of their time. pip has those for Python
+# 3.11, and all of them run with PyTorch 2.13.
+function(add_python_systems interpreter)
+  execute_process(COMMAND "${interpreter}" -c
+    "import sys, torch; print('%d.%d' % sys.version_info[:2], '.'.join(torch.__version__.split('.')[:2]))"
+    OUTPUT_VARIABLE versions OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT versions STREQUAL "3.11 2.13")
+    message(STATUS "The five systems in Python are left out: they need Python 3.11 with PyTorch 2.13")
+    return()
+  endif()
+  add_test(NAME systems-python-executed
+    COMMAND Python3::Interpreter "${executed_suites_test}/systems-python/execute_systems.py"
+            --device-run "$<TARGET_FILE:device-run>" --python "${interpreter}"
+            --work "${CMAKE_BINARY_DIR}/systems-python")
+  set_tests_properties(systems-python-executed PROPERTIES LABELS slow TIMEOUT 7200)
+endfunction()

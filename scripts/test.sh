@@ -67,8 +67,8 @@ sanitizerCompiler() {
     die "clang is not installed" "run scripts/install-deps.sh first"
 }
 
-# The runtime, the five systems and the labelled cases with the LibTorch of PyTorch's wheel for the CPU, in C++20 as its
-# own CMake package asks for.
+# The runtime, the five systems, in C++ and in Python, and the labelled cases with the LibTorch of PyTorch's wheel for the
+# CPU, in C++20 as its own CMake package asks for.
 libTorch213() {
   local build=$repoRoot/build-torch-2.13 torch
   torch=$("$repoRoot/scripts/torch-wheel.sh" 2.13.0 "$build/venv") &&
@@ -92,6 +92,7 @@ printLeftOut() {
   echo "  - virtual GPUs, device-run and device_shim with AddressSanitizer and UndefinedBehaviorSanitizer"
   echo "  - device_shim with ThreadSanitizer"
   echo "  - the runtime, virtual GPUs for Python, the five systems and the labelled cases with LibTorch 2.13, of PyTorch's wheel"
+  echo "  - the five systems in Python, with their libraries from PyPI"
   echo "  - the build and the tests in a Debian 13 root, with its newer LibTorch"
 }
 

@@ -1,6 +1,10 @@
-// Small operators that have no CPU kernel: loss scaling (automatic mixed precision), questions about cuDNN.
+// Small operators that have no CPU kernel: loss scaling (automatic mixed precision), questions about cuDNN,
+// products of half precision numbers that stay in float.
 #include "Compat.h"
+#include "DeviceCheck.h"
 #include "Kernels.h"
+#include "OpTable.h"
+#include "RunningOps.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -91,9 +95,69 @@ void fusedAdam(at::TensorList parameters, at::TensorList grads, at::TensorList a
 }
 #endif
 
+// mm, bmm, addmm and baddbmm with out_dtype: the same with operands of that type.
+class ProductInType final : public c10::OperatorKernel {
+public:
+  explicit ProductInType(OpInfo info) : info_(std::move(info)) {}
+
+  void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::Stack *stack) {
+    noteOwnKernel();
+    const auto &arguments = op.schema().arguments();
+    const std::vector<c10::IValue> values(stack->end() - static_cast<std::ptrdiff_t>(arguments.size()),
+                                          stack->end());
+    checkDevices(info_, values.data());
+    torch::jit::drop(*stack, arguments.size());
+    size_t typeAt = 0;
+    while (arguments[typeAt].name() != "out_dtype")
+      ++typeAt;
+    const at::ScalarType type = values[typeAt].toScalarType();
+    at::Tensor out;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (arguments[i].name() == "out")
+        out = values[i].toTensor();
+      else if (values[i].isTensor())
+        torch::jit::push(*stack, operand(values[i].toTensor(), type));
+      else if (i != typeAt)
+        torch::jit::push(*stack, values[i]);
+    }
+    c10::Dispatcher::singleton().findSchemaOrThrow(op.schema().name().c_str(), "").callBoxed(stack);
+    if (out.defined()) {
+      TORCH_CHECK(out.scalar_type() == type,
+                  "out_dtype must be the same as the dtype of the provided out tensor");
+      const at::Tensor result = torch::jit::pop(*stack).toTensor();
+      torch::jit::push(*stack, out.resize_(result.sizes()).copy_(result));
+    }
+  }
+
+private:
+  static at::Tensor operand(const at::Tensor &tensor, at::ScalarType type) {
+    const at::ScalarType own = tensor.scalar_type();
+    TORCH_CHECK(own == type || (type == at::kFloat && (own == at::kHalf || own == at::kBFloat16)),
+                "out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs");
+    return tensor.to(type);
+  }
+
+  OpInfo info_;
+};
+
+void registerProductsInType(torch::Library &library) {
+  for (const OpRule &rule : opRules()) {
+    const std::string op = rule.op;
+    const size_t dot = op.find(".dtype");
+    const std::string name = op.substr(0, dot);
+    if (dot == std::string::npos || (name != "mm" && name != "bmm" && name != "addmm" && name != "baddbmm"))
+      continue;
+    const c10::OperatorName full("aten::" + name, op.substr(dot + 1));
+    if (const auto handle = c10::Dispatcher::singleton().findSchema(full))
+      library.impl(rule.op, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<ProductInType>(
+                                describe(handle->schema(), rule.rule, rule.method))));
+  }
+}
+
 } // namespace
 
 void registerGpuOnlyKernels(torch::Library &library) {
+  registerProductsInType(library);
   for (const char *op : {"_use_cudnn_ctc_loss", "_use_miopen_ctc_loss"}) {
     library.impl(op, TORCH_FN(useLibraryForCtcLoss));
     library.impl((std::string(op) + ".Tensor").c_str(), TORCH_FN(useLibraryForCtcLossTensor));

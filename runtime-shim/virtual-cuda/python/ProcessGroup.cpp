@@ -62,7 +62,9 @@ struct Reduction {
       return {};
     return [hosts, ranks, from = operands, divided = average] {
       for (size_t i = 0; i < hosts.size(); ++i) {
-        if (divided)
+        if (divided && at::isIntegralType(from[i].scalar_type(), /*includeBool=*/true))
+          from[i].div_(ranks, "trunc"); // as NCCL, which divides their sum
+        else if (divided)
           from[i].div_(ranks);
         if (from[i].scalar_type() != hosts[i].scalar_type())
           hosts[i].copy_(from[i]);

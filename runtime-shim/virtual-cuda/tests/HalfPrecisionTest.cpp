@@ -23,6 +23,28 @@ TEST(HalfPrecision, NormalizationUpdatesItsStatistics) {
   }
 }
 
+// addmm with out_dtype; older releases of LibTorch have none.
+TEST(HalfPrecision, ProductsStayInFloatWhereThatIsWanted) {
+  const auto addmm = c10::Dispatcher::singleton().findSchema({"aten::addmm", "dtype_out"});
+  if (!addmm)
+    GTEST_SKIP() << "no aten::addmm.dtype_out";
+  for (torch::ScalarType type : kHalfTypes) {
+    auto sum = torch::ones({2, 2}, on(gpu1));
+    auto product = [&](const torch::Tensor &left, const torch::Tensor &right, torch::ScalarType result) {
+      torch::jit::Stack stack{sum, left, right, result, 1, 1, sum};
+      addmm->callBoxed(stack);
+    };
+    // The sum has more digits than the operands.
+    auto left = torch::full({2, 512}, 1.0, on(gpu1).dtype(type)), right = left.t().contiguous();
+    right[0] += 1. / 64;
+    product(left, right, torch::kFloat);
+    EXPECT_EQ(sum[1][0].item<float>(), 513 + 1.f / 64);
+    EXPECT_EQ(sum.device(), gpu1);
+    EXPECT_NE(thrown([&] { product(left, right.cpu(), torch::kFloat); }), "");
+    EXPECT_NE(thrown([&] { product(left, right, torch::kDouble); }), "");
+  }
+}
+
 TEST(HalfPrecision, ListsOfSeveralTypesAreChangedOnce) {
   for (torch::ScalarType type : kHalfTypes) {
     auto list = [&](double value) {
