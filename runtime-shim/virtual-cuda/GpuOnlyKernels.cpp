@@ -11,17 +11,27 @@
 #include <ATen/core/op_registration/adaption.h>
 
 #include <cmath>
+#include <initializer_list>
 
 namespace vcuda {
 namespace {
 
-void unscale(at::TensorList grads, at::Tensor &foundInf, const at::Tensor &invScale) {
+struct Input {
+  const char *name;
+  at::TensorList tensors;
+};
+
+// As the wrapper of a CUDA build does.
+void requireOneDevice(const char *op, std::initializer_list<Input> inputs) {
+  const std::string method = std::string(kMethodPrefix) + "_" + op;
   c10::optional<c10::Device> common;
-  const std::string name = std::string(kMethodPrefix) + "__amp_foreach_non_finite_check_and_unscale_";
-  const char *method = name.c_str();
-  c10::impl::check_and_update_common_device(common, grads, method, "self");
-  c10::impl::check_and_update_common_device(common, foundInf, method, "found_inf");
-  c10::impl::check_and_update_common_device(common, invScale, method, "inv_scale");
+  for (const Input &input : inputs)
+    c10::impl::check_and_update_common_device(common, input.tensors, method.c_str(), input.name);
+}
+
+void unscale(at::TensorList grads, at::Tensor &foundInf, const at::Tensor &invScale) {
+  requireOneDevice("_amp_foreach_non_finite_check_and_unscale_",
+                   {{"self", grads}, {"found_inf", foundInf}, {"inv_scale", invScale}});
   TORCH_CHECK(invScale.numel() == 1, "inv_scale must be a 1-element tensor.");
   TORCH_CHECK(foundInf.numel() == 1, "found_inf must be a 1-element tensor.");
   for (const at::Tensor &grad : grads) {
@@ -33,12 +43,8 @@ void unscale(at::TensorList grads, at::Tensor &foundInf, const at::Tensor &invSc
 
 at::Tensor &updateScale(at::Tensor &scale, at::Tensor &growthTracker, const at::Tensor &foundInf,
                         double growthFactor, double backoffFactor, int64_t growthInterval) {
-  c10::optional<c10::Device> common;
-  const std::string name = std::string(kMethodPrefix) + "__amp_update_scale_";
-  const char *method = name.c_str();
-  c10::impl::check_and_update_common_device(common, scale, method, "self");
-  c10::impl::check_and_update_common_device(common, growthTracker, method, "growth_tracker");
-  c10::impl::check_and_update_common_device(common, foundInf, method, "found_inf");
+  requireOneDevice("_amp_update_scale_",
+                   {{"self", scale}, {"growth_tracker", growthTracker}, {"found_inf", foundInf}});
   if (foundInf.item<float>() > 0) {
     scale.mul_(backoffFactor);
     growthTracker.zero_();
@@ -65,7 +71,10 @@ bool useLibraryForCtcLossTensor(const at::Tensor &, const at::Tensor &, const at
 }
 
 // Whether torch.nn.TransformerEncoder may go on with a nested tensor, which virtual GPUs do not hold.
-bool maskIsLeftAligned(const at::Tensor &, const at::Tensor &) { return false; }
+bool maskIsLeftAligned(const at::Tensor &tensor, const at::Tensor &mask) {
+  requireOneDevice("_nested_tensor_from_mask_left_aligned", {{"t", tensor}, {"mask", mask}});
+  return false;
+}
 
 #if TORCH_VERSION_MAJOR == 1
 // torch.optim.Adam(fused=True), which only GPUs had.
@@ -73,6 +82,12 @@ void fusedAdam(at::TensorList parameters, at::TensorList grads, at::TensorList a
                at::TensorList squares, at::TensorList highest, at::TensorList steps, double lr, double beta1,
                double beta2, double decay, double eps, bool amsgrad, bool maximize,
                const c10::optional<at::Tensor> &gradScale, const c10::optional<at::Tensor> &foundInf) {
+  requireOneDevice("_fused_adam_", {{"self", parameters},
+                                    {"grads", grads},
+                                    {"exp_avgs", averages},
+                                    {"exp_avg_sqs", squares},
+                                    {"max_exp_avg_sqs", highest},
+                                    {"state_steps", steps}});
   if (foundInf && foundInf->item<float>() != 0)
     return;
   for (size_t i = 0; i < parameters.size(); ++i) {
