@@ -8,7 +8,6 @@ import subprocess
 import tempfile
 import textwrap
 import time
-import unittest
 
 import launching
 from launching import LaunchTest, marked_processes, python, wait_until

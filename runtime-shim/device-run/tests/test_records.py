@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import unittest
 
 import launching
 from launching import LaunchTest, python
