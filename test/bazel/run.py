@@ -28,6 +28,7 @@ class Workspace:
         self.start = [bazel, f"--output_user_root={place / 'bazel'}", "--nohome_rc",
                       "--max_idle_secs=60"]  # fmt: skip
         shutil.copytree(HERE / "project", self.folder)
+        shutil.copytree(HERE.parent / "cmake-module/project/tensor/include", self.folder / "tensor/include")
         shutil.copytree(DOCS / "debian", self.folder / "third_party")
         shutil.copy(DOCS / "device_tidy.bzl", self.folder / "tools")
         script = self.folder / "tools/device_tidy.sh"

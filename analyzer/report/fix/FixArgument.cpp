@@ -44,7 +44,7 @@ bool isInterrupted(const Token *first, const Token *last, std::string_view root)
 /// `parts.push_back(` ... `);` is the whole statement.
 bool isAppended(TokenRange file, const Token *list, TokenRange element) {
   return list + 4 == element.first && list[1].text == "." && spelling::appends(list[2].text) &&
-         list[3].text == "(" && element.last != file.last && element.last->text == ")" &&
+         list[3].text == "(" && file.last - element.last > 1 && element.last->text == ")" &&
          element.last[1].text == ";";
 }
 

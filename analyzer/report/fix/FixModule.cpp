@@ -184,7 +184,9 @@ std::optional<FixPlanner::ModuleMove> FixPlanner::moveBefore(const Piece &regist
   for (const Token *token = object.first; token != registering.file.first; --token) {
     if (!spelling::isMove(token->text) || token[1].text != "(")
       continue;
-    const std::optional<Piece> call = partOf(registering, {token, closing(registering.file, token + 1) + 1});
+    const Token *close = closing(registering.file, token + 1);
+    const std::optional<Piece> call =
+        close == registering.file.last ? std::nullopt : partOf(registering, {token, close + 1});
     const std::optional<ModuleMove> move = call ? moveAt(*call) : std::nullopt;
     if (move && beginsWith(object, move->object.tokens) && isInBlockOf(move->first, move->end, object.first))
       return move;
