@@ -148,7 +148,7 @@ Calls Channel::Queue::callsOfStore(const Item &item) {
   const auto text = item.what.substr(0, kMostText);
   Calls calls{{settings.rank, text}};
   if (settings.rank == 0) {
-    store->set(key, {text.begin(), text.end()});
+    store->set(key, std::vector<uint8_t>(text.begin(), text.end()));
     return calls;
   }
   if (!isKept(key))
