@@ -82,7 +82,8 @@ def measurement_lines(result):
     lines = []
     for (ranks, metric, size), by in sorted(rows.items()):
         ours, theirs = (by.get(name, {}).get("value") for name in ("device_shim", "pytorch"))
-        what = "DDP step, ms" if metric == "ddp_step_ms" else f"all-reduce of {size >> 20} MiB, GB/s"
+        steps = {"ddp_step_ms": "DDP step, ms", "stage2_step_ms": "step of stage 2, ms"}
+        what = steps.get(metric) or f"all-reduce of {size >> 20} MiB, GB/s"
         show = [f"{value:.3g}" if value is not None else "-" for value in (ours, theirs)]
         ratio = f"{ours / theirs:.3f}" if ours and theirs else "-"
         lines.append((ranks, by.get("device_shim", by.get("pytorch"))["backend"], what, *show, ratio))

@@ -1,5 +1,6 @@
-// Step time of DistributedDataParallel and bandwidth of all-reduce. Rank 0 prints one JSON object per line:
-//   {"metric": "ddp_step_ms", "value": ..., "ranks": ..., "backend": ...}
+// Step times of DistributedDataParallel and of stage 2, and bandwidth of all-reduce. Rank 0 prints one JSON
+// object per line:
+//   {"metric": "ddp_step_ms" or "stage2_step_ms", "value": ..., "ranks": ..., "backend": ...}
 //   {"metric": "all_reduce_GBps", "bytes": ..., "value": ..., ...}     (bus bandwidth, 10^9 bytes/s)
 // reference_ddp.py measures the same with PyTorch's own DistributedDataParallel.
 //
@@ -7,6 +8,7 @@
 
 #include <device_shim/Distributed.h>
 #include <device_shim/DistributedDataParallel.h>
+#include <device_shim/ShardedDataParallel.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -58,37 +60,60 @@ void print(const device_shim::Communicator &ranks, const std::string &metric, do
   std::cout << "}" << std::endl;
 }
 
-void measure(int argc, char **argv) {
-  const auto layers = option(argc, argv, "--layers", 24), width = option(argc, argv, "--width", 1024);
-  const auto batch = option(argc, argv, "--batch", 256), steps = option(argc, argv, "--steps", 20);
-  const auto most = option(argc, argv, "--megabytes", 256);
-  auto ranks = device_shim::init_distributed();
+torch::nn::Sequential makeNet(int64_t layers, int64_t width) {
   torch::manual_seed(1);
   torch::nn::Sequential net;
   for (int64_t i = 0; i < layers; ++i) {
     net->push_back(torch::nn::Linear(width, width));
     net->push_back(torch::nn::ReLU());
   }
-  net->to(ranks->device());
-  device_shim::DistributedDataParallel<torch::nn::Sequential> model(net, ranks);
-  torch::optim::SGD optimizer(net->parameters(), 1e-3);
-  const auto input = torch::randn({batch, width}, ranks->device());
-  const double step = medianSeconds(*ranks, 7, steps, [&] {
+  return net;
+}
+
+template <typename Model>
+double stepMilliseconds(device_shim::Communicator &ranks, Model &model, torch::optim::Optimizer &optimizer,
+                        const torch::Tensor &input, int64_t steps) {
+  const double seconds = medianSeconds(ranks, 7, steps, [&] {
     optimizer.zero_grad();
     model.forward(input).square().mean().backward();
     optimizer.step();
   });
-  print(*ranks, "ddp_step_ms", step * 1e3, 0);
-  if (ranks->size() == 1)
-    return;
+  return seconds * 1e3;
+}
+
+void measureBandwidth(device_shim::Communicator &ranks, int64_t most) {
   for (int64_t megabytes = 1; megabytes <= most; megabytes *= 4) {
     const int64_t bytes = megabytes << 20;
-    const auto tensor = torch::zeros({bytes / 4}, ranks->device());
-    const double seconds = medianSeconds(*ranks, 5, 5, [&] { ranks->all_reduce(tensor); });
+    const auto tensor = torch::zeros({bytes / 4}, ranks.device());
+    const double seconds = medianSeconds(ranks, 5, 5, [&] { ranks.all_reduce(tensor); });
     // What crosses each link: 2 (n - 1) / n of the bytes (NCCL tests, doc/PERFORMANCE.md).
-    const double n = ranks->size();
-    print(*ranks, "all_reduce_GBps", static_cast<double>(bytes) / seconds * 2 * (n - 1) / n / 1e9, bytes);
+    const double n = ranks.size();
+    print(ranks, "all_reduce_GBps", static_cast<double>(bytes) / seconds * 2 * (n - 1) / n / 1e9, bytes);
   }
+}
+
+void measure(int argc, char **argv) {
+  const auto layers = option(argc, argv, "--layers", 24), width = option(argc, argv, "--width", 1024);
+  const auto batch = option(argc, argv, "--batch", 256), steps = option(argc, argv, "--steps", 20);
+  auto ranks = device_shim::init_distributed();
+  const auto input = torch::randn({batch, width}, ranks->device());
+  {
+    auto net = makeNet(layers, width);
+    net->to(ranks->device());
+    device_shim::DistributedDataParallel<torch::nn::Sequential> model(net, ranks);
+    torch::optim::SGD optimizer(net->parameters(), 1e-3);
+    print(*ranks, "ddp_step_ms", stepMilliseconds(*ranks, model, optimizer, input, steps), 0);
+  }
+  if (ranks->size() == 1)
+    return;
+  {
+    device_shim::ShardedOptions options;
+    options.stage = 2;
+    device_shim::ShardedDataParallel<torch::nn::Sequential> model(makeNet(layers, width), ranks, options);
+    torch::optim::SGD optimizer(model.optimizer_parameters(), 1e-3);
+    print(*ranks, "stage2_step_ms", stepMilliseconds(*ranks, model, optimizer, input, steps), 0);
+  }
+  measureBandwidth(*ranks, option(argc, argv, "--megabytes", 256));
 }
 
 } // namespace

@@ -96,21 +96,18 @@ void checkMaskPair(const at::Tensor &self, const at::Tensor &mask) {
               " and self on ", self.device());
 }
 
-// index_put_ with one mask and a CPU value of one element becomes masked_fill_, which is stricter.
-const at::Tensor *maskOfMaskedFill(const Operands &operands, const at::Tensor &self,
-                                   const at::Tensor &value) {
-  if (value.numel() != 1 || !value.is_cpu())
-    return nullptr;
-  const at::Tensor *mask = nullptr;
+// index_put_ with one mask beside self and a CPU value of one element becomes masked_fill_ with a number
+// (canDispatchToMaskedFill).
+bool becomesMaskedFill(const Operands &operands, const at::Tensor &self, const at::Tensor &value) {
+  int indices = 0, masks = 0;
   for (const Operand &operand : operands) {
     if (operand.arg->name != "indices")
       continue;
-    bool isMask = operand.tensor->scalar_type() == at::kBool || operand.tensor->scalar_type() == at::kByte;
-    if (!isMask || mask)
-      return nullptr;
-    mask = operand.tensor;
+    ++indices;
+    const auto type = operand.tensor->scalar_type();
+    masks += (type == at::kBool || type == at::kByte) && operand.tensor->device() == self.device();
   }
-  return mask && mask->dim() <= self.dim() ? mask : nullptr;
+  return value.numel() == 1 && value.is_cpu() && indices == 1 && masks == 1;
 }
 
 bool flag(const OpInfo &info, const c10::IValue *values, size_t fromEnd) {
@@ -123,10 +120,8 @@ void checkIndexPut(const OpInfo &info, const c10::IValue *values, const Operands
   const at::Tensor *value = tensorArg(info, values, "values");
   // _index_put_impl_(self, indices, values, accumulate, unsafe)
   bool accumulate = flag(info, values, 2);
-  if (!accumulate)
-    if (const at::Tensor *mask = maskOfMaskedFill(operands, *self, *value))
-      return checkMaskPair(*self, *mask);
-  if (value->device() == self->device() || (value->numel() == 1 && value->dim() == 0))
+  if (value->device() == self->device() || (value->numel() == 1 && value->dim() == 0) ||
+      (!accumulate && becomesMaskedFill(operands, *self, *value)))
     return;
   TORCH_CHECK(!self->is_cuda() || !accumulate, "expected device ", self->device(), " but got device ",
               value->device(), " for value tensor");

@@ -22,7 +22,7 @@ int64_t bytesOf(const at::Tensor &tensor) {
 // Gradients that are waited for and sent together take memory: a small part of what the model takes, but not
 // so small that the time goes into messages.
 int64_t messageBytesOf(const torch::nn::Module &module) {
-  constexpr int64_t kLeast = int64_t(64) << 10, kMost = int64_t(25) << 20, kMessages = 32;
+  constexpr int64_t kLeast = int64_t(64) << 10, kMost = int64_t(25) << 20, kMessages = 16;
   int64_t bytes = 0;
   for (const auto &parameter : distinctParameters(module))
     if (parameter.value.requires_grad())

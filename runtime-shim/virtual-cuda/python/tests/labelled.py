@@ -124,7 +124,7 @@ def index_of_the_device_into_the_host():
 
 def mask_of_the_device_into_the_host():
     values = torch.zeros(3)
-    values[torch.tensor([True, False, True], device="cuda")] = 1  # raises
+    values[torch.tensor([True, False, True], device="cuda")] = 1
 
 
 def value_of_the_host_by_mask():
