@@ -110,7 +110,8 @@ TEST_F(DeviceRules, MasksBelongToTheTensor) {
 TEST_F(DeviceRules, MasksOfIndexPutMayBeAnywhere) {
   host.index_put_({(host > -1).to(gpu0)}, 4.0);
   EXPECT_EQ(host.sum().item<float>(), 12);
-  using List = c10::List<c10::optional<torch::Tensor>>; // values as they are: a braced list drops dimensions of 1
+  using List =
+      c10::List<c10::optional<torch::Tensor>>; // values as they are: a braced list drops dimensions of 1
   const auto hostMask = host > -1, value = torch::full({1}, 5.0);
   first.index_put_(List({first > -1}), value); // becomes masked_fill_ with a number
   EXPECT_EQ(first.sum().item<float>(), 15);
