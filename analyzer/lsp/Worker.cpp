@@ -48,9 +48,11 @@ std::uint64_t Worker::analyse(DocumentMap documents, Settings settings, When whe
     jobSince = now;
   if (!behindSince)
     behindSince = now;
+  // A change that follows another at once is one of several; a single one waits for nothing.
+  const bool mayFollow = when == When::AfterTyping && now < lastChange + TypingPause;
   if (!hasWork || when == When::AfterTyping)
-    due =
-        when == When::AfterTyping ? std::min(now + TypingPause, std::max(now, *behindSince + Patience)) : now;
+    due = mayFollow ? std::min(now + TypingPause, std::max(now, *behindSince + Patience)) : now;
+  lastChange = now;
   hasWork = true;
   if (when == When::Now || now < *behindSince + Patience)
     stop = true;

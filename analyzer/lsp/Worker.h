@@ -55,6 +55,7 @@ private:
   std::condition_variable wake, ended;
   Job job;
   Clock::time_point due;
+  Clock::time_point lastChange;
   Clock::time_point jobSince; ///< time of the first change that no analysis has started with
   std::optional<Clock::time_point> behindSince; ///< time of the first change without a published result
   bool hasWork = false, isEnding = false, hasEnded = false;

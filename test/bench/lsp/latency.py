@@ -3,8 +3,9 @@
 
 Opens a training program of 500 lines in the language server and types in it: statements, character by character, so
 that most states of the file are broken code; each character waits for the diagnostics of the one before. Prints the
-time from an edit to its diagnostics and fails when the 95th percentile is above the bar of 0.5 s. Also printed: the
-first diagnostics with an empty and with a filled cache, and how the server's memory grows.
+time from an edit to its diagnostics, alone and beside a second open file, and fails when the 95th percentile is above
+the bar of 0.3 s. Also printed: the first diagnostics with an empty and with a filled cache, and how the server's memory
+grows.
 """
 import argparse
 import json
@@ -20,7 +21,7 @@ sys.path[:0] = [here, os.path.join(here, "../../lit/lsp/Inputs")]
 import training  # noqa: E402
 from lsp_client import Client  # noqa: E402
 
-BAR = 0.5
+BAR = 0.3
 
 # Typed in the evaluation of the first network, one after the other.
 STATEMENTS = [
@@ -80,11 +81,14 @@ def main():
     options = parser.parse_args()
     work = options.work or tempfile.mkdtemp(prefix="lsp-bench-")
     os.makedirs(work, exist_ok=True)
-    file, text = os.path.join(work, "train.cpp"), training.text()
-    with open(file, "w", encoding="utf-8") as stream:
-        stream.write(text)
+    text = training.text()
+    file, other = (os.path.join(work, name) for name in ("train.cpp", "other.cpp"))
+    for each in (file, other):
+        with open(each, "w", encoding="utf-8") as stream:
+            stream.write(text)
     with open(os.path.join(work, "compile_commands.json"), "w", encoding="utf-8") as stream:
-        json.dump([{"directory": work, "file": file, "arguments": training.arguments(file)}], stream)
+        json.dump([{"directory": work, "file": each, "arguments": training.arguments(each)} for each in (file, other)],
+                  stream)
     shutil.rmtree(os.path.join(work, "cache"), ignore_errors=True)
     command = [options.tool, "--lsp", "--cache-dir", os.path.join(work, "cache")]
 
@@ -95,17 +99,23 @@ def main():
     waits = typed(client, file, text, options.edits)
     after, used = memory(client.process), processorTime(client.process) - used
     client.change(file, text)
+    client.findings(file)
+    client.open(other)
+    client.findings(other)
+    besides = typed(client, file, text, options.edits // 2)
+    client.change(file, text)
     findings = [each["code"] for each in client.findings(file)]
     status = client.shutdown()
     if not options.work:
         shutil.rmtree(work)
 
-    high = percentile(waits, 0.95)
+    high = max(percentile(each, 0.95) for each in (waits, besides))
     print(f"file of {len(text.splitlines())} lines, {len(waits)} edits; load {os.getloadavg()[0]:.1f}")
     print(f"first diagnostics, nothing in the cache  {cold:6.2f} s")
     print(f"first diagnostics, preamble in the cache {warm:6.2f} s")
-    print(f"edit to diagnostics: median {statistics.median(waits):.3f} s, 95th percentile {high:.3f} s, "
-          f"longest {max(waits):.3f} s (bar {BAR} s)")
+    for what, each in (("edit to diagnostics", waits), ("the same beside a second open file", besides)):
+        print(f"{what}: median {statistics.median(each):.3f} s, 95th percentile {percentile(each, 0.95):.3f} s, "
+              f"longest {max(each):.3f} s (bar {BAR} s)")
     print(f"processor time for each edit {used / len(waits):.3f} s")
     print(f"memory of the server: {before:.0f} MB after opening, {after:.0f} MB after {len(waits)} edits")
     if "device-loss-input" not in findings or status:
