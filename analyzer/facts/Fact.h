@@ -103,8 +103,10 @@ struct Operand {
 struct Fact {
   FactKind kind = FactKind::Opaque;
   LiteralKind literal = LiteralKind::None;
-  bool hasObject = false;       ///< Call: operand 0 is the object address of a member call
-  bool isVirtual = false;       ///< Call: dispatched on operand 0's dynamic type (not for qualified calls)
+  bool hasObject = false; ///< Call: operand 0 is the object address of a member call
+  /// Call: dispatched on operand 0's dynamic type (not for qualified calls). Without a target: what is called
+  /// depends on what the operands are when it is run (isLateBound).
+  bool isVirtual = false;
   bool isIndirect = false;      ///< Call: operand 0 is the callable (function pointer value, or address of a
                                 ///< closure or std::function object); operands 1.. are the arguments
   bool resultIsAddress = false; ///< Call: returns a reference
@@ -121,12 +123,19 @@ struct Fact {
   Name target; ///< Call, Construct, Closure: function id (key into Program::functions)
   Name type;   ///< type of the result (Call: canonical, non-reference)
   std::vector<Operand> operands;
-  std::vector<Name> captures;      ///< Closure: names of captured variables; Aggregate: field names
+  /// Closure: names of captured variables; Aggregate: field names; Call that is late bound: the keywords of
+  /// the operands, empty for positional ones, "*" and "**" for what is spread.
+  std::vector<Name> captures;
   std::vector<Name> templateTypes; ///< Call: type arguments of the callee (make_shared<T>: T), canonical
   std::vector<std::int64_t>
       templateNumbers; ///< Call: integral template arguments of the callee (std::get<1>: 1)
   Location where;      ///< Call: where a caret belongs (callee name or operator); range of the expression
 };
+
+/// Does what is called depend on what the operands are, as all calls of Python do?
+inline bool isLateBound(const Fact &fact) {
+  return fact.kind == FactKind::Call && fact.isVirtual && fact.target.empty();
+}
 
 enum class TerminatorKind : std::uint8_t { Jump, Branch, Switch, Return, Unreachable };
 

@@ -94,7 +94,7 @@ TABLES = {
     "nn_functional.csv": Table("kNnFunctional", "NnFunctionalRow",
                                "op rule result rank0 loss since until source", OP_WORDS,
                                ["op"]),
-    **{"models_%s.csv" % library: MODELS for library in ("torch", "cuda", "modules", "std", "config")},
+    **{"models_%s.csv" % library: MODELS for library in ("torch", "cuda", "modules", "std", "config", "python")},
     **{table: NAMES for table in ("distributed.csv", "words.csv")},
     "library_types.csv": Table("kLibraryTypes", "LibraryTypeRow", "type kind source", {"kind": TYPE_KINDS},
                                ["type"]),

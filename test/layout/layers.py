@@ -14,6 +14,7 @@ ROOMS = {
     "analyzer/models/bodies/lower": ["analyzer/facts", "analyzer/frontend", "analyzer/models"],
     "analyzer/models/bodies/std": ["analyzer/models/bodies"],
     "analyzer/frontend": ["analyzer/facts", "analyzer/models"],
+    "analyzer/python": ["analyzer/facts"],
 
     # The solver, from the bottom to the top.
     "analyzer/solve/solution": ["analyzer/facts", "analyzer/models"],
@@ -26,6 +27,9 @@ ROOMS = {
     "analyzer/solve/library/torch": [
         "analyzer/facts", "analyzer/models", "analyzer/solve/domain", "analyzer/solve/engine",
         "analyzer/solve/library/std"],
+    "analyzer/solve/library/python": [
+        "analyzer/facts", "analyzer/models", "analyzer/solve/domain", "analyzer/solve/engine",
+        "analyzer/solve/library/std", "analyzer/solve/library/torch"],
     "analyzer/solve/library/config": [
         "analyzer/facts", "analyzer/models", "analyzer/solve/domain", "analyzer/solve/engine",
         "analyzer/solve/library/std"],
@@ -63,8 +67,8 @@ ROOMS = {
         "analyzer/solve", "analyzer/solve/solution", "analyzer/report/finding", "analyzer/driver/input",
         "analyzer/driver/support"],
     "analyzer/driver/programs": [
-        "analyzer/facts", "analyzer/cache", "analyzer/frontend", "analyzer/driver/options", "analyzer/driver/input",
-        "analyzer/driver/support"],
+        "analyzer/facts", "analyzer/cache", "analyzer/frontend", "analyzer/python", "analyzer/driver/options",
+        "analyzer/driver/input", "analyzer/driver/support"],
     "analyzer/driver/gate": [
         "analyzer/facts", "analyzer/config", "analyzer/report/*", "checks", "analyzer/driver/options",
         "analyzer/driver/support"],

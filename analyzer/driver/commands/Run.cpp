@@ -12,6 +12,7 @@
 #include "analyzer/driver/options/FileSettings.h"
 #include "analyzer/driver/options/Options.h"
 #include "analyzer/driver/programs/LinkInputs.h"
+#include "analyzer/driver/programs/PythonUnits.h"
 #include "analyzer/driver/programs/UnitSource.h"
 #include "analyzer/driver/support/Output.h"
 #include "analyzer/driver/support/Profile.h"
@@ -46,7 +47,9 @@ public:
       complain(error);
       return ExitCode::Usage;
     }
-    const ExitCode code = options.link ? linkFacts() : analyseSources();
+    const ExitCode code = options.link           ? linkFacts()
+                          : namesPython(options) ? analysePython()
+                                                 : analyseSources();
     if (const std::string problem = profile.write(); !problem.empty()) {
       complain("--profile: " + problem);
       return ExitCode::Usage;
@@ -117,6 +120,23 @@ private:
                          outcome.unitCount, read.total));
     keepForNextRun(source);
     return result;
+  }
+
+  ExitCode analysePython() {
+    PythonUnits read;
+    std::string error;
+    if (!readPython(options, read, error)) {
+      complain(error);
+      return ExitCode::Usage;
+    }
+    for (const Unit &unit : read.units)
+      outcome.files.insert(unit.files.begin(), unit.files.end());
+    for (std::size_t i = 0; i < read.asked; ++i)
+      mainFiles.insert(read.units[i].mainFile);
+    outcome.askedFor = mainFiles;
+    noteFailures(read.units, read.asked);
+    return analyse(std::move(read.units),
+                   {[this](const std::string &file) { return outcome.files.count(file) != 0; }, read.roots});
   }
 
   ExitCode linkFacts() {

@@ -54,7 +54,7 @@ Footprints::Footprints(const Program &program, const Types &types) {
       for (const Fact &fact : block.facts) {
         if (fact.kind == FactKind::Global)
           own.globals.insert(fact.name);
-        own.all |= fact.isIndirect;
+        own.all |= fact.isIndirect || isLateBound(fact);
         const Function *target = fact.target.empty() ? nullptr : program.function(fact.target);
         if (!fact.target.empty())
           callers[fact.target].push_back(id);

@@ -117,6 +117,8 @@ public:
   /// Calls a project function with `args` (addresses for reference parameters, values otherwise).
   Outcomes invoke(const Frame &caller, const Fact &fact, Row row, const Function &callee, Address self,
                   std::vector<Value> args);
+  /// Evaluates a call that stands for one of the program: what it asks of a value was decided only now.
+  Outcomes callAs(Frame &frame, Row &row, const Fact &fact) { return evaluateCall(frame, row, fact); }
   /// Calls what has no body here: what the models say (Library.h).
   Outcomes callLibrary(Call &call);
   /// Constructs an object of `type` at `where` with `args` as make_shared, emplace or a module holder would.

@@ -1,6 +1,7 @@
 #include "analyzer/solve/library/Words.h"
 
 #include "analyzer/solve/library/config/Words.h"
+#include "analyzer/solve/library/python/Words.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Iterators.h"
 #include "analyzer/solve/library/std/Moves.h"
@@ -25,16 +26,46 @@ constexpr Hooks hooks = {callValue,      meetHostFunction, emptyMoved, movedFrom
 } // namespace
 
 const Library &library() {
-  static const Library all(
-      hooks, {sequenceWords(),     functionWords(),     mapWords(),        objectWords(),
-              textWords(),         pointerWords(),      ownershipWords(),  tupleWords(),
-              variantWords(),      callableWords(),     containerWords(),  dictWords(),
-              iteratorWords(),     rangeWords(),        archiveWords(),    autogradFunctionWords(),
-              dataWords(),         datasetWords(),      deviceWords(),     deviceValueWords(),
-              handleWords(),       gradientWords(),     hostAccessWords(), kernelWords(),
-              launchWords(),       legacyTypeWords(),   logCheckWords(),   optimizerWords(),
-              tensorWords(),       tensorMethodWords(), moduleWords(),     containerModuleWords(),
-              registrationWords(), optionWords(),       jsonWords(),       pythonWords()});
+  static const Library all(hooks, {sequenceWords(),
+                                   functionWords(),
+                                   mapWords(),
+                                   objectWords(),
+                                   textWords(),
+                                   pointerWords(),
+                                   ownershipWords(),
+                                   tupleWords(),
+                                   variantWords(),
+                                   callableWords(),
+                                   containerWords(),
+                                   dictWords(),
+                                   iteratorWords(),
+                                   rangeWords(),
+                                   archiveWords(),
+                                   autogradFunctionWords(),
+                                   dataWords(),
+                                   datasetWords(),
+                                   deviceWords(),
+                                   deviceValueWords(),
+                                   handleWords(),
+                                   gradientWords(),
+                                   hostAccessWords(),
+                                   kernelWords(),
+                                   launchWords(),
+                                   legacyTypeWords(),
+                                   logCheckWords(),
+                                   optimizerWords(),
+                                   tensorWords(),
+                                   tensorMethodWords(),
+                                   moduleWords(),
+                                   containerModuleWords(),
+                                   registrationWords(),
+                                   optionWords(),
+                                   jsonWords(),
+                                   pythonWords(),
+                                   pythonCallWords(),
+                                   pythonAttributeWords(),
+                                   pythonOperatorWords(),
+                                   pythonContainerWords()});
   return all;
 }
 

@@ -1,0 +1,21 @@
+//===- PythonUnits.h - the Python files of a command line -------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/driver/options/Options.h"
+#include "analyzer/facts/Program.h"
+
+namespace devicetidy::driver {
+
+struct PythonUnits {
+  std::vector<Unit> units;
+  std::size_t asked = 0; ///< the first so many were asked for; the others are imported
+  std::vector<std::string> roots;
+};
+
+/// Do the FILES name Python: .py, .ipynb, or folders with such files?
+bool namesPython(const Options &options);
+
+/// Reads them and what they import. False with `error` when that cannot be done.
+bool readPython(const Options &options, PythonUnits &read, std::string &error);
+
+} // namespace devicetidy::driver

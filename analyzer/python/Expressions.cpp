@@ -1,0 +1,226 @@
+// Expressions: each is a value in a register.
+#include "analyzer/python/FunctionLowering.h"
+
+#include "analyzer/facts/NameParts.h"
+
+#include <cstdlib>
+
+namespace devicetidy::python {
+namespace {
+
+std::string operatorOf(const Node &node) {
+  static const std::map<std::string_view, const char *> spelled = {
+      {"Add", "+"},       {"Sub", "-"},    {"Mult", "*"},      {"MatMult", "@"}, {"Div", "/"},
+      {"Mod", "%"},       {"Pow", "**"},   {"LShift", "<<"},   {"RShift", ">>"}, {"BitOr", "|"},
+      {"BitXor", "^"},    {"BitAnd", "&"}, {"FloorDiv", "//"}, {"Eq", "=="},     {"NotEq", "!="},
+      {"Lt", "<"},        {"LtE", "<="},   {"Gt", ">"},        {"GtE", ">="},    {"Is", "is"},
+      {"IsNot", "isnot"}, {"In", "in"},    {"NotIn", "notin"}, {"Invert", "~"},  {"Not", "not"},
+      {"UAdd", "+"},      {"USub", "-"}};
+  const auto found = spelled.find(node.kind());
+  return found == spelled.end() ? std::string("?") : found->second;
+}
+
+} // namespace
+
+Operand FunctionLowering::operand(const Node &node) { return use(value(node), node); }
+
+std::vector<Operand> FunctionLowering::operandsOf(const std::vector<Node> &nodes) {
+  std::vector<Operand> operands;
+  for (const Node &node : nodes)
+    operands.push_back(operand(node.is("Starred") ? node["value"] : node));
+  return operands;
+}
+
+Reg FunctionLowering::value(const Node &node) {
+  const std::string_view kind = node.kind();
+  if (kind == "Name")
+    return loadName(node, node.text("id"));
+  if (kind == "Constant")
+    return literal(node);
+  if (kind == "Attribute")
+    return attribute(node);
+  if (kind == "Call")
+    return call(node);
+  if (kind == "BinOp")
+    return binary(node);
+  if (kind == "UnaryOp")
+    return emitCall("unary::" + operatorOf(node["op"]), {operand(node["operand"])}, node);
+  if (kind == "Compare")
+    return comparison(node);
+  if (kind == "BoolOp" || kind == "IfExp")
+    return chosen(node);
+  if (isOneOf(kind, {"List", "Tuple", "Set"}))
+    return sequence(node);
+  if (kind == "Dict")
+    return dictionary(node);
+  if (kind == "Subscript")
+    return subscript(node);
+  if (kind == "Slice")
+    return sliced(node);
+  if (kind == "JoinedStr")
+    return joined(node);
+  if (kind == "Lambda" || isOneOf(kind, {"ListComp", "SetComp", "DictComp", "GeneratorExp"}))
+    return comprehension(node);
+  if (kind == "NamedExpr") {
+    const Operand named = operand(node["value"]);
+    assign(node["target"], named);
+    return named.reg;
+  }
+  if (isOneOf(kind, {"Await", "FormattedValue", "Starred"}))
+    return value(node["value"]);
+  if (kind == "Yield" || kind == "YieldFrom") {
+    const std::string adds = kind == "Yield" ? "method::append" : "method::extend";
+    if (const Node given = node["value"]; given && yielded >= 0)
+      emitCall(adds, {use(loadLocal(yielded, node), node), operand(given)}, node);
+    return emit(fact(FactKind::Opaque, node));
+  }
+  ++parts.unit.opaqueExpressions[Name(kind)];
+  return emit(fact(FactKind::Opaque, node));
+}
+
+Reg FunctionLowering::literal(const Node &node) {
+  const auto [kind, text] = node.constant();
+  Fact literal = fact(FactKind::Literal, node);
+  if (kind == "str") {
+    literal.literal = LiteralKind::String;
+    literal.name = Name(text);
+  } else if (kind == "bool") {
+    literal.literal = LiteralKind::Bool;
+    literal.number = text == "True";
+  } else if (kind == "int") {
+    literal.literal = LiteralKind::Int;
+    literal.number = std::strtoll(text.c_str(), nullptr, 10);
+  } else if (kind == "float") {
+    literal.literal = LiteralKind::Float;
+    literal.name = Name(text);
+  } else if (kind == "NoneType") {
+    literal.literal = LiteralKind::Null;
+  } else {
+    return emit(fact(FactKind::Opaque, node));
+  }
+  return emit(std::move(literal));
+}
+
+Reg FunctionLowering::joined(const Node &node) {
+  return emitCall("text", operandsOf(node.list("values")), node);
+}
+
+Reg FunctionLowering::attribute(const Node &node) {
+  if (const std::optional<Meaning> meaning = meaningOf(node))
+    return loadMeaning(node, *meaning);
+  return emitCall("attribute::" + node.text("attr"), {operand(node["value"])}, node);
+}
+
+Reg FunctionLowering::binary(const Node &node) {
+  const Operand left = operand(node["left"]), right = operand(node["right"]);
+  return emitCall("binary::" + operatorOf(node["op"]), {left, right}, node);
+}
+
+// `a < b < c` is true where both are.
+Reg FunctionLowering::comparison(const Node &node) {
+  const std::vector<Node> operators = node.list("ops"), others = node.list("comparators");
+  Operand left = operand(node["left"]);
+  Reg result = NoReg;
+  for (std::size_t i = 0; i < operators.size() && i < others.size(); ++i) {
+    const Operand right = operand(others[i]);
+    const Reg next = emitCall("compare::" + operatorOf(operators[i]), {left, right}, node);
+    result = result == NoReg ? next : emitCall("both", {use(result, node), use(next, node)}, node);
+    left = right;
+  }
+  return result;
+}
+
+Reg FunctionLowering::chosen(const Node &node) {
+  const int local = newLocal("", {}, node);
+  const BlockId end = newBlock();
+  if (node.is("IfExp")) {
+    const BlockId whenTrue = newBlock(), whenFalse = newBlock();
+    condition(node["test"], whenTrue, whenFalse);
+    for (const auto &[from, part] :
+         {std::pair(whenTrue, node["body"]), std::pair(whenFalse, node["orelse"])}) {
+      enter(from);
+      storeLocal(local, operand(part), node);
+      jump(end);
+    }
+  } else {
+    const std::vector<Node> values = node.list("values");
+    const bool isAnd = node["op"].is("And");
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const Operand part = operand(values[i]);
+      storeLocal(local, part, node);
+      if (i + 1 == values.size())
+        break;
+      const BlockId more = newBlock();
+      const Reg truth = emitCall("truth", {part}, values[i]);
+      branch(use(truth, values[i]), isAnd ? more : end, isAnd ? end : more, false, values[i]);
+      enter(more);
+    }
+    jump(end);
+  }
+  enter(end);
+  return loadLocal(local, node);
+}
+
+void FunctionLowering::condition(const Node &node, BlockId whenTrue, BlockId whenFalse, bool entersLoop) {
+  if (node.is("UnaryOp") && node["op"].is("Not") && !entersLoop) {
+    condition(node["operand"], whenFalse, whenTrue);
+    return;
+  }
+  if (node.is("BoolOp") && !entersLoop) {
+    const std::vector<Node> values = node.list("values");
+    for (std::size_t i = 0; i + 1 < values.size(); ++i) {
+      const BlockId more = newBlock();
+      if (node["op"].is("And"))
+        condition(values[i], more, whenFalse);
+      else
+        condition(values[i], whenTrue, more);
+      enter(more);
+    }
+    condition(values.back(), whenTrue, whenFalse);
+    return;
+  }
+  const Operand tested = operand(node);
+  const Reg truth = emitCall("truth", {tested}, node);
+  branch(use(truth, node), whenTrue, whenFalse, entersLoop, node);
+}
+
+Reg FunctionLowering::sequence(const Node &node) {
+  const std::vector<Node> elements = node.list("elts");
+  std::vector<Name> names;
+  bool spreads = false;
+  for (const Node &element : elements) {
+    spreads |= element.is("Starred");
+    names.push_back(element.is("Starred") ? Name("*") : Name());
+  }
+  const std::string made = node.is("Tuple") ? "tuple" : node.is("Set") ? "set" : "list";
+  return emitCall(made, operandsOf(elements), node, spreads ? names : std::vector<Name>());
+}
+
+// Keys and values in turn; what is spread has the key None.
+Reg FunctionLowering::dictionary(const Node &node) {
+  std::vector<Operand> entries;
+  std::vector<Name> names;
+  const std::vector<Node> keys = node.list("keys"), values = node.list("values");
+  for (std::size_t i = 0; i < keys.size() && i < values.size(); ++i) {
+    entries.push_back(keys[i] ? operand(keys[i]) : use(emit(fact(FactKind::Opaque, node)), node));
+    entries.push_back(operand(values[i]));
+    names.push_back(Name());
+    names.push_back(keys[i] ? Name() : Name("**"));
+  }
+  return emitCall("dict", std::move(entries), node, std::move(names));
+}
+
+Reg FunctionLowering::subscript(const Node &node) {
+  const Operand object = operand(node["value"]), index = operand(node["slice"]);
+  return emitCall("get", {object, index}, node);
+}
+
+Reg FunctionLowering::sliced(const Node &node) {
+  std::vector<Operand> ends;
+  for (const char *end : {"lower", "upper", "step"})
+    if (node[end])
+      ends.push_back(operand(node[end]));
+  return emitCall("slice", std::move(ends), node);
+}
+
+} // namespace devicetidy::python

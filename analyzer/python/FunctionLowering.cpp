@@ -1,0 +1,190 @@
+#include "analyzer/python/FunctionLowering.h"
+
+#include "analyzer/facts/NameParts.h"
+
+#include <algorithm>
+
+namespace devicetidy::python {
+
+FunctionLowering::FunctionLowering(UnitParts parts, const FunctionLowering *around, Name className,
+                                   std::string qualified)
+    : parts(parts), around(around), className(className), qualified(std::move(qualified)) {
+  newBlock();
+}
+
+Fact FunctionLowering::fact(FactKind kind, const Node &node) const {
+  Fact fact;
+  fact.kind = kind;
+  fact.where = node.where();
+  return fact;
+}
+
+Reg FunctionLowering::emit(Fact fact) {
+  fact.result = nextRegister++;
+  function.registerCount = std::max(function.registerCount, nextRegister);
+  block().facts.push_back(std::move(fact));
+  return nextRegister - 1;
+}
+
+Operand FunctionLowering::use(Reg reg, const Node &node, bool isAddress) const {
+  Operand operand;
+  operand.reg = reg;
+  operand.isAddress = operand.isWritable = isAddress;
+  operand.where = node.where();
+  operand.text = node.source();
+  return operand;
+}
+
+Reg FunctionLowering::emitCall(const std::string &name, std::vector<Operand> operands, const Node &node,
+                               std::vector<Name> names) {
+  Fact call = fact(FactKind::Call, node);
+  call.name = Name("python::" + name);
+  call.isVirtual = true;
+  call.operands = std::move(operands);
+  call.captures = std::move(names);
+  return emit(std::move(call));
+}
+
+int FunctionLowering::newLocal(const std::string &name, Name type, const Node &node) {
+  Variable variable;
+  variable.name = name;
+  variable.type = type;
+  variable.where = node.where();
+  function.locals.push_back(std::move(variable));
+  const int index = static_cast<int>(function.locals.size()) - 1;
+  if (!name.empty())
+    locals[name] = index;
+  return index;
+}
+
+Reg FunctionLowering::loadLocal(int local, const Node &node) {
+  Fact address = fact(FactKind::Local, node);
+  address.number = local;
+  Fact load = fact(FactKind::Load, node);
+  load.operands.push_back(use(emit(std::move(address)), node, true));
+  return emit(std::move(load));
+}
+
+void FunctionLowering::storeLocal(int local, const Operand &value, const Node &node) {
+  Fact address = fact(FactKind::Local, node);
+  address.number = local;
+  const Reg where = emit(std::move(address));
+  Fact store = fact(FactKind::Store, node);
+  store.operands = {use(where, node, true), value};
+  block().facts.push_back(std::move(store));
+}
+
+void FunctionLowering::endStatement() {
+  Fact end;
+  end.kind = FactKind::EndStatement;
+  block().facts.push_back(std::move(end));
+  nextRegister = 0;
+}
+
+BlockId FunctionLowering::newBlock() {
+  function.blocks.emplace_back();
+  function.blocks.back().handler = handlers.empty() ? -1 : handlers.back();
+  return static_cast<BlockId>(function.blocks.size()) - 1;
+}
+
+bool FunctionLowering::isEnded() const {
+  const Terminator &end = function.blocks[static_cast<std::size_t>(current)].terminator;
+  return end.kind != TerminatorKind::Unreachable || end.where.valid();
+}
+
+void FunctionLowering::jump(BlockId to) {
+  if (isEnded())
+    return;
+  block().terminator.kind = TerminatorKind::Jump;
+  block().terminator.successors = {to};
+}
+
+void FunctionLowering::branch(const Operand &value, BlockId whenTrue, BlockId whenFalse, bool entersLoop,
+                              const Node &node) {
+  Terminator &end = block().terminator;
+  end.kind = TerminatorKind::Branch;
+  end.value = value;
+  end.successors = {whenTrue, whenFalse};
+  end.entersLoop = entersLoop;
+  end.where = node.where();
+}
+
+// Falls off the end: returns None, or what a generator gave.
+void FunctionLowering::finish() {
+  if (!isEnded()) {
+    block().terminator.kind = TerminatorKind::Return;
+    if (yielded >= 0)
+      block().terminator.value = use(loadLocal(yielded, Node()), Node());
+  }
+  function.hasBody = true;
+  parts.unit.functions[function.id] = function;
+}
+
+void FunctionLowering::lowerBody(const Node &owner, const std::vector<Node> &body, Name id, bool isMain) {
+  isClassBody = owner.is("ClassDef");
+  isModuleBody = !isClassBody;
+  function.id = id;
+  function.name = Name(isClassBody ? className.str() + "::@class" : isMain ? "main" : "@module");
+  function.className = isClassBody ? className : Name();
+  function.isMain = isMain;
+  function.where = owner.where();
+  if (!function.where.valid()) {
+    function.where.file = parts.module.path;
+    function.where.line = function.where.column = function.where.endLine = function.where.endColumn = 1;
+  }
+  statements(body);
+  finish();
+}
+
+void FunctionLowering::lowerFunction(const Node &node) {
+  const bool isMethod =
+      !className.empty() &&
+      !isOneOf(node.kind(), {"Lambda", "ListComp", "SetComp", "DictComp", "GeneratorExp"}) && around &&
+      around->isClassBody;
+  function.id = parts.module.idOf(qualified);
+  function.where = node.where();
+  const bool isNested = around && !around->isModuleBody && !around->isClassBody;
+  function.isLambda = isNested;
+  std::string name = node.text("name");
+  for (const Node &decorator : node.list("decorator_list")) {
+    const std::string says = decorator.is("Attribute") ? decorator.text("attr") : decorator.text("id");
+    if (isOneOf(says, {"property", "cached_property"}))
+      name = "@get " + name;
+    function.isStatic |= isOneOf(says, {"staticmethod", "classmethod"});
+    if (says == "setter")
+      name = "@set " + name;
+  }
+  if (isMethod) {
+    function.name = Name(className.str() + "::" + name);
+    function.className = className;
+    function.isConstructor = name == "__init__";
+  } else {
+    function.name = Name(name.empty() ? qualified : name);
+  }
+  forEachOfBlock(node, [&](const Node &each) { scope.add(each); });
+  addParameters(node, isMethod && !function.isStatic);
+  for (const std::string &bound : scope.bound)
+    if (!isLocal(bound) && !scope.declaredGlobal.count(bound) && !scope.declaredNonlocal.count(bound))
+      newLocal(bound, {}, node);
+  if (scope.yields) {
+    yielded = newLocal("", {}, node);
+    storeLocal(yielded, use(emitCall("list", {}, node), node), node);
+    endStatement();
+  }
+  bindDefaults(node);
+  if (node.is("Lambda")) {
+    block().terminator.value = use(value(node["body"]), node["body"]);
+    block().terminator.kind = TerminatorKind::Return;
+  } else if (!node.list("generators").empty()) {
+    yielded = newLocal("", {}, node);
+    const std::string made = node.is("DictComp") ? "dict" : node.is("SetComp") ? "set" : "list";
+    storeLocal(yielded, use(emitCall(made, {}, node), node), node);
+    endStatement();
+    comprehensionBody(node, 0);
+  } else {
+    statements(node.list("body"));
+  }
+  finish();
+}
+
+} // namespace devicetidy::python

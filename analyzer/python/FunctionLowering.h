@@ -1,0 +1,148 @@
+//===- FunctionLowering.h - a block of Python code as facts -----*- C++ -*-===//
+//
+// Every expression is a value in a register; lists, dictionaries and objects are addresses of the heap, as in
+// Python all names are references. What a value is asked to do is decided where the program is run: such a
+// call (isVirtual, without a target) has a name "python::method::append", and analyzer/solve/library/python
+// knows what it does for a tensor, a module, a list.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/facts/Program.h"
+#include "analyzer/python/Modules.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace devicetidy::python {
+
+/// What all functions of a module add to.
+struct UnitParts {
+  Unit &unit;
+  const Module &module;
+};
+
+/// What an argument list evaluates to: registers and, for keywords, their names ("*" and "**" for what is
+/// spread).
+struct Arguments {
+  std::vector<Operand> operands;
+  std::vector<Name> names;
+  bool hasNames = false;
+};
+
+class FunctionLowering {
+public:
+  FunctionLowering(UnitParts parts, const FunctionLowering *around, Name className, std::string qualified);
+
+  /// The body of a def, a lambda or a comprehension. Adds the function to the unit.
+  void lowerFunction(const Node &function);
+  /// The statements of a module or a class, those that `wanted` takes.
+  void lowerBody(const Node &owner, const std::vector<Node> &statements, Name id, bool isMain);
+
+  /// Names it took from the functions around it, in the order in which its closure holds them.
+  const std::vector<std::string> &captured() const { return captures; }
+  Name id() const { return function.id; }
+
+private:
+  struct Loop {
+    BlockId next, end;
+  };
+
+  // Names (Names.cpp)
+  Reg loadName(const Node &node, const std::string &name);
+  void storeName(const Node &node, const std::string &name, const Operand &value);
+  bool isLocal(const std::string &name) const { return locals.count(name) != 0; }
+  bool mayCapture(const std::string &name) const;
+  void capture(const std::string &name);
+  /// The variable, where a name of the block is a local one; NoReg otherwise.
+  Reg addressOf(const Node &node);
+  /// What a name or a dotted name stands for, when it is fixed.
+  std::optional<Meaning> meaningOf(const Node &node) const;
+  Reg loadMeaning(const Node &node, const Meaning &meaning);
+  bool isBound(const std::string &name) const;
+
+  // Expressions (Expressions.cpp, Calls.cpp)
+  Reg value(const Node &node);
+  Reg literal(const Node &node);
+  Reg joined(const Node &node);
+  Reg attribute(const Node &node);
+  Reg binary(const Node &node);
+  Reg comparison(const Node &node);
+  Reg chosen(const Node &node); ///< `a if c else b`, `a and b`
+  Reg sequence(const Node &node);
+  Reg dictionary(const Node &node);
+  Reg subscript(const Node &node);
+  Reg sliced(const Node &node);
+  Reg comprehension(const Node &node);
+  Reg call(const Node &node);
+  Reg superCall(const Node &node);
+  Reg closure(const Node &node, const FunctionLowering &inner);
+  Reg classObject(const Node &node, Name type);
+  Arguments arguments(const Node &call);
+  std::vector<Operand> operandsOf(const std::vector<Node> &nodes);
+  Operand operand(const Node &node);
+  void condition(const Node &node, BlockId whenTrue, BlockId whenFalse, bool entersLoop = false);
+
+  // Statements (Statements.cpp, Loops.cpp)
+  void statements(const std::vector<Node> &body);
+  void statement(const Node &node);
+  void assign(const Node &target, const Operand &value);
+  void assignAll(const std::vector<Node> &targets, const Operand &value, const Node &where);
+  void ifStatement(const Node &node);
+  void forLoop(const Node &node);
+  void whileLoop(const Node &node);
+  void tryStatement(const Node &node);
+  void withStatement(const Node &node);
+  void matchStatement(const Node &node);
+  void returnStatement(const Node &node);
+  void define(const Node &node);
+  void defineClass(const Node &node);
+  void rangeTest(const Node &node, int range, BlockId body, BlockId end, bool entersLoop);
+  void loopBody(const Node &target, const Node &iterated, int range, const std::function<void()> &body);
+  void comprehensionBody(const Node &node, std::size_t generator);
+
+  // Parameters (Parameters.cpp)
+  void addParameters(const Node &function, bool isMethod);
+  void bindDefaults(const Node &function);
+
+  // Building
+  Fact fact(FactKind kind, const Node &node) const;
+  Reg emit(Fact fact);
+  Reg emitCall(const std::string &name, std::vector<Operand> operands, const Node &node,
+               std::vector<Name> names = {});
+  Reg loadLocal(int local, const Node &node);
+  void storeLocal(int local, const Operand &value, const Node &node);
+  Operand use(Reg reg, const Node &node, bool isAddress = false) const;
+  int newLocal(const std::string &name, Name type, const Node &node);
+  void endStatement();
+  BlockId newBlock();
+  void jump(BlockId to);
+  void branch(const Operand &value, BlockId whenTrue, BlockId whenFalse, bool entersLoop, const Node &node);
+  void enter(BlockId block) { current = block; }
+  bool isEnded() const;
+  Block &block() { return function.blocks[static_cast<std::size_t>(current)]; }
+  void finish();
+
+  UnitParts parts;
+  const FunctionLowering *around;
+  Name className;
+  std::string qualified; ///< name in the module: "Net.forward"
+  std::string selfName;  ///< of the first parameter of a method
+  bool isModuleBody = false, isClassBody = false;
+  Function function;
+  Scope scope;
+  std::map<std::string, int> locals;
+  std::vector<std::string> captures;
+  std::vector<Loop> loops;
+  std::vector<BlockId> handlers;
+  int yielded = -1; ///< local that holds what a generator has given
+  int nested = 0;   ///< numbers lambdas and comprehensions
+  BlockId current = 0;
+  Reg nextRegister = 0;
+};
+
+/// The type a parameter certainly or probably has ("at::Tensor", "c10::Device"), or none.
+Name typeOfParameter(const Node &function, const Node &parameter, bool isForward);
+
+} // namespace devicetidy::python

@@ -1,0 +1,152 @@
+#include "analyzer/python/Lower.h"
+
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/python/FunctionLowering.h"
+#include "analyzer/python/Parse.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+
+namespace devicetidy::python {
+namespace {
+
+// The release that operators are looked up in: a file does not say with which it is run.
+constexpr int torchMajor = 2, torchMinor = 6;
+
+void addType(Unit &unit, Name id, TypeKind kind, std::vector<Name> args = {}, std::vector<Name> bases = {},
+             std::string_view templateName = {}) {
+  Type &type = unit.types[id];
+  if (!type.id.empty())
+    return;
+  type.id = id;
+  type.kind = kind;
+  type.templateName = templateName.empty() ? id : Name(templateName);
+  type.args = std::move(args);
+  type.bases = std::move(bases);
+}
+
+// The types that values of Python programs have in LibTorch.
+void addStandardTypes(Unit &unit) {
+  const Name tensor("at::Tensor"), pair("std::tuple<at::Tensor, at::Tensor>");
+  addType(unit, "bool", TypeKind::Bool);
+  addType(unit, "long", TypeKind::Int);
+  addType(unit, "double", TypeKind::Float);
+  addType(unit, tensor, TypeKind::Record);
+  addType(unit, "c10::Device", TypeKind::Record);
+  addType(unit, pair, TypeKind::Record, {tensor, tensor}, {}, "std::tuple");
+  addType(unit, "std::tuple<at::Tensor, std::tuple<at::Tensor, at::Tensor>>", TypeKind::Record,
+          {tensor, pair}, {}, "std::tuple");
+  addType(unit, "std::vector<at::Tensor>", TypeKind::Record, {tensor}, {}, "std::vector");
+  addType(unit, "std::vector<long>", TypeKind::Record, {"long"}, {}, "std::vector");
+  addType(unit, "torch::nn::Module", TypeKind::Record);
+  for (const char *made : {"python::list", "python::dict"})
+    addType(unit, made, TypeKind::Other);
+}
+
+// Modules of torch.nn that the file names.
+void addModuleTypes(Unit &unit, const Node &tree) {
+  const auto add = [&](const std::string &name) {
+    if (!name.empty() && name[0] >= 'A' && name[0] <= 'Z' && name != "Module" && name != "Parameter")
+      addType(unit, Name("torch::nn::" + name + "Impl"), TypeKind::Record, {}, {"torch::nn::Module"});
+  };
+  std::function<void(const Node &)> visit = [&](const Node &node) {
+    if (node.is("Attribute"))
+      add(node.text("attr"));
+    if (node.is("ImportFrom") && startsWith(node.text("module"), "torch.nn"))
+      for (const Node &alias : node.list("names"))
+        add(alias.text("name"));
+    for (const Node &child : node.children())
+      visit(child);
+  };
+  visit(tree);
+}
+
+// Classes of libraries that stand behind classes of the program: those of torch.nn and what is known to
+// derive from them.
+void resolveBases(Unit &unit) {
+  static const std::set<std::string> modules = {
+      "torch.nn.Module",           "torch.nn.modules.module.Module",    "pytorch_lightning.LightningModule",
+      "lightning.LightningModule", "lightning.pytorch.LightningModule", "transformers.PreTrainedModel",
+      "torch.jit.ScriptModule"};
+  for (auto &[id, type] : unit.types)
+    for (Name &base : type.bases) {
+      if (!startsWith(base.view(), "python:"))
+        continue;
+      const std::string dotted(base.view().substr(std::string_view("python:").size()));
+      const std::string last = dotted.substr(dotted.rfind('.') + 1);
+      if (modules.count(dotted))
+        base = Name("torch::nn::Module");
+      else if (startsWith(dotted, "torch.nn."))
+        base = Name("torch::nn::" + last + "Impl");
+    }
+}
+
+Unit lowerFile(const Module &module) {
+  Unit unit;
+  unit.mainFile = module.path;
+  unit.files = {Name(module.path)};
+  unit.torchMajor = torchMajor;
+  unit.torchMinor = torchMinor;
+  addStandardTypes(unit);
+  const Node tree = module.file->module();
+  addModuleTypes(unit, tree);
+  const std::vector<Node> body = tree.list("body");
+  std::vector<Node> definitions;
+  for (const Node &each : body)
+    if (isOneOf(each.kind(), {"FunctionDef", "AsyncFunctionDef", "ClassDef", "Import", "ImportFrom", "Assign",
+                              "AnnAssign"}))
+      definitions.push_back(each);
+  FunctionLowering start({unit, module}, nullptr, {}, {});
+  start.lowerBody(tree, module.isScript ? definitions : body, module.idOf("@module"), false);
+  unit.globalInit = start.id();
+  if (module.isScript) {
+    FunctionLowering main({unit, module}, nullptr, {}, {});
+    main.lowerBody(tree, body, module.idOf("@main"), true);
+  }
+  resolveBases(unit);
+  return unit;
+}
+
+} // namespace
+
+bool lowerFiles(const Request &request, std::vector<Unit> &units, std::string &error) {
+  std::deque<Parsed> rounds;
+  std::set<std::string> seen;
+  Modules modules;
+  std::vector<std::string> wanted = request.files;
+  while (!wanted.empty()) {
+    std::vector<std::string> fresh;
+    for (const std::string &path : wanted)
+      if (seen.insert(path).second)
+        fresh.push_back(path);
+    wanted.clear();
+    if (fresh.empty())
+      break;
+    if (!parse(request.interpreter, fresh, rounds.emplace_back(), error))
+      return false;
+    for (const auto &file : rounds.back().files)
+      if (file->module()) {
+        modules.add(*file);
+        for (std::string &path : Modules::importsOf(*file))
+          wanted.push_back(std::move(path));
+      }
+  }
+  modules.resolve();
+  for (const Parsed &round : rounds)
+    for (const auto &file : round.files) {
+      if (file->module()) {
+        units.push_back(lowerFile(modules.all().at(file->path)));
+        continue;
+      }
+      Unit broken;
+      broken.mainFile = file->path;
+      broken.files = {Name(file->path)};
+      broken.parseErrors = {file->error()};
+      broken.hasFatalError = true;
+      units.push_back(std::move(broken));
+    }
+  return true;
+}
+
+} // namespace devicetidy::python

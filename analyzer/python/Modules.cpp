@@ -1,0 +1,160 @@
+#include "analyzer/python/Modules.h"
+
+#include "analyzer/facts/NameParts.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <algorithm>
+
+namespace devicetidy::python {
+namespace {
+
+constexpr int foldersAbove = 6; ///< of the importing file that may be the root of its imports
+
+std::string parentOf(const std::string &path) { return llvm::sys::path::parent_path(path).str(); }
+
+// The file of module `dotted` below `folder`; empty when there is none.
+std::string fileBelow(const std::string &folder, const std::string &dotted) {
+  std::string relative = dotted;
+  std::replace(relative.begin(), relative.end(), '.', '/');
+  const std::string base = folder + (relative.empty() ? "" : "/" + relative);
+  for (const std::string &path : {base + ".py", base + "/__init__.py"})
+    if (llvm::sys::fs::is_regular_file(path))
+      return path;
+  return {};
+}
+
+// The file that `dotted`, imported in `importer`, names; empty for a library.
+std::string fileOf(const std::string &importer, const std::string &dotted, int level) {
+  std::string folder = parentOf(importer);
+  if (level > 0) {
+    for (; level > 1; --level)
+      folder = parentOf(folder);
+    return fileBelow(folder, dotted);
+  }
+  for (int above = 0; above < foldersAbove && folder.size() > 1; ++above, folder = parentOf(folder))
+    if (const std::string found = fileBelow(folder, dotted); !found.empty() && found != importer)
+      return found;
+  return {};
+}
+
+bool isDefinition(const Node &statement) {
+  if (statement.is("Expr")) // a docstring
+    return statement["value"].is("Constant");
+  if (isOneOf(statement.kind(), {"If", "Try"})) {
+    const std::vector<Node> body = statement.list("body");
+    return std::all_of(body.begin(), body.end(), isDefinition);
+  }
+  return isOneOf(statement.kind(), {"FunctionDef", "AsyncFunctionDef", "ClassDef", "Import", "ImportFrom",
+                                    "Assign", "AnnAssign", "Pass", "AugAssign"});
+}
+
+bool asksWhetherMain(const Node &statement) {
+  const Node left = statement["test"]["left"];
+  return statement.is("If") && left.is("Name") && left.text("id") == "__name__";
+}
+
+} // namespace
+
+void Modules::add(const File &file) {
+  Module &module = modules[file.path];
+  module.file = &file;
+  module.path = file.path;
+  Scope scope;
+  forEachOfBlock(file.module(), [&](const Node &node) { scope.add(node); });
+  module.variables = scope.bound;
+  for (const Node &statement : file.module().list("body"))
+    module.isScript |= asksWhetherMain(statement) || !isDefinition(statement);
+}
+
+std::vector<std::string> Modules::importsOf(const File &file) {
+  std::vector<std::string> paths;
+  const auto add = [&](const std::string &dotted, int level) {
+    if (const std::string path = fileOf(file.path, dotted, level); !path.empty())
+      paths.push_back(path);
+  };
+  forEachOfBlock(file.module(), [&](const Node &node) {
+    for (const Node &alias :
+         node.is("Import") || node.is("ImportFrom") ? node.list("names") : std::vector<Node>())
+      if (node.is("Import")) {
+        add(alias.text("name"), 0);
+      } else {
+        const std::string from = node.text("module");
+        add(from, node.number("level"));
+        add(from.empty() ? alias.text("name") : from + "." + alias.text("name"), node.number("level"));
+      }
+  });
+  return paths;
+}
+
+Meaning Modules::meaningOf(const Module &module, const std::string &dotted, int level) const {
+  Meaning meaning;
+  const auto found = modules.find(fileOf(module.path, dotted, level));
+  if (found != modules.end()) {
+    meaning.kind = Meaning::Kind::Module;
+    meaning.module = &found->second;
+  }
+  meaning.name = dotted;
+  return meaning;
+}
+
+void Modules::addImports(Module &module, const Node &statement) {
+  for (const Node &alias : statement.list("names")) {
+    const std::string name = alias.text("name"), as = alias.text("asname");
+    if (statement.is("Import")) {
+      const std::string first = name.substr(0, name.find('.'));
+      module.meanings[as.empty() ? first : as] = meaningOf(module, as.empty() ? first : name, 0);
+      continue;
+    }
+    const int level = statement.number("level");
+    const std::string from = statement.text("module");
+    const std::string whole = from.empty() ? name : from + "." + name;
+    Meaning meaning = meaningOf(module, whole, level);
+    if (meaning.kind == Meaning::Kind::Library)
+      if (const Meaning owner = meaningOf(module, from, level); owner.kind == Meaning::Kind::Module) {
+        const Meaning *member = find(*owner.module, name);
+        if (member)
+          meaning = *member;
+        else if (owner.module->variables.count(name)) {
+          meaning = owner; // a variable of that module
+          meaning.name = name;
+        }
+      }
+    module.meanings[as.empty() ? name : as] = meaning;
+  }
+}
+
+void Modules::resolve() {
+  // Definitions first, so that imports find them; twice, for what is imported through another module.
+  for (auto &[path, module] : modules)
+    for (const Node &statement : module.file->module().list("body")) {
+      const std::string name = statement.text("name");
+      if (statement.is("FunctionDef") || statement.is("AsyncFunctionDef"))
+        module.meanings[name] = {Meaning::Kind::Function, module.idOf(name).str(), nullptr};
+      else if (statement.is("ClassDef"))
+        module.meanings[name] = {Meaning::Kind::Class, name, nullptr};
+    }
+  for (int round = 0; round < 2; ++round)
+    for (auto &[path, module] : modules)
+      forEachOfBlock(module.file->module(), [&owner = module, this](const Node &node) {
+        if (node.is("Import") || node.is("ImportFrom"))
+          addImports(owner, node);
+      });
+  // A name that is assigned, too, has no fixed meaning.
+  for (auto &[path, module] : modules)
+    forEachOfBlock(module.file->module(), [&owner = module](const Node &node) {
+      Scope assigned;
+      if (isOneOf(node.kind(), {"Assign", "AugAssign", "AnnAssign", "For"}))
+        assigned.add(node);
+      for (const std::string &name : assigned.bound)
+        owner.meanings.erase(name);
+    });
+}
+
+const Meaning *Modules::find(const Module &module, const std::string &name) {
+  const auto found = module.meanings.find(name);
+  return found == module.meanings.end() ? nullptr : &found->second;
+}
+
+} // namespace devicetidy::python

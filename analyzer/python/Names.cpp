@@ -1,0 +1,138 @@
+// What names stand for: local variables, those of functions around, of the module, definitions and libraries.
+#include "analyzer/python/FunctionLowering.h"
+
+#include "analyzer/facts/NameParts.h"
+
+#include <algorithm>
+
+namespace devicetidy::python {
+
+// A block of a module or a class binds names too, but a function in a class does not see those of the class.
+bool FunctionLowering::isBound(const std::string &name) const {
+  return !isModuleBody && !isClassBody && (isLocal(name) || name == selfName);
+}
+
+bool FunctionLowering::mayCapture(const std::string &name) const {
+  if (scope.declaredGlobal.count(name))
+    return false;
+  for (const FunctionLowering *outer = around; outer; outer = outer->around)
+    if (outer->isBound(name) ||
+        std::find(outer->captures.begin(), outer->captures.end(), name) != outer->captures.end())
+      return true;
+  return false;
+}
+
+void FunctionLowering::capture(const std::string &name) {
+  if (std::find(captures.begin(), captures.end(), name) == captures.end())
+    captures.push_back(name);
+}
+
+std::optional<Meaning> FunctionLowering::meaningOf(const Node &node) const {
+  if (node.is("Name")) {
+    const std::string name = node.text("id");
+    if (isLocal(name) || name == selfName || mayCapture(name))
+      return std::nullopt;
+    const Meaning *found = Modules::find(parts.module, name);
+    if (found)
+      return found->kind == Meaning::Kind::Module && found->module->variables.count(found->name)
+                 ? std::nullopt
+                 : std::optional(*found);
+    if (parts.module.variables.count(name))
+      return std::nullopt;
+    return Meaning{Meaning::Kind::Library, "builtins." + name, nullptr};
+  }
+  if (!node.is("Attribute"))
+    return std::nullopt;
+  const std::optional<Meaning> base = meaningOf(node["value"]);
+  if (!base || startsWith(base->name, "builtins."))
+    return std::nullopt;
+  if (base->kind == Meaning::Kind::Library)
+    return Meaning{Meaning::Kind::Library, base->name + "." + node.text("attr"), nullptr};
+  if (base->kind != Meaning::Kind::Module)
+    return std::nullopt;
+  const Meaning *member = Modules::find(*base->module, node.text("attr"));
+  return member ? std::optional(*member) : std::nullopt;
+}
+
+Reg FunctionLowering::loadMeaning(const Node &node, const Meaning &meaning) {
+  Fact closure = fact(FactKind::Closure, node);
+  if (meaning.kind == Meaning::Kind::Function)
+    closure.target = Name(meaning.name);
+  else if (meaning.kind == Meaning::Kind::Class)
+    closure.name = Name("python::class::" + meaning.name);
+  else if (meaning.kind == Meaning::Kind::Library)
+    return emitCall("value::" + meaning.name, {}, node);
+  else
+    closure.name = Name("python::module::" + meaning.name);
+  return emit(std::move(closure));
+}
+
+Reg FunctionLowering::addressOf(const Node &node) {
+  const std::string name = node.text("id");
+  if (!node.is("Name") || !isLocal(name))
+    return NoReg;
+  Fact address = fact(FactKind::Local, node);
+  address.number = locals.at(name);
+  return emit(std::move(address));
+}
+
+Reg FunctionLowering::loadName(const Node &node, const std::string &name) {
+  if (!name.empty() && name == selfName && !isLocal(name)) {
+    Fact self = fact(FactKind::This, node);
+    self.type = className;
+    return emit(std::move(self));
+  }
+  if (const auto local = locals.find(name); local != locals.end())
+    return loadLocal(local->second, node);
+  if (mayCapture(name)) {
+    capture(name);
+    Fact self = fact(FactKind::This, node);
+    Fact field = fact(FactKind::Field, node);
+    field.name = Name(name);
+    field.operands.push_back(use(emit(std::move(self)), node, true));
+    Fact load = fact(FactKind::Load, node);
+    load.operands.push_back(use(emit(std::move(field)), node, true));
+    return emit(std::move(load));
+  }
+  if (const std::optional<Meaning> meaning = meaningOf(node))
+    return loadMeaning(node, *meaning);
+  Fact address = fact(FactKind::Global, node);
+  const Meaning *imported = Modules::find(parts.module, name);
+  address.name =
+      imported && imported->module ? imported->module->idOf(imported->name) : parts.module.idOf(name);
+  Fact load = fact(FactKind::Load, node);
+  load.operands.push_back(use(emit(std::move(address)), node, true));
+  return emit(std::move(load));
+}
+
+void FunctionLowering::storeName(const Node &node, const std::string &name, const Operand &value) {
+  if (const auto local = locals.find(name); local != locals.end() && !scope.declaredGlobal.count(name)) {
+    storeLocal(local->second, value, node);
+    return;
+  }
+  Fact store = fact(FactKind::Store, node);
+  Fact address = fact(FactKind::Global, node);
+  address.name = parts.module.idOf(name);
+  if (isClassBody) {
+    Fact self = fact(FactKind::This, node);
+    address = fact(FactKind::Field, node);
+    address.name = Name(name);
+    address.operands.push_back(use(emit(std::move(self)), node, true));
+  } else if (scope.declaredNonlocal.count(name)) {
+    capture(name);
+    Fact self = fact(FactKind::This, node);
+    address = fact(FactKind::Field, node);
+    address.name = Name(name);
+    address.operands.push_back(use(emit(std::move(self)), node, true));
+  } else {
+    Global &global = parts.unit.globals[address.name];
+    global.id = address.name;
+    global.name = Name(name);
+    if (!global.where.valid())
+      global.where = node.where();
+  }
+  store.operands = {use(emit(std::move(address)), node, true), value};
+  block().facts.push_back(std::move(store));
+}
+
+} // namespace devicetidy::python

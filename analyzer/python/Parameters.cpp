@@ -1,0 +1,132 @@
+// Parameters: what they are called, what they are when nothing is given, what type they have.
+#include "analyzer/python/FunctionLowering.h"
+
+#include "analyzer/facts/NameParts.h"
+
+namespace devicetidy::python {
+namespace {
+
+const Name tensorType("at::Tensor"), deviceType("c10::Device");
+
+bool isDeviceName(std::string_view name) {
+  return name == "device" || name == "dev" || endsWith(name, "_device");
+}
+
+// What an annotation says: `torch.Tensor`, "Tensor", Optional[Tensor].
+Name typeOfAnnotation(const Node &annotation) {
+  const std::string says = annotation.is("Attribute")  ? annotation.text("attr")
+                           : annotation.is("Name")     ? annotation.text("id")
+                           : annotation.is("Constant") ? annotation.constant().second
+                                                       : std::string();
+  if (isOneOf(says, {"Tensor", "torch.Tensor", "FloatTensor", "LongTensor", "BoolTensor"}))
+    return tensorType;
+  if (isOneOf(says, {"device", "torch.device"}))
+    return deviceType;
+  return says.empty() || says == "None" || says == "Any" ? Name() : Name("python:" + says);
+}
+
+bool isName(const Node &node, const std::string &name) { return node.is("Name") && node.text("id") == name; }
+
+bool isTorchCall(const Node &node) {
+  Node base = node["func"];
+  while (base.is("Attribute"))
+    base = base["value"];
+  return node["func"].is("Attribute") && base.is("Name") && isOneOf(base.text("id"), {"torch", "F"});
+}
+
+// Does the body use `name` as only a tensor is used?
+bool isUsedAsTensor(const Node &function, const std::string &name) {
+  bool isTensor = false;
+  forEachOfBlock(function, [&](const Node &node) {
+    if (node.is("Attribute") && isName(node["value"], name))
+      isTensor |= isOneOf(node.text("attr"),
+                          {"shape",      "size",      "dim",         "ndim",         "view",      "device",
+                           "to",         "unsqueeze", "squeeze",     "permute",      "transpose", "reshape",
+                           "new_zeros",  "new_ones",  "new_full",    "new_tensor",   "dtype",     "detach",
+                           "contiguous", "float",     "long",        "is_cuda",      "type_as",   "expand",
+                           "flatten",    "cuda",      "masked_fill", "new_empty",    "softmax",   "sum",
+                           "mean",       "T",         "numel",       "requires_grad"});
+    if (node.is("Call") && isTorchCall(node))
+      for (const Node &argument : node.list("args"))
+        isTensor |= isName(argument, name);
+  });
+  return isTensor;
+}
+
+} // namespace
+
+Name typeOfParameter(const Node &function, const Node &parameter, bool isForward) {
+  const std::string name = parameter.text("arg");
+  if (const Name said = typeOfAnnotation(parameter["annotation"]); !said.empty())
+    return startsWith(said.view(), "python:") ? Name() : said;
+  if (isDeviceName(name))
+    return deviceType;
+  if (isUsedAsTensor(function, name) ||
+      (isForward && isOneOf(name, {"x", "input", "inputs", "hidden_states"})))
+    return tensorType;
+  return {};
+}
+
+void FunctionLowering::addParameters(const Node &node, bool isMethod) {
+  if (!node.list("generators").empty()) { // of a comprehension: what it goes through
+    newLocal("", {}, node);
+    function.paramCount = function.requiredParams = 1;
+    return;
+  }
+  const Node all = node["args"];
+  std::vector<Node> parameters = all.list("posonlyargs");
+  for (const Node &each : all.list("args"))
+    parameters.push_back(each);
+  const std::size_t positional = parameters.size();
+  for (const Node &each : all.list("kwonlyargs"))
+    parameters.push_back(each);
+  const bool isForward = node.text("name") == "forward";
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (i == 0 && isMethod) {
+      selfName = parameters[i].text("arg");
+      if (scope.bound.count(selfName)) // it is assigned, too: `self = self.to(..)`
+        selfName = {};
+      else
+        continue;
+    }
+    newLocal(parameters[i].text("arg"), typeOfParameter(node, parameters[i], isForward), parameters[i]);
+    ++function.paramCount;
+  }
+  function.requiredParams = static_cast<std::uint32_t>(positional);
+  for (const auto &[field, mark] : {std::pair("vararg", "*"), std::pair("kwarg", "**")})
+    if (const Node rest = all[field]) {
+      const std::string name = rest.text("arg");
+      newLocal(mark + name, {}, rest);
+      locals[name] = static_cast<int>(function.locals.size()) - 1;
+      ++function.paramCount;
+    }
+}
+
+// A parameter that nothing was given for is what its default says.
+void FunctionLowering::bindDefaults(const Node &node) {
+  const Node all = node["args"];
+  if (!all)
+    return;
+  std::vector<Node> positional = all.list("posonlyargs");
+  for (const Node &each : all.list("args"))
+    positional.push_back(each);
+  std::vector<std::pair<Node, Node>> given;
+  const std::vector<Node> defaults = all.list("defaults"), named = all.list("kwonlyargs"),
+                          ofNamed = all.list("kw_defaults");
+  for (std::size_t i = 0; i < defaults.size() && i < positional.size(); ++i)
+    given.emplace_back(positional[positional.size() - defaults.size() + i], defaults[i]);
+  for (std::size_t i = 0; i < named.size() && i < ofNamed.size(); ++i)
+    if (ofNamed[i])
+      given.emplace_back(named[i], ofNamed[i]);
+  for (const auto &[parameter, value] : given) {
+    const auto local = locals.find(parameter.text("arg"));
+    if (local == locals.end())
+      continue;
+    const Operand passed = use(loadLocal(local->second, parameter), parameter);
+    storeLocal(local->second, use(emitCall("default", {passed, operand(value)}, parameter), parameter),
+               parameter);
+    endStatement();
+  }
+}
+
+} // namespace devicetidy::python

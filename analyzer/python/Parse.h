@@ -1,0 +1,21 @@
+//===- Parse.h - Python files, read by CPython ------------------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/python/Syntax.h"
+
+#include <memory>
+
+namespace devicetidy::python {
+
+/// What an interpreter made of some files.
+struct Parsed {
+  Schema schema;
+  std::vector<std::unique_ptr<File>> files;
+};
+
+/// Reads `paths` with `interpreter` (a name that is looked for in PATH, or a path). False with `error` when
+/// it cannot be run; a file that is no Python has an error of its own.
+bool parse(const std::string &interpreter, const std::vector<std::string> &paths, Parsed &parsed,
+           std::string &error);
+
+} // namespace devicetidy::python

@@ -1,0 +1,56 @@
+#include "analyzer/python/Scopes.h"
+
+#include "analyzer/facts/NameParts.h"
+
+namespace devicetidy::python {
+
+bool hasScope(const Node &node) {
+  return isOneOf(node.kind(), {"FunctionDef", "AsyncFunctionDef", "Lambda", "ClassDef", "ListComp", "SetComp",
+                               "DictComp", "GeneratorExp"});
+}
+
+void forEachOfBlock(const Node &node, const std::function<void(const Node &)> &visit) {
+  for (const Node &child : node.children()) {
+    visit(child);
+    if (!hasScope(child))
+      forEachOfBlock(child, visit);
+  }
+}
+
+void addTargets(const Node &target, std::set<std::string> &names) {
+  if (target.is("Name"))
+    names.insert(target.text("id"));
+  for (const Node &each : target.list("elts"))
+    addTargets(each, names);
+  if (target.is("Starred"))
+    addTargets(target["value"], names);
+}
+
+void Scope::add(const Node &node) {
+  if (node.is("Assign"))
+    for (const Node &target : node.list("targets"))
+      addTargets(target, bound);
+  else if (isOneOf(node.kind(), {"AugAssign", "AnnAssign", "For", "AsyncFor", "NamedExpr"}))
+    addTargets(node["target"], bound);
+  else if (node.is("withitem"))
+    addTargets(node["optional_vars"], bound);
+  else if (node.is("ExceptHandler") ||
+           isOneOf(node.kind(), {"FunctionDef", "AsyncFunctionDef", "ClassDef", "MatchAs", "MatchStar"}))
+    bound.insert(node.text("name"));
+  else if (node.is("Import") || node.is("ImportFrom"))
+    for (const Node &alias : node.list("names")) {
+      const std::string as = alias.text("asname"), name = alias.text("name");
+      bound.insert(!as.empty() ? as : name.substr(0, name.find('.')));
+    }
+  else if (node.is("Global"))
+    for (const std::string &name : node.names("names"))
+      declaredGlobal.insert(name);
+  else if (node.is("Nonlocal"))
+    for (const std::string &name : node.names("names"))
+      declaredNonlocal.insert(name);
+  else if (node.is("Yield") || node.is("YieldFrom"))
+    yields = true;
+  bound.erase("");
+}
+
+} // namespace devicetidy::python

@@ -1,0 +1,237 @@
+// Statements.
+#include "analyzer/python/FunctionLowering.h"
+
+#include "analyzer/facts/NameParts.h"
+
+namespace devicetidy::python {
+
+void FunctionLowering::statements(const std::vector<Node> &body) {
+  for (const Node &each : body) {
+    if (isEnded())
+      return; // nothing comes there
+    statement(each);
+  }
+}
+
+void FunctionLowering::statement(const Node &node) {
+  const std::string_view kind = node.kind();
+  if (kind == "Expr") {
+    const Node expression = node["value"];
+    if (!expression.is("Constant")) {
+      value(expression);
+      if (!block().facts.empty() && expression.is("Call"))
+        block().facts.back().isDiscarded = true;
+    }
+  } else if (kind == "Assign") {
+    const Operand assigned = operand(node["value"]);
+    for (const Node &target : node.list("targets"))
+      assign(target, assigned);
+  } else if (kind == "AnnAssign") {
+    if (node["value"])
+      assign(node["target"], operand(node["value"]));
+  } else if (kind == "AugAssign") {
+    const Node target = node["target"];
+    const Operand before = operand(target), by = operand(node["value"]);
+    static const std::map<std::string_view, const char *> spelled = {
+        {"Add", "+"},  {"Sub", "-"},   {"Mult", "*"},   {"Div", "/"},    {"MatMult", "@"},  {"Mod", "%"},
+        {"Pow", "**"}, {"BitOr", "|"}, {"BitAnd", "&"}, {"BitXor", "^"}, {"FloorDiv", "//"}};
+    const auto found = spelled.find(node["op"].kind());
+    const std::string name = found == spelled.end() ? "?" : found->second;
+    assign(target, use(emitCall("inplace::" + name, {before, by}, node), node));
+  } else if (kind == "If") {
+    ifStatement(node);
+  } else if (kind == "For" || kind == "AsyncFor") {
+    forLoop(node);
+  } else if (kind == "While") {
+    whileLoop(node);
+  } else if (kind == "Try" || kind == "TryStar") {
+    tryStatement(node);
+  } else if (kind == "With" || kind == "AsyncWith") {
+    withStatement(node);
+  } else if (kind == "Match") {
+    matchStatement(node);
+  } else if (kind == "Return") {
+    returnStatement(node);
+  } else if (kind == "FunctionDef" || kind == "AsyncFunctionDef") {
+    define(node);
+  } else if (kind == "ClassDef") {
+    defineClass(node);
+  } else if (kind == "Raise") {
+    if (node["exc"])
+      value(node["exc"]);
+    block().terminator.where = node.where();
+  } else if (kind == "Assert") {
+    const BlockId holds = newBlock(), fails = newBlock();
+    condition(node["test"], holds, fails);
+    function.blocks[static_cast<std::size_t>(fails)].terminator.where = node.where();
+    enter(holds);
+  } else if ((kind == "Break" || kind == "Continue") && !loops.empty()) {
+    jump(kind == "Break" ? loops.back().end : loops.back().next);
+    return;
+  }
+  if (!isEnded())
+    endStatement();
+}
+
+void FunctionLowering::assign(const Node &target, const Operand &value) {
+  if (target.is("Name")) {
+    storeName(target, target.text("id"), value);
+  } else if (target.is("Attribute")) {
+    const Operand object = operand(target["value"]);
+    emitCall("set::" + target.text("attr"), {object, value}, target);
+  } else if (target.is("Subscript")) {
+    const Operand object = operand(target["value"]), index = operand(target["slice"]);
+    emitCall("put", {object, index, value}, target);
+  } else if (target.is("Starred")) {
+    assign(target["value"], value);
+  } else {
+    assignAll(target.list("elts"), value, target);
+  }
+}
+
+// a, *b = value
+void FunctionLowering::assignAll(const std::vector<Node> &targets, const Operand &value, const Node &where) {
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const Reg part = emitCall(targets[i].is("Starred") ? "rest" : "unpack", {value}, where);
+    Fact &taken = block().facts.back();
+    taken.number = static_cast<std::int64_t>(i);
+    taken.templateNumbers = {static_cast<std::int64_t>(targets.size())};
+    assign(targets[i], use(part, targets[i]));
+  }
+}
+
+void FunctionLowering::ifStatement(const Node &node) {
+  const std::vector<Node> otherwise = node.list("orelse");
+  const BlockId whenTrue = newBlock(), end = newBlock();
+  const BlockId whenFalse = otherwise.empty() ? end : newBlock();
+  condition(node["test"], whenTrue, whenFalse);
+  enter(whenTrue);
+  endStatement();
+  statements(node.list("body"));
+  jump(end);
+  if (!otherwise.empty()) {
+    enter(whenFalse);
+    endStatement();
+    statements(otherwise);
+    jump(end);
+  }
+  enter(end);
+}
+
+void FunctionLowering::returnStatement(const Node &node) {
+  Operand result;
+  if (yielded >= 0)
+    result = use(loadLocal(yielded, node), node);
+  else if (node["value"])
+    result = operand(node["value"]);
+  block().terminator.kind = TerminatorKind::Return;
+  block().terminator.value = result;
+  block().terminator.where = node.where();
+}
+
+// What is raised in the body goes to the first handler, or on; `finally` is run behind all of them.
+void FunctionLowering::tryStatement(const Node &node) {
+  const BlockId caught = newBlock(), after = newBlock();
+  handlers.push_back(caught);
+  const BlockId body = newBlock();
+  jump(body);
+  enter(body);
+  statements(node.list("body"));
+  handlers.pop_back();
+  const BlockId behind = newBlock();
+  jump(behind);
+  enter(behind);
+  statements(node.list("orelse"));
+  jump(after);
+  BlockId next = caught;
+  for (const Node &handler : node.list("handlers")) {
+    const BlockId catches = newBlock();
+    enter(next);
+    next = newBlock();
+    branch({}, catches, next, false, handler);
+    enter(catches);
+    endStatement();
+    if (const std::string name = handler.text("name"); !name.empty())
+      storeName(handler, name, use(emit(fact(FactKind::Opaque, handler)), handler));
+    statements(handler.list("body"));
+    jump(after);
+  }
+  function.blocks[static_cast<std::size_t>(next)].terminator.where = node.where(); // it goes on being raised
+  enter(after);
+  statements(node.list("finalbody"));
+}
+
+void FunctionLowering::withStatement(const Node &node) {
+  std::vector<int> managers;
+  for (const Node &item : node.list("items")) {
+    const Node expression = item["context_expr"];
+    managers.push_back(newLocal("", {}, expression));
+    const Operand manager = operand(expression);
+    storeLocal(managers.back(), manager, expression);
+    const Reg entered = emitCall("enter", {manager}, expression);
+    if (item["optional_vars"])
+      assign(item["optional_vars"], use(entered, expression));
+    endStatement();
+  }
+  statements(node.list("body"));
+  for (; !managers.empty() && !isEnded(); managers.pop_back())
+    emitCall("exit", {use(loadLocal(managers.back(), node), node)}, node);
+}
+
+// Which case is taken is not followed.
+void FunctionLowering::matchStatement(const Node &node) {
+  value(node["subject"]);
+  const BlockId end = newBlock();
+  for (const Node &each : node.list("cases")) {
+    const BlockId taken = newBlock(), next = newBlock();
+    branch({}, taken, next, false, each["pattern"]);
+    enter(taken);
+    endStatement();
+    forEachOfBlock(each, [&](const Node &pattern) {
+      if (isOneOf(pattern.kind(), {"MatchAs", "MatchStar"}) && !pattern.text("name").empty())
+        storeName(pattern, pattern.text("name"), use(emit(fact(FactKind::Opaque, pattern)), pattern));
+    });
+    statements(each.list("body"));
+    jump(end);
+    enter(next);
+  }
+  jump(end);
+  enter(end);
+}
+
+void FunctionLowering::define(const Node &node) {
+  const std::string name = node.text("name");
+  FunctionLowering inner(parts, this, className, qualified.empty() ? name : qualified + "." + name);
+  inner.lowerFunction(node);
+  if (isClassBody || (isModuleBody && Modules::find(parts.module, name)))
+    return; // found by its name
+  storeName(node, name, use(closure(node, inner), node));
+}
+
+void FunctionLowering::defineClass(const Node &node) {
+  const std::string name = node.text("name");
+  const Name type(name);
+  FunctionLowering body(parts, this, type, qualified.empty() ? name : qualified + "." + name);
+  body.lowerBody(node, node.list("body"), parts.module.idOf(body.qualified + ".@class"), false);
+  Type &made = parts.unit.types[type];
+  made.id = made.templateName = type;
+  made.kind = TypeKind::Record;
+  made.isProject = made.isPolymorphic = true;
+  made.where = node.where();
+  for (const Node &base : node.list("bases"))
+    if (const std::optional<Meaning> meaning = meaningOf(base))
+      made.bases.push_back(
+          Name(meaning->kind == Meaning::Kind::Class ? meaning->name : "python:" + meaning->name));
+    else if (base.is("Name"))
+      made.bases.push_back(Name(base.text("id")));
+  for (const auto &[id, each] : parts.unit.functions)
+    if (each.className == type) {
+      made.methods.push_back(id);
+      if (each.isConstructor)
+        made.constructors.push_back(id);
+    }
+  if (!(isModuleBody && Modules::find(parts.module, name)))
+    storeName(node, name, use(loadMeaning(node, {Meaning::Kind::Class, name, nullptr}), node));
+}
+
+} // namespace devicetidy::python

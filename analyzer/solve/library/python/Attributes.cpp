@@ -1,0 +1,161 @@
+//===- Attributes.cpp - attributes of Python values ---===//
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Python.h"
+#include "analyzer/solve/library/python/Words.h"
+#include "analyzer/solve/library/torch/Modules.h"
+
+namespace devicetidy {
+namespace python {
+namespace {
+
+using models::Effect;
+
+std::string lastWord(const Call &call) { return std::string(lastPart(call.fact.name.view())); }
+
+Value bound(const Argument &object, const std::string &name) {
+  return recordValue(boundType, {{"self", object.value}, {"name", scalarValue(textTerm(Name(name)))}});
+}
+
+Outcomes ofTensor(Call &call, Row row, const Argument &object, const std::string &name) {
+  if (isOneOf(name, {"device", "is_cuda", "grad", "data"}))
+    return callTorch(call, std::move(row), "at::Tensor::" + name, {object}, true,
+                     name == "device"    ? "c10::Device"
+                     : name == "is_cuda" ? "bool"
+                                         : "at::Tensor");
+  if (isOneOf(name, {"T", "mT", "H", "mH", "real", "imag"}))
+    return callTorch(call, std::move(row), "at::Tensor::t", {object}, true);
+  if (isOneOf(name, {"shape", "dtype", "layout", "ndim", "requires_grad", "is_leaf", "grad_fn", "itemsize",
+                     "names"}))
+    return done(std::move(row), unknownValue());
+  return done(std::move(row), bound(object, name));
+}
+
+Outcomes ofDevice(Call &call, Row row, const Argument &object, const std::string &name) {
+  if (name == "index")
+    return callTorch(call, std::move(row), "c10::Device::index", {object}, true, "long");
+  return done(std::move(row), name == "type" ? object.value : unknownValue()); // compared with texts
+}
+
+Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string &name) {
+  Machine &machine = call.machine;
+  const Address self = object.value->address;
+  const Value record = machine.memory.read(row, self);
+  if (const auto field = record->fields.find(Name(name)); field != record->fields.end())
+    return done(std::move(row), machine.readMarked(row, self.field(Name(name))));
+  if (const Function *property = findMethod(machine, record->type, "@get " + name))
+    return callFunction(call, std::move(row), *property, nullptr, self, {});
+  if (findMethod(machine, record->type, name))
+    return done(std::move(row), bound(object, name));
+  if (const auto child = record->fields.find(Name(hidden::submodule(Name(name))));
+      child != record->fields.end())
+    return done(std::move(row), child->second);
+  if (machine.types.isModule(record->type)) {
+    if (isOneOf(name, {"weight", "bias"}) && record->fields.count(hidden::parameters))
+      return done(std::move(row), parameterHandle(self.field(hidden::parameters)));
+    if (name == "device") {
+      const Placement placement = modulePlacement(machine, row, self);
+      return done(std::move(row), deviceValue(placement));
+    }
+    if (!machine.types.isProject(record->type) ||
+        isOneOf(name, {"parameters", "to", "train", "eval", "forward"}))
+      return done(std::move(row), bound(object, name));
+  }
+  if (isOneOf(record->type.view(), {"std::tuple<at::Tensor, at::Tensor>"}))
+    return done(std::move(row), unknownValue());
+  return done(std::move(row),
+              record->origin ? machine.memory.read(row, self.field(Name(name))) : unknownValue());
+}
+
+} // namespace
+
+Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::string &name) {
+  const Argument object{plain(given.value), given.address, given.text, given.written};
+  const Value &value = object.value;
+  if (is(value, ValueKind::Tensor))
+    return ofTensor(call, std::move(row), object, name);
+  if (is(value, ValueKind::Device))
+    return ofDevice(call, std::move(row), object, name);
+  if (is(value, ValueKind::Address) && is(call.machine.memory.read(row, value->address), ValueKind::Record))
+    return ofRecord(call, std::move(row), object, name);
+  if (is(value, ValueKind::Address) || is(value, ValueKind::Scalar))
+    return done(std::move(row), bound(object, name));
+  if (is(value, ValueKind::Record)) { // what an operator gives: .values, .indices
+    const auto part = value->fields.find(Name(name == "values" ? "0" : name == "indices" ? "1" : name));
+    return done(std::move(row), part == value->fields.end() ? unknownValue() : part->second);
+  }
+  return done(std::move(row), unknownValue());
+}
+
+namespace {
+
+std::optional<Outcomes> attributeWord(Call &call, const Effect &) {
+  return attributeOf(call, call.row,
+                     {call.operand(0), {}, call.fact.operands[0].text, &call.fact.operands[0]},
+                     lastWord(call));
+}
+
+Argument nameArgument(const std::string &name) { return {scalarValue(textTerm(Name(name))), {}, Name(name)}; }
+
+// nn.Module.__setattr__: parameters and modules are registered, a buffer stays one.
+std::optional<Outcomes> setModule(Call &call, const Address &self, const Value &record,
+                                  const std::string &name, const Argument &value) {
+  Machine &machine = call.machine;
+  const Argument object{addressValue(self), {}, call.fact.operands[0].text, &call.fact.operands[0]};
+  const bool isModule = is(value.value, ValueKind::Address) &&
+                        machine.types.isModule(machine.memory.read(call.row, value.value->address)->type);
+  const bool isParameter = is(value.value, ValueKind::Record) && value.value->type == parameterType;
+  const bool isBuffer =
+      is(value.value, ValueKind::Tensor) && record->fields.count(Name(hidden::parameter(Name(name))));
+  if (!isModule && !isParameter && !isBuffer)
+    return std::nullopt;
+  const std::string registers =
+      isModule ? "torch::nn::Module::register_module" : "torch::nn::Module::register_parameter";
+  Outcomes outcomes =
+      callTorch(call, call.row, registers,
+                {object, nameArgument(name), {plain(value.value), {}, value.text, value.written}}, true);
+  for (Outcome &outcome : outcomes)
+    machine.memory.write(outcome.row, self.field(Name(name)), isModule ? value.value : outcome.result);
+  return outcomes;
+}
+
+std::optional<Outcomes> setWord(Call &call, const Effect &) {
+  Machine &machine = call.machine;
+  const std::string name = lastWord(call);
+  const Value object = plain(call.operand(0));
+  const Argument value{call.operand(1), {}, call.fact.operands[1].text, &call.fact.operands[1]};
+  if (is(object, ValueKind::Tensor) && name == "data" && object->address.valid() &&
+      is(plain(value.value), ValueKind::Tensor))
+    machine.memory.write(call.row, object->address, machine.memory.snapshot(call.row, plain(value.value)));
+  if (!is(object, ValueKind::Address))
+    return call.done(nullValue());
+  const Value record = machine.memory.read(call.row, object->address);
+  if (!is(record, ValueKind::Record))
+    return call.done(nullValue());
+  if (machine.types.isModule(record->type))
+    if (std::optional<Outcomes> outcomes = setModule(call, object->address, record, name, value))
+      return outcomes;
+  machine.memory.write(call.row, object->address.field(Name(name)), value.value);
+  return call.done(nullValue());
+}
+
+std::optional<Outcomes> valueWord(Call &call, const Effect &) {
+  const std::string name = lastWord(call);
+  if (name == "builtins.__name__")
+    return call.done(scalarValue(textTerm(call.frame.function.isMain ? "__main__" : "module")));
+  return call.done(libraryFunction(Name(name)));
+}
+
+} // namespace
+} // namespace python
+
+Words pythonAttributeWords() {
+  return {
+      {{"py_attribute", python::attributeWord}, {"py_set", python::setWord}, {"py_value", python::valueWord}},
+      {},
+      {}};
+}
+
+} // namespace devicetidy

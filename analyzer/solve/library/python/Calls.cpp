@@ -1,0 +1,513 @@
+//===- Calls.cpp - calls of Python values ---===//
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/library/python/Python.h"
+#include "analyzer/solve/library/python/Words.h"
+#include "analyzer/solve/library/std/Callables.h"
+#include "analyzer/solve/library/torch/Modules.h"
+
+namespace devicetidy {
+namespace python {
+namespace {
+
+using models::Effect;
+
+constexpr std::string_view classPrefix = "python::class::";
+
+Name typeOf(const Value &value) {
+  static const std::map<ValueKind, Name> types = {
+      {ValueKind::Tensor, "at::Tensor"},          {ValueKind::Device, "c10::Device"},
+      {ValueKind::Options, "c10::TensorOptions"}, {ValueKind::List, "std::vector<at::Tensor>"},
+      {ValueKind::Null, "c10::nullopt_t"},        {ValueKind::Scalar, "long"}};
+  if (is(value, ValueKind::Record))
+    return value->type;
+  const auto found = types.find(value->kind);
+  return found == types.end() ? Name() : found->second;
+}
+
+} // namespace
+
+Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vector<Argument> &args,
+                   bool hasObject, Name type) {
+  Fact fact = call.fact;
+  fact.name = Name(name);
+  fact.target = {};
+  fact.type = type;
+  fact.captures.clear();
+  fact.isVirtual = fact.isIndirect = fact.resultIsAddress = false;
+  fact.hasObject = hasObject;
+  fact.isDiscarded &= hasObject;
+  fact.operands.clear();
+  for (const Argument &arg : args) {
+    Operand operand = arg.written ? *arg.written : Operand();
+    if (!arg.written)
+      operand.where = call.fact.where;
+    const Value value = plain(arg.value);
+    const Value held = is(value, ValueKind::Address) ? call.machine.memory.read(row, value->address) : value;
+    operand.type = typeOf(held);
+    operand.isAddress = is(value, ValueKind::Address) || arg.address.valid();
+    operand.reg = static_cast<Reg>(row.registers.size());
+    row.registers.push_back(arg.address.valid() ? addressValue(arg.address) : value);
+    fact.operands.push_back(std::move(operand));
+  }
+  return call.machine.callAs(call.frame, row, fact);
+}
+
+Outcomes callFunction(Call &call, Row row, const Function &function, const Value &callable, Address self,
+                      const Given &given) {
+  std::vector<Argument> bound(function.paramCount, Argument{missing(), {}});
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < bound.size(); ++i) {
+    const std::string_view name = function.locals[i].name.view();
+    if (startsWith(name, "**")) {
+      std::map<Name, Value> rest;
+      for (const auto &[keyword, argument] : given.named) {
+        bool isTaken = false;
+        for (std::size_t j = 0; j < bound.size(); ++j)
+          isTaken |= function.locals[j].name == keyword;
+        if (!isTaken)
+          rest["[" + keyword.str() + "]"] = argument.value;
+      }
+      bound[i].value =
+          given.isOpen ? unknownValue() : allocated(call, row, dictType, recordValue(dictType, rest));
+    } else if (startsWith(name, "*")) {
+      std::vector<Value> rest;
+      for (; next < given.positional.size(); ++next)
+        rest.push_back(given.positional[next].value);
+      bound[i].value = given.isOpen ? unknownValue() : listValue("std::vector<at::Tensor>", std::move(rest));
+    } else if (i < function.requiredParams && next < given.positional.size()) {
+      bound[i] = given.positional[next++];
+    } else {
+      for (const auto &[keyword, argument] : given.named)
+        if (keyword.view() == name)
+          bound[i] = argument;
+      if (given.isOpen && isMissing(bound[i].value))
+        bound[i].value = unknownValue();
+    }
+  }
+  if (callable && (function.isLambda || !callable->fields.empty()))
+    return devicetidy::callValue(call, std::move(row), callable, bound);
+  std::vector<Value> values;
+  for (const Argument &argument : bound)
+    values.push_back(argument.value);
+  return call.machine.invoke(call.frame, call.fact, std::move(row), function, self, std::move(values));
+}
+
+namespace {
+
+// What a method of a module gives back is the module, for those that work in place.
+bool givesSelf(const std::string &name) {
+  return isOneOf(name, {"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "train", "eval",
+                        "requires_grad_", "apply", "type", "to_empty", "share_memory", "xpu"});
+}
+
+// A new object of a class of the program: attributes of the class, then __init__.
+Outcomes construct(Call &call, Row row, Name type, const Given &given) {
+  Machine &machine = call.machine;
+  const Address where = machine.allocate(row, call.frame, call.fact, type);
+  machine.memory.write(row, where, recordValue(type));
+  Outcomes outcomes = done(std::move(row), addressValue(where));
+  const auto run = [&](std::string_view method, const Given &with) {
+    const Function *function = findMethod(machine, type, method);
+    if (!function)
+      return;
+    Outcomes next;
+    for (Outcome &before : outcomes)
+      for (Outcome &after : callFunction(call, std::move(before.row), *function, nullptr, where, with))
+        next.push_back({std::move(after.row), addressValue(where)});
+    outcomes = std::move(next);
+  };
+  run("@class", {});
+  run("__init__", given);
+  return outcomes;
+}
+
+// A module of torch.nn.
+Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given) {
+  Machine &machine = call.machine;
+  const Name type("torch::nn::" + name + "Impl");
+  std::vector<Argument> args;
+  for (const Argument &argument : given.positional)
+    args.push_back({behind(call, argument.value), {}, argument.text, argument.written});
+  // A list of modules is given as its elements.
+  if (args.size() == 1 && is(args[0].value, ValueKind::List) && !isSummary(args[0].value)) {
+    const Argument list = args[0];
+    args.clear();
+    for (const Value &element : list.value->elements)
+      args.push_back({element, {}, list.text, list.written});
+  } else {
+    for (std::size_t i = 0; i < args.size(); ++i)
+      args[i].value = given.positional[i].value;
+  }
+  for (const auto &[keyword, argument] : given.named)
+    if (keyword.view() == "weight" || keyword.view() == "pos_weight")
+      args.push_back(argument);
+  const Address where = machine.allocate(row, call.frame, call.fact, type);
+  Outcomes outcomes;
+  for (Row &made : machine.construct(call.frame, call.fact, std::move(row), type, where, args)) {
+    if (const Argument *device = given.find("device"); device && !is(device->value, ValueKind::Null)) {
+      const Value on = asDevice(call, device->value);
+      const Placement placement =
+          is(on, ValueKind::Device) ? machine.concrete(made, on->placement) : Placement::unknown();
+      moveModule(machine, made, where, placement,
+                 machine.note(nullptr, StepKind::ModuleMade, call.fact.where, name, placement.describe()));
+    }
+    outcomes.push_back({std::move(made), addressValue(where)});
+  }
+  return outcomes;
+}
+
+} // namespace
+
+Outcomes callValue(Call &call, Row row, const Value &callee, Given given, const Argument &written) {
+  Machine &machine = call.machine;
+  if (is(callee, ValueKind::Function)) {
+    if (const Function *function = machine.program.function(callee->function); function && function->hasBody)
+      return callFunction(call, std::move(row), *function, callee, {}, given);
+    const std::string_view name = callee->type.view();
+    if (startsWith(name, classPrefix))
+      return construct(call, std::move(row), Name(name.substr(classPrefix.size())), given);
+    if (!isMissing(callee))
+      return callLibrary(call, std::move(row), std::string(name), std::move(given));
+  }
+  if (is(callee, ValueKind::Record) && callee->type == boundType) {
+    const auto object = callee->fields.find("self"), name = callee->fields.find("name");
+    if (const auto text = textOf(call, name->second))
+      return callMethod(call, std::move(row), {object->second, {}, written.text, written.written}, *text,
+                        given);
+  }
+  const Value object = is(callee, ValueKind::Address) ? machine.memory.read(row, callee->address) : callee;
+  if (is(callee, ValueKind::Address) && is(object, ValueKind::Record)) {
+    const bool isModule = machine.types.isModule(object->type);
+    return callMethod(call, std::move(row), {callee, {}, written.text, written.written},
+                      isModule ? "forward" : "__call__", given);
+  }
+  ++machine.solution.stats.unknownCalls["(callable that is not known)"];
+  return done(std::move(row), unknownValue());
+}
+
+namespace {
+
+// Keywords become arguments behind the positional ones; devices are what LibTorch takes for them.
+std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDevices) {
+  std::vector<Argument> args = given.positional;
+  for (const auto &[keyword, argument] : given.named) {
+    if (isOneOf(keyword.view(), {"dtype", "non_blocking", "dim", "keepdim", "requires_grad", "memory_format",
+                                 "copy", "layout", "generator", "out", "pin_memory"}) &&
+        !(keyword.view() == "out"))
+      continue;
+    Argument each = argument;
+    if (keyword.view() == "device")
+      each.value =
+          is(each.value, ValueKind::Unknown) ? deviceValue(Placement::unknown()) : asDevice(call, each.value);
+    args.push_back(std::move(each));
+  }
+  if (namesDevices)
+    for (Argument &each : args)
+      if (const auto text = textOf(call, each.value))
+        each.value = asDevice(call, each.value);
+  return args;
+}
+
+Outcomes callTensorMethod(Call &call, Row row, const Argument &object, const std::string &name,
+                          const Given &given) {
+  std::vector<Argument> args =
+      inOrder(call, given, name == "to" || startsWith(name, "new_") || name == "cuda");
+  if (name == "cuda" && !args.empty()) {
+    args[0].value = asDevice(call, args[0].value);
+    args.insert(args.begin(), object);
+    return callTorch(call, std::move(row), "at::Tensor::to", args, true);
+  }
+  if (name == "numpy" || name == "tolist" || name == "__array__") {
+    if (name == "tolist")
+      return done(std::move(row), unknownValue());
+    return callTorch(call, std::move(row), "python::tensor::numpy", {object}, true);
+  }
+  args.insert(args.begin(), object);
+  const bool hasDim = !given.positional.empty() || given.find("dim");
+  Name type("at::Tensor");
+  if (isOneOf(name, {"topk", "sort", "kthvalue", "svd", "qr", "cummax", "cummin", "slogdet", "mode"}) ||
+      (hasDim && isOneOf(name, {"max", "min", "median"}) &&
+       (given.positional.empty() || !is(given.positional[0].value, ValueKind::Tensor))))
+    type = Name("std::tuple<at::Tensor, at::Tensor>");
+  else if (isOneOf(name, {"split", "chunk", "unbind", "tensor_split", "split_with_sizes"}))
+    type = Name("std::vector<at::Tensor>");
+  else if (isOneOf(name, {"item", "size", "dim", "numel", "element_size", "is_contiguous", "get_device",
+                          "stride", "is_floating_point", "data_ptr", "nelement", "ndimension"}))
+    type = Name("long");
+  return callTorch(call, std::move(row), "at::Tensor::" + name, args, true, type);
+}
+
+Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type, const std::string &name,
+                          const Given &given) {
+  Machine &machine = call.machine;
+  const Address self = object.value->address;
+  if (name == "register_buffer" || name == "register_parameter") {
+    const Argument *tensor = given.find(name == "register_buffer" ? "tensor" : "param", 1),
+                   *as = given.find("name", 0);
+    const std::optional<std::string> field = as ? textOf(call, as->value) : std::nullopt;
+    if (!tensor || !field)
+      return done(std::move(row), nullValue());
+    Call inner{machine, call.frame, row, call.fact, call.first};
+    std::vector<Argument> args{object,
+                               {as->value, {}, as->text, as->written},
+                               {plain(tensor->value), {}, tensor->text, tensor->written}};
+    Outcomes outcomes = callTorch(inner, row, "torch::nn::Module::register_parameter", args, true);
+    for (Outcome &outcome : outcomes)
+      machine.memory.write(outcome.row, self.field(Name(*field)), outcome.result);
+    return outcomes;
+  }
+  if (isOneOf(name, {"add_module", "register_module"}) && given.positional.size() > 1) {
+    const auto field = textOf(call, given.positional[0].value);
+    Outcomes outcomes = callTorch(call, std::move(row), "torch::nn::Module::register_module",
+                                  {object, given.positional[0], given.positional[1]}, true);
+    if (field)
+      for (Outcome &outcome : outcomes)
+        machine.memory.write(outcome.row, self.field(Name(*field)), given.positional[1].value);
+    return outcomes;
+  }
+  if (isOneOf(name, {"append", "extend", "insert"}) && !given.positional.empty()) {
+    const Value child = given.positional.back().value;
+    std::vector<Value> children{child};
+    if (const Value list = behind(call, child); name == "extend" && is(list, ValueKind::List))
+      children = list->elements;
+    for (const Value &each : children)
+      if (is(each, ValueKind::Address)) {
+        Call inner{machine, call.frame, row, call.fact, call.first};
+        appendChild(inner, self, each->address, "");
+      }
+    return done(std::move(row), object.value);
+  }
+  std::vector<Argument> args = inOrder(call, given, name == "to" || name == "cuda" || name == "to_empty");
+  std::string asked = name;
+  if (name == "cuda" || name == "cpu" || name == "to_empty" || name == "xpu") {
+    asked = "to";
+    if (name == "cuda" && !args.empty())
+      args[0].value = asDevice(call, args[0].value);
+    else if (name == "cuda" || name == "cpu")
+      args = {{deviceValue(name == "cpu" ? Placement::cpu() : Placement::cuda(currentCudaIndex())), {}}};
+  }
+  args.insert(args.begin(), object);
+  const bool isForward = name == "forward" || name == "__call__";
+  const std::string scope = isForward ? type.str() : "torch::nn::Module";
+  Outcomes outcomes =
+      callTorch(call, std::move(row), scope + "::" + asked, args, true,
+                isForward && isOneOf(type.view(), {"torch::nn::LSTMImpl"})
+                    ? Name("std::tuple<at::Tensor, std::tuple<at::Tensor, at::Tensor>>")
+                : isForward && isOneOf(type.view(), {"torch::nn::GRUImpl", "torch::nn::RNNImpl",
+                                                     "torch::nn::MultiheadAttentionImpl"})
+                    ? Name("std::tuple<at::Tensor, at::Tensor>")
+                : isForward ? Name("at::Tensor")
+                            : Name("std::vector<at::Tensor>"));
+  if (givesSelf(name))
+    for (Outcome &outcome : outcomes)
+      outcome.result = object.value;
+  return outcomes;
+}
+
+// A call of a method of the program: of the object's class, or of a class behind it.
+Outcomes callOwn(Call &call, Row row, const Function &method, const Argument &object, const Given &given) {
+  const bool takesClass = method.isStatic && method.paramCount > 0 && method.locals[0].name.view() == "cls";
+  Given with = given;
+  if (takesClass)
+    with.positional.insert(
+        with.positional.begin(),
+        Argument{libraryFunction(Name(std::string(classPrefix) + method.className.str())), {}});
+  const Address self =
+      !method.isStatic && is(object.value, ValueKind::Address) ? object.value->address : Address();
+  return callFunction(call, std::move(row), method, nullptr, self, with);
+}
+
+} // namespace
+
+Outcomes callMethod(Call &call, Row row, const Argument &object, const std::string &name,
+                    const Given &given) {
+  Machine &machine = call.machine;
+  const Value value = plain(object.value);
+  if (is(value, ValueKind::Tensor))
+    return callTensorMethod(call, std::move(row), {value, object.address, object.text, object.written}, name,
+                            given);
+  if (is(value, ValueKind::Function) && startsWith(value->type.view(), classPrefix)) {
+    const Name type(value->type.view().substr(classPrefix.size()));
+    const Function *method = findMethod(machine, type, name);
+    if (method && !method->isStatic && !given.positional.empty()) { // Base.method(self, ..)
+      Given rest = given;
+      rest.positional.erase(rest.positional.begin());
+      return callOwn(call, std::move(row), *method, given.positional[0], rest);
+    }
+    return method ? callOwn(call, std::move(row), *method, object, given)
+                  : done(std::move(row), unknownValue());
+  }
+  const Value held = is(value, ValueKind::Address) ? machine.memory.read(row, value->address) : value;
+  if (is(value, ValueKind::Address) && is(held, ValueKind::Record)) {
+    if (const Function *method = findMethod(machine, held->type, name))
+      return callOwn(call, std::move(row), *method, {value, {}, object.text, object.written}, given);
+    if (name != "forward")
+      if (const auto field = held->fields.find(Name(name)); field != held->fields.end())
+        return callValue(call, std::move(row), field->second, given, object);
+    if (machine.types.isModule(held->type))
+      return callModuleMethod(call, std::move(row), {value, {}, object.text, object.written}, held->type,
+                              name, given);
+  }
+  if (std::optional<Outcomes> outcomes =
+          callContainerMethod(call, row, {value, {}, object.text, object.written}, name, given))
+    return std::move(*outcomes);
+  ++machine.solution.stats.unknownCalls["." + name];
+  return done(std::move(row), unknownValue());
+}
+
+namespace {
+
+std::string lastWord(const Call &call) { return std::string(lastPart(call.fact.name.view())); }
+
+// Where the receiver is a variable, the method may change what the variable holds.
+Argument receiver(const Call &call) {
+  const Operand &written = call.fact.operands[0];
+  const Value value = call.operand(0);
+  const bool isVariable = written.isAddress && is(value, ValueKind::Tensor);
+  return {value, isVariable ? call.addressOf(0) : Address(), written.text, &written};
+}
+
+std::optional<Outcomes> callWord(Call &call, const Effect &) {
+  return callValue(call, call.row, call.operand(0), givenTo(call, 1),
+                   {call.operand(0), {}, call.fact.operands[0].text, &call.fact.operands[0]});
+}
+
+std::optional<Outcomes> methodWord(Call &call, const Effect &) {
+  return callMethod(call, call.row, receiver(call), lastWord(call), givenTo(call, 1));
+}
+
+std::optional<Outcomes> libraryWord(Call &call, const Effect &) {
+  return callLibrary(call, call.row, lastWord(call), givenTo(call, 0));
+}
+
+std::optional<Outcomes> superWord(Call &call, const Effect &) {
+  const Address self = call.addressOf(0);
+  const Type *type =
+      call.fact.templateTypes.empty() ? nullptr : call.machine.program.type(call.fact.templateTypes[0]);
+  const std::string name = lastWord(call);
+  const Argument object{addressValue(self), {}, call.fact.operands[0].text, &call.fact.operands[0]};
+  for (const Name base : type ? type->bases : std::vector<Name>()) {
+    if (const Function *method = findMethod(call.machine, base, name))
+      return callOwn(call, call.row, *method, object, givenTo(call, 1));
+    if (self.valid() && name != "__init__" && call.machine.types.isModule(base))
+      return callModuleMethod(call, call.row, object, base, name, givenTo(call, 1));
+  }
+  return call.done(unknownValue());
+}
+
+std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
+  const Value given = call.operand(0);
+  return call.done(isMissing(given) ? call.operand(1) : given);
+}
+
+} // namespace
+
+// Names of libraries are those of Python; what LibTorch has too is asked of its models.
+Outcomes callLibrary(Call &call, Row row, const std::string &dotted, Given given) {
+  Machine &machine = call.machine;
+  const std::size_t dot = dotted.rfind('.');
+  const std::string scope = dotted.substr(0, dot), name = dotted.substr(dot + 1);
+  if (scope == "torch.nn" && name == "Parameter") {
+    const Argument *data = given.find("data", 0);
+    return done(std::move(row),
+                data ? recordValue(parameterType, {{"data", plain(data->value)}}) : unknownValue());
+  }
+  if (startsWith(scope, "torch.nn") && machine.types.isModule(Name("torch::nn::" + name + "Impl")))
+    return constructModule(call, std::move(row), name, given);
+  if (scope == "torch" && name == "device") {
+    std::vector<Argument> args = given.positional;
+    if (args.empty())
+      return done(std::move(row), unknownValue());
+    Value device = asDevice(call, args[0].value);
+    if (args.size() == 2 && is(device, ValueKind::Device) && is(args[1].value, ValueKind::Scalar))
+      device = deviceValue(Placement::cuda(row.resolve(args[1].value->term)));
+    return done(std::move(row), is(device, ValueKind::Device) ? device : deviceValue(Placement::unknown()));
+  }
+  if (scope == "torch.cuda") {
+    if (isOneOf(name, {"is_available", "device_count"}))
+      return callTorch(call, std::move(row), "torch::cuda::" + name, {}, false,
+                       name == "is_available" ? "bool" : "long");
+    if (name == "current_device")
+      return callTorch(call, std::move(row), "c10::cuda::current_device", {}, false, "long");
+    if (name == "set_device" && !given.positional.empty()) {
+      Argument device = given.positional[0];
+      device.value = asDevice(call, device.value);
+      return callTorch(call, std::move(row), "c10::cuda::set_device", {device}, false, "void");
+    }
+    return done(std::move(row), unknownValue());
+  }
+  if (scope == "torch.nn.functional" || scope == "torch.nn.functional.functional") {
+    return callTorch(call, std::move(row), "torch::nn::functional::" + name, inOrder(call, given, false),
+                     false);
+  }
+  if (scope == "builtins")
+    if (std::optional<Outcomes> outcomes = callContainerMethod(call, row, {missing(), {}}, name, given))
+      return std::move(*outcomes);
+  if (scope == "torch" || startsWith(scope, "torch.linalg") || startsWith(scope, "torch.fft") ||
+      scope == "torch.special") {
+    // zeros(2, 3): the sizes are one argument in C++.
+    std::vector<Argument> args = inOrder(call, given, false);
+    const bool takesSizes = isOneOf(name, {"zeros", "ones", "empty", "rand", "randn"});
+    std::vector<Value> sizes;
+    if (takesSizes) {
+      std::vector<Argument> rest;
+      std::optional<Argument> shape;
+      for (Argument &each : args) {
+        const Value held = behind(call, each.value);
+        if (is(held, ValueKind::Scalar)) {
+          sizes.push_back(held);
+          shape = shape.value_or(each);
+        } else if (is(held, ValueKind::List)) {
+          shape = each;
+          shape->value = held;
+        } else {
+          rest.push_back(each);
+        }
+      }
+      if (shape) {
+        if (!sizes.empty())
+          shape->value = listValue("std::vector<long>", sizes);
+        rest.insert(rest.begin(), *shape);
+      }
+      args = std::move(rest);
+    }
+    const bool hasDim = given.find("dim") || given.positional.size() > 1;
+    Name type("at::Tensor");
+    if (isOneOf(name, {"topk", "sort", "kthvalue", "svd", "qr", "slogdet", "cummax", "cummin", "std_mean",
+                       "var_mean"}) ||
+        (hasDim && isOneOf(name, {"max", "min", "median"}) &&
+         (args.size() < 2 || !is(plain(args[1].value), ValueKind::Tensor))))
+      type = Name("std::tuple<at::Tensor, at::Tensor>");
+    else if (isOneOf(name, {"split", "chunk", "unbind", "tensor_split", "meshgrid", "broadcast_tensors",
+                            "nonzero_static"}))
+      type = Name("std::vector<at::Tensor>");
+    if (name == "from_numpy")
+      return callTorch(call, std::move(row), "torch::tensor", args, false);
+    if (name == "as_tensor" || name == "asarray" || name == "tensor") {
+      const Value data = args.empty() ? unknownValue() : plain(args[0].value);
+      if (is(data, ValueKind::Tensor) && args.size() < 2 && name != "tensor")
+        return done(std::move(row), data);
+      if (is(data, ValueKind::Tensor) && args.size() > 1 && name != "tensor")
+        return callTorch(call, std::move(row), "at::Tensor::to", args, true);
+      return callTorch(call, std::move(row), "torch::tensor", args, false);
+    }
+    return callTorch(call, std::move(row), "torch::" + name, args, false, type);
+  }
+  ++machine.solution.stats.unknownCalls[dotted];
+  return done(std::move(row), unknownValue());
+}
+
+} // namespace python
+
+Words pythonCallWords() {
+  return {{{"py_call", python::callWord},
+           {"py_method", python::methodWord},
+           {"py_library", python::libraryWord},
+           {"py_super", python::superWord},
+           {"py_default", python::defaultWord}},
+          {},
+          {}};
+}
+
+} // namespace devicetidy

@@ -1,0 +1,239 @@
+//===- Operators.cpp - operators of Python ---===//
+#include "analyzer/solve/engine/Operators.h"
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Python.h"
+#include "analyzer/solve/library/python/Words.h"
+
+namespace devicetidy {
+namespace python {
+namespace {
+
+using models::Effect;
+
+std::string sign(const Call &call) { return std::string(lastPart(call.fact.name.view())); }
+
+Argument argumentAt(const Call &call, std::size_t i) {
+  return {plain(call.operand(i)), {}, call.fact.operands[i].text, &call.fact.operands[i]};
+}
+
+bool isTensor(const Argument &argument) { return is(argument.value, ValueKind::Tensor); }
+
+// What an operator is called as a method of a tensor.
+std::string methodOf(const std::string &sign) {
+  static const std::map<std::string, std::string> methods = {
+      {"+", "add"},         {"-", "sub"},  {"*", "mul"},           {"/", "div"},         {"@", "matmul"},
+      {"%", "remainder"},   {"**", "pow"}, {"//", "floor_divide"}, {"&", "bitwise_and"}, {"|", "bitwise_or"},
+      {"^", "bitwise_xor"}, {"==", "eq"},  {"!=", "ne"},           {"<", "lt"},          {"<=", "le"},
+      {">", "gt"},          {">=", "ge"}};
+  const auto found = methods.find(sign);
+  return found == methods.end() ? std::string() : found->second;
+}
+
+bool hasSign(const std::string &sign) {
+  return isOneOf(sign, {"+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">="});
+}
+
+Outcomes onTensors(Call &call, const std::string &sign, const Argument &left, const Argument &right) {
+  if (hasSign(sign))
+    return callTorch(call, call.row, "at::operator" + sign, {left, right}, false);
+  const std::string method = methodOf(sign);
+  if (method.empty())
+    return done(call.row, unknownValue());
+  return callTorch(call, call.row, "at::" + method, {left, right}, false);
+}
+
+// Two texts in a row; a number becomes its text.
+Term joined(const Row &row, Term left, Term right) {
+  const auto text = [&](Term term) -> std::optional<std::string> {
+    term = row.resolve(term);
+    if (const auto number = constantOf(term))
+      return std::to_string(*number);
+    const auto known = devicetidy::textOf(term);
+    return known ? std::optional(known->str()) : std::nullopt;
+  };
+  const auto first = text(left), second = text(right);
+  if (first && second)
+    return textTerm(Name(*first + *second));
+  const auto asText = [&](Term term, const std::optional<std::string> &known) {
+    return known ? textTerm(Name(*known)) : applyTerm(op::toString, {term});
+  };
+  return applyTerm(op::concat, {asText(row.resolve(left), first), asText(row.resolve(right), second)});
+}
+
+Value onValues(Call &call, const std::string &sign, const Value &left, const Value &right) {
+  if (is(left, ValueKind::Scalar) && is(right, ValueKind::Scalar)) {
+    const bool isText = textOf(call, left) || textOf(call, right);
+    if (sign == "+" && isText)
+      return scalarValue(joined(call.row, left->term, right->term));
+    if (isText && !isOneOf(sign, {"==", "!="}))
+      return unknownValue();
+    static const std::map<std::string, Name> names = {
+        {"+", op::plus},         {"-", op::minus},   {"*", op::times},          {"%", op::remainder},
+        {"//", op::divide},      {"==", op::equal},  {"!=", op::unequal},       {"<", op::less},
+        {"<=", op::lessOrEqual}, {">", op::greater}, {">=", op::greaterOrEqual}};
+    const auto found = names.find(sign);
+    if (found != names.end())
+      return operatorValue(call.row, found->second, {left, right}, /*areIntegers=*/true);
+    return unknownValue();
+  }
+  const Value a = behind(call, left), b = behind(call, right);
+  if (sign == "+" && is(a, ValueKind::List) && is(b, ValueKind::List) && !isSummary(a) && !isSummary(b)) {
+    std::vector<Value> all = a->elements;
+    all.insert(all.end(), b->elements.begin(), b->elements.end());
+    return is(left, ValueKind::Address) ? listOf(call, call.row, std::move(all))
+                                        : listValue("std::vector<at::Tensor>", std::move(all));
+  }
+  return unknownValue();
+}
+
+std::optional<Outcomes> binaryWord(Call &call, const Effect &) {
+  const Argument left = argumentAt(call, 0), right = argumentAt(call, 1);
+  if (isTensor(left) || isTensor(right))
+    return onTensors(call, sign(call), left, right);
+  return call.done(onValues(call, sign(call), left.value, right.value));
+}
+
+// x += y changes a tensor where it is, and a list too.
+std::optional<Outcomes> inplaceWord(Call &call, const Effect &) {
+  const Argument left = argumentAt(call, 0), right = argumentAt(call, 1);
+  const std::string method = methodOf(sign(call));
+  if (isTensor(left) && !method.empty() && sign(call) != "@")
+    return callTorch(call, call.row, "at::Tensor::" + method + "_", {left, right}, true);
+  if (isTensor(left) || isTensor(right))
+    return onTensors(call, sign(call), left, right);
+  return call.done(onValues(call, sign(call), left.value, right.value));
+}
+
+std::optional<Outcomes> unaryWord(Call &call, const Effect &) {
+  const Argument operand = argumentAt(call, 0);
+  if (isTensor(operand))
+    return sign(call) == "not" ? call.done(unknownValue())
+                               : callTorch(call, call.row, sign(call) == "~" ? "at::bitwise_not" : "at::neg",
+                                           {operand}, false);
+  if (is(operand.value, ValueKind::Null) && sign(call) == "not")
+    return call.done(scalarValue(intTerm(1)));
+  if (is(operand.value, ValueKind::Scalar)) {
+    if (sign(call) == "not")
+      return call.done(scalarValue(notTerm(call.row.resolve(operand.value->term))));
+    if (sign(call) == "-")
+      return call.done(operatorValue(call.row, op::minus, {scalarValue(intTerm(0)), operand.value}, true));
+    return call.done(sign(call) == "+" ? operand.value : unknownValue());
+  }
+  return call.done(unknownValue());
+}
+
+bool isSomething(const Value &value) {
+  return is(value, ValueKind::Tensor) || is(value, ValueKind::Address) || is(value, ValueKind::Device) ||
+         is(value, ValueKind::List) || is(value, ValueKind::Function) || is(value, ValueKind::Record);
+}
+
+// device.type == "cuda", device == torch.device("cpu"), device == "cpu"
+Value compareDevice(Call &call, const Value &device, const Value &other) {
+  const Placement placement = call.row.resolve(device->placement);
+  if (!placement.isKnown())
+    return unknownValue();
+  if (const auto text = textOf(call, other); text && *text == "cuda")
+    return scalarValue(isCudaTerm(placement));
+  const Value asked = asDevice(call, other);
+  return is(asked, ValueKind::Device) && asked->placement.isKnown()
+             ? scalarValue(sameDeviceTerm(placement, call.row.resolve(asked->placement)))
+             : unknownValue();
+}
+
+Value isNone(const Value &value) {
+  if (is(value, ValueKind::Null))
+    return scalarValue(intTerm(1));
+  return isSomething(value) || is(value, ValueKind::Scalar) ? scalarValue(intTerm(0)) : unknownValue();
+}
+
+Value contains(Call &call, const Value &container, const Value &key) {
+  const Value held = behind(call, container);
+  if (!is(held, ValueKind::Record) || held->type != dictType)
+    return unknownValue();
+  const auto text = textOf(call, key);
+  return text && !held->fields.count("[?]")
+             ? scalarValue(intTerm(held->fields.count(Name("[" + *text + "]"))))
+             : unknownValue();
+}
+
+Value negated(const Value &value) {
+  return is(value, ValueKind::Scalar) ? scalarValue(notTerm(value->term)) : value;
+}
+
+std::optional<Outcomes> compareWord(Call &call, const Effect &) {
+  const Argument left = argumentAt(call, 0), right = argumentAt(call, 1);
+  const std::string how = sign(call);
+  if (how == "is" || how == "isnot") {
+    Value result = is(right.value, ValueKind::Null)  ? isNone(left.value)
+                   : is(left.value, ValueKind::Null) ? isNone(right.value)
+                                                     : unknownValue();
+    return call.done(how == "is" ? result : negated(result));
+  }
+  if (how == "in" || how == "notin") {
+    const Value result = contains(call, right.value, left.value);
+    return call.done(how == "in" ? result : negated(result));
+  }
+  if (isTensor(left) || isTensor(right))
+    return onTensors(call, how, left, right);
+  if ((how == "==" || how == "!=") &&
+      (is(left.value, ValueKind::Device) || is(right.value, ValueKind::Device))) {
+    const bool isLeft = is(left.value, ValueKind::Device);
+    const Value result =
+        compareDevice(call, isLeft ? left.value : right.value, isLeft ? right.value : left.value);
+    return call.done(how == "==" ? result : negated(result));
+  }
+  return call.done(onValues(call, how, left.value, right.value));
+}
+
+std::optional<Outcomes> truthWord(Call &call, const Effect &) {
+  const Value value = plain(call.operand(0));
+  if (is(value, ValueKind::Null))
+    return call.done(scalarValue(intTerm(0)));
+  if (const auto text = textOf(call, value))
+    return call.done(scalarValue(intTerm(!text->empty())));
+  if (is(value, ValueKind::Scalar))
+    return call.done(scalarValue(call.row.resolve(value->term)));
+  const Value held = behind(call, value);
+  if (is(held, ValueKind::List))
+    return call.done(isSummary(held) ? unknownValue() : scalarValue(intTerm(!held->elements.empty())));
+  if (is(held, ValueKind::Record) && held->type == dictType)
+    return call.done(unknownValue());
+  return call.done(is(value, ValueKind::Tensor) || is(value, ValueKind::Unknown) ? unknownValue()
+                                                                                 : scalarValue(intTerm(1)));
+}
+
+std::optional<Outcomes> bothWord(Call &call, const Effect &) {
+  const Value left = call.operand(0), right = call.operand(1);
+  const bool areNumbers = is(left, ValueKind::Scalar) && is(right, ValueKind::Scalar);
+  return call.done(areNumbers ? operatorValue(call.row, op::bitAnd, {left, right}, true) : unknownValue());
+}
+
+std::optional<Outcomes> textWord(Call &call, const Effect &) {
+  Term text = textTerm("");
+  for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
+    const Value part = call.operand(i);
+    if (!is(part, ValueKind::Scalar))
+      return call.done(unknownValue());
+    text = joined(call.row, text, part->term);
+  }
+  return call.done(scalarValue(text));
+}
+
+} // namespace
+} // namespace python
+
+Words pythonOperatorWords() {
+  return {{{"py_binary", python::binaryWord},
+           {"py_inplace", python::inplaceWord},
+           {"py_unary", python::unaryWord},
+           {"py_compare", python::compareWord},
+           {"py_truth", python::truthWord},
+           {"py_both", python::bothWord},
+           {"py_text", python::textWord}},
+          {},
+          {}};
+}
+
+} // namespace devicetidy

@@ -1,0 +1,70 @@
+//===- Python.h - values of Python programs ---------------------*- C++ -*-===//
+//
+// A tensor, a number, a text, a device, None are the values they are in C++. A tuple is a list; a list is the
+// address of one, a dictionary and an object are the address of a record. What a fact asks of a value is
+// decided by what the value is; what LibTorch does is asked of its models, under the name it has in C++.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/solve/engine/Library.h"
+
+#include <string>
+#include <vector>
+
+namespace devicetidy::python {
+
+/// The arguments of a call as Python sorts them.
+struct Given {
+  std::vector<Argument> positional;
+  std::vector<std::pair<Name, Argument>> named;
+  bool isOpen = false; ///< what is spread with * or ** is not known
+
+  /// Argument `name`, or the one in position `i`; null when it is not given.
+  const Argument *find(std::string_view name, std::size_t i = ~std::size_t(0)) const;
+};
+/// The arguments from operand `from` on.
+Given givenTo(Call &call, std::size_t from);
+
+/// What stands for an argument that is not given.
+Value missing();
+bool isMissing(const Value &value);
+/// A value as operators see it: of a Parameter its tensor.
+Value plain(const Value &value);
+/// What a heap address leads to; the value itself otherwise.
+Value behind(const Call &call, const Value &value);
+/// The text of a constant string.
+std::optional<std::string> textOf(const Call &call, const Value &value);
+/// A device where `value` is one, or names one; `value` otherwise.
+Value asDevice(const Call &call, const Value &value);
+
+inline const Name dictType("python::dict"), sliceType("python::slice"), parameterType("python::Parameter"),
+    boundType("python::bound"), bufferType("python::buffer");
+
+/// The address of a fresh list, dictionary or object that holds `value`.
+Value allocated(Call &call, Row &row, Name type, const Value &value);
+Value listOf(Call &call, Row &row, std::vector<Value> elements);
+
+/// Calls `name` of LibTorch, as C++ would. `type` is what the function returns there.
+Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vector<Argument> &args,
+                   bool hasObject, Name type = "at::Tensor");
+/// Calls a value: a function, a class, a bound method, a module.
+Outcomes callValue(Call &call, Row row, const Value &callee, Given given, const Argument &written);
+/// Calls a function of the program with its arguments bound by name.
+Outcomes callFunction(Call &call, Row row, const Function &function, const Value &callable, Address self,
+                      const Given &given);
+/// Calls what a library has under a dotted name.
+Outcomes callLibrary(Call &call, Row row, const std::string &dotted, Given given);
+/// Calls method `name` of `object`.
+Outcomes callMethod(Call &call, Row row, const Argument &object, const std::string &name, const Given &given);
+/// Methods of lists, dictionaries and texts; nothing when `object` has no such method.
+std::optional<Outcomes> callContainerMethod(Call &call, Row &row, const Argument &object,
+                                            const std::string &name, const Given &given);
+/// The attribute `name` of `object`.
+Outcomes attributeOf(Call &call, Row row, const Argument &object, const std::string &name);
+/// What a loop over `value` goes through, as the address of a list.
+Value iterable(Call &call, Row &row, const Value &value);
+
+Outcomes done(Row row, Value value);
+
+} // namespace devicetidy::python

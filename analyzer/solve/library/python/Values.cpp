@@ -1,0 +1,98 @@
+#include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Python.h"
+
+namespace devicetidy::python {
+
+const Argument *Given::find(std::string_view name, std::size_t i) const {
+  for (const auto &[keyword, argument] : named)
+    if (keyword.view() == name)
+      return &argument;
+  return i < positional.size() ? &positional[i] : nullptr;
+}
+
+Given givenTo(Call &call, std::size_t from) {
+  Given given;
+  const std::vector<Name> &names = call.fact.captures;
+  for (std::size_t i = from; i < call.fact.operands.size(); ++i) {
+    const Operand &written = call.fact.operands[i];
+    const Value value = call.operand(i);
+    const Argument argument{value, {}, written.text, &written};
+    const std::string_view name = i < names.size() ? names[i].view() : std::string_view();
+    if (name == "*") {
+      const Value spread = behind(call, value);
+      if (is(spread, ValueKind::List) && !isSummary(spread))
+        for (const Value &each : spread->elements)
+          given.positional.push_back({each, {}, written.text, &written});
+      else
+        given.isOpen = true;
+    } else if (name == "**") {
+      const Value spread = behind(call, value);
+      given.isOpen |= !is(spread, ValueKind::Record);
+      if (is(spread, ValueKind::Record))
+        for (const auto &[field, each] : spread->fields)
+          if (field.view().size() > 2 && field.view().front() == '[')
+            given.named.emplace_back(Name(field.view().substr(1, field.view().size() - 2)),
+                                     Argument{each, {}, written.text, &written});
+    } else if (!name.empty()) {
+      given.named.emplace_back(Name(name), argument);
+    } else {
+      given.positional.push_back(argument);
+    }
+  }
+  return given;
+}
+
+Value missing() {
+  static const Value value = libraryFunction("python::missing");
+  return value;
+}
+
+bool isMissing(const Value &value) { return is(value, ValueKind::Function) && same(value, missing()); }
+
+Value plain(const Value &value) {
+  if (!is(value, ValueKind::Record) || (value->type != parameterType && value->type != bufferType))
+    return value;
+  const auto held = value->fields.find("data");
+  return held == value->fields.end() ? unknownValue() : held->second;
+}
+
+Value behind(const Call &call, const Value &value) {
+  return is(value, ValueKind::Address) ? call.machine.memory.read(call.row, value->address) : plain(value);
+}
+
+std::optional<std::string> textOf(const Call &call, const Value &value) {
+  if (!is(value, ValueKind::Scalar))
+    return std::nullopt;
+  const std::optional<Name> text = devicetidy::textOf(call.row.resolve(value->term));
+  return text ? std::optional(text->str()) : std::nullopt;
+}
+
+Value asDevice(const Call &call, const Value &value) {
+  if (!is(value, ValueKind::Scalar))
+    return value;
+  const Term term = call.row.resolve(value->term);
+  if (constantOf(term))
+    return deviceValue(Placement::cuda(term));
+  if (const std::optional<Placement> placement = deviceOf(call.machine.memory, call.row, value))
+    return deviceValue(*placement, value->history);
+  return value;
+}
+
+Value allocated(Call &call, Row &row, Name type, const Value &value) {
+  const Address where = call.machine.allocate(row, call.frame, call.fact, type);
+  call.machine.memory.write(row, where, value);
+  return addressValue(where);
+}
+
+Value listOf(Call &call, Row &row, std::vector<Value> elements) {
+  return allocated(call, row, "python::list", listValue("std::vector<at::Tensor>", std::move(elements)));
+}
+
+Outcomes done(Row row, Value value) {
+  Outcomes outcomes;
+  outcomes.push_back({std::move(row), std::move(value)});
+  return outcomes;
+}
+
+} // namespace devicetidy::python

@@ -1,0 +1,13 @@
+//===- Words.h - the words for what Python asks of values -------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/solve/engine/Library.h"
+
+namespace devicetidy {
+
+Words pythonCallWords();      ///< Calls.cpp: calls of values, of methods, of libraries
+Words pythonAttributeWords(); ///< Attributes.cpp: attributes read and set
+Words pythonOperatorWords();  ///< Operators.cpp: operators, comparisons, truth, texts
+Words pythonContainerWords(); ///< Containers.cpp: lists, tuples, dictionaries; what is iterated
+
+} // namespace devicetidy

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""run_labels.py --tool DEVICE_TIDY [--level LEVEL] [--verbose] FILES: compares findings with the labels in Python files.
+
+A line that ends in "# raises" fails when its function is run; no other line does. The labels are executed on virtual GPUs
+by the suites of the runtime.
+"""
+import argparse
+import collections
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+LABEL = "# raises"
+
+
+def labelled(path):
+    return {number for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+            if line.rstrip().endswith(LABEL)}
+
+
+def found(tool, path, level):
+    command = [tool, "--format=json", "--quiet", "--level", level, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        sys.exit(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
+    return {finding["line"]: finding["message"] for finding in json.loads(done.stdout)["findings"]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tool", required=True)
+    parser.add_argument("--level", default="likely")
+    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--recall", type=float, default=0, help="fail below it, in percent")
+    parser.add_argument("--precision", type=float, default=0, help="fail below it, in percent")
+    parser.add_argument("files", nargs="+", type=Path)
+    options = parser.parse_args()
+    counts = collections.Counter()
+    for path in options.files:
+        wanted, got = labelled(path), found(options.tool, path.resolve(), options.level)
+        counts.update(found=len(wanted & set(got)), missed=len(wanted - set(got)), false=len(set(got) - wanted))
+        for line in sorted(wanted - set(got)) if options.verbose else []:
+            print(f"{path}:{line}: missed: {path.read_text().splitlines()[line - 1].strip()}")
+        for line in sorted(set(got) - wanted):
+            print(f"{path}:{line}: false: {got[line]}")
+    recall = 100 * counts["found"] / max(1, counts["found"] + counts["missed"])
+    precision = 100 * counts["found"] / max(1, counts["found"] + counts["false"])
+    print(f"{counts['found']} found, {counts['missed']} missed, {counts['false']} false: "
+          f"recall {recall:.0f} %, precision {precision:.0f} %")
+    return 1 if recall < options.recall or precision < options.precision else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
