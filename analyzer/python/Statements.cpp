@@ -3,6 +3,8 @@
 
 #include "analyzer/facts/NameParts.h"
 
+#include <algorithm>
+
 namespace devicetidy::python {
 
 void FunctionLowering::statements(const std::vector<Node> &body) {
@@ -199,6 +201,44 @@ void FunctionLowering::matchStatement(const Node &node) {
   enter(end);
 }
 
+namespace {
+
+// Is it a call of a function of torch that makes a tensor, or of a method of one?
+bool makesTensor(const Node &value) {
+  Node base = value["func"];
+  if (!value.is("Call") || !base.is("Attribute") || (base.text("attr")[0] >= 'A' && base.text("attr")[0] <= 'Z'))
+    return false;
+  while (base.is("Attribute") || base.is("Call"))
+    base = base.is("Call") ? base["func"] : base["value"];
+  return base.text("id") == "torch";
+}
+
+// The attributes that methods give the object, each where it is set first.
+void addFields(const Node &definition, Type &type) {
+  for (const Node &method : definition.list("body")) {
+    const std::vector<Node> parameters = method["args"].list("args");
+    if (parameters.empty())
+      continue;
+    const std::string self = parameters.front().text("arg");
+    forEachOfBlock(method, [&](const Node &node) {
+      for (const Node &target : node.is("Assign") ? node.list("targets") : std::vector<Node>{node["target"]}) {
+        if (!target.is("Attribute") || !target["value"].is("Name") || target["value"].text("id") != self)
+          continue;
+        const Name name(target.text("attr"));
+        if (std::any_of(type.fields.begin(), type.fields.end(), [&](const Field &each) { return each.name == name; }))
+          continue;
+        Field field;
+        field.name = name;
+        field.type = makesTensor(node["value"]) ? Name("at::Tensor") : Name();
+        field.where = target.where();
+        type.fields.push_back(std::move(field));
+      }
+    });
+  }
+}
+
+} // namespace
+
 void FunctionLowering::define(const Node &node) {
   const std::string name = node.text("name");
   FunctionLowering inner(parts, this, className, qualified.empty() ? name : qualified + "." + name);
@@ -210,8 +250,8 @@ void FunctionLowering::define(const Node &node) {
 
 void FunctionLowering::defineClass(const Node &node) {
   const std::string name = node.text("name");
-  const Name type(name);
-  FunctionLowering body(parts, this, type, qualified.empty() ? name : qualified + "." + name);
+  const Name type(qualified.empty() ? name : qualified + "." + name);
+  FunctionLowering body(parts, this, type, type.str());
   body.lowerBody(node, node.list("body"), parts.module.idOf(body.qualified + ".@class"), false);
   Type &made = parts.unit.types[type];
   made.id = made.templateName = type;
@@ -224,6 +264,7 @@ void FunctionLowering::defineClass(const Node &node) {
           Name(meaning->kind == Meaning::Kind::Class ? meaning->name : "python:" + meaning->name));
     else if (base.is("Name"))
       made.bases.push_back(Name(base.text("id")));
+  addFields(node, made);
   for (const auto &[id, each] : parts.unit.functions)
     if (each.className == type) {
       made.methods.push_back(id);
@@ -231,7 +272,7 @@ void FunctionLowering::defineClass(const Node &node) {
         made.constructors.push_back(id);
     }
   if (!(isModuleBody && Modules::find(parts.module, name)))
-    storeName(node, name, use(loadMeaning(node, {Meaning::Kind::Class, name, nullptr}), node));
+    storeName(node, name, use(loadMeaning(node, {Meaning::Kind::Class, type.str(), nullptr}), node));
 }
 
 } // namespace devicetidy::python

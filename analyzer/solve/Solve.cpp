@@ -116,7 +116,7 @@ Solution solve(const Program &program, const SolveOptions &options) {
   if (placed)
     solution.placed = placed->take();
   solution.mapsUnderDistributed = deviceMaps.findings();
-  solution.discardedMoves = findDiscardedMoves(program, machine.types, machine.version);
+  solution.discardedMoves = findDiscardedMoves(machine);
   solution.danglingData = findDanglingData(program, machine.types, machine.version);
   settle(machine, options.isIncomplete, solution.conflicts);
   keepMistakes(program, solution.conflicts);

@@ -211,6 +211,8 @@ public:
   /// Told of a static local that was initialised in a program that had been running: whose flag the row held.
   std::function<void(Row &, Name)> initialisedStatic;
   std::set<const Function *> entered;
+  /// Moves of tensors whose result is thrown away, as far as what is called was decided when it was run.
+  std::vector<DiscardedMove> discarded;
   /// What more is known of each of the solution's conflicts, in their order.
   struct ConflictContext {
     Placement first, second;

@@ -59,8 +59,12 @@ Name rangeCopiedTo(const Function &function, const Block &block, const Fact *ass
 
 class DiscardedMoves {
 public:
-  DiscardedMoves(const Program &program, const Types &types, models::TorchVersion version)
-      : program(program), types(types), version(version) {}
+  explicit DiscardedMoves(const Machine &machine)
+      : program(machine.program), types(machine.types), version(machine.version) {
+    for (const DiscardedMove &move : machine.discarded)
+      if (seen.emplace(move.where, move.tensor).second)
+        moves.push_back(move);
+  }
 
   std::vector<DiscardedMove> find() {
     for (Name id : program.order) {
@@ -143,9 +147,6 @@ private:
 
 } // namespace
 
-std::vector<DiscardedMove> findDiscardedMoves(const Program &program, const Types &types,
-                                              models::TorchVersion version) {
-  return DiscardedMoves(program, types, version).find();
-}
+std::vector<DiscardedMove> findDiscardedMoves(const Machine &machine) { return DiscardedMoves(machine).find(); }
 
 } // namespace devicetidy

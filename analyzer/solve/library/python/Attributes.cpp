@@ -29,14 +29,14 @@ Outcomes ofTensor(Call &call, Row row, const Argument &object, const std::string
     return callTorch(call, std::move(row), "at::Tensor::t", {object}, true);
   if (isOneOf(name, {"shape", "dtype", "layout", "ndim", "requires_grad", "is_leaf", "grad_fn", "itemsize",
                      "names"}))
-    return done(std::move(row), unknownValue());
-  return done(std::move(row), bound(object, name));
+    return done(row, unknownValue());
+  return done(row, bound(object, name));
 }
 
 Outcomes ofDevice(Call &call, Row row, const Argument &object, const std::string &name) {
   if (name == "index")
     return callTorch(call, std::move(row), "c10::Device::index", {object}, true, "long");
-  return done(std::move(row), name == "type" ? object.value : unknownValue()); // compared with texts
+  return done(row, name == "type" ? object.value : unknownValue()); // compared with texts
 }
 
 Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string &name) {
@@ -44,27 +44,27 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
   const Address self = object.value->address;
   const Value record = machine.memory.read(row, self);
   if (const auto field = record->fields.find(Name(name)); field != record->fields.end())
-    return done(std::move(row), machine.readMarked(row, self.field(Name(name))));
+    return done(row, machine.readMarked(row, self.field(Name(name))));
   if (const Function *property = findMethod(machine, record->type, "@get " + name))
     return callFunction(call, std::move(row), *property, nullptr, self, {});
   if (findMethod(machine, record->type, name))
-    return done(std::move(row), bound(object, name));
+    return done(row, bound(object, name));
   if (const auto child = record->fields.find(Name(hidden::submodule(Name(name))));
       child != record->fields.end())
-    return done(std::move(row), child->second);
+    return done(row, child->second);
   if (machine.types.isModule(record->type)) {
     if (isOneOf(name, {"weight", "bias"}) && record->fields.count(hidden::parameters))
-      return done(std::move(row), parameterHandle(self.field(hidden::parameters)));
+      return done(row, parameterHandle(self.field(hidden::parameters)));
     if (name == "device") {
       const Placement placement = modulePlacement(machine, row, self);
-      return done(std::move(row), deviceValue(placement));
+      return done(row, deviceValue(placement));
     }
     if (!machine.types.isProject(record->type) ||
         isOneOf(name, {"parameters", "to", "train", "eval", "forward"}))
-      return done(std::move(row), bound(object, name));
+      return done(row, bound(object, name));
   }
   if (isOneOf(record->type.view(), {"std::tuple<at::Tensor, at::Tensor>"}))
-    return done(std::move(row), unknownValue());
+    return done(row, unknownValue());
   return done(std::move(row),
               record->origin ? machine.memory.read(row, self.field(Name(name))) : unknownValue());
 }
@@ -81,12 +81,12 @@ Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::stri
   if (is(value, ValueKind::Address) && is(call.machine.memory.read(row, value->address), ValueKind::Record))
     return ofRecord(call, std::move(row), object, name);
   if (is(value, ValueKind::Address) || is(value, ValueKind::Scalar))
-    return done(std::move(row), bound(object, name));
+    return done(row, bound(object, name));
   if (is(value, ValueKind::Record)) { // what an operator gives: .values, .indices
     const auto part = value->fields.find(Name(name == "values" ? "0" : name == "indices" ? "1" : name));
-    return done(std::move(row), part == value->fields.end() ? unknownValue() : part->second);
+    return done(row, part == value->fields.end() ? unknownValue() : part->second);
   }
-  return done(std::move(row), unknownValue());
+  return done(row, unknownValue());
 }
 
 namespace {
@@ -106,7 +106,8 @@ std::optional<Outcomes> setModule(Call &call, const Address &self, const Value &
   const Argument object{addressValue(self), {}, call.fact.operands[0].text, &call.fact.operands[0]};
   const bool isModule = is(value.value, ValueKind::Address) &&
                         machine.types.isModule(machine.memory.read(call.row, value.value->address)->type);
-  const bool isParameter = is(value.value, ValueKind::Record) && value.value->type == parameterType;
+  const bool isParameter = is(value.value, ValueKind::Tensor) && value.value->address.valid() &&
+                           machine.memory.info(value.value->address.root).type == parameterType;
   const bool isBuffer =
       is(value.value, ValueKind::Tensor) && record->fields.count(Name(hidden::parameter(Name(name))));
   if (!isModule && !isParameter && !isBuffer)

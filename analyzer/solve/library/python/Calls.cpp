@@ -106,7 +106,7 @@ Outcomes construct(Call &call, Row row, Name type, const Given &given) {
   Machine &machine = call.machine;
   const Address where = machine.allocate(row, call.frame, call.fact, type);
   machine.memory.write(row, where, recordValue(type));
-  Outcomes outcomes = done(std::move(row), addressValue(where));
+  Outcomes outcomes = done(row, addressValue(where));
   const auto run = [&](std::string_view method, const Given &with) {
     const Function *function = findMethod(machine, type, method);
     if (!function)
@@ -183,7 +183,7 @@ Outcomes callValue(Call &call, Row row, const Value &callee, Given given, const 
                       isModule ? "forward" : "__call__", given);
   }
   ++machine.solution.stats.unknownCalls["(callable that is not known)"];
-  return done(std::move(row), unknownValue());
+  return done(row, unknownValue());
 }
 
 namespace {
@@ -220,8 +220,8 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, const std
   }
   if (name == "numpy" || name == "tolist" || name == "__array__") {
     if (name == "tolist")
-      return done(std::move(row), unknownValue());
-    return callTorch(call, std::move(row), "python::tensor::numpy", {object}, true);
+      return done(row, unknownValue());
+    return callTorch(call, std::move(row), "python::tensor::numpy", {object}, true, {});
   }
   args.insert(args.begin(), object);
   const bool hasDim = !given.positional.empty() || given.find("dim");
@@ -247,7 +247,7 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
                    *as = given.find("name", 0);
     const std::optional<std::string> field = as ? textOf(call, as->value) : std::nullopt;
     if (!tensor || !field)
-      return done(std::move(row), nullValue());
+      return done(row, nullValue());
     Call inner{machine, call.frame, row, call.fact, call.first};
     std::vector<Argument> args{object,
                                {as->value, {}, as->text, as->written},
@@ -276,7 +276,7 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
         Call inner{machine, call.frame, row, call.fact, call.first};
         appendChild(inner, self, each->address, "");
       }
-    return done(std::move(row), object.value);
+    return done(row, object.value);
   }
   std::vector<Argument> args = inOrder(call, given, name == "to" || name == "cuda" || name == "to_empty");
   std::string asked = name;
@@ -336,7 +336,7 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
       return callOwn(call, std::move(row), *method, given.positional[0], rest);
     }
     return method ? callOwn(call, std::move(row), *method, object, given)
-                  : done(std::move(row), unknownValue());
+                  : done(row, unknownValue());
   }
   const Value held = is(value, ValueKind::Address) ? machine.memory.read(row, value->address) : value;
   if (is(value, ValueKind::Address) && is(held, ValueKind::Record)) {
@@ -353,7 +353,7 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
           callContainerMethod(call, row, {value, {}, object.text, object.written}, name, given))
     return std::move(*outcomes);
   ++machine.solution.stats.unknownCalls["." + name];
-  return done(std::move(row), unknownValue());
+  return done(row, unknownValue());
 }
 
 namespace {
@@ -418,11 +418,11 @@ Outcomes callLibrary(Call &call, Row row, const std::string &dotted, Given given
   if (scope == "torch" && name == "device") {
     std::vector<Argument> args = given.positional;
     if (args.empty())
-      return done(std::move(row), unknownValue());
+      return done(row, unknownValue());
     Value device = asDevice(call, args[0].value);
     if (args.size() == 2 && is(device, ValueKind::Device) && is(args[1].value, ValueKind::Scalar))
       device = deviceValue(Placement::cuda(row.resolve(args[1].value->term)));
-    return done(std::move(row), is(device, ValueKind::Device) ? device : deviceValue(Placement::unknown()));
+    return done(row, is(device, ValueKind::Device) ? device : deviceValue(Placement::unknown()));
   }
   if (scope == "torch.cuda") {
     if (isOneOf(name, {"is_available", "device_count"}))
@@ -435,7 +435,7 @@ Outcomes callLibrary(Call &call, Row row, const std::string &dotted, Given given
       device.value = asDevice(call, device.value);
       return callTorch(call, std::move(row), "c10::cuda::set_device", {device}, false, "void");
     }
-    return done(std::move(row), unknownValue());
+    return done(row, unknownValue());
   }
   if (scope == "torch.nn.functional" || scope == "torch.nn.functional.functional") {
     return callTorch(call, std::move(row), "torch::nn::functional::" + name, inOrder(call, given, false),
@@ -487,7 +487,7 @@ Outcomes callLibrary(Call &call, Row row, const std::string &dotted, Given given
     if (name == "as_tensor" || name == "asarray" || name == "tensor") {
       const Value data = args.empty() ? unknownValue() : plain(args[0].value);
       if (is(data, ValueKind::Tensor) && args.size() < 2 && name != "tensor")
-        return done(std::move(row), data);
+        return done(row, data);
       if (is(data, ValueKind::Tensor) && args.size() > 1 && name != "tensor")
         return callTorch(call, std::move(row), "at::Tensor::to", args, true);
       return callTorch(call, std::move(row), "torch::tensor", args, false);
@@ -495,7 +495,7 @@ Outcomes callLibrary(Call &call, Row row, const std::string &dotted, Given given
     return callTorch(call, std::move(row), "torch::" + name, args, false, type);
   }
   ++machine.solution.stats.unknownCalls[dotted];
-  return done(std::move(row), unknownValue());
+  return done(row, unknownValue());
 }
 
 } // namespace python

@@ -65,6 +65,6 @@ Outcomes attributeOf(Call &call, Row row, const Argument &object, const std::str
 /// What a loop over `value` goes through, as the address of a list.
 Value iterable(Call &call, Row &row, const Value &value);
 
-Outcomes done(Row row, Value value);
+Outcomes done(const Row &row, Value value);
 
 } // namespace devicetidy::python

@@ -89,9 +89,9 @@ Value listOf(Call &call, Row &row, std::vector<Value> elements) {
   return allocated(call, row, "python::list", listValue("std::vector<at::Tensor>", std::move(elements)));
 }
 
-Outcomes done(Row row, Value value) {
+Outcomes done(const Row &row, Value value) {
   Outcomes outcomes;
-  outcomes.push_back({std::move(row), std::move(value)});
+  outcomes.push_back({row, std::move(value)});
   return outcomes;
 }
 
