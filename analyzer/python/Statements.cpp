@@ -216,6 +216,12 @@ bool makesTensor(const Node &value) {
 // The attributes that methods give the object, each where it is set first.
 void addFields(const Node &definition, Type &type) {
   for (const Node &method : definition.list("body")) {
+    if (method.is("AnnAssign") && method["target"].is("Name")) { // of a dataclass, in their order
+      Field field;
+      field.name = Name(method["target"].text("id"));
+      field.where = method["target"].where();
+      type.fields.push_back(std::move(field));
+    }
     const std::vector<Node> parameters = method["args"].list("args");
     if (parameters.empty())
       continue;

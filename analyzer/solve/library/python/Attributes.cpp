@@ -43,8 +43,12 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
   Machine &machine = call.machine;
   const Address self = object.value->address;
   const Value record = machine.memory.read(row, self);
-  if (const auto field = record->fields.find(Name(name)); field != record->fields.end())
-    return done(row, machine.readMarked(row, self.field(Name(name))));
+  if (const auto field = record->fields.find(Name(name)); field != record->fields.end()) {
+    const Value value = machine.readMarked(row, self.field(Name(name)));
+    // Module.to makes new tensors of buffers: who has taken one keeps the old.
+    const bool isBuffer = is(value, ValueKind::Tensor) && record->fields.count(Name(bufferMark + name));
+    return done(row, isBuffer ? machine.memory.snapshot(row, value) : value);
+  }
   if (const Function *property = findMethod(machine, record->type, "@get " + name))
     return callFunction(call, std::move(row), *property, nullptr, self, {});
   if (findMethod(machine, record->type, name))
@@ -72,7 +76,7 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
 } // namespace
 
 Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::string &name) {
-  const Argument object{plain(given.value), given.address, given.text, given.written};
+  const Argument object{given.value, given.address, given.text, given.written};
   const Value &value = object.value;
   if (is(value, ValueKind::Tensor))
     return ofTensor(call, std::move(row), object, name);
@@ -116,30 +120,43 @@ std::optional<Outcomes> setModule(Call &call, const Address &self, const Value &
       isModule ? "torch::nn::Module::register_module" : "torch::nn::Module::register_parameter";
   Outcomes outcomes =
       callTorch(call, call.row, registers,
-                {object, nameArgument(name), {plain(value.value), {}, value.text, value.written}}, true);
+                {object, nameArgument(name), {value.value, {}, value.text, value.written}}, true);
   for (Outcome &outcome : outcomes)
     machine.memory.write(outcome.row, self.field(Name(name)), isModule ? value.value : outcome.result);
   return outcomes;
 }
 
-std::optional<Outcomes> setWord(Call &call, const Effect &) {
+} // namespace
+
+Outcomes setAttribute(Call &call, Row row, const Argument &on, const std::string &name, const Argument &value) {
   Machine &machine = call.machine;
-  const std::string name = lastWord(call);
-  const Value object = plain(call.operand(0));
-  const Argument value{call.operand(1), {}, call.fact.operands[1].text, &call.fact.operands[1]};
-  if (is(object, ValueKind::Tensor) && name == "data" && object->address.valid() &&
-      is(plain(value.value), ValueKind::Tensor))
-    machine.memory.write(call.row, object->address, machine.memory.snapshot(call.row, plain(value.value)));
-  if (!is(object, ValueKind::Address))
-    return call.done(nullValue());
-  const Value record = machine.memory.read(call.row, object->address);
+  const Value &object = on.value;
+  if (is(object, ValueKind::Tensor) && name == "data" && object->address.valid() && is(value.value, ValueKind::Tensor))
+    machine.memory.write(row, object->address, machine.memory.snapshot(row, value.value));
+  const Value record = is(object, ValueKind::Address) ? machine.memory.read(row, object->address) : unknownValue();
   if (!is(record, ValueKind::Record))
-    return call.done(nullValue());
-  if (machine.types.isModule(record->type))
-    if (std::optional<Outcomes> outcomes = setModule(call, object->address, record, name, value))
-      return outcomes;
-  machine.memory.write(call.row, object->address.field(Name(name)), value.value);
-  return call.done(nullValue());
+    return done(row, nullValue());
+  if (machine.types.isModule(record->type)) {
+    Call inner{machine, call.frame, row, call.fact, call.first};
+    if (std::optional<Outcomes> outcomes = setModule(inner, object->address, record, name, value))
+      return std::move(*outcomes);
+  }
+  if (const Function *setter = findMethod(machine, record->type, "@set " + name)) {
+    Given given;
+    given.positional.push_back(value);
+    return callFunction(call, std::move(row), *setter, nullptr, object->address, given);
+  }
+  machine.memory.write(row, object->address.field(Name(name)), value.value);
+  return done(row, nullValue());
+}
+
+namespace {
+
+std::optional<Outcomes> setWord(Call &call, const Effect &) {
+  const auto argument = [&](std::size_t i) {
+    return Argument{call.operand(i), {}, call.fact.operands[i].text, &call.fact.operands[i]};
+  };
+  return setAttribute(call, call.row, argument(0), lastWord(call), argument(1));
 }
 
 std::optional<Outcomes> valueWord(Call &call, const Effect &) {

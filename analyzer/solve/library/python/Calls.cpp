@@ -1,6 +1,7 @@
 //===- Calls.cpp - calls of Python values ---===//
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Python.h"
 #include "analyzer/solve/library/python/Words.h"
 #include "analyzer/solve/library/std/Callables.h"
@@ -42,7 +43,7 @@ Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vect
     Operand operand = arg.written ? *arg.written : Operand();
     if (!arg.written)
       operand.where = call.fact.where;
-    const Value value = plain(arg.value);
+    const Value value = arg.value;
     const Value held = is(value, ValueKind::Address) ? call.machine.memory.read(row, value->address) : value;
     operand.type = typeOf(held);
     operand.isAddress = is(value, ValueKind::Address) || arg.address.valid();
@@ -101,6 +102,8 @@ bool givesSelf(const std::string &name) {
                         "requires_grad_", "apply", "type", "to_empty", "share_memory", "xpu"});
 }
 
+void setFields(Call &call, Row &row, Name type, const Address &where, const Given &given);
+
 // A new object of a class of the program: attributes of the class, then __init__.
 Outcomes construct(Call &call, Row row, Name type, const Given &given) {
   Machine &machine = call.machine;
@@ -118,17 +121,55 @@ Outcomes construct(Call &call, Row row, Name type, const Given &given) {
     outcomes = std::move(next);
   };
   run("@class", {});
-  run("__init__", given);
+  if (findMethod(machine, type, "__init__"))
+    run("__init__", given);
+  else
+    for (Outcome &outcome : outcomes)
+      setFields(call, outcome.row, type, where, given);
+  run("__post_init__", {});
   return outcomes;
 }
 
-// A module of torch.nn.
+} // namespace
+
+namespace {
+
+// ModuleDict, ParameterDict, and Sequential of an OrderedDict: each entry is registered under its key.
+Outcomes constructNamed(Call &call, Row row, const std::string &name, const Value &entries) {
+  Machine &machine = call.machine;
+  const Name type("torch::nn::" + name + "Impl");
+  const Address where = machine.allocate(row, call.frame, call.fact, type);
+  machine.memory.write(row, where, recordValue(type));
+  for (const auto &[field, entry] : entries->fields) {
+    const std::string key(field.view().substr(1, field.view().size() - 2));
+    Call inner{machine, call.frame, row, call.fact, call.first};
+    if (is(entry, ValueKind::Address) && machine.types.isModule(machine.memory.read(row, entry->address)->type)) {
+      appendChild(inner, where, entry->address, key);
+      machine.memory.write(row, where.field(Name(hidden::submodule(key))), entry);
+    } else if (is(entry, ValueKind::Tensor)) {
+      const Value held = entry->address.valid() ? machine.memory.read(row, entry->address) : entry;
+      machine.memory.write(row, where.field(Name(hidden::parameter(key))), held);
+      const Value handle = parameterHandle(where.field(Name(hidden::parameter(key))), entry->rank);
+      machine.memory.write(row, where.field(field), handle);
+      if (entry->address.valid())
+        machine.memory.write(row, entry->address, handle);
+    }
+  }
+  return done(row, addressValue(where));
+}
+
+} // namespace
+
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given) {
   Machine &machine = call.machine;
   const Name type("torch::nn::" + name + "Impl");
   std::vector<Argument> args;
   for (const Argument &argument : given.positional)
     args.push_back({behind(call, argument.value), {}, argument.text, argument.written});
+  if (args.size() == 1 && is(args[0].value, ValueKind::Record) && args[0].value->type == dictType)
+    return constructNamed(call, std::move(row), name, args[0].value);
+  if (isOneOf(name, {"ParameterList", "ParameterDict"}))
+    return done(row, given.positional.empty() ? listOf(call, row, {}) : given.positional[0].value);
   // A list of modules is given as its elements.
   if (args.size() == 1 && is(args[0].value, ValueKind::List) && !isSummary(args[0].value)) {
     const Argument list = args[0];
@@ -157,6 +198,37 @@ Outcomes constructModule(Call &call, Row row, const std::string &name, const Giv
   return outcomes;
 }
 
+namespace {
+
+// What the hooks of a module make of its output.
+Outcomes runHooks(Call &call, Outcomes outcomes, const Value &module) {
+  const Value hooks = call.machine.memory.read(call.row, module->address.field(hooksField));
+  for (const Value &hook : is(hooks, ValueKind::List) ? hooks->elements : std::vector<Value>()) {
+    Outcomes next;
+    for (Outcome &before : outcomes) {
+      Given given;
+      for (const Value &each : {module, unknownValue(), before.result})
+        given.positional.push_back({each, {}});
+      for (Outcome &after : callValue(call, before.row, hook, given, {hook, {}})) {
+        if (!is(after.result, ValueKind::Tensor) && !is(after.result, ValueKind::List))
+          after.result = before.result;
+        next.push_back(std::move(after));
+      }
+    }
+    outcomes = std::move(next);
+  }
+  return outcomes;
+}
+
+// The fields of a class without __init__: a dataclass, a named tuple.
+void setFields(Call &call, Row &row, Name type, const Address &where, const Given &given) {
+  const Type *known = call.machine.program.type(type);
+  for (std::size_t i = 0; known && i < given.positional.size() && i < known->fields.size(); ++i)
+    call.machine.memory.write(row, where.field(known->fields[i].name), given.positional[i].value);
+  for (const auto &[name, argument] : given.named)
+    call.machine.memory.write(row, where.field(name), argument.value);
+}
+
 } // namespace
 
 Outcomes callValue(Call &call, Row row, const Value &callee, Given given, const Argument &written) {
@@ -178,17 +250,17 @@ Outcomes callValue(Call &call, Row row, const Value &callee, Given given, const 
   }
   const Value object = is(callee, ValueKind::Address) ? machine.memory.read(row, callee->address) : callee;
   if (is(callee, ValueKind::Address) && is(object, ValueKind::Record)) {
-    const bool isModule = machine.types.isModule(object->type);
-    return callMethod(call, std::move(row), {callee, {}, written.text, written.written},
-                      isModule ? "forward" : "__call__", given);
+    if (!machine.types.isModule(object->type))
+      return callMethod(call, std::move(row), {callee, {}, written.text, written.written}, "__call__", given);
+    const Address hooks = callee->address.field(hooksField);
+    const bool hasHooks = is(machine.memory.read(row, hooks), ValueKind::List);
+    Outcomes outcomes = callMethod(call, row, {callee, {}, written.text, written.written}, "forward", given);
+    return hasHooks ? runHooks(call, std::move(outcomes), callee) : outcomes;
   }
   ++machine.solution.stats.unknownCalls["(callable that is not known)"];
   return done(row, unknownValue());
 }
 
-namespace {
-
-// Keywords become arguments behind the positional ones; devices are what LibTorch takes for them.
 std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDevices) {
   std::vector<Argument> args = given.positional;
   for (const auto &[keyword, argument] : given.named) {
@@ -209,8 +281,26 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
   return args;
 }
 
-Outcomes callTensorMethod(Call &call, Row row, const Argument &object, const std::string &name,
-                          const Given &given) {
+namespace {
+
+// x.to(device) whose result nobody takes. That of a call waits for the GPU: it has no name to go on with.
+void noteDiscarded(Call &call, const Argument &object, const std::string &name) {
+  using models::Rule;
+  const models::Op *op = call.fact.isDiscarded ? models::atenOp(name, call.machine.version) : nullptr;
+  if (!op || (op->rule != Rule::Move && op->rule != Rule::ToCpu && op->rule != Rule::ToCuda) ||
+      endsWith(object.text.view(), ")"))
+    return;
+  const std::string text = object.text.str();
+  for (const DiscardedMove &known : call.machine.discarded)
+    if (known.where == call.fact.where)
+      return;
+  call.machine.discarded.push_back(
+      {call.fact.where, text, name, text + "." + name + "(...)", false, false, call.frame.function.id.str()});
+}
+
+Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::string name, const Given &given) {
+  noteDiscarded(call, object, name);
+
   std::vector<Argument> args =
       inOrder(call, given, name == "to" || startsWith(name, "new_") || name == "cuda");
   if (name == "cuda" && !args.empty()) {
@@ -218,6 +308,13 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, const std
     args.insert(args.begin(), object);
     return callTorch(call, std::move(row), "at::Tensor::to", args, true);
   }
+  if (isOneOf(name, {"float", "half", "double", "long", "int", "short", "bool", "byte", "char", "bfloat16", "requires_grad_",
+                     "retain_grad", "view_as", "reshape_as", "type"}))
+    return callTorch(call, std::move(row), "at::Tensor::to", {object}, true);
+  if (name == "new_tensor")
+    name = "new_ones";
+  if (name == "backward" && !given.positional.empty() && is(given.positional[0].value, ValueKind::Tensor))
+    return callTorch(call, std::move(row), "at::Tensor::backward", {object, given.positional[0]}, true);
   if (name == "numpy" || name == "tolist" || name == "__array__") {
     if (name == "tolist")
       return done(row, unknownValue());
@@ -251,11 +348,21 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
     Call inner{machine, call.frame, row, call.fact, call.first};
     std::vector<Argument> args{object,
                                {as->value, {}, as->text, as->written},
-                               {plain(tensor->value), {}, tensor->text, tensor->written}};
+                               {tensor->value, {}, tensor->text, tensor->written}};
     Outcomes outcomes = callTorch(inner, row, "torch::nn::Module::register_parameter", args, true);
-    for (Outcome &outcome : outcomes)
+    for (Outcome &outcome : outcomes) {
       machine.memory.write(outcome.row, self.field(Name(*field)), outcome.result);
+      if (name == "register_buffer")
+        machine.memory.write(outcome.row, self.field(Name(bufferMark + *field)), scalarValue(intTerm(1)));
+    }
     return outcomes;
+  }
+  if (name == "register_forward_hook" && !given.positional.empty()) {
+    const Value known = machine.memory.read(row, self.field(hooksField));
+    std::vector<Value> hooks = is(known, ValueKind::List) ? known->elements : std::vector<Value>();
+    hooks.push_back(given.positional[0].value);
+    machine.memory.write(row, self.field(hooksField), listValue("std::vector<at::Tensor>", std::move(hooks)));
+    return done(row, unknownValue());
   }
   if (isOneOf(name, {"add_module", "register_module"}) && given.positional.size() > 1) {
     const auto field = textOf(call, given.positional[0].value);
@@ -323,7 +430,7 @@ Outcomes callOwn(Call &call, Row row, const Function &method, const Argument &ob
 Outcomes callMethod(Call &call, Row row, const Argument &object, const std::string &name,
                     const Given &given) {
   Machine &machine = call.machine;
-  const Value value = plain(object.value);
+  const Value value = object.value;
   if (is(value, ValueKind::Tensor))
     return callTensorMethod(call, std::move(row), {value, object.address, object.text, object.written}, name,
                             given);
@@ -402,101 +509,6 @@ std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
 }
 
 } // namespace
-
-// Names of libraries are those of Python; what LibTorch has too is asked of its models.
-Outcomes callLibrary(Call &call, Row row, const std::string &dotted, Given given) {
-  Machine &machine = call.machine;
-  const std::size_t dot = dotted.rfind('.');
-  const std::string scope = dotted.substr(0, dot), name = dotted.substr(dot + 1);
-  if (scope == "torch.nn" && name == "Parameter") {
-    const Argument *data = given.find("data", 0);
-    return done(std::move(row),
-                data ? recordValue(parameterType, {{"data", plain(data->value)}}) : unknownValue());
-  }
-  if (startsWith(scope, "torch.nn") && machine.types.isModule(Name("torch::nn::" + name + "Impl")))
-    return constructModule(call, std::move(row), name, given);
-  if (scope == "torch" && name == "device") {
-    std::vector<Argument> args = given.positional;
-    if (args.empty())
-      return done(row, unknownValue());
-    Value device = asDevice(call, args[0].value);
-    if (args.size() == 2 && is(device, ValueKind::Device) && is(args[1].value, ValueKind::Scalar))
-      device = deviceValue(Placement::cuda(row.resolve(args[1].value->term)));
-    return done(row, is(device, ValueKind::Device) ? device : deviceValue(Placement::unknown()));
-  }
-  if (scope == "torch.cuda") {
-    if (isOneOf(name, {"is_available", "device_count"}))
-      return callTorch(call, std::move(row), "torch::cuda::" + name, {}, false,
-                       name == "is_available" ? "bool" : "long");
-    if (name == "current_device")
-      return callTorch(call, std::move(row), "c10::cuda::current_device", {}, false, "long");
-    if (name == "set_device" && !given.positional.empty()) {
-      Argument device = given.positional[0];
-      device.value = asDevice(call, device.value);
-      return callTorch(call, std::move(row), "c10::cuda::set_device", {device}, false, "void");
-    }
-    return done(row, unknownValue());
-  }
-  if (scope == "torch.nn.functional" || scope == "torch.nn.functional.functional") {
-    return callTorch(call, std::move(row), "torch::nn::functional::" + name, inOrder(call, given, false),
-                     false);
-  }
-  if (scope == "builtins")
-    if (std::optional<Outcomes> outcomes = callContainerMethod(call, row, {missing(), {}}, name, given))
-      return std::move(*outcomes);
-  if (scope == "torch" || startsWith(scope, "torch.linalg") || startsWith(scope, "torch.fft") ||
-      scope == "torch.special") {
-    // zeros(2, 3): the sizes are one argument in C++.
-    std::vector<Argument> args = inOrder(call, given, false);
-    const bool takesSizes = isOneOf(name, {"zeros", "ones", "empty", "rand", "randn"});
-    std::vector<Value> sizes;
-    if (takesSizes) {
-      std::vector<Argument> rest;
-      std::optional<Argument> shape;
-      for (Argument &each : args) {
-        const Value held = behind(call, each.value);
-        if (is(held, ValueKind::Scalar)) {
-          sizes.push_back(held);
-          shape = shape.value_or(each);
-        } else if (is(held, ValueKind::List)) {
-          shape = each;
-          shape->value = held;
-        } else {
-          rest.push_back(each);
-        }
-      }
-      if (shape) {
-        if (!sizes.empty())
-          shape->value = listValue("std::vector<long>", sizes);
-        rest.insert(rest.begin(), *shape);
-      }
-      args = std::move(rest);
-    }
-    const bool hasDim = given.find("dim") || given.positional.size() > 1;
-    Name type("at::Tensor");
-    if (isOneOf(name, {"topk", "sort", "kthvalue", "svd", "qr", "slogdet", "cummax", "cummin", "std_mean",
-                       "var_mean"}) ||
-        (hasDim && isOneOf(name, {"max", "min", "median"}) &&
-         (args.size() < 2 || !is(plain(args[1].value), ValueKind::Tensor))))
-      type = Name("std::tuple<at::Tensor, at::Tensor>");
-    else if (isOneOf(name, {"split", "chunk", "unbind", "tensor_split", "meshgrid", "broadcast_tensors",
-                            "nonzero_static"}))
-      type = Name("std::vector<at::Tensor>");
-    if (name == "from_numpy")
-      return callTorch(call, std::move(row), "torch::tensor", args, false);
-    if (name == "as_tensor" || name == "asarray" || name == "tensor") {
-      const Value data = args.empty() ? unknownValue() : plain(args[0].value);
-      if (is(data, ValueKind::Tensor) && args.size() < 2 && name != "tensor")
-        return done(row, data);
-      if (is(data, ValueKind::Tensor) && args.size() > 1 && name != "tensor")
-        return callTorch(call, std::move(row), "at::Tensor::to", args, true);
-      return callTorch(call, std::move(row), "torch::tensor", args, false);
-    }
-    return callTorch(call, std::move(row), "torch::" + name, args, false, type);
-  }
-  ++machine.solution.stats.unknownCalls[dotted];
-  return done(row, unknownValue());
-}
 
 } // namespace python
 

@@ -6,6 +6,8 @@
 #include "analyzer/solve/library/python/Python.h"
 #include "analyzer/solve/library/python/Words.h"
 
+#include <algorithm>
+
 namespace devicetidy {
 namespace python {
 namespace {
@@ -110,6 +112,10 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index) {
     const auto any = held->fields.find(anyEntryField);
     return call.done(any == held->fields.end() ? unknownValue() : any->second);
   }
+  if (const auto key = textOf(call, index); key && is(held, ValueKind::Record))
+    for (const std::string &field : {hidden::submodule(Name(*key)), "[" + *key + "]"})
+      if (const auto child = held->fields.find(Name(field)); child != held->fields.end())
+        return call.done(child->second);
   if (is(held, ValueKind::Record) && held->fields.count(hidden::children)) {
     if (!is(index, ValueKind::Scalar))
       return call.done(object);
@@ -146,7 +152,7 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index) {
 }
 
 std::optional<Outcomes> getWord(Call &call, const Effect &) {
-  const Value object = plain(call.operand(0)), index = plain(call.operand(1));
+  const Value object = call.operand(0), index = call.operand(1);
   if (!is(object, ValueKind::Tensor))
     return entryOf(call, object, index);
   std::vector<Argument> args{{object, {}, call.fact.operands[0].text, &call.fact.operands[0]}};
@@ -156,11 +162,11 @@ std::optional<Outcomes> getWord(Call &call, const Effect &) {
 
 std::optional<Outcomes> putWord(Call &call, const Effect &) {
   Machine &machine = call.machine;
-  const Value object = plain(call.operand(0)), index = plain(call.operand(1)), value = call.operand(2);
+  const Value object = call.operand(0), index = call.operand(1), value = call.operand(2);
   if (is(object, ValueKind::Tensor)) {
     std::vector<Argument> args{{object, {}, call.fact.operands[0].text, &call.fact.operands[0]}};
     addIndexTensors(call, index, call.fact.operands[1], args);
-    args.push_back({plain(value), {}, call.fact.operands[2].text, &call.fact.operands[2]});
+    args.push_back({value, {}, call.fact.operands[2].text, &call.fact.operands[2]});
     return callTorch(call, call.row, "at::Tensor::index_put_", args, true);
   }
   if (!is(object, ValueKind::Address))
@@ -184,7 +190,7 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
 }
 
 std::optional<Outcomes> unpackWord(Call &call, const Effect &) {
-  const Value value = plain(call.operand(0));
+  const Value value = call.operand(0);
   const auto number = static_cast<std::size_t>(call.fact.number);
   if (lastPart(call.fact.name.view()) == "rest")
     return call.done(allocated(call, call.row, "python::list", summaryOf(alternatives(call, value))));
@@ -215,10 +221,33 @@ std::optional<Outcomes> exitWord(Call &call, const Effect &) { return call.done(
 
 } // namespace
 
+Value batched(Call &call, Row &row, const Value &item) {
+  const Value held = behind(call, item);
+  if (is(held, ValueKind::Tensor)) // one dimension more
+    return tensorValue(call.machine.memory.placementOf(row, held), someRank, call.machine.memory.historyOf(row, held));
+  if (is(held, ValueKind::Scalar) && !textOf(call, held))
+    return tensorValue(Placement::cpu(), someRank,
+                       call.machine.note(nullptr, StepKind::Created, call.fact.where, "DataLoader", "cpu"));
+  if (is(held, ValueKind::List) && !isSummary(held)) {
+    std::vector<Value> parts;
+    for (const Value &each : held->elements)
+      parts.push_back(batched(call, row, each));
+    return tupleValue(std::move(parts));
+  }
+  if (!isDict(held))
+    return item;
+  std::map<Name, Value> entries;
+  for (const auto &[field, entry] : held->fields)
+    entries[field] = batched(call, row, entry);
+  return allocated(call, row, dictType, recordValue(dictType, std::move(entries)));
+}
+
 Value iterable(Call &call, Row &row, const Value &value) {
   const Value held = behind(call, value);
   if (is(value, ValueKind::Address) && (is(held, ValueKind::List) || held->fields.count(hidden::children)))
     return value;
+  if (is(held, ValueKind::Record) && held->type == loaderType)
+    return allocated(call, row, "python::list", summaryOf({held->fields.at("batch")}));
   if (const auto elements = elementsOf(call, value))
     return listOf(call, row, *elements);
   if (is(held, ValueKind::List))
@@ -353,7 +382,7 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
     return unknownValue();
   const std::string_view name = type->type.view();
   if (name == "torch.Tensor")
-    return scalarValue(intTerm(is(plain(value), ValueKind::Tensor)));
+    return scalarValue(intTerm(is(value, ValueKind::Tensor)));
   const Value held = behind(call, value);
   if (name == "builtins.dict")
     return scalarValue(intTerm(isDict(held)));
@@ -362,6 +391,30 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
   if (name == "builtins.tuple")
     return scalarValue(intTerm(is(value, ValueKind::List)));
   return unknownValue();
+}
+
+// parser.add_argument("--name", ..) and what the user gives then.
+std::optional<Outcomes> parserMethod(Call &call, Row &row, const Argument &object, const Value &parser,
+                                     const std::string &name, const Given &given) {
+  if (name == "add_argument") {
+    std::string option;
+    for (const Argument &each : given.positional)
+      if (const auto text = textOf(call, each.value); text && text->size() > option.size())
+        option = *text;
+    option.erase(0, option.find_first_not_of('-') == std::string::npos ? 0 : option.find_first_not_of('-'));
+    if (const Argument *as = given.find("dest"))
+      option = textOf(call, as->value).value_or(option);
+    std::replace(option.begin(), option.end(), '-', '_');
+    call.machine.memory.write(row, object.value->address, withField(parser, Name(option), optionOf(call, option)));
+    return result(row, unknownValue());
+  }
+  if (name == "parse_args")
+    return result(row, allocated(call, row, "python::namespace", recordValue("python::namespace", parser->fields)));
+  if (name == "parse_known_args")
+    return result(row, tupleValue({allocated(call, row, "python::namespace",
+                                             recordValue("python::namespace", parser->fields)),
+                                   unknownValue()}));
+  return std::nullopt;
 }
 
 std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, const Given &given) {
@@ -413,8 +466,30 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
   if (name == "getattr" && given.positional.size() > 1)
     if (const auto attribute = textOf(call, given.positional[1].value))
       return attributeOf(call, row, given.positional[0], *attribute);
+  if (name == "setattr" && given.positional.size() > 2)
+    if (const auto attribute = textOf(call, given.positional[1].value))
+      return setAttribute(call, row, given.positional[0], *attribute, given.positional[2]);
   if (isOneOf(name, {"str", "int"}) && is(first, ValueKind::Scalar))
     return result(row, first);
+  if (name == "int")
+    return result(row, scalarValue(call.machine.freshScalar(call)));
+  if (name == "map" && given.positional.size() == 2) {
+    std::vector<Value> elements;
+    Outcomes outcomes = result(row, unknownValue());
+    for (const Value &each : alternatives(call, given.positional[1].value)) {
+      Given argument;
+      argument.positional.push_back({each, {}, given.positional[1].text, given.positional[1].written});
+      Outcomes called = callValue(call, outcomes.front().row, first, argument, given.positional[0]);
+      if (called.size() != 1)
+        return result(row, unknownValue());
+      elements.push_back(called.front().result);
+      outcomes = std::move(called);
+    }
+    const bool isKnown = elementsOf(call, given.positional[1].value).has_value();
+    Row after = std::move(outcomes.front().row);
+    const Value list = allocated(call, after, "python::list", isKnown ? tupleValue(elements) : summaryOf(elements));
+    return result(after, list);
+  }
   if (name == "str" && is(first, ValueKind::Device))
     return result(row, first);
   if (name == "sum" || name == "max" || name == "min") {
@@ -447,6 +522,8 @@ std::optional<Outcomes> callContainerMethod(Call &call, Row &row, const Argument
   const Value held = behind(call, object.value);
   if (is(object.value, ValueKind::Address) && is(held, ValueKind::List))
     return listMethod(call, row, object, held, name, given);
+  if (is(held, ValueKind::Record) && held->type == parserType)
+    return parserMethod(call, row, object, held, name, given);
   if (is(object.value, ValueKind::Address) && isDict(held))
     return dictMethod(call, row, object, held, name, given);
   return std::nullopt;

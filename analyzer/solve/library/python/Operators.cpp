@@ -15,7 +15,7 @@ using models::Effect;
 std::string sign(const Call &call) { return std::string(lastPart(call.fact.name.view())); }
 
 Argument argumentAt(const Call &call, std::size_t i) {
-  return {plain(call.operand(i)), {}, call.fact.operands[i].text, &call.fact.operands[i]};
+  return {call.operand(i), {}, call.fact.operands[i].text, &call.fact.operands[i]};
 }
 
 bool isTensor(const Argument &argument) { return is(argument.value, ValueKind::Tensor); }
@@ -188,7 +188,7 @@ std::optional<Outcomes> compareWord(Call &call, const Effect &) {
 }
 
 std::optional<Outcomes> truthWord(Call &call, const Effect &) {
-  const Value value = plain(call.operand(0));
+  const Value value = call.operand(0);
   if (is(value, ValueKind::Null))
     return call.done(scalarValue(intTerm(0)));
   if (const auto text = textOf(call, value))

@@ -29,8 +29,6 @@ Given givenTo(Call &call, std::size_t from);
 /// What stands for an argument that is not given.
 Value missing();
 bool isMissing(const Value &value);
-/// A value as operators see it: of a Parameter its tensor.
-Value plain(const Value &value);
 /// What a heap address leads to; the value itself otherwise.
 Value behind(const Call &call, const Value &value);
 /// The text of a constant string.
@@ -39,7 +37,10 @@ std::optional<std::string> textOf(const Call &call, const Value &value);
 Value asDevice(const Call &call, const Value &value);
 
 inline const Name dictType("python::dict"), sliceType("python::slice"), parameterType("python::Parameter"),
-    boundType("python::bound"), bufferType("python::buffer");
+    boundType("python::bound");
+inline const Name loaderType("python::DataLoader"), parserType("python::ArgumentParser");
+inline const Name hooksField("@hooks"); ///< of a module: what register_forward_hook got
+constexpr const char *bufferMark = "@buffer:"; ///< before the name of a buffer, in the module that has it
 
 /// The address of a fresh list, dictionary or object that holds `value`.
 Value allocated(Call &call, Row &row, Name type, const Value &value);
@@ -53,6 +54,11 @@ Outcomes callValue(Call &call, Row row, const Value &callee, Given given, const 
 /// Calls a function of the program with its arguments bound by name.
 Outcomes callFunction(Call &call, Row row, const Function &function, const Value &callable, Address self,
                       const Given &given);
+/// A module of torch.nn by the name of its class.
+Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given);
+/// The arguments as C++ takes them: keywords behind the positional ones, devices for what names them. `namesDevices`:
+/// texts are devices, too.
+std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDevices);
 /// Calls what a library has under a dotted name.
 Outcomes callLibrary(Call &call, Row row, const std::string &dotted, Given given);
 /// Calls method `name` of `object`.
@@ -62,8 +68,15 @@ std::optional<Outcomes> callContainerMethod(Call &call, Row &row, const Argument
                                             const std::string &name, const Given &given);
 /// The attribute `name` of `object`.
 Outcomes attributeOf(Call &call, Row row, const Argument &object, const std::string &name);
+/// Sets the attribute `name` of `object`; of a module it may register it.
+Outcomes setAttribute(Call &call, Row row, const Argument &object, const std::string &name, const Argument &value);
 /// What a loop over `value` goes through, as the address of a list.
 Value iterable(Call &call, Row &row, const Value &value);
+
+/// What a loader makes of an item: numbers become tensors of the CPU, the rest stays as it is.
+Value batched(Call &call, Row &row, const Value &item);
+/// What the user gives for an option of the command line.
+Value optionOf(const Call &call, const std::string &name);
 
 Outcomes done(const Row &row, Value value);
 

@@ -50,15 +50,8 @@ Value missing() {
 
 bool isMissing(const Value &value) { return is(value, ValueKind::Function) && same(value, missing()); }
 
-Value plain(const Value &value) {
-  if (!is(value, ValueKind::Record) || (value->type != parameterType && value->type != bufferType))
-    return value;
-  const auto held = value->fields.find("data");
-  return held == value->fields.end() ? unknownValue() : held->second;
-}
-
 Value behind(const Call &call, const Value &value) {
-  return is(value, ValueKind::Address) ? call.machine.memory.read(call.row, value->address) : plain(value);
+  return is(value, ValueKind::Address) ? call.machine.memory.read(call.row, value->address) : value;
 }
 
 std::optional<std::string> textOf(const Call &call, const Value &value) {

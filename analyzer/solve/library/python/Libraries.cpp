@@ -1,0 +1,310 @@
+//===- Libraries.cpp - functions of libraries by their dotted names ---===//
+//
+// Names of libraries are those of Python; what LibTorch has too is asked of its models.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Python.h"
+
+namespace devicetidy::python {
+namespace {
+
+struct Asked {
+  std::string scope, name;
+};
+using Function = Outcomes (*)(Call &call, Row row, const Asked &asked, const Given &given);
+
+const Name pairType("std::tuple<at::Tensor, at::Tensor>"), listType("std::vector<at::Tensor>"), numberType("long");
+
+Outcomes number(Call &call, Row row, const Asked &, const Given &) {
+  return done(row, scalarValue(call.machine.freshScalar(call)));
+}
+
+Outcomes first(Call &, Row row, const Asked &, const Given &given) {
+  return done(row, given.positional.empty() ? unknownValue() : given.positional[0].value);
+}
+
+Outcomes makeParameter(Call &call, Row row, const Asked &, const Given &given) {
+  const Argument *data = given.find("data", 0);
+  const Value tensor = data ? data->value : unknownValue();
+  if (!is(tensor, ValueKind::Tensor))
+    return done(row, unknownValue());
+  const Value cell = allocated(call, row, parameterType, call.machine.memory.snapshot(row, tensor));
+  return done(row, parameterHandle(cell->address, tensor->rank));
+}
+
+Outcomes makeDevice(Call &call, Row row, const Asked &, const Given &given) {
+  const Argument *type = given.find("type", 0), *index = given.find("index", 1);
+  if (!type)
+    return done(row, unknownValue());
+  Value device = asDevice(call, type->value);
+  if (index && is(device, ValueKind::Device) && is(index->value, ValueKind::Scalar))
+    device = deviceValue(Placement::cuda(row.resolve(index->value->term)));
+  return done(row, is(device, ValueKind::Device) ? device : deviceValue(Placement::unknown()));
+}
+
+Outcomes askCuda(Call &call, Row row, const Asked &asked, const Given &) {
+  const std::string scope = asked.name == "current_device" ? "c10::cuda::" : "torch::cuda::";
+  return callTorch(call, std::move(row), scope + asked.name, {}, false, asked.name == "is_available" ? "bool" : "long");
+}
+
+Outcomes setDevice(Call &call, Row row, const Asked &, const Given &given) {
+  if (given.positional.empty())
+    return done(row, nullValue());
+  Argument device = given.positional[0];
+  device.value = asDevice(call, device.value);
+  return callTorch(call, std::move(row), "c10::cuda::set_device", {device}, false, "void");
+}
+
+Outcomes functional(Call &call, Row row, const Asked &asked, const Given &given) {
+  return callTorch(call, std::move(row), "torch::nn::functional::" + asked.name, inOrder(call, given, false), false);
+}
+
+// zeros(2, 3) and zeros((2, 3)): the sizes are one argument in C++.
+std::vector<Argument> withSizes(const Call &call, std::vector<Argument> args) {
+  std::vector<Argument> rest;
+  std::vector<Value> sizes;
+  std::optional<Argument> shape;
+  for (Argument &each : args) {
+    const Value held = behind(call, each.value);
+    const bool isSize = is(held, ValueKind::Scalar) || (is(held, ValueKind::Unknown) && each.written && !shape);
+    if (isSize)
+      sizes.push_back(held);
+    if (isSize || is(held, ValueKind::List)) {
+      shape = shape ? *shape : each;
+      if (!isSize)
+        shape->value = held;
+    } else {
+      rest.push_back(each);
+    }
+  }
+  if (shape) {
+    if (!sizes.empty())
+      shape->value = listValue("std::vector<long>", sizes);
+    rest.insert(rest.begin(), *shape);
+  }
+  return rest;
+}
+
+Outcomes makeTensor(Call &call, Row row, const Asked &asked, const Given &given) {
+  if (const Argument *out = given.find("out"); out && is(out->value, ValueKind::Tensor))
+    return done(row, out->value);
+  std::vector<Argument> args = inOrder(call, given, false);
+  if (isOneOf(asked.name, {"zeros", "ones", "empty", "rand", "randn"}))
+    args = withSizes(call, std::move(args));
+  return callTorch(call, std::move(row), "torch::" + asked.name, args, false);
+}
+
+// tensor(data), as_tensor(data), from_numpy(data); of a number it has no dimensions, of something unknown it may have.
+Outcomes copyData(Call &call, Row row, const Asked &asked, const Given &given) {
+  std::vector<Argument> args = inOrder(call, given, false);
+  if (args.empty())
+    return done(row, unknownValue());
+  const Value data = behind(call, args[0].value);
+  if (is(data, ValueKind::Tensor) && asked.name != "tensor")
+    return args.size() < 2 ? done(row, data) : callTorch(call, std::move(row), "at::Tensor::to", args, true);
+  const bool hasDevice = given.find("device") != nullptr;
+  if (is(data, ValueKind::Unknown) && !hasDevice && asked.name != "from_numpy")
+    return done(row, tensorValue(Placement::unknown(), unknownRank, nullptr));
+  if (is(data, ValueKind::List) || asked.name == "from_numpy") {
+    if (!is(data, ValueKind::List))
+      args[0].value = summaryList("std::vector<long>", {unknownValue()});
+    else if (!isSummary(data) && data->elements.empty())
+      return done(row, tensorValue(Placement::unknown(), unknownRank, nullptr));
+    else // what is in it does not matter
+      args[0].value = summaryList("std::vector<long>", {scalarValue(symbolTerm("an element"))});
+  }
+  return callTorch(call, std::move(row), "torch::tensor", args, false);
+}
+
+// torch.FloatTensor(..) and torch.cuda.FloatTensor(..)
+Outcomes legacyTensor(Call &call, Row row, const Asked &asked, const Given &given) {
+  std::vector<Argument> args;
+  if (startsWith(asked.scope, "torch.cuda"))
+    args.push_back({deviceValue(Placement::cuda(currentCudaIndex())), {}});
+  args.insert(args.begin(), {listValue("std::vector<long>", {scalarValue(intTerm(2))}), {}});
+  if (!given.positional.empty() && is(given.positional[0].value, ValueKind::Tensor))
+    return done(row, given.positional[0].value);
+  return callTorch(call, std::move(row), "torch::empty", args, false);
+}
+
+Outcomes aten(Call &call, Row row, const Asked &asked, const Given &given) {
+  if (const Argument *out = given.find("out"); out && is(out->value, ValueKind::Tensor))
+    return done(row, out->value);
+  const std::vector<Argument> args = inOrder(call, given, false);
+  const bool hasDim = given.find("dim") || given.positional.size() > 1;
+  Name type("at::Tensor");
+  if (isOneOf(asked.name, {"topk", "sort", "kthvalue", "svd", "qr", "slogdet", "cummax", "cummin", "std_mean",
+                           "var_mean", "eigh", "mode"}) ||
+      (hasDim && isOneOf(asked.name, {"max", "min", "median"}) &&
+       (args.size() < 2 || !is(args[1].value, ValueKind::Tensor))))
+    type = pairType;
+  else if (isOneOf(asked.name, {"split", "chunk", "unbind", "tensor_split", "meshgrid", "broadcast_tensors"}))
+    type = listType;
+  else if (isOneOf(asked.name, {"is_floating_point", "numel", "allclose", "equal"}))
+    type = numberType;
+  return callTorch(call, std::move(row), "torch::" + asked.name, args, false, type);
+}
+
+Outcomes isTensor(Call &, Row row, const Asked &, const Given &given) {
+  const Value value = given.positional.empty() ? unknownValue() : given.positional[0].value;
+  return done(row, is(value, ValueKind::Unknown) ? unknownValue()
+                                                 : scalarValue(intTerm(is(value, ValueKind::Tensor))));
+}
+
+// argparse: what the user gives is decided outside; a device among it most of all.
+Value optionValue(const Call &call, const std::string &name) {
+  if (name.find("device") != std::string::npos)
+    return deviceValue(Placement::symbol(SymbolRole::DeviceChoice, symbolTerm(Name("option " + name)), Name(name)));
+  return scalarValue(applyTerm(op::call, {textTerm(Name("option " + name)), intTerm(call.fact.where.line)}));
+}
+
+Outcomes makeNamespace(Call &call, Row row, const Asked &, const Given &given) {
+  std::map<Name, Value> fields;
+  for (const auto &[name, argument] : given.named)
+    fields[name] = argument.value;
+  return done(row, allocated(call, row, "python::namespace", recordValue("python::namespace", std::move(fields))));
+}
+
+Outcomes makeParser(Call &call, Row row, const Asked &, const Given &) {
+  return done(row, allocated(call, row, parserType, recordValue(parserType)));
+}
+
+// DataLoader(dataset): its batches are where the items of the dataset are.
+Outcomes makeLoader(Call &call, Row row, const Asked &, const Given &given) {
+  Machine &machine = call.machine;
+  const Argument *dataset = given.find("dataset", 0), *collate = given.find("collate_fn");
+  const Value held = dataset ? behind(call, dataset->value) : unknownValue();
+  if (!dataset || !is(held, ValueKind::Record))
+    return done(row, unknownValue());
+  Outcomes items;
+  if (const auto tensors = held->fields.find("tensors"); tensors != held->fields.end())
+    items = done(row, tensors->second);
+  else if (findMethod(machine, held->type, "__getitem__")) {
+    Given index;
+    index.positional.push_back({scalarValue(symbolTerm("an index")), {}});
+    items = callMethod(call, row, *dataset, "__getitem__", index);
+  } else
+    items = done(row, unknownValue());
+  Outcomes made;
+  for (Outcome &item : items) {
+    Outcomes batches = done(item.row, item.result);
+    if (collate && !is(collate->value, ValueKind::Null)) {
+      Given list;
+      list.positional.push_back({listOf(call, item.row, {item.result, item.result}), {}});
+      batches = callValue(call, item.row, collate->value, list, *collate);
+    }
+    for (Outcome &batch : batches) {
+      const Value loader = allocated(call, batch.row, loaderType,
+                                     recordValue(loaderType, {{"batch", batched(call, batch.row, batch.result)},
+                                                              {"dataset", dataset->value}}));
+      made.push_back({std::move(batch.row), loader});
+    }
+  }
+  return made;
+}
+
+Outcomes makeTensorDataset(Call &call, Row row, const Asked &, const Given &given) {
+  std::vector<Value> tensors;
+  for (const Argument &each : given.positional)
+    tensors.push_back(each.value);
+  const Value held = given.isOpen ? unknownValue() : listValue(listType, std::move(tensors));
+  return done(row, allocated(call, row, "python::dataset", recordValue("python::dataset", {{"tensors", held}})));
+}
+
+Outcomes makeDict(Call &call, Row row, const Asked &asked, const Given &given) {
+  Given entries = given;
+  if (asked.name == "defaultdict" && !entries.positional.empty())
+    entries.positional.erase(entries.positional.begin());
+  return *callContainerMethod(call, row, {missing(), {}}, "dict", entries);
+}
+
+Outcomes makeList(Call &call, Row row, const Asked &, const Given &given) {
+  return *callContainerMethod(call, row, {missing(), {}}, "list", given);
+}
+
+// deepcopy of a tensor is one where it is; of a module, a module.
+Outcomes deepCopy(Call &call, Row row, const Asked &, const Given &given) {
+  if (given.positional.empty())
+    return done(row, unknownValue());
+  const Argument &what = given.positional[0];
+  if (is(what.value, ValueKind::Tensor))
+    return done(row, call.machine.memory.snapshot(row, what.value));
+  if (is(behind(call, what.value), ValueKind::Record) && call.machine.types.isModule(behind(call, what.value)->type))
+    return callTorch(call, std::move(row), "torch::nn::SequentialImpl::clone", {what}, true);
+  return done(row, what.value);
+}
+
+const std::map<std::string, Function> &functions() {
+  static const std::map<std::string, Function> all = {
+      {"torch.nn.Parameter", makeParameter},
+      {"torch.nn.parameter.Parameter", makeParameter},
+      {"torch.device", makeDevice},
+      {"torch.cuda.is_available", askCuda},
+      {"torch.cuda.device_count", askCuda},
+      {"torch.cuda.current_device", askCuda},
+      {"torch.cuda.set_device", setDevice},
+      {"torch.tensor", copyData},
+      {"torch.as_tensor", copyData},
+      {"torch.asarray", copyData},
+      {"torch.from_numpy", copyData},
+      {"torch.is_tensor", isTensor},
+      {"torch.utils.data.DataLoader", makeLoader},
+      {"torch.utils.data.TensorDataset", makeTensorDataset},
+      {"torch.compile", first},
+      {"torch.jit.script", first},
+      {"argparse.Namespace", makeNamespace},
+      {"types.SimpleNamespace", makeNamespace},
+      {"argparse.ArgumentParser", makeParser},
+      {"collections.OrderedDict", makeDict},
+      {"collections.defaultdict", makeDict},
+      {"collections.deque", makeList},
+      {"copy.deepcopy", deepCopy},
+      {"copy.copy", first},
+      {"builtins.float", number},
+      {"builtins.abs", number},
+      {"builtins.round", number},
+      {"builtins.print", number}};
+  return all;
+}
+
+bool isFactory(const std::string &name) {
+  return isOneOf(name, {"zeros", "ones", "empty", "rand", "randn", "full", "arange", "linspace", "logspace", "eye",
+                        "randint", "randperm", "normal", "range", "hann_window", "hamming_window", "tril_indices",
+                        "triu_indices", "bartlett_window", "blackman_window"});
+}
+
+bool isLegacyTensor(const std::string &scope, const std::string &name) {
+  return (scope == "torch" || scope == "torch.cuda") && endsWith(name, "Tensor");
+}
+
+} // namespace
+
+Value optionOf(const Call &call, const std::string &name) { return optionValue(call, name); }
+
+Outcomes callLibrary(Call &call, Row row, const std::string &dotted, Given given) {
+  const auto known = functions().find(dotted);
+  const std::size_t dot = dotted.rfind('.');
+  const Asked asked{dot == std::string::npos ? std::string() : dotted.substr(0, dot), dotted.substr(dot + 1)};
+  if (known != functions().end())
+    return known->second(call, std::move(row), asked, given);
+  if (startsWith(asked.scope, "torch.nn.functional"))
+    return functional(call, std::move(row), asked, given);
+  if (startsWith(asked.scope, "torch.nn") && call.machine.types.isModule(Name("torch::nn::" + asked.name + "Impl")))
+    return constructModule(call, std::move(row), asked.name, given);
+  if (isLegacyTensor(asked.scope, asked.name))
+    return legacyTensor(call, std::move(row), asked, given);
+  if (asked.scope == "builtins")
+    if (std::optional<Outcomes> outcomes = callContainerMethod(call, row, {missing(), {}}, asked.name, given))
+      return std::move(*outcomes);
+  if (asked.scope == "torch" || isOneOf(asked.scope, {"torch.linalg", "torch.fft", "torch.special"}))
+    return (isFactory(asked.name) ? makeTensor : aten)(call, std::move(row), asked, given);
+  if (isOneOf(asked.scope, {"math", "random", "time", "np.random", "numpy.random"}))
+    return number(call, std::move(row), asked, given);
+  ++call.machine.solution.stats.unknownCalls[dotted];
+  return done(row, unknownValue());
+}
+
+} // namespace devicetidy::python
