@@ -40,12 +40,10 @@ bool isUsedAsTensor(const Node &function, const std::string &name) {
   forEachOfBlock(function, [&](const Node &node) {
     if (node.is("Attribute") && isName(node["value"], name))
       isTensor |= isOneOf(node.text("attr"),
-                          {"shape",      "size",      "dim",         "ndim",         "view",      "device",
-                           "to",         "unsqueeze", "squeeze",     "permute",      "transpose", "reshape",
-                           "new_zeros",  "new_ones",  "new_full",    "new_tensor",   "dtype",     "detach",
-                           "contiguous", "float",     "long",        "is_cuda",      "type_as",   "expand",
-                           "flatten",    "cuda",      "masked_fill", "new_empty",    "softmax",   "sum",
-                           "mean",       "T",         "numel",       "requires_grad"});
+                          {"shape",     "size",      "dim",       "ndim",       "view",     "unsqueeze",   "squeeze",
+                           "permute",   "transpose", "reshape",   "new_zeros",  "new_ones", "new_full",    "new_tensor",
+                           "new_empty", "detach",    "contiguous", "is_cuda",   "type_as",  "expand",      "flatten",
+                           "masked_fill", "softmax", "numel",     "is_floating_point"});
     if (node.is("Call") && isTorchCall(node))
       for (const Node &argument : node.list("args"))
         isTensor |= isName(argument, name);
@@ -61,6 +59,8 @@ Name typeOfParameter(const Node &function, const Node &parameter, bool isForward
     return startsWith(said.view(), "python:") ? Name() : said;
   if (isDeviceName(name))
     return deviceType;
+  if (isOneOf(name, {"model", "net", "network", "module", "optimizer", "criterion", "loader", "dataset", "args", "config"}))
+    return {};
   if (isUsedAsTensor(function, name) ||
       (isForward && isOneOf(name, {"x", "input", "inputs", "hidden_states"})))
     return tensorType;

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """run_labels.py --tool DEVICE_TIDY [--level LEVEL] [--verbose] FILES: compares findings with the labels in Python files.
 
-A line that ends in "# raises" fails when its function is run; no other line does. The labels are executed on virtual GPUs
-by the suites of the runtime.
+A line that ends in "# raises" fails when its function is run; no other line does. A move whose result is thrown away is
+told of at the move: it stands for the next line that raises. The labels are executed on virtual GPUs by the suites of the
+runtime.
 """
 import argparse
 import collections
@@ -24,7 +25,18 @@ def found(tool, path, level):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         sys.exit(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
-    return {finding["line"]: finding["message"] for finding in json.loads(done.stdout)["findings"]}
+    return json.loads(done.stdout)["findings"]
+
+
+def told(findings, wanted):
+    """The lines that findings are about, with their messages."""
+    lines = {}
+    for finding in findings:
+        line = finding["line"]
+        if finding["check"] == "device-discarded-move":
+            line = min((each for each in wanted if each > line), default=line)
+        lines[line] = finding["message"]
+    return lines
 
 
 def main():
@@ -38,7 +50,8 @@ def main():
     options = parser.parse_args()
     counts = collections.Counter()
     for path in options.files:
-        wanted, got = labelled(path), found(options.tool, path.resolve(), options.level)
+        wanted = labelled(path)
+        got = told(found(options.tool, path.resolve(), options.level), wanted)
         counts.update(found=len(wanted & set(got)), missed=len(wanted - set(got)), false=len(set(got) - wanted))
         for line in sorted(wanted - set(got)) if options.verbose else []:
             print(f"{path}:{line}: missed: {path.read_text().splitlines()[line - 1].strip()}")

@@ -20,11 +20,11 @@ Value bound(const Argument &object, const std::string &name) {
 }
 
 Outcomes ofTensor(Call &call, Row row, const Argument &object, const std::string &name) {
-  if (isOneOf(name, {"device", "is_cuda", "grad", "data"}))
+  if (name == "data" || name == "grad")
+    return done(row, call.machine.memory.snapshot(row, object.value));
+  if (name == "device" || name == "is_cuda")
     return callTorch(call, std::move(row), "at::Tensor::" + name, {object}, true,
-                     name == "device"    ? "c10::Device"
-                     : name == "is_cuda" ? "bool"
-                                         : "at::Tensor");
+                     name == "device" ? "c10::Device" : "bool");
   if (isOneOf(name, {"T", "mT", "H", "mH", "real", "imag"}))
     return callTorch(call, std::move(row), "at::Tensor::t", {object}, true);
   if (isOneOf(name, {"shape", "dtype", "layout", "ndim", "requires_grad", "is_leaf", "grad_fn", "itemsize",

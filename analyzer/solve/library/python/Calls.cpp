@@ -450,8 +450,9 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
     if (const Function *method = findMethod(machine, held->type, name))
       return callOwn(call, std::move(row), *method, {value, {}, object.text, object.written}, given);
     if (name != "forward")
-      if (const auto field = held->fields.find(Name(name)); field != held->fields.end())
-        return callValue(call, std::move(row), field->second, given, object);
+      for (const std::string &field : {name, hidden::submodule(Name(name))})
+        if (const auto found = held->fields.find(Name(field)); found != held->fields.end())
+          return callValue(call, std::move(row), found->second, given, object);
     if (machine.types.isModule(held->type))
       return callModuleMethod(call, std::move(row), {value, {}, object.text, object.written}, held->type,
                               name, given);

@@ -151,13 +151,51 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index) {
   return call.done(unknownValue());
 }
 
+// How many dimensions x[index] has less than x; nothing when that is not known.
+std::optional<int> dimensionsTaken(const Call &call, const Value &index) {
+  const Value held = behind(call, index);
+  if (is(held, ValueKind::Record) || is(held, ValueKind::Function)) // a slice, ...
+    return 0;
+  if (is(held, ValueKind::Null))
+    return -1;
+  if (is(held, ValueKind::Scalar))
+    return 1;
+  if (!is(held, ValueKind::List) || isSummary(held))
+    return std::nullopt;
+  int taken = 0;
+  for (const Value &each : held->elements) {
+    const std::optional<int> one = dimensionsTaken(call, each);
+    if (!one)
+      return std::nullopt;
+    taken += *one;
+  }
+  return taken;
+}
+
+int rankOfPart(const Call &call, const Value &tensor, const Value &index, bool hasTensors) {
+  const int rank = call.machine.memory.rankOf(call.row, tensor);
+  const std::optional<int> taken = dimensionsTaken(call, index);
+  if (hasTensors)
+    return someRank;
+  if (!taken)
+    return unknownRank;
+  if (rank >= 0)
+    return std::max(0, rank - *taken);
+  return *taken < 0 || (*taken == 0 && rank == someRank) ? someRank : unknownRank;
+}
+
 std::optional<Outcomes> getWord(Call &call, const Effect &) {
   const Value object = call.operand(0), index = call.operand(1);
   if (!is(object, ValueKind::Tensor))
     return entryOf(call, object, index);
   std::vector<Argument> args{{object, {}, call.fact.operands[0].text, &call.fact.operands[0]}};
   addIndexTensors(call, index, call.fact.operands[1], args);
-  return callTorch(call, call.row, "at::Tensor::index", args, true);
+  const int rank = rankOfPart(call, object, index, args.size() > 1);
+  Outcomes outcomes = callTorch(call, call.row, "at::Tensor::index", args, true);
+  for (Outcome &outcome : outcomes)
+    if (is(outcome.result, ValueKind::Tensor) && !outcome.result->address.valid())
+      outcome.result = tensorValue(outcome.result->placement, rank, outcome.result->history);
+  return outcomes;
 }
 
 std::optional<Outcomes> putWord(Call &call, const Effect &) {
