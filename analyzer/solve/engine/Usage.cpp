@@ -51,7 +51,11 @@ bool asksForDevice(const Types &types, const Fact &fact) {
   const bool isAsked = fact.kind == FactKind::Call && fact.hasObject && !fact.operands.empty() &&
                        types.classOf(fact.operands[0].type) == TypeClass::Tensor &&
                        models::hasRole(lastPart(fact.name.view()), "asks_device");
-  return isAsked || types.classOf(fact.type) == TypeClass::Device ||
+  static const Name keyword("device");
+  const bool isAskedLate =
+      isLateBound(fact) && (models::hasRole(lastPart(fact.name.view()), "asks_device") ||
+                            std::find(fact.captures.begin(), fact.captures.end(), keyword) != fact.captures.end());
+  return isAsked || isAskedLate || types.classOf(fact.type) == TypeClass::Device ||
          std::any_of(fact.operands.begin(), fact.operands.end(), [&](const Operand &operand) {
            return types.classOf(operand.type) == TypeClass::Device;
          });
