@@ -6,7 +6,7 @@
 namespace devicetidy::python {
 namespace {
 
-const Name tensorType("at::Tensor"), deviceType("c10::Device");
+const Name tensorType("at::Tensor"), deviceType("c10::Device"), listType("std::vector<at::Tensor>");
 
 bool isDeviceName(std::string_view name) {
   return name == "device" || name == "dev" || endsWith(name, "_device");
@@ -14,6 +14,14 @@ bool isDeviceName(std::string_view name) {
 
 // What an annotation says: `torch.Tensor`, "Tensor", Optional[Tensor].
 Name typeOfAnnotation(const Node &annotation) {
+  if (annotation.is("Subscript")) {
+    const Name inner = typeOfAnnotation(annotation["slice"]);
+    const std::string of = annotation["value"].is("Attribute") ? annotation["value"].text("attr")
+                                                               : annotation["value"].text("id");
+    if (of == "Optional")
+      return inner;
+    return inner == tensorType && isOneOf(of, {"List", "list", "Sequence", "Iterable"}) ? listType : Name("python:" + of);
+  }
   const std::string says = annotation.is("Attribute")  ? annotation.text("attr")
                            : annotation.is("Name")     ? annotation.text("id")
                            : annotation.is("Constant") ? annotation.constant().second
@@ -122,6 +130,7 @@ void FunctionLowering::bindDefaults(const Node &node) {
     const auto local = locals.find(parameter.text("arg"));
     if (local == locals.end())
       continue;
+    function.locals[static_cast<std::size_t>(local->second)].isConst = true; // it may be left out
     const Operand passed = use(loadLocal(local->second, parameter), parameter);
     storeLocal(local->second, use(emitCall("default", {passed, operand(value)}, parameter), parameter),
                parameter);

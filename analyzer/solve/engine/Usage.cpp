@@ -43,7 +43,7 @@ bool movesModule(const Fact &fact) {
     return false;
   const std::string_view name = fact.name.view();
   return models::effect(name, move) ||
-         (!fact.target.empty() && models::effect("torch::nn::Module::" + std::string(lastPart(name)), move));
+         ((!fact.target.empty() || isLateBound(fact)) && models::effect("torch::nn::Module::" + std::string(lastPart(name)), move));
 }
 
 // Does the program ask a tensor where it is, or work with a device?
@@ -60,6 +60,62 @@ bool asksForDevice(const Types &types, const Fact &fact) {
            return types.classOf(operand.type) == TypeClass::Device;
          });
 }
+
+// Adds the fields that a late-bound call sets; by a name that is not known it may set any of its class.
+void addLateWrites(const Program &program, const Function &function, const Fact &fact, std::set<Name> &fields) {
+  static constexpr std::string_view sets = "python::set", setAny = "builtins.setattr";
+  if (!isLateBound(fact))
+    return;
+  const std::string_view what = lastPart(fact.name.view());
+  if (scopeOf(fact.name.view()) == sets)
+    fields.insert(Name(what));
+  if (what != setAny)
+    return;
+  for (const auto &[id, type] : program.types)
+    if (std::find(type.bases.begin(), type.bases.end(), function.className) != type.bases.end() ||
+        id == function.className)
+      for (const Field &field : type.fields)
+        fields.insert(field.name);
+}
+
+// What the late-bound calls of a program call by name: functions, methods, and classes, whose methods are used then.
+class LateCalls {
+public:
+  void add(const std::vector<const Fact *> &expression) {
+    static constexpr std::string_view methods = "python::method", classes = "python::class::", calls = "python::call";
+    std::map<Reg, Name> functions;
+    for (const Fact *fact : expression) {
+      if (fact->kind == FactKind::Closure && !fact->target.empty())
+        functions[fact->result] = fact->target;
+      if (fact->kind == FactKind::Closure && startsWith(fact->name.view(), classes))
+        made.insert(Name(fact->name.view().substr(classes.size())));
+      if (!isLateBound(*fact))
+        continue;
+      if (scopeOf(fact->name.view()) == methods)
+        named.insert(Name(lastPart(fact->name.view())));
+      if (fact->name.view() == calls && functions.count(fact->operands[0].reg))
+        called.insert(functions[fact->operands[0].reg]);
+    }
+  }
+
+  void addTo(const Program &program, std::set<Name> &all) const {
+    all.insert(called.begin(), called.end());
+    for (const auto &[id, function] : program.functions)
+      if (!function.className.empty() &&
+          (made.count(function.className) || named.count(Name(lastPart(function.name.view())))) && isLate(function))
+        all.insert(id);
+  }
+
+private:
+  // Functions of C++ have targets for their calls.
+  static bool isLate(const Function &function) {
+    return std::any_of(function.blocks.begin(), function.blocks.end(), [](const Block &block) {
+      return std::any_of(block.facts.begin(), block.facts.end(), isLateBound);
+    });
+  }
+
+  std::set<Name> called, made, named;
+};
 
 // Code that could not be parsed may do anything with what it names.
 bool mayDoAnything(const Fact &fact, std::size_t i) {
@@ -349,6 +405,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
   std::map<Name, std::set<Member>> writtenBy;
   std::map<Name, Name> enclosing; // of lambdas
   std::map<Name, ScopeWrites> classes;
+  LateCalls lateCalls;
   usage.devicesMatter = findDevicesMatter(program, types, names);
   for (Name id : program.order) {
     const Function &function = *program.function(id);
@@ -380,6 +437,8 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
           usage.staticFlags.insert(fact.name);
         if (fact.kind == FactKind::Construct && isGuard(types, fact.type))
           usage.hasGuards = true;
+        if (!function.isConstructor)
+          addLateWrites(program, function, fact, usage.writtenFields);
         if (fact.kind == FactKind::Call && models::effect(fact.name.view(), "set_current"))
           usage.setsDevice = true;
         if (fact.kind == FactKind::EndStatement) {
@@ -391,6 +450,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
                 .insert(written.globals.begin(), written.globals.end());
           }
           addKernels(expression, usage.kernels);
+          lateCalls.add(expression);
           if (scope)
             notePairs(expression, function.isConstructor, *scope);
           expression.clear();
@@ -401,6 +461,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
     }
   }
   addUnscoped(classes, usage.writtenGlobals);
+  lateCalls.addTo(program, usage.called);
   for (const auto &[id, members] : writtenBy) {
     Name writer = id;
     for (auto outer = enclosing.find(writer); outer != enclosing.end(); outer = enclosing.find(writer))

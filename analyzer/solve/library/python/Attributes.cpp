@@ -27,7 +27,9 @@ Outcomes ofTensor(Call &call, Row row, const Argument &object, const std::string
                      name == "device" ? "c10::Device" : "bool");
   if (isOneOf(name, {"T", "mT", "H", "mH", "real", "imag"}))
     return callTorch(call, std::move(row), "at::Tensor::t", {object}, true);
-  if (isOneOf(name, {"shape", "dtype", "layout", "ndim", "requires_grad", "is_leaf", "grad_fn", "itemsize",
+  if (name == "dtype")
+    return done(row, libraryFunction("torch.dtype"));
+  if (isOneOf(name, {"shape", "layout", "ndim", "requires_grad", "is_leaf", "grad_fn", "itemsize",
                      "names"}))
     return done(row, unknownValue());
   return done(row, bound(object, name));

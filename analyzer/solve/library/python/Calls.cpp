@@ -82,7 +82,8 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
       for (const auto &[keyword, argument] : given.named)
         if (keyword.view() == name)
           bound[i] = argument;
-      if (given.isOpen && isMissing(bound[i].value))
+      const bool hasDefault = function.locals[i].isConst;
+      if (given.isOpen && !hasDefault && isMissing(bound[i].value))
         bound[i].value = unknownValue();
     }
   }
@@ -274,9 +275,12 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
           is(each.value, ValueKind::Unknown) ? deviceValue(Placement::unknown()) : asDevice(call, each.value);
     args.push_back(std::move(each));
   }
+  for (Argument &each : args) // what is not known may name any device, unless it is called a dtype
+    if (namesDevices && is(each.value, ValueKind::Unknown) && each.text.view().find("dtype") == std::string_view::npos)
+      each.value = deviceValue(Placement::unknown());
   if (namesDevices)
     for (Argument &each : args)
-      if (const auto text = textOf(call, each.value))
+      if (is(each.value, ValueKind::Scalar) && (textOf(call, each.value) || &each == &args.front()))
         each.value = asDevice(call, each.value);
   return args;
 }
@@ -302,15 +306,24 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::stri
   noteDiscarded(call, object, name);
 
   std::vector<Argument> args =
-      inOrder(call, given, name == "to" || startsWith(name, "new_") || name == "cuda");
+      inOrder(call, given, name == "to" || name == "cuda");
   if (name == "cuda" && !args.empty()) {
     args[0].value = asDevice(call, args[0].value);
     args.insert(args.begin(), object);
     return callTorch(call, std::move(row), "at::Tensor::to", args, true);
   }
   if (isOneOf(name, {"float", "half", "double", "long", "int", "short", "bool", "byte", "char", "bfloat16", "requires_grad_",
-                     "retain_grad", "view_as", "reshape_as", "type"}))
+                     "retain_grad", "view_as", "reshape_as"}))
     return callTorch(call, std::move(row), "at::Tensor::to", {object}, true);
+  if (name == "type") { // of a class of tensors, which says where they are
+    const bool isClass = !given.positional.empty() && is(given.positional[0].value, ValueKind::Function);
+    const std::string_view type = isClass ? given.positional[0].value->type.view() : std::string_view();
+    std::vector<Argument> moved{object};
+    if (endsWith(type, "Tensor"))
+      moved.push_back({deviceValue(startsWith(type, "torch.cuda") ? Placement::cuda(currentCudaIndex())
+                                                                  : Placement::cpu()), {}});
+    return callTorch(call, std::move(row), "at::Tensor::to", moved, true);
+  }
   if (name == "new_tensor")
     name = "new_ones";
   if (name == "backward" && !given.positional.empty() && is(given.positional[0].value, ValueKind::Tensor))
@@ -504,9 +517,21 @@ std::optional<Outcomes> superWord(Call &call, const Effect &) {
   return call.done(unknownValue());
 }
 
+// What an entry is given for a parameter of no known type is like its default.
 std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
-  const Value given = call.operand(0);
-  return call.done(isMissing(given) ? call.operand(1) : given);
+  const Value given = call.operand(0), otherwise = call.operand(1);
+  if (isMissing(given) || (is(given, ValueKind::Unknown) && is(otherwise, ValueKind::Address)))
+    return call.done(otherwise);
+  if (!is(given, ValueKind::Unknown) || !is(otherwise, ValueKind::Scalar))
+    return call.done(given);
+  if (textOf(call, otherwise)) {
+    const std::string name = call.fact.operands[0].text.str();
+    return call.done(is(asDevice(call, otherwise), ValueKind::Device)
+                         ? deviceValue(Placement::symbol(SymbolRole::DeviceChoice, symbolTerm(Name("parameter " + name)),
+                                                         Name(name)))
+                         : given);
+  }
+  return call.done(scalarValue(call.machine.freshScalar(call)));
 }
 
 } // namespace

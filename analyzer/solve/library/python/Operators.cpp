@@ -85,6 +85,13 @@ Value onValues(Call &call, const std::string &sign, const Value &left, const Val
     return is(left, ValueKind::Address) ? listOf(call, call.row, std::move(all))
                                         : listValue("std::vector<at::Tensor>", std::move(all));
   }
+  if (sign == "*" && (is(a, ValueKind::List) || is(b, ValueKind::List))) {
+    const Value &list = is(a, ValueKind::List) ? a : b;
+    const Value any = isSummary(list) || list->elements.empty() ? list : summaryList(list->type, list->elements);
+    return is(left, ValueKind::Address) || is(right, ValueKind::Address)
+               ? allocated(call, call.row, "python::list", any)
+               : any;
+  }
   return unknownValue();
 }
 
@@ -145,6 +152,9 @@ Value compareDevice(Call &call, const Value &device, const Value &other) {
 Value isNone(const Value &value) {
   if (is(value, ValueKind::Null))
     return scalarValue(intTerm(1));
+  // What a caller gives may be left out.
+  if (is(value, ValueKind::Tensor) && value->placement.role == SymbolRole::Tensor)
+    return unknownValue();
   return isSomething(value) || is(value, ValueKind::Scalar) ? scalarValue(intTerm(0)) : unknownValue();
 }
 

@@ -38,7 +38,8 @@ Value asDevice(const Call &call, const Value &value);
 
 inline const Name dictType("python::dict"), sliceType("python::slice"), parameterType("python::Parameter"),
     boundType("python::bound");
-inline const Name loaderType("python::DataLoader"), parserType("python::ArgumentParser");
+inline const Name loaderType("python::DataLoader"), parserType("python::ArgumentParser"),
+    distributionType("python::distribution");
 inline const Name hooksField("@hooks"); ///< of a module: what register_forward_hook got
 constexpr const char *bufferMark = "@buffer:"; ///< before the name of a buffer, in the module that has it
 

@@ -19,6 +19,8 @@ Given givenTo(Call &call, std::size_t from) {
     const Value value = call.operand(i);
     const Argument argument{value, {}, written.text, &written};
     const std::string_view name = i < names.size() ? names[i].view() : std::string_view();
+    if (name.empty() && given.isOpen)
+      continue; // where it stands is not known
     if (name == "*") {
       const Value spread = behind(call, value);
       if (is(spread, ValueKind::List) && !isSummary(spread))
