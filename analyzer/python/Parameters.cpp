@@ -35,8 +35,13 @@ Name typeOfAnnotation(const Node &annotation) {
 
 bool isName(const Node &node, const std::string &name) { return node.is("Name") && node.text("id") == name; }
 
+// Is it a call of a function of torch that takes tensors?
 bool isTorchCall(const Node &node) {
   Node base = node["func"];
+  if (isOneOf(base.text("attr"), {"arange", "zeros", "ones", "full", "linspace", "randint", "eye", "empty", "rand", "randn",
+                                  "randperm", "tensor", "manual_seed", "device", "as_tensor", "from_numpy", "load", "save",
+                                  "is_tensor", "no_grad", "normal", "logspace", "FloatTensor", "LongTensor", "Tensor"}))
+    return false;
   while (base.is("Attribute"))
     base = base["value"];
   return node["func"].is("Attribute") && base.is("Name") && isOneOf(base.text("id"), {"torch", "F"});

@@ -2,10 +2,11 @@
 """run_labels.py --tool DEVICE_TIDY [--level LEVEL] [--verbose] FILES: compares findings with the labels in Python files.
 
 A line that ends in "# raises" fails when its function is run; no other line does. A move whose result is thrown away is
-told of at the move: it stands for the next line that raises. The labels are executed on virtual GPUs by the suites of the
-runtime.
+told of at the move: it stands for the next line that raises. What follows a line that raises in its function is never
+reached and counts for nothing. The labels are executed on virtual GPUs by the suites of the runtime.
 """
 import argparse
+import ast
 import collections
 import json
 import subprocess
@@ -26,6 +27,17 @@ def found(tool, path, level):
     if done.returncode not in (0, 1):
         sys.exit(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
     return json.loads(done.stdout)["findings"]
+
+
+def unreached(path, wanted):
+    """The lines of functions behind the first one that raises."""
+    lines = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            raising = [line for line in wanted if node.lineno <= line <= node.end_lineno]
+            if raising:
+                lines.update(range(min(raising) + 1, node.end_lineno + 1))
+    return lines - wanted
 
 
 def told(findings, wanted):
@@ -52,6 +64,8 @@ def main():
     for path in options.files:
         wanted = labelled(path)
         got = told(found(options.tool, path.resolve(), options.level), wanted)
+        behind = unreached(path, wanted)
+        got = {line: message for line, message in got.items() if line not in behind}
         counts.update(found=len(wanted & set(got)), missed=len(wanted - set(got)), false=len(set(got) - wanted))
         for line in sorted(wanted - set(got)) if options.verbose else []:
             print(f"{path}:{line}: missed: {path.read_text().splitlines()[line - 1].strip()}")

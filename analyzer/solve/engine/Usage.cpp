@@ -160,7 +160,8 @@ Way waysToMoved(const Types &types, const std::vector<const Fact *> &expression)
         way.add(known->second);
     if (movesModule(*fact)) {
       const Way &object = ways[fact->operands[0].reg];
-      moved.add(object.fields.empty() && object.globals.empty() ? all : object);
+      const bool isDetour = object.fields.empty() && object.globals.empty() && !isLateBound(*fact);
+      moved.add(isDetour ? all : object);
     } else if (fact->kind == FactKind::Opaque) {
       moved.add(way);
     } else if (fact->result != NoReg) {
