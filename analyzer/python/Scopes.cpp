@@ -30,7 +30,7 @@ void Scope::add(const Node &node) {
   if (node.is("Assign"))
     for (const Node &target : node.list("targets"))
       addTargets(target, bound);
-  else if (isOneOf(node.kind(), {"AugAssign", "AnnAssign", "For", "AsyncFor", "NamedExpr"}))
+  else if (isOneOf(node.kind(), {"AugAssign", "AnnAssign", "For", "AsyncFor", "NamedExpr", "comprehension"}))
     addTargets(node["target"], bound);
   else if (node.is("withitem"))
     addTargets(node["optional_vars"], bound);

@@ -105,26 +105,46 @@ std::optional<Outcomes> attributeWord(Call &call, const Effect &) {
 
 Argument nameArgument(const std::string &name) { return {scalarValue(textTerm(Name(name))), {}, Name(name)}; }
 
+// A container runs what is registered under a name, also when that was replaced.
+void replaceChild(Machine &machine, Row &row, const Address &self, const Value &before, const std::string &name,
+                  const Value &child) {
+  const auto old = before->fields.find(Name(hidden::submodule(Name(name))));
+  const auto children = before->fields.find(hidden::children);
+  if (old == before->fields.end() || children == before->fields.end() || !is(children->second, ValueKind::List))
+    return;
+  std::vector<Value> elements = children->second->elements;
+  for (Value &each : elements)
+    if (same(each, old->second))
+      each = child;
+  machine.memory.write(row, self.field(hidden::children), listValue(children->second->type, std::move(elements)));
+}
+
 // nn.Module.__setattr__: parameters and modules are registered, a buffer stays one.
-std::optional<Outcomes> setModule(Call &call, const Address &self, const Value &record,
-                                  const std::string &name, const Argument &value) {
+std::optional<Outcomes> setModule(Call &call, const Address &self, const Value &record, const std::string &name,
+                                  const Argument &value) {
   Machine &machine = call.machine;
-  const Argument object{addressValue(self), {}, call.fact.operands[0].text, &call.fact.operands[0]};
+  const bool isTensor = is(value.value, ValueKind::Tensor);
   const bool isModule = is(value.value, ValueKind::Address) &&
                         machine.types.isModule(machine.memory.read(call.row, value.value->address)->type);
-  const bool isParameter = is(value.value, ValueKind::Tensor) && value.value->address.valid() &&
+  const bool isParameter = isTensor && value.value->address.valid() &&
                            machine.memory.info(value.value->address.root).type == parameterType;
-  const bool isBuffer =
-      is(value.value, ValueKind::Tensor) && record->fields.count(Name(hidden::parameter(Name(name))));
+  const bool isBuffer = isTensor && record->fields.count(Name(hidden::parameter(Name(name))));
   if (!isModule && !isParameter && !isBuffer)
     return std::nullopt;
-  const std::string registers =
-      isModule ? "torch::nn::Module::register_module" : "torch::nn::Module::register_parameter";
-  Outcomes outcomes =
-      callTorch(call, call.row, registers,
-                {object, nameArgument(name), {value.value, {}, value.text, value.written}}, true);
-  for (Outcome &outcome : outcomes)
+  const Value given = isParameter ? machine.memory.read(call.row, value.value->address) : value.value;
+  const std::string registers = isModule ? "register_module" : "register_parameter";
+  Outcomes outcomes = callTorch(call, call.row, "torch::nn::Module::" + registers,
+                                {{addressValue(self), {}, call.fact.operands[0].text, &call.fact.operands[0]},
+                                 nameArgument(name),
+                                 {given, {}, value.text, value.written}},
+                                true);
+  for (Outcome &outcome : outcomes) {
+    if (isModule)
+      replaceChild(machine, outcome.row, self, record, name, value.value);
     machine.memory.write(outcome.row, self.field(Name(name)), isModule ? value.value : outcome.result);
+    if (isParameter) // the same object, which moves with the module
+      machine.memory.write(outcome.row, value.value->address, outcome.result);
+  }
   return outcomes;
 }
 

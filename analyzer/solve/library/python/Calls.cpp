@@ -87,8 +87,8 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
         bound[i].value = unknownValue();
     }
   }
-  if (callable && (function.isLambda || !callable->fields.empty()))
-    return devicetidy::callValue(call, std::move(row), callable, bound);
+  if (callable && !callable->fields.empty()) // what it has captured is in the fields of its closure
+    self = allocated(call, row, "python::closure", callable)->address;
   std::vector<Value> values;
   for (const Argument &argument : bound)
     values.push_back(argument.value);

@@ -37,6 +37,11 @@ std::optional<std::vector<Value>> elementsOf(const Call &call, const Value &valu
   const Value held = behind(call, value);
   if (is(held, ValueKind::List) && !isSummary(held))
     return held->elements;
+  if (is(held, ValueKind::Record) && held->fields.count(hidden::children)) {
+    const Value children = held->fields.at(hidden::children);
+    if (is(children, ValueKind::List) && !isSummary(children))
+      return children->elements;
+  }
   if (!isDict(held) || held->fields.count(anyEntryField))
     return std::nullopt;
   std::vector<Value> keys;
@@ -259,7 +264,8 @@ std::optional<Outcomes> exitWord(Call &call, const Effect &) { return call.done(
 
 } // namespace
 
-Value batched(Call &call, Row &row, const Value &item) {
+Value batched(Call &caller, Row &row, const Value &item) {
+  Call call{caller.machine, caller.frame, row, caller.fact, caller.first};
   const Value held = behind(call, item);
   if (is(held, ValueKind::Tensor)) // one dimension more
     return tensorValue(call.machine.memory.placementOf(row, held), someRank, call.machine.memory.historyOf(row, held));
