@@ -20,7 +20,9 @@ Name typeOfAnnotation(const Node &annotation) {
                                                                : annotation["value"].text("id");
     if (of == "Optional")
       return inner;
-    return inner == tensorType && isOneOf(of, {"List", "list", "Sequence", "Iterable"}) ? listType : Name("python:" + of);
+    return inner == tensorType && isOneOf(of, {"List", "list", "Sequence", "Iterable"})
+               ? listType
+               : Name("python:" + of);
   }
   const std::string says = annotation.is("Attribute")  ? annotation.text("attr")
                            : annotation.is("Name")     ? annotation.text("id")
@@ -38,9 +40,11 @@ bool isName(const Node &node, const std::string &name) { return node.is("Name") 
 // Is it a call of a function of torch that takes tensors?
 bool isTorchCall(const Node &node) {
   Node base = node["func"];
-  if (isOneOf(base.text("attr"), {"arange", "zeros", "ones", "full", "linspace", "randint", "eye", "empty", "rand", "randn",
-                                  "randperm", "tensor", "manual_seed", "device", "as_tensor", "from_numpy", "load", "save",
-                                  "is_tensor", "no_grad", "normal", "logspace", "FloatTensor", "LongTensor", "Tensor"}))
+  if (isOneOf(base.text("attr"),
+              {"arange",    "zeros",       "ones",       "full",     "linspace",  "randint",     "eye",
+               "empty",     "rand",        "randn",      "randperm", "tensor",    "manual_seed", "device",
+               "as_tensor", "from_numpy",  "load",       "save",     "is_tensor", "no_grad",     "normal",
+               "logspace",  "FloatTensor", "LongTensor", "Tensor"}))
     return false;
   while (base.is("Attribute"))
     base = base["value"];
@@ -53,10 +57,11 @@ bool isUsedAsTensor(const Node &function, const std::string &name) {
   forEachOfBlock(function, [&](const Node &node) {
     if (node.is("Attribute") && isName(node["value"], name))
       isTensor |= isOneOf(node.text("attr"),
-                          {"shape",     "size",      "dim",       "ndim",       "view",     "unsqueeze",   "squeeze",
-                           "permute",   "transpose", "reshape",   "new_zeros",  "new_ones", "new_full",    "new_tensor",
-                           "new_empty", "detach",    "contiguous", "is_cuda",   "type_as",  "expand",      "flatten",
-                           "masked_fill", "softmax", "numel",     "is_floating_point"});
+                          {"shape",     "size",        "dim",      "ndim",       "view",
+                           "unsqueeze", "squeeze",     "permute",  "transpose",  "reshape",
+                           "new_zeros", "new_ones",    "new_full", "new_tensor", "new_empty",
+                           "detach",    "contiguous",  "is_cuda",  "type_as",    "expand",
+                           "flatten",   "masked_fill", "softmax",  "numel",      "is_floating_point"});
     if (node.is("Call") && isTorchCall(node))
       for (const Node &argument : node.list("args"))
         isTensor |= isName(argument, name);
@@ -72,7 +77,8 @@ Name typeOfParameter(const Node &function, const Node &parameter, bool isForward
     return startsWith(said.view(), "python:") ? Name() : said;
   if (isDeviceName(name))
     return deviceType;
-  if (isOneOf(name, {"model", "net", "network", "module", "optimizer", "criterion", "loader", "dataset", "args", "config"}))
+  if (isOneOf(name, {"model", "net", "network", "module", "optimizer", "criterion", "loader", "dataset",
+                     "args", "config"}))
     return {};
   if (isUsedAsTensor(function, name) ||
       (isForward && isOneOf(name, {"x", "input", "inputs", "hidden_states"})))

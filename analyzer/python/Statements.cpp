@@ -206,7 +206,8 @@ namespace {
 // Is it a call of a function of torch that makes a tensor, or of a method of one?
 bool makesTensor(const Node &value) {
   Node base = value["func"];
-  if (!value.is("Call") || !base.is("Attribute") || (base.text("attr")[0] >= 'A' && base.text("attr")[0] <= 'Z'))
+  if (!value.is("Call") || !base.is("Attribute") ||
+      (base.text("attr")[0] >= 'A' && base.text("attr")[0] <= 'Z'))
     return false;
   while (base.is("Attribute") || base.is("Call"))
     base = base.is("Call") ? base["func"] : base["value"];
@@ -227,11 +228,13 @@ void addFields(const Node &definition, Type &type) {
       continue;
     const std::string self = parameters.front().text("arg");
     forEachOfBlock(method, [&](const Node &node) {
-      for (const Node &target : node.is("Assign") ? node.list("targets") : std::vector<Node>{node["target"]}) {
+      for (const Node &target :
+           node.is("Assign") ? node.list("targets") : std::vector<Node>{node["target"]}) {
         if (!target.is("Attribute") || !target["value"].is("Name") || target["value"].text("id") != self)
           continue;
         const Name name(target.text("attr"));
-        if (std::any_of(type.fields.begin(), type.fields.end(), [&](const Field &each) { return each.name == name; }))
+        if (std::any_of(type.fields.begin(), type.fields.end(),
+                        [&](const Field &each) { return each.name == name; }))
           continue;
         Field field;
         field.name = name;

@@ -361,7 +361,8 @@ void Memory::write(Row &row, const Address &address, Value value) const {
 Placement Memory::placementOf(const Row &row, const Value &tensor) const {
   if (is(tensor, ValueKind::Tensor) && tensor->address.valid()) {
     Value held = read(row, tensor->address);
-    return is(held, ValueKind::Tensor) ? placementOf(row, held) : Placement::unknown(); // it may be registered since
+    return is(held, ValueKind::Tensor) ? placementOf(row, held)
+                                       : Placement::unknown(); // it may be registered since
   }
   if (!is(tensor, ValueKind::Tensor))
     return Placement::unknown();

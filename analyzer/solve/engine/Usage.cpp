@@ -43,7 +43,8 @@ bool movesModule(const Fact &fact) {
     return false;
   const std::string_view name = fact.name.view();
   return models::effect(name, move) ||
-         ((!fact.target.empty() || isLateBound(fact)) && models::effect("torch::nn::Module::" + std::string(lastPart(name)), move));
+         ((!fact.target.empty() || isLateBound(fact)) &&
+          models::effect("torch::nn::Module::" + std::string(lastPart(name)), move));
 }
 
 // Does the program ask a tensor where it is, or work with a device?
@@ -52,9 +53,9 @@ bool asksForDevice(const Types &types, const Fact &fact) {
                        types.classOf(fact.operands[0].type) == TypeClass::Tensor &&
                        models::hasRole(lastPart(fact.name.view()), "asks_device");
   static const Name keyword("device");
-  const bool isAskedLate =
-      isLateBound(fact) && (models::hasRole(lastPart(fact.name.view()), "asks_device") ||
-                            std::find(fact.captures.begin(), fact.captures.end(), keyword) != fact.captures.end());
+  const bool isAskedLate = isLateBound(fact) && (models::hasRole(lastPart(fact.name.view()), "asks_device") ||
+                                                 std::find(fact.captures.begin(), fact.captures.end(),
+                                                           keyword) != fact.captures.end());
   return isAsked || isAskedLate || types.classOf(fact.type) == TypeClass::Device ||
          std::any_of(fact.operands.begin(), fact.operands.end(), [&](const Operand &operand) {
            return types.classOf(operand.type) == TypeClass::Device;
@@ -62,7 +63,8 @@ bool asksForDevice(const Types &types, const Fact &fact) {
 }
 
 // Adds the fields that a late-bound call sets; by a name that is not known it may set any of its class.
-void addLateWrites(const Program &program, const Function &function, const Fact &fact, std::set<Name> &fields) {
+void addLateWrites(const Program &program, const Function &function, const Fact &fact,
+                   std::set<Name> &fields) {
   static constexpr std::string_view sets = "python::set", setAny = "builtins.setattr";
   if (!isLateBound(fact))
     return;
@@ -78,11 +80,13 @@ void addLateWrites(const Program &program, const Function &function, const Fact 
         fields.insert(field.name);
 }
 
-// What the late-bound calls of a program call by name: functions, methods, and classes, whose methods are used then.
+// What the late-bound calls of a program call by name: functions, methods, and classes, whose methods are
+// used then.
 class LateCalls {
 public:
   void add(const std::vector<const Fact *> &expression) {
-    static constexpr std::string_view methods = "python::method", classes = "python::class::", calls = "python::call";
+    static constexpr std::string_view methods = "python::method",
+                                      classes = "python::class::", calls = "python::call";
     std::map<Reg, Name> functions;
     for (const Fact *fact : expression) {
       if (fact->kind == FactKind::Closure && !fact->target.empty())
@@ -102,7 +106,8 @@ public:
     all.insert(called.begin(), called.end());
     for (const auto &[id, function] : program.functions)
       if (!function.className.empty() &&
-          (made.count(function.className) || named.count(Name(lastPart(function.name.view())))) && isLate(function))
+          (made.count(function.className) || named.count(Name(lastPart(function.name.view())))) &&
+          isLate(function))
         all.insert(id);
   }
 

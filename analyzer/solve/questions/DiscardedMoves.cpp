@@ -147,6 +147,8 @@ private:
 
 } // namespace
 
-std::vector<DiscardedMove> findDiscardedMoves(const Machine &machine) { return DiscardedMoves(machine).find(); }
+std::vector<DiscardedMove> findDiscardedMoves(const Machine &machine) {
+  return DiscardedMoves(machine).find();
+}
 
 } // namespace devicetidy

@@ -1,7 +1,7 @@
 //===- DiscardedMoves.h - moves whose result is thrown away -----*- C++ -*-===//
 //
-// A question about facts that needs no solving, where the type of the receiver is known; the others were noted
-// when they were run.
+// A question about facts that needs no solving, where the type of the receiver is known; the others were
+// noted when they were run.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -29,8 +29,7 @@ Outcomes ofTensor(Call &call, Row row, const Argument &object, const std::string
     return callTorch(call, std::move(row), "at::Tensor::t", {object}, true);
   if (name == "dtype")
     return done(row, libraryFunction("torch.dtype"));
-  if (isOneOf(name, {"shape", "layout", "ndim", "requires_grad", "is_leaf", "grad_fn", "itemsize",
-                     "names"}))
+  if (isOneOf(name, {"shape", "layout", "ndim", "requires_grad", "is_leaf", "grad_fn", "itemsize", "names"}))
     return done(row, unknownValue());
   return done(row, bound(object, name));
 }
@@ -53,8 +52,8 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
   }
   if (const Function *property = findMethod(machine, record->type, "@get " + name))
     return callFunction(call, std::move(row), *property, nullptr, self, {});
-  if (findMethod(machine, record->type, name))
-    return done(row, bound(object, name));
+  if (findMethod(machine, record->type, name)) // what is put in its place later does not change it
+    return done(row, bound(object, name == "forward" ? classForward : name));
   if (const auto child = record->fields.find(Name(hidden::submodule(Name(name))));
       child != record->fields.end())
     return done(row, child->second);
@@ -82,6 +81,8 @@ Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::stri
   const Value &value = object.value;
   if (is(value, ValueKind::Tensor))
     return ofTensor(call, std::move(row), object, name);
+  if (is(value, ValueKind::Function) && startsWith(value->type.view(), classPrefix))
+    return done(row, bound(object, name));
   if (is(value, ValueKind::Device))
     return ofDevice(call, std::move(row), object, name);
   if (is(value, ValueKind::Address) && is(call.machine.memory.read(row, value->address), ValueKind::Record))
@@ -106,22 +107,24 @@ std::optional<Outcomes> attributeWord(Call &call, const Effect &) {
 Argument nameArgument(const std::string &name) { return {scalarValue(textTerm(Name(name))), {}, Name(name)}; }
 
 // A container runs what is registered under a name, also when that was replaced.
-void replaceChild(Machine &machine, Row &row, const Address &self, const Value &before, const std::string &name,
-                  const Value &child) {
+void replaceChild(Machine &machine, Row &row, const Address &self, const Value &before,
+                  const std::string &name, const Value &child) {
   const auto old = before->fields.find(Name(hidden::submodule(Name(name))));
   const auto children = before->fields.find(hidden::children);
-  if (old == before->fields.end() || children == before->fields.end() || !is(children->second, ValueKind::List))
+  if (old == before->fields.end() || children == before->fields.end() ||
+      !is(children->second, ValueKind::List))
     return;
   std::vector<Value> elements = children->second->elements;
   for (Value &each : elements)
     if (same(each, old->second))
       each = child;
-  machine.memory.write(row, self.field(hidden::children), listValue(children->second->type, std::move(elements)));
+  machine.memory.write(row, self.field(hidden::children),
+                       listValue(children->second->type, std::move(elements)));
 }
 
 // nn.Module.__setattr__: parameters and modules are registered, a buffer stays one.
-std::optional<Outcomes> setModule(Call &call, const Address &self, const Value &record, const std::string &name,
-                                  const Argument &value) {
+std::optional<Outcomes> setModule(Call &call, const Address &self, const Value &record,
+                                  const std::string &name, const Argument &value) {
   Machine &machine = call.machine;
   const bool isTensor = is(value.value, ValueKind::Tensor);
   const bool isModule = is(value.value, ValueKind::Address) &&
@@ -150,12 +153,15 @@ std::optional<Outcomes> setModule(Call &call, const Address &self, const Value &
 
 } // namespace
 
-Outcomes setAttribute(Call &call, Row row, const Argument &on, const std::string &name, const Argument &value) {
+Outcomes setAttribute(Call &call, Row row, const Argument &on, const std::string &name,
+                      const Argument &value) {
   Machine &machine = call.machine;
   const Value &object = on.value;
-  if (is(object, ValueKind::Tensor) && name == "data" && object->address.valid() && is(value.value, ValueKind::Tensor))
+  if (is(object, ValueKind::Tensor) && name == "data" && object->address.valid() &&
+      is(value.value, ValueKind::Tensor))
     machine.memory.write(row, object->address, machine.memory.snapshot(row, value.value));
-  const Value record = is(object, ValueKind::Address) ? machine.memory.read(row, object->address) : unknownValue();
+  const Value record =
+      is(object, ValueKind::Address) ? machine.memory.read(row, object->address) : unknownValue();
   if (!is(record, ValueKind::Record))
     return done(row, nullValue());
   if (machine.types.isModule(record->type)) {

@@ -13,8 +13,6 @@ namespace {
 
 using models::Effect;
 
-constexpr std::string_view classPrefix = "python::class::";
-
 Name typeOf(const Value &value) {
   static const std::map<ValueKind, Name> types = {
       {ValueKind::Tensor, "at::Tensor"},          {ValueKind::Device, "c10::Device"},
@@ -144,7 +142,8 @@ Outcomes constructNamed(Call &call, Row row, const std::string &name, const Valu
   for (const auto &[field, entry] : entries->fields) {
     const std::string key(field.view().substr(1, field.view().size() - 2));
     Call inner{machine, call.frame, row, call.fact, call.first};
-    if (is(entry, ValueKind::Address) && machine.types.isModule(machine.memory.read(row, entry->address)->type)) {
+    if (is(entry, ValueKind::Address) &&
+        machine.types.isModule(machine.memory.read(row, entry->address)->type)) {
       appendChild(inner, where, entry->address, key);
       machine.memory.write(row, where.field(Name(hidden::submodule(key))), entry);
     } else if (is(entry, ValueKind::Tensor)) {
@@ -276,7 +275,8 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
     args.push_back(std::move(each));
   }
   for (Argument &each : args) // what is not known may name any device, unless it is called a dtype
-    if (namesDevices && is(each.value, ValueKind::Unknown) && each.text.view().find("dtype") == std::string_view::npos)
+    if (namesDevices && is(each.value, ValueKind::Unknown) &&
+        each.text.view().find("dtype") == std::string_view::npos)
       each.value = deviceValue(Placement::unknown());
   if (namesDevices)
     for (Argument &each : args)
@@ -305,23 +305,28 @@ void noteDiscarded(Call &call, const Argument &object, const std::string &name) 
 Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::string name, const Given &given) {
   noteDiscarded(call, object, name);
 
-  std::vector<Argument> args =
-      inOrder(call, given, name == "to" || name == "cuda");
+  std::vector<Argument> args = inOrder(call, given, name == "to" || name == "cuda");
   if (name == "cuda" && !args.empty()) {
     args[0].value = asDevice(call, args[0].value);
     args.insert(args.begin(), object);
     return callTorch(call, std::move(row), "at::Tensor::to", args, true);
   }
-  if (isOneOf(name, {"float", "half", "double", "long", "int", "short", "bool", "byte", "char", "bfloat16", "requires_grad_",
-                     "retain_grad", "view_as", "reshape_as"}))
+  if (isOneOf(name, {"float", "half", "double", "long", "int", "short", "bool", "byte", "char", "bfloat16",
+                     "requires_grad_", "retain_grad", "view_as", "reshape_as"}))
     return callTorch(call, std::move(row), "at::Tensor::to", {object}, true);
   if (name == "type") { // of a class of tensors, which says where they are
     const bool isClass = !given.positional.empty() && is(given.positional[0].value, ValueKind::Function);
     const std::string_view type = isClass ? given.positional[0].value->type.view() : std::string_view();
+    const Placement now = call.machine.memory.placementOf(row, object.value);
+    if (given.positional.empty())
+      return done(row, now.kind == PlacementKind::Cuda  ? libraryFunction("torch.cuda.FloatTensor")
+                       : now.kind == PlacementKind::Cpu ? libraryFunction("torch.FloatTensor")
+                                                        : unknownValue());
     std::vector<Argument> moved{object};
     if (endsWith(type, "Tensor"))
       moved.push_back({deviceValue(startsWith(type, "torch.cuda") ? Placement::cuda(currentCudaIndex())
-                                                                  : Placement::cpu()), {}});
+                                                                  : Placement::cpu()),
+                       {}});
     return callTorch(call, std::move(row), "at::Tensor::to", moved, true);
   }
   if (name == "new_tensor")
@@ -359,9 +364,8 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
     if (!tensor || !field)
       return done(row, nullValue());
     Call inner{machine, call.frame, row, call.fact, call.first};
-    std::vector<Argument> args{object,
-                               {as->value, {}, as->text, as->written},
-                               {tensor->value, {}, tensor->text, tensor->written}};
+    std::vector<Argument> args{
+        object, {as->value, {}, as->text, as->written}, {tensor->value, {}, tensor->text, tensor->written}};
     Outcomes outcomes = callTorch(inner, row, "torch::nn::Module::register_parameter", args, true);
     for (Outcome &outcome : outcomes) {
       machine.memory.write(outcome.row, self.field(Name(*field)), outcome.result);
@@ -455,12 +459,17 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
       rest.positional.erase(rest.positional.begin());
       return callOwn(call, std::move(row), *method, given.positional[0], rest);
     }
-    return method ? callOwn(call, std::move(row), *method, object, given)
-                  : done(row, unknownValue());
+    return method ? callOwn(call, std::move(row), *method, object, given) : done(row, unknownValue());
   }
   const Value held = is(value, ValueKind::Address) ? machine.memory.read(row, value->address) : value;
   if (is(value, ValueKind::Address) && is(held, ValueKind::Record)) {
-    if (const Function *method = findMethod(machine, held->type, name))
+    const bool isOriginal = name == classForward;
+    if (const auto own = held->fields.find("forward"); name == "forward" && own != held->fields.end())
+      return callValue(call, std::move(row), own->second, given, object);
+    if (isOriginal && !findMethod(machine, held->type, "forward"))
+      return callModuleMethod(call, std::move(row), {value, {}, object.text, object.written}, held->type,
+                              "forward", given);
+    if (const Function *method = findMethod(machine, held->type, isOriginal ? "forward" : name))
       return callOwn(call, std::move(row), *method, {value, {}, object.text, object.written}, given);
     if (name != "forward")
       for (const std::string &field : {name, hidden::submodule(Name(name))})
@@ -527,8 +536,8 @@ std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
   if (textOf(call, otherwise)) {
     const std::string name = call.fact.operands[0].text.str();
     return call.done(is(asDevice(call, otherwise), ValueKind::Device)
-                         ? deviceValue(Placement::symbol(SymbolRole::DeviceChoice, symbolTerm(Name("parameter " + name)),
-                                                         Name(name)))
+                         ? deviceValue(Placement::symbol(SymbolRole::DeviceChoice,
+                                                         symbolTerm(Name("parameter " + name)), Name(name)))
                          : given);
   }
   return call.done(scalarValue(call.machine.freshScalar(call)));

@@ -24,6 +24,12 @@ bool isDict(const Value &held) { return is(held, ValueKind::Record) && held->typ
 
 Name fieldOf(const Row &row, const Value &key) { return keyField(row, key).value_or(anyEntryField); }
 
+// Is a device among what the key is made of? Then what is found under it is where that device says.
+bool hasDevice(const Value &key) {
+  return is(key, ValueKind::Device) ||
+         (is(key, ValueKind::List) && std::any_of(key->elements.begin(), key->elements.end(), hasDevice));
+}
+
 Value keyOf(Name field) {
   const std::string_view text = field.view();
   if (field == anyEntryField || text.size() < 2)
@@ -110,6 +116,8 @@ void addIndexTensors(const Call &call, const Value &index, const Operand &writte
 Outcomes entryOf(Call &call, const Value &object, const Value &index) {
   Machine &machine = call.machine;
   const Value held = behind(call, object);
+  if (isDict(held) && hasDevice(index))
+    return call.done(unknownValue());
   if (isDict(held)) {
     const auto found = held->fields.find(fieldOf(call.row, index));
     if (found != held->fields.end())
@@ -268,7 +276,8 @@ Value batched(Call &caller, Row &row, const Value &item) {
   Call call{caller.machine, caller.frame, row, caller.fact, caller.first};
   const Value held = behind(call, item);
   if (is(held, ValueKind::Tensor)) // one dimension more
-    return tensorValue(call.machine.memory.placementOf(row, held), someRank, call.machine.memory.historyOf(row, held));
+    return tensorValue(call.machine.memory.placementOf(row, held), someRank,
+                       call.machine.memory.historyOf(row, held));
   if (is(held, ValueKind::Scalar) && !textOf(call, held))
     return tensorValue(Placement::cpu(), someRank,
                        call.machine.note(nullptr, StepKind::Created, call.fact.where, "DataLoader", "cpu"));
@@ -425,6 +434,16 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
   if (!is(type, ValueKind::Function) || is(value, ValueKind::Unknown))
     return unknownValue();
   const std::string_view name = type->type.view();
+  if (const Value object = behind(call, value);
+      is(value, ValueKind::Address) && is(object, ValueKind::Record)) {
+    const std::string known = startsWith(name, classPrefix) ? std::string(name.substr(classPrefix.size()))
+                              : name == "torch.nn.Module"   ? "torch::nn::Module"
+                              : startsWith(name, "torch.nn.")
+                                  ? "torch::nn::" + std::string(name.substr(9)) + "Impl"
+                                  : std::string();
+    if (!known.empty())
+      return scalarValue(intTerm(call.machine.types.derivesFrom(object->type, known)));
+  }
   if (name == "torch.Tensor")
     return scalarValue(intTerm(is(value, ValueKind::Tensor)));
   const Value held = behind(call, value);
@@ -449,16 +468,30 @@ std::optional<Outcomes> parserMethod(Call &call, Row &row, const Argument &objec
     if (const Argument *as = given.find("dest"))
       option = textOf(call, as->value).value_or(option);
     std::replace(option.begin(), option.end(), '-', '_');
-    call.machine.memory.write(row, object.value->address, withField(parser, Name(option), optionOf(call, option)));
+    call.machine.memory.write(row, object.value->address,
+                              withField(parser, Name(option), optionOf(call, option)));
     return result(row, unknownValue());
   }
   if (name == "parse_args")
-    return result(row, allocated(call, row, "python::namespace", recordValue("python::namespace", parser->fields)));
+    return result(
+        row, allocated(call, row, "python::namespace", recordValue("python::namespace", parser->fields)));
   if (name == "parse_known_args")
     return result(row, tupleValue({allocated(call, row, "python::namespace",
                                              recordValue("python::namespace", parser->fields)),
                                    unknownValue()}));
   return std::nullopt;
+}
+
+// dict(pairs): a pair is a tuple, or what named_parameters() and its kin give.
+void addPair(const Row &row, const Value &pair, std::map<Name, Value> &entries) {
+  const bool isTuple = is(pair, ValueKind::List) && pair->elements.size() == 2;
+  const auto first = pair->fields.find("first"), second = pair->fields.find("second");
+  if (isTuple)
+    entries[fieldOf(row, pair->elements[0])] = pair->elements[1];
+  else if (first != pair->fields.end() && second != pair->fields.end())
+    entries[fieldOf(row, first->second)] = second->second;
+  else
+    entries[anyEntryField] = unknownValue();
 }
 
 std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, const Given &given) {
@@ -497,6 +530,9 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
     if (!given.positional.empty() && isDict(behind(call, first)))
       for (const auto &[field, entry] : behind(call, first)->fields)
         entries[field] = entry;
+    else if (const auto pairs = elementsOf(call, first))
+      for (const Value &pair : *pairs)
+        addPair(row, behind(call, pair), entries);
     else if (!given.positional.empty())
       entries[anyEntryField] = unknownValue();
     return result(row, allocated(call, row, dictType, recordValue(dictType, std::move(entries))));
@@ -531,7 +567,8 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
     }
     const bool isKnown = elementsOf(call, given.positional[1].value).has_value();
     Row after = std::move(outcomes.front().row);
-    const Value list = allocated(call, after, "python::list", isKnown ? tupleValue(elements) : summaryOf(elements));
+    const Value list =
+        allocated(call, after, "python::list", isKnown ? tupleValue(elements) : summaryOf(elements));
     return result(after, list);
   }
   if (name == "str" && is(first, ValueKind::Device))
@@ -558,7 +595,8 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
 }
 
 // sample() has the dimensions of the parameters, sample((n,)) more.
-std::optional<Outcomes> drawn(const Row &row, const Value &where, const std::string &name, const Given &given) {
+std::optional<Outcomes> drawn(const Row &row, const Value &where, const std::string &name,
+                              const Given &given) {
   if (!isOneOf(name, {"sample", "rsample", "entropy", "log_prob"}))
     return std::nullopt;
   const bool isMore = !given.positional.empty() && is(where, ValueKind::Tensor);
@@ -576,6 +614,8 @@ std::optional<Outcomes> callContainerMethod(Call &call, Row &row, const Argument
     return listMethod(call, row, object, held, name, given);
   if (is(held, ValueKind::Record) && held->type == distributionType)
     return drawn(row, held->fields.at("where"), name, given);
+  if (is(held, ValueKind::Record) && held->type == generatorType && name == "manual_seed")
+    return result(row, object.value);
   if (is(held, ValueKind::Record) && held->type == parserType)
     return parserMethod(call, row, object, held, name, given);
   if (is(object.value, ValueKind::Address) && isDict(held))

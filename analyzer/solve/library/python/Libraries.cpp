@@ -16,7 +16,8 @@ struct Asked {
 };
 using Function = Outcomes (*)(Call &call, Row row, const Asked &asked, const Given &given);
 
-const Name pairType("std::tuple<at::Tensor, at::Tensor>"), listType("std::vector<at::Tensor>"), numberType("long");
+const Name pairType("std::tuple<at::Tensor, at::Tensor>"), listType("std::vector<at::Tensor>"),
+    numberType("long");
 
 Outcomes number(Call &call, Row row, const Asked &, const Given &) {
   return done(row, scalarValue(call.machine.freshScalar(call)));
@@ -47,7 +48,8 @@ Outcomes makeDevice(Call &call, Row row, const Asked &, const Given &given) {
 
 Outcomes askCuda(Call &call, Row row, const Asked &asked, const Given &) {
   const std::string scope = asked.name == "current_device" ? "c10::cuda::" : "torch::cuda::";
-  return callTorch(call, std::move(row), scope + asked.name, {}, false, asked.name == "is_available" ? "bool" : "long");
+  return callTorch(call, std::move(row), scope + asked.name, {}, false,
+                   asked.name == "is_available" ? "bool" : "long");
 }
 
 Outcomes setDevice(Call &call, Row row, const Asked &, const Given &given) {
@@ -59,7 +61,8 @@ Outcomes setDevice(Call &call, Row row, const Asked &, const Given &given) {
 }
 
 Outcomes functional(Call &call, Row row, const Asked &asked, const Given &given) {
-  return callTorch(call, std::move(row), "torch::nn::functional::" + asked.name, inOrder(call, given, false), false);
+  return callTorch(call, std::move(row), "torch::nn::functional::" + asked.name, inOrder(call, given, false),
+                   false);
 }
 
 // zeros(2, 3) and zeros((2, 3)): the sizes are one argument in C++.
@@ -69,7 +72,8 @@ std::vector<Argument> withSizes(const Call &call, std::vector<Argument> args) {
   std::optional<Argument> shape;
   for (Argument &each : args) {
     const Value held = behind(call, each.value);
-    const bool isSize = is(held, ValueKind::Scalar) || (is(held, ValueKind::Unknown) && each.written && !shape);
+    const bool isSize =
+        is(held, ValueKind::Scalar) || (is(held, ValueKind::Unknown) && each.written && !shape);
     if (isSize)
       sizes.push_back(held);
     if (isSize || is(held, ValueKind::List)) {
@@ -88,16 +92,42 @@ std::vector<Argument> withSizes(const Call &call, std::vector<Argument> args) {
   return rest;
 }
 
+// "Expected a 'cuda' device type for generator but found 'cpu'" (ATen/core/Generator.h).
+void meetGenerator(Call &call, Outcome &outcome, const Argument &generator, const std::string &name) {
+  Call inner{call.machine, call.frame, outcome.row, call.fact, call.first};
+  const Value held = behind(inner, generator.value);
+  const auto device = held->fields.find("device");
+  if (device == held->fields.end() || !is(device->second, ValueKind::Device) ||
+      !is(outcome.result, ValueKind::Tensor))
+    return;
+  Machine::Requirement requirement;
+  requirement.operation = name;
+  const Value draws = tensorValue(device->second->placement, someRank, device->second->history);
+  call.machine.requireSame(inner, {{outcome.result, nullptr, "the result"}, {draws, generator.written, {}}},
+                           requirement);
+}
+
 Outcomes makeTensor(Call &call, Row row, const Asked &asked, const Given &given) {
   if (const Argument *out = given.find("out"); out && is(out->value, ValueKind::Tensor))
     return done(row, out->value);
   std::vector<Argument> args = inOrder(call, given, false);
   if (isOneOf(asked.name, {"zeros", "ones", "empty", "rand", "randn"}))
     args = withSizes(call, std::move(args));
-  return callTorch(call, std::move(row), "torch::" + asked.name, args, false);
+  Outcomes outcomes = callTorch(call, std::move(row), "torch::" + asked.name, args, false);
+  if (const Argument *generator = given.find("generator"))
+    for (Outcome &outcome : outcomes)
+      meetGenerator(call, outcome, *generator, asked.name);
+  return outcomes;
 }
 
-// tensor(data), as_tensor(data), from_numpy(data); of a number it has no dimensions, of something unknown it may have.
+Outcomes makeGenerator(Call &call, Row row, const Asked &, const Given &given) {
+  const Argument *device = given.find("device", 0);
+  const Value where = device ? asDevice(call, device->value) : deviceValue(Placement::cpu());
+  return done(row, allocated(call, row, generatorType, recordValue(generatorType, {{"device", where}})));
+}
+
+// tensor(data), as_tensor(data), from_numpy(data); of a number it has no dimensions, of something unknown it
+// may have.
 Outcomes copyData(Call &call, Row row, const Asked &asked, const Given &given) {
   std::vector<Argument> args = inOrder(call, given, false);
   if (args.empty())
@@ -157,7 +187,8 @@ Outcomes isTensor(Call &, Row row, const Asked &, const Given &given) {
 // argparse: what the user gives is decided outside; a device among it most of all.
 Value optionValue(const Call &call, const std::string &name) {
   if (name.find("device") != std::string::npos)
-    return deviceValue(Placement::symbol(SymbolRole::DeviceChoice, symbolTerm(Name("option " + name)), Name(name)));
+    return deviceValue(
+        Placement::symbol(SymbolRole::DeviceChoice, symbolTerm(Name("option " + name)), Name(name)));
   return scalarValue(applyTerm(op::call, {textTerm(Name("option " + name)), intTerm(call.fact.where.line)}));
 }
 
@@ -165,7 +196,8 @@ Outcomes makeNamespace(Call &call, Row row, const Asked &, const Given &given) {
   std::map<Name, Value> fields;
   for (const auto &[name, argument] : given.named)
     fields[name] = argument.value;
-  return done(row, allocated(call, row, "python::namespace", recordValue("python::namespace", std::move(fields))));
+  return done(row,
+              allocated(call, row, "python::namespace", recordValue("python::namespace", std::move(fields))));
 }
 
 Outcomes makeParser(Call &call, Row row, const Asked &, const Given &) {
@@ -197,9 +229,10 @@ Outcomes makeLoader(Call &call, Row row, const Asked &, const Given &given) {
       batches = callValue(call, item.row, collate->value, list, *collate);
     }
     for (Outcome &batch : batches) {
-      const Value loader = allocated(call, batch.row, loaderType,
-                                     recordValue(loaderType, {{"batch", batched(call, batch.row, batch.result)},
-                                                              {"dataset", dataset->value}}));
+      const Value loader =
+          allocated(call, batch.row, loaderType,
+                    recordValue(loaderType, {{"batch", batched(call, batch.row, batch.result)},
+                                             {"dataset", dataset->value}}));
       made.push_back({std::move(batch.row), loader});
     }
   }
@@ -211,7 +244,8 @@ Outcomes makeTensorDataset(Call &call, Row row, const Asked &, const Given &give
   for (const Argument &each : given.positional)
     tensors.push_back(each.value);
   const Value held = given.isOpen ? unknownValue() : listValue(listType, std::move(tensors));
-  return done(row, allocated(call, row, "python::dataset", recordValue("python::dataset", {{"tensors", held}})));
+  return done(row,
+              allocated(call, row, "python::dataset", recordValue("python::dataset", {{"tensors", held}})));
 }
 
 Outcomes makeDict(Call &call, Row row, const Asked &asked, const Given &given) {
@@ -232,17 +266,19 @@ Outcomes deepCopy(Call &call, Row row, const Asked &, const Given &given) {
   const Argument &what = given.positional[0];
   if (is(what.value, ValueKind::Tensor))
     return done(row, call.machine.memory.snapshot(row, what.value));
-  if (is(behind(call, what.value), ValueKind::Record) && call.machine.types.isModule(behind(call, what.value)->type))
+  if (is(behind(call, what.value), ValueKind::Record) &&
+      call.machine.types.isModule(behind(call, what.value)->type))
     return callTorch(call, std::move(row), "torch::nn::SequentialImpl::clone", {what}, true);
   return done(row, what.value);
 }
 
 // A distribution draws where its parameters are; of numbers, on the CPU.
 Outcomes makeDistribution(Call &call, Row row, const Asked &asked, const Given &given) {
-  Value where = tensorValue(Placement::cpu(), 0,
-                            call.machine.note(nullptr, StepKind::Created, call.fact.where, asked.name, "cpu"));
+  Value where = tensorValue(
+      Placement::cpu(), 0, call.machine.note(nullptr, StepKind::Created, call.fact.where, asked.name, "cpu"));
   for (const Argument &each : inOrder(call, given, false))
-    if (const Value held = behind(call, each.value); is(held, ValueKind::Tensor) || is(held, ValueKind::Unknown)) {
+    if (const Value held = behind(call, each.value);
+        is(held, ValueKind::Tensor) || is(held, ValueKind::Unknown)) {
       where = is(held, ValueKind::Tensor) ? call.machine.memory.snapshot(row, held) : unknownValue();
       break;
     }
@@ -250,47 +286,49 @@ Outcomes makeDistribution(Call &call, Row row, const Asked &asked, const Given &
 }
 
 Outcomes ofSequences(Call &call, Row row, const Asked &asked, const Given &given) {
-  return callTorch(call, std::move(row), "torch::nn::utils::rnn::" + asked.name, inOrder(call, given, false), false,
-                   asked.name == "pad_packed_sequence" ? pairType : Name("at::Tensor"));
+  return callTorch(call, std::move(row), "torch::nn::utils::rnn::" + asked.name, inOrder(call, given, false),
+                   false, asked.name == "pad_packed_sequence" ? pairType : Name("at::Tensor"));
 }
 
 const std::map<std::string, Function> &functions() {
-  static const std::map<std::string, Function> all = {
-      {"torch.nn.Parameter", makeParameter},
-      {"torch.nn.parameter.Parameter", makeParameter},
-      {"torch.device", makeDevice},
-      {"torch.cuda.is_available", askCuda},
-      {"torch.cuda.device_count", askCuda},
-      {"torch.cuda.current_device", askCuda},
-      {"torch.cuda.set_device", setDevice},
-      {"torch.tensor", copyData},
-      {"torch.as_tensor", copyData},
-      {"torch.asarray", copyData},
-      {"torch.from_numpy", copyData},
-      {"torch.is_tensor", isTensor},
-      {"torch.utils.data.DataLoader", makeLoader},
-      {"torch.utils.data.TensorDataset", makeTensorDataset},
-      {"torch.compile", first},
-      {"torch.jit.script", first},
-      {"argparse.Namespace", makeNamespace},
-      {"types.SimpleNamespace", makeNamespace},
-      {"argparse.ArgumentParser", makeParser},
-      {"collections.OrderedDict", makeDict},
-      {"collections.defaultdict", makeDict},
-      {"collections.deque", makeList},
-      {"copy.deepcopy", deepCopy},
-      {"copy.copy", first},
-      {"builtins.float", number},
-      {"builtins.abs", number},
-      {"builtins.round", number},
-      {"builtins.print", number}};
+  static const std::map<std::string, Function> all = {{"torch.nn.Parameter", makeParameter},
+                                                      {"torch.nn.parameter.Parameter", makeParameter},
+                                                      {"torch.device", makeDevice},
+                                                      {"torch.cuda.is_available", askCuda},
+                                                      {"torch.cuda.device_count", askCuda},
+                                                      {"torch.cuda.current_device", askCuda},
+                                                      {"torch.cuda.set_device", setDevice},
+                                                      {"torch.tensor", copyData},
+                                                      {"torch.as_tensor", copyData},
+                                                      {"torch.asarray", copyData},
+                                                      {"torch.from_numpy", copyData},
+                                                      {"torch.is_tensor", isTensor},
+                                                      {"torch.utils.data.DataLoader", makeLoader},
+                                                      {"torch.utils.data.TensorDataset", makeTensorDataset},
+                                                      {"torch.Generator", makeGenerator},
+                                                      {"torch.compile", first},
+                                                      {"torch.jit.script", first},
+                                                      {"argparse.Namespace", makeNamespace},
+                                                      {"types.SimpleNamespace", makeNamespace},
+                                                      {"argparse.ArgumentParser", makeParser},
+                                                      {"collections.OrderedDict", makeDict},
+                                                      {"collections.defaultdict", makeDict},
+                                                      {"collections.deque", makeList},
+                                                      {"copy.deepcopy", deepCopy},
+                                                      {"copy.copy", first},
+                                                      {"builtins.float", number},
+                                                      {"builtins.abs", number},
+                                                      {"builtins.round", number},
+                                                      {"builtins.print", number}};
   return all;
 }
 
 bool isFactory(const std::string &name) {
-  return isOneOf(name, {"zeros", "ones", "empty", "rand", "randn", "full", "arange", "linspace", "logspace", "eye",
-                        "randint", "randperm", "normal", "range", "hann_window", "hamming_window", "tril_indices",
-                        "triu_indices", "bartlett_window", "blackman_window"});
+  return isOneOf(name, {"zeros",        "ones",         "empty",           "rand",
+                        "randn",        "full",         "arange",          "linspace",
+                        "logspace",     "eye",          "randint",         "randperm",
+                        "normal",       "range",        "hann_window",     "hamming_window",
+                        "tril_indices", "triu_indices", "bartlett_window", "blackman_window"});
 }
 
 bool isLegacyTensor(const std::string &scope, const std::string &name) {
@@ -309,7 +347,8 @@ Outcomes callLibrary(Call &call, Row row, const std::string &dotted, Given given
     return known->second(call, std::move(row), asked, given);
   if (startsWith(asked.scope, "torch.nn.functional"))
     return functional(call, std::move(row), asked, given);
-  if (startsWith(asked.scope, "torch.nn") && call.machine.types.isModule(Name("torch::nn::" + asked.name + "Impl")))
+  if (startsWith(asked.scope, "torch.nn") &&
+      call.machine.types.isModule(Name("torch::nn::" + asked.name + "Impl")))
     return constructModule(call, std::move(row), asked.name, given);
   if (asked.scope == "torch.nn.utils.rnn")
     return ofSequences(call, std::move(row), asked, given);

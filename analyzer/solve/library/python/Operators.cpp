@@ -87,7 +87,8 @@ Value onValues(Call &call, const std::string &sign, const Value &left, const Val
   }
   if (sign == "*" && (is(a, ValueKind::List) || is(b, ValueKind::List))) {
     const Value &list = is(a, ValueKind::List) ? a : b;
-    const Value any = isSummary(list) || list->elements.empty() ? list : summaryList(list->type, list->elements);
+    const Value any =
+        isSummary(list) || list->elements.empty() ? list : summaryList(list->type, list->elements);
     return is(left, ValueKind::Address) || is(right, ValueKind::Address)
                ? allocated(call, call.row, "python::list", any)
                : any;

@@ -39,8 +39,11 @@ Value asDevice(const Call &call, const Value &value);
 inline const Name dictType("python::dict"), sliceType("python::slice"), parameterType("python::Parameter"),
     boundType("python::bound");
 inline const Name loaderType("python::DataLoader"), parserType("python::ArgumentParser"),
-    distributionType("python::distribution");
-inline const Name hooksField("@hooks"); ///< of a module: what register_forward_hook got
+    distributionType("python::distribution"), generatorType("python::Generator");
+inline const Name hooksField("@hooks");                     ///< of a module: what register_forward_hook got
+constexpr std::string_view classPrefix = "python::class::"; ///< before the name of a class, as a value
+constexpr const char *classForward =
+    "@forward"; ///< forward() of the class, whatever the object has in its place
 constexpr const char *bufferMark = "@buffer:"; ///< before the name of a buffer, in the module that has it
 
 /// The address of a fresh list, dictionary or object that holds `value`.
@@ -57,8 +60,8 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
                       const Given &given);
 /// A module of torch.nn by the name of its class.
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given);
-/// The arguments as C++ takes them: keywords behind the positional ones, devices for what names them. `namesDevices`:
-/// texts are devices, too.
+/// The arguments as C++ takes them: keywords behind the positional ones, devices for what names them.
+/// `namesDevices`: texts are devices, too.
 std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDevices);
 /// Calls what a library has under a dotted name.
 Outcomes callLibrary(Call &call, Row row, const std::string &dotted, Given given);
@@ -70,7 +73,8 @@ std::optional<Outcomes> callContainerMethod(Call &call, Row &row, const Argument
 /// The attribute `name` of `object`.
 Outcomes attributeOf(Call &call, Row row, const Argument &object, const std::string &name);
 /// Sets the attribute `name` of `object`; of a module it may register it.
-Outcomes setAttribute(Call &call, Row row, const Argument &object, const std::string &name, const Argument &value);
+Outcomes setAttribute(Call &call, Row row, const Argument &object, const std::string &name,
+                      const Argument &value);
 /// What a loop over `value` goes through, as the address of a list.
 Value iterable(Call &call, Row &row, const Value &value);
 
