@@ -1,4 +1,5 @@
 #include "analyzer/driver/gate/UnusedSuppressions.h"
+#include "analyzer/report/source/Language.h"
 
 #include "analyzer/config/Suggest.h"
 #include "analyzer/report/diagnostic/NoLint.h"
@@ -79,7 +80,7 @@ std::vector<Diagnostic> unusedSuppressions(const std::set<Name> &files,
                                            const std::function<bool(Name, const std::string &)> &isEnabled) {
   std::vector<Diagnostic> result;
   for (Name file : files)
-    Search(file, places, isEnabled, result).run(readNoLint(sources.text(file)));
+    Search(file, places, isEnabled, result).run(readNoLint(sources.text(file), isPython(file.view())));
   return result;
 }
 

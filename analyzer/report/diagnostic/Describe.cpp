@@ -1,6 +1,7 @@
 #include "analyzer/report/diagnostic/Describe.h"
 
 #include "analyzer/report/diagnostic/Advice.h"
+#include "analyzer/report/diagnostic/PythonText.h"
 #include "analyzer/report/diagnostic/Templates.h"
 #include "analyzer/report/finding/StepText.h"
 
@@ -127,6 +128,7 @@ Diagnostic describe(const Finding &finding, const CheckInfo &info, SourceCache &
   addToBoth(advice.where, advice.text, true);
   result.notes = notes.take();
   result.related = related.take();
+  speakPython(result);
   return result;
 }
 

@@ -1,6 +1,8 @@
 #include "analyzer/report/diagnostic/NoLint.h"
 
 #include "analyzer/report/finding/Glob.h"
+#include "analyzer/report/source/Language.h"
+#include "analyzer/report/source/PythonComments.h"
 #include "analyzer/report/source/Tokens.h"
 
 #include <algorithm>
@@ -95,6 +97,29 @@ void readComment(std::string_view comment, std::size_t offset, Counter &counter,
   }
 }
 
+/// `# noqa` and `# noqa: device-mixed-op, device-loss-input`, as flake8 and ruff read it.
+void readNoqa(std::string_view comment, std::size_t offset, Counter &counter, std::vector<Found> &found) {
+  static constexpr std::string_view word = "noqa";
+  const std::size_t at = comment.find(word);
+  if (at == std::string_view::npos || trim(comment.substr(1, at - 1)) != "")
+    return;
+  const std::string_view rest = trim(comment.substr(at + word.size()));
+  const bool hasList = !rest.empty() && rest.front() == ':';
+  counter.moveTo(offset + at);
+  found.push_back(
+      {Directive::Line, hasList ? globsOf(rest.substr(1)) : NoLintGlobs(), counter.line, counter.column()});
+}
+
+std::vector<Found> findInPython(std::string_view source) {
+  std::vector<Found> found;
+  Counter counter(source);
+  for (const PythonComment &comment : pythonComments(source)) {
+    readComment(comment.text, comment.begin, counter, found);
+    readNoqa(comment.text, comment.begin, counter, found);
+  }
+  return found;
+}
+
 std::vector<Found> findDirectives(std::string_view source) {
   std::vector<Found> found;
   if (source.find("NOLINT") == std::string_view::npos) // almost every file
@@ -147,10 +172,10 @@ bool NoLintFile::suppressesPart(std::string_view check, const Location &where) c
                      [&](const Block &comment) { return covers(comment, check, where.line, where.column); });
 }
 
-NoLintFile readNoLint(std::string_view source) {
+NoLintFile readNoLint(std::string_view source, bool isPython) {
   NoLintFile result;
   std::vector<Found> open;
-  for (Found &found : findDirectives(source)) {
+  for (Found &found : isPython ? findInPython(source) : findDirectives(source)) {
     switch (found.directive) {
     case Directive::Line:
     case Directive::NextLine:
@@ -184,7 +209,7 @@ std::size_t applyNoLint(std::vector<Diagnostic> &diagnostics, SourceCache &sourc
   const auto commentsOf = [&](Name file) -> const NoLintFile & {
     const auto [entry, isNew] = files.try_emplace(file);
     if (isNew)
-      entry->second = readNoLint(sources.text(file));
+      entry->second = readNoLint(sources.text(file), isPython(file.view()));
     return entry->second;
   };
   for (Diagnostic &diagnostic : diagnostics) {

@@ -56,8 +56,8 @@ struct NoLintFile {
 };
 
 /// Reads the suppressing comments of `source`. Blocks nest: an END closes the BEGIN before it, and both must
-/// name the same list of checks.
-NoLintFile readNoLint(std::string_view source);
+/// name the same list of checks. In Python, `# noqa: checks` is one, too.
+NoLintFile readNoLint(std::string_view source, bool isPython = false);
 
 /// Marks the diagnostics that a comment suppresses. Each is a mistake: a comment stands on the line of its
 /// cause, which is the line of the diagnostic where nothing else is known, or around either of them. One on a

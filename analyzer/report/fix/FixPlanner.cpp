@@ -1,5 +1,7 @@
 #include "analyzer/report/fix/FixPlanner.h"
 
+#include "analyzer/report/source/Language.h"
+
 #include <algorithm>
 #include <cctype>
 
@@ -50,6 +52,8 @@ void collectMacros(std::string_view source, std::set<std::string, std::less<>> &
 std::optional<Fix> FixPlanner::plan(const Finding &finding) {
   if (finding.site.inMacro)
     return std::nullopt;
+  if (isPython(finding.where.file.view()))
+    return planPython(finding);
   if (finding.fields.count("method"))
     return planKeep(finding);
   if (finding.fields.count("member"))

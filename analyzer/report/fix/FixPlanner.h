@@ -103,6 +103,11 @@ private:
   bool isMadeFor(const Piece &call, const Piece &operation, const Target &target, const Finding &finding);
   TokenRange keptIn(const Piece &call, TokenRange made, const Finding &finding);
 
+  // FixPython.cpp: the same in Python.
+  std::optional<Fix> planPython(const Finding &finding);
+  std::optional<Fix> fixPython(const Location &where, const std::string &text, std::string change,
+                               std::string description);
+
   // FixStatement.cpp: a move whose result is lost, a member that is not registered.
   std::optional<Fix> planKeep(const Finding &finding);
   std::optional<Fix> planRegister(const Finding &finding);

@@ -336,7 +336,7 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::stri
   if (name == "numpy" || name == "tolist" || name == "__array__") {
     if (name == "tolist")
       return done(row, unknownValue());
-    return callTorch(call, std::move(row), "python::tensor::numpy", {object}, true, {});
+    return callTorch(call, std::move(row), "at::Tensor::numpy", {object}, true, {});
   }
   args.insert(args.begin(), object);
   const bool hasDim = !given.positional.empty() || given.find("dim");
