@@ -84,15 +84,16 @@ void Channel::Queue::run() {
   while (true) {
     std::unique_lock<std::mutex> lock(mutex);
     changed.wait(lock, [this] { return ending || !items.empty(); });
-    if (items.empty())
-      break;
+    if (items.empty()) {
+      if (abandoned)
+        group.release();
+      return;
+    }
     auto item = std::move(items.front());
     items.pop_front();
     lock.unlock();
     handle(item);
   }
-  if (abandoned)
-    group.release();
 }
 
 void Channel::Queue::handle(Item &item) {
@@ -217,7 +218,7 @@ void Channel::end(bool abandoning) {
   {
     std::lock_guard<std::mutex> lock(queue->mutex);
     queue->ending = true;
-    queue->abandoned = abandoning;
+    queue->abandoned |= abandoning; // for good: the thread outlives this
   }
   queue->changed.notify_all();
 }
