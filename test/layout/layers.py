@@ -49,7 +49,7 @@ ROOMS = {
     "analyzer/report/graph": [
         "analyzer/facts", "analyzer/solve/solution", "analyzer/report/finding", "analyzer/report/source"],
     "analyzer/report/diagnostic": [
-        "analyzer/facts", "analyzer/solve/solution", "analyzer/report/finding", "analyzer/report/source",
+        "analyzer/facts", "analyzer/models", "analyzer/solve/solution", "analyzer/report/finding", "analyzer/report/source",
         "analyzer/report/fix",
         "analyzer/report/graph"],
     "analyzer/report/formats": ["analyzer/facts", "analyzer/solve/solution", "analyzer/report/*"],

@@ -5,9 +5,7 @@
 
 namespace devicetidy {
 
-/// `text` with what it quotes of LibTorch as Python spells it: `torch.zeros`, `x.device`, `"cuda:1"`.
-std::string inPython(std::string text);
-/// The same for all texts of `diagnostic` that are about Python files.
+/// The texts of `diagnostic` as they are said of a Python file, where it is in one.
 void speakPython(Diagnostic &diagnostic);
 
 } // namespace devicetidy

@@ -1,8 +1,6 @@
 //===- FixPython.cpp - changes of Python code ---===//
 #include "analyzer/report/fix/FixPlanner.h"
 
-#include "analyzer/solve/solution/Step.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
