@@ -109,11 +109,15 @@ private:
       if (!command.standsIn)
         mainFiles.insert(Name(command.file));
     mainFiles.insert(commands.headers.begin(), commands.headers.end());
+    std::vector<std::string> roots = project.projectRoots();
+    if (hasPython(options) && !addPython(read.units, roots))
+      return ExitCode::Usage;
     if (!options.files.empty())
       outcome.askedFor = mainFiles;
-    const ExitCode result = analyse(
-        std::move(read.units),
-        {[&project](const std::string &file) { return project.isProject(file); }, project.projectRoots()});
+    const ExitCode result =
+        analyse(std::move(read.units),
+                {[&](const std::string &file) { return project.isProject(file) || isPythonFile(file); },
+                 std::move(roots)});
     if (outcome.unitCount < read.total)
       remark(options.quiet,
              fmt::format("{} of {} translation units took part; --whole-program reads the others too",
@@ -123,20 +127,37 @@ private:
   }
 
   ExitCode analysePython() {
+    std::vector<Unit> units;
+    std::vector<std::string> roots;
+    if (!addPython(units, roots))
+      return ExitCode::Usage;
+    if (!options.emitFacts.empty()) {
+      complain("--emit-facts does not write facts of Python files yet");
+      return ExitCode::Usage;
+    }
+    outcome.askedFor = mainFiles;
+    noteFailures(units, units.size());
+    return analyse(
+        std::move(units),
+        {[this](const std::string &file) { return outcome.files.count(file) != 0; }, std::move(roots)});
+  }
+
+  /// Adds the units of the Python files that were named and of what they import. False when that failed.
+  bool addPython(std::vector<Unit> &units, std::vector<std::string> &roots) {
     PythonUnits read;
     std::string error;
     if (!readPython(options, read, error)) {
       complain(error);
-      return ExitCode::Usage;
+      return false;
     }
-    for (const Unit &unit : read.units)
-      outcome.files.insert(unit.files.begin(), unit.files.end());
-    for (std::size_t i = 0; i < read.asked; ++i)
-      mainFiles.insert(read.units[i].mainFile);
-    outcome.askedFor = mainFiles;
-    noteFailures(read.units, read.asked);
-    return analyse(std::move(read.units),
-                   {[this](const std::string &file) { return outcome.files.count(file) != 0; }, read.roots});
+    for (std::size_t i = 0; i < read.units.size(); ++i) {
+      outcome.files.insert(read.units[i].files.begin(), read.units[i].files.end());
+      if (i < read.asked)
+        mainFiles.insert(read.units[i].mainFile);
+      units.push_back(std::move(read.units[i]));
+    }
+    roots.insert(roots.end(), read.roots.begin(), read.roots.end());
+    return true;
   }
 
   ExitCode linkFacts() {

@@ -4,6 +4,7 @@
 #include "analyzer/driver/options/OptionRules.h"
 #include "analyzer/driver/options/ResponseFiles.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
@@ -133,6 +134,8 @@ const OptionSpec Specs[] = {
      setTorchVersion, Rare},
     {"-j", "N", Input, "how many translation units to read in parallel (default: one per processor)",
      setJobs},
+    {"--python", "FILE", Input, "read Python files with the parser of this interpreter (default: python3)",
+     setText<&Options::python>, Rare},
     {"--whole-program", "", Input, "with FILES: read every other translation unit too, for context",
      setFlag<&Options::wholeProgram>, Rare},
     {"--cache-dir", "DIR", Input, "directory of the cache (default: $XDG_CACHE_HOME/device-tidy)",
@@ -290,17 +293,25 @@ bool parseOptions(const std::vector<std::string> &written, Options &options, std
   return error.empty();
 }
 
+bool isPythonFile(const std::string &path) {
+  return StringRef(path).ends_with(".py") || StringRef(path).ends_with(".ipynb");
+}
+
 SourceRequest sourceRequest(const Options &options) {
-  return {options.files,          options.buildPath,    options.hasFixedArguments,
-          options.fixedArguments, options.projectRoots, options.lsp};
+  SourceRequest request{options.files,          options.buildPath,    options.hasFixedArguments,
+                        options.fixedArguments, options.projectRoots, options.lsp};
+  llvm::erase_if(request.files, isPythonFile);
+  return request;
 }
 
 std::string helpText(bool isComplete) {
-  std::string text = "Finds tensors on the wrong device in C++ code that uses LibTorch.\n\n"
-                     "usage: device-tidy [-p BUILD_DIR] [options] [FILES...] [-- compiler arguments]\n"
-                     "       device-tidy --link [options] FACTS...\n\n"
-                     "Without FILES every translation unit of the compile database is analysed. "
-                     "@FILE stands for the arguments in FILE.\n";
+  std::string text =
+      "Finds tensors on the wrong device in C++ code that uses LibTorch, and in Python code.\n\n"
+      "usage: device-tidy [-p BUILD_DIR] [options] [FILES...] [-- compiler arguments]\n"
+      "       device-tidy --link [options] FACTS...\n\n"
+      "Without FILES every translation unit of the compile database is analysed. "
+      "@FILE stands for the arguments in FILE.\n"
+      "FILES may be Python files, or folders with such files; these need no compile database.\n";
   StringRef group;
   for (const OptionSpec &spec : Specs) {
     if (spec.isRare && !isComplete)

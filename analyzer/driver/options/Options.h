@@ -17,6 +17,7 @@ namespace devicetidy::driver {
 
 struct Options {
   std::vector<std::string> files;
+  std::string python = "python3"; ///< the interpreter whose parser reads Python files
   std::string buildPath; ///< -p: a directory, or the compile_commands.json or compile_flags.txt itself
   bool hasFixedArguments = false; ///< there was a "--"
   std::vector<std::string> fixedArguments;
@@ -59,7 +60,10 @@ struct Options {
 bool parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error);
 
 /// The sources that `options` request.
-SourceRequest sourceRequest(const Options &options);
+SourceRequest sourceRequest(const Options &options); ///< without the Python files
+
+/// Is it a file of Python, by its name?
+bool isPythonFile(const std::string &path);
 
 /// The help text: the options by group, the rarely used ones only if it is to be complete.
 std::string helpText(bool isComplete);

@@ -10,8 +10,6 @@
 namespace devicetidy::driver {
 namespace {
 
-bool isPython(llvm::StringRef path) { return path.ends_with(".py") || path.ends_with(".ipynb"); }
-
 // Folders whose name begins with a dot hold environments and caches.
 void addFolder(const std::string &folder, std::vector<std::string> &files) {
   std::error_code error;
@@ -20,7 +18,7 @@ void addFolder(const std::string &folder, std::vector<std::string> &files) {
     const llvm::StringRef name = llvm::sys::path::filename(at->path());
     if (name.starts_with(".") || name == "__pycache__" || name == "node_modules" || name == "site-packages")
       at.no_push();
-    else if (isPython(name) && llvm::sys::fs::is_regular_file(at->path()))
+    else if (isPythonFile(name.str()) && llvm::sys::fs::is_regular_file(at->path()))
       files.push_back(absolutePath(at->path()));
   }
 }
@@ -29,13 +27,19 @@ void addFolder(const std::string &folder, std::vector<std::string> &files) {
 
 bool namesPython(const Options &options) {
   return !options.files.empty() && llvm::all_of(options.files, [](const std::string &file) {
-    return isPython(file) || llvm::sys::fs::is_directory(file);
+    return isPythonFile(file) || llvm::sys::fs::is_directory(file);
   });
 }
 
+bool hasPython(const Options &options) { return llvm::any_of(options.files, isPythonFile); }
+
 bool readPython(const Options &options, PythonUnits &read, std::string &error) {
   python::Request request;
+  request.interpreter = options.python;
+  const bool isAlone = namesPython(options);
   for (const std::string &file : options.files) {
+    if (!isAlone && !isPythonFile(file))
+      continue;
     if (llvm::sys::fs::is_directory(file)) {
       addFolder(file, request.files);
       read.roots.push_back(absolutePath(file));

@@ -12,8 +12,10 @@ struct PythonUnits {
   std::vector<std::string> roots;
 };
 
-/// Do the FILES name Python: .py, .ipynb, or folders with such files?
+/// Do the FILES name Python alone: .py, .ipynb, or folders with such files?
 bool namesPython(const Options &options);
+/// Is Python among them?
+bool hasPython(const Options &options);
 
 /// Reads them and what they import. False with `error` when that cannot be done.
 bool readPython(const Options &options, PythonUnits &read, std::string &error);
