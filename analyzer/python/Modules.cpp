@@ -25,8 +25,15 @@ std::string fileBelow(const std::string &folder, const std::string &dotted) {
   return {};
 }
 
+// Does it lie where packages are installed? What is there is a library to those who import it.
+bool isInstalled(const std::string &path) {
+  return path.find("/site-packages/") != std::string::npos || path.find("/dist-packages/") != std::string::npos;
+}
+
 // The file that `dotted`, imported in `importer`, names; empty for a library.
 std::string fileOf(const std::string &importer, const std::string &dotted, int level) {
+  if (level == 0 && isInstalled(importer))
+    return {};
   std::string folder = parentOf(importer);
   if (level > 0) {
     for (; level > 1; --level)
