@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""run_labels.py --tool DEVICE_TIDY [--level LEVEL] [--verbose] FILES: compares findings with the labels in Python files.
+"""run_labels.py --tool DEVICE_TIDY [--level LEVEL] [--verbose] PROGRAMS: compares findings with labels in Python code.
+
+A program is a file or a folder.
 
 A line that ends in "# raises" fails when its function is run; no other line does. A move whose result is thrown away is
 told of at the move: it stands for the next line that raises. What follows a line that raises in its function is never
@@ -21,12 +23,17 @@ def labelled(path):
             if line.rstrip().endswith(LABEL)}
 
 
-def found(tool, path, level):
-    command = [tool, "--format=json", "--quiet", "--level", level, str(path)]
+def findings_of(tool, program, level):
+    """The findings in a file, or in the files of a folder, by file."""
+    command = [tool, "--format=json", "--quiet", "--source-root", str(program if program.is_dir() else program.parent),
+               "--level", level, str(program)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         sys.exit(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
-    return json.loads(done.stdout)["findings"]
+    findings = collections.defaultdict(list)
+    for finding in json.loads(done.stdout)["findings"]:
+        findings[Path(finding["file"]).name].append(finding)
+    return findings
 
 
 def unreached(path, wanted):
@@ -51,6 +58,18 @@ def told(findings, wanted):
     return lines
 
 
+def compare(path, findings, verbose):
+    """How many labels are found and missed, and how many findings are false."""
+    wanted = labelled(path)
+    behind = unreached(path, wanted)
+    got = {line: message for line, message in told(findings, wanted).items() if line not in behind}
+    for line in sorted(wanted - set(got)) if verbose else []:
+        print(f"{path}:{line}: missed: {path.read_text().splitlines()[line - 1].strip()}")
+    for line in sorted(set(got) - wanted):
+        print(f"{path}:{line}: false: {got[line]}")
+    return {"found": len(wanted & set(got)), "missed": len(wanted - set(got)), "false": len(set(got) - wanted)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tool", required=True)
@@ -61,16 +80,10 @@ def main():
     parser.add_argument("files", nargs="+", type=Path)
     options = parser.parse_args()
     counts = collections.Counter()
-    for path in options.files:
-        wanted = labelled(path)
-        got = told(found(options.tool, path.resolve(), options.level), wanted)
-        behind = unreached(path, wanted)
-        got = {line: message for line, message in got.items() if line not in behind}
-        counts.update(found=len(wanted & set(got)), missed=len(wanted - set(got)), false=len(set(got) - wanted))
-        for line in sorted(wanted - set(got)) if options.verbose else []:
-            print(f"{path}:{line}: missed: {path.read_text().splitlines()[line - 1].strip()}")
-        for line in sorted(set(got) - wanted):
-            print(f"{path}:{line}: false: {got[line]}")
+    for program in map(Path.resolve, options.files):
+        findings = findings_of(options.tool, program, options.level)
+        for path in sorted(program.rglob("*.py")) if program.is_dir() else [program]:
+            counts.update(compare(path, findings[path.name], options.verbose))
     recall = 100 * counts["found"] / max(1, counts["found"] + counts["missed"])
     precision = 100 * counts["found"] / max(1, counts["found"] + counts["false"])
     print(f"{counts['found']} found, {counts['missed']} missed, {counts['false']} false: "

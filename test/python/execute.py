@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""execute.py [--library] FILES: runs what run_labels.py analyses, under device-run --virtual-gpus 4.
+
+Of a file of functions each that takes no arguments and is no helper (_name) is a case; of a file of the library each entry
+of CALLS in the driver of its name. Every case is run in a process of its own. The line that raises must be the labelled one,
+with an error about devices, and each label must be met.
+"""
+import argparse
+import ast
+import importlib.util
+import json
+import os
+import re
+import sys
+import traceback
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+DEVICE_ERROR = re.compile(r"same device|same GPU|device type tensor to numpy|invalid device ordinal|different devices|device|"
+                          r"Input type .* and (weight|bias) type|(is|are) on (cpu|cuda)|on CPU|CUDA|cuda", re.DOTALL)
+
+
+def loaded(path, name="case"):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def functions_of(path):
+    """Name and call of each case of a file of functions."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            yield node.name, lambda name=node.name: getattr(loaded(path), name)()
+
+
+def calls_of(path):
+    """The same of a file of the library: its driver says how it is called."""
+    sys.path[:0] = [str(HERE / "library"), str(HERE / "drivers")]
+    driver = HERE / "drivers" / ("d" + path.name[1:])
+    names = in_child(lambda: list(loaded(driver, driver.stem).CALLS))["value"]
+    for name in names:
+        yield name, lambda name=name: loaded(driver, driver.stem).CALLS[name]()
+
+
+def in_child(work, path=None):
+    """What `work` gives, or the error it raises and the innermost line of `path` it comes from."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        try:
+            value = work()
+            result = {"value": value if path is None else None}
+        except BaseException as error:  # noqa: BLE001
+            lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if path and each.filename == str(path)]
+            result = {"line": lines[-1] if lines else 0, "error": f"{type(error).__name__}: {error}"[:300]}
+        os.write(writing, json.dumps(result).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as stream:
+        data = stream.read()
+    os.waitpid(child, 0)
+    return json.loads(data) if data else {"line": 0, "error": "the process died"}
+
+
+def problems_of(path, cases):
+    wanted = {number for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+              if line.rstrip().endswith("# raises")}
+    met = set()
+    for name, call in cases:
+        result = in_child(call, path)
+        if "error" not in result:
+            continue
+        if result["line"] not in wanted or not DEVICE_ERROR.search(result["error"]):
+            yield f"{path}:{result['line']}: {name}: not as labelled: {result['error']}"
+        met.add(result["line"])
+    for line in sorted(wanted - met):
+        yield f"{path}:{line}: labelled, and nothing raises there"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--library", action="store_true")
+    parser.add_argument("files", nargs="+", type=Path)
+    options = parser.parse_args()
+    import torch
+    if torch.cuda.device_count() != 4:
+        parser.exit(2, "execute.py needs 4 GPUs: device-run --virtual-gpus 4 -- python3 execute.py FILES\n")
+    problems = []
+    for path in options.files:
+        path = path.resolve()
+        problems += problems_of(path, calls_of(path) if options.library else functions_of(path))
+    print("\n".join(problems) or f"{len(options.files)} files as labelled")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
