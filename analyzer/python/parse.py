@@ -50,12 +50,18 @@ def plain(node):
     return node
 
 
+def without_magic(line):
+    """A line of a notebook; what is for IPython does nothing."""
+    code = line.lstrip()
+    return line[:len(line) - len(code)] + "pass" if code.startswith(("%", "!", "?")) else line
+
+
 def source_of(path):
     if path.endswith(".ipynb"):
         with open(path, encoding="utf-8") as stream:
             cells = json.load(stream)["cells"]
         lines = "".join("".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "code").split("\n")
-        return "\n".join("pass" if line.lstrip().startswith(("%", "!", "?")) else line for line in lines)
+        return "\n".join(without_magic(line) for line in lines)
     with tokenize.open(path) as stream:
         return stream.read()
 
