@@ -178,7 +178,7 @@ RankPlan Job::rankPlan(const RankIdentity &who, const Rendezvous &where, int att
     completeRankVariables(environment, who, where);
   else if (!plan.alone)
     setRankVariables(environment, who, where);
-  if (options().virtualGpus)
+  if (!plan.preload.empty())
     setVirtualGpuVariables(environment, options(), plan.preload, recordsOf(attempt));
   RankPlan rank;
   rank.rank = who.rank;

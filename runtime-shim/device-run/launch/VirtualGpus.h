@@ -1,6 +1,6 @@
 //===- VirtualGpus.h - the library for virtual GPUs -------------*- C++ -*-===//
 //
-// Finds libvirtual_cuda.so and checks that the program can be run with it.
+// Checks that a program can be run with libvirtual_cuda.so, and tells it how.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -12,11 +12,6 @@
 #include <vector>
 
 namespace devicerun {
-
-/// The path of libvirtual_cuda.so: DEVICE_TIDY_VIRTUAL_CUDA if it is set, else the one that belongs to the
-/// device-run at `executable`, installed or in its build folder. Throws RunError(ExitUsage) that lists where
-/// it was looked for.
-std::string findVirtualCuda(const Environment &environment, const std::string &executable);
 
 /// Throws RunError(ExitNotExecutable) when `program` is linked with a CUDA build of LibTorch, whose devices
 /// cannot be replaced. Programs that load LibTorch later (scripts, dlopen) pass; the library reports an error
@@ -37,8 +32,8 @@ std::string sanitizerOf(const std::string &program);
 std::string preloadList(const std::string &library, const std::string &sanitizer,
                         const std::string &previous);
 
-/// Sets LD_PRELOAD to `preload` and the VIRTUAL_GPU_* variables as CONTRACT.md says. `records` is where the
-/// library leaves its records.
+/// Sets LD_PRELOAD to `preload` and the VIRTUAL_GPU_* variables as CONTRACT.md says, for --explain too.
+/// `records` is where the library leaves its records.
 void setVirtualGpuVariables(Environment &environment, const Options &options, const std::string &preload,
                             const std::string &records);
 
