@@ -107,7 +107,8 @@ void Job::printNotes() {
     return;
   // The list may have been made for real GPUs, by a batch system for one.
   auto list = plan.environment.find("CUDA_VISIBLE_DEVICES");
-  const int visible = list == plan.environment.end() ? gpus : visibleVirtualGpus(list->second, gpus);
+  const int shown = list == plan.environment.end() ? gpus : visibleVirtualGpus(list->second, gpus);
+  const int visible = shown > 0 ? shown : gpus; // a list that hides all does not reach the program
   if (visible < gpus)
     say(fmt::format("CUDA_VISIBLE_DEVICES='{}' shows {} of the {} virtual GPUs; unset it to have all",
                     list->second, visible, gpus));

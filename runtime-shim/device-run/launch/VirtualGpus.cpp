@@ -59,9 +59,9 @@ int visibleVirtualGpus(const std::string &list, int there) {
     if (!uuid && (!index || *index < 0 || *index >= there))
       break;
     if (!seen.insert(uuid ? entry : std::to_string(*index)).second)
-      return there; // a list with repetitions shows no GPU at all
+      return 0; // a list with repetitions shows no GPU at all
   }
-  return seen.empty() ? there : std::min(there, static_cast<int>(seen.size()));
+  return std::min(there, static_cast<int>(seen.size()));
 }
 
 std::string sanitizerOf(const std::string &program) {
@@ -92,8 +92,14 @@ std::string preloadList(const std::string &library, const std::string &sanitizer
 void setVirtualGpuVariables(Environment &environment, const Options &options, const std::string &preload,
                             const std::string &records) {
   environment["LD_PRELOAD"] = preload;
-  if (options.virtualGpus)
+  if (options.virtualGpus) {
     environment["VIRTUAL_GPUS"] = std::to_string(*options.virtualGpus);
+    // A list that hides all GPUs is how machines without any are set up; virtual ones were asked for by
+    // number.
+    auto list = environment.find("CUDA_VISIBLE_DEVICES");
+    if (list != environment.end() && visibleVirtualGpus(list->second, *options.virtualGpus) == 0)
+      environment.erase(list);
+  }
   environment["VIRTUAL_GPU_RECORDS_ONLY"] = options.explain ? "1" : "0";
   environment["VIRTUAL_GPU_ERRORS"] = records;
   if (options.gpuMemory)

@@ -18,8 +18,7 @@ namespace devicerun {
 /// there.
 void checkNotRealCuda(const std::string &program);
 
-/// How many of the `there` virtual GPUs the library shows under CUDA_VISIBLE_DEVICES=`list`. A list that
-/// hides all of them does not count.
+/// How many of the `there` virtual GPUs the library shows under CUDA_VISIBLE_DEVICES=`list`.
 int visibleVirtualGpus(const std::string &list, int there);
 
 /// The runtime library of a sanitizer that `program` is linked with, as the dynamic loader finds it; empty
@@ -32,8 +31,9 @@ std::string sanitizerOf(const std::string &program);
 std::string preloadList(const std::string &library, const std::string &sanitizer,
                         const std::string &previous);
 
-/// Sets LD_PRELOAD to `preload` and the VIRTUAL_GPU_* variables as CONTRACT.md says, for --explain too.
-/// `records` is where the library leaves its records.
+/// A CUDA_VISIBLE_DEVICES that hides all virtual GPUs is taken away. Sets LD_PRELOAD to `preload` and the
+/// VIRTUAL_GPU_* variables as CONTRACT.md says, for --explain too. `records` is where the library leaves its
+/// records.
 void setVirtualGpuVariables(Environment &environment, const Options &options, const std::string &preload,
                             const std::string &records);
 

@@ -112,6 +112,9 @@ class Environment(RecordsTest):
         for ids in ("", "-1", "0,0", "1,0,3"):
             run = self.run_virtual("--", "true", env={"CUDA_VISIBLE_DEVICES": ids})
             self.assertNotIn("CUDA_VISIBLE_DEVICES", run.stderr)
+            echo = ("sh", "-c", "echo ${CUDA_VISIBLE_DEVICES-all}")
+            run = self.run_virtual("--", *echo, env={"CUDA_VISIBLE_DEVICES": ids})
+            self.assertEqual(run.stdout, "1,0,3\n" if ids == "1,0,3" else "all\n")
         self.assertNotIn("CUDA_VISIBLE_DEVICES", self.run_virtual("--", "true").stderr)
 
     def test_ranks_without_a_gpu_of_their_own(self):

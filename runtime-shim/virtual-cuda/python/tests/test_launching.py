@@ -93,6 +93,17 @@ class Launching(PythonRuns):
         done = self.run_python("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "collectives.py")
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    # Devices that the program hides from itself.
+
+    def test_visible_devices(self):
+        print_devices = "print(torch.cuda.is_available(), torch.cuda.device_count())"
+        setting = "os.environ['CUDA_VISIBLE_DEVICES'] = {}; "
+        for order in (setting + "import torch; ", "import torch; " + setting):
+            for ids, told in (("''", "False 0"), ("'-1'", "False 0"), ("'1'", "True 1"), ("'1,0'", "True 2")):
+                self.assertEqual(self.output_of("import os; " + order.format(ids) + print_devices), told)
+        hidden = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+        self.assertEqual(self.output_of("import torch; " + print_devices, environment=hidden), "True 2")
+
     # Every way to start Python; nothing of the user's is in the way, or out of it.
 
     def test_isolated_interpreter(self):
