@@ -40,6 +40,17 @@ class Launching(PythonRuns):
         self.assertIn("rank 0 ended for another reason: something else", told)
         self.assertIn("before, it caught a device error and went on", told)
 
+    def test_error_in_a_rank_of_another_launcher(self):
+        launcher = self.write(
+            "launcher.py",
+            "import os, subprocess, sys\n"
+            "rank = {'RANK': '1', 'LOCAL_RANK': '1', 'WORLD_SIZE': '2'}\n"
+            "sys.exit(subprocess.run([sys.executable, 'failing.py'], env={**os.environ, **rank}).returncode)\n",
+        )
+        told = self.run_python(launcher).stderr
+        self.assertIn("device-run: the last device error of rank 1:", told)
+        self.assertIn("in aten::nll_loss_forward at failing.py:19", told)
+
     def test_trace_has_python_lines(self):
         trace = self.folder / "trace.json"
         self.run_python("failing.py", launcher=["--trace", str(trace)])
