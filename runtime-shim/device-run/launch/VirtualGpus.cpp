@@ -100,7 +100,9 @@ void setVirtualGpuVariables(Environment &environment, const Options &options, co
     if (list != environment.end() && visibleVirtualGpus(list->second, *options.virtualGpus) == 0)
       environment.erase(list);
   }
-  environment["VIRTUAL_GPU_RECORDS_ONLY"] = options.explain ? "1" : "0";
+  environment.erase("VIRTUAL_GPU_RECORDS_ONLY"); // of a device-run around this one
+  if (options.explain)
+    environment["VIRTUAL_GPU_RECORDS_ONLY"] = "1";
   environment["VIRTUAL_GPU_ERRORS"] = records;
   if (options.gpuMemory)
     environment["VIRTUAL_GPU_MEMORY"] = std::to_string(*options.gpuMemory);
