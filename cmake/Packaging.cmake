@@ -29,7 +29,7 @@ function(device_tidy_tell_missing component)
   endforeach()
 endfunction()
 device_tidy_tell_missing(tools device-tidy device-tidy-plugin device-run)
-device_tidy_tell_missing(virtual_gpu virtual_cuda virtual_cuda_torch c10_cuda)
+device_tidy_tell_missing(virtual_gpu virtual_cuda virtual_cuda_torch device_records c10_cuda)
 device_tidy_tell_missing(device_shim device_shim)
 
 set(CPACK_PACKAGE_NAME device-tidy)

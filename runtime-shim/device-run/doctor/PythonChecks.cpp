@@ -36,12 +36,11 @@ void checkVirtualGpus(const LibTorch &torch, const std::string &package, const M
       return diagnosis.ok("python", "python-virtual-gpus",
                           fmt::format("virtual GPUs are built for the PyTorch in {}", package));
   const std::string known = listOf(machine.virtualGpuBuilds);
-  diagnosis.warn(
-      "python", "python-no-virtual-gpus",
-      fmt::format("virtual GPUs are not built for the PyTorch in {}{}", package,
-                  known.empty() ? "" : ", but for " + known),
-      "to use them build a wheel with that Python: scripts/build-wheel.sh PYTHON; or install a PyTorch that "
-      "they are built for");
+  diagnosis.warn("python", "python-no-virtual-gpus",
+                 fmt::format("virtual GPUs are not built for the PyTorch in {}{}", package,
+                             known.empty() ? "" : ", but for " + known),
+                 "to use them build a wheel with that Python, scripts/build-wheel.sh PYTHON, or for Debian's "
+                 "PyTorch install device-tidy-virtual-gpu");
 }
 
 /// "; with accelerate 1.15.0, peft 0.21.2": the other packages of the folder.
