@@ -9,49 +9,13 @@
 #include "UncaughtExceptions.h"
 
 #include <algorithm>
-#include <mutex>
-#include <unordered_map>
+#include <vector>
 
 namespace vcuda {
 namespace {
 
-// The storages that have an origin. They are held weakly, so that no other gets the address of one that is
-// known.
-class KnownStorages {
-public:
-  /// False when it is known already.
-  bool add(const c10::Storage &storage) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!known_.emplace(storage.unsafeGetStorageImpl(), storage.getWeakStorageImpl()).second)
-      return false;
-    if (known_.size() >= sweepAt_)
-      sweep();
-    return true;
-  }
-
-private:
-  static constexpr size_t kFirstSweep = 4096;
-
-  void sweep() {
-    for (auto each = known_.begin(); each != known_.end();) {
-      const bool gone = each->second.expired();
-      if (gone)
-        forgetOrigin(each->first);
-      each = gone ? known_.erase(each) : std::next(each);
-    }
-    sweepAt_ = std::max(kFirstSweep, 2 * known_.size());
-  }
-
-  std::mutex mutex_;
-  std::unordered_map<const void *, c10::weak_intrusive_ptr<c10::StorageImpl>> known_;
-  size_t sweepAt_ = kFirstSweep;
-};
-
-KnownStorages &knownStorages() {
-  // Leaked: operators also run while static objects are destroyed.
-  static auto *known = new KnownStorages();
-  return *known;
-}
+// The storages that were made during the operator that the program called.
+thread_local std::vector<const void *> madeInCall;
 
 template <typename Use> void forEachTensor(c10::ArrayRef<c10::IValue> values, Use use) {
   for (const c10::IValue &value : values) {
@@ -74,17 +38,32 @@ bool isStorageOfInput(const RunningOp &op, const c10::Storage &storage) {
   return found;
 }
 
+// What is loaded or comes from other processes is no result of an operator, but becomes a tensor by this one.
+bool setsStorage(const RunningOp &op) {
+  return op.name == "aten::set_" && op.inputs.size() > 1 && op.inputs[1].isStorage();
+}
+
+void noteResult(const RunningOp &op, const c10::Storage &storage) {
+  const void *key = originKey(*storage.unsafeGetStorageImpl());
+  if ((isStorageOfInput(op, storage) && !setsStorage(op)) ||
+      std::find(madeInCall.begin(), madeInCall.end(), key) != madeInCall.end())
+    return;
+  noteOrigin(key);
+  madeInCall.push_back(key);
+}
+
 void noteResults(const RunningOp &op, c10::ArrayRef<c10::IValue> results) {
   forEachTensor(results, [&](const at::Tensor &result) {
-    if (result.defined() && result.has_storage() && !isStorageOfInput(op, result.storage()) &&
-        knownStorages().add(result.storage()))
-      noteOrigin(originKey(*result.storage().unsafeGetStorageImpl()));
+    if (result.defined() && result.has_storage())
+      noteResult(op, result.storage());
   });
-  if (op.name != "aten::copy_" || op.inputs.size() < 2 || !op.inputs[1].isTensor())
-    return;
-  const at::Tensor &target = op.inputs[0].toTensor(), &source = op.inputs[1].toTensor();
-  if (target.device() != source.device())
-    noteCopy(target, source);
+  if (op.name == "aten::copy_" && op.inputs.size() > 1 && op.inputs[1].isTensor()) {
+    const at::Tensor &target = op.inputs[0].toTensor(), &source = op.inputs[1].toTensor();
+    if (target.device() != source.device())
+      noteCopy(target, source);
+  }
+  if (&op == outermostOp())
+    madeInCall.clear();
 }
 
 void checkFails(const char *function, const char *text) { recordIfMixedDevices(text, function); }
@@ -107,10 +86,7 @@ const struct Started {
 
 const void *originKey(c10::StorageImpl &storage) { return &storage; }
 
-void noteForeignMemory(const c10::Storage &storage) {
-  if (originsAreKept() && knownStorages().add(storage))
-    noteOrigin(storage.unsafeGetStorageImpl(), kFromBlob);
-}
+void noteForeignMemory(const c10::Storage &storage) { noteOrigin(storage.unsafeGetStorageImpl(), kFromBlob); }
 
 } // namespace vcuda
 

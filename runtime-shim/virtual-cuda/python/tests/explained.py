@@ -1,5 +1,7 @@
 """Device errors without virtual GPUs: the meta device is one that every build has. The argument names a function."""
 
+import io
+import resource
 import sys
 
 import numpy
@@ -40,6 +42,20 @@ def many_tensors():
     for _ in range(20000):
         torch.ones(3)
     return run(nn.LSTM(3, 3), torch.ones(4, 2, 3), kept)
+
+
+def large_tensors():
+    for _ in range(2000):
+        torch.ones(250000)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+
+
+def loaded_tensor():
+    file = io.BytesIO()
+    torch.save(torch.zeros(1, 2, 3), file)
+    file.seek(0)
+    state = torch.load(file)
+    return run(nn.LSTM(3, 3).to("meta"), torch.ones(4, 2, 3, device="meta"), state)
 
 
 class Leaves(torch.autograd.Function):

@@ -66,6 +66,13 @@ class Explain(PythonRuns):
         line = "return run(nn.LSTM(3, 3), torch.ones(4, 2, 3), kept)"
         self.tensor(told, "input", "cpu", "created by aten::ones", line)
 
+    def test_memory_is_not_held(self):
+        megabytes = int(self.explain("large_tensors").stdout)
+        self.assertLess(megabytes, 1000)  # the tensors have 2000 together
+
+    def test_loaded_tensor(self):
+        self.tensor(self.told("loaded_tensor"), "hx[0]", "cpu", "created by aten::set_", "state = torch.load(file)")
+
     def test_backward_pass(self):
         told = self.told("backward_pass")
         self.assertIn(f"at {line_of('y.sum().backward()')}", told)
