@@ -51,6 +51,17 @@ class Launching(PythonRuns):
         self.assertIn("device-run: the last device error of rank 1:", told)
         self.assertIn("in aten::nll_loss_forward at failing.py:19", told)
 
+    def test_error_in_a_spawned_process(self):
+        program = self.write(
+            "spawn.py",
+            "import torch\nimport torch.multiprocessing as m\n"
+            "def work(i):\n    torch.ones(1, device=1) + torch.ones(2)\n"
+            "if __name__ == '__main__': m.spawn(work, nprocs=1)\n",
+        )
+        told = self.run_python(program).stderr
+        self.assertIn(f"in aten::add at {program}:4", told)
+        self.assertNotIn("called from", told)
+
     def test_trace_has_python_lines(self):
         trace = self.folder / "trace.json"
         self.run_python("failing.py", launcher=["--trace", str(trace)])
