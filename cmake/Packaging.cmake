@@ -61,6 +61,7 @@ if(TARGET virtual_cuda)
     # The Python half is linked with a library of the same package.
     set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
     set(CPACK_DEBIAN_VIRTUAL_GPU_PACKAGE_SUGGESTS python3-torch)
+    set(CPACK_DEBIAN_VIRTUAL_GPU_PACKAGE_CONTROL_EXTRA "${PROJECT_SOURCE_DIR}/cmake/debian/prerm")
   endif()
   set(CPACK_COMPONENT_VIRTUAL_GPU_DESCRIPTION "Virtual GPUs for programs that use a CPU build of LibTorch")
 endif()

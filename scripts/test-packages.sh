@@ -74,7 +74,7 @@ cat out.txt
 grep -q "change train.py:3: create it on cuda:0" out.txt
 apt-get remove -y -qq device-tidy device-tidy-virtual-gpu >/dev/null
 [[ ! -e /usr/bin/device-tidy && ! -e /usr/bin/device-run ]]
-[[ ! -e /usr/lib/libvirtual_cuda.so ]]
+[[ -z $(find /usr/lib -name 'libvirtual_cuda*' -o -name virtual_cuda_python) ]]
 TRY
 say "in a clean root of $release"
 runInRoot "$root" /try bash try.sh || die "the packages do not work in a clean Debian root" "its files are in $root"
