@@ -42,6 +42,13 @@ torch::Tensor sum(long n) {
   return x + y;
 }
 SOURCE
+asRoot tee "$root/try/train.py" >/dev/null <<'SOURCE'
+import torch
+model = torch.nn.Linear(4, 3).cuda()
+labels = torch.randint(3, (8,))
+loss = torch.nn.functional.cross_entropy(model(torch.randn(8, 4, device="cuda")), labels)
+loss.backward()
+SOURCE
 asRoot tee "$root/try/try.sh" >/dev/null <<'TRY'
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
@@ -57,8 +64,17 @@ grep -q "sum.cpp:5:12: warning: '+' gets 'x' on cuda and 'y' on cpu \[device-mix
 [[ -s /usr/share/man/man1/device-tidy.1 || -s /usr/share/man/man1/device-tidy.1.gz || ! -d /usr/share/man/man1 ]]
 bash -n /usr/share/bash-completion/completions/device-tidy
 device-run -n 2 -- /bin/sh -c 'echo rank $RANK of $WORLD_SIZE' | sort
-apt-get remove -y -qq device-tidy >/dev/null
-[[ ! -e /usr/bin/device-tidy ]]
+# Virtual GPUs for Debian's Python and PyTorch.
+apt-get install -y -qq --no-install-recommends /packages/device-tidy-virtual-gpu_*.deb python3-torch >/dev/null
+device-run --virtual-gpus 2 -- python3 -c 'import torch; print(torch.ones(1, device="cuda:1"))'
+code=0
+device-run --virtual-gpus 2 -- python3 train.py >out.txt 2>&1 || code=$?
+cat out.txt
+[[ $code -eq 1 ]]
+grep -q "change train.py:3: create it on cuda:0" out.txt
+apt-get remove -y -qq device-tidy device-tidy-virtual-gpu >/dev/null
+[[ ! -e /usr/bin/device-tidy && ! -e /usr/bin/device-run ]]
+[[ -z $(find /usr/lib -name 'libvirtual_cuda*' -o -name virtual_cuda_python) ]]
 TRY
 say "in a clean root of $release"
 runInRoot "$root" /try bash try.sh || die "the packages do not work in a clean Debian root" "its files are in $root"

@@ -38,12 +38,14 @@ inline constexpr const char *kRulesVersion = "1.13.1";
 inline constexpr bool kWhereMovesScalars = false;
 /// The text of CUDA's out-of-memory error was reworded in 2.2.
 inline constexpr bool kLongOutOfMemoryText = false;
+inline constexpr const char *kHistogramName = "_histc_cuda";
 #else
 inline constexpr const char *kMethodPrefix = "wrapper_CUDA_";
 // The operator list that is next: those of 2.6 and 2.13 differ by a few operators.
 inline constexpr const char *kRulesVersion = TORCH_VERSION_MINOR < 10 ? "2.6.0" : "2.13.0";
 inline constexpr bool kWhereMovesScalars = true;
 inline constexpr bool kLongOutOfMemoryText = true;
+inline constexpr const char *kHistogramName = "_histc_cuda with floating point input";
 #endif
 
 /// Storage: 2.x tells reading from writing.

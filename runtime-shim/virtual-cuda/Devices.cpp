@@ -41,7 +41,8 @@ void checkOrdinal(int index) {
                           ? "there is one virtual device, cuda:0"
                           : c10::str("there are ", count, " virtual devices, cuda:0 to cuda:", count - 1);
   std::string text = c10::str("CUDA error: invalid device ordinal\nthe program asked for cuda:", index,
-                              ", but ", there, " (", visibleList(), "VIRTUAL_GPUS sets the number)");
+                              ", but ", there, " (", visibleList(), "device-run --virtual-gpus ", index + 1,
+                              " or VIRTUAL_GPUS=", index + 1, " makes more)");
   recordInvalidOrdinal(text);
   TORCH_CHECK(false, text);
 }

@@ -1,8 +1,6 @@
 #include "ErrorRecords.h"
 
-#include "Compat.h"
 #include "ForwardCalls.h"
-#include "HostMemory.h"
 #include "Json.h"
 #include "Origins.h"
 #include "Records.h"
@@ -78,7 +76,7 @@ std::string describe(const at::Tensor &tensor, size_t index, const std::string &
     return line.take();
   line.integers("shape", tensor.sizes());
   c10::StorageImpl *storage = tensor.storage().unsafeGetStorageImpl();
-  if (auto origin = originOf(hostAddress(dataOf(*storage))))
+  if (auto origin = originOf(originKey(*storage)))
     line.json("made", madeOf(*origin));
   return line.take();
 }

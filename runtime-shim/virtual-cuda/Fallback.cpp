@@ -1,4 +1,5 @@
 // The boxed kernel behind nearly every CUDA operator: check devices, then run the CPU kernel in place.
+#include "Determinism.h"
 #include "DeviceCheck.h"
 #include "KernelCall.h"
 #include "Kernels.h"
@@ -26,13 +27,15 @@ bool holdsHalf(const OpInfo &info, const c10::IValue *values) {
 
 class CpuBackedKernel final : public c10::OperatorKernel {
 public:
-  CpuBackedKernel(OpInfo info, bool sparse)
-      : info_(std::move(info)), sparse_(sparse), copies_(info_.method == kCopyMethod) {}
+  CpuBackedKernel(OpInfo info, const NonDeterministic *varies, bool sparse)
+      : info_(std::move(info)), varies_(varies), sparse_(sparse), copies_(info_.method == kCopyMethod) {}
 
   void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::Stack *stack) {
     noteOwnKernel();
     const c10::IValue *values = stack->data() + stack->size() - info_.argCount;
     Placement placement = checkDevices(info_, values);
+    if (varies_)
+      alertIfNotDeterministic(*varies_, op.schema(), values);
     if (copies_ && values[0].toTensor().device() != values[1].toTensor().device())
       noteCopy(values[0].toTensor(), values[1].toTensor());
     TracedOp traced(op, values, placement.device);
@@ -48,6 +51,7 @@ public:
 
 private:
   OpInfo info_;
+  const NonDeterministic *varies_;
   bool sparse_;
   bool copies_;
 };
@@ -55,7 +59,7 @@ private:
 torch::CppFunction kernelFor(const c10::FunctionSchema &schema, Rule rule, const std::string &method,
                              bool sparse) {
   return torch::CppFunction::makeFromBoxedFunctor(
-      std::make_unique<CpuBackedKernel>(describe(schema, rule, method), sparse));
+      std::make_unique<CpuBackedKernel>(describe(schema, rule, method), nonDeterministic(schema), sparse));
 }
 
 c10::OperatorName operatorName(const std::string &op) {

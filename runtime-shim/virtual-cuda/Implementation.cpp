@@ -43,7 +43,7 @@ void checkFails(const char *function, const char *text) { vcuda::recordIfMixedDe
 void blobMade(const void *made) {
   const auto &tensor = *static_cast<const at::Tensor *>(made);
   if (tensor.has_storage())
-    vcuda::noteForeignMemory(const_cast<void *>(tensor.storage().data_ptr().get()));
+    vcuda::noteForeignMemory(tensor.storage());
 }
 
 } // namespace

@@ -26,17 +26,22 @@ struct Origin {
 
 bool originsAreKept();
 
-/// The memory at `data` (as kernels see it) was allocated, is freed.
-void noteOrigin(void *data);
-void forgetOrigin(void *data);
+/// What the origin of a tensor is known by. On virtual devices that is its memory, as kernels see it.
+const void *originKey(c10::StorageImpl &storage);
 
-/// The program gave memory of its own to torch::from_blob.
-void noteForeignMemory(void *data);
+/// What is known by `key` was made, by the operator that the program called or by what is named; is freed.
+void noteOrigin(const void *key);
+void noteOrigin(const void *key, const std::string &op);
+void forgetOrigin(const void *key);
+
+/// Memory of the program becomes that of a tensor.
+inline constexpr const char *kFromBlob = "torch::from_blob";
+void noteForeignMemory(const c10::Storage &storage);
 
 /// `target` received what `source` holds on another device: when Tensor::to made it for that, it counts as
 /// moved, and the place as one where `source` was copied.
 void noteCopy(const at::Tensor &target, const at::Tensor &source);
 
-c10::optional<Origin> originOf(const void *data);
+c10::optional<Origin> originOf(const void *key);
 
 } // namespace vcuda

@@ -13,6 +13,7 @@ namespace {
 // A plain pointer: operators also run while thread-local objects are destroyed.
 thread_local RunningOp *innermost = nullptr;
 thread_local FinishedNode finishedNode;
+AfterOp afterEachOp = nullptr; // set before operators are watched
 
 std::unique_ptr<at::ObserverContext> enterOp(const at::RecordFunction &function) {
   const bool isNode = function.scope() == at::RecordScope::BACKWARD_FUNCTION;
@@ -52,6 +53,8 @@ void leaveOp(const at::RecordFunction &function, at::ObserverContext *context) {
     finishedNode = {op->forwardThread, op->sequenceNumber};
   else if (errorFile() && newNodes())
     noteNewNodes(function.threadId(), callStackOfOp());
+  if (afterEachOp && op->operatorName)
+    afterEachOp(*op, function.outputs());
   innermost = op->outer;
 }
 
@@ -63,12 +66,14 @@ bool isPlainFactory(const RunningOp &op) {
 
 } // namespace
 
-void watchOperators() {
+void watchOperators(AfterOp afterOp) {
   if (!originsAreKept() && !errorFile() && !reachedFile())
     return;
   prepareCallStacks();
+  afterEachOp = afterOp;
   at::addGlobalCallback(at::RecordFunctionCallback(&enterOp, &leaveOp)
                             .needsInputs(true)
+                            .needsOutputs(afterOp != nullptr)
                             .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
 }
 

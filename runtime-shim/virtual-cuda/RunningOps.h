@@ -29,8 +29,11 @@ struct RunningOp final : at::ObserverContext {
   c10::optional<CallStack> stack;
 };
 
+/// Called when an operator is done, before its caller goes on.
+using AfterOp = void (*)(const RunningOp &op, c10::ArrayRef<c10::IValue> results);
+
 /// Starts watching when any kind of record is asked for; otherwise operators run as they always do.
-void watchOperators();
+void watchOperators(AfterOp afterOp = nullptr);
 
 /// The operator this thread is in, or nullptr.
 RunningOp *innermostOp();

@@ -92,10 +92,7 @@ int deviceCount() {
   static const int count = [] {
     const int there = readDeviceCount();
     const char *list = std::getenv("CUDA_VISIBLE_DEVICES");
-    // A list that hides all GPUs is how machines without any are set up; virtual ones were asked for by
-    // number.
-    const int visible = list ? visibleDevices(list, there) : there;
-    return visible > 0 ? visible : there;
+    return list ? visibleDevices(list, there) : there;
   }();
   return count;
 }

@@ -2,13 +2,16 @@
 #include "doctor/Machine.h"
 
 #include "base/ElfNeeded.h"
+#include "base/RunError.h"
 #include "base/Text.h"
+#include "base/VirtualCuda.h"
 
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 
 #include <dlfcn.h>
@@ -235,6 +238,24 @@ std::optional<Version> findNccl() {
   }
   dlclose(library);
   return version;
+}
+
+std::vector<VirtualGpuBuild> findVirtualGpuBuilds(const Environment &environment) {
+  // native-2.13.cpython-311-x86_64-linux-gnu.so
+  static const std::regex name(R"(native-([0-9.]+)\.cpython-([0-9])([0-9]+)-.*)");
+  std::vector<VirtualGpuBuild> builds;
+  try {
+    const fs::path library = findVirtualCuda(environment, fs::read_symlink("/proc/self/exe"));
+    const std::string folder = library.parent_path() / "virtual_cuda_python";
+    for (const std::string &path : matching(folder + "/native-*.so")) {
+      const std::string file = fs::path(path).filename();
+      std::smatch found;
+      if (std::regex_match(file, found, name))
+        builds.push_back({found[1], found[2].str() + "." + found[3].str()});
+    }
+  } catch (const RunError &) { // there are no virtual GPUs here
+  }
+  return builds;
 }
 
 } // namespace devicerun::doctor

@@ -51,7 +51,8 @@ Machine inspect(const std::string &program, const std::vector<std::string> &site
   Machine machine;
   machine.environment = currentEnvironment();
   // Under `device-run --virtual-gpus N -- device-run doctor` the library of virtual GPUs is in this process.
-  if (machine.variable("LD_PRELOAD").value_or("").find("libvirtual_cuda") != std::string::npos)
+  if (machine.variable("LD_PRELOAD").value_or("").find("libvirtual_cuda") != std::string::npos &&
+      machine.variable("VIRTUAL_GPU_RECORDS_ONLY").value_or("0") != "1")
     machine.virtualGpus = machine.number("VIRTUAL_GPUS").value_or(2);
   machine.driver = askDriver();
   std::vector<std::string> folders = sitePackages;
@@ -60,6 +61,7 @@ Machine inspect(const std::string &program, const std::vector<std::string> &site
   machine.packages = findPackages(folders);
   machine.torches = findLibTorch(machine.environment, program, folders);
   machine.nccl = findNccl();
+  machine.virtualGpuBuilds = findVirtualGpuBuilds(machine.environment);
   machine.interfaces = networkInterfaces();
   struct statvfs shared{};
   if (statvfs("/dev/shm", &shared) == 0)

@@ -53,11 +53,17 @@ struct Package {
   std::string folder; ///< the site-packages folder it is in
 };
 
+/// A release of PyTorch and one of Python that virtual GPUs are built for: "2.13", "3.11".
+struct VirtualGpuBuild {
+  std::string torch, python;
+};
+
 /// Everything the checks use.
 struct Machine {
   Environment environment;
   Driver driver;
   std::optional<int> virtualGpus; ///< when this process runs on virtual GPUs
+  std::vector<VirtualGpuBuild> virtualGpuBuilds;
   std::vector<LibTorch> torches;
   std::optional<Version> nccl; ///< of the libnccl.so.2 that the loader finds
   std::vector<Package> packages;
@@ -89,5 +95,8 @@ std::vector<Package> findPackages(const std::vector<std::string> &folders);
 std::vector<LibTorch> findLibTorch(const Environment &environment, const std::string &program,
                                    const std::vector<std::string> &sitePackages);
 std::optional<Version> findNccl();
+
+/// What lies beside the libvirtual_cuda.so that device-run would take; empty where it would find none.
+std::vector<VirtualGpuBuild> findVirtualGpuBuilds(const Environment &environment);
 
 } // namespace devicerun::doctor

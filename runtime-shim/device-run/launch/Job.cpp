@@ -54,6 +54,7 @@ private:
   std::string logFolder(int attempt, int rank) const;
   std::optional<RankFailure> firstFailure(const AttemptResult &result, int attempt) const;
   void printFailure(const AttemptResult &result, const std::optional<RankFailure> &first, int attempt);
+  std::optional<ErrorRecord> lastErrorOf(const RankFailure &failure, int attempt) const;
   void explainDeviceError(const RankFailure &failure, int attempt);
   void printMemory(int attempt);
   RunRecords runRecords(int lastAttempt) const;
@@ -107,7 +108,8 @@ void Job::printNotes() {
     return;
   // The list may have been made for real GPUs, by a batch system for one.
   auto list = plan.environment.find("CUDA_VISIBLE_DEVICES");
-  const int visible = list == plan.environment.end() ? gpus : visibleVirtualGpus(list->second, gpus);
+  const int shown = list == plan.environment.end() ? gpus : visibleVirtualGpus(list->second, gpus);
+  const int visible = shown > 0 ? shown : gpus; // a list that hides all does not reach the program
   if (visible < gpus)
     say(fmt::format("CUDA_VISIBLE_DEVICES='{}' shows {} of the {} virtual GPUs; unset it to have all",
                     list->second, visible, gpus));
@@ -178,7 +180,7 @@ RankPlan Job::rankPlan(const RankIdentity &who, const Rendezvous &where, int att
     completeRankVariables(environment, who, where);
   else if (!plan.alone)
     setRankVariables(environment, who, where);
-  if (options().virtualGpus)
+  if (!plan.preload.empty())
     setVirtualGpuVariables(environment, options(), plan.preload, recordsOf(attempt));
   RankPlan rank;
   rank.rank = who.rank;
@@ -259,20 +261,34 @@ void Job::printFailure(const AttemptResult &result, const std::optional<RankFail
   err.flush();
 }
 
-void Job::explainDeviceError(const RankFailure &failure, int attempt) {
+std::optional<ErrorRecord> Job::lastErrorOf(const RankFailure &failure, int attempt) const {
+  const std::vector<ErrorRecord> errors = readErrors(recordsOf(attempt));
   std::optional<ErrorRecord> last;
-  for (ErrorRecord &error : readErrors(recordsOf(attempt)))
+  for (const ErrorRecord &error : errors)
     if (error.source.rank == failure.rank)
-      last = std::move(error);
+      last = error;
+  if (last || errors.empty() || plan.localRanks > 1)
+    return last;
+  // The program is a launcher with ranks of its own, such as torchrun: that of the first error has ended
+  // them.
+  for (const ErrorRecord &error : errors)
+    if (error.source.pid == errors.front().source.pid)
+      last = error;
+  return last;
+}
+
+void Job::explainDeviceError(const RankFailure &failure, int attempt) {
+  const std::optional<ErrorRecord> last = lastErrorOf(failure, attempt);
   if (!last)
     return;
+  const int rank = last->source.rank;
   std::string other = otherEnd(*last, readUncaught(recordsOf(attempt)), failure.status);
   if (other.empty())
-    say(fmt::format("the last device error of rank {}:", failure.rank));
+    say(fmt::format("the last device error of rank {}:", rank));
   else
     say(fmt::format("rank {} ended for another reason: {}\ndevice-run: before, it caught a device error and "
                     "went on:",
-                    failure.rank, other));
+                    rank, other));
   err.buffer() += explainError(*last, resolver);
 }
 

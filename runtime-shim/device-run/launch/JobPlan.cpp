@@ -2,6 +2,7 @@
 #include "launch/Job.h"
 
 #include "base/RunError.h"
+#include "base/VirtualCuda.h"
 #include "launch/Program.h"
 #include "launch/Scratch.h"
 #include "launch/VirtualGpus.h"
@@ -102,9 +103,10 @@ JobPlan prepareJob(const Options &options, const std::string &executable, int la
   checkWritable("--findings-out", plan.options.findingsOut);
   if (!options.findingsFile.empty())
     plan.findings = std::make_shared<FindingsReport>(options.findingsFile);
-  if (options.virtualGpus) {
+  if (options.virtualGpus || options.explain) {
     const std::string library = findVirtualCuda(plan.environment, executable);
-    checkNotRealCuda(plan.program);
+    if (options.virtualGpus)
+      checkNotRealCuda(plan.program);
     plan.preload = preloadList(library, sanitizerOf(plan.program), plan.environment["LD_PRELOAD"]);
     plan.scratch = makeScratch(plan.environment);
   }

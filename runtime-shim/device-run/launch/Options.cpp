@@ -157,6 +157,9 @@ std::vector<Option> gpuOptions() {
        }},
       {"--isolate", "", "", "make host code that touches memory of a virtual GPU fault",
        [](Options &o, Value, Value) { o.isolate = true; }},
+      {"--explain", "", "",
+       "no virtual GPUs: explain device errors of the program on the devices that it has",
+       [](Options &o, Value, Value) { o.explain = true; }},
       {"--trace", "", "FILE",
        "write a trace of operators, copies and device errors, for ui.perfetto.dev or chrome://tracing",
        [](Options &o, Value, Value text) { o.traceFile = text; }},
@@ -215,15 +218,18 @@ Argument takeApart(const std::string &text) {
 }
 
 void checkGpuOptions(const Options &options) {
+  if (options.virtualGpus && options.explain)
+    usageError("--explain is for real GPUs; with --virtual-gpus errors are explained anyway");
   if (options.virtualGpus)
     return;
-  const char *needing = options.gpuMemory               ? "--gpu-memory"
-                        : options.isolate               ? "--isolate"
-                        : !options.traceFile.empty()    ? "--trace"
-                        : !options.findingsFile.empty() ? "--findings"
-                                                        : nullptr;
+  const char *needing = options.gpuMemory            ? "--gpu-memory"
+                        : options.isolate            ? "--isolate"
+                        : !options.traceFile.empty() ? "--trace"
+                                                     : nullptr;
   if (needing)
     usageError(fmt::format("{} needs --virtual-gpus N: only virtual GPUs can do this", needing));
+  if (!options.findingsFile.empty() && !options.explain)
+    usageError("--findings needs --virtual-gpus N, or --explain on real GPUs");
   if (options.rankCount == RankCount::Gpus)
     usageError("--nproc-per-node gpu needs --virtual-gpus N; on real GPUs give their number");
 }

@@ -38,6 +38,7 @@ struct Options {
   std::optional<int> virtualGpus;
   std::optional<std::uint64_t> gpuMemory; ///< bytes per virtual GPU
   bool isolate = false;
+  bool explain = false; ///< only record device errors, of the program's own devices
   std::string traceFile;
   std::string findingsFile;
   std::string findingsOut;

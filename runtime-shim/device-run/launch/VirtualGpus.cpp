@@ -8,17 +8,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <set>
 #include <string_view>
 
 namespace devicerun {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr const char *kLibrary = "libvirtual_cuda.so";
 
 bool startsWith(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
@@ -35,45 +30,7 @@ bool isSanitizer(const std::string &path) {
   return false;
 }
 
-// The loader splits LD_PRELOAD at blanks and colons and has no way to quote them.
-std::string checkedPath(const fs::path &path) {
-  std::string text = fs::absolute(path).lexically_normal();
-  if (text.find_first_of(" :\t\n") != std::string::npos)
-    throw RunError(ExitUsage,
-                   fmt::format("cannot preload {}: LD_PRELOAD takes no path with blanks or colons; "
-                               "copy it elsewhere and set DEVICE_TIDY_VIRTUAL_CUDA to the copy",
-                               text));
-  return text;
-}
-
 } // namespace
-
-std::string findVirtualCuda(const Environment &environment, const std::string &executable) {
-  std::error_code error;
-  auto named = environment.find("DEVICE_TIDY_VIRTUAL_CUDA");
-  if (named != environment.end() && !named->second.empty()) {
-    if (!fs::is_regular_file(named->second, error))
-      throw RunError(ExitUsage,
-                     fmt::format("DEVICE_TIDY_VIRTUAL_CUDA names {}, which is not a file; set it to "
-                                 "the path of {}",
-                                 named->second, kLibrary));
-    return checkedPath(named->second);
-  }
-  const fs::path folder = fs::path(executable).parent_path();
-  std::string looked;
-  for (const char *place :
-       {".", "../lib", "../lib64", "../lib/x86_64-linux-gnu", "../lib/aarch64-linux-gnu", "../virtual-cuda",
-        "../runtime-shim/virtual-cuda", "../../runtime-shim/virtual-cuda"}) {
-    fs::path candidate = (folder / place / kLibrary).lexically_normal();
-    if (fs::is_regular_file(candidate, error))
-      return checkedPath(candidate);
-    looked += fmt::format("\n  {}", candidate.string());
-  }
-  throw RunError(ExitUsage,
-                 fmt::format("--virtual-gpus needs {}, which is in none of these places:{}\nbuild the target "
-                             "virtual_cuda, or set DEVICE_TIDY_VIRTUAL_CUDA to its path",
-                             kLibrary, looked));
-}
 
 void checkNotRealCuda(const std::string &program) {
   std::optional<ElfFile> elf = readElf(program);
@@ -102,9 +59,9 @@ int visibleVirtualGpus(const std::string &list, int there) {
     if (!uuid && (!index || *index < 0 || *index >= there))
       break;
     if (!seen.insert(uuid ? entry : std::to_string(*index)).second)
-      return there; // a list with repetitions shows no GPU at all
+      return 0; // a list with repetitions shows no GPU at all
   }
-  return seen.empty() ? there : std::min(there, static_cast<int>(seen.size()));
+  return std::min(there, static_cast<int>(seen.size()));
 }
 
 std::string sanitizerOf(const std::string &program) {
@@ -135,7 +92,17 @@ std::string preloadList(const std::string &library, const std::string &sanitizer
 void setVirtualGpuVariables(Environment &environment, const Options &options, const std::string &preload,
                             const std::string &records) {
   environment["LD_PRELOAD"] = preload;
-  environment["VIRTUAL_GPUS"] = std::to_string(*options.virtualGpus);
+  if (options.virtualGpus) {
+    environment["VIRTUAL_GPUS"] = std::to_string(*options.virtualGpus);
+    // A list that hides all GPUs is how machines without any are set up; virtual ones were asked for by
+    // number.
+    auto list = environment.find("CUDA_VISIBLE_DEVICES");
+    if (list != environment.end() && visibleVirtualGpus(list->second, *options.virtualGpus) == 0)
+      environment.erase(list);
+  }
+  environment.erase("VIRTUAL_GPU_RECORDS_ONLY"); // of a device-run around this one
+  if (options.explain)
+    environment["VIRTUAL_GPU_RECORDS_ONLY"] = "1";
   environment["VIRTUAL_GPU_ERRORS"] = records;
   if (options.gpuMemory)
     environment["VIRTUAL_GPU_MEMORY"] = std::to_string(*options.gpuMemory);

@@ -1,6 +1,6 @@
 //===- VirtualGpus.h - the library for virtual GPUs -------------*- C++ -*-===//
 //
-// Finds libvirtual_cuda.so and checks that the program can be run with it.
+// Checks that a program can be run with libvirtual_cuda.so, and tells it how.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -13,18 +13,12 @@
 
 namespace devicerun {
 
-/// The path of libvirtual_cuda.so: DEVICE_TIDY_VIRTUAL_CUDA if it is set, else the one that belongs to the
-/// device-run at `executable`, installed or in its build folder. Throws RunError(ExitUsage) that lists where
-/// it was looked for.
-std::string findVirtualCuda(const Environment &environment, const std::string &executable);
-
 /// Throws RunError(ExitNotExecutable) when `program` is linked with a CUDA build of LibTorch, whose devices
 /// cannot be replaced. Programs that load LibTorch later (scripts, dlopen) pass; the library reports an error
 /// there.
 void checkNotRealCuda(const std::string &program);
 
-/// How many of the `there` virtual GPUs the library shows under CUDA_VISIBLE_DEVICES=`list`. A list that
-/// hides all of them does not count.
+/// How many of the `there` virtual GPUs the library shows under CUDA_VISIBLE_DEVICES=`list`.
 int visibleVirtualGpus(const std::string &list, int there);
 
 /// The runtime library of a sanitizer that `program` is linked with, as the dynamic loader finds it; empty
@@ -37,8 +31,9 @@ std::string sanitizerOf(const std::string &program);
 std::string preloadList(const std::string &library, const std::string &sanitizer,
                         const std::string &previous);
 
-/// Sets LD_PRELOAD to `preload` and the VIRTUAL_GPU_* variables as CONTRACT.md says. `records` is where the
-/// library leaves its records.
+/// A CUDA_VISIBLE_DEVICES that hides all virtual GPUs is taken away. Sets LD_PRELOAD to `preload` and the
+/// VIRTUAL_GPU_* variables as CONTRACT.md says, for --explain too. `records` is where the library leaves its
+/// records.
 void setVirtualGpuVariables(Environment &environment, const Options &options, const std::string &preload,
                             const std::string &records);
 

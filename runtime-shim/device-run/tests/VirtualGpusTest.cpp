@@ -13,9 +13,9 @@ TEST(VirtualGpus, VisibleOnesAreCountedAsTheLibraryDoes) {
   for (auto [list, count] : {std::pair{"0,2,1", 3},
                              {"3", 1},
                              {"1,4,0", 1},
-                             {"-1,0", 4},
-                             {"", 4},
-                             {"1,1", 4},
+                             {"-1,0", 0},
+                             {"", 0},
+                             {"1,1", 0},
                              {"GPU-8e0a,GPU-77aa", 2},
                              {"1,0,9", 2}})
     EXPECT_EQ(visibleVirtualGpus(list, 4), count) << list;

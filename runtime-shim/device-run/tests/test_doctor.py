@@ -129,6 +129,34 @@ class Driver(DoctorTest):
         self.assertEqual(texts[0], "PyTorch 2.11.0+cu130 for Python 3.11, a build for CUDA, in "
                                    f"{site}; with accelerate 1.15.0, peft 0.21.2")
 
+    def virtual_gpus_for(self, version, *builds):
+        """What is said of a PyTorch for the CPU in Python 3.11, where virtual GPUs are built for `builds`."""
+        site = self.folder / "venv/lib/python3.11/site-packages"
+        self.file(site / "torch/version.py", f"__version__ = '{version}'\n")
+        self.file(site / "torch/lib/libtorch_cpu.so", "")
+        library = self.file("virtual/libvirtual_cuda.so", "")
+        for build in builds:
+            self.file(f"virtual/virtual_cuda_python/native-{build}-x86_64-linux-gnu.so", "")
+        environment = {"VIRTUAL_ENV": str(self.folder / "venv"), "DEVICE_TIDY_VIRTUAL_CUDA": str(library)}
+        run = self.run_tool("doctor", "--format", "json", env=environment)
+        # The machine may have a PyTorch of its own.
+        lines = [line for line in json.loads(run.stdout)["lines"] if str(site) in line["text"]]
+        (line,) = [line for line in lines if line["id"].endswith("virtual-gpus")]
+        return line, site
+
+    def test_virtual_gpus_for_python(self):
+        line, site = self.virtual_gpus_for("2.13.0+cpu", "1.13.cpython-311", "2.13.cpython-311")
+        self.assertEqual((line["id"], line["verdict"]), ("python-virtual-gpus", "ok"))
+        self.assertEqual(line["text"], f"virtual GPUs are built for the PyTorch in {site}")
+
+    def test_virtual_gpus_for_another_pytorch(self):
+        known = ", but for PyTorch 1.13 for Python 3.11, PyTorch 2.12 for Python 3.12"
+        for builds, rest in (([], ""), (["1.13.cpython-311", "2.12.cpython-312"], known)):
+            line, site = self.virtual_gpus_for("2.12.1+cpu", *builds)
+            self.assertEqual((line["id"], line["verdict"]), ("python-no-virtual-gpus", "warning"))
+            self.assertEqual(line["text"], f"virtual GPUs are not built for the PyTorch in {site}{rest}")
+            self.assertIn("scripts/build-wheel.sh PYTHON", line["next"])
+
     def test_driver_and_gpus(self):
         run = self.run_tool("doctor", "--format", "json", env=self.GPUS)
         lines = json.loads(run.stdout)["lines"]

@@ -82,6 +82,14 @@ class Environment(RecordsTest):
                                "VIRTUAL_GPU_MEMORY": str(3 << 29), "VIRTUAL_GPU_ISOLATE": "1",
                                "VIRTUAL_GPU_ERRORS": records, "VIRTUAL_GPU_TRACE": records})
 
+    def test_variables_of_explain(self):
+        run = self.run_tool("--explain", "--", *self.SHOW, env={"DEVICE_TIDY_VIRTUAL_CUDA": str(self.library)})
+        env = json.loads(run.stdout)
+        self.assertEqual(env, {"LD_PRELOAD": str(self.library), "VIRTUAL_GPU_RECORDS_ONLY": "1",
+                               "VIRTUAL_GPU_ERRORS": env.get("VIRTUAL_GPU_ERRORS")})
+        run = self.run_virtual("--", *self.SHOW, env={"VIRTUAL_GPU_RECORDS_ONLY": "1"})
+        self.assertNotIn("VIRTUAL_GPU_RECORDS_ONLY", run.stdout)
+
     def test_earlier_preload_is_kept(self):
         other = self.folder / "other.so"
         shutil.copy(self.library, other)
@@ -112,6 +120,9 @@ class Environment(RecordsTest):
         for ids in ("", "-1", "0,0", "1,0,3"):
             run = self.run_virtual("--", "true", env={"CUDA_VISIBLE_DEVICES": ids})
             self.assertNotIn("CUDA_VISIBLE_DEVICES", run.stderr)
+            echo = ("sh", "-c", "echo ${CUDA_VISIBLE_DEVICES-all}")
+            run = self.run_virtual("--", *echo, env={"CUDA_VISIBLE_DEVICES": ids})
+            self.assertEqual(run.stdout, "1,0,3\n" if ids == "1,0,3" else "all\n")
         self.assertNotIn("CUDA_VISIBLE_DEVICES", self.run_virtual("--", "true").stderr)
 
     def test_ranks_without_a_gpu_of_their_own(self):

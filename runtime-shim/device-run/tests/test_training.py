@@ -21,11 +21,11 @@ def line_of(comment):
     raise AssertionError(comment)
 
 
-def run(*arguments, mode=""):
+def run(*arguments, mode="", gpus="--virtual-gpus=2"):
     env = {name: value for name, value in os.environ.items()
            if name not in ("RANK", "WORLD_SIZE", "LD_PRELOAD", "CUDA_VISIBLE_DEVICES")}
     env["DEVICE_TIDY_VIRTUAL_CUDA"] = options.virtual_cuda
-    return subprocess.run([options.device_run, "--virtual-gpus=2", *arguments, "--", options.program, mode],
+    return subprocess.run([options.device_run, gpus, *arguments, "--", options.program, mode],
                           env=env, capture_output=True, text=True, timeout=120, check=False, cwd="/")
 
 
@@ -62,6 +62,15 @@ class Training(unittest.TestCase):
                       f"at {SOURCE}:{line_of('the move of what backward() needs')}"):
             self.assertIn(words, done.stderr)
         self.assertNotIn("-g", done.stderr)
+
+    def test_error_without_virtual_gpus_is_explained(self):
+        done = run(mode="meta", gpus="--explain")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        report = done.stderr.split("device-run:")[-1]
+        self.assertIn(f"in aten::sub at {SOURCE}:{line_of('the difference')}", report)
+        for tensor, made, comment in (("meta", "moved by aten::to", "the weights"),
+                                      ("cpu", "created by aten::rand", "the mean")):
+            self.assertRegex(report, rf"on {tensor} +\[3\] +{made} at {SOURCE}:{line_of(comment)}\n")
 
     def test_device_that_does_not_exist(self):
         done = run(mode="ordinal")

@@ -50,6 +50,13 @@ int train(const std::string &mode) {
   throw std::runtime_error("no such file: data.bin");
 }
 
+// Needs no GPU: every build has the meta device.
+torch::Tensor difference() {
+  torch::Tensor weights = torch::ones({3}).to(torch::kMeta); // the weights
+  torch::Tensor mean = torch::rand({3});                     // the mean
+  return weights - mean;                                     // the difference
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -59,6 +66,8 @@ int main(int argc, char **argv) {
       std::cout << torch::ones({2}, torch::Device(torch::kCUDA, 2)) << std::endl;
     if (mode == "caught")
       carryOn();
+    if (mode == "meta")
+      std::cout << difference() << std::endl;
     return train(mode);
   } catch (const c10::Error &error) {
     std::cerr << error.what_without_backtrace() << std::endl;

@@ -4,11 +4,11 @@
 
 namespace {
 
-// What `function` of the implementation returns, or `otherwise` where LibTorch is not in the process.
+// What `function` of the implementation returns, or `otherwise` where there are no virtual devices.
 template <typename Function, typename Result, typename... Arguments>
 Result call(Function vcuda::Implementation::*function, Result otherwise, Arguments... arguments) {
   const vcuda::Implementation *loaded = vcuda::implementation();
-  return loaded ? (loaded->*function)(arguments...) : otherwise;
+  return loaded && loaded->*function ? (loaded->*function)(arguments...) : otherwise;
 }
 
 } // namespace
@@ -25,12 +25,12 @@ VCUDA_API int virtual_cuda_device_of(const void *pointer) {
 
 VCUDA_API void virtual_cuda_memory(int device, size_t *current, size_t *peak, size_t *limit) {
   *current = *peak = *limit = 0;
-  if (const Implementation *loaded = vcuda::implementation())
+  if (const Implementation *loaded = vcuda::implementation(); loaded && loaded->memory)
     loaded->memory(device, current, peak, limit);
 }
 
 VCUDA_API void virtual_cuda_reset_peak(int device) {
-  if (const Implementation *loaded = vcuda::implementation())
+  if (const Implementation *loaded = vcuda::implementation(); loaded && loaded->resetPeak)
     loaded->resetPeak(device);
 }
 
@@ -39,7 +39,7 @@ VCUDA_API void *virtual_cuda_allocate_pinned(size_t bytes) {
 }
 
 VCUDA_API void virtual_cuda_free_pinned(void *pointer) {
-  if (const Implementation *loaded = vcuda::implementation())
+  if (const Implementation *loaded = vcuda::implementation(); loaded && loaded->freePinned)
     loaded->freePinned(pointer);
 }
 

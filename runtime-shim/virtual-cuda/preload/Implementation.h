@@ -2,7 +2,8 @@
 //
 // libvirtual_cuda.so is preloaded into every process, so it needs no LibTorch. The devices themselves are in
 // libvirtual_cuda-MAJOR.MINOR.so, one per release of LibTorch, which it loads when the process has that
-// LibTorch. This is what it finds there, under the name virtual_cuda_implementation.
+// LibTorch. This is what it finds there, under the name virtual_cuda_implementation. With
+// VIRTUAL_GPU_RECORDS_ONLY=1 it is libdevice_records-MAJOR.MINOR.so, which has no devices.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -12,6 +13,7 @@
 namespace vcuda {
 
 struct Implementation {
+  // The devices; nullptr where there are none.
   decltype(&virtual_cuda_host_address) hostAddress;
   decltype(&virtual_cuda_device_of) deviceOf;
   decltype(&virtual_cuda_memory) memory;

@@ -11,6 +11,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 
 namespace vcuda::python {
@@ -39,6 +40,9 @@ Tensors copyables(Tensors hosts) {
   return hosts;
 }
 
+constexpr std::pair<c10d::ReduceOp::RedOpType, const char *> kBitwise[] = {
+    {c10d::ReduceOp::BAND, "BAND"}, {c10d::ReduceOp::BOR, "BOR"}, {c10d::ReduceOp::BXOR, "BXOR"}};
+
 // A reduction as Gloo does it: it has no average, no sum of truth values, and adds no bfloat16 in all
 // releases.
 struct Reduction {
@@ -50,9 +54,11 @@ struct Reduction {
     }
     average = given.op_ == c10d::ReduceOp::AVG;
     TORCH_CHECK_TYPE(!average || !isBool, "Cannot use ReduceOp.AVG with Boolean inputs");
+    for (auto [bitwise, name] : kBitwise)
+      VCUDA_CHECK_VALUE(given.op_ != bitwise, "Cannot use ReduceOp.", name, " with NCCL");
     if (average)
       operation = c10d::ReduceOp::SUM;
-    if (isBool && (given.op_ == c10d::ReduceOp::SUM || given.op_ == c10d::ReduceOp::BOR))
+    if (isBool && given.op_ == c10d::ReduceOp::SUM)
       operation = c10d::ReduceOp::MAX;
   }
 
@@ -119,6 +125,8 @@ public:
   }
 
   WorkPtr allgather(TensorLists &outputs, Tensors &inputs, const c10d::AllgatherOptions &options) override {
+    if (kGathersAnySizes && haveSeveralSizes(outputs.front()))
+      return gatherAnySizes(outputs.front(), inputs.front());
     Tensors hosts = copyables(enter(inputs));
     TensorLists hostOutputs = enter(outputs);
     return leave(gloo_.allgather(hostOutputs, hosts, options), flat(outputs), inputs);
@@ -221,6 +229,24 @@ public:
   }
 
 private:
+  // As NCCL's backend does it: each rank tells its own.
+  WorkPtr gatherAnySizes(Tensors &outputs, const at::Tensor &input) {
+    std::vector<WorkPtr> works;
+    outputs[static_cast<size_t>(getRank())].copy_(input);
+    for (size_t rank = 0; rank < outputs.size(); ++rank) {
+      c10d::BroadcastOptions from;
+      from.rootRank = static_cast<int64_t>(rank);
+      Tensors one{outputs[rank]};
+      works.push_back(broadcast(one, from));
+    }
+    return c10::make_intrusive<NcclWork>(std::move(works), outputs);
+  }
+
+  static bool haveSeveralSizes(const Tensors &tensors) {
+    return std::any_of(tensors.begin(), tensors.end(),
+                       [&](const at::Tensor &each) { return each.sizes() != tensors.front().sizes(); });
+  }
+
   // The bytes of device tensors. `peer`: the only other rank that takes part, or -1 for all.
   Tensors enter(const Tensors &tensors, int peer = -1) {
     Tensors hosts;

@@ -67,10 +67,13 @@ using Backend = c10d::ProcessGroup;
 using DistributedError = c10::Error;
 /// A check of arguments.
 #define VCUDA_CHECK_VALUE TORCH_CHECK
+/// all_gather() of tensors of several sizes; 1.13 refuses them.
+inline constexpr bool kGathersAnySizes = false;
 #else
 using Backend = c10d::Backend;
 using DistributedError = c10::DistBackendError;
 #define VCUDA_CHECK_VALUE TORCH_CHECK_VALUE
+inline constexpr bool kGathersAnySizes = true;
 #endif
 
 /// A backend that another one works for, with what the releases of 2.x added.

@@ -36,7 +36,7 @@ TEST(Loading, Ordinal) {
   EXPECT_EQ(
       text,
       "CUDA error: invalid device ordinal\nthe program asked for cuda:4, but there are 4 virtual devices, "
-      "cuda:0 to cuda:3 (VIRTUAL_GPUS sets the number)");
+      "cuda:0 to cuda:3 (device-run --virtual-gpus 5 or VIRTUAL_GPUS=5 makes more)");
 }
 
 TEST(Loading, VisibleDevices) {

@@ -37,6 +37,12 @@ def reductions():
     tensor = torch.ones(2, device="cuda", dtype=torch.bfloat16) + rank
     dist.all_reduce(tensor, op=dist.ReduceOp.AVG)
     expect(tensor, 1.5, 1.5)
+    for operation in ("BAND", "BOR", "BXOR"):
+        try:
+            dist.all_reduce(torch.ones(2, device="cuda", dtype=torch.bool), op=getattr(dist.ReduceOp, operation))
+            raise AssertionError("not refused")
+        except (RuntimeError, ValueError) as error:
+            assert f"Cannot use ReduceOp.{operation} with NCCL" in str(error), error
     tensor = cuda(rank + 1.0)
     dist.reduce(tensor, 1)
     expect(tensor, 3 if rank == 1 else 1)
@@ -49,6 +55,12 @@ def gatherings():
     parts = [cuda(0, 0) for _ in range(2)]
     dist.all_gather(parts, cuda(rank, 7))
     expect(torch.stack(parts), [0, 7], [1, 7])
+    if not torch.__version__.startswith("1."):
+        parts = [cuda(0), cuda(0, 0)]
+        dist.all_gather(parts, cuda(*[rank + 1.0] * (rank + 1)))
+        expect(parts[0], 1)
+        expect(parts[1], 2, 2)
+        parts = [cuda(0, 0) for _ in range(2)]
     whole = cuda(0, 0, 0, 0)
     dist.all_gather_into_tensor(whole, cuda(rank, 7))
     expect(whole, 0, 7, 1, 7)

@@ -142,6 +142,11 @@ class Devices(unittest.TestCase):
         self.assertEqual((cache[1].max_size, cache[0].max_size, cache.size), (8, 4096, 0))
         cache.clear()
 
+    def test_errors_of_the_runtime(self):
+        torch.cuda.check_error(0)
+        with self.assertRaisesRegex(torch.cuda.CudaError, r"\(2\)"):
+            torch.cuda.check_error(2)
+
     def test_versions(self):
         self.assertTrue(torch.version.cuda)
         self.assertIn("sm_80", torch.cuda.get_arch_list())
@@ -308,6 +313,35 @@ class Generators(unittest.TestCase):
         again = torch.rand(1, device="cuda:2")
         torch.cuda.set_rng_state_all(states)
         self.assertTrue(torch.equal(again, torch.rand(1, device="cuda:2")))
+
+    def test_state_is_that_of_cuda(self):
+        generator = torch.Generator(device="cuda").manual_seed(7)
+        start = generator.get_state()
+        self.assertEqual((start.numel(), start[:8].tolist()), (16, [7] + [0] * 7))
+        draws = [torch.rand(2, device="cuda", generator=generator) for _ in range(3)]
+        self.assertFalse(torch.equal(draws[0], draws[1]))
+        generator.set_state(torch.cat([start[:8], torch.tensor([4] + [0] * 7, dtype=torch.uint8)]))
+        self.assertTrue(torch.equal(draws[1], torch.rand(2, device="cuda", generator=generator)))
+        generator.set_state(start[:8])  # of PyTorch before it had an offset
+        self.assertTrue(torch.equal(draws[0], torch.rand(2, device="cuda", generator=generator)))
+        with self.assertRaisesRegex(RuntimeError, "RNG state is wrong size"):
+            generator.set_state(torch.get_rng_state())
+
+    @needs("Generator.get_offset")
+    def test_offset(self):
+        generator = torch.Generator(device="cuda").manual_seed(7)
+        first = torch.rand(2, device="cuda", generator=generator)
+        self.assertGreater(generator.get_offset(), 0)
+        generator.set_offset(0)
+        self.assertTrue(torch.equal(first, torch.rand(2, device="cuda", generator=generator)))
+
+    def test_many_small_draws(self):
+        torch.manual_seed(0)
+        for draw, mean, variance in ((torch.rand, 0.5, 1 / 12), (torch.randn, 0.0, 1.0)):
+            numbers = torch.cat([draw(1, device="cuda") for _ in range(2000)])
+            self.assertGreater(numbers.unique().numel(), 1990)
+            self.assertAlmostEqual(numbers.mean().item(), mean, delta=0.1)
+            self.assertAlmostEqual(numbers.var().item(), variance, delta=0.1)
 
     def test_devices_differ_from_the_host(self):
         torch.manual_seed(0)

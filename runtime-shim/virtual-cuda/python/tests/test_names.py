@@ -113,6 +113,7 @@ ARGUMENTS = {
 # Whole calls, where arguments depend on each other.
 CALLS = {
     "caching_allocator_delete": lambda f: f(torch.cuda.caching_allocator_alloc(512)),
+    "torch.random.set_rng_state": lambda f: f(torch.get_rng_state()),
     "nccl.all_gather": lambda f: f([cuda(), cuda()], [cuda(8), cuda(8)]),
     "nccl.reduce_scatter": lambda f: f([cuda(), cuda()], [cuda(2), cuda(2)]),
     "comm.broadcast": lambda f: f(cuda(), [0, 1]),

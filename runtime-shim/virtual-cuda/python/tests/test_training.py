@@ -25,6 +25,21 @@ def step(model, inputs):
     return first.item(), loss.item()
 
 
+class Scripts(unittest.TestCase):
+    def test_fusers(self):
+        function = torch.jit.script(Gate())
+        for fuser in ("fuser0", "fuser1", "fuser2"):
+            with torch.jit.fuser(fuser):
+                for _ in range(4):
+                    x = torch.rand(4, 4, device="cuda", requires_grad=True)
+                    function(x).sum().backward()
+
+
+class Gate(nn.Module):
+    def forward(self, x):
+        return (x * 2 + 1).sigmoid() * x.tanh()
+
+
 class Training(unittest.TestCase):
     def check(self, model, inputs):
         first, last = step(model.cuda(), inputs.cuda())

@@ -1,11 +1,13 @@
 """torch.cuda.cudart(): the functions of the CUDA runtime that PyTorch offers to Python."""
 
-import enum
 import types
 
 
-class cudaError(enum.IntEnum):
-    success = 0
+class cudaError(int):
+    """As PyTorch has it: one value has a name, and every number is a value."""
+
+
+cudaError.success = cudaError(0)
 
 
 def module(native):

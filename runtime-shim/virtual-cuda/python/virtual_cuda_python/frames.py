@@ -8,7 +8,10 @@ from . import FOLDER
 
 def watch(torch_c, native):
     torch_folder = os.path.dirname(torch_c.__file__)
-    native.watch_frames([torch_folder + os.sep, FOLDER + os.sep], os.path.dirname(os.__file__) + os.sep)
+    foreign = [torch_folder + os.sep, FOLDER + os.sep]
+    if "--multiprocessing-fork" in sys.orig_argv:
+        foreign.append("<string>")  # python -c "from multiprocessing.spawn import spawn_main; ..."
+    native.watch_frames(foreign, os.path.dirname(os.__file__) + os.sep)
     show = sys.excepthook
 
     def record_and_show(kind, exception, traceback):

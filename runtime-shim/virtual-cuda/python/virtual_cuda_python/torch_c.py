@@ -25,6 +25,7 @@ NOTHING_TO_DO = [
     "_host_emptyCache",
     "_accelerator_emptyCache",
     "_accelerator_emptyHostCache",
+    "_jit_set_nvfuser_enabled",
 ]
 # torch.accelerator asks for the allocator of a class that only the devices of LibTorch have.
 OF_ANY_ACCELERATOR = {

@@ -1,0 +1,3 @@
+#include "Module.h"
+
+PYBIND11_MODULE(records, module) { vcuda::python::addFrames(module); }
