@@ -144,11 +144,11 @@ Value Memory::behind(const Row &row, const Value &handle, Name type, Name text) 
     const Term origin = originOf(handle->term);
     return symbolic(type, origin ? origin : handle->term, text);
   }
-  if (!is(handle, ValueKind::Address) || !is(read(row, handle->address), ValueKind::Unknown))
+  if (!is(handle, ValueKind::Address))
     return handle;
   const RootInfo root = info(handle->address.root); // a copy: making a root moves them
   const bool isOpen = kindOf(handle->address.root) == RootKind::Outside && !handle->address.path &&
-                      !row.store.get(handle->address.root);
+                      root.type != object && !row.store.get(handle->address.root);
   return isOpen ? addressValue({outside(root.origin, object, root.text), nullptr}) : handle;
 }
 
