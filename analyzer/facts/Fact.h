@@ -63,8 +63,8 @@ enum class FactKind : std::uint8_t {
   /// address).
   Closure,
   /// result = built-in operator `name` over scalar or pointer operands: + - * / % == != < <= > >= ! & | ^ <<
-  /// >> ~ neg.
-  /// Casts to bool/int that change nothing are dropped. && || ?: are control flow.
+  /// >> ~ neg; or "cast", which makes a pointer to an object of a class of a number or a pointer to something
+  /// unnamed. Other casts are dropped. && || ?: are control flow.
   Operator,
   /// result = a record of `type` made from operands in field order (aggregate initialisation; captures[i] is
   /// the field

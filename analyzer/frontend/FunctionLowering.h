@@ -95,6 +95,7 @@ private:
   Reg lowerCastAddress(const clang::CastExpr *cast);
   Reg lowerCastValue(const clang::CastExpr *cast);
   Reg lowerDynamicCast(const clang::CastExpr *cast, Operand object);
+  Reg lowerHandle(const clang::CastExpr *cast);
   Reg lowerPointerTarget(const clang::Expr *pointer);
   Reg lowerStringLiteral(const clang::Expr *expr);
   Reg lowerFunctionValue(const clang::Expr *expr);

@@ -116,6 +116,26 @@ Reg FunctionLowering::lowerDynamicCast(const CastExpr *cast, Operand object) {
   return result(fact);
 }
 
+namespace {
+
+// Does the cast make a pointer to an object of a class of what says nothing of it: a number, a pointer to
+// bytes, to anything or to a class that is only declared?
+bool isOfHandle(const CastExpr *cast) {
+  if (cast->getCastKind() != CK_BitCast && cast->getCastKind() != CK_IntegralToPointer)
+    return false;
+  const QualType object = cast->getType()->getPointeeType();
+  const QualType handle = cast->getSubExpr()->getType()->getPointeeType();
+  return !object.isNull() && object->isRecordType() && !object->isIncompleteType() &&
+         (handle.isNull() || handle->isVoidType() || handle->isCharType() || handle->isIncompleteType());
+}
+
+} // namespace
+
+Reg FunctionLowering::lowerHandle(const CastExpr *cast) {
+  std::vector<Operand> operands{operand(cast->getSubExpr())};
+  return operatorFact("cast", cast->getType(), std::move(operands), locate(cast->getSourceRange()));
+}
+
 Reg FunctionLowering::lowerCastValue(const CastExpr *cast) {
   const Expr *inner = cast->getSubExpr();
   switch (cast->getCastKind()) {
@@ -145,6 +165,8 @@ Reg FunctionLowering::lowerCastValue(const CastExpr *cast) {
   default:
     break;
   }
+  if (isOfHandle(cast))
+    return lowerHandle(cast);
   if (inner->getType()->isVoidType()) {
     lowerDiscarded(inner);
     return NoReg;

@@ -5,7 +5,6 @@
 #include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 namespace devicetidy {
 
@@ -89,8 +88,11 @@ Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole)
   case TypeClass::Nothing:
     return nullValue();
   case TypeClass::Scalar:
-  case TypeClass::String:
-    return scalarValue(symbolTerm(Name("v" + std::to_string(origin->hash))));
+  case TypeClass::String: {
+    const Term number = symbolTerm(Name("v" + std::to_string(origin->hash)));
+    originsOfNumbers.emplace(number, origin);
+    return scalarValue(number);
+  }
   case TypeClass::Pointer:
   case TypeClass::Holder: {
     Name pointee = types.inner(type);
@@ -99,6 +101,10 @@ Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole)
   case TypeClass::Optional:
   case TypeClass::Wrapper:
     return types.inner(type).empty() ? unknownValue() : symbolic(types.inner(type), origin, text, tensorRole);
+  case TypeClass::Map:
+    if (!applies(origin, op::parameter)) // what the program keeps in maps is not followed through them
+      return symbolicList(type, origin, text, tensorRole);
+    [[fallthrough]];
   case TypeClass::Record:
   case TypeClass::Pair:
   case TypeClass::Example:
@@ -111,17 +117,38 @@ Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole)
     return makeValue(std::move(data));
   }
   case TypeClass::List:
-  case TypeClass::Map: {
-    Name inner = types.inner(type);
-    if (inner.empty())
-      return unknownValue();
-    Value each = symbolic(inner, applyTerm(op::element, {origin, elementIndex()}), joinText(text, "", "[i]"),
-                          tensorRole);
-    return summaryList(type, {each});
-  }
+    return symbolicList(type, origin, text, tensorRole);
   default:
     return unknownValue();
   }
+}
+
+Value Memory::symbolicList(Name type, Term origin, Name text, SymbolRole tensorRole) {
+  const Name inner = types.inner(type);
+  if (inner.empty())
+    return unknownValue();
+  const Value each = symbolic(inner, applyTerm(op::element, {origin, elementIndex()}),
+                              joinText(text, "", "[i]"), tensorRole);
+  return summaryList(type, {each});
+}
+
+Term Memory::originOf(Term number) const {
+  const auto known = originsOfNumbers.find(number);
+  return known == originsOfNumbers.end() ? nullptr : known->second;
+}
+
+Value Memory::behind(const Row &row, const Value &handle, Name type, Name text) {
+  const Name object = types.inner(type);
+  if (is(handle, ValueKind::Scalar) && !constantOf(handle->term)) {
+    const Term origin = originOf(handle->term);
+    return symbolic(type, origin ? origin : handle->term, text);
+  }
+  if (!is(handle, ValueKind::Address))
+    return handle;
+  const RootInfo root = info(handle->address.root); // a copy: making a root moves them
+  const bool isOpen = kindOf(handle->address.root) == RootKind::Outside && !handle->address.path &&
+                      root.type != object && !row.store.get(handle->address.root);
+  return isOpen ? addressValue({outside(root.origin, object, root.text), nullptr}) : handle;
 }
 
 Value Memory::filled(Name type, const Placement &placement, int rank, const History &history) const {
@@ -240,12 +267,39 @@ Value Memory::descend(const Value &value, Path node, const Address &whole) const
   return unknownValue();
 }
 
+Name Memory::typeAt(const Row &row, const Address &address) const {
+  if (!address.path)
+    return info(address.root).type;
+  return address.path->index
+             ? Name()
+             : types.fieldType(read(row, {address.root, address.path->parent})->type, address.path->field);
+}
+
+// Is `node` the first step of `address`, to an element of what a pointer from outside leads to?
+bool Memory::isOfOpenArray(const Row &row, const Address &address, Path node, const Value &value) const {
+  return node->index && !node->parent && kindOf(address.root) == RootKind::Outside &&
+         !is(value, ValueKind::List) && !row.store.get(address.root);
+}
+
+Value Memory::elementOutside(RootId root, Term index) const {
+  const RootInfo first = info(root); // a copy: making a symbol may make roots
+  const bool isFirst = constantOf(index) == 0;
+  return const_cast<Memory *>(this)->symbolic(
+      first.type, isFirst ? first.origin : applyTerm(op::element, {first.origin, index}),
+      isFirst ? first.text : joinText(first.text, "", "[i]"));
+}
+
 Value Memory::read(const Row &row, const Address &address) const {
   if (!address.valid())
     return unknownValue();
   Value value = rootValue(row, address.root);
   Address prefix{address.root, nullptr};
   for (Path node : fromRoot(address.path)) {
+    if (isOfOpenArray(row, address, node, value)) {
+      value = elementOutside(address.root, node->index);
+      prefix.path = node;
+      continue;
+    }
     value = descend(value, node, prefix);
     prefix.path = node;
   }
@@ -355,6 +409,11 @@ void Memory::write(Row &row, const Address &address, Value value) const {
     row.store.set(address.root, std::move(value));
     return;
   }
+  if (const std::vector<Path> nodes = fromRoot(address.path);
+      isOfOpenArray(row, address, nodes.front(), rootValue(row, address.root))) {
+    row.store.set(address.root, unknownValue()); // elements are not told apart
+    return;
+  }
   row.store.set(address.root, replace(rootValue(row, address.root), fromRoot(address.path), 0, value));
 }
 
@@ -404,55 +463,6 @@ int Memory::rankOf(const Row &row, const Value &tensor) const {
 
 Value Memory::snapshot(const Row &row, const Value &tensor) const {
   return tensorValue(placementOf(row, tensor), rankOf(row, tensor), historyOf(row, tensor));
-}
-
-void Memory::dropLocals(Row &row, unsigned depth) const {
-  std::vector<RootId> dead;
-  row.store.forEach(RootKind::Local, [&](RootId root, const Value &) {
-    if (info(root).depth >= depth)
-      dead.push_back(root);
-  });
-  for (RootId root : dead)
-    row.store.erase(root);
-}
-
-void Memory::collectGarbage(Row &row, const Store *callers) const {
-  if (!row.store.mayHoldGarbage())
-    return;
-  std::unordered_set<RootId> unreached;
-  row.store.forEach(RootKind::Heap, [&](RootId root, const Value &) {
-    if (!(callers && callers->get(root)))
-      unreached.insert(root);
-  });
-  if (unreached.empty()) {
-    row.store.noteCollected();
-    return;
-  }
-  std::vector<Value> work;
-  row.store.forEach(
-      [&](RootId root, const Value &value) {
-        if (!unreached.count(root))
-          work.push_back(value);
-      },
-      marks::address);
-  bool heldByRegister = false; // what a register holds is lost without a change of the store
-  for (const Value &value : row.registers)
-    if (value && marks::include(value->marks, marks::address)) {
-      work.push_back(value);
-      heldByRegister = true;
-    }
-  while (!work.empty()) {
-    Value value = std::move(work.back());
-    work.pop_back();
-    forEachAddress(value, [&](const Address &address) {
-      if (unreached.erase(address.root))
-        work.push_back(row.store.get(address.root));
-    });
-  }
-  for (RootId root : unreached)
-    row.store.erase(root);
-  if (!heldByRegister)
-    row.store.noteCollected();
 }
 
 } // namespace devicetidy

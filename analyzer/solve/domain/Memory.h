@@ -44,12 +44,19 @@ public:
     return root == noRoot ? none : roots[static_cast<std::size_t>(kindOf(root))][indexOf(root) - 1];
   }
 
+  /// The type that the variable or field at `address` is declared with; empty where it is not known.
+  Name typeAt(const Row &row, const Address &address) const;
   /// The value at `address`; never null.
   Value read(const Row &row, const Address &address) const;
   void write(Row &row, const Address &address, Value value) const;
 
   /// A value of `type` that is decided outside: `origin` is the access path, `text` how a user would name it.
   Value symbolic(Name type, Term origin, Name text, SymbolRole tensorRole = SymbolRole::Tensor);
+  /// A pointer of `type` that a cast has made of `handle`: to the object that somebody outside keeps behind
+  /// it, or, where the handle leads to something already, `handle` itself.
+  Value behind(const Row &row, const Value &handle, Name type, Name text);
+  /// Where a number from outside comes from; null for others.
+  Term originOf(Term number) const;
   /// A value of `type` all of whose tensors are at `placement` (results of library calls).
   Value filled(Name type, const Placement &placement, int rank, const History &history) const;
 
@@ -87,11 +94,15 @@ private:
   Term memberOf(const Value &record, Name field) const;
   Value descend(const Value &value, Path node, const Address &whole) const;
   Value element(const Value &list, Term index) const;
+  Value symbolicList(Name type, Term origin, Name text, SymbolRole tensorRole);
+  bool isOfOpenArray(const Row &row, const Address &address, Path node, const Value &value) const;
+  Value elementOutside(RootId root, Term index) const;
   Value replace(const Value &value, const std::vector<Path> &path, std::size_t depth,
                 const Value &leaf) const;
   Value replaceElement(const Value &list, Term index,
                        const std::function<Value(const Value &)> &change) const;
 
+  std::unordered_map<Term, Term> originsOfNumbers;
   std::array<std::vector<RootInfo>, rootKinds> roots;
   std::array<std::unordered_map<Key, RootId, KeyHash>, rootKinds> ids;
 };

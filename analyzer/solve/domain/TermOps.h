@@ -13,7 +13,8 @@ namespace devicetidy::op {
 // C++
 inline const Name plus("+"), minus("-"), times("*"), divide("/"), remainder("%"), negate("neg"), bitAnd("&"),
     bitOr("|"), bitXor("^"), shiftLeft("<<"), shiftRight(">>"), complement("~"), negation("!"), equal("=="),
-    unequal("!="), less("<"), greater(">"), lessOrEqual("<="), greaterOrEqual(">="), spaceship("<=>");
+    unequal("!="), less("<"), greater(">"), lessOrEqual("<="), greaterOrEqual(">="), spaceship("<=>"),
+    cast("cast");
 inline const Name floatNumber("float"), concat("concat"), toString("to_string");
 
 // Devices

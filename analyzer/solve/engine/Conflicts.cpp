@@ -185,8 +185,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
                         {placed[j].use, &placed[j].placement});
       if (verdict == Verdict::Latent && requirement.kind == ConflictKind::HostAccess)
         verdict = weighAccess(call, placed[i].placement);
-      if (requirement.isOpen)
-        verdict = std::min(verdict, Verdict::Latent);
+      if (requirement.isOpen && verdict >= Verdict::Open)
+        verdict = Verdict::Latent;
       // Two from outside may turn out to be fixed by what the program puts into a member.
       if (verdict == Verdict::Open && !isSlot(memory, placed[i]) && !isSlot(memory, placed[j]))
         verdict = Verdict::Silent;

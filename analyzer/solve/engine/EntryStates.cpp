@@ -193,7 +193,7 @@ Outcomes EntryStates::call(const Function &function, Row row, Address self, unsi
   machine.beginEntry();
   // Guards and set_device calls on the way are followed; what a caller outside has made current is not known.
   machine.currentDeviceIsOpen =
-      !function.isMain && (usage.setsDevice || (usage.hasGuards && function.paramCount > 0));
+      !function.isMain && (usage.setsDevice || usage.underGuard.count(function.id) != 0);
   machine.entryIsCalled =
       !function.isLambda && usage.called.count(function.id) != 0; // a library calls lambdas
   machine.entryCall = function.id.str() + (call > 0 ? "@" + std::to_string(call) : std::string());

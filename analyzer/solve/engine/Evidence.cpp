@@ -155,7 +155,9 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
   // What the dispatcher hands over for CUDA beside the first tensor is there, too, or tells of it on the
   // host.
   const bool isOfKernel = memory.index && applies(memory.index, op::dispatched);
-  return choosesDevice || isOfKernel ? Verdict::Latent : Verdict::Silent;
+  // What nobody here calls may be for the CPU alone, though code beside it is meant for more.
+  const bool isOpen = isGiven(call, memory) && isCalledFromOutside(call) && isMeantForDevices(call);
+  return choosesDevice || isOfKernel || isOpen ? Verdict::Latent : Verdict::Silent;
 }
 
 Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness &b) {

@@ -235,6 +235,10 @@ Outcomes Machine::callOverriders(Frame &frame, const Fact &fact, const Row &row,
 Value Machine::unknownResult(const Call &call) {
   static const Name script("torch::jit::Module");
   const Fact &fact = call.fact;
+  if (fact.resultIsAddress && types.classOf(fact.type) == TypeClass::Tensor && program.function(fact.target))
+    return addressValue({memory.outside(givenBy(call, std::nullopt), fact.type,
+                                        Name(std::string(lastPart(fact.name.view())) + "()")),
+                         nullptr});
   switch (types.classOf(fact.type)) {
   case TypeClass::Scalar:
   case TypeClass::String:
@@ -249,6 +253,9 @@ Value Machine::unknownResult(const Call &call) {
   case TypeClass::Pointer:
     if (models::hasRole(fact.name.view(), "makes_host_memory"))
       return addressValue(allocate(call.row, call.frame, fact, types.inner(fact.type)));
+    if (isHandle(fact.type) && program.function(fact.target))
+      return memory.symbolic(fact.type, givenBy(call, std::nullopt),
+                             Name(std::string(lastPart(fact.name.view())) + "()"));
     [[fallthrough]];
   case TypeClass::Holder: {
     const Name held = types.inner(fact.type);
@@ -262,6 +269,27 @@ Value Machine::unknownResult(const Call &call) {
   default:
     return unknownValue();
   }
+}
+
+bool Machine::isHandle(Name type) const {
+  return types.isPointer(type) && types.classOf(types.inner(type)) == TypeClass::Tensor;
+}
+
+Term Machine::givenBy(const Call &call, std::optional<std::size_t> i) const {
+  std::vector<Term> parts{textTerm(call.fact.name), intTerm(i ? std::int64_t(*i) : -1)};
+  for (std::size_t other = 0; other < call.fact.operands.size(); ++other) {
+    const Value value = call.operand(other);
+    const Address where = call.addressOf(other);
+    if (other == i)
+      continue;
+    if (is(value, ValueKind::Scalar)) {
+      const Term origin = memory.originOf(call.row.resolve(value->term));
+      parts.push_back(origin ? origin : call.row.resolve(value->term));
+    } else if (where.valid() && memory.info(where.root).origin) {
+      parts.push_back(memory.info(where.root).origin);
+    }
+  }
+  return applyTerm(op::written, std::move(parts));
 }
 
 // A module that something unknown has made or found: where it is is not known until it is moved.
@@ -428,7 +456,11 @@ void Machine::forgetWritten(Call &call) {
     else if (types.isProject(value->type) || types.isProject(operand.type)) {
       if (!isObject)
         forgetFields(call.row, where);
-    } else
+    } else if (const Name declared = memory.typeAt(call.row, where); isHandle(declared))
+      memory.write(call.row, where,
+                   memory.symbolic(declared, givenBy(call, i),
+                                   where.path ? where.path->field : memory.info(where.root).text));
+    else
       memory.write(call.row, where, unknownValue());
     forgetKnown(call.row, written);
   }

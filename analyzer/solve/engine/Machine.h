@@ -173,6 +173,11 @@ public:
   void forgetWritten(Call &call);
   Value unknownResult(const Call &call);
   Value unseenModule(const Call &call, Name type);
+  /// What code that is not seen gives through operand `i` or, without one, as its result: what somebody
+  /// outside keeps behind the other operands.
+  Term givenBy(const Call &call, std::optional<std::size_t> i) const;
+  /// Does `type` lead to a tensor that somebody may keep elsewhere?
+  bool isHandle(Name type) const;
   History note(History before, StepKind kind, Location where, std::string subject, std::string device) const;
 
   /// The models of the function that `fact` calls, of the constructors of `type`, and of `function` on values
@@ -196,6 +201,7 @@ public:
   std::string entryCall;    ///< the entry being run, and which call of it; names its parameters in terms
   std::set<Term> broughtTo; ///< where it brings what that call is given, as groupOf() names it
   std::set<Term> movedFrom; ///< objects that it was given, of whose private members it moves some
+  std::set<Term> asked;     ///< tensors from outside, whose devices the code has asked for
   std::set<std::pair<Term, Term>> moves; ///< from which device to which it moves something
   std::set<Name> copiesToHost;           ///< functions that have copied a tensor to the host
   /// The entry being run is called by something in the program, though not in a way that was followed.

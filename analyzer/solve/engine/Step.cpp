@@ -69,10 +69,13 @@ Value pointerResult(const Machine &machine, const Row &row, const Fact &fact) {
                        /*areIntegers=*/true);
 }
 
-Value operatorResult(const Machine &machine, const Row &row, const Fact &fact) {
+Value operatorResult(Machine &machine, const Row &row, const Fact &fact) {
   const Types &types = machine.types;
   if (Value pointer = movedPointer(row, fact, types))
     return pointer;
+  if (fact.name == op::cast)
+    return machine.memory.behind(row, registerOf(row, fact.operands[0].reg), fact.type,
+                                 fact.operands[0].text);
   if (Value result = pointerResult(machine, row, fact))
     return result;
   std::vector<Value> operands;

@@ -401,6 +401,72 @@ void addKernels(const std::vector<const Fact *> &expression, std::set<Name> &ker
 
 } // namespace
 
+namespace {
+
+/// What each function calls, constructs with, makes a closure of, or may call through a base class.
+std::map<Name, std::set<Name>> calleesIn(const Program &program) {
+  std::map<Name, std::set<Name>> callees;
+  for (Name id : program.order)
+    for (const Block &block : program.function(id)->blocks)
+      for (const Fact &fact : block.facts) {
+        if (fact.target.empty())
+          continue;
+        callees[id].insert(fact.target);
+        if (auto overriders = program.overriders.find(fact.target);
+            fact.isVirtual && overriders != program.overriders.end())
+          callees[id].insert(overriders->second.begin(), overriders->second.end());
+      }
+  return callees;
+}
+
+// Does `function` hold a device guard, itself or in an object of a class in `holding`?
+bool holdsGuard(const Types &types, const Function &function, const std::set<Name> &holding) {
+  return std::any_of(function.blocks.begin(), function.blocks.end(), [&](const Block &block) {
+    return std::any_of(block.facts.begin(), block.facts.end(), [&](const Fact &fact) {
+      return fact.kind == FactKind::Construct && (isGuard(types, fact.type) || holding.count(fact.type));
+    });
+  });
+}
+
+constexpr std::string_view autogradFunction = "torch::autograd::Function";
+
+// A guard ends with its scope: it concerns what is called in it, and not what a caller outside calls.
+std::set<Name> calledUnderGuards(const Program &program, const Types &types) {
+  std::set<Name> holding; // classes whose constructors make a guard
+  std::vector<Name> work;
+  for (bool isNew = true; isNew;) {
+    isNew = false;
+    work.clear();
+    for (Name id : program.order)
+      if (const Function &function = *program.function(id); holdsGuard(types, function, holding)) {
+        work.push_back(id);
+        isNew |= function.isConstructor && holding.insert(function.className).second;
+      }
+  }
+  std::set<Name> called;
+  for (Name id : program.order) {
+    const Function &function = *program.function(id);
+    if (types.derivesFrom(function.className, autogradFunction) &&
+        lastPart(function.name.view()) == "backward") {
+      called.insert(id); // by a thread of autograd, which makes the GPU current
+      work.push_back(id);
+    }
+  }
+  const std::map<Name, std::set<Name>> callees =
+      work.empty() ? std::map<Name, std::set<Name>>() : calleesIn(program);
+  while (!work.empty()) {
+    const Name id = work.back();
+    work.pop_back();
+    if (const auto of = callees.find(id); of != callees.end())
+      for (Name callee : of->second)
+        if (called.insert(callee).second)
+          work.push_back(callee);
+  }
+  return called;
+}
+
+} // namespace
+
 std::string folderOf(const Function &function) {
   const std::string_view file = function.where.file.view();
   return std::string(file.substr(0, file.rfind('/') + 1));
@@ -413,6 +479,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
   std::map<Name, ScopeWrites> classes;
   LateCalls lateCalls;
   usage.devicesMatter = findDevicesMatter(program, types, names);
+  usage.underGuard = calledUnderGuards(program, types);
   for (Name id : program.order) {
     const Function &function = *program.function(id);
     const bool isGlobalInit =
@@ -441,8 +508,6 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
         }
         if (fact.kind == FactKind::Global && endsWith(fact.name.view(), initialisedSuffix))
           usage.staticFlags.insert(fact.name);
-        if (fact.kind == FactKind::Construct && isGuard(types, fact.type))
-          usage.hasGuards = true;
         if (!function.isConstructor)
           addLateWrites(program, function, fact, usage.writtenFields);
         if (fact.kind == FactKind::Call && models::effect(fact.name.view(), "set_current"))

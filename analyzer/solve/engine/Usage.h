@@ -18,7 +18,6 @@ using Member = std::pair<Name, Name>;
 
 /// What a scan over all facts tells.
 struct Usage {
-  bool hasGuards = false;              ///< device guards occur
   bool setsDevice = false;             ///< set_device calls occur
   bool movesModules = false;           ///< a module is moved
   std::set<Name> asksForDevice;        ///< functions that ask a tensor for its device, or name a device
@@ -26,6 +25,7 @@ struct Usage {
   std::set<Name> called;               ///< functions some fact calls, constructs with, or makes a closure of
   std::set<Name>
       devicesMatter; ///< functions that handle tensors, modules or devices, themselves or by what they call
+  std::set<Name> underGuard;       ///< functions that may be called while a device guard of a caller is alive
   std::set<Name> kernels;          ///< functions that are registered with the dispatcher, which calls them
   std::set<Name> writtenFields;    ///< fields that something besides a constructor assigns or moves
   std::set<Member> writtenOutside; ///< fields that functions of other classes, or of none, assign or move

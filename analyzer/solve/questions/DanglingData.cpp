@@ -106,7 +106,7 @@ private:
     for (const Fact *fact = &call + 1; fact != end; ++fact) {
       const bool derives = fact->kind == FactKind::Operator || fact->kind == FactKind::Element;
       if (derives && pointers.count(fact->operands[0].reg) && fact->result != NoReg &&
-          (fact->name == op::plus || fact->name == op::minus))
+          (fact->name == op::plus || fact->name == op::minus || fact->name == op::cast))
         pointers.insert(fact->result);
       if (fact->kind != FactKind::Store || !pointers.count(fact->operands[1].reg))
         continue;

@@ -346,5 +346,44 @@ function body lambda result=at::Tensor
             Strings{"cpu"});
 }
 
+// A function without a body gets the memory of two tensors, one of which was found on a GPU.
+const char *const dispatch = R"(
+function work params=2 result=void
+  local 0 a "float *"
+  local 1 b "float *"
+function f params=2
+  local 0 x at::Tensor ref
+  local 1 y at::Tensor ref
+  block 0
+    %0 = local 0
+    %1 = load (%0&) : at::Tensor address
+    %2 = call at::Tensor::is_cuda (%1& at::Tensor) : bool object
+    branch (%2 bool) b1, b2
+  block 1
+    %0 = local 0
+    %1 = load (%0&) : at::Tensor address
+    %2 = local 1
+    %3 = load (%2&) : at::Tensor address
+    CHECK
+    %4 = call at::Tensor::data_ptr (%1& at::Tensor) : "float *" object
+    %5 = call at::Tensor::data_ptr (%3& at::Tensor) : "float *" object
+    %6 = call work (%4 "float *", %5 "float *") : void target=work @9:1-2
+    return
+  block 2
+    return
+)";
+
+std::string dispatchWith(const std::string &check) {
+  std::string facts = dispatch;
+  return facts.replace(facts.find("CHECK"), 5, check);
+}
+
+TEST(Call, MemoryOfATensorThatNobodyAskedForIsLatentBesideOneOnAGpu) {
+  EXPECT_EQ(conflicts(dispatchWith(""), true), Strings{"latent work y.device() cuda:i"});
+  EXPECT_EQ(conflicts(dispatchWith("%20 = call at::Tensor::is_cuda (%3& at::Tensor) : bool object"), true),
+            Strings{})
+      << "the code has asked for it";
+}
+
 } // namespace
 } // namespace devicetidy::test

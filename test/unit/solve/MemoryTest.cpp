@@ -308,6 +308,94 @@ function f params=1
             Strings{"likely mm cuda:1 b.target.device()"});
 }
 
+TEST(Memory, AHandleLeadsToOneTensor) {
+  EXPECT_EQ(returned(R"(
+function f params=1
+  local 0 handle long
+  block 0
+    %0 = local 0
+    %1 = load (%0&) : long
+    %2 = operator cast (%1 long text=handle) : "at::Tensor *"
+    return (%2& at::Tensor)
+)"),
+            Strings{"handle.device()"});
+}
+
+TEST(Memory, AHandleToWhatTheProgramMadeIsThat) {
+  EXPECT_EQ(returned(R"(
+function f
+  local 0 x at::Tensor
+  block 0
+    %0 = local 0
+    %1 = tensor cuda:1
+    store (%0&, %1)
+    %2 = operator cast (%0 "void *" text=handle) : "at::Tensor *"
+    return (%2& at::Tensor)
+)"),
+            Strings{"cuda:1"});
+}
+
+TEST(Memory, WhatUnseenCodeWritesIsATensorFromOutside) {
+  EXPECT_EQ(returned(R"(
+function get params=2 result=int
+  local 0 number int
+  local 1 out "void **"
+function f params=1
+  local 0 number int
+  local 1 t "at::Tensor *"
+  block 0
+    declare 1
+    %0 = local 0
+    %1 = load (%0&) : int
+    %2 = local 1
+    %3 = call get (%1 int, %2! "void **") : int target=get
+    %4 = load (%2&) : "at::Tensor *"
+    return (%4& at::Tensor)
+)"),
+            Strings{"t.device()"});
+}
+
+TEST(Memory, ElementsBehindAPointerFromOutsideAreApart) {
+  const std::string elements = R"(
+function f params=1
+  local 0 p "at::Tensor *"
+  block 0
+    %0 = local 0
+    %1 = load (%0&) : "at::Tensor *"
+    %2 = literal int 1 : int
+    %3 = element (%1 "at::Tensor *", %2 int)
+    %4 = tensor cuda:1 @8:1-2
+)";
+  EXPECT_EQ(conflicts(elements + R"(
+    %5 = call at::Tensor::to (%3& at::Tensor, %4 at::Tensor) : at::Tensor object @8:1-9
+    %6 = literal int 2 : int
+    %7 = element (%1 "at::Tensor *", %6 int)
+    %20 = call at::mm (%5 at::Tensor, %7& at::Tensor) : at::Tensor @9:1-2
+    return
+)",
+                      true),
+            Strings{"likely mm cuda:1 p[i].device()"});
+  EXPECT_EQ(returned(elements + R"(
+    store (%3&, %4)
+    return (%3& at::Tensor)
+)"),
+            Strings{"unknown"})
+      << "elements that are written are not told apart";
+}
+
+TEST(Memory, AnEntryOfAMapThatACallerPasses) {
+  EXPECT_EQ(returned(R"(
+function f params=1
+  local 0 m std::map<at::Tensor>
+  block 0
+    %0 = local 0
+    %1 = literal string weight : std::string
+    %2 = call std::map::at (%0& std::map<at::Tensor>, %1 std::string) : at::Tensor object address
+    return (%2& at::Tensor)
+)"),
+            Strings{"m[weight].device()"});
+}
+
 TEST(Memory, AGlobalKeepsWhatMainStored) {
   EXPECT_EQ(returned(R"(
 global g type=at::Tensor

@@ -75,7 +75,7 @@ Outcomes hasEntry(Call &call) {
 }
 
 Outcomes findEntry(Call &call) {
-  if (!isMap(call, 0) || call.arg(0)->origin)
+  if (!isMap(call, 0))
     return call.done(unknownValue());
   const Address where = call.addressOf(0);
   const Value key = call.arg(1);

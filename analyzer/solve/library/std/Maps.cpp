@@ -132,9 +132,13 @@ Value freshValue(const Machine &machine, Name type) {
 }
 
 // What an entry holds that was not there, as far as `map` tells.
-Value heldByOther(const Machine &machine, const Value &map, const std::optional<Name> &key) {
+Value heldByOther(Machine &machine, const Value &map, const std::optional<Name> &key) {
   if (!key)
     return unknownValue();
+  if (map->origin && key != hidden::deviceKey) // what a caller has put there
+    return machine.memory.symbolic(machine.types.inner(map->type),
+                                   applyTerm(op::entry, {map->origin, textTerm(*key)}),
+                                   Name(map->function.str() + key->str()));
   const auto any = map->fields.find(hidden::anyKey);
   if (any != map->fields.end() && any->second->fields.count(secondPart))
     return any->second->fields.at(secondPart);

@@ -26,19 +26,29 @@ std::optional<Placement> placementOf(const Call &call, std::size_t i) {
   return placement && placement->isKnown() ? placement : std::nullopt;
 }
 
+// The code asks where something is.
+void noteAsked(const Call &call, const std::optional<Placement> &placement) {
+  if (placement && placement->kind == PlacementKind::Symbol && placement->role == SymbolRole::Tensor)
+    call.machine.asked.insert(placement->index);
+}
+
 Outcomes isCuda(Call &call) {
   const std::optional<Placement> placement = placementOf(call, 0);
+  noteAsked(call, placement);
   return call.done(placement ? scalarValue(isCudaTerm(*placement)) : unknownValue());
 }
 
 Outcomes isCpu(Call &call) {
   const std::optional<Placement> placement = placementOf(call, 0);
+  noteAsked(call, placement);
   return call.done(placement ? scalarValue(sameDeviceTerm(*placement, Placement::cpu())) : unknownValue());
 }
 
 Outcomes sameDevice(Call &call) {
   const std::optional<Placement> a = deviceOf(call.machine.memory, call.row, call.arg(0)),
                                  b = deviceOf(call.machine.memory, call.row, call.arg(1));
+  noteAsked(call, a);
+  noteAsked(call, b);
   return call.done(a && b ? scalarValue(sameDeviceTerm(call.row.resolve(*a), call.row.resolve(*b)))
                           : unknownValue());
 }
@@ -60,6 +70,7 @@ Outcomes deviceOfValue(Call &call) {
 
 Outcomes indexOfDevice(Call &call) {
   const std::optional<Placement> placement = placementOf(call, 0);
+  noteAsked(call, placement);
   return call.done(placement ? indexValue(call, *placement) : unknownValue());
 }
 

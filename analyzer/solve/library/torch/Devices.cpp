@@ -38,15 +38,19 @@ Value makeDevice(Call &call, const std::vector<Value> &args, Name indexText) {
   const Value &first = args[0];
   std::optional<Placement> device = deviceOf(machine.memory, call.row, first);
   if (!device && is(first, ValueKind::Unknown)) {
-    // An unknown name (a command line, a configuration) chooses the device.
+    // An unknown name or number (a command line, a configuration, an array of another language) chooses the
+    // device.
     const std::size_t named = call.fact.kind == FactKind::Construct ? 1 : 0;
-    const bool isName = call.fact.operands.size() > named &&
-                        machine.types.classOf(call.fact.operands[named].type) == TypeClass::String;
-    return isName ? deviceValue(Placement::symbol(SymbolRole::DeviceChoice, machine.freshScalar(call),
-                                                  "a device chosen at run time"),
-                                machine.note(nullptr, StepKind::Chosen, call.fact.where,
-                                             call.fact.operands[named].text.str(), {}))
-                  : unknownValue();
+    const TypeClass given = call.fact.operands.size() > named
+                                ? machine.types.classOf(call.fact.operands[named].type)
+                                : TypeClass::Other;
+    const bool isChoice =
+        given == TypeClass::String || given == TypeClass::Scalar || given == TypeClass::Device;
+    return isChoice ? deviceValue(Placement::symbol(SymbolRole::DeviceChoice, machine.freshScalar(call),
+                                                    "a device chosen at run time"),
+                                  machine.note(nullptr, StepKind::Chosen, call.fact.where,
+                                               call.fact.operands[named].text.str(), {}))
+                    : unknownValue();
   }
   if (!device)
     return deviceValue(Placement::unknown());

@@ -5,6 +5,7 @@
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Library.h"
 #include "analyzer/solve/library/torch/Words.h"
 
 #include <algorithm>
@@ -85,6 +86,16 @@ bool worksOnPointers(const Call &call) {
                      [&](const Operand &operand) { return leadsToPointers(types, operand.type); });
 }
 
+// Does a library take the number at `operand`, which is given by reference (std::optional(p[0]),
+// numbers.push_back(p[i]))? Not where it hands on the reference.
+bool isReadBy(const Call &call, const Operand &operand) {
+  const Fact &fact = call.fact;
+  const Types &types = call.machine.types;
+  return operand.isAddress && types.classOf(operand.type) == TypeClass::Scalar && !fact.resultIsAddress &&
+         !types.isPointer(fact.type) && (fact.target.empty() || !types.program.function(fact.target)) &&
+         !effectOf(call.machine, fact, "same_argument");
+}
+
 } // namespace
 
 Value tensorBehind(const Value &pointer) { return fieldOf(pointer, hidden::tensor); }
@@ -103,13 +114,18 @@ void meetHostAccess(Call &call) {
 
 void meetHostFunction(Call &call) {
   for (std::size_t i = call.first; i < call.fact.operands.size(); ++i) {
-    const Value pointer = registerOf(call.row, call.fact.operands[i].reg);
+    const Operand &operand = call.fact.operands[i];
+    const Value pointer = registerOf(call.row, operand.reg);
     if (!isTensorMemory(pointer) || worksOnPointers(call))
       continue;
+    if (isReadBy(call, operand)) {
+      requireHost(call, fieldOf(pointer, hidden::tensor), &operand, textOf(pointer), operand.text.str());
+      continue;
+    }
     const bool isView = models::hasRole(call.fact.name.view(), "host_view");
     if (isView || models::hasRole(call.fact.name.view(), "host_memory"))
-      requireHost(call, fieldOf(pointer, hidden::tensor), &call.fact.operands[i], textOf(pointer),
-                  call.fact.name.str(), isView);
+      requireHost(call, fieldOf(pointer, hidden::tensor), &operand, textOf(pointer), call.fact.name.str(),
+                  isView);
   }
 }
 

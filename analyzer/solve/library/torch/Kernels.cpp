@@ -31,13 +31,21 @@ std::string_view keyOfBlock(std::string_view name) {
   return name.substr(name.rfind('_') + 1);
 }
 
-// impl(name, f) is for the device of its block, impl(name, kCUDA, f) for its own.
+// A function with a dispatch key of its own, as torch::dispatch(key, f) makes it.
+const Name keyed("torch::CppFunction"), keyField("key"), functionField("function");
+
+bool isKeyed(const Value &callable) { return is(callable, ValueKind::Record) && callable->type == keyed; }
+
+// impl(name, f) is for the device of its block; impl(name, kCUDA, f) and impl(name, dispatch(kCUDA, f)) for
+// their own.
 Placement deviceOfKernels(const Call &call, bool hasOwn) {
-  if (hasOwn && is(call.arg(1), ValueKind::Device))
-    return call.row.resolve(call.arg(1)->placement);
-  const std::string_view key = hasOwn ? lastPart(call.fact.operands[call.first + 1].text.view())
-                                      : keyOfBlock(lastPart(call.frame.function.name.view()));
-  std::string name(key);
+  const Value own = hasOwn ? call.arg(1) : unknownValue(), given = call.arg(1);
+  const Value key = isKeyed(given) ? given->fields.at(keyField) : own;
+  if (is(key, ValueKind::Device))
+    return call.row.resolve(key->placement);
+  std::string name(isKeyed(given) ? textOf(key->term)->view()
+                   : hasOwn       ? lastPart(call.fact.operands[call.first + 1].text.view())
+                                  : keyOfBlock(lastPart(call.frame.function.name.view())));
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
   return parseDevice(name).value_or(Placement::unknown());
@@ -61,8 +69,9 @@ std::optional<Outcomes> registerKernel(Call &call, const models::Effect &) {
   if (call.argCount() < 2)
     return std::nullopt;
   // Newer versions take a last argument that says whether to register at all.
-  const bool hasOwn = call.argCount() > 2 && !is(call.arg(1), ValueKind::Function);
-  const Value callable = call.arg(hasOwn ? 2 : 1);
+  const bool hasOwn = call.argCount() > 2 && !is(call.arg(1), ValueKind::Function) && !isKeyed(call.arg(1));
+  const Value given = call.arg(hasOwn ? 2 : 1);
+  const Value callable = isKeyed(given) ? given->fields.at(functionField) : given;
   const Placement device = deviceOfKernels(call, hasOwn);
   const Function *kernel =
       is(callable, ValueKind::Function) ? call.machine.program.function(callable->function) : nullptr;
@@ -82,8 +91,20 @@ std::optional<Outcomes> registerKernel(Call &call, const models::Effect &) {
   return call.done(addressValue(call.objectAddress()));
 }
 
+// dispatch(key, f)
+Outcomes keyedFunction(Call &call) {
+  const Value key = call.arg(0);
+  return call.done(recordValue(
+      keyed, {{keyField, is(key, ValueKind::Device)
+                             ? key
+                             : scalarValue(textTerm(lastPart(call.fact.operands[call.first].text.view())))},
+              {functionField, call.arg(1)}}));
+}
+
 } // namespace
 
-Words kernelWords() { return {{{"register_kernel", registerKernel}}, {}, {}}; }
+Words kernelWords() {
+  return {{{"register_kernel", registerKernel}}, {{"keyed_function", keyedFunction}}, {}};
+}
 
 } // namespace devicetidy

@@ -1,6 +1,7 @@
 #include "analyzer/solve/library/torch/Launches.h"
 
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/library/torch/CurrentDevice.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
@@ -64,6 +65,33 @@ Outcomes launch(Call &call) {
   return call.done(unknownValue());
 }
 
+// The code has found one of the tensors that its caller passed on a GPU, has never asked another one, and
+// hands over the memory of both.
+void meetDispatch(Call &call, const std::string &name) {
+  Machine &machine = call.machine;
+  std::vector<TensorUse> found, unasked;
+  for (std::size_t i = call.first; i < call.fact.operands.size(); ++i) {
+    const Value pointer = call.operand(i);
+    if (!isTensorMemory(pointer) || !is(tensorBehind(pointer), ValueKind::Tensor))
+      continue;
+    const TensorUse use = memoryUse(pointer, call.fact.operands[i]);
+    const Placement placement = call.row.resolve(machine.memory.placementOf(call.row, use.tensor));
+    if (!isOutside(placement) || callThatWasGiven(placement) != machine.entryCall ||
+        machine.memory.mayBePinned(call.row, use.tensor))
+      continue;
+    if (placement.kind == PlacementKind::Cuda)
+      found.push_back(use);
+    else if (placement.role == SymbolRole::Tensor && !isStateOutside(placement) &&
+             !machine.asked.count(placement.index))
+      unasked.push_back(use);
+  }
+  if (found.empty() || unasked.empty())
+    return;
+  Machine::Requirement requirement{name, ConflictKind::Launch};
+  requirement.isOpen = true;
+  machine.requireSame(call, {unasked.front(), found.front()}, requirement);
+}
+
 } // namespace
 
 void meetLaunch(Call &call) {
@@ -72,8 +100,11 @@ void meetLaunch(Call &call) {
 }
 
 void meetUnseen(Call &call) {
+  const std::string name(lastPart(call.fact.name.view()));
   if (call.machine.types.takesStream(call.fact))
-    meetArguments({call, std::string(lastPart(call.fact.name.view())), false}, call.first);
+    meetArguments({call, name, false}, call.first);
+  else
+    meetDispatch(call, name);
 }
 
 Words launchWords() { return {{}, {{"launch_packed", launchPacked}, {"launch", launch}}, {}}; }
