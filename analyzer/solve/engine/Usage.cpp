@@ -3,6 +3,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Distributed.h"
 #include "analyzer/models/Models.h"
+#include "analyzer/solve/engine/LateCalls.h"
 
 #include <algorithm>
 #include <map>
@@ -61,66 +62,6 @@ bool asksForDevice(const Types &types, const Fact &fact) {
            return types.classOf(operand.type) == TypeClass::Device;
          });
 }
-
-// Adds the fields that a late-bound call sets; by a name that is not known it may set any of its class.
-void addLateWrites(const Program &program, const Function &function, const Fact &fact,
-                   std::set<Name> &fields) {
-  static constexpr std::string_view sets = "python::set", setAny = "builtins.setattr";
-  if (!isLateBound(fact))
-    return;
-  const std::string_view what = lastPart(fact.name.view());
-  if (scopeOf(fact.name.view()) == sets)
-    fields.insert(Name(what));
-  if (what != setAny)
-    return;
-  for (const auto &[id, type] : program.types)
-    if (std::find(type.bases.begin(), type.bases.end(), function.className) != type.bases.end() ||
-        id == function.className)
-      for (const Field &field : type.fields)
-        fields.insert(field.name);
-}
-
-// What the late-bound calls of a program call by name: functions, methods, and classes, whose methods are
-// used then.
-class LateCalls {
-public:
-  void add(const std::vector<const Fact *> &expression) {
-    static constexpr std::string_view methods = "python::method",
-                                      classes = "python::class::", calls = "python::call";
-    std::map<Reg, Name> functions;
-    for (const Fact *fact : expression) {
-      if (fact->kind == FactKind::Closure && !fact->target.empty())
-        functions[fact->result] = fact->target;
-      if (fact->kind == FactKind::Closure && startsWith(fact->name.view(), classes))
-        made.insert(Name(fact->name.view().substr(classes.size())));
-      if (!isLateBound(*fact))
-        continue;
-      if (scopeOf(fact->name.view()) == methods)
-        named.insert(Name(lastPart(fact->name.view())));
-      if (fact->name.view() == calls && functions.count(fact->operands[0].reg))
-        called.insert(functions[fact->operands[0].reg]);
-    }
-  }
-
-  void addTo(const Program &program, std::set<Name> &all) const {
-    all.insert(called.begin(), called.end());
-    for (const auto &[id, function] : program.functions)
-      if (!function.className.empty() &&
-          (made.count(function.className) || named.count(Name(lastPart(function.name.view())))) &&
-          isLate(function))
-        all.insert(id);
-  }
-
-private:
-  // Functions of C++ have targets for their calls.
-  static bool isLate(const Function &function) {
-    return std::any_of(function.blocks.begin(), function.blocks.end(), [](const Block &block) {
-      return std::any_of(block.facts.begin(), block.facts.end(), isLateBound);
-    });
-  }
-
-  std::set<Name> called, made, named;
-};
 
 // Code that could not be parsed may do anything with what it names.
 bool mayDoAnything(const Fact &fact, std::size_t i) {

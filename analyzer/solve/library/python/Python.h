@@ -65,6 +65,10 @@ Outcomes constructModule(Call &call, Row row, const std::string &name, const Giv
 std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDevices);
 /// Calls what a library has under a dotted name.
 Outcomes callLibrary(Call &call, Row row, const std::string &dotted, Given given);
+/// Calls method `name` of a tensor; of a module of class `type`.
+Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::string name, const Given &given);
+Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type, const std::string &name,
+                          const Given &given);
 /// Calls method `name` of `object`.
 Outcomes callMethod(Call &call, Row row, const Argument &object, const std::string &name, const Given &given);
 /// Methods of lists, dictionaries and texts; nothing when `object` has no such method.

@@ -1,0 +1,64 @@
+#include "analyzer/solve/engine/LateCalls.h"
+
+#include "analyzer/facts/NameParts.h"
+
+#include <algorithm>
+#include <map>
+
+namespace devicetidy {
+namespace {
+
+// Functions of C++ have targets for their calls.
+bool isLate(const Function &function) {
+  return std::any_of(function.blocks.begin(), function.blocks.end(), [](const Block &block) {
+    return std::any_of(block.facts.begin(), block.facts.end(), isLateBound);
+  });
+}
+
+} // namespace
+
+void addLateWrites(const Program &program, const Function &function, const Fact &fact,
+                   std::set<Name> &fields) {
+  static constexpr std::string_view sets = "python::set", setAny = "builtins.setattr";
+  if (!isLateBound(fact))
+    return;
+  const std::string_view what = lastPart(fact.name.view());
+  if (scopeOf(fact.name.view()) == sets)
+    fields.insert(Name(what));
+  if (what != setAny)
+    return;
+  for (const auto &[id, type] : program.types)
+    if (std::find(type.bases.begin(), type.bases.end(), function.className) != type.bases.end() ||
+        id == function.className)
+      for (const Field &field : type.fields)
+        fields.insert(field.name);
+}
+
+void LateCalls::add(const std::vector<const Fact *> &expression) {
+  static constexpr std::string_view methods = "python::method",
+                                    classes = "python::class::", calls = "python::call";
+  std::map<Reg, Name> functions;
+  for (const Fact *fact : expression) {
+    if (fact->kind == FactKind::Closure && !fact->target.empty())
+      functions[fact->result] = fact->target;
+    if (fact->kind == FactKind::Closure && startsWith(fact->name.view(), classes))
+      made.insert(Name(fact->name.view().substr(classes.size())));
+    if (!isLateBound(*fact))
+      continue;
+    if (scopeOf(fact->name.view()) == methods)
+      named.insert(Name(lastPart(fact->name.view())));
+    if (fact->name.view() == calls && functions.count(fact->operands[0].reg))
+      called.insert(functions[fact->operands[0].reg]);
+  }
+}
+
+void LateCalls::addTo(const Program &program, std::set<Name> &all) const {
+  all.insert(called.begin(), called.end());
+  for (const auto &[id, function] : program.functions)
+    if (!function.className.empty() &&
+        (made.count(function.className) || named.count(Name(lastPart(function.name.view())))) &&
+        isLate(function))
+      all.insert(id);
+}
+
+} // namespace devicetidy

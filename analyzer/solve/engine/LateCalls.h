@@ -1,0 +1,33 @@
+//===- LateCalls.h - what a program calls and sets by name ------*- C++ -*-===//
+//
+// Calls that are late bound have no target. What they may lead to is told by the names they use.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/facts/Program.h"
+
+#include <set>
+#include <vector>
+
+namespace devicetidy {
+
+/// Adds the fields that `fact` of `function` sets, should it be late bound. By a name that is not known it
+/// may set any field of its class.
+void addLateWrites(const Program &program, const Function &function, const Fact &fact,
+                   std::set<Name> &fields);
+
+/// What the late-bound calls of a program call: functions and methods by name, and classes, whose methods are
+/// used then.
+class LateCalls {
+public:
+  /// Adds the calls of a full expression.
+  void add(const std::vector<const Fact *> &expression);
+  /// Adds the ids of the functions that may be called so.
+  void addTo(const Program &program, std::set<Name> &all) const;
+
+private:
+  std::set<Name> called, made, named;
+};
+
+} // namespace devicetidy

@@ -1,0 +1,326 @@
+//===- ContainerMethods.cpp - methods of lists and dictionaries, and built-in functions ---===//
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/std/Containers.h"
+
+#include <algorithm>
+
+namespace devicetidy::python {
+
+namespace {
+
+constexpr std::int64_t mostCounted = 8; ///< numbers of a range that are told apart
+
+Outcomes result(const Row &row, Value value) { return done(row, std::move(value)); }
+
+std::optional<Outcomes> listMethod(Call &call, Row &row, const Argument &object, const Value &list,
+                                   const std::string &name, const Given &given) {
+  Memory &memory = call.machine.memory;
+  const Address where = object.value->address;
+  const Value first = given.positional.empty() ? unknownValue() : given.positional[0].value;
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  if (name == "append" || name == "add")
+    memory.write(row, where, appended(inner, list, listType, first));
+  else if (name == "insert" && given.positional.size() > 1)
+    memory.write(row, where, inAnyOrder(appended(inner, list, listType, given.positional[1].value)));
+  else if (name == "extend" || name == "update") {
+    Value now = list;
+    for (const Value &each : elementsOf(call, first) ? *elementsOf(call, first) : alternatives(call, first))
+      now = appended(inner, now, listType, each);
+    memory.write(row, where,
+                 elementsOf(call, first) ? now : summaryOf(isSummary(now) ? now->summary : now->elements));
+  } else if (name == "clear")
+    memory.write(row, where, tupleValue({}));
+  else if (name == "copy")
+    return result(row, allocated(call, row, "python::list", list));
+  else if (name == "pop") {
+    if (isSummary(list) || list->elements.empty())
+      return result(row, isSummary(list) ? anyOf(list->summary) : unknownValue());
+    std::vector<Value> rest = list->elements;
+    const bool isFirst = row.numberOf(first) == 0;
+    const Value taken = isFirst ? rest.front() : rest.back();
+    rest.erase(isFirst ? rest.begin() : rest.end() - 1);
+    memory.write(row, where, tupleValue(std::move(rest)));
+    return result(row, taken);
+  } else if (isOneOf(name, {"sort", "reverse"}))
+    memory.write(row, where, inAnyOrder(list));
+  else
+    return std::nullopt;
+  return result(row, nullValue());
+}
+
+std::optional<Outcomes> dictMethod(Call &call, Row &row, const Argument &object, const Value &dict,
+                                   const std::string &name, const Given &given) {
+  const Address where = object.value->address;
+  const Value key = given.positional.empty() ? unknownValue() : given.positional[0].value;
+  const bool isWhole = !dict->fields.count(anyEntryField);
+  if (isOneOf(name, {"keys", "values", "items"})) {
+    std::vector<Value> all;
+    for (const auto &[field, entry] : dict->fields)
+      all.push_back(name == "keys"     ? keyOf(field)
+                    : name == "values" ? entry
+                                       : tupleValue({keyOf(field), entry}));
+    return result(row, allocated(call, row, "python::list", isWhole ? tupleValue(all) : summaryOf(all)));
+  }
+  const auto found = dict->fields.find(fieldOf(row, key));
+  const Value otherwise = given.positional.size() > 1 ? given.positional[1].value : nullValue();
+  if (isOneOf(name, {"get", "pop", "setdefault"})) {
+    const Value entry = found != dict->fields.end() ? found->second : isWhole ? otherwise : unknownValue();
+    if (name == "setdefault")
+      call.machine.memory.write(row, where, withField(dict, fieldOf(row, key), entry));
+    return result(row, entry);
+  }
+  if (name == "update") {
+    Value now = dict;
+    const Value from = behind(call, key);
+    if (isDict(from))
+      for (const auto &[field, entry] : from->fields)
+        now = withField(now, field, entry);
+    else if (!given.positional.empty())
+      now = withField(now, anyEntryField, unknownValue());
+    for (const auto &[keyword, argument] : given.named)
+      now = withField(now, Name("[" + keyword.str() + "]"), argument.value);
+    call.machine.memory.write(row, where, now);
+    return result(row, nullValue());
+  }
+  if (name == "copy")
+    return result(row, allocated(call, row, dictType, dict));
+  return std::nullopt;
+}
+
+Value rangeOf(const Row &row, const Given &given) {
+  const auto bound = [&](std::size_t i) { return row.numberOf(given.positional[i].value); };
+  if (given.positional.empty())
+    return unknownValue();
+  const bool hasStart = given.positional.size() > 1;
+  const auto start = hasStart ? bound(0) : std::optional<std::int64_t>(0), end = bound(hasStart ? 1 : 0);
+  if (start && end && *end - *start <= mostCounted && given.positional.size() < 3) {
+    std::vector<Value> numbers;
+    for (std::int64_t i = *start; i < *end; ++i)
+      numbers.push_back(scalarValue(intTerm(i)));
+    return tupleValue(std::move(numbers));
+  }
+  return summaryOf({unknownValue()});
+}
+
+// zip and enumerate: tuples of what is in each.
+Value tuplesOf(Call &call, const std::vector<Value> &lists) {
+  std::vector<std::vector<Value>> columns;
+  std::size_t count = ~std::size_t(0);
+  bool isKnown = true;
+  for (const Value &list : lists) {
+    const auto elements = elementsOf(call, list);
+    isKnown &= elements.has_value();
+    columns.push_back(elements ? *elements : alternatives(call, list));
+    count = std::min(count, columns.back().size());
+  }
+  std::vector<Value> tuples;
+  for (std::size_t i = 0; isKnown && i < count && !lists.empty(); ++i) {
+    std::vector<Value> tuple;
+    for (const auto &column : columns)
+      tuple.push_back(column[i]);
+    tuples.push_back(tupleValue(std::move(tuple)));
+  }
+  if (isKnown)
+    return tupleValue(std::move(tuples));
+  std::vector<Value> any;
+  for (const auto &column : columns)
+    any.push_back(column.empty() ? unknownValue() : anyOf(column));
+  return summaryOf({tupleValue(std::move(any))});
+}
+
+Value isInstance(const Call &call, const Value &value, const Value &type) {
+  if (!is(type, ValueKind::Function) || is(value, ValueKind::Unknown))
+    return unknownValue();
+  const std::string_view name = type->type.view();
+  if (const Value object = behind(call, value);
+      is(value, ValueKind::Address) && is(object, ValueKind::Record)) {
+    const std::string known = startsWith(name, classPrefix) ? std::string(name.substr(classPrefix.size()))
+                              : name == "torch.nn.Module"   ? "torch::nn::Module"
+                              : startsWith(name, "torch.nn.")
+                                  ? "torch::nn::" + std::string(name.substr(9)) + "Impl"
+                                  : std::string();
+    if (!known.empty())
+      return scalarValue(intTerm(call.machine.types.derivesFrom(object->type, known)));
+  }
+  if (name == "torch.Tensor")
+    return scalarValue(intTerm(is(value, ValueKind::Tensor)));
+  const Value held = behind(call, value);
+  if (name == "builtins.dict")
+    return scalarValue(intTerm(isDict(held)));
+  if (name == "builtins.list")
+    return scalarValue(intTerm(is(value, ValueKind::Address) && is(held, ValueKind::List)));
+  if (name == "builtins.tuple")
+    return scalarValue(intTerm(is(value, ValueKind::List)));
+  return unknownValue();
+}
+
+// parser.add_argument("--name", ..) and what the user gives then.
+std::optional<Outcomes> parserMethod(Call &call, Row &row, const Argument &object, const Value &parser,
+                                     const std::string &name, const Given &given) {
+  if (name == "add_argument") {
+    std::string option;
+    for (const Argument &each : given.positional)
+      if (const auto text = textOf(call, each.value); text && text->size() > option.size())
+        option = *text;
+    option.erase(0, option.find_first_not_of('-') == std::string::npos ? 0 : option.find_first_not_of('-'));
+    if (const Argument *as = given.find("dest"))
+      option = textOf(call, as->value).value_or(option);
+    std::replace(option.begin(), option.end(), '-', '_');
+    call.machine.memory.write(row, object.value->address,
+                              withField(parser, Name(option), optionOf(call, option)));
+    return result(row, unknownValue());
+  }
+  if (name == "parse_args")
+    return result(
+        row, allocated(call, row, "python::namespace", recordValue("python::namespace", parser->fields)));
+  if (name == "parse_known_args")
+    return result(row, tupleValue({allocated(call, row, "python::namespace",
+                                             recordValue("python::namespace", parser->fields)),
+                                   unknownValue()}));
+  return std::nullopt;
+}
+
+// dict(pairs): a pair is a tuple, or what named_parameters() and its kin give.
+void addPair(const Row &row, const Value &pair, std::map<Name, Value> &entries) {
+  const bool isTuple = is(pair, ValueKind::List) && pair->elements.size() == 2;
+  const auto first = pair->fields.find("first"), second = pair->fields.find("second");
+  if (isTuple)
+    entries[fieldOf(row, pair->elements[0])] = pair->elements[1];
+  else if (first != pair->fields.end() && second != pair->fields.end())
+    entries[fieldOf(row, first->second)] = second->second;
+  else
+    entries[anyEntryField] = unknownValue();
+}
+
+std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, const Given &given) {
+  const Value first = given.positional.empty() ? unknownValue() : given.positional[0].value;
+  if (name == "len") {
+    const auto elements = elementsOf(call, first);
+    return result(row, elements ? scalarValue(intTerm(std::int64_t(elements->size()))) : unknownValue());
+  }
+  if (name == "range")
+    return result(row, rangeOf(row, given));
+  if (name == "enumerate" || name == "zip") {
+    std::vector<Value> lists;
+    if (name == "enumerate") {
+      std::vector<Value> numbers;
+      if (const auto elements = elementsOf(call, first))
+        for (std::size_t i = 0; i < elements->size(); ++i)
+          numbers.push_back(scalarValue(intTerm(std::int64_t(i))));
+      lists.push_back(elementsOf(call, first) ? tupleValue(numbers) : summaryOf({unknownValue()}));
+    }
+    for (const Argument &each : given.positional)
+      lists.push_back(each.value);
+    return result(row, tuplesOf(call, name == "enumerate" ? std::vector<Value>{lists[0], first} : lists));
+  }
+  if (isOneOf(name, {"list", "sorted", "reversed", "set", "tuple", "iter"})) {
+    if (given.positional.empty())
+      return result(row, listOf(call, row, {}));
+    const auto elements = elementsOf(call, first);
+    const Value list = elements ? tupleValue(*elements) : summaryOf(alternatives(call, first));
+    const Value ordered = isOneOf(name, {"sorted", "reversed", "set"}) ? inAnyOrder(list) : list;
+    return result(row, name == "tuple" ? ordered : allocated(call, row, "python::list", ordered));
+  }
+  if (name == "dict") {
+    std::map<Name, Value> entries;
+    for (const auto &[keyword, argument] : given.named)
+      entries["[" + keyword.str() + "]"] = argument.value;
+    if (!given.positional.empty() && isDict(behind(call, first)))
+      for (const auto &[field, entry] : behind(call, first)->fields)
+        entries[field] = entry;
+    else if (const auto pairs = elementsOf(call, first))
+      for (const Value &pair : *pairs)
+        addPair(row, behind(call, pair), entries);
+    else if (!given.positional.empty())
+      entries[anyEntryField] = unknownValue();
+    return result(row, allocated(call, row, dictType, recordValue(dictType, std::move(entries))));
+  }
+  if (name == "next") {
+    const std::vector<Value> any = alternatives(call, first);
+    return result(row, any.empty() ? unknownValue() : any.front());
+  }
+  if (name == "isinstance" && given.positional.size() > 1)
+    return result(row, isInstance(call, first, given.positional[1].value));
+  if (name == "getattr" && given.positional.size() > 1)
+    if (const auto attribute = textOf(call, given.positional[1].value))
+      return attributeOf(call, row, given.positional[0], *attribute);
+  if (name == "setattr" && given.positional.size() > 2)
+    if (const auto attribute = textOf(call, given.positional[1].value))
+      return setAttribute(call, row, given.positional[0], *attribute, given.positional[2]);
+  if (isOneOf(name, {"str", "int"}) && is(first, ValueKind::Scalar))
+    return result(row, first);
+  if (name == "int")
+    return result(row, scalarValue(call.machine.freshScalar(call)));
+  if (name == "map" && given.positional.size() == 2) {
+    std::vector<Value> elements;
+    Outcomes outcomes = result(row, unknownValue());
+    for (const Value &each : alternatives(call, given.positional[1].value)) {
+      Given argument;
+      argument.positional.push_back({each, {}, given.positional[1].text, given.positional[1].written});
+      Outcomes called = callValue(call, outcomes.front().row, first, argument, given.positional[0]);
+      if (called.size() != 1)
+        return result(row, unknownValue());
+      elements.push_back(called.front().result);
+      outcomes = std::move(called);
+    }
+    const bool isKnown = elementsOf(call, given.positional[1].value).has_value();
+    Row after = std::move(outcomes.front().row);
+    const Value list =
+        allocated(call, after, "python::list", isKnown ? tupleValue(elements) : summaryOf(elements));
+    return result(after, list);
+  }
+  if (name == "str" && is(first, ValueKind::Device))
+    return result(row, first);
+  if (name == "sum" || name == "max" || name == "min") {
+    std::vector<Value> all = alternatives(call, first);
+    if (!all.empty() && is(all.front(), ValueKind::Tensor)) {
+      Outcomes outcomes = result(row, all.front());
+      for (std::size_t i = 1; i < all.size(); ++i) {
+        Outcomes next;
+        for (Outcome &before : outcomes)
+          for (Outcome &after :
+               callTorch(call, std::move(before.row), "at::operator+",
+                         {{before.result, {}, given.positional[0].text, given.positional[0].written},
+                          {all[i], {}, given.positional[0].text, given.positional[0].written}},
+                         false))
+            next.push_back(std::move(after));
+        outcomes = std::move(next);
+      }
+      return outcomes;
+    }
+  }
+  return std::nullopt;
+}
+
+// sample() has the dimensions of the parameters, sample((n,)) more.
+std::optional<Outcomes> drawn(const Row &row, const Value &where, const std::string &name,
+                              const Given &given) {
+  if (!isOneOf(name, {"sample", "rsample", "entropy", "log_prob"}))
+    return std::nullopt;
+  const bool isMore = !given.positional.empty() && is(where, ValueKind::Tensor);
+  return result(row, isMore ? tensorValue(where->placement, someRank, where->history) : where);
+}
+
+} // namespace
+
+std::optional<Outcomes> callContainerMethod(Call &call, Row &row, const Argument &object,
+                                            const std::string &name, const Given &given) {
+  if (isMissing(object.value))
+    return builtin(call, row, name, given);
+  const Value held = behind(call, object.value);
+  if (is(object.value, ValueKind::Address) && is(held, ValueKind::List))
+    return listMethod(call, row, object, held, name, given);
+  if (is(held, ValueKind::Record) && held->type == distributionType)
+    return drawn(row, held->fields.at("where"), name, given);
+  if (is(held, ValueKind::Record) && held->type == generatorType && name == "manual_seed")
+    return result(row, object.value);
+  if (is(held, ValueKind::Record) && held->type == parserType)
+    return parserMethod(call, row, object, held, name, given);
+  if (is(object.value, ValueKind::Address) && isDict(held))
+    return dictMethod(call, row, object, held, name, given);
+  return std::nullopt;
+}
+
+} // namespace devicetidy::python

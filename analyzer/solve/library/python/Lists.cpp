@@ -1,0 +1,63 @@
+#include "analyzer/solve/library/python/Lists.h"
+
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/std/Containers.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace devicetidy::python {
+
+Value tupleValue(std::vector<Value> elements) { return listValue(listType, std::move(elements)); }
+
+bool isDict(const Value &held) { return is(held, ValueKind::Record) && held->type == dictType; }
+
+Name fieldOf(const Row &row, const Value &key) { return keyField(row, key).value_or(anyEntryField); }
+
+bool hasDevice(const Value &key) {
+  return is(key, ValueKind::Device) ||
+         (is(key, ValueKind::List) && std::any_of(key->elements.begin(), key->elements.end(), hasDevice));
+}
+
+Value keyOf(Name field) {
+  const std::string_view text = field.view();
+  if (field == anyEntryField || text.size() < 2)
+    return unknownValue();
+  return startsWith(text, "[#") ? scalarValue(intTerm(std::atoll(std::string(text.substr(2)).c_str())))
+                                : scalarValue(textTerm(Name(text.substr(1, text.size() - 2))));
+}
+
+std::optional<std::vector<Value>> elementsOf(const Call &call, const Value &value) {
+  const Value held = behind(call, value);
+  if (is(held, ValueKind::List) && !isSummary(held))
+    return held->elements;
+  if (is(held, ValueKind::Record) && held->fields.count(hidden::children)) {
+    const Value children = held->fields.at(hidden::children);
+    if (is(children, ValueKind::List) && !isSummary(children))
+      return children->elements;
+  }
+  if (!isDict(held) || held->fields.count(anyEntryField))
+    return std::nullopt;
+  std::vector<Value> keys;
+  for (const auto &[field, entry] : held->fields)
+    keys.push_back(keyOf(field));
+  return keys;
+}
+
+std::vector<Value> alternatives(const Call &call, const Value &value) {
+  const Value held = behind(call, value);
+  if (is(held, ValueKind::List))
+    return isSummary(held) ? held->summary : held->elements;
+  if (is(held, ValueKind::Tensor))
+    return {tensorValue(call.machine.memory.placementOf(call.row, held), unknownRank,
+                        call.machine.memory.historyOf(call.row, held))};
+  return {unknownValue()};
+}
+
+Value summaryOf(std::vector<Value> all) {
+  return summaryList(listType, all.empty() ? std::vector<Value>{unknownValue()} : all);
+}
+
+} // namespace devicetidy::python

@@ -1,0 +1,25 @@
+//===- Lists.h - what lists and dictionaries of Python hold -----*- C++ -*-===//
+#pragma once
+
+#include "analyzer/solve/library/python/Python.h"
+
+namespace devicetidy::python {
+
+inline const Name listType("std::vector<at::Tensor>");
+inline const Name anyEntryField("[?]"); ///< what a dictionary holds under keys that are not known
+
+Value tupleValue(std::vector<Value> elements);
+/// A list of unknown length whose elements are among `all`.
+Value summaryOf(std::vector<Value> all);
+bool isDict(const Value &held);
+/// The field of the entry under `key`, and the key of a field.
+Name fieldOf(const Row &row, const Value &key);
+Value keyOf(Name field);
+/// Is a device among what the key is made of? Then what is found under it is where that device says.
+bool hasDevice(const Value &key);
+/// The elements that a loop or a list() sees; nothing when their number is not known.
+std::optional<std::vector<Value>> elementsOf(const Call &call, const Value &value);
+/// What any element may be.
+std::vector<Value> alternatives(const Call &call, const Value &value);
+
+} // namespace devicetidy::python

@@ -1,0 +1,187 @@
+//===- Methods.cpp - methods of tensors and modules ---===//
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Python.h"
+#include "analyzer/solve/library/torch/Modules.h"
+
+namespace devicetidy::python {
+
+std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDevices) {
+  std::vector<Argument> args = given.positional;
+  for (const auto &[keyword, argument] : given.named) {
+    if (isOneOf(keyword.view(), {"dtype", "non_blocking", "dim", "keepdim", "requires_grad", "memory_format",
+                                 "copy", "layout", "generator", "out", "pin_memory"}) &&
+        !(keyword.view() == "out"))
+      continue;
+    Argument each = argument;
+    if (keyword.view() == "device")
+      each.value =
+          is(each.value, ValueKind::Unknown) ? deviceValue(Placement::unknown()) : asDevice(call, each.value);
+    args.push_back(std::move(each));
+  }
+  for (Argument &each : args) // what is not known may name any device, unless it is called a dtype
+    if (namesDevices && is(each.value, ValueKind::Unknown) &&
+        each.text.view().find("dtype") == std::string_view::npos)
+      each.value = deviceValue(Placement::unknown());
+  if (namesDevices)
+    for (Argument &each : args)
+      if (is(each.value, ValueKind::Scalar) && (textOf(call, each.value) || &each == &args.front()))
+        each.value = asDevice(call, each.value);
+  return args;
+}
+
+namespace {
+
+// x.to(device) whose result nobody takes. That of a call waits for the GPU: it has no name to go on with.
+void noteDiscarded(Call &call, const Argument &object, const std::string &name) {
+  using models::Rule;
+  const models::Op *op = call.fact.isDiscarded ? models::atenOp(name, call.machine.version) : nullptr;
+  if (!op || (op->rule != Rule::Move && op->rule != Rule::ToCpu && op->rule != Rule::ToCuda) ||
+      endsWith(object.text.view(), ")"))
+    return;
+  const std::string text = object.text.str();
+  for (const DiscardedMove &known : call.machine.discarded)
+    if (known.where == call.fact.where)
+      return;
+  call.machine.discarded.push_back(
+      {call.fact.where, text, name, text + "." + name + "(...)", false, false, call.frame.function.id.str()});
+}
+
+// What a method of a module gives back is the module, for those that work in place.
+bool givesSelf(const std::string &name) {
+  return isOneOf(name, {"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "train", "eval",
+                        "requires_grad_", "apply", "type", "to_empty", "share_memory", "xpu"});
+}
+
+} // namespace
+
+Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::string name, const Given &given) {
+  noteDiscarded(call, object, name);
+
+  std::vector<Argument> args = inOrder(call, given, name == "to" || name == "cuda");
+  if (name == "cuda" && !args.empty()) {
+    args[0].value = asDevice(call, args[0].value);
+    args.insert(args.begin(), object);
+    return callTorch(call, std::move(row), "at::Tensor::to", args, true);
+  }
+  if (isOneOf(name, {"float", "half", "double", "long", "int", "short", "bool", "byte", "char", "bfloat16",
+                     "requires_grad_", "retain_grad", "view_as", "reshape_as"}))
+    return callTorch(call, std::move(row), "at::Tensor::to", {object}, true);
+  if (name == "type") { // of a class of tensors, which says where they are
+    const bool isClass = !given.positional.empty() && is(given.positional[0].value, ValueKind::Function);
+    const std::string_view type = isClass ? given.positional[0].value->type.view() : std::string_view();
+    const Placement now = call.machine.memory.placementOf(row, object.value);
+    if (given.positional.empty())
+      return done(row, now.kind == PlacementKind::Cuda  ? libraryFunction("torch.cuda.FloatTensor")
+                       : now.kind == PlacementKind::Cpu ? libraryFunction("torch.FloatTensor")
+                                                        : unknownValue());
+    std::vector<Argument> moved{object};
+    if (endsWith(type, "Tensor"))
+      moved.push_back({deviceValue(startsWith(type, "torch.cuda") ? Placement::cuda(currentCudaIndex())
+                                                                  : Placement::cpu()),
+                       {}});
+    return callTorch(call, std::move(row), "at::Tensor::to", moved, true);
+  }
+  if (name == "new_tensor")
+    name = "new_ones";
+  if (name == "backward" && !given.positional.empty() && is(given.positional[0].value, ValueKind::Tensor))
+    return callTorch(call, std::move(row), "at::Tensor::backward", {object, given.positional[0]}, true);
+  if (name == "numpy" || name == "tolist" || name == "__array__") {
+    if (name == "tolist")
+      return done(row, unknownValue());
+    return callTorch(call, std::move(row), "at::Tensor::numpy", {object}, true, {});
+  }
+  args.insert(args.begin(), object);
+  const bool hasDim = !given.positional.empty() || given.find("dim");
+  Name type("at::Tensor");
+  if (isOneOf(name, {"topk", "sort", "kthvalue", "svd", "qr", "cummax", "cummin", "slogdet", "mode"}) ||
+      (hasDim && isOneOf(name, {"max", "min", "median"}) &&
+       (given.positional.empty() || !is(given.positional[0].value, ValueKind::Tensor))))
+    type = Name("std::tuple<at::Tensor, at::Tensor>");
+  else if (isOneOf(name, {"split", "chunk", "unbind", "tensor_split", "split_with_sizes"}))
+    type = Name("std::vector<at::Tensor>");
+  else if (isOneOf(name, {"item", "size", "dim", "numel", "element_size", "is_contiguous", "get_device",
+                          "stride", "is_floating_point", "data_ptr", "nelement", "ndimension"}))
+    type = Name("long");
+  return callTorch(call, std::move(row), "at::Tensor::" + name, args, true, type);
+}
+
+Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type, const std::string &name,
+                          const Given &given) {
+  Machine &machine = call.machine;
+  const Address self = object.value->address;
+  if (name == "register_buffer" || name == "register_parameter") {
+    const Argument *tensor = given.find(name == "register_buffer" ? "tensor" : "param", 1),
+                   *as = given.find("name", 0);
+    const std::optional<std::string> field = as ? textOf(call, as->value) : std::nullopt;
+    if (!tensor || !field)
+      return done(row, nullValue());
+    Call inner{machine, call.frame, row, call.fact, call.first};
+    std::vector<Argument> args{
+        object, {as->value, {}, as->text, as->written}, {tensor->value, {}, tensor->text, tensor->written}};
+    Outcomes outcomes = callTorch(inner, row, "torch::nn::Module::register_parameter", args, true);
+    for (Outcome &outcome : outcomes) {
+      machine.memory.write(outcome.row, self.field(Name(*field)), outcome.result);
+      if (name == "register_buffer")
+        machine.memory.write(outcome.row, self.field(Name(bufferMark + *field)), scalarValue(intTerm(1)));
+    }
+    return outcomes;
+  }
+  if (name == "register_forward_hook" && !given.positional.empty()) {
+    const Value known = machine.memory.read(row, self.field(hooksField));
+    std::vector<Value> hooks = is(known, ValueKind::List) ? known->elements : std::vector<Value>();
+    hooks.push_back(given.positional[0].value);
+    machine.memory.write(row, self.field(hooksField), listValue("std::vector<at::Tensor>", std::move(hooks)));
+    return done(row, unknownValue());
+  }
+  if (isOneOf(name, {"add_module", "register_module"}) && given.positional.size() > 1) {
+    const auto field = textOf(call, given.positional[0].value);
+    Outcomes outcomes = callTorch(call, std::move(row), "torch::nn::Module::register_module",
+                                  {object, given.positional[0], given.positional[1]}, true);
+    if (field)
+      for (Outcome &outcome : outcomes)
+        machine.memory.write(outcome.row, self.field(Name(*field)), given.positional[1].value);
+    return outcomes;
+  }
+  if (isOneOf(name, {"append", "extend", "insert"}) && !given.positional.empty()) {
+    const Value child = given.positional.back().value;
+    std::vector<Value> children{child};
+    if (const Value list = behind(call, child); name == "extend" && is(list, ValueKind::List))
+      children = list->elements;
+    for (const Value &each : children)
+      if (is(each, ValueKind::Address)) {
+        Call inner{machine, call.frame, row, call.fact, call.first};
+        appendChild(inner, self, each->address, "");
+      }
+    return done(row, object.value);
+  }
+  std::vector<Argument> args = inOrder(call, given, name == "to" || name == "cuda" || name == "to_empty");
+  std::string asked = name;
+  if (name == "cuda" || name == "cpu" || name == "to_empty" || name == "xpu") {
+    asked = "to";
+    if (name == "cuda" && !args.empty())
+      args[0].value = asDevice(call, args[0].value);
+    else if (name == "cuda" || name == "cpu")
+      args = {{deviceValue(name == "cpu" ? Placement::cpu() : Placement::cuda(currentCudaIndex())), {}}};
+  }
+  args.insert(args.begin(), object);
+  const bool isForward = name == "forward" || name == "__call__";
+  const std::string scope = isForward ? type.str() : "torch::nn::Module";
+  Outcomes outcomes =
+      callTorch(call, std::move(row), scope + "::" + asked, args, true,
+                isForward && isOneOf(type.view(), {"torch::nn::LSTMImpl"})
+                    ? Name("std::tuple<at::Tensor, std::tuple<at::Tensor, at::Tensor>>")
+                : isForward && isOneOf(type.view(), {"torch::nn::GRUImpl", "torch::nn::RNNImpl",
+                                                     "torch::nn::MultiheadAttentionImpl"})
+                    ? Name("std::tuple<at::Tensor, at::Tensor>")
+                : isForward ? Name("at::Tensor")
+                            : Name("std::vector<at::Tensor>"));
+  if (givesSelf(name))
+    for (Outcome &outcome : outcomes)
+      outcome.result = object.value;
+  return outcomes;
+}
+
+} // namespace devicetidy::python
