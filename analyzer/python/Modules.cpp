@@ -27,7 +27,8 @@ std::string fileBelow(const std::string &folder, const std::string &dotted) {
 
 // Does it lie where packages are installed? What is there is a library to those who import it.
 bool isInstalled(const std::string &path) {
-  return path.find("/site-packages/") != std::string::npos || path.find("/dist-packages/") != std::string::npos;
+  return path.find("/site-packages/") != std::string::npos ||
+         path.find("/dist-packages/") != std::string::npos;
 }
 
 // The file that `dotted`, imported in `importer`, names; empty for a library.

@@ -3,7 +3,7 @@
   in       `clone`: a copy of this repository, whose folder build is the real one; `built`: one that makes its own, slowly;
            `project`: test/docs/project with a compile database, device-tidy and device-run on PATH
   exit     the exit code of each command; a single number stands for all. A string says why that command is not run
-  saved    C++ blocks of the page that are files there: {path: number of the block}
+  saved    C++ and Python blocks of the page that are files there: {path: number of the block}
   program  True: `train`, a program that has a device error, lies there
   needs    programs without which the block is left out
   before   commands that the text around the block tells, in shell
@@ -37,6 +37,12 @@ TABLE = {
             "program": True,
             "exit": [134, 1, 134],
         },
+    },
+    "docs/python.md": {
+        "device-tidy train.py              # the script and the files of the project that it imports": {
+            "skip": "the files are the reader's",
+        },
+        "$ device-tidy scaled.py": {"in": "project", "saved": {"scaled.py": 1}, "exit": 1},
     },
     "docs/quick-start.md": {
         "scripts/install-deps.sh          # Debian packages; needs root or sudo": {

@@ -61,7 +61,8 @@ def run_command(command, sandbox, folder, cache, timeout):
 
 def prepare(block, entry, page, sandbox, cache):
     for path, number in entry.get("saved", {}).items():
-        sandbox.place(path).write_text(page.block("cpp", number).text, encoding="utf-8")
+        language = "python" if path.endswith(".py") else "cpp"
+        sandbox.place(path).write_text(page.block(language, number).text, encoding="utf-8")
     if entry.get("program"):
         sources = [sandbox.root / "src" / name for name in ("train.cpp", "loss.cpp")]
         libraries = ["-ltorch", "-ltorch_cpu", "-lc10"]

@@ -306,12 +306,11 @@ SourceRequest sourceRequest(const Options &options) {
 
 std::string helpText(bool isComplete) {
   std::string text =
-      "Finds tensors on the wrong device in C++ code that uses LibTorch, and in Python code.\n\n"
+      "Finds tensors on the wrong device in C++ code that uses LibTorch, and in Python files and folders.\n\n"
       "usage: device-tidy [-p BUILD_DIR] [options] [FILES...] [-- compiler arguments]\n"
       "       device-tidy --link [options] FACTS...\n\n"
       "Without FILES every translation unit of the compile database is analysed. "
-      "@FILE stands for the arguments in FILE.\n"
-      "FILES may be Python files, or folders with such files; these need no compile database.\n";
+      "@FILE stands for the arguments in FILE.\n";
   StringRef group;
   for (const OptionSpec &spec : Specs) {
     if (spec.isRare && !isComplete)

@@ -53,7 +53,7 @@ bool readPython(const Options &options, PythonUnits &read, std::string &error) {
   llvm::sort(request.files);
   request.files.erase(llvm::unique(request.files), request.files.end());
   if (request.files.empty()) {
-    error = "no Python files in " + options.files.front();
+    error = "no Python files in " + options.files.front() + "; name C++ files one by one, or leave them out";
     return false;
   }
   read.asked = request.files.size();
