@@ -50,7 +50,7 @@ int FunctionLowering::newLocal(const std::string &name, Name type, const Node &n
   variable.name = name;
   variable.type = type;
   variable.where = node.where();
-  function.locals.push_back(std::move(variable));
+  function.locals.push_back(variable);
   const int index = static_cast<int>(function.locals.size()) - 1;
   if (!name.empty())
     locals[name] = index;
@@ -149,10 +149,10 @@ void FunctionLowering::lowerFunction(const Node &node) {
   for (const Node &decorator : node.list("decorator_list")) {
     const std::string says = decorator.is("Attribute") ? decorator.text("attr") : decorator.text("id");
     if (isOneOf(says, {"property", "cached_property"}))
-      name = "@get " + name;
+      name.insert(0, "@get ");
     function.isStatic |= isOneOf(says, {"staticmethod", "classmethod"});
     if (says == "setter")
-      name = "@set " + name;
+      name.insert(0, "@set ");
   }
   if (isMethod) {
     function.name = Name(className.str() + "::" + name);

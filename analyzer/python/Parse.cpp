@@ -13,15 +13,13 @@ namespace {
 
 /// A file of this run that is removed at its end.
 struct TemporaryFile {
-  explicit TemporaryFile(llvm::StringRef suffix) {
-    llvm::sys::fs::createTemporaryFile("device-tidy", suffix, path);
-  }
-  TemporaryFile(const TemporaryFile &) = delete;
-  TemporaryFile &operator=(const TemporaryFile &) = delete;
-  ~TemporaryFile() { llvm::sys::fs::remove(path); }
+  explicit TemporaryFile(llvm::StringRef suffix)
+      : problem(llvm::sys::fs::createTemporaryFile("device-tidy", suffix, path)), remover(path) {}
 
   bool write(llvm::StringRef text) const {
-    std::error_code code;
+    std::error_code code = problem;
+    if (code)
+      return false;
     llvm::raw_fd_ostream out(path, code);
     if (!code)
       out << text;
@@ -29,6 +27,8 @@ struct TemporaryFile {
   }
 
   llvm::SmallString<128> path;
+  std::error_code problem;
+  llvm::FileRemover remover;
 };
 
 } // namespace

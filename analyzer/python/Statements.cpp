@@ -221,7 +221,7 @@ void addFields(const Node &definition, Type &type) {
       Field field;
       field.name = Name(method["target"].text("id"));
       field.where = method["target"].where();
-      type.fields.push_back(std::move(field));
+      type.fields.push_back(field);
     }
     const std::vector<Node> parameters = method["args"].list("args");
     if (parameters.empty())
@@ -240,7 +240,7 @@ void addFields(const Node &definition, Type &type) {
         field.name = name;
         field.type = makesTensor(node["value"]) ? Name("at::Tensor") : Name();
         field.where = target.where();
-        type.fields.push_back(std::move(field));
+        type.fields.push_back(field);
       }
     });
   }

@@ -70,8 +70,7 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
   }
   if (isOneOf(record->type.view(), {"std::tuple<at::Tensor, at::Tensor>"}))
     return done(row, unknownValue());
-  return done(std::move(row),
-              record->origin ? machine.memory.read(row, self.field(Name(name))) : unknownValue());
+  return done(row, record->origin ? machine.memory.read(row, self.field(Name(name))) : unknownValue());
 }
 
 } // namespace

@@ -7,6 +7,8 @@
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/torch/Modules.h"
 
+#include <algorithm>
+
 namespace devicetidy {
 namespace python {
 namespace {
@@ -47,7 +49,7 @@ Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vect
     operand.isAddress = is(value, ValueKind::Address) || arg.address.valid();
     operand.reg = static_cast<Reg>(row.registers.size());
     row.registers.push_back(arg.address.valid() ? addressValue(arg.address) : value);
-    fact.operands.push_back(std::move(operand));
+    fact.operands.push_back(operand);
   }
   return call.machine.callAs(call.frame, row, fact);
 }
@@ -87,9 +89,8 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
   }
   if (callable && !callable->fields.empty()) // what it has captured is in the fields of its closure
     self = allocated(call, row, "python::closure", callable)->address;
-  std::vector<Value> values;
-  for (const Argument &argument : bound)
-    values.push_back(argument.value);
+  std::vector<Value> values(bound.size());
+  std::transform(bound.begin(), bound.end(), values.begin(), [](const Argument &each) { return each.value; });
   return call.machine.invoke(call.frame, call.fact, std::move(row), function, self, std::move(values));
 }
 
@@ -158,6 +159,7 @@ Outcomes constructModule(Call &call, Row row, const std::string &name, const Giv
   Machine &machine = call.machine;
   const Name type("torch::nn::" + name + "Impl");
   std::vector<Argument> args;
+  args.reserve(given.positional.size());
   for (const Argument &argument : given.positional)
     args.push_back({behind(call, argument.value), {}, argument.text, argument.written});
   if (args.size() == 1 && is(args[0].value, ValueKind::Record) && args[0].value->type == dictType)
@@ -225,7 +227,7 @@ void setFields(Call &call, Row &row, Name type, const Address &where, const Give
 
 } // namespace
 
-Outcomes callValue(Call &call, Row row, const Value &callee, Given given, const Argument &written) {
+Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given, const Argument &written) {
   Machine &machine = call.machine;
   if (is(callee, ValueKind::Function)) {
     if (const Function *function = machine.program.function(callee->function); function && function->hasBody)
@@ -234,7 +236,7 @@ Outcomes callValue(Call &call, Row row, const Value &callee, Given given, const 
     if (startsWith(name, classPrefix))
       return construct(call, std::move(row), Name(name.substr(classPrefix.size())), given);
     if (!isMissing(callee))
-      return callLibrary(call, std::move(row), std::string(name), std::move(given));
+      return callLibrary(call, std::move(row), std::string(name), given);
   }
   if (is(callee, ValueKind::Record) && callee->type == boundType) {
     const auto object = callee->fields.find("self"), name = callee->fields.find("name");

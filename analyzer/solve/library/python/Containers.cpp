@@ -19,7 +19,7 @@ std::optional<Outcomes> listWord(Call &call, const Effect &) {
   std::vector<Value> elements;
   for (const Argument &each : given.positional)
     elements.push_back(each.value);
-  const Value list = given.isOpen ? summaryOf(std::move(elements)) : tupleValue(std::move(elements));
+  const Value list = given.isOpen ? summaryOf(elements) : tupleValue(std::move(elements));
   if (lastPart(call.fact.name.view()) == "tuple")
     return call.done(list);
   return call.done(allocated(call, call.row, "python::list", list));
@@ -177,7 +177,7 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
     } else {
       std::vector<Value> all = isSummary(held) ? held->summary : held->elements;
       all.push_back(value);
-      machine.memory.write(call.row, object->address, summaryOf(std::move(all)));
+      machine.memory.write(call.row, object->address, summaryOf(all));
     }
   }
   return call.done(nullValue());

@@ -14,20 +14,20 @@ namespace {
 struct Asked {
   std::string scope, name;
 };
-using Function = Outcomes (*)(Call &call, Row row, const Asked &asked, const Given &given);
+using Function = Outcomes (*)(Call &call, Row &row, const Asked &asked, const Given &given);
 
 const Name pairType("std::tuple<at::Tensor, at::Tensor>"), listType("std::vector<at::Tensor>"),
     numberType("long");
 
-Outcomes number(Call &call, Row row, const Asked &, const Given &) {
+Outcomes number(Call &call, Row &row, const Asked &, const Given &) {
   return done(row, scalarValue(call.machine.freshScalar(call)));
 }
 
-Outcomes first(Call &, Row row, const Asked &, const Given &given) {
+Outcomes first(Call &, Row &row, const Asked &, const Given &given) {
   return done(row, given.positional.empty() ? unknownValue() : given.positional[0].value);
 }
 
-Outcomes makeParameter(Call &call, Row row, const Asked &, const Given &given) {
+Outcomes makeParameter(Call &call, Row &row, const Asked &, const Given &given) {
   const Argument *data = given.find("data", 0);
   const Value tensor = data ? data->value : unknownValue();
   if (!is(tensor, ValueKind::Tensor))
@@ -36,7 +36,7 @@ Outcomes makeParameter(Call &call, Row row, const Asked &, const Given &given) {
   return done(row, parameterHandle(cell->address, tensor->rank));
 }
 
-Outcomes makeDevice(Call &call, Row row, const Asked &, const Given &given) {
+Outcomes makeDevice(Call &call, Row &row, const Asked &, const Given &given) {
   const Argument *type = given.find("type", 0), *index = given.find("index", 1);
   if (!type)
     return done(row, unknownValue());
@@ -46,31 +46,29 @@ Outcomes makeDevice(Call &call, Row row, const Asked &, const Given &given) {
   return done(row, is(device, ValueKind::Device) ? device : deviceValue(Placement::unknown()));
 }
 
-Outcomes askCuda(Call &call, Row row, const Asked &asked, const Given &) {
+Outcomes askCuda(Call &call, Row &row, const Asked &asked, const Given &) {
   const std::string scope = asked.name == "current_device" ? "c10::cuda::" : "torch::cuda::";
-  return callTorch(call, std::move(row), scope + asked.name, {}, false,
-                   asked.name == "is_available" ? "bool" : "long");
+  return callTorch(call, row, scope + asked.name, {}, false, asked.name == "is_available" ? "bool" : "long");
 }
 
-Outcomes setDevice(Call &call, Row row, const Asked &, const Given &given) {
+Outcomes setDevice(Call &call, Row &row, const Asked &, const Given &given) {
   if (given.positional.empty())
     return done(row, nullValue());
   Argument device = given.positional[0];
   device.value = asDevice(call, device.value);
-  return callTorch(call, std::move(row), "c10::cuda::set_device", {device}, false, "void");
+  return callTorch(call, row, "c10::cuda::set_device", {device}, false, "void");
 }
 
-Outcomes functional(Call &call, Row row, const Asked &asked, const Given &given) {
-  return callTorch(call, std::move(row), "torch::nn::functional::" + asked.name, inOrder(call, given, false),
-                   false);
+Outcomes functional(Call &call, Row &row, const Asked &asked, const Given &given) {
+  return callTorch(call, row, "torch::nn::functional::" + asked.name, inOrder(call, given, false), false);
 }
 
 // zeros(2, 3) and zeros((2, 3)): the sizes are one argument in C++.
-std::vector<Argument> withSizes(const Call &call, std::vector<Argument> args) {
+std::vector<Argument> withSizes(const Call &call, const std::vector<Argument> &args) {
   std::vector<Argument> rest;
   std::vector<Value> sizes;
   std::optional<Argument> shape;
-  for (Argument &each : args) {
+  for (const Argument &each : args) {
     const Value held = behind(call, each.value);
     const bool isSize =
         is(held, ValueKind::Scalar) || (is(held, ValueKind::Unknown) && each.written && !shape);
@@ -107,20 +105,20 @@ void meetGenerator(Call &call, Outcome &outcome, const Argument &generator, cons
                            requirement);
 }
 
-Outcomes makeTensor(Call &call, Row row, const Asked &asked, const Given &given) {
+Outcomes makeTensor(Call &call, Row &row, const Asked &asked, const Given &given) {
   if (const Argument *out = given.find("out"); out && is(out->value, ValueKind::Tensor))
     return done(row, out->value);
   std::vector<Argument> args = inOrder(call, given, false);
   if (isOneOf(asked.name, {"zeros", "ones", "empty", "rand", "randn"}))
-    args = withSizes(call, std::move(args));
-  Outcomes outcomes = callTorch(call, std::move(row), "torch::" + asked.name, args, false);
+    args = withSizes(call, args);
+  Outcomes outcomes = callTorch(call, row, "torch::" + asked.name, args, false);
   if (const Argument *generator = given.find("generator"))
     for (Outcome &outcome : outcomes)
       meetGenerator(call, outcome, *generator, asked.name);
   return outcomes;
 }
 
-Outcomes makeGenerator(Call &call, Row row, const Asked &, const Given &given) {
+Outcomes makeGenerator(Call &call, Row &row, const Asked &, const Given &given) {
   const Argument *device = given.find("device", 0);
   const Value where = device ? asDevice(call, device->value) : deviceValue(Placement::cpu());
   return done(row, allocated(call, row, generatorType, recordValue(generatorType, {{"device", where}})));
@@ -128,13 +126,13 @@ Outcomes makeGenerator(Call &call, Row row, const Asked &, const Given &given) {
 
 // tensor(data), as_tensor(data), from_numpy(data); of a number it has no dimensions, of something unknown it
 // may have.
-Outcomes copyData(Call &call, Row row, const Asked &asked, const Given &given) {
+Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &given) {
   std::vector<Argument> args = inOrder(call, given, false);
   if (args.empty())
     return done(row, unknownValue());
   const Value data = behind(call, args[0].value);
   if (is(data, ValueKind::Tensor) && asked.name != "tensor")
-    return args.size() < 2 ? done(row, data) : callTorch(call, std::move(row), "at::Tensor::to", args, true);
+    return args.size() < 2 ? done(row, data) : callTorch(call, row, "at::Tensor::to", args, true);
   const bool hasDevice = given.find("device") != nullptr;
   if (is(data, ValueKind::Unknown) && !hasDevice && asked.name != "from_numpy")
     return done(row, tensorValue(Placement::unknown(), unknownRank, nullptr));
@@ -146,21 +144,21 @@ Outcomes copyData(Call &call, Row row, const Asked &asked, const Given &given) {
     else // what is in it does not matter
       args[0].value = summaryList("std::vector<long>", {scalarValue(symbolTerm("an element"))});
   }
-  return callTorch(call, std::move(row), "torch::tensor", args, false);
+  return callTorch(call, row, "torch::tensor", args, false);
 }
 
 // torch.FloatTensor(..) and torch.cuda.FloatTensor(..)
-Outcomes legacyTensor(Call &call, Row row, const Asked &asked, const Given &given) {
+Outcomes legacyTensor(Call &call, Row &row, const Asked &asked, const Given &given) {
   std::vector<Argument> args;
   if (startsWith(asked.scope, "torch.cuda"))
     args.push_back({deviceValue(Placement::cuda(currentCudaIndex())), {}});
   args.insert(args.begin(), {listValue("std::vector<long>", {scalarValue(intTerm(2))}), {}});
   if (!given.positional.empty() && is(given.positional[0].value, ValueKind::Tensor))
     return done(row, given.positional[0].value);
-  return callTorch(call, std::move(row), "torch::empty", args, false);
+  return callTorch(call, row, "torch::empty", args, false);
 }
 
-Outcomes aten(Call &call, Row row, const Asked &asked, const Given &given) {
+Outcomes aten(Call &call, Row &row, const Asked &asked, const Given &given) {
   if (const Argument *out = given.find("out"); out && is(out->value, ValueKind::Tensor))
     return done(row, out->value);
   const std::vector<Argument> args = inOrder(call, given, false);
@@ -175,10 +173,10 @@ Outcomes aten(Call &call, Row row, const Asked &asked, const Given &given) {
     type = listType;
   else if (isOneOf(asked.name, {"is_floating_point", "numel", "allclose", "equal"}))
     type = numberType;
-  return callTorch(call, std::move(row), "torch::" + asked.name, args, false, type);
+  return callTorch(call, row, "torch::" + asked.name, args, false, type);
 }
 
-Outcomes isTensor(Call &, Row row, const Asked &, const Given &given) {
+Outcomes isTensor(Call &, Row &row, const Asked &, const Given &given) {
   const Value value = given.positional.empty() ? unknownValue() : given.positional[0].value;
   return done(row, is(value, ValueKind::Unknown) ? unknownValue()
                                                  : scalarValue(intTerm(is(value, ValueKind::Tensor))));
@@ -192,7 +190,7 @@ Value optionValue(const Call &call, const std::string &name) {
   return scalarValue(applyTerm(op::call, {textTerm(Name("option " + name)), intTerm(call.fact.where.line)}));
 }
 
-Outcomes makeNamespace(Call &call, Row row, const Asked &, const Given &given) {
+Outcomes makeNamespace(Call &call, Row &row, const Asked &, const Given &given) {
   std::map<Name, Value> fields;
   for (const auto &[name, argument] : given.named)
     fields[name] = argument.value;
@@ -200,12 +198,12 @@ Outcomes makeNamespace(Call &call, Row row, const Asked &, const Given &given) {
               allocated(call, row, "python::namespace", recordValue("python::namespace", std::move(fields))));
 }
 
-Outcomes makeParser(Call &call, Row row, const Asked &, const Given &) {
+Outcomes makeParser(Call &call, Row &row, const Asked &, const Given &) {
   return done(row, allocated(call, row, parserType, recordValue(parserType)));
 }
 
 // DataLoader(dataset): its batches are where the items of the dataset are.
-Outcomes makeLoader(Call &call, Row row, const Asked &, const Given &given) {
+Outcomes makeLoader(Call &call, Row &row, const Asked &, const Given &given) {
   Machine &machine = call.machine;
   const Argument *dataset = given.find("dataset", 0), *collate = given.find("collate_fn");
   const Value held = dataset ? behind(call, dataset->value) : unknownValue();
@@ -239,7 +237,7 @@ Outcomes makeLoader(Call &call, Row row, const Asked &, const Given &given) {
   return made;
 }
 
-Outcomes makeTensorDataset(Call &call, Row row, const Asked &, const Given &given) {
+Outcomes makeTensorDataset(Call &call, Row &row, const Asked &, const Given &given) {
   std::vector<Value> tensors;
   for (const Argument &each : given.positional)
     tensors.push_back(each.value);
@@ -248,19 +246,19 @@ Outcomes makeTensorDataset(Call &call, Row row, const Asked &, const Given &give
               allocated(call, row, "python::dataset", recordValue("python::dataset", {{"tensors", held}})));
 }
 
-Outcomes makeDict(Call &call, Row row, const Asked &asked, const Given &given) {
+Outcomes makeDict(Call &call, Row &row, const Asked &asked, const Given &given) {
   Given entries = given;
   if (asked.name == "defaultdict" && !entries.positional.empty())
     entries.positional.erase(entries.positional.begin());
   return *callContainerMethod(call, row, {missing(), {}}, "dict", entries);
 }
 
-Outcomes makeList(Call &call, Row row, const Asked &, const Given &given) {
+Outcomes makeList(Call &call, Row &row, const Asked &, const Given &given) {
   return *callContainerMethod(call, row, {missing(), {}}, "list", given);
 }
 
 // deepcopy of a tensor is one where it is; of a module, a module.
-Outcomes deepCopy(Call &call, Row row, const Asked &, const Given &given) {
+Outcomes deepCopy(Call &call, Row &row, const Asked &, const Given &given) {
   if (given.positional.empty())
     return done(row, unknownValue());
   const Argument &what = given.positional[0];
@@ -268,12 +266,12 @@ Outcomes deepCopy(Call &call, Row row, const Asked &, const Given &given) {
     return done(row, call.machine.memory.snapshot(row, what.value));
   if (is(behind(call, what.value), ValueKind::Record) &&
       call.machine.types.isModule(behind(call, what.value)->type))
-    return callTorch(call, std::move(row), "torch::nn::SequentialImpl::clone", {what}, true);
+    return callTorch(call, row, "torch::nn::SequentialImpl::clone", {what}, true);
   return done(row, what.value);
 }
 
 // A distribution draws where its parameters are; of numbers, on the CPU.
-Outcomes makeDistribution(Call &call, Row row, const Asked &asked, const Given &given) {
+Outcomes makeDistribution(Call &call, Row &row, const Asked &asked, const Given &given) {
   Value where = tensorValue(
       Placement::cpu(), 0, call.machine.note(nullptr, StepKind::Created, call.fact.where, asked.name, "cpu"));
   for (const Argument &each : inOrder(call, given, false))
@@ -285,9 +283,9 @@ Outcomes makeDistribution(Call &call, Row row, const Asked &asked, const Given &
   return done(row, allocated(call, row, distributionType, recordValue(distributionType, {{"where", where}})));
 }
 
-Outcomes ofSequences(Call &call, Row row, const Asked &asked, const Given &given) {
-  return callTorch(call, std::move(row), "torch::nn::utils::rnn::" + asked.name, inOrder(call, given, false),
-                   false, asked.name == "pad_packed_sequence" ? pairType : Name("at::Tensor"));
+Outcomes ofSequences(Call &call, Row &row, const Asked &asked, const Given &given) {
+  return callTorch(call, row, "torch::nn::utils::rnn::" + asked.name, inOrder(call, given, false), false,
+                   asked.name == "pad_packed_sequence" ? pairType : Name("at::Tensor"));
 }
 
 const std::map<std::string, Function> &functions() {
@@ -339,30 +337,30 @@ bool isLegacyTensor(const std::string &scope, const std::string &name) {
 
 Value optionOf(const Call &call, const std::string &name) { return optionValue(call, name); }
 
-Outcomes callLibrary(Call &call, Row row, const std::string &dotted, Given given) {
+Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given &given) {
   const auto known = functions().find(dotted);
   const std::size_t dot = dotted.rfind('.');
   const Asked asked{dot == std::string::npos ? std::string() : dotted.substr(0, dot), dotted.substr(dot + 1)};
   if (known != functions().end())
-    return known->second(call, std::move(row), asked, given);
+    return known->second(call, row, asked, given);
   if (startsWith(asked.scope, "torch.nn.functional"))
-    return functional(call, std::move(row), asked, given);
+    return functional(call, row, asked, given);
   if (startsWith(asked.scope, "torch.nn") &&
       call.machine.types.isModule(Name("torch::nn::" + asked.name + "Impl")))
-    return constructModule(call, std::move(row), asked.name, given);
+    return constructModule(call, row, asked.name, given);
   if (asked.scope == "torch.nn.utils.rnn")
-    return ofSequences(call, std::move(row), asked, given);
+    return ofSequences(call, row, asked, given);
   if (startsWith(asked.scope, "torch.distributions") && asked.name[0] >= 'A' && asked.name[0] <= 'Z')
-    return makeDistribution(call, std::move(row), asked, given);
+    return makeDistribution(call, row, asked, given);
   if (isLegacyTensor(asked.scope, asked.name))
-    return legacyTensor(call, std::move(row), asked, given);
+    return legacyTensor(call, row, asked, given);
   if (asked.scope == "builtins")
     if (std::optional<Outcomes> outcomes = callContainerMethod(call, row, {missing(), {}}, asked.name, given))
       return std::move(*outcomes);
   if (asked.scope == "torch" || isOneOf(asked.scope, {"torch.linalg", "torch.fft", "torch.special"}))
-    return (isFactory(asked.name) ? makeTensor : aten)(call, std::move(row), asked, given);
+    return (isFactory(asked.name) ? makeTensor : aten)(call, row, asked, given);
   if (isOneOf(asked.scope, {"math", "random", "time", "np.random", "numpy.random"}))
-    return number(call, std::move(row), asked, given);
+    return number(call, row, asked, given);
   ++call.machine.solution.stats.unknownCalls[dotted];
   return done(row, unknownValue());
 }

@@ -25,8 +25,9 @@ Value keyOf(Name field) {
   const std::string_view text = field.view();
   if (field == anyEntryField || text.size() < 2)
     return unknownValue();
-  return startsWith(text, "[#") ? scalarValue(intTerm(std::atoll(std::string(text.substr(2)).c_str())))
-                                : scalarValue(textTerm(Name(text.substr(1, text.size() - 2))));
+  return startsWith(text, "[#")
+             ? scalarValue(intTerm(std::strtoll(std::string(text.substr(2)).c_str(), nullptr, 10)))
+             : scalarValue(textTerm(Name(text.substr(1, text.size() - 2))));
 }
 
 std::optional<std::vector<Value>> elementsOf(const Call &call, const Value &value) {
@@ -56,7 +57,7 @@ std::vector<Value> alternatives(const Call &call, const Value &value) {
   return {unknownValue()};
 }
 
-Value summaryOf(std::vector<Value> all) {
+Value summaryOf(const std::vector<Value> &all) {
   return summaryList(listType, all.empty() ? std::vector<Value>{unknownValue()} : all);
 }
 

@@ -10,7 +10,7 @@ inline const Name anyEntryField("[?]"); ///< what a dictionary holds under keys 
 
 Value tupleValue(std::vector<Value> elements);
 /// A list of unknown length whose elements are among `all`.
-Value summaryOf(std::vector<Value> all);
+Value summaryOf(const std::vector<Value> &all);
 bool isDict(const Value &held);
 /// The field of the entry under `key`, and the key of a field.
 Name fieldOf(const Row &row, const Value &key);

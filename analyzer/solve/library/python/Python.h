@@ -54,7 +54,7 @@ Value listOf(Call &call, Row &row, std::vector<Value> elements);
 Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vector<Argument> &args,
                    bool hasObject, Name type = "at::Tensor");
 /// Calls a value: a function, a class, a bound method, a module.
-Outcomes callValue(Call &call, Row row, const Value &callee, Given given, const Argument &written);
+Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given, const Argument &written);
 /// Calls a function of the program with its arguments bound by name.
 Outcomes callFunction(Call &call, Row row, const Function &function, const Value &callable, Address self,
                       const Given &given);
@@ -64,7 +64,7 @@ Outcomes constructModule(Call &call, Row row, const std::string &name, const Giv
 /// `namesDevices`: texts are devices, too.
 std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDevices);
 /// Calls what a library has under a dotted name.
-Outcomes callLibrary(Call &call, Row row, const std::string &dotted, Given given);
+Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given &given);
 /// Calls method `name` of a tensor; of a module of class `type`.
 Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::string name, const Given &given);
 Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type, const std::string &name,
