@@ -215,7 +215,7 @@ RANK_WORKER(twice) {
 TEST(Init, DeviceOutOfRange) {
   if (!ranks::haveVirtualGpus())
     GTEST_SKIP() << "no library of virtual GPUs";
-  Launch launch{"join", 1, 2};
+  Launch launch{"join", 1, 6};
   launch.worldSize = 4;
   launch.firstRank = 3;
   launch.environment = {{"CUDA_VISIBLE_DEVICES", "4,5"}};
