@@ -6,8 +6,6 @@
 #include <cstdlib>
 
 namespace devicetidy::python {
-namespace {
-
 std::string operatorOf(const Node &node) {
   static const std::map<std::string_view, const char *> spelled = {
       {"Add", "+"},       {"Sub", "-"},    {"Mult", "*"},      {"MatMult", "@"}, {"Div", "/"},
@@ -19,8 +17,6 @@ std::string operatorOf(const Node &node) {
   const auto found = spelled.find(node.kind());
   return found == spelled.end() ? std::string("?") : found->second;
 }
-
-} // namespace
 
 Operand FunctionLowering::operand(const Node &node) { return use(value(node), node); }
 

@@ -99,6 +99,7 @@ private:
   void define(const Node &node);
   void defineClass(const Node &node);
   void rangeTest(const Node &node, int range, BlockId body, BlockId end, bool entersLoop);
+  void markLoop(BlockId head, std::size_t first);
   void loopBody(const Node &target, const Node &iterated, int range, const std::function<void()> &body);
   void comprehensionBody(const Node &node, std::size_t generator);
 
@@ -142,6 +143,8 @@ private:
   Reg nextRegister = 0;
 };
 
+/// How an operator of the syntax tree is written: "Add" as "+".
+std::string operatorOf(const Node &node);
 /// The type a parameter certainly or probably has ("at::Tensor", "c10::Device"), or none.
 Name typeOfParameter(const Node &function, const Node &parameter, bool isForward);
 

@@ -15,12 +15,30 @@ void FunctionLowering::rangeTest(const Node &node, int range, BlockId body, Bloc
   branch(use(emit(std::move(test)), node), body, end, entersLoop, node);
 }
 
+// `head` begins a loop; what its blocks store to varies in it: `head` and those from `first` on.
+void FunctionLowering::markLoop(BlockId head, std::size_t first) {
+  std::set<int> varies;
+  for (std::size_t i = 0; i < function.blocks.size(); ++i) {
+    if (i < first && i != static_cast<std::size_t>(head))
+      continue;
+    std::map<Reg, int> addresses;
+    for (const Fact &each : function.blocks[i].facts) {
+      if (each.kind == FactKind::Local)
+        addresses[each.result] = static_cast<int>(each.number);
+      if (each.kind == FactKind::Store && addresses.count(each.operands[0].reg))
+        varies.insert(addresses[each.operands[0].reg]);
+    }
+  }
+  Block &loop = function.blocks[static_cast<std::size_t>(head)];
+  loop.isLoopHead = true;
+  loop.variesInLoop.assign(varies.begin(), varies.end());
+}
+
 void FunctionLowering::loopBody(const Node &target, const Node &iterated, int range,
                                 const std::function<void()> &body) {
   const BlockId head = newBlock(), next = newBlock(), end = newBlock();
   rangeTest(iterated, range, head, end, true);
   enter(head);
-  std::set<int> varies;
   const std::size_t before = function.blocks.size();
   endStatement();
   Fact take = fact(FactKind::Call, target);
@@ -37,21 +55,7 @@ void FunctionLowering::loopBody(const Node &target, const Node &iterated, int ra
   jump(next);
   enter(next);
   rangeTest(iterated, range, head, end, false);
-  const auto note = [&](const Block &inner) {
-    std::map<Reg, int> addresses;
-    for (const Fact &each : inner.facts) {
-      if (each.kind == FactKind::Local)
-        addresses[each.result] = static_cast<int>(each.number);
-      if (each.kind == FactKind::Store && addresses.count(each.operands[0].reg))
-        varies.insert(addresses[each.operands[0].reg]);
-    }
-  };
-  for (std::size_t i = before; i < function.blocks.size(); ++i)
-    note(function.blocks[i]);
-  note(function.blocks[static_cast<std::size_t>(head)]);
-  Block &loop = function.blocks[static_cast<std::size_t>(head)];
-  loop.isLoopHead = true;
-  loop.variesInLoop.assign(varies.begin(), varies.end());
+  markLoop(head, before);
   enter(end);
   endStatement();
 }
@@ -78,20 +82,7 @@ void FunctionLowering::whileLoop(const Node &node) {
   enter(next);
   endStatement();
   condition(node["test"], head, end);
-  std::set<int> varies;
-  for (std::size_t i = 0; i < function.blocks.size(); ++i)
-    if (i >= before || i == static_cast<std::size_t>(head)) {
-      std::map<Reg, int> addresses;
-      for (const Fact &each : function.blocks[i].facts) {
-        if (each.kind == FactKind::Local)
-          addresses[each.result] = static_cast<int>(each.number);
-        if (each.kind == FactKind::Store && addresses.count(each.operands[0].reg))
-          varies.insert(addresses[each.operands[0].reg]);
-      }
-    }
-  Block &loop = function.blocks[static_cast<std::size_t>(head)];
-  loop.isLoopHead = true;
-  loop.variesInLoop.assign(varies.begin(), varies.end());
+  markLoop(head, before);
   enter(end);
   endStatement();
   statements(node.list("orelse"));

@@ -34,12 +34,7 @@ void FunctionLowering::statement(const Node &node) {
   } else if (kind == "AugAssign") {
     const Node target = node["target"];
     const Operand before = operand(target), by = operand(node["value"]);
-    static const std::map<std::string_view, const char *> spelled = {
-        {"Add", "+"},  {"Sub", "-"},   {"Mult", "*"},   {"Div", "/"},    {"MatMult", "@"},  {"Mod", "%"},
-        {"Pow", "**"}, {"BitOr", "|"}, {"BitAnd", "&"}, {"BitXor", "^"}, {"FloorDiv", "//"}};
-    const auto found = spelled.find(node["op"].kind());
-    const std::string name = found == spelled.end() ? "?" : found->second;
-    assign(target, use(emitCall("inplace::" + name, {before, by}, node), node));
+    assign(target, use(emitCall("inplace::" + operatorOf(node["op"]), {before, by}, node), node));
   } else if (kind == "If") {
     ifStatement(node);
   } else if (kind == "For" || kind == "AsyncFor") {

@@ -16,8 +16,7 @@ struct Asked {
 };
 using Function = Outcomes (*)(Call &call, Row &row, const Asked &asked, const Given &given);
 
-const Name pairType("std::tuple<at::Tensor, at::Tensor>"), listType("std::vector<at::Tensor>"),
-    numberType("long");
+const Name pairType("std::tuple<at::Tensor, at::Tensor>"), listType("std::vector<at::Tensor>");
 
 Outcomes number(Call &call, Row &row, const Asked &, const Given &) {
   return done(row, scalarValue(call.machine.freshScalar(call)));
@@ -163,17 +162,7 @@ Outcomes aten(Call &call, Row &row, const Asked &asked, const Given &given) {
     return done(row, out->value);
   const std::vector<Argument> args = inOrder(call, given, false);
   const bool hasDim = given.find("dim") || given.positional.size() > 1;
-  Name type("at::Tensor");
-  if (isOneOf(asked.name, {"topk", "sort", "kthvalue", "svd", "qr", "slogdet", "cummax", "cummin", "std_mean",
-                           "var_mean", "eigh", "mode"}) ||
-      (hasDim && isOneOf(asked.name, {"max", "min", "median"}) &&
-       (args.size() < 2 || !is(args[1].value, ValueKind::Tensor))))
-    type = pairType;
-  else if (isOneOf(asked.name, {"split", "chunk", "unbind", "tensor_split", "meshgrid", "broadcast_tensors"}))
-    type = listType;
-  else if (isOneOf(asked.name, {"is_floating_point", "numel", "allclose", "equal"}))
-    type = numberType;
-  return callTorch(call, row, "torch::" + asked.name, args, false, type);
+  return callTorch(call, row, "torch::" + asked.name, args, false, resultTypeOf(asked.name, args, hasDim));
 }
 
 Outcomes isTensor(Call &, Row &row, const Asked &, const Given &given) {

@@ -95,17 +95,7 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::stri
   }
   args.insert(args.begin(), object);
   const bool hasDim = !given.positional.empty() || given.find("dim");
-  Name type("at::Tensor");
-  if (isOneOf(name, {"topk", "sort", "kthvalue", "svd", "qr", "cummax", "cummin", "slogdet", "mode"}) ||
-      (hasDim && isOneOf(name, {"max", "min", "median"}) &&
-       (given.positional.empty() || !is(given.positional[0].value, ValueKind::Tensor))))
-    type = Name("std::tuple<at::Tensor, at::Tensor>");
-  else if (isOneOf(name, {"split", "chunk", "unbind", "tensor_split", "split_with_sizes"}))
-    type = Name("std::vector<at::Tensor>");
-  else if (isOneOf(name, {"item", "size", "dim", "numel", "element_size", "is_contiguous", "get_device",
-                          "stride", "is_floating_point", "data_ptr", "nelement", "ndimension"}))
-    type = Name("long");
-  return callTorch(call, std::move(row), "at::Tensor::" + name, args, true, type);
+  return callTorch(call, std::move(row), "at::Tensor::" + name, args, true, resultTypeOf(name, args, hasDim));
 }
 
 Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type, const std::string &name,

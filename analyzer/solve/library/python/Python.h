@@ -53,6 +53,9 @@ Value listOf(Call &call, Row &row, std::vector<Value> elements);
 /// Calls `name` of LibTorch, as C++ would. `type` is what the function returns there.
 Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vector<Argument> &args,
                    bool hasObject, Name type = "at::Tensor");
+/// What operator `name` of LibTorch returns. `args` start with the tensor; max, min and median of a dimension
+/// return a pair.
+Name resultTypeOf(std::string_view name, const std::vector<Argument> &args, bool hasDim);
 /// Calls a value: a function, a class, a bound method, a module.
 Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given, const Argument &written);
 /// Calls a function of the program with its arguments bound by name.

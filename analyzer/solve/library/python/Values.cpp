@@ -1,3 +1,4 @@
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Python.h"
@@ -88,6 +89,21 @@ Outcomes done(const Row &row, Value value) {
   Outcomes outcomes;
   outcomes.push_back({row, std::move(value)});
   return outcomes;
+}
+
+Name resultTypeOf(std::string_view name, const std::vector<Argument> &args, bool hasDim) {
+  const bool areTwoTensors = args.size() > 1 && is(args[1].value, ValueKind::Tensor);
+  if (isOneOf(name, {"topk", "sort", "kthvalue", "svd", "qr", "cummax", "cummin", "slogdet", "mode",
+                     "std_mean", "var_mean", "eigh"}) ||
+      (hasDim && !areTwoTensors && isOneOf(name, {"max", "min", "median"})))
+    return Name("std::tuple<at::Tensor, at::Tensor>");
+  if (isOneOf(name, {"split", "chunk", "unbind", "tensor_split", "split_with_sizes", "meshgrid",
+                     "broadcast_tensors"}))
+    return Name("std::vector<at::Tensor>");
+  if (isOneOf(name, {"item", "size", "dim", "numel", "element_size", "is_contiguous", "get_device", "stride",
+                     "is_floating_point", "data_ptr", "nelement", "ndimension", "allclose", "equal"}))
+    return Name("long");
+  return Name("at::Tensor");
 }
 
 } // namespace devicetidy::python
