@@ -16,6 +16,7 @@
 #include "analyzer/driver/programs/UnitSource.h"
 #include "analyzer/driver/support/Output.h"
 #include "analyzer/driver/support/Profile.h"
+#include "analyzer/facts/Language.h"
 
 #include "DeviceTidyConfig.h"
 
@@ -116,7 +117,7 @@ private:
       outcome.askedFor = mainFiles;
     const ExitCode result =
         analyse(std::move(read.units),
-                {[&](const std::string &file) { return project.isProject(file) || isPythonFile(file); },
+                {[&](const std::string &file) { return project.isProject(file) || isPython(file); },
                  std::move(roots)});
     if (outcome.unitCount < read.total)
       remark(options.quiet,

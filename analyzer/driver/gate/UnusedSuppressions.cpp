@@ -1,5 +1,5 @@
 #include "analyzer/driver/gate/UnusedSuppressions.h"
-#include "analyzer/report/source/Language.h"
+#include "analyzer/facts/Language.h"
 
 #include "analyzer/config/Suggest.h"
 #include "analyzer/report/diagnostic/NoLint.h"

@@ -3,6 +3,7 @@
 #include "analyzer/config/Suggest.h"
 #include "analyzer/driver/options/OptionRules.h"
 #include "analyzer/driver/options/ResponseFiles.h"
+#include "analyzer/facts/Language.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -293,14 +294,10 @@ bool parseOptions(const std::vector<std::string> &written, Options &options, std
   return error.empty();
 }
 
-bool isPythonFile(const std::string &path) {
-  return StringRef(path).ends_with(".py") || StringRef(path).ends_with(".ipynb");
-}
-
 SourceRequest sourceRequest(const Options &options) {
   SourceRequest request{options.files,          options.buildPath,    options.hasFixedArguments,
                         options.fixedArguments, options.projectRoots, options.lsp};
-  llvm::erase_if(request.files, isPythonFile);
+  llvm::erase_if(request.files, isPython);
   return request;
 }
 

@@ -59,11 +59,8 @@ struct Options {
 /// sentence in `error`, when they are invalid.
 bool parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error);
 
-/// The sources that `options` request.
-SourceRequest sourceRequest(const Options &options); ///< without the Python files
-
-/// Is it a file of Python, by its name?
-bool isPythonFile(const std::string &path);
+/// The C++ sources that `options` request.
+SourceRequest sourceRequest(const Options &options);
 
 /// The help text: the options by group, the rarely used ones only if it is to be complete.
 std::string helpText(bool isComplete);

@@ -1,6 +1,7 @@
 #include "analyzer/driver/programs/PythonUnits.h"
 
 #include "analyzer/driver/support/Paths.h"
+#include "analyzer/facts/Language.h"
 #include "analyzer/python/Lower.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -18,7 +19,7 @@ void addFolder(const std::string &folder, std::vector<std::string> &files) {
     const llvm::StringRef name = llvm::sys::path::filename(at->path());
     if (name.starts_with(".") || name == "__pycache__" || name == "node_modules" || name == "site-packages")
       at.no_push();
-    else if (isPythonFile(name.str()) && llvm::sys::fs::is_regular_file(at->path()))
+    else if (isPython(name.str()) && llvm::sys::fs::is_regular_file(at->path()))
       files.push_back(absolutePath(at->path()));
   }
 }
@@ -27,18 +28,18 @@ void addFolder(const std::string &folder, std::vector<std::string> &files) {
 
 bool namesPython(const Options &options) {
   return !options.files.empty() && llvm::all_of(options.files, [](const std::string &file) {
-    return isPythonFile(file) || llvm::sys::fs::is_directory(file);
+    return isPython(file) || llvm::sys::fs::is_directory(file);
   });
 }
 
-bool hasPython(const Options &options) { return llvm::any_of(options.files, isPythonFile); }
+bool hasPython(const Options &options) { return llvm::any_of(options.files, isPython); }
 
 bool readPython(const Options &options, PythonUnits &read, std::string &error) {
   python::Request request;
   request.interpreter = options.python;
   const bool isAlone = namesPython(options);
   for (const std::string &file : options.files) {
-    if (!isAlone && !isPythonFile(file))
+    if (!isAlone && !isPython(file))
       continue;
     if (llvm::sys::fs::is_directory(file)) {
       addFolder(file, request.files);

@@ -1,7 +1,7 @@
 #include "analyzer/report/diagnostic/NoLint.h"
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/report/finding/Glob.h"
-#include "analyzer/report/source/Language.h"
 #include "analyzer/report/source/PythonComments.h"
 #include "analyzer/report/source/Tokens.h"
 

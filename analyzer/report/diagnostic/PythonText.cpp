@@ -1,7 +1,7 @@
 #include "analyzer/report/diagnostic/PythonText.h"
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/models/PythonSpelling.h"
-#include "analyzer/report/source/Language.h"
 
 namespace devicetidy {
 

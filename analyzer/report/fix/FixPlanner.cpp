@@ -1,6 +1,6 @@
 #include "analyzer/report/fix/FixPlanner.h"
 
-#include "analyzer/report/source/Language.h"
+#include "analyzer/facts/Language.h"
 
 #include <algorithm>
 #include <cctype>

@@ -158,24 +158,19 @@ Outcomes constructNamed(Call &call, Row row, const std::string &name, const Valu
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given) {
   Machine &machine = call.machine;
   const Name type("torch::nn::" + name + "Impl");
-  std::vector<Argument> args;
-  args.reserve(given.positional.size());
-  for (const Argument &argument : given.positional)
-    args.push_back({behind(call, argument.value), {}, argument.text, argument.written});
-  if (args.size() == 1 && is(args[0].value, ValueKind::Record) && args[0].value->type == dictType)
-    return constructNamed(call, std::move(row), name, args[0].value);
+  const Value only = given.positional.size() == 1 ? behind(call, given.positional[0].value) : missing();
+  if (is(only, ValueKind::Record) && only->type == dictType)
+    return constructNamed(call, std::move(row), name, only);
   if (isOneOf(name, {"ParameterList", "ParameterDict"}))
     return done(row, given.positional.empty() ? listOf(call, row, {}) : given.positional[0].value);
   // A list of modules is given as its elements.
-  if (args.size() == 1 && is(args[0].value, ValueKind::List) && !isSummary(args[0].value)) {
-    const Argument list = args[0];
-    args.clear();
-    for (const Value &element : list.value->elements)
-      args.push_back({element, {}, list.text, list.written});
-  } else {
-    for (std::size_t i = 0; i < args.size(); ++i)
-      args[i].value = given.positional[i].value;
-  }
+  std::vector<Argument> args;
+  if (is(only, ValueKind::List) && !isSummary(only))
+    for (const Value &element : only->elements)
+      args.push_back({element, {}, given.positional[0].text, given.positional[0].written});
+  else
+    for (const Argument &argument : given.positional)
+      args.push_back({argument.value, {}, argument.text, argument.written});
   for (const auto &[keyword, argument] : given.named)
     if (keyword.view() == "weight" || keyword.view() == "pos_weight")
       args.push_back(argument);

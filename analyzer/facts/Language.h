@@ -5,6 +5,7 @@
 
 namespace devicetidy {
 
+/// By its name.
 inline bool isPython(std::string_view file) { return endsWith(file, ".py") || endsWith(file, ".ipynb"); }
 
 } // namespace devicetidy
