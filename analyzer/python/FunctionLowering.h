@@ -47,6 +47,11 @@ public:
 private:
   struct Loop {
     BlockId next, end;
+    std::size_t managers; ///< that are open around it
+  };
+  /// A manager of `with`, and what entering it has given.
+  struct Manager {
+    int object, entered;
   };
 
   // Names (Names.cpp)
@@ -94,6 +99,7 @@ private:
   void whileLoop(const Node &node);
   void tryStatement(const Node &node);
   void withStatement(const Node &node);
+  void exitManagers(std::size_t from, const Node &node);
   void matchStatement(const Node &node);
   void returnStatement(const Node &node);
   void define(const Node &node);
@@ -137,6 +143,7 @@ private:
   std::vector<std::string> captures;
   std::vector<Loop> loops;
   std::vector<BlockId> handlers;
+  std::vector<Manager> managers; ///< open ones, the innermost last
   int yielded = -1; ///< local that holds what a generator has given
   int nested = 0;   ///< numbers lambdas and comprehensions
   BlockId current = 0;

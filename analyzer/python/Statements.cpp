@@ -63,6 +63,7 @@ void FunctionLowering::statement(const Node &node) {
     function.blocks[static_cast<std::size_t>(fails)].terminator.where = node.where();
     enter(holds);
   } else if ((kind == "Break" || kind == "Continue") && !loops.empty()) {
+    exitManagers(loops.back().managers, node);
     jump(kind == "Break" ? loops.back().end : loops.back().next);
     return;
   }
@@ -121,6 +122,7 @@ void FunctionLowering::returnStatement(const Node &node) {
     result = use(loadLocal(yielded, node), node);
   else if (node["value"])
     result = operand(node["value"]);
+  exitManagers(0, node);
   block().terminator.kind = TerminatorKind::Return;
   block().terminator.value = result;
   block().terminator.where = node.where();
@@ -159,20 +161,30 @@ void FunctionLowering::tryStatement(const Node &node) {
 }
 
 void FunctionLowering::withStatement(const Node &node) {
-  std::vector<int> managers;
+  const std::size_t around = managers.size();
   for (const Node &item : node.list("items")) {
     const Node expression = item["context_expr"];
-    managers.push_back(newLocal("", {}, expression));
-    const Operand manager = operand(expression);
-    storeLocal(managers.back(), manager, expression);
-    const Reg entered = emitCall("enter", {manager}, expression);
+    const Manager manager{newLocal("", {}, expression), newLocal("", {}, expression)};
+    const Operand object = operand(expression);
+    storeLocal(manager.object, object, expression);
+    const Operand entered = use(emitCall("enter", {object}, expression), expression);
+    storeLocal(manager.entered, entered, expression);
+    managers.push_back(manager);
     if (item["optional_vars"])
-      assign(item["optional_vars"], use(entered, expression));
+      assign(item["optional_vars"], entered);
     endStatement();
   }
   statements(node.list("body"));
-  for (; !managers.empty() && !isEnded(); managers.pop_back())
-    emitCall("exit", {use(loadLocal(managers.back(), node), node)}, node);
+  if (!isEnded())
+    exitManagers(around, node);
+  managers.resize(around);
+}
+
+// Leaves the blocks of `with` from `from` on, the innermost first; where they go on to is decided behind.
+void FunctionLowering::exitManagers(std::size_t from, const Node &node) {
+  for (std::size_t i = managers.size(); i > from; --i)
+    emitCall("exit", {use(loadLocal(managers[i - 1].object, node), node),
+                      use(loadLocal(managers[i - 1].entered, node), node)}, node);
 }
 
 // Which case is taken is not followed.

@@ -65,7 +65,7 @@ const Library &library() {
                                    pythonCallWords(),
                                    pythonAttributeWords(),
                                    pythonOperatorWords(),
-                                   pythonContainerWords()});
+                                   pythonContainerWords(), pythonDeviceWords()});
   return all;
 }
 

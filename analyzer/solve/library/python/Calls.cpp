@@ -155,8 +155,9 @@ Outcomes constructNamed(Call &call, Row row, const std::string &name, const Valu
 
 } // namespace
 
-Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given) {
+Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &named) {
   Machine &machine = call.machine;
+  const Given given = withDefaultDevice(call, row, named);
   const Name type("torch::nn::" + name + "Impl");
   const Value only = given.positional.size() == 1 ? behind(call, given.positional[0].value) : missing();
   if (is(only, ValueKind::Record) && only->type == dictType)

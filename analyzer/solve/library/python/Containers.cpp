@@ -206,13 +206,6 @@ std::optional<Outcomes> iterableWord(Call &call, const Effect &) {
   return call.done(iterable(call, call.row, call.operand(0)));
 }
 
-std::optional<Outcomes> enterWord(Call &call, const Effect &) {
-  const Value manager = call.operand(0);
-  return call.done(is(manager, ValueKind::Address) ? manager : unknownValue());
-}
-
-std::optional<Outcomes> exitWord(Call &call, const Effect &) { return call.done(nullValue()); }
-
 } // namespace
 
 Value batched(Call &caller, Row &row, const Value &item) {
@@ -262,9 +255,7 @@ Words pythonContainerWords() {
            {"py_get", python::getWord},
            {"py_put", python::putWord},
            {"py_unpack", python::unpackWord},
-           {"py_iterable", python::iterableWord},
-           {"py_enter", python::enterWord},
-           {"py_exit", python::exitWord}},
+           {"py_iterable", python::iterableWord}},
           {},
           {}};
 }

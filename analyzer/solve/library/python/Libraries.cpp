@@ -35,29 +35,6 @@ Outcomes makeParameter(Call &call, Row &row, const Asked &, const Given &given) 
   return done(row, parameterHandle(cell->address, tensor->rank));
 }
 
-Outcomes makeDevice(Call &call, Row &row, const Asked &, const Given &given) {
-  const Argument *type = given.find("type", 0), *index = given.find("index", 1);
-  if (!type)
-    return done(row, unknownValue());
-  Value device = asDevice(call, type->value);
-  if (index && is(device, ValueKind::Device) && is(index->value, ValueKind::Scalar))
-    device = deviceValue(Placement::cuda(row.resolve(index->value->term)));
-  return done(row, is(device, ValueKind::Device) ? device : deviceValue(Placement::unknown()));
-}
-
-Outcomes askCuda(Call &call, Row &row, const Asked &asked, const Given &) {
-  const std::string scope = asked.name == "current_device" ? "c10::cuda::" : "torch::cuda::";
-  return callTorch(call, row, scope + asked.name, {}, false, asked.name == "is_available" ? "bool" : "long");
-}
-
-Outcomes setDevice(Call &call, Row &row, const Asked &, const Given &given) {
-  if (given.positional.empty())
-    return done(row, nullValue());
-  Argument device = given.positional[0];
-  device.value = asDevice(call, device.value);
-  return callTorch(call, row, "c10::cuda::set_device", {device}, false, "void");
-}
-
 Outcomes functional(Call &call, Row &row, const Asked &asked, const Given &given) {
   return callTorch(call, row, "torch::nn::functional::" + asked.name, inOrder(call, given, false), false);
 }
@@ -107,7 +84,7 @@ void meetGenerator(Call &call, Outcome &outcome, const Argument &generator, cons
 Outcomes makeTensor(Call &call, Row &row, const Asked &asked, const Given &given) {
   if (const Argument *out = given.find("out"); out && is(out->value, ValueKind::Tensor))
     return done(row, out->value);
-  std::vector<Argument> args = inOrder(call, given, false);
+  std::vector<Argument> args = inOrder(call, withDefaultDevice(call, row, given), false);
   if (isOneOf(asked.name, {"zeros", "ones", "empty", "rand", "randn"}))
     args = withSizes(call, args);
   Outcomes outcomes = callTorch(call, row, "torch::" + asked.name, args, false);
@@ -125,7 +102,8 @@ Outcomes makeGenerator(Call &call, Row &row, const Asked &, const Given &given) 
 
 // tensor(data), as_tensor(data), from_numpy(data); of a number it has no dimensions, of something unknown it
 // may have.
-Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &given) {
+Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) {
+  const Given given = asked.name == "from_numpy" ? named : withDefaultDevice(call, row, named);
   std::vector<Argument> args = inOrder(call, given, false);
   if (args.empty())
     return done(row, unknownValue());
@@ -154,6 +132,8 @@ Outcomes legacyTensor(Call &call, Row &row, const Asked &asked, const Given &giv
   args.insert(args.begin(), {listValue("std::vector<long>", {scalarValue(intTerm(2))}), {}});
   if (!given.positional.empty() && is(given.positional[0].value, ValueKind::Tensor))
     return done(row, given.positional[0].value);
+  if (defaultDeviceOf(call, row)) // a default type of tensors counts for it, a default device does not
+    return done(row, tensorValue(Placement::unknown(), unknownRank, nullptr));
   return callTorch(call, row, "torch::empty", args, false);
 }
 
@@ -280,11 +260,6 @@ Outcomes ofSequences(Call &call, Row &row, const Asked &asked, const Given &give
 const std::map<std::string, Function> &functions() {
   static const std::map<std::string, Function> all = {{"torch.nn.Parameter", makeParameter},
                                                       {"torch.nn.parameter.Parameter", makeParameter},
-                                                      {"torch.device", makeDevice},
-                                                      {"torch.cuda.is_available", askCuda},
-                                                      {"torch.cuda.device_count", askCuda},
-                                                      {"torch.cuda.current_device", askCuda},
-                                                      {"torch.cuda.set_device", setDevice},
                                                       {"torch.tensor", copyData},
                                                       {"torch.as_tensor", copyData},
                                                       {"torch.asarray", copyData},
@@ -327,6 +302,8 @@ bool isLegacyTensor(const std::string &scope, const std::string &name) {
 Value optionOf(const Call &call, const std::string &name) { return optionValue(call, name); }
 
 Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given &given) {
+  if (std::optional<Outcomes> outcomes = callDeviceFunction(call, row, dotted, given))
+    return std::move(*outcomes);
   const auto known = functions().find(dotted);
   const std::size_t dot = dotted.rfind('.');
   const Asked asked{dot == std::string::npos ? std::string() : dotted.substr(0, dot), dotted.substr(dot + 1)};
