@@ -17,7 +17,7 @@ namespace devicetidy {
 namespace {
 
 constexpr std::string_view magic = "DTFACTS";
-constexpr std::uint64_t formatVersion = 12; ///< raise it with every change of `describe` or of the structs
+constexpr std::uint64_t formatVersion = 13; ///< raise it with every change of `describe` or of the structs
 
 template <typename A> void describe(A &archive, Location &x) {
   archive(x.file, x.line, x.column, x.endLine, x.endColumn);
@@ -42,8 +42,9 @@ template <typename A> void describe(A &archive, Variable &x) {
 }
 template <typename A> void describe(A &archive, Function &x) {
   archive(x.id, x.name, x.className, x.resultType, x.resultIsReference, x.isConstructor, x.isDestructor,
-          x.isStatic, x.isConst, x.isVirtual, x.isLambda, x.isMain, x.isPrivate, x.hasBody, x.isVariadicTail,
-          x.overrides, x.paramCount, x.requiredParams, x.locals, x.blocks, x.registerCount, x.where);
+          x.isStatic, x.isConst, x.isVirtual, x.isLambda, x.isMain, x.isModel, x.isPrivate, x.hasBody,
+          x.isVariadicTail, x.overrides, x.paramCount, x.requiredParams, x.locals, x.blocks, x.registerCount,
+          x.where);
 }
 template <typename A> void describe(A &archive, Field &x) {
   archive(x.name, x.type, x.isReference, x.isPrivate, x.where);

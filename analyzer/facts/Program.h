@@ -45,6 +45,7 @@ struct Function {
   bool isVirtual = false;
   bool isLambda = false;
   bool isMain = false;
+  bool isModel = false;   ///< says what a function of a library does; no code of the program
   bool isPrivate = false; ///< a private or protected member, or without external linkage
   bool hasBody = false;
   bool isVariadicTail = false;  ///< the last parameter is a C variadic

@@ -273,6 +273,7 @@ void Writer::function(const Function &function) {
   flag("virtual", function.isVirtual);
   flag("lambda", function.isLambda);
   flag("main", function.isMain);
+  flag("model", function.isModel);
   flag("private", function.isPrivate);
   flag("variadic", function.isVariadicTail);
   flag("body", function.hasBody);

@@ -231,13 +231,18 @@ void Reader::functionLine(TextLine &line) {
   Name id(line.name());
   function = &unit.functions[id];
   function->id = function->name = id;
-  static const std::pair<const char *, bool Function::*> flags[] = {
-      {"ref", &Function::resultIsReference},   {"constructor", &Function::isConstructor},
-      {"destructor", &Function::isDestructor}, {"static", &Function::isStatic},
-      {"const", &Function::isConst},           {"virtual", &Function::isVirtual},
-      {"lambda", &Function::isLambda},         {"main", &Function::isMain},
-      {"variadic", &Function::isVariadicTail}, {"body", &Function::hasBody},
-      {"private", &Function::isPrivate}};
+  static const std::pair<const char *, bool Function::*> flags[] = {{"ref", &Function::resultIsReference},
+                                                                    {"constructor", &Function::isConstructor},
+                                                                    {"destructor", &Function::isDestructor},
+                                                                    {"static", &Function::isStatic},
+                                                                    {"const", &Function::isConst},
+                                                                    {"virtual", &Function::isVirtual},
+                                                                    {"lambda", &Function::isLambda},
+                                                                    {"main", &Function::isMain},
+                                                                    {"model", &Function::isModel},
+                                                                    {"variadic", &Function::isVariadicTail},
+                                                                    {"body", &Function::hasBody},
+                                                                    {"private", &Function::isPrivate}};
   bool hasRequired = false;
   while (!line.atEnd()) {
     if (line.peek() == '@') {

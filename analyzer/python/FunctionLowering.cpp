@@ -117,6 +117,7 @@ void FunctionLowering::finish() {
       block().terminator.value = use(loadLocal(yielded, Node()), Node());
   }
   function.hasBody = true;
+  function.isModel = parts.module.isModel;
   parts.unit.functions[function.id] = function;
 }
 

@@ -64,6 +64,7 @@ private:
   Reg addressOf(const Node &node);
   /// What a name or a dotted name stands for, when it is fixed.
   std::optional<Meaning> meaningOf(const Node &node) const;
+  Meaning modelled(const Meaning &meaning) const;
   Reg loadMeaning(const Node &node, const Meaning &meaning);
   bool isBound(const std::string &name) const;
 

@@ -85,7 +85,8 @@ void resolveBases(Unit &unit) {
 Unit lowerFile(const Module &module) {
   Unit unit;
   unit.mainFile = module.path;
-  unit.files = {Name(module.path)};
+  if (!module.isModel)
+    unit.files = {Name(module.path)};
   unit.torchMajor = torchMajor;
   unit.torchMinor = torchMinor;
   addStandardTypes(unit);
@@ -99,13 +100,31 @@ Unit lowerFile(const Module &module) {
       definitions.push_back(each);
   FunctionLowering start({unit, module}, nullptr, {}, {});
   start.lowerBody(tree, module.isScript ? definitions : body, module.idOf("@module"), false);
-  unit.globalInit = start.id();
+  if (!module.isModel)
+    unit.globalInit = start.id();
   if (module.isScript) {
     FunctionLowering main({unit, module}, nullptr, {}, {});
     main.lowerBody(tree, body, module.idOf("@main"), true);
   }
   resolveBases(unit);
   return unit;
+}
+
+// The models of `packages`, and of what these use.
+void addModels(const std::set<std::string> &packages, std::deque<Parsed> &rounds, Modules &modules) {
+  std::set<std::string> used, known;
+  for (std::set<std::string> wanted = packages; !wanted.empty(); wanted = std::move(used)) {
+    Parsed &round = rounds.emplace_back();
+    parseModels(wanted, round);
+    used.clear();
+    for (const auto &file : round.files)
+      if (known.insert(file->path).second) {
+        modules.add(*file, /*isModel=*/true);
+        Modules::addPackages(*file, used);
+      }
+    for (const std::string &package : wanted)
+      used.erase(package);
+  }
 }
 
 } // namespace
@@ -132,6 +151,11 @@ bool lowerFiles(const Request &request, std::vector<Unit> &units, std::string &e
           wanted.push_back(std::move(path));
       }
   }
+  std::set<std::string> packages;
+  for (const Parsed &round : rounds)
+    for (const auto &file : round.files)
+      Modules::addPackages(*file, packages);
+  addModels(packages, rounds, modules);
   modules.resolve();
   for (const Parsed &round : rounds)
     for (const auto &file : round.files) {

@@ -58,6 +58,20 @@ bool isDefinition(const Node &statement) {
                                     "Assign", "AnnAssign", "Pass", "AugAssign"});
 }
 
+// Does `name` fit `pattern`, where '*' is any text?
+bool fits(std::string_view name, std::string_view pattern) {
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos)
+    return name == pattern;
+  if (name.substr(0, star) != pattern.substr(0, star))
+    return false;
+  const std::string_view rest = pattern.substr(star + 1);
+  for (std::size_t at = star; at <= name.size(); ++at)
+    if (fits(name.substr(at), rest))
+      return true;
+  return false;
+}
+
 bool asksWhetherMain(const Node &statement) {
   const Node left = statement["test"]["left"];
   return statement.is("If") && left.is("Name") && left.text("id") == "__name__";
@@ -65,15 +79,17 @@ bool asksWhetherMain(const Node &statement) {
 
 } // namespace
 
-void Modules::add(const File &file) {
+void Modules::add(const File &file, bool isModel) {
   Module &module = modules[file.path];
+  module.isModel = isModel;
+  module.modules = this;
   module.file = &file;
   module.path = file.path;
   Scope scope;
   forEachOfBlock(file.module(), [&](const Node &node) { scope.add(node); });
   module.variables = scope.bound;
   for (const Node &statement : file.module().list("body"))
-    module.isScript |= asksWhetherMain(statement) || !isDefinition(statement);
+    module.isScript |= !isModel && (asksWhetherMain(statement) || !isDefinition(statement));
 }
 
 std::vector<std::string> Modules::importsOf(const File &file) {
@@ -94,6 +110,29 @@ std::vector<std::string> Modules::importsOf(const File &file) {
       }
   });
   return paths;
+}
+
+void Modules::addPackages(const File &file, std::set<std::string> &packages) {
+  forEachOfBlock(file.module(), [&](const Node &node) {
+    const auto add = [&](const std::string &dotted) { packages.insert(dotted.substr(0, dotted.find('.'))); };
+    if (node.is("ImportFrom") && node.number("level") == 0)
+      add(node.text("module"));
+    for (const Node &alias : node.is("Import") ? node.list("names") : std::vector<Node>())
+      add(alias.text("name"));
+  });
+}
+
+const Meaning *Modules::modelOf(const std::string &dotted) const {
+  if (models.empty())
+    return nullptr;
+  const auto [entry, isNew] = modelled.try_emplace(dotted, nullptr);
+  if (isNew)
+    for (const auto &[pattern, meaning] : models)
+      if (fits(dotted, pattern)) {
+        entry->second = &meaning;
+        break;
+      }
+  return entry->second;
 }
 
 Meaning Modules::meaningOf(const Module &module, const std::string &dotted, int level) const {
@@ -141,7 +180,10 @@ void Modules::resolve() {
       if (statement.is("FunctionDef") || statement.is("AsyncFunctionDef"))
         module.meanings[name] = {Meaning::Kind::Function, module.idOf(name).str(), nullptr};
       else if (statement.is("ClassDef"))
-        module.meanings[name] = {Meaning::Kind::Class, name, nullptr};
+        module.meanings[name] = {Meaning::Kind::Class, module.typeOf(name), nullptr};
+      for (const Node &decorator : module.isModel ? statement.list("decorator_list") : std::vector<Node>())
+        for (const Node &pattern : decorator.list("args"))
+          models.emplace_back(pattern.constant().second, module.meanings[name]);
     }
   for (int round = 0; round < 2; ++round)
     for (auto &[path, module] : modules)

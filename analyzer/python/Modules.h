@@ -14,6 +14,7 @@
 namespace devicetidy::python {
 
 struct Module;
+class Modules;
 
 /// What a name of a module stands for, where it is bound once, by an import, a definition or a class.
 struct Meaning {
@@ -26,19 +27,27 @@ struct Meaning {
 struct Module {
   const File *file = nullptr;
   std::string path;
+  bool isModel = false;  ///< says what functions of libraries do; its classes are called by their full names
   bool isScript = false; ///< its code does more than define things, or asks whether it is __main__
   std::map<std::string, Meaning> meanings;
   std::set<std::string> variables; ///< names of the module that have no fixed meaning
+  const Modules *modules = nullptr;
   Name idOf(const std::string &qualified) const { return Name(path + ":" + qualified); }
+  /// The type of a class at the top of the module.
+  std::string typeOf(const std::string &name) const { return isModel ? path + "." + name : name; }
 };
 
 class Modules {
 public:
   /// Adds a file; its imports are resolved by `resolve`, when all are there.
-  void add(const File &file);
+  void add(const File &file, bool isModel = false);
   /// Paths of project files that a file imports, whether they are there already or not.
   static std::vector<std::string> importsOf(const File &file);
   void resolve();
+  /// Packages that no file of the project is: "transformers".
+  static void addPackages(const File &file, std::set<std::string> &packages);
+  /// What models the library's `dotted`; null for what has no model.
+  const Meaning *modelOf(const std::string &dotted) const;
 
   const std::map<std::string, Module> &all() const { return modules; }
   /// What `name` means in `module`, or in the module it was imported from.
@@ -49,6 +58,9 @@ private:
   Meaning meaningOf(const Module &module, const std::string &dotted, int level) const;
 
   std::map<std::string, Module> modules; ///< by path
+  /// Patterns of dotted names, with what is written for them; the first that fits counts.
+  std::vector<std::pair<std::string, Meaning>> models;
+  mutable std::map<std::string, const Meaning *> modelled; ///< what was asked for
 };
 
 } // namespace devicetidy::python

@@ -27,6 +27,13 @@ void FunctionLowering::capture(const std::string &name) {
     captures.push_back(name);
 }
 
+// A function or class of a library is what models it.
+Meaning FunctionLowering::modelled(const Meaning &meaning) const {
+  const Meaning *model =
+      meaning.kind == Meaning::Kind::Library ? parts.module.modules->modelOf(meaning.name) : nullptr;
+  return model ? *model : meaning;
+}
+
 std::optional<Meaning> FunctionLowering::meaningOf(const Node &node) const {
   if (node.is("Name")) {
     const std::string name = node.text("id");
@@ -36,7 +43,7 @@ std::optional<Meaning> FunctionLowering::meaningOf(const Node &node) const {
     if (found)
       return found->kind == Meaning::Kind::Module && found->module->variables.count(found->name)
                  ? std::nullopt
-                 : std::optional(*found);
+                 : std::optional(modelled(*found));
     if (parts.module.variables.count(name))
       return std::nullopt;
     return Meaning{Meaning::Kind::Library, "builtins." + name, nullptr};
@@ -47,7 +54,7 @@ std::optional<Meaning> FunctionLowering::meaningOf(const Node &node) const {
   if (!base || startsWith(base->name, "builtins."))
     return std::nullopt;
   if (base->kind == Meaning::Kind::Library)
-    return Meaning{Meaning::Kind::Library, base->name + "." + node.text("attr"), nullptr};
+    return modelled({Meaning::Kind::Library, base->name + "." + node.text("attr"), nullptr});
   if (base->kind != Meaning::Kind::Module)
     return std::nullopt;
   const Meaning *member = Modules::find(*base->module, node.text("attr"));

@@ -110,8 +110,8 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
     }
     newLocal(parameters[i].text("arg"), typeOfParameter(node, parameters[i], isForward), parameters[i]);
     ++function.paramCount;
+    function.requiredParams += i < positional; // may be given without a name
   }
-  function.requiredParams = static_cast<std::uint32_t>(positional);
   for (const auto &[field, mark] : {std::pair("vararg", "*"), std::pair("kwarg", "**")})
     if (const Node rest = all[field]) {
       const std::string name = rest.text("arg");

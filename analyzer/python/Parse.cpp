@@ -1,15 +1,49 @@
 #include "analyzer/python/Parse.h"
 
-#include "ParseScript.inc"
-
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 namespace devicetidy::python {
 namespace {
+
+// A model of libraries: the packages it is for, and its syntax tree.
+struct ModelSource {
+  std::string_view packages;
+  const unsigned char *tree;
+  std::size_t size;
+};
+
+#include "PythonSources.inc"
+
+llvm::StringRef textOf(const unsigned char *bytes, std::size_t size) {
+  return {reinterpret_cast<const char *>(bytes), size};
+}
+
+// A line of what parse.py wrote.
+bool readLine(llvm::StringRef line, Parsed &parsed, std::string &error) {
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(line);
+  if (!value) {
+    error = llvm::toString(value.takeError());
+    return false;
+  }
+  const llvm::json::Array *classes = value->getAsObject()->getArray("classes");
+  if (!classes) {
+    parsed.files.push_back(std::make_unique<File>(std::move(*value), parsed.schema));
+    return true;
+  }
+  for (const llvm::json::Value &each : *classes) {
+    parsed.schema.emplace_back();
+    for (const llvm::json::Value &name : *each.getAsArray())
+      parsed.schema.back().push_back(name.getAsString().value_or("").str());
+  }
+  return true;
+}
 
 /// A file of this run that is removed at its end.
 struct TemporaryFile {
@@ -65,23 +99,24 @@ bool parse(const std::string &interpreter, const std::vector<std::string> &paths
   }
   llvm::SmallVector<llvm::StringRef, 0> lines;
   (*written)->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
-  for (llvm::StringRef line : lines) {
-    llvm::Expected<llvm::json::Value> value = llvm::json::parse(line);
-    if (!value) {
-      error = "what " + *program + " wrote cannot be read: " + llvm::toString(value.takeError());
+  for (llvm::StringRef line : lines)
+    if (!readLine(line, parsed, error)) {
+      error = "what " + *program + " wrote cannot be read: " + error;
       return false;
     }
-    if (const llvm::json::Array *classes = value->getAsObject()->getArray("classes")) {
-      for (const llvm::json::Value &each : *classes) {
-        parsed.schema.emplace_back();
-        for (const llvm::json::Value &name : *each.getAsArray())
-          parsed.schema.back().push_back(name.getAsString().value_or("").str());
-      }
-    } else {
-      parsed.files.push_back(std::make_unique<File>(std::move(*value), parsed.schema));
-    }
-  }
   return true;
+}
+
+void parseModels(const std::set<std::string> &packages, Parsed &parsed) {
+  std::string error;
+  bool isRead = readLine(textOf(modelClasses, sizeof modelClasses), parsed, error);
+  for (const ModelSource &source : modelSources)
+    if (std::any_of(packages.begin(), packages.end(), [&](const std::string &package) {
+          return source.packages.find(" " + package + " ") != std::string_view::npos;
+        }))
+      isRead &= readLine(textOf(source.tree, source.size), parsed, error);
+  if (!isRead) // the build wrote them
+    std::abort();
 }
 
 } // namespace devicetidy::python

@@ -4,6 +4,7 @@
 #include "analyzer/python/Syntax.h"
 
 #include <memory>
+#include <set>
 
 namespace devicetidy::python {
 
@@ -17,5 +18,7 @@ struct Parsed {
 /// it cannot be run; a file that is no Python has an error of its own.
 bool parse(const std::string &interpreter, const std::vector<std::string> &paths, Parsed &parsed,
            std::string &error);
+/// Adds the models of libraries for `packages` ("transformers"). They were read when the tool was built.
+void parseModels(const std::set<std::string> &packages, Parsed &parsed);
 
 } // namespace devicetidy::python

@@ -266,7 +266,7 @@ void FunctionLowering::define(const Node &node) {
 
 void FunctionLowering::defineClass(const Node &node) {
   const std::string name = node.text("name");
-  const Name type(qualified.empty() ? name : qualified + "." + name);
+  const Name type(qualified.empty() ? parts.module.typeOf(name) : qualified + "." + name);
   FunctionLowering body(parts, this, type, type.str());
   body.lowerBody(node, node.list("body"), parts.module.idOf(body.qualified + ".@class"), false);
   Type &made = parts.unit.types[type];

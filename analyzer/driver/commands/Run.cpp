@@ -235,7 +235,9 @@ private:
     llvm::stable_sort(outcome.failures, [](const Failure &a, const Failure &b) {
       return std::tie(a.file, a.reason) < std::tie(b.file, b.reason);
     });
-    outcome.unitCount = units.size();
+    // Models of libraries are no files.
+    outcome.unitCount =
+        std::size_t(llvm::count_if(units, [](const Unit &unit) { return !unit.files.empty(); }));
     statistics.addUnits(units);
     statistics.endPhase(options.link ? "loading facts" : "parsing");
   }

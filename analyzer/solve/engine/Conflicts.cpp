@@ -92,10 +92,14 @@ const Frame &entryOf(const Frame &frame) {
 std::vector<CallSite> callersOf(const Types &types, const Frame &frame) {
   std::vector<CallSite> callers;
   for (const Frame *each = &frame; each->caller && each->call; each = each->caller) {
-    CallSite &site = callers.emplace_back(CallSite{each->call->where, each->function.name.str()});
+    if (each->site)
+      continue;
+    // What a model of a library calls is called where the library is.
+    const Fact &call = each->caller->site ? *each->caller->site : *each->call;
+    CallSite &site = callers.emplace_back(CallSite{call.where, each->function.name.str()});
     site.isOfModule = types.isModule(each->function.className);
     if (site.isOfModule)
-      site.module = objectOf(*each->call);
+      site.module = objectOf(call);
   }
   return callers;
 }
@@ -225,7 +229,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     conflict.kind = isLoad ? ConflictKind::Load : requirement.kind;
     conflict.first = describe(call, *first.use, first.placement);
     conflict.second = describe(call, *second.use, second.placement);
-    conflict.functionId = call.frame.function.id.str();
+    const Frame &frame = call.frame.site ? *call.frame.user : call.frame;
+    conflict.functionId = frame.function.id.str();
     conflict.callers = callersOf(types, call.frame);
     conflict.entryId = entryOf(call.frame).function.id.str();
     const bool isPartial = this->isPartial && worst == Verdict::Open;

@@ -64,7 +64,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     return giveUp(Bound::CallDepth);
   if (factsRun > bounds::factsPerEntry)
     return giveUp(Bound::FactsOfEntry);
-  const bool isBody = program.function(callee.id) != &callee; // of a model, then
+  const bool isBody = callee.isModel || program.function(callee.id) != &callee; // of a model, then
   const bool matters = isBody || usage.devicesMatter.count(callee.id) != 0;
   const unsigned activations = active[&callee];
   // Deeper recursion adds nothing: what it returns is what the calls above return.
@@ -342,6 +342,16 @@ Term Machine::freshScalar(const Call &call) const {
   return term;
 }
 
+// What a model written in Python does: what it asks of its values is asked at the call that the user wrote.
+Outcomes Machine::evaluateAtSite(Frame &frame, Row &row, Fact fact) {
+  fact.where = frame.site->where;
+  for (Operand &operand : fact.operands)
+    operand.where = frame.site->where;
+  Call call{*this, frame, row, fact, fact.hasObject ? std::size_t(1) : std::size_t(0)};
+  const ObservedCall observed(calls, call);
+  return callLibrary(call);
+}
+
 Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
   Call call{*this, frame, row, fact, fact.hasObject || fact.isIndirect ? std::size_t(1) : std::size_t(0)};
   static const Name rangeTest("__range_has_next"), rangeNext("__range_next");
@@ -350,7 +360,9 @@ Outcomes Machine::evaluateCall(Frame &frame, Row &row, const Fact &fact) {
   std::vector<Value> args;
   for (std::size_t i = call.first; i < fact.operands.size(); ++i)
     args.push_back(registerOf(row, fact.operands[i].reg));
-  if (frame.site) {
+  if (frame.site && isLateBound(fact))
+    return evaluateAtSite(frame, row, fact);
+  if (frame.site && !frame.function.isModel) {
     const Function *body = models::bodyWithId(fact.target);
     return body ? invoke(frame, fact, row, *body, fact.hasObject ? call.addressOf(0) : Address(),
                          std::move(args))

@@ -41,8 +41,8 @@ void Lives::run(const std::vector<const Function *> &entries, const std::set<con
   for (Name id : machine.program.order) {
     const Function *function = machine.program.function(id);
     const Name className = function->className;
-    if (function->isConstructor || function->isDestructor || function->isLambda || function->isMain ||
-        !usage.devicesMatter.count(id))
+    if (function->isModel || function->isConstructor || function->isDestructor || function->isLambda ||
+        function->isMain || !usage.devicesMatter.count(id))
       continue;
     if (className.empty() || function->isStatic) {
       if (uncalled.count(function) || (!function->isPrivate && !ofMain.count(function)))
@@ -141,8 +141,9 @@ std::vector<const Function *> Lives::publicMethods(Name className) const {
   }
   for (Name id : type->methods) {
     const Function *method = machine.program.function(id);
-    if (method && method->hasBody && !method->isConst && !method->isStatic && !method->isPrivate &&
-        !method->isConstructor && !method->isDestructor && !method->isLambda && usage.devicesMatter.count(id))
+    if (method && method->hasBody && !method->isModel && !method->isConst && !method->isStatic &&
+        !method->isPrivate && !method->isConstructor && !method->isDestructor && !method->isLambda &&
+        usage.devicesMatter.count(id))
       methods.push_back(method);
   }
   return methods;

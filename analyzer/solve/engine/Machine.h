@@ -273,6 +273,7 @@ private:
   std::vector<Row> stepConstruct(Frame &frame, const Fact &fact, Row row);
   std::optional<std::vector<Row>> constructModelled(Call &call, const Address &where, bool isBase);
   Outcomes evaluateCall(Frame &frame, Row &row, const Fact &fact);
+  Outcomes evaluateAtSite(Frame &frame, Row &row, Fact fact);
   std::vector<Row> endScope(Frame &frame, const Fact &fact, Row row);
   std::vector<Row> runDeleter(Frame &frame, const Fact &fact, Row row, Name deleter, const Value &pointer);
   const Function *resolveVirtual(const Row &row, const Fact &fact,

@@ -70,6 +70,11 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
   }
   if (isOneOf(record->type.view(), {"std::tuple<at::Tensor, at::Tensor>"}))
     return done(row, unknownValue());
+  if (findMethod(machine, record->type, "__getattr__")) {
+    Given asked;
+    asked.positional.push_back({scalarValue(textTerm(Name(name))), {}});
+    return callMethod(call, std::move(row), object, "__getattr__", asked);
+  }
   return done(row, record->origin ? machine.memory.read(row, self.field(Name(name))) : unknownValue());
 }
 

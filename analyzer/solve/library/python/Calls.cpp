@@ -2,7 +2,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
-#include "analyzer/solve/library/python/Python.h"
+#include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/Words.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/torch/Modules.h"
@@ -102,7 +102,12 @@ void setFields(Call &call, Row &row, Name type, const Address &where, const Give
 Outcomes construct(Call &call, Row row, Name type, const Given &given) {
   Machine &machine = call.machine;
   const Address where = machine.allocate(row, call.frame, call.fact, type);
-  machine.memory.write(row, where, recordValue(type));
+  std::map<Name, Value> fields;
+  for (const char *base :
+       {"python:builtins.dict", "python:collections.OrderedDict", "python:collections.UserDict"})
+    if (machine.types.derivesFrom(type, base))
+      fields[dictField] = scalarValue(intTerm(1));
+  machine.memory.write(row, where, recordValue(type, std::move(fields)));
   Outcomes outcomes = done(row, addressValue(where));
   const auto run = [&](std::string_view method, const Given &with) {
     const Function *function = findMethod(machine, type, method);

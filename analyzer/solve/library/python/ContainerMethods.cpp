@@ -58,9 +58,10 @@ std::optional<Outcomes> dictMethod(Call &call, Row &row, const Argument &object,
   if (isOneOf(name, {"keys", "values", "items"})) {
     std::vector<Value> all;
     for (const auto &[field, entry] : dict->fields)
-      all.push_back(name == "keys"     ? keyOf(field)
-                    : name == "values" ? entry
-                                       : tupleValue({keyOf(field), entry}));
+      if (isEntry(field))
+        all.push_back(name == "keys"     ? keyOf(field)
+                      : name == "values" ? entry
+                                         : tupleValue({keyOf(field), entry}));
     return result(row, allocated(call, row, "python::list", isWhole ? tupleValue(all) : summaryOf(all)));
   }
   const auto found = dict->fields.find(fieldOf(row, key));
@@ -74,13 +75,15 @@ std::optional<Outcomes> dictMethod(Call &call, Row &row, const Argument &object,
   if (name == "update") {
     Value now = dict;
     const Value from = behind(call, key);
+    std::map<Name, Value> added;
     if (isDict(from))
-      for (const auto &[field, entry] : from->fields)
-        now = withField(now, field, entry);
+      addEntries(from, added);
     else if (!given.positional.empty())
-      now = withField(now, anyEntryField, unknownValue());
+      added[anyEntryField] = unknownValue();
     for (const auto &[keyword, argument] : given.named)
-      now = withField(now, Name("[" + keyword.str() + "]"), argument.value);
+      added[Name("[" + keyword.str() + "]")] = argument.value;
+    for (const auto &[field, entry] : added)
+      now = withField(now, field, entry);
     call.machine.memory.write(row, where, now);
     return result(row, nullValue());
   }
@@ -228,8 +231,7 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
     for (const auto &[keyword, argument] : given.named)
       entries["[" + keyword.str() + "]"] = argument.value;
     if (!given.positional.empty() && isDict(behind(call, first)))
-      for (const auto &[field, entry] : behind(call, first)->fields)
-        entries[field] = entry;
+      addEntries(behind(call, first), entries);
     else if (const auto pairs = elementsOf(call, first))
       for (const Value &pair : *pairs)
         addPair(row, behind(call, pair), entries);

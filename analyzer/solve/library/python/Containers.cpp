@@ -35,8 +35,7 @@ std::optional<Outcomes> dictWord(Call &call, const Effect &) {
     }
     const Value from = behind(call, call.operand(i + 1));
     if (isDict(from))
-      for (const auto &[field, entry] : from->fields)
-        entries[field] = entry;
+      addEntries(from, entries);
     else
       entries[anyEntryField] = unknownValue();
   }
@@ -56,7 +55,7 @@ void addIndexTensors(const Call &call, const Value &index, const Operand &writte
       addIndexTensors(call, each, written, args);
 }
 
-Outcomes entryOf(Call &call, const Value &object, const Value &index) {
+Outcomes entryOf(Call &call, const Value &object, const Value &index, const Operand &written) {
   Machine &machine = call.machine;
   const Value held = behind(call, object);
   if (isDict(held) && hasDevice(index))
@@ -88,6 +87,12 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index) {
     const auto number = call.row.numberOf(index);
     const auto part = number ? held->fields.find(Name(std::to_string(*number))) : held->fields.end();
     return call.done(part == held->fields.end() ? unknownValue() : part->second);
+  }
+  if (is(object, ValueKind::Address) && is(held, ValueKind::Record) &&
+      findMethod(machine, held->type, "__getitem__")) {
+    Given asked;
+    asked.positional.push_back({index, {}});
+    return callMethod(call, call.row, {object, {}, written.text, &written}, "__getitem__", asked);
   }
   if (!is(held, ValueKind::List))
     return call.done(unknownValue());
@@ -143,7 +148,7 @@ int rankOfPart(const Call &call, const Value &tensor, const Value &index, bool h
 std::optional<Outcomes> getWord(Call &call, const Effect &) {
   const Value object = call.operand(0), index = call.operand(1);
   if (!is(object, ValueKind::Tensor))
-    return entryOf(call, object, index);
+    return entryOf(call, object, index, call.fact.operands[0]);
   std::vector<Argument> args{{object, {}, call.fact.operands[0].text, &call.fact.operands[0]}};
   addIndexTensors(call, index, call.fact.operands[1], args);
   const int rank = rankOfPart(call, object, index, args.size() > 1);
@@ -227,8 +232,8 @@ Value batched(Call &caller, Row &row, const Value &item) {
     return item;
   std::map<Name, Value> entries;
   for (const auto &[field, entry] : held->fields)
-    entries[field] = batched(call, row, entry);
-  return allocated(call, row, dictType, recordValue(dictType, std::move(entries)));
+    entries[field] = isEntry(field) ? batched(call, row, entry) : entry;
+  return allocated(call, row, dictType, recordValue(held->type, std::move(entries)));
 }
 
 Value iterable(Call &call, Row &row, const Value &value) {

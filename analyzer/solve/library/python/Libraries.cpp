@@ -309,6 +309,9 @@ Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given
   const Asked asked{dot == std::string::npos ? std::string() : dotted.substr(0, dot), dotted.substr(dot + 1)};
   if (known != functions().end())
     return known->second(call, row, asked, given);
+  if (asked.scope == "dt")
+    if (std::optional<Outcomes> outcomes = callPrimitive(call, row, asked.name, given))
+      return std::move(*outcomes);
   if (startsWith(asked.scope, "torch.nn.functional"))
     return functional(call, row, asked, given);
   if (startsWith(asked.scope, "torch.nn") &&

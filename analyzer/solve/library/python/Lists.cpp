@@ -12,7 +12,17 @@ namespace devicetidy::python {
 
 Value tupleValue(std::vector<Value> elements) { return listValue(listType, std::move(elements)); }
 
-bool isDict(const Value &held) { return is(held, ValueKind::Record) && held->type == dictType; }
+bool isDict(const Value &held) {
+  return is(held, ValueKind::Record) && (held->type == dictType || held->fields.count(dictField) != 0);
+}
+
+bool isEntry(Name field) { return !field.empty() && field.view().front() == '['; }
+
+void addEntries(const Value &dict, std::map<Name, Value> &entries) {
+  for (const auto &[field, entry] : dict->fields)
+    if (isEntry(field))
+      entries[field] = entry;
+}
 
 Name fieldOf(const Row &row, const Value &key) { return keyField(row, key).value_or(anyEntryField); }
 
@@ -43,7 +53,8 @@ std::optional<std::vector<Value>> elementsOf(const Call &call, const Value &valu
     return std::nullopt;
   std::vector<Value> keys;
   for (const auto &[field, entry] : held->fields)
-    keys.push_back(keyOf(field));
+    if (isEntry(field))
+      keys.push_back(keyOf(field));
   return keys;
 }
 

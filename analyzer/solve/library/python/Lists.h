@@ -11,7 +11,13 @@ inline const Name anyEntryField("[?]"); ///< what a dictionary holds under keys 
 Value tupleValue(std::vector<Value> elements);
 /// A list of unknown length whose elements are among `all`.
 Value summaryOf(const std::vector<Value> &all);
+/// A dictionary, or an object of a class that derives from one.
 bool isDict(const Value &held);
+inline const Name dictField("@dict"); ///< of such an object
+/// Is it the field of an entry?
+bool isEntry(Name field);
+/// Adds the entries of a dictionary; they replace those under the same keys.
+void addEntries(const Value &dict, std::map<Name, Value> &entries);
 /// The field of the entry under `key`, and the key of a field.
 Name fieldOf(const Row &row, const Value &key);
 Value keyOf(Name field);

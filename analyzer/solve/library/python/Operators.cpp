@@ -3,7 +3,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
-#include "analyzer/solve/library/python/Python.h"
+#include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/Words.h"
 
 namespace devicetidy {
@@ -161,7 +161,7 @@ Value isNone(const Value &value) {
 
 Value contains(Call &call, const Value &container, const Value &key) {
   const Value held = behind(call, container);
-  if (!is(held, ValueKind::Record) || held->type != dictType)
+  if (!isDict(held))
     return unknownValue();
   const auto text = textOf(call, key);
   return text && !held->fields.count("[?]")
@@ -179,7 +179,9 @@ std::optional<Outcomes> compareWord(Call &call, const Effect &) {
   if (how == "is" || how == "isnot") {
     Value result = is(right.value, ValueKind::Null)  ? isNone(left.value)
                    : is(left.value, ValueKind::Null) ? isNone(right.value)
-                                                     : unknownValue();
+                   : is(left.value, ValueKind::Scalar) && is(right.value, ValueKind::Scalar)
+                       ? onValues(call, "==", left.value, right.value)
+                       : unknownValue();
     return call.done(how == "is" ? result : negated(result));
   }
   if (how == "in" || how == "notin") {
@@ -198,21 +200,27 @@ std::optional<Outcomes> compareWord(Call &call, const Effect &) {
   return call.done(onValues(call, how, left.value, right.value));
 }
 
-std::optional<Outcomes> truthWord(Call &call, const Effect &) {
-  const Value value = call.operand(0);
+Value truthOf(const Call &call, const Value &value) {
   if (is(value, ValueKind::Null))
-    return call.done(scalarValue(intTerm(0)));
+    return scalarValue(intTerm(0));
   if (const auto text = textOf(call, value))
-    return call.done(scalarValue(intTerm(!text->empty())));
+    return scalarValue(intTerm(!text->empty()));
   if (is(value, ValueKind::Scalar))
-    return call.done(scalarValue(call.row.resolve(value->term)));
+    return scalarValue(call.row.resolve(value->term));
   const Value held = behind(call, value);
   if (is(held, ValueKind::List))
-    return call.done(isSummary(held) ? unknownValue() : scalarValue(intTerm(!held->elements.empty())));
-  if (is(held, ValueKind::Record) && held->type == dictType)
-    return call.done(unknownValue());
-  return call.done(is(value, ValueKind::Tensor) || is(value, ValueKind::Unknown) ? unknownValue()
-                                                                                 : scalarValue(intTerm(1)));
+    return isSummary(held) ? unknownValue() : scalarValue(intTerm(!held->elements.empty()));
+  return is(value, ValueKind::Tensor) || is(value, ValueKind::Unknown) || isDict(held)
+             ? unknownValue()
+             : scalarValue(intTerm(1));
+}
+
+// A model of a library is written so that what it tests holds in special cases only: it does not where that
+// is not known.
+std::optional<Outcomes> truthWord(Call &call, const Effect &) {
+  const Value truth = truthOf(call, call.operand(0));
+  return call.done(is(truth, ValueKind::Unknown) && call.frame.function.isModel ? scalarValue(intTerm(0))
+                                                                                : truth);
 }
 
 std::optional<Outcomes> bothWord(Call &call, const Effect &) {

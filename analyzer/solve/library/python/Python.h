@@ -91,6 +91,9 @@ std::optional<Outcomes> callDeviceFunction(Call &call, Row &row, const std::stri
 /// What a loop over `value` goes through, as the address of a list.
 Value iterable(Call &call, Row &row, const Value &value);
 
+/// What models of libraries ask for as `dt.name(..)`; nothing when there is no such function.
+std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &name, const Given &given);
+
 /// What a loader makes of an item: numbers become tensors of the CPU, the rest stays as it is.
 Value batched(Call &call, Row &row, const Value &item);
 /// What the user gives for an option of the command line.

@@ -1,0 +1,75 @@
+"""accelerate."""
+
+import dt
+import torch
+
+
+@dt.models("accelerate.Accelerator", "accelerate.accelerator.Accelerator")
+class Accelerator:
+    """Moves what it prepares, and the batches of the loaders among that."""
+
+    def __init__(self, device_placement=True, split_batches=False, mixed_precision=None, cpu=False, **options):
+        self.device = torch.device("cpu") if cpu is True else dt.device_of_process()
+        self.device_placement = device_placement
+
+    def prepare(self, *objects, device_placement=None):
+        prepared = [self.prepare_model(each) for each in objects]
+        return prepared[0] if len(prepared) == 1 else tuple(prepared)
+
+    def prepare_model(self, each, device_placement=None, **options):
+        return each if self.device_placement is False else dt.moved(each, self.device)
+
+    def prepare_data_loader(self, each, device_placement=None, **options):
+        return self.prepare_model(each)
+
+    def prepare_optimizer(self, each, device_placement=None):
+        return each
+
+    def prepare_scheduler(self, each):
+        return each
+
+    def unwrap_model(self, model, **options):
+        return model
+
+    def backward(self, loss, **options):
+        loss.backward()
+
+    def gather(self, tensor):
+        return tensor
+
+    def gather_for_metrics(self, input_data, **options):
+        return input_data
+
+    def reduce(self, tensor, **options):
+        return tensor
+
+    def pad_across_processes(self, tensor, **options):
+        return tensor
+
+
+@dt.models("accelerate.PartialState", "accelerate.state.PartialState", "accelerate.state.AcceleratorState")
+class PartialState:
+    def __init__(self, cpu=False, **options):
+        self.device = torch.device("cpu") if cpu is True else dt.device_of_process()
+
+
+@dt.models("accelerate.dispatch_model", "accelerate.big_modeling.dispatch_model")
+def dispatch_model(model, device_map=None, main_device=None, **options):
+    device = dt.device_of_map(device_map)
+    return dt.spread(model) if device is None else model.to(device)
+
+
+@dt.models("accelerate.load_checkpoint_and_dispatch", "accelerate.big_modeling.load_checkpoint_and_dispatch")
+def load_checkpoint_and_dispatch(model, checkpoint=None, device_map=None, **options):
+    device = dt.device_of_map(device_map)
+    return dt.spread(model) if device is None else model.to(device)
+
+
+@dt.models("accelerate.utils.send_to_device", "accelerate.utils.operations.send_to_device")
+def send_to_device(tensor, device, **options):
+    return dt.moved(tensor, device)
+
+
+@dt.models("accelerate.cpu_offload*", "accelerate.disk_offload*", "accelerate.big_modeling.*_offload*")
+def offload(model, *places, **options):
+    return dt.spread(model)

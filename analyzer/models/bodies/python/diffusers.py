@@ -1,0 +1,105 @@
+"""diffusers."""
+
+import dt
+import torch
+import transformers
+
+
+@dt.models("diffusers.*Scheduler")
+class Scheduler:
+    """Tables on the CPU; those that add_noise needs follow what it is given."""
+
+    def __init__(self, *values, **options):
+        self.alphas_cumprod = torch.zeros(8)
+        self.timesteps = torch.zeros(8)
+
+    @classmethod
+    def from_pretrained(cls, name=None, *inputs, **options):
+        return Scheduler()
+
+    @classmethod
+    def from_config(cls, config=None, **options):
+        return Scheduler()
+
+    def set_timesteps(self, num_inference_steps=None, device=None, **options):
+        self.timesteps = dt.moved(torch.zeros(8), torch.device("cpu") if device is None else device)
+
+    def add_noise(self, original_samples, noise, timesteps):
+        self.alphas_cumprod = self.alphas_cumprod.to(original_samples.device)
+        return original_samples + noise
+
+    def get_velocity(self, sample, noise, timesteps):
+        return sample - noise
+
+    def scale_model_input(self, sample, timestep=None):
+        return sample
+
+    def step(self, model_output, timestep, sample, **options):
+        return dt.unknown()
+
+
+@dt.models(
+    "diffusers.*Model", "diffusers.Autoencoder*", "diffusers.UNet*", "diffusers.*Transformer2D*", "diffusers.VQModel"
+)
+class Model(transformers.PreTrainedModel):
+    def __init__(self, *values, **options):
+        super().__init__()
+        dt.own(self)
+
+    @classmethod
+    def from_pretrained(cls, name=None, *inputs, device_map=None, **options):
+        device = dt.device_of_map(device_map)
+        model = Model()
+        return dt.spread(model) if device is None else model.to(device)
+
+    def forward(self, sample=None, timestep=None, encoder_hidden_states=None, **inputs):
+        return Output(dt.run(self, sample, encoder_hidden_states))
+
+    def encode(self, x, **options):
+        return Encoded(dt.run(self, x))
+
+    def decode(self, z, **options):
+        return Output(dt.run(self, z))
+
+
+class Output:
+    def __init__(self, tensor):
+        self.sample = tensor
+
+    def __getitem__(self, index):
+        return self.sample
+
+
+class Encoded:
+    def __init__(self, tensor):
+        self.latent_dist = Distribution(tensor)
+
+
+class Distribution:
+    def __init__(self, tensor):
+        self.mean = tensor
+
+    def sample(self, generator=None):
+        return self.mean
+
+    def mode(self):
+        return self.mean
+
+
+@dt.models("diffusers.*Pipeline*")
+class Pipeline:
+    """Moves its models, in place."""
+
+    def __init__(self, *parts, **options):
+        self.device = torch.device("cpu")
+
+    @classmethod
+    def from_pretrained(cls, name=None, *inputs, **options):
+        return Pipeline()
+
+    def to(self, device=None, *others, **options):
+        self.device = torch.device(device)
+        return self
+
+    def __call__(self, *inputs, **options):
+        return dt.unknown()

@@ -1,0 +1,186 @@
+//===- Models.cpp - what models of Python libraries ask the interpreter to do ---===//
+//
+// analyzer/models/bodies/python says in Python what libraries do; what Python has no words for are functions
+// of `dt`, which are here.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/torch/Modules.h"
+
+namespace devicetidy::python {
+namespace {
+
+using Primitive = Value (*)(Call &call, Row &row, const Given &given);
+
+const Name spreadField("@spread"); ///< of a module whose layers are on several devices
+constexpr int nesting = 6;         ///< of what is moved in collections
+
+Value argument(const Given &given, std::size_t i) {
+  return i < given.positional.size() ? given.positional[i].value : unknownValue();
+}
+
+// "Linear", of torch::nn::LinearImpl and of transformers.Linear.
+std::string nameOf(Name type) {
+  std::string_view name = lastPart(type.view());
+  name.remove_prefix(name.rfind('.') + 1);
+  return std::string(name.substr(0, name.size() - (endsWith(name, "Impl") ? 4 : 0)));
+}
+
+Value moved(Call &call, Row &row, const Value &value, const Placement &to, int depth);
+
+// A list or dictionary of the same kind, of what is moved.
+Value movedParts(Call &call, Row &row, Value held, const Placement &to, int depth) {
+  ValueData data = *held;
+  for (auto *parts : {&data.elements, &data.summary})
+    for (Value &each : *parts)
+      each = moved(call, row, each, to, depth - 1);
+  for (auto &[field, entry] : data.fields)
+    if (isEntry(field))
+      entry = moved(call, row, entry, to, depth - 1);
+  return makeValue(std::move(data));
+}
+
+Value moved(Call &call, Row &row, const Value &value, const Placement &to, int depth) {
+  Machine &machine = call.machine;
+  if (is(value, ValueKind::Tensor))
+    return tensorValue(to, machine.memory.rankOf(row, value),
+                       machine.note(machine.memory.historyOf(row, value), StepKind::Moved, call.fact.where,
+                                    {}, to.describe()));
+  if (depth == 0)
+    return unknownValue();
+  if (is(value, ValueKind::List))
+    return movedParts(call, row, value, to, depth);
+  const Value held = is(value, ValueKind::Address) ? machine.memory.read(row, value->address) : value;
+  if (is(held, ValueKind::Record) && machine.types.isModule(held->type)) {
+    if (!held->fields.count(spreadField))
+      moveModule(
+          machine, row, value->address, to,
+          machine.note(nullptr, StepKind::ModuleMoved, call.fact.where, nameOf(held->type), to.describe()));
+    return value;
+  }
+  if (is(held, ValueKind::Record) && held->type == loaderType)
+    return allocated(call, row, loaderType,
+                     withField(held, "batch", moved(call, row, held->fields.at("batch"), to, depth - 1)));
+  if (is(held, ValueKind::List) || isDict(held))
+    return allocated(call, row, isDict(held) ? dictType : Name("python::list"),
+                     movedParts(call, row, held, to, depth));
+  return value;
+}
+
+std::optional<Placement> targetOf(Call &call, const Row &row, const Value &device) {
+  const Value where = asDevice(call, device);
+  return is(where, ValueKind::Device) ? std::optional(call.machine.concrete(row, where->placement))
+                                      : std::nullopt;
+}
+
+// moved(value, device): tensors in collections are, too; modules and loaders move themselves.
+Value moveAll(Call &call, Row &row, const Given &given) {
+  const auto to = targetOf(call, row, argument(given, 1));
+  return moved(call, row, argument(given, 0), to.value_or(Placement::unknown()), nesting);
+}
+
+// move(dictionary, device): its entries, in place.
+Value moveEntries(Call &call, Row &row, const Given &given) {
+  const Value on = argument(given, 0);
+  const auto to = targetOf(call, row, argument(given, 1));
+  if (is(on, ValueKind::Address))
+    call.machine.memory.write(row, on->address,
+                              movedParts(call, row, call.machine.memory.read(row, on->address),
+                                         to.value_or(Placement::unknown()), nesting));
+  return on;
+}
+
+// own(module): it has parameters, which are made on the CPU.
+Value ownParameters(Call &call, Row &row, const Given &given) {
+  const Value module = argument(given, 0);
+  if (is(module, ValueKind::Address))
+    call.machine.memory.write(
+        row, module->address.field(hidden::parameters),
+        tensorValue(Placement::cpu(), someRank,
+                    call.machine.note(nullptr, StepKind::ModuleMade, call.fact.where, "model", "cpu")));
+  return nullValue();
+}
+
+// How the user calls what runs: `model`, of model(..) and model.generate(..).
+std::string calledAs(const Call &call) {
+  const Fact &site = call.frame.site ? *call.frame.site : call.fact;
+  return site.operands.empty() ? std::string() : site.operands[0].text.str();
+}
+
+void addParameters(const Call &call, const Address &module, std::vector<TensorUse> &uses, int depth) {
+  const Value record = call.machine.memory.read(call.row, module);
+  for (const auto &[field, value] : record->fields)
+    if (hidden::isParameter(field) && is(value, ValueKind::Tensor))
+      uses.push_back({parameterHandle(module.field(field)), nullptr,
+                      "the parameters of '" + calledAs(call) + "'", nullptr, true});
+    else if (hidden::isSubmodule(field) && is(value, ValueKind::Address) && depth > 0)
+      addParameters(call, value->address, uses, depth - 1);
+}
+
+// run(module, inputs..): a tensor that it makes of them, where its parameters are.
+Value runModule(Call &call, Row &row, const Given &given) {
+  Machine &machine = call.machine;
+  const Value module = argument(given, 0);
+  Call inner{machine, call.frame, row, call.fact, call.first};
+  std::vector<TensorUse> uses;
+  if (is(module, ValueKind::Address))
+    addParameters(inner, module->address, uses, nesting);
+  if (uses.empty())
+    return unknownValue();
+  const std::size_t own = uses.size();
+  for (std::size_t i = 1; i < given.positional.size(); ++i)
+    if (is(given.positional[i].value, ValueKind::Tensor))
+      uses.push_back({given.positional[i].value, nullptr, "'" + given.positional[i].text.str() + "'"});
+  Machine::Requirement requirement;
+  requirement.operation = calledAs(call);
+  const Placement where = uses.size() > own ? machine.requireSame(inner, uses, requirement)
+                                            : modulePlacement(machine, row, module->address);
+  return tensorValue(where, someRank, machine.memory.historyOf(row, uses[0].tensor));
+}
+
+// device_of_map(map): where a loader puts a whole model; unknown where it spreads it.
+Value deviceOfMap(Call &call, Row &, const Given &given) {
+  const Value map = argument(given, 0);
+  const Value held = behind(call, map);
+  if (is(map, ValueKind::Null))
+    return deviceValue(Placement::cpu());
+  if (isDict(held) && held->fields.size() == 1 && !held->fields.count(anyEntryField)) {
+    const Value only = asDevice(call, held->fields.begin()->second);
+    return is(only, ValueKind::Device) ? only : deviceValue(Placement::unknown());
+  }
+  const Value device = asDevice(call, map);
+  return is(device, ValueKind::Device) ? device : deviceValue(Placement::unknown());
+}
+
+// spread(module): its layers are on several devices, and what they get is brought there.
+Value spreadModule(Call &call, Row &row, const Given &given) {
+  const Value module = argument(given, 0);
+  if (is(module, ValueKind::Address)) {
+    moveModule(call.machine, row, module->address, Placement::unknown(), nullptr);
+    call.machine.memory.write(row, module->address.field(spreadField), scalarValue(intTerm(1)));
+  }
+  return module;
+}
+
+Value nothingKnown(Call &, Row &, const Given &) { return unknownValue(); }
+
+} // namespace
+
+std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &name, const Given &given) {
+  static const std::map<std::string, Primitive> primitives = {
+      {"moved", moveAll},       {"move", moveEntries},          {"own", ownParameters},
+      {"run", runModule},       {"device_of_map", deviceOfMap}, {"spread", spreadModule},
+      {"unknown", nothingKnown}};
+  const auto found = primitives.find(name);
+  if (found == primitives.end())
+    return std::nullopt;
+  Row after = row;
+  Value result = found->second(call, after, given);
+  return done(after, std::move(result));
+}
+
+} // namespace devicetidy::python
