@@ -6,6 +6,7 @@ bytes from 0 and zeros where it has no place; a list is [null, ...]; a constant 
 """
 import ast
 import json
+import re
 import sys
 import threading
 import tokenize
@@ -24,6 +25,8 @@ def number_of(kind):
 for each in vars(ast).values():
     if isinstance(each, type) and issubclass(each, ast.AST):
         number_of(each)
+# IPython's magics whose cell is Python code.
+PYTHON_MAGICS = {"capture", "prun", "python", "python3", "time", "timeit"}
 CONTEXTS = (ast.Load, ast.Store, ast.Del)
 
 
@@ -52,16 +55,44 @@ def plain(node):
 
 def without_magic(line):
     """A line of a notebook; what is for IPython does nothing."""
-    code = line.lstrip()
-    return line[:len(line) - len(code)] + "pass" if code.startswith(("%", "!", "?")) else line
+    indentation, code = re.match(r"([ \t]*)(.*)", line).groups()
+    if code.startswith(("%", "!", "?")) or re.fullmatch(r"[\w.]+\?{1,2}", code):
+        return indentation + "pass"
+    return re.sub(r"^([\w., ]+=\s*)[%!].*", r"\1None", line)  # names = !ls
+
+
+def is_python(code):
+    try:
+        ast.parse(code)
+        return True
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
+def code_of(cell):
+    """The code of a cell, with as many lines as it has. Of a cell in another language these do nothing."""
+    code = "".join(cell["source"])
+    if is_python(code):
+        return code
+    magic = re.match(r"\s*%%(\w+)", code)
+    if magic and magic.group(1) not in PYTHON_MAGICS:
+        return "\n" * code.count("\n")
+    return "\n".join(without_magic(line) for line in code.split("\n"))
+
+
+def cells_of(path):
+    with open(path, encoding="utf-8") as stream:
+        text = stream.read()
+    try:
+        cells = json.loads(text)["cells"]
+        return [cell for cell in cells if cell["cell_type"] == "code" and cell["source"] is not None]
+    except (ValueError, TypeError, KeyError):
+        raise SyntaxError("it is no notebook of the format 4") from None
 
 
 def source_of(path):
     if path.endswith(".ipynb"):
-        with open(path, encoding="utf-8") as stream:
-            cells = json.load(stream)["cells"]
-        lines = "".join("".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "code").split("\n")
-        return "\n".join(without_magic(line) for line in lines)
+        return "".join(code_of(cell) + "\n" for cell in cells_of(path))
     with tokenize.open(path) as stream:
         return stream.read()
 
