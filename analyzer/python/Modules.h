@@ -36,8 +36,9 @@ class Modules {
 public:
   /// Adds a file; its imports are resolved by `resolve`, when all are there.
   void add(const File &file);
-  /// Paths of project files that a file imports, whether they are there already or not.
-  static std::vector<std::string> importsOf(const File &file);
+  /// Paths of project files that a file imports, whether they are there already or not. `absent`: where such
+  /// files were looked for and not found.
+  static std::vector<std::string> importsOf(const File &file, std::vector<std::string> &absent);
   void resolve();
 
   const std::map<std::string, Module> &all() const { return modules; }

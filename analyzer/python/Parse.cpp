@@ -1,86 +1,99 @@
 #include "analyzer/python/Parse.h"
 
+#include "analyzer/python/Process.h"
+
 #include "ParseScript.inc"
 
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace devicetidy::python {
 namespace {
 
-/// A file of this run that is removed at its end.
-struct TemporaryFile {
-  explicit TemporaryFile(llvm::StringRef suffix)
-      : problem(llvm::sys::fs::createTemporaryFile("device-tidy", suffix, path)), remover(path) {}
-
-  bool write(llvm::StringRef text) const {
-    std::error_code code = problem;
-    if (code)
-      return false;
-    llvm::raw_fd_ostream out(path, code);
-    if (!code)
-      out << text;
-    return !code && !out.has_error();
+// A line of what parse.py wrote.
+bool readLine(llvm::StringRef line, Parsed &parsed, std::string &error) {
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(line);
+  if (!value) {
+    error = llvm::toString(value.takeError());
+    return false;
   }
+  const llvm::json::Array *classes = value->getAsObject()->getArray("classes");
+  if (!classes) {
+    parsed.files.push_back(std::make_unique<File>(std::move(*value), parsed.schema));
+    return true;
+  }
+  for (const llvm::json::Value &each : *classes) {
+    parsed.schema.emplace_back();
+    for (const llvm::json::Value &name : *each.getAsArray())
+      parsed.schema.back().push_back(name.getAsString().value_or("").str());
+  }
+  return true;
+}
 
-  llvm::SmallString<128> path;
-  std::error_code problem;
-  llvm::FileRemover remover;
-};
+// As parse.py reads it.
+std::string inputFor(const std::vector<std::string> &paths, const Texts &texts) {
+  std::string input;
+  for (const std::string &path : paths) {
+    input += path + '\0';
+    if (const auto given = texts.find(path); given != texts.end())
+      llvm::raw_string_ostream(input) << llvm::json::Value(llvm::json::fixUTF8(given->second));
+    input += '\0';
+  }
+  return input;
+}
+
+std::string lastLine(llvm::StringRef text) {
+  text = text.rtrim();
+  return text.substr(text.rfind('\n') + 1).str();
+}
 
 } // namespace
 
-bool parse(const std::string &interpreter, const std::vector<std::string> &paths, Parsed &parsed,
-           std::string &error) {
+std::string findInterpreter(const std::string &interpreter, std::string &error) {
   const auto program = llvm::sys::findProgramByName(interpreter);
-  if (!program) {
-    error =
-        "Python files are read with " + interpreter + ", which was not found; name one with --python=FILE";
+  if (program)
+    return *program;
+  error = "Python files are read with " + interpreter + ", which was not found; name one with --python=FILE";
+  return {};
+}
+
+bool parse(const std::string &interpreter, const std::vector<std::string> &paths, const Texts &texts,
+           const std::atomic<bool> *stop, Parsed &parsed, std::string &error) {
+  const std::string program = findInterpreter(interpreter, error);
+  if (program.empty())
     return false;
-  }
-  std::string list;
-  for (const std::string &path : paths)
-    list += path + "\n";
-  const TemporaryFile input("txt"), output("json"), problems("txt");
-  if (!input.write(list)) {
-    error = "cannot write " + input.path.str().str();
-    return false;
-  }
+  const std::string hint = "; name another interpreter with --python=FILE";
+  Answer answer;
   // Isolated: nothing of the project or of the user's environment is imported.
-  const std::vector<llvm::StringRef> arguments = {*program, "-I", "-S", "-c", parseScript};
-  const int status = llvm::sys::ExecuteAndWait(
-      *program, arguments, std::nullopt,
-      {llvm::StringRef(input.path), llvm::StringRef(output.path), llvm::StringRef(problems.path)}, 0, 0,
-      &error);
-  const auto written = llvm::MemoryBuffer::getFile(output.path);
-  if (!written || status != 0) {
-    const auto said = llvm::MemoryBuffer::getFile(problems.path);
-    const llvm::StringRef text = said ? (*said)->getBuffer().rtrim() : llvm::StringRef();
-    error = *program + " could not read the Python files: " +
-            (error.empty() ? text.substr(text.rfind('\n') + 1).str() : error);
+  if (!run(program, {"-I", "-S", "-c", parseScript}, inputFor(paths, texts), stop, answer, error)) {
+    error += hint;
+    return false;
+  }
+  if (answer.isStopped)
+    return false;
+  if (answer.status != 0 || answer.output.empty()) {
+    const std::string said = lastLine(answer.problems);
+    error = program + " could not read the Python files: " +
+            (!said.empty()          ? said
+             : answer.status >= 128 ? "signal " + std::to_string(answer.status - 128) + " ended it"
+                                    : "exit code " + std::to_string(answer.status)) +
+            hint;
     return false;
   }
   llvm::SmallVector<llvm::StringRef, 0> lines;
-  (*written)->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
-  for (llvm::StringRef line : lines) {
-    llvm::Expected<llvm::json::Value> value = llvm::json::parse(line);
-    if (!value) {
-      error = "what " + *program + " wrote cannot be read: " + llvm::toString(value.takeError());
+  llvm::StringRef(answer.output).split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef line : lines)
+    if (!readLine(line, parsed, error)) {
+      error = "what " + program + " wrote cannot be read: " + error + hint;
       return false;
     }
-    if (const llvm::json::Array *classes = value->getAsObject()->getArray("classes")) {
-      for (const llvm::json::Value &each : *classes) {
-        parsed.schema.emplace_back();
-        for (const llvm::json::Value &name : *each.getAsArray())
-          parsed.schema.back().push_back(name.getAsString().value_or("").str());
-      }
-    } else {
-      parsed.files.push_back(std::make_unique<File>(std::move(*value), parsed.schema));
-    }
+  if (parsed.files.size() != paths.size()) {
+    error = program + " read " + std::to_string(parsed.files.size()) + " of " + std::to_string(paths.size()) +
+            " Python files" + hint;
+    return false;
   }
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    parsed.files[i]->path = paths[i]; // JSON has no bytes that are no text
   return true;
 }
 
