@@ -79,11 +79,12 @@ cache::Digest Workspace::configurationOf(const DocumentMap &documents) const {
   cache::FileStates states;
   cache::DigestBuilder digest;
   for (const std::string &directory : directories)
-    if (const auto stamp = states.stamp(Name(directory + "/" + config::configFileName.str())))
-      digest.add(directory)
-          .add(stamp->size)
-          .add(stamp->inode)
-          .add(static_cast<std::uint64_t>(stamp->modified));
+    for (llvm::StringRef name : config::configFileNames)
+      if (const auto stamp = states.stamp(Name(directory + "/" + name.str())))
+        digest.add(directory)
+            .add(stamp->size)
+            .add(stamp->inode)
+            .add(static_cast<std::uint64_t>(stamp->modified));
   return digest.finish();
 }
 

@@ -145,8 +145,8 @@ private:
   std::vector<Loop> loops;
   std::vector<BlockId> handlers;
   std::vector<Manager> managers; ///< open ones, the innermost last
-  int yielded = -1; ///< local that holds what a generator has given
-  int nested = 0;   ///< numbers lambdas and comprehensions
+  int yielded = -1;              ///< local that holds what a generator has given
+  int nested = 0;                ///< numbers lambdas and comprehensions
   BlockId current = 0;
   Reg nextRegister = 0;
 };

@@ -14,14 +14,18 @@ constexpr int foldersAbove = 6; ///< of the importing file that may be the root 
 
 std::string parentOf(const std::string &path) { return llvm::sys::path::parent_path(path).str(); }
 
-// The file of module `dotted` below `folder`; empty when there is none.
-std::string fileBelow(const std::string &folder, const std::string &dotted) {
+using Paths = std::vector<std::string>;
+
+// The file of module `dotted` below `folder`; empty when there is none, which `absent` tells.
+std::string fileBelow(const std::string &folder, const std::string &dotted, Paths *absent) {
   std::string relative = dotted;
   std::replace(relative.begin(), relative.end(), '.', '/');
   const std::string base = folder + (relative.empty() ? "" : "/" + relative);
   for (const std::string &path : {base + ".py", base + "/__init__.py"})
     if (llvm::sys::fs::is_regular_file(path))
       return path;
+    else if (absent)
+      absent->push_back(path);
   return {};
 }
 
@@ -32,17 +36,18 @@ bool isInstalled(const std::string &path) {
 }
 
 // The file that `dotted`, imported in `importer`, names; empty for a library.
-std::string fileOf(const std::string &importer, const std::string &dotted, int level) {
+std::string fileOf(const std::string &importer, const std::string &dotted, int level,
+                   Paths *absent = nullptr) {
   if (level == 0 && isInstalled(importer))
     return {};
   std::string folder = parentOf(importer);
   if (level > 0) {
     for (; level > 1; --level)
       folder = parentOf(folder);
-    return fileBelow(folder, dotted);
+    return fileBelow(folder, dotted, absent);
   }
   for (int above = 0; above < foldersAbove && folder.size() > 1; ++above, folder = parentOf(folder))
-    if (const std::string found = fileBelow(folder, dotted); !found.empty() && found != importer)
+    if (const std::string found = fileBelow(folder, dotted, absent); !found.empty() && found != importer)
       return found;
   return {};
 }
@@ -92,10 +97,10 @@ void Modules::add(const File &file, bool isModel) {
     module.isScript |= !isModel && (asksWhetherMain(statement) || !isDefinition(statement));
 }
 
-std::vector<std::string> Modules::importsOf(const File &file) {
+std::vector<std::string> Modules::importsOf(const File &file, std::vector<std::string> &absent) {
   std::vector<std::string> paths;
   const auto add = [&](const std::string &dotted, int level) {
-    if (const std::string path = fileOf(file.path, dotted, level); !path.empty())
+    if (const std::string path = fileOf(file.path, dotted, level, &absent); !path.empty())
       paths.push_back(path);
   };
   forEachOfBlock(file.module(), [&](const Node &node) {
@@ -110,16 +115,6 @@ std::vector<std::string> Modules::importsOf(const File &file) {
       }
   });
   return paths;
-}
-
-void Modules::addPackages(const File &file, std::set<std::string> &packages) {
-  forEachOfBlock(file.module(), [&](const Node &node) {
-    const auto add = [&](const std::string &dotted) { packages.insert(dotted.substr(0, dotted.find('.'))); };
-    if (node.is("ImportFrom") && node.number("level") == 0)
-      add(node.text("module"));
-    for (const Node &alias : node.is("Import") ? node.list("names") : std::vector<Node>())
-      add(alias.text("name"));
-  });
 }
 
 const Meaning *Modules::modelOf(const std::string &dotted) const {

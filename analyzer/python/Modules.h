@@ -41,11 +41,10 @@ class Modules {
 public:
   /// Adds a file; its imports are resolved by `resolve`, when all are there.
   void add(const File &file, bool isModel = false);
-  /// Paths of project files that a file imports, whether they are there already or not.
-  static std::vector<std::string> importsOf(const File &file);
+  /// Paths of project files that a file imports, whether they are there already or not. `absent`: where such
+  /// files were looked for and not found.
+  static std::vector<std::string> importsOf(const File &file, std::vector<std::string> &absent);
   void resolve();
-  /// Packages that no file of the project is: "transformers".
-  static void addPackages(const File &file, std::set<std::string> &packages);
   /// What models the library's `dotted`; null for what has no model.
   const Meaning *modelOf(const std::string &dotted) const;
 

@@ -1,29 +1,16 @@
 #include "analyzer/python/Parse.h"
 
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "analyzer/python/Process.h"
+
+#include "ParseScript.inc"
+
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace devicetidy::python {
 namespace {
-
-// A model of libraries: the packages it is for, and its syntax tree.
-struct ModelSource {
-  std::string_view packages;
-  const unsigned char *tree;
-  std::size_t size;
-};
-
-#include "PythonSources.inc"
-
-llvm::StringRef textOf(const unsigned char *bytes, std::size_t size) {
-  return {reinterpret_cast<const char *>(bytes), size};
-}
 
 // A line of what parse.py wrote.
 bool readLine(llvm::StringRef line, Parsed &parsed, std::string &error) {
@@ -45,78 +32,75 @@ bool readLine(llvm::StringRef line, Parsed &parsed, std::string &error) {
   return true;
 }
 
-/// A file of this run that is removed at its end.
-struct TemporaryFile {
-  explicit TemporaryFile(llvm::StringRef suffix)
-      : problem(llvm::sys::fs::createTemporaryFile("device-tidy", suffix, path)), remover(path) {}
-
-  bool write(llvm::StringRef text) const {
-    std::error_code code = problem;
-    if (code)
-      return false;
-    llvm::raw_fd_ostream out(path, code);
-    if (!code)
-      out << text;
-    return !code && !out.has_error();
+// As parse.py reads it.
+std::string inputFor(const std::vector<std::string> &paths, const Texts &texts) {
+  std::string input;
+  for (const std::string &path : paths) {
+    input += path + '\0';
+    if (const auto given = texts.find(path); given != texts.end())
+      llvm::raw_string_ostream(input) << llvm::json::Value(llvm::json::fixUTF8(given->second));
+    input += '\0';
   }
+  return input;
+}
 
-  llvm::SmallString<128> path;
-  std::error_code problem;
-  llvm::FileRemover remover;
-};
+std::string lastLine(llvm::StringRef text) {
+  text = text.rtrim();
+  return text.substr(text.rfind('\n') + 1).str();
+}
 
 } // namespace
 
-bool parse(const std::string &interpreter, const std::vector<std::string> &paths, Parsed &parsed,
-           std::string &error) {
-  const auto program = llvm::sys::findProgramByName(interpreter);
-  if (!program) {
-    error =
-        "Python files are read with " + interpreter + ", which was not found; name one with --python=FILE";
-    return false;
-  }
-  std::string list;
-  for (const std::string &path : paths)
-    list += path + "\n";
-  const TemporaryFile input("txt"), output("json"), problems("txt");
-  if (!input.write(list)) {
-    error = "cannot write " + input.path.str().str();
-    return false;
-  }
-  // Isolated: nothing of the project or of the user's environment is imported.
-  const std::vector<llvm::StringRef> arguments = {*program, "-I", "-S", "-c", parseScript};
-  const int status = llvm::sys::ExecuteAndWait(
-      *program, arguments, std::nullopt,
-      {llvm::StringRef(input.path), llvm::StringRef(output.path), llvm::StringRef(problems.path)}, 0, 0,
-      &error);
-  const auto written = llvm::MemoryBuffer::getFile(output.path);
-  if (!written || status != 0) {
-    const auto said = llvm::MemoryBuffer::getFile(problems.path);
-    const llvm::StringRef text = said ? (*said)->getBuffer().rtrim() : llvm::StringRef();
-    error = *program + " could not read the Python files: " +
-            (error.empty() ? text.substr(text.rfind('\n') + 1).str() : error);
-    return false;
-  }
+bool readLines(llvm::StringRef text, Parsed &parsed, std::string &error) {
   llvm::SmallVector<llvm::StringRef, 0> lines;
-  (*written)->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
-  for (llvm::StringRef line : lines)
-    if (!readLine(line, parsed, error)) {
-      error = "what " + *program + " wrote cannot be read: " + error;
-      return false;
-    }
-  return true;
+  text.split(lines, '\n', -1, /*KeepEmpty=*/false);
+  return std::all_of(lines.begin(), lines.end(),
+                     [&](llvm::StringRef line) { return readLine(line, parsed, error); });
 }
 
-void parseModels(const std::set<std::string> &packages, Parsed &parsed) {
-  std::string error;
-  bool isRead = readLine(textOf(modelClasses, sizeof modelClasses), parsed, error);
-  for (const ModelSource &source : modelSources)
-    if (std::any_of(packages.begin(), packages.end(), [&](const std::string &package) {
-          return source.packages.find(" " + package + " ") != std::string_view::npos;
-        }))
-      isRead &= readLine(textOf(source.tree, source.size), parsed, error);
-  if (!isRead) // the build wrote them
-    std::abort();
+std::string findInterpreter(const std::string &interpreter, std::string &error) {
+  const auto program = llvm::sys::findProgramByName(interpreter);
+  if (program)
+    return *program;
+  error = "Python files are read with " + interpreter + ", which was not found; name one with --python=FILE";
+  return {};
+}
+
+bool parse(const std::string &interpreter, const std::vector<std::string> &paths, const Texts &texts,
+           const std::atomic<bool> *stop, Parsed &parsed, std::string &error) {
+  const std::string program = findInterpreter(interpreter, error);
+  if (program.empty())
+    return false;
+  const std::string hint = "; name another interpreter with --python=FILE";
+  Answer answer;
+  // Isolated: nothing of the project or of the user's environment is imported.
+  if (!run(program, {"-I", "-S", "-c", parseScript}, inputFor(paths, texts), stop, answer, error)) {
+    error += hint;
+    return false;
+  }
+  if (answer.isStopped)
+    return false;
+  if (answer.status != 0 || answer.output.empty()) {
+    const std::string said = lastLine(answer.problems);
+    error = program + " could not read the Python files: " +
+            (!said.empty()          ? said
+             : answer.status >= 128 ? "signal " + std::to_string(answer.status - 128) + " ended it"
+                                    : "exit code " + std::to_string(answer.status)) +
+            hint;
+    return false;
+  }
+  if (!readLines(answer.output, parsed, error)) {
+    error = "what " + program + " wrote cannot be read: " + error + hint;
+    return false;
+  }
+  if (parsed.files.size() != paths.size()) {
+    error = program + " read " + std::to_string(parsed.files.size()) + " of " + std::to_string(paths.size()) +
+            " Python files" + hint;
+    return false;
+  }
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    parsed.files[i]->path = paths[i]; // JSON has no bytes that are no text
+  return true;
 }
 
 } // namespace devicetidy::python

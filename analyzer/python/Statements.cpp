@@ -183,8 +183,10 @@ void FunctionLowering::withStatement(const Node &node) {
 // Leaves the blocks of `with` from `from` on, the innermost first; where they go on to is decided behind.
 void FunctionLowering::exitManagers(std::size_t from, const Node &node) {
   for (std::size_t i = managers.size(); i > from; --i)
-    emitCall("exit", {use(loadLocal(managers[i - 1].object, node), node),
-                      use(loadLocal(managers[i - 1].entered, node), node)}, node);
+    emitCall("exit",
+             {use(loadLocal(managers[i - 1].object, node), node),
+              use(loadLocal(managers[i - 1].entered, node), node)},
+             node);
 }
 
 // Which case is taken is not followed.

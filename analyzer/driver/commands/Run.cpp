@@ -130,12 +130,16 @@ private:
   ExitCode analysePython() {
     std::vector<Unit> units;
     std::vector<std::string> roots;
-    if (!addPython(units, roots))
-      return ExitCode::Usage;
     if (!options.emitFacts.empty()) {
       complain("--emit-facts does not write facts of Python files yet");
       return ExitCode::Usage;
     }
+    if (const std::string error = options.clearCache ? clearCache(options) : std::string(); !error.empty()) {
+      complain(error);
+      return ExitCode::Usage;
+    }
+    if (!addPython(units, roots))
+      return ExitCode::Usage;
     outcome.askedFor = mainFiles;
     noteFailures(units, units.size());
     return analyse(
@@ -158,6 +162,9 @@ private:
       units.push_back(std::move(read.units[i]));
     }
     roots.insert(roots.end(), read.roots.begin(), read.roots.end());
+    statistics.addReading(read.counts);
+    if (!read.remark.empty())
+      remark(options.quiet, "the cache cannot be written: " + read.remark);
     return true;
   }
 

@@ -1,14 +1,14 @@
 //===- Devices.cpp - devices, the current one and the default one ---===//
 //
-// Tensors for which no device is named are made on the default device, which is kept in a global of the program:
-// unset, None, or a device.
+// Tensors for which no device is named are made on the default device, which is kept in a global of the
+// program: unset, None, or a device.
 //
 //===----------------------------------------------------------------------===//
+#include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Python.h"
-#include "analyzer/solve/library/torch/Devices.h"
 
 namespace devicetidy {
 namespace python {
@@ -79,9 +79,9 @@ Outcomes setDefaultType(Call &call, Row &row, const std::string &, const Given &
   const Value type = given.positional.empty() ? unknownValue() : given.positional[0].value;
   const std::string name = is(type, ValueKind::Function) ? type->type.str() : textOf(call, type).value_or("");
   setDefault(call, row,
-             name.empty()                       ? deviceValue(Placement::unknown())
+             name.empty()                      ? deviceValue(Placement::unknown())
              : startsWith(name, "torch.cuda.") ? deviceValue(Placement::cuda(currentCudaIndex()))
-                                                : nullValue());
+                                               : nullValue());
   return done(row, nullValue());
 }
 
@@ -104,7 +104,8 @@ const std::map<std::string, Function> &functions() {
   return all;
 }
 
-// with torch.device("cuda"), with torch.cuda.device(1): what was there before is given to the end of the block.
+// with torch.device("cuda"), with torch.cuda.device(1): what was there before is given to the end of the
+// block.
 std::optional<Outcomes> enterWord(Call &call, const Effect &) {
   const Value manager = call.operand(0);
   Row row = call.row;
@@ -113,7 +114,8 @@ std::optional<Outcomes> enterWord(Call &call, const Effect &) {
   if (manager->type != currentType)
     return call.done(is(manager, ValueKind::Address) ? manager : unknownValue());
   const Value device = manager->fields.at("device");
-  const Placement now = is(device, ValueKind::Tensor) ? call.machine.memory.placementOf(row, device) : Placement();
+  const Placement now =
+      is(device, ValueKind::Tensor) ? call.machine.memory.placementOf(row, device) : Placement();
   const Value before = setCurrent(call, row, is(device, ValueKind::Tensor) ? deviceValue(now) : device);
   return done(row, before);
 }
@@ -147,7 +149,8 @@ Given withDefaultDevice(const Call &call, const Row &row, const Given &given) {
   return with;
 }
 
-std::optional<Outcomes> callDeviceFunction(Call &call, Row &row, const std::string &dotted, const Given &given) {
+std::optional<Outcomes> callDeviceFunction(Call &call, Row &row, const std::string &dotted,
+                                           const Given &given) {
   const auto known = functions().find(dotted);
   if (known == functions().end())
     return std::nullopt;

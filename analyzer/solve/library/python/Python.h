@@ -87,7 +87,8 @@ std::optional<Value> defaultDeviceOf(const Call &call, const Row &row);
 /// The arguments of what makes tensors: where they name no device, with the default one.
 Given withDefaultDevice(const Call &call, const Row &row, const Given &given);
 /// Calls a function of torch about devices; nothing when `dotted` is none.
-std::optional<Outcomes> callDeviceFunction(Call &call, Row &row, const std::string &dotted, const Given &given);
+std::optional<Outcomes> callDeviceFunction(Call &call, Row &row, const std::string &dotted,
+                                           const Given &given);
 /// What a loop over `value` goes through, as the address of a list.
 Value iterable(Call &call, Row &row, const Value &value);
 
