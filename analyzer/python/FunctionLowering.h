@@ -95,13 +95,13 @@ private:
   void statement(const Node &node);
   void assign(const Node &target, const Operand &value);
   void assignAll(const std::vector<Node> &targets, const Operand &value, const Node &where);
+  Reg taken(const Operand &value, const Node &where, std::size_t i, std::size_t count, bool isStarred);
   void ifStatement(const Node &node);
   void forLoop(const Node &node);
   void whileLoop(const Node &node);
   void tryStatement(const Node &node);
   void withStatement(const Node &node);
   void exitManagers(std::size_t from, const Node &node);
-  void matchStatement(const Node &node);
   void returnStatement(const Node &node);
   void define(const Node &node);
   void defineClass(const Node &node);
@@ -109,6 +109,11 @@ private:
   void markLoop(BlockId head, std::size_t first);
   void loopBody(const Node &target, const Node &iterated, int range, const std::function<void()> &body);
   void comprehensionBody(const Node &node, std::size_t generator);
+
+  // match (Match.cpp)
+  void matchStatement(const Node &node);
+  void pattern(const Node &node, int subject, BlockId fails);
+  void sequencePattern(const Node &node, int subject, BlockId fails);
 
   // Parameters (Parameters.cpp)
   void addParameters(const Node &function, bool isMethod);

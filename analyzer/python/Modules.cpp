@@ -186,6 +186,7 @@ void Modules::resolve() {
         if (node.is("Import") || node.is("ImportFrom"))
           addImports(owner, node);
       });
+  forgetDecorated();
   // A name that is assigned, too, has no fixed meaning.
   for (auto &[path, module] : modules)
     forEachOfBlock(module.file->module(), [&owner = module](const Node &node) {
@@ -195,6 +196,42 @@ void Modules::resolve() {
       for (const std::string &name : assigned.bound)
         owner.meanings.erase(name);
     });
+}
+
+std::vector<Node> Modules::decorators(const Module &module, const Node &definition) {
+  std::vector<Node> applied;
+  for (const Node &decorator : definition.list("decorator_list")) {
+    const Node base = decorator.is("Call") ? decorator["func"] : decorator;
+    const bool isMember = base.is("Attribute") && base["value"].is("Name");
+    const Meaning *owner = isMember ? find(module, base["value"].text("id")) : nullptr;
+    const Module *in = isMember ? (owner ? owner->module : nullptr) : &module;
+    const Meaning *meaning = in ? find(*in, base.text(isMember ? "attr" : "id")) : nullptr;
+    if (meaning && meaning->kind == Meaning::Kind::Function && !module.isModel)
+      applied.insert(applied.begin(), decorator);
+  }
+  return applied;
+}
+
+// What a function of the project makes of a function is no definition: a variable holds it.
+void Modules::forgetDecorated() {
+  std::map<std::string, std::pair<const Module *, std::string>> decorated; // by what the function is called
+  for (auto &[path, module] : modules)
+    for (const Node &statement : module.file->module().list("body"))
+      if (isOneOf(statement.kind(), {"FunctionDef", "AsyncFunctionDef"}) &&
+          !decorators(module, statement).empty()) {
+        const std::string name = statement.text("name");
+        decorated[module.idOf(name).str()] = {&module, name};
+      }
+  for (auto &[path, module] : modules)
+    for (auto meaning = module.meanings.begin(); meaning != module.meanings.end();) {
+      const auto found = meaning->second.kind == Meaning::Kind::Function
+                             ? decorated.find(meaning->second.name)
+                             : decorated.end();
+      const bool isOwn = found != decorated.end() && found->second.first == &module;
+      if (found != decorated.end() && !isOwn)
+        meaning->second = {Meaning::Kind::Module, found->second.second, found->second.first};
+      meaning = isOwn ? module.meanings.erase(meaning) : std::next(meaning);
+    }
 }
 
 const Meaning *Modules::find(const Module &module, const std::string &name) {

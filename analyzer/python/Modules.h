@@ -51,8 +51,12 @@ public:
   const std::map<std::string, Module> &all() const { return modules; }
   /// What `name` means in `module`, or in the module it was imported from.
   static const Meaning *find(const Module &module, const std::string &name);
+  /// The decorators of a function that are functions of the project, the first to be applied first; the
+  /// others leave it as it is.
+  static std::vector<Node> decorators(const Module &module, const Node &definition);
 
 private:
+  void forgetDecorated();
   void addImports(Module &module, const Node &statement);
   Meaning meaningOf(const Module &module, const std::string &dotted, int level) const;
 

@@ -89,13 +89,18 @@ void FunctionLowering::assign(const Node &target, const Operand &value) {
 
 // a, *b = value
 void FunctionLowering::assignAll(const std::vector<Node> &targets, const Operand &value, const Node &where) {
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    const Reg part = emitCall(targets[i].is("Starred") ? "rest" : "unpack", {value}, where);
-    Fact &taken = block().facts.back();
-    taken.number = static_cast<std::int64_t>(i);
-    taken.templateNumbers = {static_cast<std::int64_t>(targets.size())};
-    assign(targets[i], use(part, targets[i]));
-  }
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    assign(targets[i], use(taken(value, where, i, targets.size(), targets[i].is("Starred")), targets[i]));
+}
+
+// Element `i` of `count` that `value` is taken apart into, or what is left for a starred name.
+Reg FunctionLowering::taken(const Operand &value, const Node &where, std::size_t i, std::size_t count,
+                            bool isStarred) {
+  const Reg part = emitCall(isStarred ? "rest" : "unpack", {value}, where);
+  Fact &made = block().facts.back();
+  made.number = static_cast<std::int64_t>(i);
+  made.templateNumbers = {static_cast<std::int64_t>(count)};
+  return part;
 }
 
 void FunctionLowering::ifStatement(const Node &node) {
@@ -189,27 +194,6 @@ void FunctionLowering::exitManagers(std::size_t from, const Node &node) {
              node);
 }
 
-// Which case is taken is not followed.
-void FunctionLowering::matchStatement(const Node &node) {
-  value(node["subject"]);
-  const BlockId end = newBlock();
-  for (const Node &each : node.list("cases")) {
-    const BlockId taken = newBlock(), next = newBlock();
-    branch({}, taken, next, false, each["pattern"]);
-    enter(taken);
-    endStatement();
-    forEachOfBlock(each, [&](const Node &pattern) {
-      if (isOneOf(pattern.kind(), {"MatchAs", "MatchStar"}) && !pattern.text("name").empty())
-        storeName(pattern, pattern.text("name"), use(emit(fact(FactKind::Opaque, pattern)), pattern));
-    });
-    statements(each.list("body"));
-    jump(end);
-    enter(next);
-  }
-  jump(end);
-  enter(end);
-}
-
 namespace {
 
 // Is it a call of a function of torch that makes a tensor, or of a method of one?
@@ -263,7 +247,10 @@ void FunctionLowering::define(const Node &node) {
   inner.lowerFunction(node);
   if (isClassBody || (isModuleBody && Modules::find(parts.module, name)))
     return; // found by its name
-  storeName(node, name, use(closure(node, inner), node));
+  Operand made = use(closure(node, inner), node);
+  for (const Node &decorator : Modules::decorators(parts.module, node))
+    made = use(emitCall("call", {operand(decorator), made}, node), node);
+  storeName(node, name, made);
 }
 
 void FunctionLowering::defineClass(const Node &node) {

@@ -34,6 +34,7 @@ for each in vars(ast).values():
     if isinstance(each, type) and issubclass(each, ast.AST):
         number_of(each)
 CONTEXTS = (ast.Load, ast.Store, ast.Del)
+CONSTANTS = (ast.Constant, getattr(ast, "MatchSingleton", None))  # match: Python 3.10
 # IPython's magics whose cell is Python code.
 PYTHON_MAGICS = {"capture", "prun", "python", "python3", "time", "timeit"}
 KEYWORDS = {*__import__("keyword").kwlist, "match", "case"}
@@ -53,7 +54,7 @@ def plain(node, depth=0):
         if isinstance(node, CONTEXTS):
             return None
         kind = type(node)
-        if kind is ast.Constant:
+        if kind in CONSTANTS:
             fields = [constant(node.value)]
         else:
             fields = [plain(getattr(node, name, None), depth + 1) for name in kind._fields]

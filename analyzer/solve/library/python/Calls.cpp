@@ -5,6 +5,7 @@
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/Words.h"
 #include "analyzer/solve/library/std/Callables.h"
+#include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/torch/Modules.h"
 
 #include <algorithm>
@@ -167,6 +168,12 @@ Outcomes constructModule(Call &call, Row row, const std::string &name, const Giv
   const Value only = given.positional.size() == 1 ? behind(call, given.positional[0].value) : missing();
   if (is(only, ValueKind::Record) && only->type == dictType)
     return constructNamed(call, std::move(row), name, only);
+  if (name == "ParameterList" && is(only, ValueKind::List) && !isSummary(only)) {
+    std::map<Name, Value> entries;
+    for (std::size_t i = 0; i < only->elements.size(); ++i)
+      entries[*keyField(row, scalarValue(intTerm(std::int64_t(i))))] = only->elements[i];
+    return constructNamed(call, std::move(row), name, recordValue(dictType, std::move(entries)));
+  }
   if (isOneOf(name, {"ParameterList", "ParameterDict"}))
     return done(row, given.positional.empty() ? listOf(call, row, {}) : given.positional[0].value);
   // A list of modules is given as its elements.
@@ -317,6 +324,17 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
   return done(row, unknownValue());
 }
 
+std::optional<Outcomes> callSpecial(Call &call, const Argument &object, const std::string &name,
+                                    const std::vector<Argument> &args) {
+  const Value held = behind(call, object.value);
+  if (!is(object.value, ValueKind::Address) || !is(held, ValueKind::Record) ||
+      !findMethod(call.machine, held->type, name))
+    return std::nullopt;
+  Given given;
+  given.positional = args;
+  return callMethod(call, call.row, object, name, given);
+}
+
 namespace {
 
 std::string lastWord(const Call &call) { return std::string(lastPart(call.fact.name.view())); }
@@ -351,9 +369,13 @@ std::optional<Outcomes> superWord(Call &call, const Effect &) {
   for (const Name base : type ? type->bases : std::vector<Name>()) {
     if (const Function *method = findMethod(call.machine, base, name))
       return callOwn(call, call.row, *method, object, givenTo(call, 1));
-    if (self.valid() && name != "__init__" && call.machine.types.isModule(base))
+    if (self.valid() && name != "__init__" && name != "__setattr__" && call.machine.types.isModule(base))
       return callModuleMethod(call, call.row, object, base, name, givenTo(call, 1));
   }
+  const Given given = givenTo(call, 1);
+  if (name == "__setattr__" && self.valid() && given.positional.size() == 2)
+    if (const auto attribute = textOf(call, given.positional[0].value))
+      return setOwnAttribute(call, call.row, object, *attribute, given.positional[1]);
   return call.done(unknownValue());
 }
 

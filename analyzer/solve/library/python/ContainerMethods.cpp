@@ -133,32 +133,6 @@ Value tuplesOf(Call &call, const std::vector<Value> &lists) {
   return summaryOf({tupleValue(std::move(any))});
 }
 
-Value isInstance(const Call &call, const Value &value, const Value &type) {
-  if (!is(type, ValueKind::Function) || is(value, ValueKind::Unknown))
-    return unknownValue();
-  const std::string_view name = type->type.view();
-  if (const Value object = behind(call, value);
-      is(value, ValueKind::Address) && is(object, ValueKind::Record)) {
-    const std::string known = startsWith(name, classPrefix) ? std::string(name.substr(classPrefix.size()))
-                              : name == "torch.nn.Module"   ? "torch::nn::Module"
-                              : startsWith(name, "torch.nn.")
-                                  ? "torch::nn::" + std::string(name.substr(9)) + "Impl"
-                                  : std::string();
-    if (!known.empty())
-      return scalarValue(intTerm(call.machine.types.derivesFrom(object->type, known)));
-  }
-  if (name == "torch.Tensor")
-    return scalarValue(intTerm(is(value, ValueKind::Tensor)));
-  const Value held = behind(call, value);
-  if (name == "builtins.dict")
-    return scalarValue(intTerm(isDict(held)));
-  if (name == "builtins.list")
-    return scalarValue(intTerm(is(value, ValueKind::Address) && is(held, ValueKind::List)));
-  if (name == "builtins.tuple")
-    return scalarValue(intTerm(is(value, ValueKind::List)));
-  return unknownValue();
-}
-
 // parser.add_argument("--name", ..) and what the user gives then.
 std::optional<Outcomes> parserMethod(Call &call, Row &row, const Argument &object, const Value &parser,
                                      const std::string &name, const Given &given) {
@@ -243,14 +217,8 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
     const std::vector<Value> any = alternatives(call, first);
     return result(row, any.empty() ? unknownValue() : any.front());
   }
-  if (name == "isinstance" && given.positional.size() > 1)
-    return result(row, isInstance(call, first, given.positional[1].value));
-  if (name == "getattr" && given.positional.size() > 1)
-    if (const auto attribute = textOf(call, given.positional[1].value))
-      return attributeOf(call, row, given.positional[0], *attribute);
-  if (name == "setattr" && given.positional.size() > 2)
-    if (const auto attribute = textOf(call, given.positional[1].value))
-      return setAttribute(call, row, given.positional[0], *attribute, given.positional[2]);
+  if (std::optional<Outcomes> outcomes = reflected(call, row, name, given))
+    return outcomes;
   if (isOneOf(name, {"str", "int"}) && is(first, ValueKind::Scalar))
     return result(row, first);
   if (name == "int")
@@ -312,6 +280,13 @@ std::optional<Outcomes> callContainerMethod(Call &call, Row &row, const Argument
   if (isMissing(object.value))
     return builtin(call, row, name, given);
   const Value held = behind(call, object.value);
+  if (is(held, ValueKind::Record) && held->type == varsType)
+    return name == "update" ? setAttributes(call, row, held, given)
+                            : dictMethod(call, row, object, attributesOf(call, held), name, given);
+  if (const auto text = textOf(call, object.value); text && isOneOf(name, {"startswith", "endswith"}))
+    if (const auto part = given.positional.empty() ? std::nullopt : textOf(call, given.positional[0].value))
+      return result(row, scalarValue(intTerm(name == "startswith" ? startsWith(*text, *part)
+                                                                  : endsWith(*text, *part))));
   if (is(object.value, ValueKind::Address) && is(held, ValueKind::List))
     return listMethod(call, row, object, held, name, given);
   if (is(held, ValueKind::Record) && held->type == distributionType)

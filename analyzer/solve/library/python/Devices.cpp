@@ -111,6 +111,9 @@ std::optional<Outcomes> enterWord(Call &call, const Effect &) {
   Row row = call.row;
   if (is(manager, ValueKind::Device))
     return done(row, setDefault(call, row, manager));
+  if (std::optional<Outcomes> outcomes = callSpecial(
+          call, {manager, {}, call.fact.operands[0].text, &call.fact.operands[0]}, "__enter__", {}))
+    return outcomes;
   if (manager->type != currentType)
     return call.done(is(manager, ValueKind::Address) ? manager : unknownValue());
   const Value device = manager->fields.at("device");
@@ -122,6 +125,10 @@ std::optional<Outcomes> enterWord(Call &call, const Effect &) {
 
 std::optional<Outcomes> exitWord(Call &call, const Effect &) {
   const Value manager = call.operand(0), before = call.operand(1);
+  const Argument none{nullValue(), {}};
+  if (std::optional<Outcomes> outcomes =
+          callSpecial(call, {manager, {}, call.fact.operands[0].text}, "__exit__", {none, none, none}))
+    return outcomes;
   if (is(manager, ValueKind::Device))
     setDefault(call, call.row, before);
   else if (manager->type == currentType && is(before, ValueKind::Scalar))

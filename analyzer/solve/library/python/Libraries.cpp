@@ -8,6 +8,8 @@
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Python.h"
 
+#include <algorithm>
+
 namespace devicetidy::python {
 namespace {
 
@@ -179,9 +181,7 @@ Outcomes makeLoader(Call &call, Row &row, const Asked &, const Given &given) {
   if (!dataset || !is(held, ValueKind::Record))
     return done(row, unknownValue());
   Outcomes items;
-  if (const auto tensors = held->fields.find("tensors"); tensors != held->fields.end())
-    items = done(row, tensors->second);
-  else if (findMethod(machine, held->type, "__getitem__")) {
+  if (findMethod(machine, held->type, "__getitem__")) {
     Given index;
     index.positional.push_back({scalarValue(symbolTerm("an index")), {}});
     items = callMethod(call, row, *dataset, "__getitem__", index);
@@ -204,15 +204,6 @@ Outcomes makeLoader(Call &call, Row &row, const Asked &, const Given &given) {
     }
   }
   return made;
-}
-
-Outcomes makeTensorDataset(Call &call, Row &row, const Asked &, const Given &given) {
-  std::vector<Value> tensors;
-  for (const Argument &each : given.positional)
-    tensors.push_back(each.value);
-  const Value held = given.isOpen ? unknownValue() : listValue(listType, std::move(tensors));
-  return done(row,
-              allocated(call, row, "python::dataset", recordValue("python::dataset", {{"tensors", held}})));
 }
 
 Outcomes makeDict(Call &call, Row &row, const Asked &asked, const Given &given) {
@@ -266,7 +257,6 @@ const std::map<std::string, Function> &functions() {
                                                       {"torch.from_numpy", copyData},
                                                       {"torch.is_tensor", isTensor},
                                                       {"torch.utils.data.DataLoader", makeLoader},
-                                                      {"torch.utils.data.TensorDataset", makeTensorDataset},
                                                       {"torch.Generator", makeGenerator},
                                                       {"torch.compile", first},
                                                       {"torch.jit.script", first},
@@ -285,12 +275,20 @@ const std::map<std::string, Function> &functions() {
   return all;
 }
 
-bool isFactory(const std::string &name) {
-  return isOneOf(name, {"zeros",        "ones",         "empty",           "rand",
-                        "randn",        "full",         "arange",          "linspace",
-                        "logspace",     "eye",          "randint",         "randperm",
-                        "normal",       "range",        "hann_window",     "hamming_window",
-                        "tril_indices", "triu_indices", "bartlett_window", "blackman_window"});
+// What LibTorch calls it: torch.fft.fftfreq is fft_fftfreq.
+std::string operatorName(const Call &call, const Asked &asked) {
+  const std::string last(asked.scope.substr(asked.scope.rfind('.') + 1));
+  return last != "torch" && models::atenOp(last + "_" + asked.name, call.machine.version)
+             ? last + "_" + asked.name
+             : asked.name;
+}
+
+bool isFactory(const Call &call, const std::string &name, const Given &given) {
+  const models::Op *op = models::atenOp(name, call.machine.version);
+  // normal() of numbers makes one, that of tensors is an operator.
+  const bool hasTensor = std::any_of(given.positional.begin(), given.positional.end(),
+                                     [](const Argument &each) { return is(each.value, ValueKind::Tensor); });
+  return (op && op->rule == models::Rule::Factory) || (name == "normal" && !hasTensor);
 }
 
 bool isLegacyTensor(const std::string &scope, const std::string &name) {
@@ -326,8 +324,10 @@ Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given
   if (asked.scope == "builtins")
     if (std::optional<Outcomes> outcomes = callContainerMethod(call, row, {missing(), {}}, asked.name, given))
       return std::move(*outcomes);
-  if (asked.scope == "torch" || isOneOf(asked.scope, {"torch.linalg", "torch.fft", "torch.special"}))
-    return (isFactory(asked.name) ? makeTensor : aten)(call, row, asked, given);
+  if (isOneOf(asked.scope, {"torch", "torch.linalg", "torch.fft", "torch.special"})) {
+    const Asked op{asked.scope, operatorName(call, asked)};
+    return (isFactory(call, op.name, given) ? makeTensor : aten)(call, row, op, given);
+  }
   if (isOneOf(asked.scope, {"math", "random", "time", "np.random", "numpy.random"}))
     return number(call, row, asked, given);
   ++call.machine.solution.stats.unknownCalls[dotted];

@@ -3,7 +3,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
-#include "analyzer/solve/library/python/Python.h"
+#include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/torch/Modules.h"
 
 namespace devicetidy::python {
@@ -119,6 +119,11 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
     }
     return outcomes;
   }
+  if (name == "state_dict") {
+    const Placement where = modulePlacement(machine, row, self);
+    const Value tensor = where.isKnown() ? tensorValue(where, unknownRank, nullptr) : unknownValue();
+    return done(row, allocated(call, row, dictType, recordValue(dictType, {{anyEntryField, tensor}})));
+  }
   if (name == "register_forward_hook" && !given.positional.empty()) {
     const Value known = machine.memory.read(row, self.field(hooksField));
     std::vector<Value> hooks = is(known, ValueKind::List) ? known->elements : std::vector<Value>();
@@ -148,6 +153,8 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
     return done(row, object.value);
   }
   std::vector<Argument> args = inOrder(call, given, name == "to" || name == "cuda" || name == "to_empty");
+  if (name == "to" && !args.empty() && is(args[0].value, ValueKind::Tensor)) // to(tensor)
+    args[0].value = deviceValue(machine.memory.placementOf(row, args[0].value));
   std::string asked = name;
   if (name == "cuda" || name == "cpu" || name == "to_empty" || name == "xpu") {
     asked = "to";
