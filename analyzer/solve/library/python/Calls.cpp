@@ -204,26 +204,6 @@ Outcomes constructModule(Call &call, Row row, const std::string &name, const Giv
 
 namespace {
 
-// What the hooks of a module make of its output.
-Outcomes runHooks(Call &call, Outcomes outcomes, const Value &module) {
-  const Value hooks = call.machine.memory.read(call.row, module->address.field(hooksField));
-  for (const Value &hook : is(hooks, ValueKind::List) ? hooks->elements : std::vector<Value>()) {
-    Outcomes next;
-    for (Outcome &before : outcomes) {
-      Given given;
-      for (const Value &each : {module, unknownValue(), before.result})
-        given.positional.push_back({each, {}});
-      for (Outcome &after : callValue(call, before.row, hook, given, {hook, {}})) {
-        if (!is(after.result, ValueKind::Tensor) && !is(after.result, ValueKind::List))
-          after.result = before.result;
-        next.push_back(std::move(after));
-      }
-    }
-    outcomes = std::move(next);
-  }
-  return outcomes;
-}
-
 // The fields of a class without __init__: a dataclass, a named tuple.
 void setFields(Call &call, Row &row, Name type, const Address &where, const Given &given) {
   const Type *known = call.machine.program.type(type);
@@ -256,10 +236,7 @@ Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given,
   if (is(callee, ValueKind::Address) && is(object, ValueKind::Record)) {
     if (!machine.types.isModule(object->type))
       return callMethod(call, std::move(row), {callee, {}, written.text, written.written}, "__call__", given);
-    const Address hooks = callee->address.field(hooksField);
-    const bool hasHooks = is(machine.memory.read(row, hooks), ValueKind::List);
-    Outcomes outcomes = callMethod(call, row, {callee, {}, written.text, written.written}, "forward", given);
-    return hasHooks ? runHooks(call, std::move(outcomes), callee) : outcomes;
+    return callModule(call, std::move(row), {callee, {}, written.text, written.written}, given);
   }
   ++machine.solution.stats.unknownCalls["(callable that is not known)"];
   return done(row, unknownValue());

@@ -293,6 +293,10 @@ std::optional<Outcomes> callContainerMethod(Call &call, Row &row, const Argument
     return drawn(row, held->fields.at("where"), name, given);
   if (is(held, ValueKind::Record) && held->type == generatorType && name == "manual_seed")
     return result(row, object.value);
+  if (is(held, ValueKind::Record) && held->type == hookType && name == "remove") {
+    removeHook(call, row, held);
+    return result(row, nullValue());
+  }
   if (is(held, ValueKind::Record) && held->type == parserType)
     return parserMethod(call, row, object, held, name, given);
   if (is(object.value, ValueKind::Address) && isDict(held))

@@ -124,13 +124,8 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
     const Value tensor = where.isKnown() ? tensorValue(where, unknownRank, nullptr) : unknownValue();
     return done(row, allocated(call, row, dictType, recordValue(dictType, {{anyEntryField, tensor}})));
   }
-  if (name == "register_forward_hook" && !given.positional.empty()) {
-    const Value known = machine.memory.read(row, self.field(hooksField));
-    std::vector<Value> hooks = is(known, ValueKind::List) ? known->elements : std::vector<Value>();
-    hooks.push_back(given.positional[0].value);
-    machine.memory.write(row, self.field(hooksField), listValue("std::vector<at::Tensor>", std::move(hooks)));
-    return done(row, unknownValue());
-  }
+  if (isOneOf(name, {"register_forward_hook", "register_forward_pre_hook"}) && !given.positional.empty())
+    return addHook(call, std::move(row), self, name == "register_forward_pre_hook", given);
   if (isOneOf(name, {"add_module", "register_module"}) && given.positional.size() > 1) {
     const auto field = textOf(call, given.positional[0].value);
     Outcomes outcomes = callTorch(call, std::move(row), "torch::nn::Module::register_module",

@@ -39,8 +39,8 @@ Value asDevice(const Call &call, const Value &value);
 inline const Name dictType("python::dict"), sliceType("python::slice"), parameterType("python::Parameter"),
     boundType("python::bound"), parameterListType("torch::nn::ParameterListImpl");
 inline const Name loaderType("python::DataLoader"), parserType("python::ArgumentParser"),
-    distributionType("python::distribution"), varsType("python::vars"), generatorType("python::Generator");
-inline const Name hooksField("@hooks");                     ///< of a module: what register_forward_hook got
+    distributionType("python::distribution"), varsType("python::vars"),
+    hookType("python::RemovableHandle"), generatorType("python::Generator");
 constexpr std::string_view classPrefix = "python::class::"; ///< before the name of a class, as a value
 constexpr const char *classForward =
     "@forward"; ///< forward() of the class, whatever the object has in its place
@@ -58,6 +58,11 @@ Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vect
 Name resultTypeOf(std::string_view name, const std::vector<Argument> &args, bool hasDim);
 /// Calls a value: a function, a class, a bound method, a module.
 Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given, const Argument &written);
+/// Runs a module with the hooks that it and its layers have.
+Outcomes callModule(Call &call, Row row, const Argument &module, const Given &given);
+/// Registers the first argument as a hook; gives what removes it.
+Outcomes addHook(Call &call, Row row, const Address &module, bool isBefore, const Given &given);
+void removeHook(Call &call, Row &row, const Value &hook);
 /// Calls a function of the program with its arguments bound by name.
 Outcomes callFunction(Call &call, Row row, const Function &function, const Value &callable, Address self,
                       const Given &given);
