@@ -66,6 +66,12 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     return giveUp(Bound::FactsOfEntry);
   const bool isBody = callee.isModel || program.function(callee.id) != &callee; // of a model, then
   const bool matters = isBody || usage.devicesMatter.count(callee.id) != 0;
+  bool isWholeCall = true;
+  for (std::size_t i = 0; i < args.size() && i < callee.locals.size(); ++i)
+    isWholeCall &=
+        !(is(args[i], ValueKind::Unknown) && types.classOf(callee.locals[i].type) == TypeClass::Tensor);
+  if (isWholeCall)
+    enteredWhole.insert(&callee);
   const unsigned activations = active[&callee];
   // Deeper recursion adds nothing: what it returns is what the calls above return.
   if (activations > 0 && !matters)

@@ -217,6 +217,8 @@ public:
   /// Told of a static local that was initialised in a program that had been running: whose flag the row held.
   std::function<void(Row &, Name)> initialisedStatic;
   std::set<const Function *> entered;
+  /// Those among them that were called with all tensors that they take; of the others nothing was seen.
+  std::set<const Function *> enteredWhole;
   /// Moves of tensors whose result is thrown away, as far as what is called was decided when it was run.
   std::vector<DiscardedMove> discarded;
   /// What more is known of each of the solution's conflicts, in their order.

@@ -52,6 +52,10 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
     const bool isBuffer = is(value, ValueKind::Tensor) && record->fields.count(Name(bufferMark + name));
     return done(row, isBuffer ? machine.memory.snapshot(row, value) : value);
   }
+  if (name == "__class__")
+    return done(row, machine.types.isProject(record->type)
+                         ? libraryFunction(Name(std::string(classPrefix) + record->type.str()))
+                         : unknownValue());
   if (name == "__dict__")
     return done(row, recordValue(varsType, {{"object", object.value}}));
   if (const Function *property = findMethod(machine, record->type, "@get " + name))

@@ -171,7 +171,35 @@ void addPair(const Row &row, const Value &pair, std::map<Name, Value> &entries) 
     entries[anyEntryField] = unknownValue();
 }
 
+// What takes an object that can be gone through takes what its __iter__ gives.
+std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, const Given &given);
+
+std::optional<Outcomes> onIterated(Call &call, Row &row, const std::string &name, const Given &given) {
+  if (given.positional.empty() || !isOneOf(name, {"list", "tuple", "sorted", "reversed", "set", "iter",
+                                                  "enumerate", "zip", "sum", "map"}))
+    return std::nullopt;
+  const std::size_t at = name == "map" ? 1 : 0;
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  const std::optional<Outcomes> iterated =
+      at < given.positional.size() ? callSpecial(inner, given.positional[at], "__iter__", {}) : std::nullopt;
+  if (!iterated)
+    return std::nullopt;
+  Outcomes outcomes;
+  for (const Outcome &each : *iterated) {
+    Row after = each.row;
+    Given with = given;
+    with.positional[at].value = each.result;
+    if (std::optional<Outcomes> made = builtin(call, after, name, with))
+      outcomes.insert(outcomes.end(), made->begin(), made->end());
+    else
+      outcomes.push_back({after, unknownValue()});
+  }
+  return outcomes;
+}
+
 std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, const Given &given) {
+  if (std::optional<Outcomes> outcomes = onIterated(call, row, name, given))
+    return outcomes;
   const Value first = given.positional.empty() ? unknownValue() : given.positional[0].value;
   if (name == "len") {
     const auto elements = elementsOf(call, first);
@@ -283,10 +311,8 @@ std::optional<Outcomes> callContainerMethod(Call &call, Row &row, const Argument
   if (is(held, ValueKind::Record) && held->type == varsType)
     return name == "update" ? setAttributes(call, row, held, given)
                             : dictMethod(call, row, object, attributesOf(call, held), name, given);
-  if (const auto text = textOf(call, object.value); text && isOneOf(name, {"startswith", "endswith"}))
-    if (const auto part = given.positional.empty() ? std::nullopt : textOf(call, given.positional[0].value))
-      return result(row, scalarValue(intTerm(name == "startswith" ? startsWith(*text, *part)
-                                                                  : endsWith(*text, *part))));
+  if (const auto text = textOf(call, object.value))
+    return callTextMethod(call, row, *text, name, given);
   if (is(object.value, ValueKind::Address) && is(held, ValueKind::List))
     return listMethod(call, row, object, held, name, given);
   if (is(held, ValueKind::Record) && held->type == distributionType)

@@ -208,6 +208,14 @@ std::optional<Outcomes> unpackWord(Call &call, const Effect &) {
   const auto number = static_cast<std::size_t>(call.fact.number);
   if (lastPart(call.fact.name.view()) == "rest")
     return call.done(allocated(call, call.row, "python::list", summaryOf(alternatives(call, value))));
+  if (std::optional<Outcomes> outcomes = callSpecial(
+          call, {value, {}, call.fact.operands[0].text, &call.fact.operands[0]}, "__iter__", {})) {
+    for (Outcome &each : *outcomes) {
+      const auto elements = elementsOf(call, each.result);
+      each.result = elements && number < elements->size() ? (*elements)[number] : unknownValue();
+    }
+    return outcomes;
+  }
   if (const auto elements = elementsOf(call, value))
     return call.done(number < elements->size() ? (*elements)[number] : unknownValue());
   if (is(value, ValueKind::Tensor))

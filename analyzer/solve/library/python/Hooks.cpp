@@ -87,7 +87,8 @@ Outcomes runAfter(Call &call, Outcomes outcomes, const Value &module) {
 std::vector<Value> layersWithHooks(const Call &call, const Row &row, const Value &module) {
   const Value record = call.machine.memory.read(row, module->address);
   const auto children = record->fields.find(hidden::children);
-  if (children == record->fields.end() || !is(children->second, ValueKind::List) || isSummary(children->second) ||
+  if (children == record->fields.end() || !is(children->second, ValueKind::List) ||
+      isSummary(children->second) ||
       !call.machine.types.derivesFrom(record->type, "torch::nn::SequentialImpl"))
     return {};
   const std::vector<Value> &layers = children->second->elements;
@@ -123,8 +124,9 @@ Outcomes callModule(Call &call, Row row, const Argument &module, const Given &gi
     return callMethod(call, std::move(row), module, "forward", given);
   Outcomes outcomes;
   for (Asked &each : runBefore(call, std::move(row), module.value, given))
-    for (Outcome &after : layers.empty() ? callMethod(call, std::move(each.row), module, "forward", each.given)
-                                         : runLayers(call, std::move(each.row), layers, module, each.given))
+    for (Outcome &after : layers.empty()
+                              ? callMethod(call, std::move(each.row), module, "forward", each.given)
+                              : runLayers(call, std::move(each.row), layers, module, each.given))
       outcomes.push_back(std::move(after));
   return runAfter(call, std::move(outcomes), module.value);
 }

@@ -166,15 +166,32 @@ Value spreadModule(Call &call, Row &row, const Given &given) {
   return module;
 }
 
+// fields(object): the names of the fields that its class declares, those of classes behind it first.
+Value fieldNames(Call &call, Row &row, const Given &given) {
+  const Value held = behind(call, argument(given, 0));
+  std::vector<Value> names;
+  const std::function<void(Name)> add = [&](Name id) {
+    const Type *type = call.machine.program.type(id);
+    for (const Name base : type ? type->bases : std::vector<Name>())
+      add(base);
+    for (const Field &field : type ? type->fields : std::vector<Field>())
+      names.push_back(scalarValue(textTerm(field.name)));
+  };
+  if (!is(held, ValueKind::Record))
+    return unknownValue();
+  add(held->type);
+  return listOf(call, row, std::move(names));
+}
+
 Value nothingKnown(Call &, Row &, const Given &) { return unknownValue(); }
 
 } // namespace
 
 std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &name, const Given &given) {
   static const std::map<std::string, Primitive> primitives = {
-      {"moved", moveAll},       {"move", moveEntries},          {"own", ownParameters},
-      {"run", runModule},       {"device_of_map", deviceOfMap}, {"spread", spreadModule},
-      {"unknown", nothingKnown}};
+      {"moved", moveAll},     {"move", moveEntries},          {"own", ownParameters},
+      {"run", runModule},     {"device_of_map", deviceOfMap}, {"spread", spreadModule},
+      {"fields", fieldNames}, {"unknown", nothingKnown}};
   const auto found = primitives.find(name);
   if (found == primitives.end())
     return std::nullopt;

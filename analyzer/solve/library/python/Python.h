@@ -39,8 +39,8 @@ Value asDevice(const Call &call, const Value &value);
 inline const Name dictType("python::dict"), sliceType("python::slice"), parameterType("python::Parameter"),
     boundType("python::bound"), parameterListType("torch::nn::ParameterListImpl");
 inline const Name loaderType("python::DataLoader"), parserType("python::ArgumentParser"),
-    distributionType("python::distribution"), varsType("python::vars"),
-    hookType("python::RemovableHandle"), generatorType("python::Generator");
+    distributionType("python::distribution"), varsType("python::vars"), hookType("python::RemovableHandle"),
+    generatorType("python::Generator");
 constexpr std::string_view classPrefix = "python::class::"; ///< before the name of a class, as a value
 constexpr const char *classForward =
     "@forward"; ///< forward() of the class, whatever the object has in its place
@@ -85,6 +85,9 @@ std::optional<Outcomes> callSpecial(Call &call, const Argument &object, const st
 /// Methods of lists, dictionaries and texts; nothing when `object` has no such method.
 std::optional<Outcomes> callContainerMethod(Call &call, Row &row, const Argument &object,
                                             const std::string &name, const Given &given);
+/// Methods of a text that is known; nothing where they give what is not.
+std::optional<Outcomes> callTextMethod(Call &call, Row &row, const std::string &text, const std::string &name,
+                                       const Given &given);
 /// The attribute `name` of `object`.
 Outcomes attributeOf(Call &call, Row row, const Argument &object, const std::string &name);
 /// Sets the attribute `name` of `object`; of a module it may register it.

@@ -73,8 +73,10 @@ Value entriesOf(const Call &call, const Value &object) {
 
 std::optional<Outcomes> reflected(Call &call, Row &row, const std::string &name, const Given &given) {
   const std::vector<Argument> &args = given.positional;
-  if (args.empty() || !isOneOf(name, {"isinstance", "hasattr", "getattr", "setattr", "vars"}))
+  if (args.empty() || !isOneOf(name, {"isinstance", "hasattr", "getattr", "setattr", "vars", "type"}))
     return std::nullopt;
+  if (name == "type")
+    return attributeOf(call, row, args[0], "__class__");
   if (name == "vars")
     return attributeOf(call, row, args[0], "__dict__");
   if (args.size() < 2)
