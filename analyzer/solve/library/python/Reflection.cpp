@@ -62,7 +62,8 @@ Value hasAttribute(const Call &call, const Value &value, const std::string &name
 // The attributes of an object as entries of a dictionary.
 Value entriesOf(const Call &call, const Value &object) {
   std::map<Name, Value> entries;
-  for (const auto &[field, value] : behind(call, object)->fields)
+  const Value held = behind(call, object);
+  for (const auto &[field, value] : held->fields)
     if (!isEntry(field) && !hidden::isParameter(field) && !hidden::isSubmodule(field) &&
         field.view()[0] != '@')
       entries[Name("[" + field.str() + "]")] = value;
