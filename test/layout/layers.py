@@ -79,7 +79,7 @@ ROOMS = {
 
     # What people call, and what others load.
     "analyzer/lsp": [
-        "analyzer/facts", "analyzer/cache", "analyzer/config", "analyzer/frontend", "analyzer/solve",
+        "analyzer/facts", "analyzer/cache", "analyzer/config", "analyzer/frontend", "analyzer/python", "analyzer/solve",
         "analyzer/solve/solution",
         "analyzer/report/*", "checks", "analyzer/driver/support", "analyzer/driver/input", "analyzer/driver/options",
         "analyzer/driver/programs", "analyzer/driver/commands"],
