@@ -61,9 +61,12 @@ std::vector<Unit> lowerAll(const python::Reader &reader, unsigned jobs) {
   return units;
 }
 
+/// A unit, and the files of the project that it imports.
+using Units = std::map<std::string, cache::CachedModule>;
+
 /// The units of `files` and of what they import, by path, from the cache where it has them.
-bool readAll(const Options &options, const std::vector<std::string> &files,
-             std::map<std::string, Unit> &units, PythonUnits &read, std::string &error) {
+bool readAll(const Options &options, const std::vector<std::string> &files, Units &units, PythonUnits &read,
+             std::string &error) {
   const std::unique_ptr<cache::BlobStore> store = openCache(options);
   cache::FileStates states;
   std::optional<cache::ModuleCache> cache;
@@ -74,8 +77,7 @@ bool readAll(const Options &options, const std::vector<std::string> &files,
   request.interpreter = interpreter;
   if (store) {
     cache.emplace(*store, states, identityOf(interpreter, states));
-    for (auto &[path, module] : cache->find(files))
-      units[path] = std::move(module.unit);
+    units = cache->find(files);
     read.counts.fromCache = units.size();
   }
   for (const std::string &file : files)
@@ -103,13 +105,36 @@ bool readAll(const Options &options, const std::vector<std::string> &files,
     const auto [entry, isNew] = units.try_emplace(reader.sources()[i].path);
     read.counts.parsed += isNew ? 1 : 0;
     if (isNew)
-      entry->second = std::move(lowered[i]);
+      entry->second = {std::move(lowered[i]), reader.sources()[i].imports};
   }
   if (store) {
     store->trim();
     read.remark = store->problem();
   }
   return true;
+}
+
+/// Moves the units of `files`, and then those of what these import, to the result.
+void takeUnits(std::vector<std::string> files, Units &units, PythonUnits &read) {
+  while (!files.empty()) {
+    std::vector<std::string> imported;
+    for (const std::string &file : files)
+      if (const auto found = units.find(file); found != units.end()) {
+        imported.insert(imported.end(), found->second.imports.begin(), found->second.imports.end());
+        read.units.push_back(std::move(found->second.unit));
+        units.erase(found);
+      }
+    files = std::move(imported);
+  }
+}
+
+/// What --whole-program looks at: the repository, or else the current folder.
+std::string projectFolder(const Options &options) {
+  const std::string here = absolutePath(options.sourceRoot.empty() ? "." : options.sourceRoot);
+  for (llvm::StringRef folder = here; !folder.empty(); folder = llvm::sys::path::parent_path(folder))
+    if (llvm::sys::fs::exists(folder + "/.git"))
+      return folder.str();
+  return here;
 }
 
 } // namespace
@@ -147,15 +172,19 @@ bool readPython(const Options &options, PythonUnits &read, std::string &error) {
   read.asked = files.size();
   if (read.roots.empty())
     read.roots.push_back(absolutePath("."));
-  std::map<std::string, Unit> units;
-  if (!readAll(options, files, units, read, error))
-    return false;
-  for (const std::string &file : files) {
-    read.units.push_back(std::move(units[file]));
-    units.erase(file);
+  std::vector<std::string> wanted = files;
+  if (options.wholeProgram) {
+    addFolder(projectFolder(options), wanted);
+    llvm::sort(wanted);
+    wanted.erase(llvm::unique(wanted), wanted.end());
   }
-  for (auto &[path, unit] : units)
-    read.units.push_back(std::move(unit));
+  Units units;
+  if (!readAll(options, wanted, units, read, error))
+    return false;
+  takeUnits(files, units, read);
+  read.own = read.units.size();
+  takeUnits(wanted, units, read);
+  read.read = read.units.size();
   for (Unit &model : python::lowerModels())
     read.units.push_back(std::move(model));
   return true;
