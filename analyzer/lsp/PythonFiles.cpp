@@ -2,6 +2,7 @@
 
 #include "analyzer/driver/support/Parallel.h"
 #include "analyzer/facts/Language.h"
+#include "analyzer/python/Models.h"
 
 #include <thread>
 
@@ -54,6 +55,8 @@ bool PythonFiles::update(const DocumentMap &documents, const std::set<std::strin
                        lowered[i].mainFile = Name(reader.sources()[i].path);
                      });
   units = std::move(lowered);
+  for (Unit &model : python::lowerModels())
+    units.push_back(std::move(model));
   documentsRead = wanted;
   state.clear();
   for (const python::Source &source : reader.sources())

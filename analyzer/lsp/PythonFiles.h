@@ -37,7 +37,7 @@ private:
   const std::string interpreter;
   const driver::LinkMap noLinks;
   python::Reader reader;
-  std::vector<Unit> units; ///< the first so many are of documents
+  std::vector<Unit> units; ///< of documents, of what they import, and models of libraries
   std::set<std::string> documentsRead;
   State state; ///< of all files of the units
   std::string failure;

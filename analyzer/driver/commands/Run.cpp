@@ -166,7 +166,7 @@ private:
         noteFailure(unit);
     }
     sortFailures();
-    outcome.unitCount += read.read;
+    outcome.unitCount += read.files;
     statistics.addUnits(read.units);
     std::move(read.units.begin(), read.units.end(), std::back_inserter(units));
     roots.insert(roots.end(), read.roots.begin(), read.roots.end());

@@ -18,11 +18,11 @@
 namespace devicetidy::driver {
 namespace {
 
-// Folders whose name begins with a dot hold environments and caches.
+// Folders whose name begins with a dot hold environments and caches. Links to folders may lead in circles.
 void addFolder(const std::string &folder, std::vector<std::string> &files) {
   std::error_code error;
-  for (llvm::sys::fs::recursive_directory_iterator at(folder, error), end; at != end && !error;
-       at.increment(error)) {
+  for (llvm::sys::fs::recursive_directory_iterator at(folder, error, /*follow_symlinks=*/false), end;
+       at != end && !error; at.increment(error)) {
     const llvm::StringRef name = llvm::sys::path::filename(at->path());
     if (name.starts_with(".") || name == "__pycache__" || name == "node_modules" || name == "site-packages")
       at.no_push();
@@ -75,6 +75,7 @@ bool readAll(const Options &options, const std::vector<std::string> &files, Unit
     return false;
   python::Request request;
   request.interpreter = interpreter;
+  request.jobs = options.jobs ? options.jobs : defaultJobs();
   if (store) {
     cache.emplace(*store, states, identityOf(interpreter, states));
     units = cache->find(files);
@@ -92,7 +93,7 @@ bool readAll(const Options &options, const std::vector<std::string> &files, Unit
     error = "the analyzer itself failed on what " + interpreter + " made of the Python files";
   if (!isRead)
     return false;
-  std::vector<Unit> lowered = lowerAll(reader, options.jobs ? options.jobs : defaultJobs());
+  std::vector<Unit> lowered = lowerAll(reader, request.jobs);
   std::vector<cache::ReadModule> kept;
   for (std::size_t i = 0; i < lowered.size(); ++i) {
     const python::Source &source = reader.sources()[i];
@@ -159,6 +160,9 @@ bool readPython(const Options &options, PythonUnits &read, std::string &error) {
     } else if (!llvm::sys::fs::exists(file)) {
       error = "no such file: " + file;
       return false;
+    } else if (!llvm::sys::fs::is_regular_file(file)) {
+      error = "neither a file nor a folder: " + file;
+      return false;
     } else {
       files.push_back(absolutePath(file));
     }
@@ -184,7 +188,7 @@ bool readPython(const Options &options, PythonUnits &read, std::string &error) {
   takeUnits(files, units, read);
   read.own = read.units.size();
   takeUnits(wanted, units, read);
-  read.read = read.units.size();
+  read.files = read.units.size();
   for (Unit &model : python::lowerModels())
     read.units.push_back(std::move(model));
   return true;
