@@ -24,6 +24,7 @@ bool readLine(llvm::StringRef line, Parsed &parsed, std::string &error) {
     parsed.files.push_back(std::make_unique<File>(std::move(*value), parsed.schema));
     return true;
   }
+  parsed.schema.clear();
   for (const llvm::json::Value &each : *classes) {
     parsed.schema.emplace_back();
     for (const llvm::json::Value &name : *each.getAsArray())
@@ -45,8 +46,32 @@ std::string inputFor(const std::vector<std::string> &paths, const Texts &texts) 
 }
 
 std::string lastLine(llvm::StringRef text) {
+  constexpr std::size_t longest = 200;
   text = text.rtrim();
-  return text.substr(text.rfind('\n') + 1).str();
+  return text.substr(text.rfind('\n') + 1).take_back(longest).str();
+}
+
+// Why `program` read nothing.
+std::string reasonOf(const std::string &program, const Answer &answer) {
+  const llvm::StringRef ours = "it is Python "; // as parse.py says it
+  if (const std::string said = lastLine(answer.problems); llvm::StringRef(said).starts_with(ours))
+    return said;
+  // One that is too old does not understand what it was told.
+  Answer version;
+  std::string error;
+  if (!run(program, {"-V"}, {}, nullptr, version, error))
+    return error;
+  const std::string told = version.output + version.problems;
+  llvm::StringRef named = llvm::StringRef(told).trim();
+  if (!named.consume_front("Python "))
+    return "it is no Python interpreter";
+  if (named.starts_with("2."))
+    return ours.str() + named.str() + ", and 3.8 or newer is needed";
+  return lastLine(answer.problems);
+}
+
+void addBroken(const std::string &reason, Parsed &parsed) {
+  parsed.files.push_back(std::make_unique<File>(llvm::json::Object{{"error", reason}}, parsed.schema));
 }
 
 } // namespace
@@ -80,26 +105,31 @@ bool parse(const std::string &interpreter, const std::vector<std::string> &paths
   }
   if (answer.isStopped)
     return false;
+  if (const int signal = answer.status - 128; signal > 0) { // one of the files was too much for it
+    if (paths.size() == 1) {
+      addBroken("signal " + std::to_string(signal) + " ended " + program + " on it", parsed);
+      parsed.files.back()->path = paths.front();
+      return true;
+    }
+    const auto middle = paths.begin() + static_cast<std::ptrdiff_t>(paths.size() / 2);
+    return parse(interpreter, {paths.begin(), middle}, texts, stop, parsed, error) &&
+           parse(interpreter, {middle, paths.end()}, texts, stop, parsed, error);
+  }
   if (answer.status != 0 || answer.output.empty()) {
-    const std::string said = lastLine(answer.problems);
-    error = program + " could not read the Python files: " +
-            (!said.empty()          ? said
-             : answer.status >= 128 ? "signal " + std::to_string(answer.status - 128) + " ended it"
-                                    : "exit code " + std::to_string(answer.status)) +
-            hint;
+    error = program + " could not read the Python files: " + reasonOf(program, answer) + hint;
     return false;
   }
+  const std::size_t first = parsed.files.size();
   if (!readLines(answer.output, parsed, error)) {
     error = "what " + program + " wrote cannot be read: " + error + hint;
     return false;
   }
-  if (parsed.files.size() != paths.size()) {
-    error = program + " read " + std::to_string(parsed.files.size()) + " of " + std::to_string(paths.size()) +
-            " Python files" + hint;
+  if (parsed.files.size() != first + paths.size()) {
+    error = program + " did not read all Python files" + hint;
     return false;
   }
   for (std::size_t i = 0; i < paths.size(); ++i)
-    parsed.files[i]->path = paths[i]; // JSON has no bytes that are no text
+    parsed.files[first + i]->path = paths[i]; // JSON has no bytes that are no text
   return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <set>
+#include <thread>
 
 namespace devicetidy::python {
 namespace {
@@ -56,9 +57,35 @@ bool Reader::parseMissing(const std::vector<std::string> &paths, const Request &
       missing.push_back(path);
   if (missing.empty())
     return true;
-  const auto parsed = std::make_shared<Parsed>();
-  if (!parse(request.interpreter, missing, request.texts, request.stop, *parsed, error))
-    return false;
+  constexpr std::size_t fewest = 16; // an interpreter takes as long to start as to read so many
+  const std::size_t count = std::clamp<std::size_t>(missing.size() / fewest, 1, std::max(request.jobs, 1u));
+  std::vector<std::vector<std::string>> shares(count);
+  for (std::size_t i = 0; i < missing.size(); ++i)
+    shares[i % count].push_back(missing[i]);
+  std::vector<std::shared_ptr<Parsed>> parsed(count);
+  std::vector<std::string> errors(count);
+  std::vector<char> isRead(count);
+  const auto parseShare = [&](std::size_t i) {
+    parsed[i] = std::make_shared<Parsed>();
+    isRead[i] = parse(request.interpreter, shares[i], request.texts, request.stop, *parsed[i], errors[i]);
+  };
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < count; ++i)
+    others.emplace_back(parseShare, i);
+  parseShare(0);
+  for (std::thread &each : others)
+    each.join();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!isRead[i]) {
+      error = errors[i];
+      return false;
+    }
+    keep(parsed[i], request);
+  }
+  return true;
+}
+
+void Reader::keep(const std::shared_ptr<Parsed> &parsed, const Request &request) {
   for (const auto &file : parsed->files) {
     Tree &tree = trees[file->path];
     tree.file = std::shared_ptr<const File>(parsed, file.get());
@@ -66,7 +93,6 @@ bool Reader::parseMissing(const std::vector<std::string> &paths, const Request &
     tree.isGiven = given != request.texts.end();
     tree.text = tree.isGiven ? given->second : std::string();
   }
-  return true;
 }
 
 bool Reader::read(const Request &request, std::string &error) {

@@ -22,6 +22,7 @@ struct Request {
   std::vector<std::string> files;      ///< absolute paths of .py and .ipynb files
   std::string interpreter = "python3"; ///< whose parser reads them
   Texts texts;                         ///< of files that are being edited
+  unsigned jobs = 1;                   ///< interpreters that may run at the same time
   const std::atomic<bool> *stop = nullptr;
 };
 
@@ -54,6 +55,7 @@ private:
     bool isGiven = false;
   };
   bool isCurrent(const std::string &path, const Request &request) const;
+  void keep(const std::shared_ptr<Parsed> &parsed, const Request &request);
   bool parseMissing(const std::vector<std::string> &paths, const Request &request, std::string &error);
 
   std::map<std::string, Tree> trees; ///< by path

@@ -270,11 +270,13 @@ void FunctionLowering::defineClass(const Node &node) {
     else if (base.is("Name"))
       made.bases.push_back(Name(base.text("id")));
   addFields(node, made);
-  for (const auto &[id, each] : parts.unit.functions)
-    if (each.className == type) {
-      made.methods.push_back(id);
-      if (each.isConstructor)
-        made.constructors.push_back(id);
+  const Name first = parts.module.idOf(type.str() + ".");
+  for (auto each = parts.unit.functions.lower_bound(first);
+       each != parts.unit.functions.end() && startsWith(each->first.view(), first.view()); ++each)
+    if (each->second.className == type) {
+      made.methods.push_back(each->first);
+      if (each->second.isConstructor)
+        made.constructors.push_back(each->first);
     }
   if (!(isModuleBody && Modules::find(parts.module, name)))
     storeName(node, name, use(loadMeaning(node, {Meaning::Kind::Class, type.str(), nullptr}), node));

@@ -12,6 +12,7 @@ if sys.version_info < (3, 8):
     sys.exit("it is Python %d.%d, and 3.8 or newer is needed" % sys.version_info[:2])
 
 import ast
+import gc
 import io
 import json
 import os
@@ -33,7 +34,7 @@ def number_of(kind):
 for each in vars(ast).values():
     if isinstance(each, type) and issubclass(each, ast.AST):
         number_of(each)
-CONTEXTS = (ast.Load, ast.Store, ast.Del)
+CONTEXTS = {ast.Load, ast.Store, ast.Del}
 CONSTANTS = (ast.Constant, getattr(ast, "MatchSingleton", None))  # match: Python 3.10
 # IPython's magics whose cell is Python code.
 PYTHON_MAGICS = {"capture", "prun", "python", "python3", "time", "timeit"}
@@ -48,23 +49,24 @@ def constant(value):
 
 
 def plain(node, depth=0):
+    kind = node.__class__
+    if kind in CONTEXTS or node is None:
+        return None
+    if kind is list:
+        return [None, *[plain(each, depth) for each in node]]
+    number = numbers.get(kind)
+    if number is None:
+        return node
     if depth > MOST_LEVELS:
         raise ValueError(f"more than {MOST_LEVELS} levels of nesting")
-    if isinstance(node, ast.AST):
-        if isinstance(node, CONTEXTS):
-            return None
-        kind = type(node)
-        if kind in CONSTANTS:
-            fields = [constant(node.value)]
-        else:
-            fields = [plain(getattr(node, name, None), depth + 1) for name in kind._fields]
-        line = getattr(node, "lineno", 0)
-        if not line:
-            return [numbers[kind], 0, 0, 0, 0, *fields]
-        return [numbers[kind], line, node.col_offset, node.end_lineno, node.end_col_offset, *fields]
-    if isinstance(node, list):
-        return [None, *[plain(each, depth) for each in node]]
-    return node
+    if kind in CONSTANTS:
+        fields = [constant(node.value)]
+    else:
+        fields = [plain(getattr(node, name, None), depth + 1) for name in kind._fields]
+    line = getattr(node, "lineno", 0)
+    if not line:
+        return [number, 0, 0, 0, 0, *fields]
+    return [number, line, node.col_offset, node.end_lineno, node.end_col_offset, *fields]
 
 
 def without_magic(line):
@@ -112,7 +114,7 @@ def source_of(path):
     if path.endswith(".ipynb"):
         return code_of_notebook(content.decode("utf-8-sig")), stamp
     encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
-    return io.TextIOWrapper(io.BytesIO(content), encoding).read(), stamp
+    return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n"), stamp
 
 
 def repaired(text, line):
@@ -149,20 +151,22 @@ def read(path, given=b""):
     except OSError as error:
         answer.update(error=error.strerror or str(error))
     except UnicodeDecodeError as error:
-        answer.update(error=f"it is not {error.encoding}: a byte {error.object[error.start]:#04x}, and no coding line")
-    except (ValueError, RecursionError, MemoryError) as error:
-        answer.update(error=f"it cannot be parsed: {error or type(error).__name__}")
+        wrong = f"it is not {error.encoding}: byte {error.object[error.start]:#04x}; save it as UTF-8, or name its encoding"
+        answer.update(error=wrong + " in the first line: # -*- coding: latin-1 -*-", line=error.object.count(b"\n", 0, error.start) + 1)
+    except (ValueError, LookupError, RecursionError, MemoryError) as error:
+        answer.update(error=f"it cannot be parsed: {str(error) or type(error).__name__}")
     return answer
 
 
 def main():
     sys.setrecursionlimit(20000)  # with the stack that the thread gets
+    gc.disable()  # trees have no cycles, and looking for some takes most of the time
     print(json.dumps({"classes": classes}))
     fields = sys.stdin.buffer.read().split(b"\0")
     for path, given in zip(fields[0::2], fields[1::2]):
         answer = read(os.fsdecode(path), given)
         try:
-            print(json.dumps(answer))
+            print(json.dumps(answer, check_circular=False, separators=(",", ":")))
         except (RecursionError, MemoryError):
             print(json.dumps({"path": answer["path"], "error": "it cannot be parsed: too many levels of nesting"}))
 

@@ -18,11 +18,11 @@
 namespace devicetidy::driver {
 namespace {
 
-// Folders whose name begins with a dot hold environments and caches.
+// Folders whose name begins with a dot hold environments and caches. Links to folders may lead in circles.
 void addFolder(const std::string &folder, std::vector<std::string> &files) {
   std::error_code error;
-  for (llvm::sys::fs::recursive_directory_iterator at(folder, error), end; at != end && !error;
-       at.increment(error)) {
+  for (llvm::sys::fs::recursive_directory_iterator at(folder, error, /*follow_symlinks=*/false), end;
+       at != end && !error; at.increment(error)) {
     const llvm::StringRef name = llvm::sys::path::filename(at->path());
     if (name.starts_with(".") || name == "__pycache__" || name == "node_modules" || name == "site-packages")
       at.no_push();
@@ -61,9 +61,12 @@ std::vector<Unit> lowerAll(const python::Reader &reader, unsigned jobs) {
   return units;
 }
 
+/// A unit, and the files of the project that it imports.
+using Units = std::map<std::string, cache::CachedModule>;
+
 /// The units of `files` and of what they import, by path, from the cache where it has them.
-bool readAll(const Options &options, const std::vector<std::string> &files,
-             std::map<std::string, Unit> &units, PythonUnits &read, std::string &error) {
+bool readAll(const Options &options, const std::vector<std::string> &files, Units &units, PythonUnits &read,
+             std::string &error) {
   const std::unique_ptr<cache::BlobStore> store = openCache(options);
   cache::FileStates states;
   std::optional<cache::ModuleCache> cache;
@@ -72,10 +75,10 @@ bool readAll(const Options &options, const std::vector<std::string> &files,
     return false;
   python::Request request;
   request.interpreter = interpreter;
+  request.jobs = options.jobs ? options.jobs : defaultJobs();
   if (store) {
     cache.emplace(*store, states, identityOf(interpreter, states));
-    for (auto &[path, module] : cache->find(files))
-      units[path] = std::move(module.unit);
+    units = cache->find(files);
     read.counts.fromCache = units.size();
   }
   for (const std::string &file : files)
@@ -90,7 +93,7 @@ bool readAll(const Options &options, const std::vector<std::string> &files,
     error = "the analyzer itself failed on what " + interpreter + " made of the Python files";
   if (!isRead)
     return false;
-  std::vector<Unit> lowered = lowerAll(reader, options.jobs ? options.jobs : defaultJobs());
+  std::vector<Unit> lowered = lowerAll(reader, request.jobs);
   std::vector<cache::ReadModule> kept;
   for (std::size_t i = 0; i < lowered.size(); ++i) {
     const python::Source &source = reader.sources()[i];
@@ -103,13 +106,36 @@ bool readAll(const Options &options, const std::vector<std::string> &files,
     const auto [entry, isNew] = units.try_emplace(reader.sources()[i].path);
     read.counts.parsed += isNew ? 1 : 0;
     if (isNew)
-      entry->second = std::move(lowered[i]);
+      entry->second = {std::move(lowered[i]), reader.sources()[i].imports};
   }
   if (store) {
     store->trim();
     read.remark = store->problem();
   }
   return true;
+}
+
+/// Moves the units of `files`, and then those of what these import, to the result.
+void takeUnits(std::vector<std::string> files, Units &units, PythonUnits &read) {
+  while (!files.empty()) {
+    std::vector<std::string> imported;
+    for (const std::string &file : files)
+      if (const auto found = units.find(file); found != units.end()) {
+        imported.insert(imported.end(), found->second.imports.begin(), found->second.imports.end());
+        read.units.push_back(std::move(found->second.unit));
+        units.erase(found);
+      }
+    files = std::move(imported);
+  }
+}
+
+/// What --whole-program looks at: the repository, or else the current folder.
+std::string projectFolder(const Options &options) {
+  const std::string here = absolutePath(options.sourceRoot.empty() ? "." : options.sourceRoot);
+  for (llvm::StringRef folder = here; !folder.empty(); folder = llvm::sys::path::parent_path(folder))
+    if (llvm::sys::fs::exists(folder + "/.git"))
+      return folder.str();
+  return here;
 }
 
 } // namespace
@@ -134,6 +160,9 @@ bool readPython(const Options &options, PythonUnits &read, std::string &error) {
     } else if (!llvm::sys::fs::exists(file)) {
       error = "no such file: " + file;
       return false;
+    } else if (!llvm::sys::fs::is_regular_file(file)) {
+      error = "neither a file nor a folder: " + file;
+      return false;
     } else {
       files.push_back(absolutePath(file));
     }
@@ -147,15 +176,19 @@ bool readPython(const Options &options, PythonUnits &read, std::string &error) {
   read.asked = files.size();
   if (read.roots.empty())
     read.roots.push_back(absolutePath("."));
-  std::map<std::string, Unit> units;
-  if (!readAll(options, files, units, read, error))
-    return false;
-  for (const std::string &file : files) {
-    read.units.push_back(std::move(units[file]));
-    units.erase(file);
+  std::vector<std::string> wanted = files;
+  if (options.wholeProgram) {
+    addFolder(projectFolder(options), wanted);
+    llvm::sort(wanted);
+    wanted.erase(llvm::unique(wanted), wanted.end());
   }
-  for (auto &[path, unit] : units)
-    read.units.push_back(std::move(unit));
+  Units units;
+  if (!readAll(options, wanted, units, read, error))
+    return false;
+  takeUnits(files, units, read);
+  read.own = read.units.size();
+  takeUnits(wanted, units, read);
+  read.files = read.units.size();
   for (Unit &model : python::lowerModels())
     read.units.push_back(std::move(model));
   return true;

@@ -1,4 +1,5 @@
 //===- ConciseReport.cpp - one line per finding, as flake8 and ruff print -===//
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/report/formats/ReportRun.h"
 #include "analyzer/report/source/Text.h"
 
@@ -16,8 +17,11 @@ std::string conciseReport(const std::vector<Diagnostic> &diagnostics, const Repo
   };
   for (const Diagnostic &each : diagnostics)
     add(each.where, each.check, printable(each.message) + std::string(inactiveMark(each)));
-  for (const UnitFailure &failure : run.failures)
-    add(failure.where, "parse-error", printable(failure.text));
+  static constexpr std::string_view mark = "error: ";
+  for (const UnitFailure &failure : run.failures) {
+    const std::string said = printable(failure.text);
+    add(failure.where, "parse-error", said.substr(startsWith(said, mark) ? mark.size() : 0));
+  }
   return text;
 }
 
