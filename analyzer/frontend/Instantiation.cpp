@@ -16,8 +16,7 @@ class UndeclaredCalls : public RecursiveASTVisitor<UndeclaredCalls> {
 public:
   bool VisitCallExpr(CallExpr *call) {
     const auto *callee = dyn_cast<UnresolvedLookupExpr>(call->getCallee()->IgnoreParens());
-    if (callee && callee->getNumDecls() == 0 && !callee->getQualifier() &&
-        callee->getName().isIdentifier())
+    if (callee && callee->getNumDecls() == 0 && !callee->getQualifier() && callee->getName().isIdentifier())
       names.push_back(callee->getNameInfo());
     return true;
   }
