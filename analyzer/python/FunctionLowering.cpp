@@ -117,7 +117,7 @@ void FunctionLowering::finish() {
       block().terminator.value = use(loadLocal(yielded, Node()), Node());
   }
   function.hasBody = true;
-  function.isModel = parts.module.isModel;
+  function.isModel |= parts.module.isModel;
   parts.unit.functions[function.id] = function;
 }
 
@@ -133,8 +133,41 @@ void FunctionLowering::lowerBody(const Node &owner, const std::vector<Node> &bod
     function.where.file = parts.module.path;
     function.where.line = function.where.column = function.where.endLine = function.where.endColumn = 1;
   }
+  if (isModuleBody)
+    addSurroundings(isMain);
   statements(body);
   finish();
+}
+
+void FunctionLowering::lowerData(const Node &value) {
+  function.id = parts.module.idOf("data");
+  function.name = "data";
+  function.isModel = true;
+  block().terminator.value = operand(value);
+  block().terminator.kind = TerminatorKind::Return;
+  finish();
+}
+
+// What stands outside of Python files: the command that starts the program, and the data it reads.
+void FunctionLowering::addSurroundings(bool isMain) {
+  const auto text = [&](const std::string &written) {
+    Fact literal = fact(FactKind::Literal, Node());
+    literal.literal = LiteralKind::String;
+    literal.name = Name(written);
+    return use(emit(std::move(literal)), Node());
+  };
+  for (const auto &[name, data] : parts.module.data) {
+    Fact closure = fact(FactKind::Closure, Node());
+    closure.target = data->idOf("data");
+    emitCall("library::dt.has_file", {text(name), use(emit(std::move(closure)), Node())}, Node());
+    block().facts.back().where = function.where;
+    endStatement();
+  }
+  if (isMain && parts.module.launch) {
+    emitCall("library::dt.launched", {text(parts.module.launch->command)}, Node());
+    block().facts.back().where = parts.module.launch->where;
+    endStatement();
+  }
 }
 
 void FunctionLowering::lowerFunction(const Node &node) {

@@ -1,5 +1,6 @@
 #include "analyzer/python/Lower.h"
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/python/FunctionLowering.h"
 #include "analyzer/python/Parse.h"
@@ -93,6 +94,11 @@ Unit lowerFile(const Module &module) {
   const Node tree = module.file->module();
   addModuleTypes(unit, tree);
   const std::vector<Node> body = tree.list("body");
+  if (!module.isModel && !isPython(module.path)) {
+    FunctionLowering data({unit, module}, nullptr, {}, {});
+    data.lowerData(body.front()["value"]);
+    return unit;
+  }
   std::vector<Node> definitions;
   for (const Node &each : body)
     if (isOneOf(each.kind(), {"FunctionDef", "AsyncFunctionDef", "ClassDef", "Import", "ImportFrom", "Assign",
@@ -127,6 +133,27 @@ void addModels(const std::set<std::string> &packages, std::deque<Parsed> &rounds
   }
 }
 
+// Where models are loaded, it matters whether several processes do.
+bool addLaunches(const Request &request, std::deque<Parsed> &rounds, Modules &modules, std::string &error) {
+  std::set<std::string> roots;
+  bool isNeeded = false;
+  for (const auto &[path, module] : modules.all()) {
+    const std::string &text = module.file->text;
+    isNeeded |=
+        text.find("from_pretrained") != std::string::npos || text.find("device_map") != std::string::npos;
+    if (module.isScript)
+      roots.insert("launches " + Modules::rootOf(path));
+  }
+  if (!isNeeded || roots.empty())
+    return true;
+  Parsed &round = rounds.emplace_back();
+  if (!parse(request.interpreter, {roots.begin(), roots.end()}, round, error))
+    return false;
+  for (const Launch &launch : round.launches)
+    modules.addLaunch(launch);
+  return true;
+}
+
 } // namespace
 
 bool lowerFiles(const Request &request, std::vector<Unit> &units, std::string &error) {
@@ -149,8 +176,13 @@ bool lowerFiles(const Request &request, std::vector<Unit> &units, std::string &e
         modules.add(*file);
         for (std::string &path : Modules::importsOf(*file))
           wanted.push_back(std::move(path));
+        if (isPython(file->path))
+          for (std::string &path : Modules::dataOf(*file))
+            wanted.push_back(std::move(path));
       }
   }
+  if (!addLaunches(request, rounds, modules, error))
+    return false;
   std::set<std::string> packages;
   for (const Parsed &round : rounds)
     for (const auto &file : round.files)

@@ -1,7 +1,9 @@
 #include "analyzer/python/Modules.h"
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/facts/NameParts.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -31,8 +33,39 @@ bool isInstalled(const std::string &path) {
          path.find("/dist-packages/") != std::string::npos;
 }
 
-// The file that `dotted`, imported in `importer`, names; empty for a library.
-std::string fileOf(const std::string &importer, const std::string &dotted, int level) {
+void addTexts(const Node &node, std::string &texts) {
+  if (const auto [kind, text] = node.constant(); kind == "str")
+    texts += "/" + text;
+  for (const Node &child : node.children())
+    addTexts(child, texts);
+}
+
+// Folders that a file adds to sys.path. Only the texts of what it adds are looked at: they lead there from
+// the folder of the file or one above it.
+std::vector<std::string> addedFolders(const File &file) {
+  std::vector<std::string> added;
+  forEachOfBlock(file.module(), [&](const Node &node) {
+    const Node callee = node["func"], list = callee["value"];
+    std::string texts;
+    if (node.is("Call") && isOneOf(callee.text("attr"), {"append", "insert"}) &&
+        list.text("attr") == "path" && list["value"].text("id") == "sys")
+      for (const Node &argument : node.list("args"))
+        addTexts(argument, texts);
+    std::string folder = parentOf(file.path);
+    for (int above = 0; !texts.empty() && above < foldersAbove; ++above, folder = parentOf(folder))
+      if (llvm::sys::fs::is_directory(folder + texts)) {
+        llvm::SmallString<128> path(folder + texts);
+        llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+        added.push_back(path.str().str());
+        break;
+      }
+  });
+  return added;
+}
+
+// The file that `dotted`, imported in `file`, names; empty for a library.
+std::string fileOf(const File &file, const std::string &dotted, int level) {
+  const std::string &importer = file.path;
   if (level == 0 && isInstalled(importer))
     return {};
   std::string folder = parentOf(importer);
@@ -43,6 +76,9 @@ std::string fileOf(const std::string &importer, const std::string &dotted, int l
   }
   for (int above = 0; above < foldersAbove && folder.size() > 1; ++above, folder = parentOf(folder))
     if (const std::string found = fileBelow(folder, dotted); !found.empty() && found != importer)
+      return found;
+  for (const std::string &added : addedFolders(file))
+    if (const std::string found = fileBelow(added, dotted); !found.empty() && found != importer)
       return found;
   return {};
 }
@@ -56,6 +92,25 @@ bool isDefinition(const Node &statement) {
   }
   return isOneOf(statement.kind(), {"FunctionDef", "AsyncFunctionDef", "ClassDef", "Import", "ImportFrom",
                                     "Assign", "AnnAssign", "Pass", "AugAssign"});
+}
+
+// Calls `visit` with each text of the file that names a JSON file, and its path: from the folder of the file
+// or one above it.
+void forEachText(const File &file,
+                 const std::function<void(const std::string &, const std::string &)> &visit) {
+  const std::function<void(const Node &)> walk = [&](const Node &node) {
+    if (const auto [kind, text] = node.constant(); kind == "str" && endsWith(text, ".json")) {
+      std::string folder = parentOf(file.path);
+      for (int above = 0; above < foldersAbove && folder.size() > 1; ++above, folder = parentOf(folder))
+        if (const std::string path = folder + "/" + text; llvm::sys::fs::is_regular_file(path)) {
+          visit(text, path);
+          break;
+        }
+    }
+    for (const Node &child : node.children())
+      walk(child);
+  };
+  walk(file.module());
 }
 
 // Does `name` fit `pattern`, where '*' is any text?
@@ -89,13 +144,14 @@ void Modules::add(const File &file, bool isModel) {
   forEachOfBlock(file.module(), [&](const Node &node) { scope.add(node); });
   module.variables = scope.bound;
   for (const Node &statement : file.module().list("body"))
-    module.isScript |= !isModel && (asksWhetherMain(statement) || !isDefinition(statement));
+    module.isScript |=
+        !isModel && isPython(file.path) && (asksWhetherMain(statement) || !isDefinition(statement));
 }
 
 std::vector<std::string> Modules::importsOf(const File &file) {
   std::vector<std::string> paths;
   const auto add = [&](const std::string &dotted, int level) {
-    if (const std::string path = fileOf(file.path, dotted, level); !path.empty())
+    if (const std::string path = fileOf(file, dotted, level); !path.empty())
       paths.push_back(path);
   };
   forEachOfBlock(file.module(), [&](const Node &node) {
@@ -135,9 +191,34 @@ const Meaning *Modules::modelOf(const std::string &dotted) const {
   return entry->second;
 }
 
+std::string Modules::rootOf(const std::string &path) {
+  const std::string own = parentOf(path);
+  std::string folder = own;
+  for (int above = 0; above < foldersAbove && folder.size() > 1; ++above, folder = parentOf(folder))
+    for (const char *mark : {".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"})
+      if (llvm::sys::fs::exists(folder + "/" + mark))
+        return folder;
+  return own;
+}
+
+void Modules::addLaunch(const Launch &launch) {
+  for (const std::string &program : launch.programs)
+    if (const auto found = modules.find(program); found != modules.end()) {
+      if (!found->second.launch)
+        found->second.launch = launch;
+      return;
+    }
+}
+
+std::vector<std::string> Modules::dataOf(const File &file) {
+  std::vector<std::string> paths;
+  forEachText(file, [&](const std::string &, const std::string &path) { paths.push_back(path); });
+  return paths;
+}
+
 Meaning Modules::meaningOf(const Module &module, const std::string &dotted, int level) const {
   Meaning meaning;
-  const auto found = modules.find(fileOf(module.path, dotted, level));
+  const auto found = modules.find(fileOf(*module.file, dotted, level));
   if (found != modules.end()) {
     meaning.kind = Meaning::Kind::Module;
     meaning.module = &found->second;
@@ -190,6 +271,12 @@ void Modules::resolve() {
       forEachOfBlock(module.file->module(), [&owner = module, this](const Node &node) {
         if (node.is("Import") || node.is("ImportFrom"))
           addImports(owner, node);
+      });
+  for (auto &[path, module] : modules)
+    if (!module.isModel && isPython(path))
+      forEachText(*module.file, [&owner = module, this](const std::string &text, const std::string &data) {
+        if (const auto found = modules.find(data); found != modules.end())
+          owner.data.emplace(text, &found->second);
       });
   // A name that is assigned, too, has no fixed meaning.
   for (auto &[path, module] : modules)

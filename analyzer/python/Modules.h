@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "analyzer/python/Parse.h"
 #include "analyzer/python/Scopes.h"
 
 #include <map>
@@ -32,6 +33,8 @@ struct Module {
   std::map<std::string, Meaning> meanings;
   std::set<std::string> variables; ///< names of the module that have no fixed meaning
   const Modules *modules = nullptr;
+  std::optional<Launch> launch;               ///< the command of the project that starts it once for each GPU
+  std::map<std::string, const Module *> data; ///< JSON files by how the module calls them
   Name idOf(const std::string &qualified) const { return Name(path + ":" + qualified); }
   /// The type of a class at the top of the module.
   std::string typeOf(const std::string &name) const { return isModel ? path + "." + name : name; }
@@ -46,6 +49,12 @@ public:
   void resolve();
   /// Packages that no file of the project is: "transformers".
   static void addPackages(const File &file, std::set<std::string> &packages);
+  /// Paths of JSON files that a file names.
+  static std::vector<std::string> dataOf(const File &file);
+  /// The folder of the project that a file belongs to.
+  static std::string rootOf(const std::string &path);
+  /// Which module such a command starts.
+  void addLaunch(const Launch &launch);
   /// What models the library's `dotted`; null for what has no model.
   const Meaning *modelOf(const std::string &dotted) const;
 

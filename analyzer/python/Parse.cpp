@@ -25,12 +25,29 @@ llvm::StringRef textOf(const unsigned char *bytes, std::size_t size) {
   return {reinterpret_cast<const char *>(bytes), size};
 }
 
+Launch launchOf(const llvm::json::Object &read) {
+  Launch launch;
+  launch.command = read.getString("command").value_or("").str();
+  for (const llvm::json::Value &path : *read.getArray("programs"))
+    launch.programs.push_back(path.getAsString().value_or("").str());
+  launch.where.file = read.getString("path").value_or("").str();
+  launch.where.line = launch.where.endLine = static_cast<std::uint32_t>(read.getInteger("line").value_or(1));
+  launch.where.column = static_cast<std::uint32_t>(read.getInteger("column").value_or(0)) + 1;
+  launch.where.endColumn = launch.where.column + static_cast<std::uint32_t>(launch.command.size());
+  return launch;
+}
+
 // A line of what parse.py wrote.
 bool readLine(llvm::StringRef line, Parsed &parsed, std::string &error) {
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(line);
   if (!value) {
     error = llvm::toString(value.takeError());
     return false;
+  }
+  if (const llvm::json::Array *launches = value->getAsObject()->getArray("launches")) {
+    for (const llvm::json::Value &each : *launches)
+      parsed.launches.push_back(launchOf(*each.getAsObject()));
+    return true;
   }
   const llvm::json::Array *classes = value->getAsObject()->getArray("classes");
   if (!classes) {

@@ -1,4 +1,4 @@
-"""embed.py OUTPUT SCRIPT MODEL...: writes parse.py, and the syntax trees of the models of libraries, as C++."""
+"""embed.py OUTPUT LAUNCHES SCRIPT MODEL...: writes launches.py and parse.py as one script, and the syntax trees of the models of libraries, as C++."""
 
 import ast
 import importlib.util
@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-output, script, *models = sys.argv[1:]
+output, launches, script, *models = sys.argv[1:]
 spec = importlib.util.spec_from_file_location("parse", script)
 parse = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(parse)
@@ -30,7 +30,7 @@ def roots(path):
 
 paths = sorted(map(Path, models))
 with open(output, "w", encoding="utf-8") as stream:
-    text = Path(script).read_text(encoding="utf-8")
+    text = "\n".join(Path(each).read_text(encoding="utf-8") for each in (launches, script))
     stream.write('constexpr const char *parseScript = R"python(' + text + ')python";\n')
     stream.write(array("modelClasses", json.dumps({"classes": parse.classes})))
     for i, path in enumerate(paths):

@@ -1,7 +1,7 @@
 """Reads paths of Python files, one per line, and writes a line of JSON for each: its syntax tree, by CPython's own parser.
 
 {"classes": [[class name, field names...]...]} comes first. Then {"path", "text", "tree"} or {"path", "error", "line",
-"column"} per file. A node is [number of its class, line, column, end line, end column, its fields...], with columns in
+"column"} per file; for "launches FOLDER", {"launches": what launches.py finds below it}. A JSON file is an expression. A node is [number of its class, line, column, end line, end column, its fields...], with columns in
 bytes from 0 and zeros where it has no place; a list is [null, ...]; a constant is ["kind", text].
 """
 import ast
@@ -56,6 +56,23 @@ def without_magic(line):
     return line[:len(line) - len(code)] + "pass" if code.startswith(("%", "!", "?")) else line
 
 
+class Settings(ast.NodeTransformer):
+    """JSON as an expression of Python."""
+
+    constants = {"true": True, "false": False, "null": None}
+
+    def visit_Name(self, node):
+        return ast.copy_location(ast.Constant(self.constants[node.id]), node)
+
+
+def tree_of(text, path):
+    if not path.endswith(".json"):
+        return ast.parse(text, path)
+    json.loads(text)
+    expression = ast.parse(text, path, "eval").body
+    return ast.Module([ast.copy_location(ast.Expr(Settings().visit(expression)), expression)], [])
+
+
 def source_of(path):
     if path.endswith(".ipynb"):
         with open(path, encoding="utf-8") as stream:
@@ -69,7 +86,7 @@ def source_of(path):
 def read(path):
     try:
         text = source_of(path)
-        return {"path": path, "text": text, "tree": plain(ast.parse(text, path))}
+        return {"path": path, "text": text, "tree": plain(tree_of(text, path))}
     except SyntaxError as error:
         return {"path": path, "error": error.msg, "line": error.lineno or 1, "column": error.offset or 1}
     except (OSError, UnicodeDecodeError, ValueError, KeyError, RecursionError, MemoryError) as error:
@@ -80,7 +97,9 @@ def main():
     sys.setrecursionlimit(20000)  # with the stack that the thread gets
     print(json.dumps({"classes": classes}))
     for line in sys.stdin:
-        print(json.dumps(read(line.rstrip("\n"))))
+        path = line.rstrip("\n")
+        folder = path[len("launches ") :]
+        print(json.dumps({"launches": launches_below(folder)} if path.startswith("launches ") else read(path)))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ class Accelerator:
         return prepared[0] if len(prepared) == 1 else tuple(prepared)
 
     def prepare_model(self, each, device_placement=None, **options):
+        if dt.has_ranks() and dt.is_spread(each):
+            torch.distributed.init_process_group()
         return each if self.device_placement is False else dt.moved(each, self.device)
 
     def prepare_data_loader(self, each, device_placement=None, **options):

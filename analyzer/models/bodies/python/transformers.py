@@ -175,6 +175,8 @@ class PeftModel:
 class TrainingArguments:
     def __init__(self, output_dir=None, *values, no_cuda=False, use_cpu=False, deepspeed=None, **options):
         self.deepspeed = deepspeed
+        if deepspeed is not None or dt.has_ranks():
+            torch.distributed.init_process_group()
         self.device = torch.device("cpu") if no_cuda is True or use_cpu is True else dt.device_of_process()
 
 

@@ -171,6 +171,12 @@ Outcomes isTensor(Call &, Row &row, const Asked &, const Given &given) {
                                                  : scalarValue(intTerm(is(value, ValueKind::Tensor))));
 }
 
+Outcomes environment(Call &call, Row &row, const Asked &, const Given &given) {
+  if (given.positional.empty())
+    return done(row, unknownValue());
+  return readVariable(call, row, given.positional[0], given.find("default", 1));
+}
+
 // argparse: what the user gives is decided outside; a device among it most of all.
 Value optionValue(const Call &call, const std::string &name) {
   if (name.find("device") != std::string::npos)
@@ -295,6 +301,8 @@ const std::map<std::string, Function> &functions() {
                                                       {"torch.Generator", makeGenerator},
                                                       {"torch.compile", first},
                                                       {"torch.jit.script", first},
+                                                      {"os.environ.get", environment},
+                                                      {"os.getenv", environment},
                                                       {"argparse.Namespace", makeNamespace},
                                                       {"types.SimpleNamespace", makeNamespace},
                                                       {"argparse.ArgumentParser", makeParser},

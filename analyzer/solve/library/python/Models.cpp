@@ -166,15 +166,45 @@ Value spreadModule(Call &call, Row &row, const Given &given) {
   return module;
 }
 
+Value isSpread(Call &call, Row &, const Given &given) {
+  const Value held = behind(call, argument(given, 0));
+  return scalarValue(intTerm(is(held, ValueKind::Record) && held->fields.count(spreadField)));
+}
+
+// launched(command): the program is started by it, which is where the fact is.
+Value isLaunched(Call &, Row &row, const Given &) {
+  launch(row);
+  return nullValue();
+}
+
+RootId rootOfFile(const Call &call, const std::string &name) {
+  const std::string last = name.substr(name.rfind('/') + 1);
+  return call.machine.memory.global(Name("@file " + last), {}, {});
+}
+
+// has_file(name, data): there is a JSON file, and what is in it.
+Value hasFile(Call &call, Row &row, const Given &given) {
+  if (const auto name = textOf(call, argument(given, 0)))
+    row.store.set(rootOfFile(call, *name), argument(given, 1));
+  return nullValue();
+}
+
+Value hasRanksOf(Call &, Row &row, const Given &) { return scalarValue(intTerm(hasRanks(row))); }
+
 Value nothingKnown(Call &, Row &, const Given &) { return unknownValue(); }
 
 } // namespace
 
 std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &name, const Given &given) {
+  if (name == "file") // file(name): what is in it
+    if (const auto path = textOf(call, argument(given, 0)))
+      if (const Value data = row.store.get(rootOfFile(call, *path)))
+        return callValue(call, row, data, {}, {});
   static const std::map<std::string, Primitive> primitives = {
-      {"moved", moveAll},       {"move", moveEntries},          {"own", ownParameters},
-      {"run", runModule},       {"device_of_map", deviceOfMap}, {"spread", spreadModule},
-      {"unknown", nothingKnown}};
+      {"moved", moveAll},        {"move", moveEntries},          {"own", ownParameters},
+      {"run", runModule},        {"device_of_map", deviceOfMap}, {"spread", spreadModule},
+      {"is_spread", isSpread},   {"launched", isLaunched},       {"has_file", hasFile},
+      {"has_ranks", hasRanksOf}, {"unknown", nothingKnown}};
   const auto found = primitives.find(name);
   if (found == primitives.end())
     return std::nullopt;

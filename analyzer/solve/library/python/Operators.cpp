@@ -96,10 +96,27 @@ Value onValues(Call &call, const std::string &sign, const Value &left, const Val
   return unknownValue();
 }
 
+// An object whose class has the operator: a + b is a.__add__(b).
+std::optional<Outcomes> onObject(Call &call, const Argument &left, const Argument &right) {
+  static const std::map<std::string, const char *> methods = {{"+", "__add__"},    {"-", "__sub__"},
+                                                              {"*", "__mul__"},    {"/", "__truediv__"},
+                                                              {"@", "__matmul__"}, {"%", "__mod__"}};
+  const auto found = methods.find(sign(call));
+  const Value object = behind(call, left.value);
+  if (found == methods.end() || !is(left.value, ValueKind::Address) || !is(object, ValueKind::Record) ||
+      !findMethod(call.machine, object->type, found->second))
+    return std::nullopt;
+  Given given;
+  given.positional.push_back(right);
+  return callMethod(call, call.row, left, found->second, given);
+}
+
 std::optional<Outcomes> binaryWord(Call &call, const Effect &) {
   const Argument left = argumentAt(call, 0), right = argumentAt(call, 1);
   if (isTensor(left) || isTensor(right))
     return onTensors(call, sign(call), left, right);
+  if (std::optional<Outcomes> outcomes = onObject(call, left, right))
+    return outcomes;
   return call.done(onValues(call, sign(call), left.value, right.value));
 }
 
@@ -160,6 +177,8 @@ Value isNone(const Value &value) {
 }
 
 Value contains(Call &call, const Value &container, const Value &key) {
+  if (is(container, ValueKind::Function) && container->type == environmentType)
+    return hasVariable(call, key);
   const Value held = behind(call, container);
   if (!isDict(held))
     return unknownValue();
