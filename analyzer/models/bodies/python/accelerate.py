@@ -57,14 +57,12 @@ class PartialState:
 
 @dt.models("accelerate.dispatch_model", "accelerate.big_modeling.dispatch_model")
 def dispatch_model(model, device_map=None, main_device=None, **options):
-    device = dt.device_of_map(device_map)
-    return dt.spread(model) if device is None else model.to(device)
+    return dt.placed(model, device_map)
 
 
 @dt.models("accelerate.load_checkpoint_and_dispatch", "accelerate.big_modeling.load_checkpoint_and_dispatch")
 def load_checkpoint_and_dispatch(model, checkpoint=None, device_map=None, **options):
-    device = dt.device_of_map(device_map)
-    return dt.spread(model) if device is None else model.to(device)
+    return dt.placed(model, device_map)
 
 
 @dt.models("accelerate.utils.send_to_device", "accelerate.utils.operations.send_to_device")

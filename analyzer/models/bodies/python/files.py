@@ -35,6 +35,11 @@ class File:
         return self.name
 
 
+@dt.models("tempfile.TemporaryDirectory", "tempfile.mkdtemp")
+class TemporaryDirectory:
+    """A folder that is known by this object."""
+
+
 @dt.models("builtins.open")
 def open_file(file, *options, **named):
     return File(file.name if isinstance(file, Path) else file)

@@ -85,16 +85,16 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
     const Term at = number && *number < 0 && size >= 0 ? intTerm(*number + size) : index->term;
     return elementAt(inner, where, children, at);
   }
-  if (is(held, ValueKind::Record) && !held->origin) { // a pair of results
-    const auto number = call.row.numberOf(index);
-    const auto part = number ? held->fields.find(Name(std::to_string(*number))) : held->fields.end();
-    return call.done(part == held->fields.end() ? unknownValue() : part->second);
-  }
   if (is(object, ValueKind::Address) && is(held, ValueKind::Record) &&
       findMethod(machine, held->type, "__getitem__")) {
     Given asked;
     asked.positional.push_back({index, {}});
     return callMethod(call, call.row, {object, {}, written.text, &written}, "__getitem__", asked);
+  }
+  if (is(held, ValueKind::Record) && !held->origin) { // a pair of results
+    const auto number = call.row.numberOf(index);
+    const auto part = number ? held->fields.find(Name(std::to_string(*number))) : held->fields.end();
+    return call.done(part == held->fields.end() ? unknownValue() : part->second);
   }
   if (!is(held, ValueKind::List))
     return call.done(unknownValue());
@@ -214,7 +214,13 @@ std::optional<Outcomes> iterableWord(Call &call, const Effect &) {
 }
 
 std::optional<Outcomes> enterWord(Call &call, const Effect &) {
-  const Value manager = call.operand(0);
+  const Value manager = call.operand(0), held = behind(call, manager);
+  const Argument object{manager, {}, call.fact.operands[0].text, &call.fact.operands[0]};
+  if (is(manager, ValueKind::Address) && is(held, ValueKind::List)) // what a generator yields to its manager
+    return call.done(alternatives(call, manager).empty() ? unknownValue()
+                                                         : alternatives(call, manager).front());
+  if (is(manager, ValueKind::Address) && findMethod(call.machine, held->type, "__enter__"))
+    return callMethod(call, call.row, object, "__enter__", {});
   return call.done(is(manager, ValueKind::Address) ? manager : unknownValue());
 }
 

@@ -180,9 +180,18 @@ Value contains(Call &call, const Value &container, const Value &key) {
   if (is(container, ValueKind::Function) && container->type == environmentType)
     return hasVariable(call, key);
   const Value held = behind(call, container);
+  const auto text = textOf(call, key);
+  if (const auto elements = isDict(held) ? std::nullopt : elementsOf(call, container); elements && text) {
+    bool areTexts = true, isAmong = false;
+    for (const Value &each : *elements) {
+      const auto other = textOf(call, each);
+      areTexts &= other.has_value();
+      isAmong |= other == text;
+    }
+    return isAmong || areTexts ? scalarValue(intTerm(isAmong)) : unknownValue();
+  }
   if (!isDict(held))
     return unknownValue();
-  const auto text = textOf(call, key);
   return text && !held->fields.count("[?]")
              ? scalarValue(intTerm(held->fields.count(Name("[" + *text + "]"))))
              : unknownValue();
