@@ -178,11 +178,11 @@ Outcomes environment(Call &call, Row &row, const Asked &, const Given &given) {
 }
 
 // argparse: what the user gives is decided outside; a device among it most of all.
-Value optionValue(const Call &call, const std::string &name) {
+Value optionValue(const std::string &name) {
   if (name.find("device") != std::string::npos)
     return deviceValue(
         Placement::symbol(SymbolRole::DeviceChoice, symbolTerm(Name("option " + name)), Name(name)));
-  return scalarValue(applyTerm(op::call, {textTerm(Name("option " + name)), intTerm(call.fact.where.line)}));
+  return scalarValue(symbolTerm(Name("option " + name)));
 }
 
 Outcomes makeNamespace(Call &call, Row &row, const Asked &, const Given &given) {
@@ -332,7 +332,7 @@ bool isLegacyTensor(const std::string &scope, const std::string &name) {
 
 } // namespace
 
-Value optionOf(const Call &call, const std::string &name) { return optionValue(call, name); }
+Value optionOf(const std::string &name) { return optionValue(name); }
 
 Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given &given) {
   const auto known = functions().find(dotted);

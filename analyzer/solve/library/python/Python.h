@@ -101,7 +101,7 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
 /// What a loader makes of an item: numbers become tensors of the CPU, the rest stays as it is.
 Value batched(Call &call, Row &row, const Value &item);
 /// What the user gives for an option of the command line.
-Value optionOf(const Call &call, const std::string &name);
+Value optionOf(const std::string &name);
 
 Outcomes done(const Row &row, Value value);
 
