@@ -50,10 +50,20 @@ def plain(node):
     return node
 
 
-def without_magic(line):
-    """A line of a notebook; what is for IPython does nothing."""
-    code = line.lstrip()
-    return line[:len(line) - len(code)] + "pass" if code.startswith(("%", "!", "?")) else line
+PYTHON_CELLS = ("%%time", "%%timeit", "%%capture", "%%prun")
+
+
+def without_magic(cell):
+    """The lines of a cell of a notebook; what is for IPython or for a shell does nothing."""
+    lines = cell.split("\n")
+    is_code = not cell.startswith("%%") or cell.startswith(PYTHON_CELLS)
+    goes_on = False
+    for i, line in enumerate(lines):
+        code = line.lstrip()
+        if goes_on or not is_code or code.startswith(("%", "!", "?")):
+            goes_on = is_code and line.rstrip().endswith("\\")
+            lines[i] = line[: len(line) - len(code)] + "pass" if is_code and code.startswith(("%", "!", "?")) else ""
+    return "\n".join(lines)
 
 
 class Settings(ast.NodeTransformer):
@@ -77,8 +87,7 @@ def source_of(path):
     if path.endswith(".ipynb"):
         with open(path, encoding="utf-8") as stream:
             cells = json.load(stream)["cells"]
-        lines = "".join("".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "code").split("\n")
-        return "\n".join(without_magic(line) for line in lines)
+        return "".join(without_magic("".join(cell["source"])) + "\n" for cell in cells if cell["cell_type"] == "code")
     with tokenize.open(path) as stream:
         return stream.read()
 

@@ -45,6 +45,28 @@ Value keyOfPair(const Value &value) {
   return first != value->fields.end() && value->fields.count("second") ? first->second : unknownValue();
 }
 
+// The only place outside of the call where the function at hand, or the data that the program reads, has
+// `map` as a text.
+Location placeOf(const Call &call, const std::string &map) {
+  std::set<Location> places;
+  const auto look = [&](const Function &function) {
+    for (const Block &block : function.blocks)
+      for (const Fact &fact : block.facts)
+        if (fact.kind == FactKind::Literal && fact.literal == LiteralKind::String && fact.name.view() == map)
+          places.insert(fact.where);
+  };
+  look(call.frame.function);
+  if (places.empty())
+    for (const Name id : call.machine.program.order)
+      if (const Function &function = *call.machine.program.function(id); function.isModel)
+        look(function);
+  const Location &where = call.fact.where;
+  const bool isOne =
+      places.size() == 1 && !(where.line <= places.begin()->line && places.begin()->line <= where.endLine &&
+                              places.begin()->file == where.file);
+  return isOne ? *places.begin() : Location();
+}
+
 // An index over all devices, whatever the rank: `i % device_count()`, `i / layersPerDevice`. The plain round
 // of a loop is none: one process that drives all devices keeps a copy of the model on each.
 bool isGlobalIndex(Term index) {
@@ -168,6 +190,15 @@ void DeviceMaps::noteMap(Call &call, const std::string &map, LoaderKind kind) {
   auto origin = origins.find(map);
   if (origin != origins.end() && candidate.finding.origin.empty())
     candidate.finding.origin = {origin->second};
+  if (candidate.isLate && candidate.finding.origin.empty())
+    if (const Location where = placeOf(call, map); where.valid()) {
+      Step step;
+      step.kind = StepKind::Stored;
+      step.where = where;
+      step.subject = deviceMapKey;
+      step.device = map;
+      candidate.finding.origin = {step};
+    }
   meet(call, candidate);
 }
 

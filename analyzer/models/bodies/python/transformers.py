@@ -239,6 +239,8 @@ class Trainer:
         self.data_collator = DataCollator() if data_collator is None else data_collator
         self.train_dataset = train_dataset
         self.eval_dataset = eval_dataset
+        if dt.has_ranks():
+            torch.distributed.init_process_group()
         dt.moved(self.model, self.args.device)
 
     def get_train_dataloader(self):
@@ -270,6 +272,20 @@ class Trainer:
         for inputs in self.get_eval_dataloader(eval_dataset):
             self.prediction_step(self.model, inputs)
         return dt.unknown()
+
+
+@dt.models("transformers.HfArgumentParser", "transformers.hf_argparser.HfArgumentParser", "trl.TrlParser")
+class HfArgumentParser:
+    """Makes its objects of what the user says."""
+
+    def __init__(self, dataclass_types=None, **options):
+        self.types = dataclass_types if isinstance(dataclass_types, (list, tuple)) else [dataclass_types]
+
+    def parse_args_into_dataclasses(self, *values, **options):
+        return tuple([dt.chosen(each()) for each in self.types])
+
+    def parse_args_and_config(self, *values, **options):
+        return self.parse_args_into_dataclasses()
 
 
 @dt.models("transformers.pipeline", "transformers.pipelines.pipeline")

@@ -239,6 +239,21 @@ Value hasFile(Call &call, Row &row, const Given &given) {
 
 Value hasRanksOf(Call &, Row &row, const Given &) { return scalarValue(intTerm(hasRanks(row))); }
 
+// chosen(object): its numbers, texts and what is not given are what the user says.
+Value chosenOutside(Call &call, Row &row, const Given &given) {
+  const Value object = argument(given, 0), held = behind(call, object);
+  if (!is(object, ValueKind::Address) || !is(held, ValueKind::Record))
+    return object;
+  ValueData data = *held;
+  for (auto &[field, value] : data.fields)
+    if (is(value, ValueKind::Null))
+      value = unknownValue();
+    else if (is(value, ValueKind::Scalar))
+      value = optionOf(field.str());
+  call.machine.memory.write(row, object->address, makeValue(std::move(data)));
+  return object;
+}
+
 Value nothingKnown(Call &, Row &, const Given &) { return unknownValue(); }
 
 } // namespace
@@ -248,12 +263,22 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
     if (const auto path = textOf(call, argument(given, 0)))
       if (const Value data = row.store.get(rootOfFile(call, *path)))
         return callValue(call, row, data, {}, {});
-  static const std::map<std::string, Primitive> primitives = {
-      {"moved", moveAll},      {"move", moveEntries},          {"own", ownParameters},
-      {"run", runModule},      {"device_of_map", deviceOfMap}, {"spread", spreadModule},
-      {"is_spread", isSpread}, {"launched", isLaunched},       {"has_file", hasFile},
-      {"layer", placeLayerOf}, {"output", outputOf},           {"save", save},
-      {"saved", saved},        {"has_ranks", hasRanksOf},      {"unknown", nothingKnown}};
+  static const std::map<std::string, Primitive> primitives = {{"moved", moveAll},
+                                                              {"move", moveEntries},
+                                                              {"own", ownParameters},
+                                                              {"run", runModule},
+                                                              {"device_of_map", deviceOfMap},
+                                                              {"spread", spreadModule},
+                                                              {"is_spread", isSpread},
+                                                              {"launched", isLaunched},
+                                                              {"has_file", hasFile},
+                                                              {"chosen", chosenOutside},
+                                                              {"layer", placeLayerOf},
+                                                              {"output", outputOf},
+                                                              {"save", save},
+                                                              {"saved", saved},
+                                                              {"has_ranks", hasRanksOf},
+                                                              {"unknown", nothingKnown}};
   const auto found = primitives.find(name);
   if (found == primitives.end())
     return std::nullopt;
