@@ -83,6 +83,19 @@ std::string fileOf(const File &file, const std::string &dotted, int level) {
   return {};
 }
 
+constexpr std::size_t mostParts = 20; ///< of a path
+
+// The end of a path without its extension, in dots: "trainer.dpo".
+std::string lastParts(const std::string &path, std::size_t count) {
+  std::string dotted = path.substr(0, path.rfind('.'));
+  std::size_t begin = dotted.size();
+  for (; count > 0 && begin > 0 && begin != std::string::npos; --count)
+    begin = dotted.rfind('/', begin - 1);
+  dotted = begin == std::string::npos ? dotted : dotted.substr(begin + 1);
+  std::replace(dotted.begin(), dotted.end(), '/', '.');
+  return dotted;
+}
+
 bool isDefinition(const Node &statement) {
   if (statement.is("Expr")) // a docstring
     return statement["value"].is("Constant");
@@ -253,7 +266,26 @@ void Modules::addImports(Module &module, const Node &statement) {
   }
 }
 
+// Classes of one name in several modules are called by the folders and files they are in: as many as tell
+// them apart.
+void Modules::nameClasses() {
+  std::map<std::string, std::vector<Module *>> definers;
+  for (auto &[path, module] : modules)
+    for (const Node &statement : module.isModel ? std::vector<Node>() : module.file->module().list("body"))
+      if (statement.is("ClassDef"))
+        definers[statement.text("name")].push_back(&module);
+  for (const auto &[name, all] : definers) {
+    std::set<std::string> full;
+    for (std::size_t parts = 1; all.size() > 1 && full.size() < all.size() && parts < mostParts; ++parts) {
+      full.clear();
+      for (Module *module : all)
+        full.insert(module->fullNames[name] = lastParts(module->path, parts) + "." + name);
+    }
+  }
+}
+
 void Modules::resolve() {
+  nameClasses();
   // Definitions first, so that imports find them; twice, for what is imported through another module.
   for (auto &[path, module] : modules)
     for (const Node &statement : module.file->module().list("body")) {

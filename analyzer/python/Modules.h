@@ -33,11 +33,15 @@ struct Module {
   std::map<std::string, Meaning> meanings;
   std::set<std::string> variables; ///< names of the module that have no fixed meaning
   const Modules *modules = nullptr;
+  std::map<std::string, std::string> fullNames; ///< of classes whose names other modules have, too
   std::optional<Launch> launch;               ///< the command of the project that starts it once for each GPU
   std::map<std::string, const Module *> data; ///< JSON files by how the module calls them
   Name idOf(const std::string &qualified) const { return Name(path + ":" + qualified); }
   /// The type of a class at the top of the module.
-  std::string typeOf(const std::string &name) const { return isModel ? path + "." + name : name; }
+  std::string typeOf(const std::string &name) const {
+    const auto full = fullNames.find(name);
+    return isModel ? path + "." + name : full == fullNames.end() ? name : full->second;
+  }
 };
 
 class Modules {
@@ -64,6 +68,7 @@ public:
 
 private:
   void addImports(Module &module, const Node &statement);
+  void nameClasses();
   Meaning meaningOf(const Module &module, const std::string &dotted, int level) const;
 
   std::map<std::string, Module> modules; ///< by path
