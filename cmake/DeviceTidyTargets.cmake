@@ -11,18 +11,21 @@ endif()
 add_library(dt_includes INTERFACE)
 target_include_directories(dt_includes INTERFACE "${PROJECT_SOURCE_DIR}" "${DEVICE_TIDY_GENERATED_DIR}")
 
-# device_tidy_library(NAME [RECURSE] [GENERATED FILE...] [LINK TARGET...])
+# device_tidy_library(NAME [RECURSE] [GENERATED FILE...] [WITHOUT FILE...] [LINK TARGET...])
 #
-# A static library of the *.cpp files of the current folder (and its subfolders with RECURSE).
+# A static library of the *.cpp files of the current folder (and its subfolders with RECURSE), WITHOUT some.
 # GENERATED files are written before its sources are compiled. A folder that holds only headers
 # becomes an interface library.
 function(device_tidy_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "RECURSE" "" "GENERATED;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "RECURSE" "" "GENERATED;WITHOUT;LINK")
   set(glob GLOB)
   if(arg_RECURSE)
     set(glob GLOB_RECURSE)
   endif()
   file(${glob} sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  foreach(file IN LISTS arg_WITHOUT)
+    list(REMOVE_ITEM sources "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
+  endforeach()
   if(NOT sources)
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE dt_includes ${arg_LINK})

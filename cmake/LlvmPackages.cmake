@@ -6,7 +6,11 @@ if(NOT DEVICE_TIDY_LLVM IN_LIST DEVICE_TIDY_SUPPORTED_LLVM)
 endif()
 
 set(DEVICE_TIDY_LLVM_ROOT "/usr/lib/llvm-${DEVICE_TIDY_LLVM}" CACHE PATH "Where LLVM is installed")
-foreach(package IN ITEMS LLVM Clang)
+set(packages LLVM)
+if(DEVICE_TIDY_CXX_FRONTEND)
+  list(APPEND packages Clang)
+endif()
+foreach(package IN LISTS packages)
   string(TOLOWER ${package} folder)
   find_package(${package} CONFIG QUIET NO_DEFAULT_PATH PATHS "${DEVICE_TIDY_LLVM_ROOT}/lib/cmake/${folder}")
   if(NOT ${package}_FOUND)
@@ -23,7 +27,7 @@ message(STATUS "LLVM ${LLVM_PACKAGE_VERSION} in ${DEVICE_TIDY_LLVM_ROOT}, compil
 
 # The analyzer parses with the builtin headers (stddef.h and friends) of the same clang.
 set(DEVICE_TIDY_RESOURCE_DIR "${LLVM_LIBRARY_DIR}/clang/${LLVM_VERSION_MAJOR}")
-if(NOT EXISTS "${DEVICE_TIDY_RESOURCE_DIR}/include/stddef.h")
+if(DEVICE_TIDY_CXX_FRONTEND AND NOT EXISTS "${DEVICE_TIDY_RESOURCE_DIR}/include/stddef.h")
   message(FATAL_ERROR "clang's builtin headers are missing in ${DEVICE_TIDY_RESOURCE_DIR}; "
                       "install libclang-common-${DEVICE_TIDY_LLVM}-dev.")
 endif()
@@ -50,7 +54,13 @@ add_library(dt_llvm INTERFACE)
 target_include_directories(dt_llvm SYSTEM INTERFACE ${llvmIncludes})
 separate_arguments(llvmDefinitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 target_compile_definitions(dt_llvm INTERFACE ${llvmDefinitions})
-target_link_libraries(dt_llvm INTERFACE clang-cpp LLVM)
+if(DEVICE_TIDY_CXX_FRONTEND)
+  target_link_libraries(dt_llvm INTERFACE clang-cpp LLVM)
+else()
+  # Files, JSON, YAML and the like become part of the program, with the rest of the C++ library.
+  target_link_libraries(dt_llvm INTERFACE $<TARGET_NAME_IF_EXISTS:LLVMSupportLSP> LLVMSupport)
+  target_link_options(dt_llvm INTERFACE -static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,--as-needed -Wl,--build-id)
+endif()
 # What one supported release deprecates, another does not have a replacement for yet.
 target_compile_options(dt_llvm INTERFACE -Wno-deprecated-declarations)
 if(NOT LLVM_ENABLE_RTTI)

@@ -61,7 +61,7 @@ missingOf() {
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   die "this system has no apt, so packages cannot be installed automatically" \
     "install these and run scripts/build.sh: clang 22 with its development files, lit, FileCheck," \
-    "cmake 3.25, ninja, fmt, nlohmann-json, GoogleTest, LibTorch 1.13 or newer, python 3.9"
+    "cmake 3.25, ninja, fmt, nlohmann-json, toml++, GoogleTest, LibTorch 1.13 or newer, python 3.9"
 fi
 
 if [[ -z $llvm ]]; then
@@ -79,7 +79,8 @@ fi
 packages=(
   "clang-$llvm" "llvm-$llvm-dev" "libclang-$llvm-dev" "llvm-$llvm-tools"
   "clang-tidy-$llvm" # the plugin is tested in it
-  ccache cmake g++ libfmt-dev libgloo-dev libgtest-dev libtorch-dev make ninja-build nlohmann-json3-dev python3
+  ccache cmake g++ libfmt-dev libgloo-dev libgtest-dev libtomlplusplus-dev libtorch-dev make ninja-build nlohmann-json3-dev
+  python3
   libpython3-dev pybind11-dev # the programs under test embed Python
   python3-torch               # the PyTorch of virtual GPUs for Python
   git pre-commit python3-yaml # the hook and the templates for CI are run

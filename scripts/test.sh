@@ -89,6 +89,7 @@ printLeftOut() {
   echo "  - the build and the tests with LLVM 19"
   echo "  - the build and the tests with AddressSanitizer and UndefinedBehaviorSanitizer"
   echo "  - the Debian packages, installed in a clean root"
+  echo "  - the wheel of device-tidy, installed in a fresh virtual environment"
   echo "  - virtual GPUs, device-run and device_shim with AddressSanitizer and UndefinedBehaviorSanitizer"
   echo "  - device_shim with ThreadSanitizer"
   echo "  - the runtime, virtual GPUs for Python, the five systems and the labelled cases with LibTorch 2.13, of PyTorch's wheel"
@@ -110,6 +111,7 @@ else
   tier "LLVM 19" suites llvm19 -LE slow
   tier "AddressSanitizer and UndefinedBehaviorSanitizer" sanitizerSuites
   tier "Debian packages in a clean root" "$repoRoot/scripts/test-packages.sh"
+  tier "the wheel of device-tidy" "$repoRoot/test/packaging/tidy_wheel.py"
   tier "the runtime with AddressSanitizer and UndefinedBehaviorSanitizer" runtimeSanitizers address,undefined .
   tier "device_shim with ThreadSanitizer" runtimeSanitizers thread '^device_shim'
   tier "LibTorch 2.13" libTorch213

@@ -53,7 +53,7 @@ struct StoredFile {
 /// KIND/XX, with two digits of a digest.
 std::vector<std::string> ownFolders(const std::string &directory) {
   std::vector<std::string> folders;
-  for (const char *kind : {"units", "sets", "preambles"}) {
+  for (const char *kind : {"units", "sets", "modules", "preambles"}) {
     llvm::SmallString<128> path(directory);
     llvm::sys::path::append(path, kind);
     std::error_code code;

@@ -25,6 +25,7 @@ enum class Kind { Any, Globs, Regex, Level, Version, OptionName, OptionValue };
 /// Goes with the input as its context.
 struct Reading {
   StringRef text;
+  const std::vector<ConfigPlace> &places; ///< of the lines of a translation
   const llvm::yaml::Input *input = nullptr;
   std::string option;  ///< whose value comes next
   std::string problem; ///< what a value is refused with; LLVM keeps no copy until it reports
@@ -81,7 +82,8 @@ unsigned lineOf(const Reading &reading) {
   const char *place = node ? node->getSourceRange().Start.getPointer() : nullptr;
   if (!place || place < reading.text.begin() || place > reading.text.end())
     return 0;
-  return static_cast<unsigned>(1 + std::count(reading.text.begin(), place, '\n'));
+  const auto above = static_cast<std::size_t>(std::count(reading.text.begin(), place, '\n'));
+  return above < reading.places.size() ? reading.places[above].line : static_cast<unsigned>(above + 1);
 }
 
 template <Kind K> std::vector<ConfigText> textsOf(const ScalarOrList<K> &list) {
@@ -213,6 +215,7 @@ namespace {
 struct FirstError {
   const std::string &name;
   std::string &text;
+  const std::vector<ConfigPlace> &places;
 };
 
 /// What to write instead of a key that nothing reads.
@@ -238,8 +241,11 @@ void keepFirstError(const llvm::SMDiagnostic &diagnostic, void *context) {
   StringRef key = message;
   if (key.consume_front("unknown key '") && key.consume_back("'"))
     message += keyHint(key.str());
-  first.text = fmt::format("{}:{}:{}: error: {}", first.name, std::max(diagnostic.getLineNo(), 1),
-                           diagnostic.getColumnNo() + 1, message);
+  ConfigPlace place{static_cast<unsigned>(std::max(diagnostic.getLineNo(), 1)),
+                    static_cast<unsigned>(diagnostic.getColumnNo() + 1)};
+  if (place.line <= first.places.size())
+    place = first.places[place.line - 1];
+  first.text = fmt::format("{}:{}:{}: error: {}", first.name, place.line, place.column, message);
 }
 
 bool matchesWhole(const ConfigText &pattern, StringRef path) {
@@ -253,10 +259,10 @@ bool ConfigSection::holdsFor(StringRef path) const {
   return (pathMatch.empty() || llvm::any_of(pathMatch, matches)) && llvm::none_of(pathExclude, matches);
 }
 
-bool parseConfig(StringRef text, ConfigFile &file, std::string &error) {
-  Reading reading;
-  reading.text = text;
-  FirstError first{file.name, error};
+bool parseConfig(StringRef text, ConfigFile &file, std::string &error,
+                 const std::vector<ConfigPlace> &places) {
+  Reading reading{text, places, nullptr, {}, {}};
+  FirstError first{file.name, error, places};
   llvm::yaml::Input input(text, &reading, keepFirstError, &first);
   reading.input = &input;
   input >> file.sections;

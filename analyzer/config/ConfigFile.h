@@ -14,6 +14,11 @@
 
 namespace devicetidy::config {
 
+/// Where something is written, from 1; 0 when it is unknown.
+struct ConfigPlace {
+  unsigned line = 0, column = 0;
+};
+
 /// A scalar of the file, and its place.
 struct ConfigText {
   std::string text;
@@ -48,7 +53,9 @@ struct ConfigFile {
 
 /// Reads `text`. False, with "name:line:column: error: ..." in `error`, when it is not valid YAML, has a key
 /// that is unknown (the nearest known one is named), or an invalid value.
-bool parseConfig(llvm::StringRef text, ConfigFile &file, std::string &error);
+/// `places`: where the lines of `text` were written, when it is a translation (Pyproject.h).
+bool parseConfig(llvm::StringRef text, ConfigFile &file, std::string &error,
+                 const std::vector<ConfigPlace> &places = {});
 
 /// The keys of a document, in the order in which --dump-config writes them.
 std::vector<std::string> configKeys();

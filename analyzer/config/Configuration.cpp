@@ -1,6 +1,7 @@
 #include "analyzer/config/Configuration.h"
 
 #include "analyzer/config/CheckGlobs.h"
+#include "analyzer/config/Pyproject.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
@@ -44,6 +45,9 @@ StringRef below(StringRef file, StringRef directory) {
   return file;
 }
 
+bool isToml(StringRef name) { return name.ends_with(".toml"); }
+
+/// False without an error: a file of the TOML kind without a table for us.
 bool readConfigFile(const std::string &name, ConfigFile &result, std::string &error) {
   auto text = llvm::MemoryBuffer::getFile(name, /*IsText=*/true);
   if (!text) {
@@ -52,7 +56,10 @@ bool readConfigFile(const std::string &name, ConfigFile &result, std::string &er
   }
   result.name = name;
   result.directory = path::parent_path(name).str();
-  return parseConfig((*text)->getBuffer(), result, error);
+  if (!isToml(name))
+    return parseConfig((*text)->getBuffer(), result, error);
+  const auto table = tableOf((*text)->getBuffer(), name, error);
+  return table && parseConfig(table->yaml, result, error, table->places);
 }
 
 Values defaults() {
@@ -190,6 +197,8 @@ bool Configuration::open(std::string &error) {
       return true;
     if (!fs::exists(*commandLine.configFile))
       error = "--config-file: no such file: " + *commandLine.configFile;
+    else if (error.empty())
+      error = "--config-file: no [tool.device-tidy] in " + *commandLine.configFile;
     return false;
   }
   if (commandLine.config && !commandLine.config->empty()) {
@@ -204,15 +213,20 @@ bool Configuration::open(std::string &error) {
 bool Configuration::fileIn(StringRef directory, const ConfigFile *&file, std::string &error) {
   const auto [entry, isNew] = byDirectory.try_emplace(directory.str());
   if (isNew) {
-    llvm::SmallString<256> name(directory);
-    path::append(name, configFileName);
-    if (fs::exists(name)) {
+    for (StringRef each : configFileNames) {
+      llvm::SmallString<256> name(directory);
+      path::append(name, each);
+      if (!fs::exists(name))
+        continue;
       auto read = std::make_unique<ConfigFile>();
-      if (!readConfigFile(name.str().str(), *read, error)) {
+      if (readConfigFile(name.str().str(), *read, error)) {
+        entry->second = std::move(read);
+        break;
+      }
+      if (!error.empty()) {
         byDirectory.erase(entry);
         return false;
       }
-      entry->second = std::move(read);
     }
   }
   file = entry->second.get();

@@ -1,7 +1,7 @@
 //===- Configuration.h - what the user wants, file by file ------*- C++ -*-===//
 //
-// The nearest .device-tidy above a source file configures it; with InheritParentConfig it adds to
-// the next one above. The command line overrides all files.
+// The nearest .device-tidy, or pyproject.toml with a table for us, above a source file configures it; with
+// InheritParentConfig it adds to the next one above. The command line overrides all files.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -17,7 +17,8 @@
 
 namespace devicetidy::config {
 
-inline constexpr llvm::StringRef configFileName = ".device-tidy";
+/// The first that is there and says something holds for its folder.
+inline constexpr llvm::StringRef configFileNames[] = {".device-tidy", "pyproject.toml"};
 
 /// The configuration on the command line. Values that are not given have no effect.
 struct CommandLine {

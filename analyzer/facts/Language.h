@@ -5,7 +5,10 @@
 
 namespace devicetidy {
 
+/// By its name. Lines of a notebook are those of its cells with code, one after the other.
+inline bool isNotebook(std::string_view file) { return endsWith(file, ".ipynb"); }
+
 /// By its name.
-inline bool isPython(std::string_view file) { return endsWith(file, ".py") || endsWith(file, ".ipynb"); }
+inline bool isPython(std::string_view file) { return endsWith(file, ".py") || isNotebook(file); }
 
 } // namespace devicetidy

@@ -63,6 +63,8 @@ void orderFunctions(Program &program) {
       program.overriders[base].push_back(id);
   for (auto &[base, ids] : program.overriders)
     std::sort(ids.begin(), ids.end());
+  for (const auto &[id, type] : program.types)
+    program.derivedFrom.insert(type.bases.begin(), type.bases.end());
 }
 
 } // namespace

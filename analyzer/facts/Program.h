@@ -12,6 +12,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace devicetidy {
@@ -133,6 +134,7 @@ struct Program {
   std::vector<Name> order; ///< ids of functions with a body in a stable order (file, line, column, id)
   /// base method id -> ids of functions with a body that override it, sorted.
   std::unordered_map<Name, std::vector<Name>> overriders;
+  std::unordered_set<Name> derivedFrom; ///< classes that others derive from
   int torchMajor = 0;
   int torchMinor = 0;
 

@@ -226,9 +226,7 @@ Reg FunctionLowering::lowerPlainCall(const CallExpr *call) {
       member && member->getBase()->HasSideEffects(context))
     lowerDiscarded(member->getBase());
   if (const auto *launch = dyn_cast<CUDAKernelCallExpr>(call))
-    for (const Expr *arg : launch->getConfig()->arguments())
-      if (!isa<CXXDefaultArgExpr>(arg))
-        lowerDiscarded(arg);
+    lowerDiscarded(launch->getConfig());
   std::vector<Operand> operands;
   for (const Expr *arg : call->arguments())
     operands.push_back(argument(arg, call));

@@ -2,9 +2,47 @@
 
 #include "analyzer/frontend/Compat.h"
 
+#include "clang/AST/RecursiveASTVisitor.h"
+#include "clang/Sema/Lookup.h"
+
 namespace devicetidy::frontend {
 
 using namespace clang;
+
+namespace {
+
+// Names that templates call and that nothing had declared where they were written.
+class UndeclaredCalls : public RecursiveASTVisitor<UndeclaredCalls> {
+public:
+  bool VisitCallExpr(CallExpr *call) {
+    const auto *callee = dyn_cast<UnresolvedLookupExpr>(call->getCallee()->IgnoreParens());
+    if (callee && callee->getNumDecls() == 0 && !callee->getQualifier() && callee->getName().isIdentifier())
+      names.push_back(callee->getNameInfo());
+    return true;
+  }
+
+  std::vector<DeclarationNameInfo> names;
+};
+
+} // namespace
+
+void Instantiator::declareUndeclared(const std::vector<FunctionDecl *> &patterns) {
+  UndeclaredCalls calls;
+  for (FunctionDecl *pattern : patterns)
+    calls.TraverseStmt(pattern->getBody());
+  ASTContext &context = sema.Context;
+  FunctionProtoType::ExtProtoInfo takesAnything;
+  takesAnything.Variadic = true;
+  for (const DeclarationNameInfo &name : calls.names) {
+    TranslationUnitDecl *unit = context.getTranslationUnitDecl();
+    LookupResult known(sema, name, Sema::LookupOrdinaryName);
+    if (sema.LookupQualifiedName(known, unit))
+      continue;
+    const QualType type = context.getFunctionType(context.IntTy, {}, takesAnything);
+    unit->addDecl(FunctionDecl::Create(context, unit, name.getLoc(), name.getLoc(), name.getName(), type,
+                                       nullptr, SC_Extern));
+  }
+}
 
 bool Instantiator::requestFunction(FunctionDecl *function) {
   if (function->isInvalidDecl() || function->isDeleted() || function->isDependentContext() ||
@@ -66,6 +104,8 @@ void Instantiator::ReadPendingInstantiations(
   if (isRunning)
     return;
   isRunning = true;
+  if (sema.getDiagnostics().hasErrorOccurred())
+    declareUndeclared(collect().patterns);
   // What the unit itself needs comes first and reports its errors; what is forced must not.
   sema.PerformPendingInstantiations();
   DiagnosticsEngine &diagnostics = sema.getDiagnostics();

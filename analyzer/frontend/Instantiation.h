@@ -30,6 +30,8 @@ private:
   bool requestMembers(clang::CXXRecordDecl *record);
   bool requestFunction(clang::FunctionDecl *function);
   void inheritConstructors(clang::CXXRecordDecl *record);
+  /// A call of a name that a missing header would have declared must not cost an instance its whole body.
+  void declareUndeclared(const std::vector<clang::FunctionDecl *> &patterns);
 
   clang::Sema &sema;
   Collect collect;

@@ -32,7 +32,7 @@ void analyseProgram(std::vector<Unit> parts, const SolveOptions &solving,
 
 } // namespace
 
-Analysis analyse(const Units &units, const driver::FileSettings &settings, const std::set<Name> &files,
+Analysis analyse(const ProjectUnits &units, const driver::FileSettings &settings, const std::set<Name> &files,
                  const std::atomic<bool> &stop) {
   Analysis result;
   const std::vector<std::size_t> roots = units.roots();

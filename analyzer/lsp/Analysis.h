@@ -6,7 +6,7 @@
 #pragma once
 
 #include "analyzer/driver/options/FileSettings.h"
-#include "analyzer/lsp/Units.h"
+#include "analyzer/lsp/ProjectUnits.h"
 #include "analyzer/report/finding/Finding.h"
 
 #include <atomic>
@@ -24,7 +24,7 @@ struct Analysis {
 
 /// Solves the programs that the roots of `units` are part of and runs the checks of `settings` on them, as
 /// driver::solvePrograms does. Placements are recorded for `files`.
-Analysis analyse(const Units &units, const driver::FileSettings &settings, const std::set<Name> &files,
+Analysis analyse(const ProjectUnits &units, const driver::FileSettings &settings, const std::set<Name> &files,
                  const std::atomic<bool> &stop);
 
 } // namespace devicetidy::lsp

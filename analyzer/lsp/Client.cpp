@@ -67,7 +67,7 @@ void Client::refreshInlayHints() { refreshHints({nullptr}, "device-tidy-" + std:
 
 void Client::watchFiles() {
   json::Array watchers;
-  for (const char *glob : {"**/compile_commands.json", "**/*.{h,hh,hpp,hxx,inl,ipp,tpp,txx,cc,cpp,cxx}"})
+  for (const char *glob : {"**/compile_commands.json", "**/*.{h,hh,hpp,hxx,inl,ipp,tpp,txx,cc,cpp,cxx,py}"})
     watchers.push_back(json::Object{{"globPattern", glob}});
   registerCapability(
       {json::Object{

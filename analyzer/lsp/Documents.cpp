@@ -68,4 +68,17 @@ const Document *Documents::findUri(const std::string &uri) const {
   return found == documents.end() ? nullptr : &found->second;
 }
 
+std::uint64_t stampNumber(const std::optional<cache::Stamp> &stamp) {
+  cache::DigestBuilder builder;
+  if (stamp)
+    builder.add(stamp->size).add(stamp->inode).add(static_cast<std::uint64_t>(stamp->modified));
+  return builder.finish().low;
+}
+
+std::uint64_t textNumber(const std::string &file, const DocumentMap &documents, cache::FileStates &states) {
+  const auto document = documents.find(file);
+  const bool isUnsaved = document != documents.end() && !document->second.isSaved;
+  return isUnsaved ? cache::digestOf(*document->second.text).low : stampNumber(states.stamp(Name(file)));
+}
+
 } // namespace devicetidy::lsp

@@ -33,6 +33,12 @@ struct Document {
 /// Open documents by absolute path, without "." and "..".
 using DocumentMap = std::map<std::string, Document>;
 
+/// A number for the state of a file.
+std::uint64_t stampNumber(const std::optional<cache::Stamp> &stamp);
+
+/// A number for what the text of `file` is: that of its buffer, else what is on disk.
+std::uint64_t textNumber(const std::string &file, const DocumentMap &documents, cache::FileStates &states);
+
 class Documents {
 public:
   void open(const std::string &file, std::string uri, std::int64_t version, std::string text);

@@ -1,5 +1,7 @@
 #include "analyzer/lsp/Language.h"
 
+#include "analyzer/facts/Language.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
 
@@ -16,5 +18,7 @@ bool isOfCxxFamily(llvm::StringRef file, llvm::StringRef languageId) {
   return llvm::is_contained(extensions, llvm::sys::path::extension(file).lower()) ||
          llvm::is_contained(languages, language) || llvm::StringRef(language).starts_with("c++");
 }
+
+bool isPythonDocument(llvm::StringRef file) { return isPython({file.data(), file.size()}); }
 
 } // namespace devicetidy::lsp

@@ -1,4 +1,4 @@
-//===- Language.h - is a document C++? --------------------------*- C++ -*-===//
+//===- Language.h - is a document analysed? ---------------------*- C++ -*-===//
 //
 // Decides whether the server handles a document.
 //
@@ -12,5 +12,8 @@ namespace devicetidy::lsp {
 /// Some editors attach a server to every buffer. Is `file` of C++'s family (C, CUDA and headers among it), by
 /// its name, or by `languageId`, the language in the editor?
 bool isOfCxxFamily(llvm::StringRef file, llvm::StringRef languageId);
+
+/// Is it a Python file, by its name?
+bool isPythonDocument(llvm::StringRef file);
 
 } // namespace devicetidy::lsp

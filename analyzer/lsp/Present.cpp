@@ -5,6 +5,7 @@
 #include "analyzer/report/diagnostic/Describe.h"
 #include "analyzer/report/diagnostic/NoLint.h"
 #include "analyzer/report/diagnostic/NoLintPlanner.h"
+#include "analyzer/report/diagnostic/PythonText.h"
 #include "analyzer/report/diagnostic/SelectFixes.h"
 #include "analyzer/report/diagnostic/ShownPlace.h"
 #include "analyzer/report/finding/DescribePlaced.h"
@@ -33,11 +34,11 @@ int severityOf(const Diagnostic &diagnostic) {
 
 class Presenter {
 public:
-  Presenter(const Analysis &analysis, const Units &units, const DocumentMap &documents,
+  Presenter(const Analysis &analysis, const ProjectUnits &units, const DocumentMap &documents,
             const std::set<Name> &shownFiles, const driver::FileSettings &fileSettings,
-            const Settings &settings, const Database &database)
+            const Settings &settings)
       : analysis(analysis), units(units), documents(documents), shownFiles(shownFiles),
-        fileSettings(fileSettings), settings(settings), database(database), rootFiles(units.rootFiles()) {
+        fileSettings(fileSettings), settings(settings), rootFiles(units.rootFiles()) {
     for (const auto &[file, document] : documents)
       sources.provide(Name(file), *document.text);
   }
@@ -82,8 +83,7 @@ private:
     for (Name file : rootFiles)
       collectMacros(sources.text(file), macros);
     FixPlanner planner(
-        sources, [this](const std::string &file) { return database.project().isProject(file); },
-        std::move(macros));
+        sources, [this](const std::string &file) { return units.isProject(file); }, std::move(macros));
     std::vector<Diagnostic> diagnostics;
     for (const Finding &finding : analysis.findings) {
       if (!isShown(finding) && !(fileSettings.isWanted(finding) && touches(finding, shownFiles)))
@@ -165,8 +165,8 @@ private:
   }
 
   ShownStep shown(const Step &step) {
-    return {printable(describeStep(step)), placeOf(step.where), uriOf(step.where.file.str(), documents),
-            toRange(sources, step.where)};
+    return {printable(spokenIn(step.where.file, describeStep(step))), placeOf(step.where),
+            uriOf(step.where.file.str(), documents), toRange(sources, step.where)};
   }
 
   /// Devices of one expression follow each other; an expression of several programs comes several times.
@@ -227,8 +227,9 @@ private:
                            (text.empty() ? unit.parseErrors.front() : text.str()));
     }
     for (const auto &[file, document] : documents)
-      if (database.isHip(file))
-        addRemark({Name(file), 1, 1}, "nothing in this file is analysed: it is HIP");
+      if (const std::string reason = shownFiles.count(Name(file)) ? units.whyLeftOut(file) : std::string();
+          !reason.empty())
+        addRemark({Name(file), 1, 1}, "nothing in this file is analysed: " + reason);
   }
 
   void addRemark(const Location &where, const std::string &sentence) {
@@ -243,12 +244,11 @@ private:
   }
 
   const Analysis &analysis;
-  const Units &units;
+  const ProjectUnits &units;
   const DocumentMap &documents;
   const std::set<Name> &shownFiles;
   const driver::FileSettings &fileSettings;
   const Settings &settings;
-  const Database &database;
   const std::set<Name> rootFiles;
   SourceCache sources;
   std::map<std::string, std::shared_ptr<FileReport>> reports;
@@ -290,10 +290,10 @@ std::string uriOf(const std::string &file, const DocumentMap &documents) {
   return "file://" + file;
 }
 
-Reports present(const Analysis &analysis, const Units &units, const DocumentMap &documents,
+Reports present(const Analysis &analysis, const ProjectUnits &units, const DocumentMap &documents,
                 const std::set<Name> &shown, const driver::FileSettings &fileSettings,
-                const Settings &settings, const Database &database) {
-  return Presenter(analysis, units, documents, shown, fileSettings, settings, database).run();
+                const Settings &settings) {
+  return Presenter(analysis, units, documents, shown, fileSettings, settings).run();
 }
 
 } // namespace devicetidy::lsp

@@ -22,8 +22,8 @@ std::string uriOf(const std::string &file, const DocumentMap &documents);
 
 /// Converts an analysis of `units`: a report for each document that is `shown`, and for each header of
 /// the project that has findings and is not open. `documents` are all that are open.
-Reports present(const Analysis &analysis, const Units &units, const DocumentMap &documents,
+Reports present(const Analysis &analysis, const ProjectUnits &units, const DocumentMap &documents,
                 const std::set<Name> &shown, const driver::FileSettings &fileSettings,
-                const Settings &settings, const Database &database);
+                const Settings &settings);
 
 } // namespace devicetidy::lsp

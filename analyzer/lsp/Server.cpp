@@ -172,7 +172,7 @@ void Server::onCancel(const RawJson &params) {
 void Server::onOpen(const llvm::lsp::DidOpenTextDocumentParams &params) {
   const llvm::lsp::TextDocumentItem &document = params.textDocument;
   const std::string file = fileOf(document.uri);
-  if (!isOfCxxFamily(file, document.languageId))
+  if (!isPythonDocument(file) && !isOfCxxFamily(file, document.languageId))
     return; // what else comes for it is for a document that is not open
   documents.open(file, document.uri.uri().str(), document.version, document.text);
   analyse(Worker::When::Now, /*onDisk=*/true);

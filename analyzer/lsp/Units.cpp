@@ -13,22 +13,7 @@
 namespace devicetidy::lsp {
 namespace {
 
-using cache::Stamp;
 using driver::CompileCommand;
-
-std::uint64_t numberOf(const std::optional<Stamp> &stamp) {
-  cache::DigestBuilder builder;
-  if (stamp)
-    builder.add(stamp->size).add(stamp->inode).add(static_cast<std::uint64_t>(stamp->modified));
-  return builder.finish().low;
-}
-
-/// What the text of `file` is: that of its buffer, else what is on disk.
-std::uint64_t numberOf(const std::string &file, const DocumentMap &documents, cache::FileStates &states) {
-  const auto document = documents.find(file);
-  const bool isUnsaved = document != documents.end() && !document->second.isSaved;
-  return isUnsaved ? cache::digestOf(*document->second.text).low : numberOf(states.stamp(Name(file)));
-}
 
 cache::Digest keyOf(const CompileCommand &command) {
   return cache::UnitCache::key(command.directory, command.file, command.arguments);
@@ -98,12 +83,16 @@ bool Units::isChangedOnDisk(const DocumentMap &documents) const {
 bool Units::hasNewEntry(const Member &member) const {
   const bool isWanted = !member.isKnown || member.isPartial;
   return isWanted && !member.entry.empty() &&
-         numberOf(cache::FileStates().stamp(Name(member.entry))) != member.entryState;
+         stampNumber(cache::FileStates().stamp(Name(member.entry))) != member.entryState;
 }
 
 void Units::noteEntry(Member &member) {
   if (!member.entry.empty())
-    member.entryState = numberOf(cache::FileStates().stamp(Name(member.entry)));
+    member.entryState = stampNumber(cache::FileStates().stamp(Name(member.entry)));
+}
+
+std::string Units::whyLeftOut(const std::string &file) const {
+  return database.isHip(file) ? "it is HIP" : std::string();
 }
 
 std::vector<std::size_t> Units::roots() const {
@@ -274,13 +263,13 @@ void Units::keepIntact(std::size_t index, const DocumentMap &documents) {
 Units::State Units::stateOf(const Member &member, const DocumentMap &documents, cache::FileStates &states) {
   State result;
   for (const std::string &file : member.files)
-    result[file] = numberOf(file, documents, states);
+    result[file] = textNumber(file, documents, states);
   return result;
 }
 
 bool Units::isAsBefore(const Member &member, const DocumentMap &documents, cache::FileStates &states) {
   return llvm::all_of(member.state, [&](const auto &entry) {
-    return numberOf(entry.first, documents, states) == entry.second;
+    return textNumber(entry.first, documents, states) == entry.second;
   });
 }
 

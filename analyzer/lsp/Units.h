@@ -7,10 +7,8 @@
 #pragma once
 
 #include "analyzer/cache/UnitCache.h"
-#include "analyzer/driver/input/LinkMap.h"
-#include "analyzer/facts/Program.h"
 #include "analyzer/lsp/Database.h"
-#include "analyzer/lsp/Documents.h"
+#include "analyzer/lsp/ProjectUnits.h"
 #include "analyzer/lsp/Stores.h"
 #include "analyzer/lsp/WarmPreambles.h"
 
@@ -23,32 +21,23 @@
 
 namespace devicetidy::lsp {
 
-class Units {
+class Units : public ProjectUnits {
 public:
   /// `making` is called when LibTorch's headers are read, which takes seconds: true before, false after.
   Units(Database &database, Stores &stores, std::function<void(bool)> making);
 
-  /// Updates the units for `documents`, all that are open. Those of `own` are analysed through units of this
-  /// database; the others are only read by them. False when it was stopped; the next call continues.
-  bool update(const DocumentMap &documents, const std::set<std::string> &own, const std::atomic<bool> &stop);
-  /// Is `file` part of a unit that was read before?
-  bool knows(const std::string &file);
-
-  /// Files may have changed on disk: the next update compares all of them.
-  void refresh();
-  /// Has a file that an open document or the program around it is made of changed on disk since, or has
-  /// another process read a unit that is missing here?
-  bool isChangedOnDisk(const DocumentMap &documents) const;
-
-  /// All units, in the order in which they are linked. A unit without valid facts is empty.
-  const std::vector<Unit> &all() const { return units; }
-  /// Those that are parsed for the documents, as indices.
-  std::vector<std::size_t> roots() const;
-  const driver::LinkMap &links() const { return linkMap; }
-  /// Project files that the roots read.
-  std::set<Name> rootFiles() const;
-  /// Is `file` the main file of a unit?
-  bool isMainFile(const std::string &file) const { return database.isListed(file); }
+  bool update(const DocumentMap &documents, const std::set<std::string> &own,
+              const std::atomic<bool> &stop) override;
+  bool knows(const std::string &file) override;
+  void refresh() override;
+  bool isChangedOnDisk(const DocumentMap &documents) const override;
+  const std::vector<Unit> &all() const override { return units; }
+  std::vector<std::size_t> roots() const override;
+  const driver::LinkMap &links() const override { return linkMap; }
+  std::set<Name> rootFiles() const override;
+  bool isMainFile(const std::string &file) const override { return database.isListed(file); }
+  bool isProject(const std::string &file) const override { return database.project().isProject(file); }
+  std::string whyLeftOut(const std::string &file) const override;
 
 private:
   /// What the text of a unit's project files was: a number for each file.

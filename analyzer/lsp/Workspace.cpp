@@ -1,7 +1,10 @@
 #include "analyzer/lsp/Workspace.h"
 
 #include "analyzer/driver/support/Paths.h"
+#include "analyzer/lsp/Language.h"
 #include "analyzer/lsp/MergeReports.h"
+#include "analyzer/lsp/PythonFiles.h"
+#include "analyzer/lsp/Units.h"
 #include "analyzer/report/source/Source.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -13,6 +16,9 @@
 
 namespace devicetidy::lsp {
 namespace {
+
+/// In the place of a database's path.
+constexpr llvm::StringLiteral pythonProject = "python";
 
 std::string directoryOf(const std::string &file) { return llvm::sys::path::parent_path(file).str(); }
 
@@ -79,11 +85,12 @@ cache::Digest Workspace::configurationOf(const DocumentMap &documents) const {
   cache::FileStates states;
   cache::DigestBuilder digest;
   for (const std::string &directory : directories)
-    if (const auto stamp = states.stamp(Name(directory + "/" + config::configFileName.str())))
-      digest.add(directory)
-          .add(stamp->size)
-          .add(stamp->inode)
-          .add(static_cast<std::uint64_t>(stamp->modified));
+    for (llvm::StringRef name : config::configFileNames)
+      if (const auto stamp = states.stamp(Name(directory + "/" + name.str())))
+        digest.add(directory)
+            .add(stamp->size)
+            .add(stamp->inode)
+            .add(static_cast<std::uint64_t>(stamp->modified));
   return digest.finish();
 }
 
@@ -93,7 +100,7 @@ void Workspace::tell(Result &result, const std::string &problem) {
 }
 
 bool Workspace::isReadByOpenUnit(const std::string &file) const {
-  const auto reads = [&](const Units &units) {
+  const auto reads = [&](const ProjectUnits &units) {
     return llvm::any_of(units.roots(), [&](std::size_t root) {
       return llvm::is_contained(units.all()[root].files, Name(file));
     });
@@ -121,23 +128,43 @@ void Workspace::tellHowToGetDatabase(const DocumentMap &documents, const Setting
 
 void Workspace::load(Project &project, Result &result) {
   std::string error;
-  if (!project.database.load(error)) {
+  if (!project.database)
+    return;
+  if (!project.database->load(error)) {
     project.told = error;
     return tell(result, error); // the units of an older state of it stay
   }
-  project.units = stores.preambles() ? std::make_unique<Units>(project.database, stores, making) : nullptr;
+  project.units = stores.preambles() ? std::make_unique<Units>(*project.database, stores, making) : nullptr;
   if (!project.units)
     tell(result, "device-tidy cannot find a directory for precompiled headers; set --cache-dir");
 }
 
-/// Gives each document to the project of its database.
+/// The project of the database `path`, or of Python.
+Workspace::Project &Workspace::projectAt(const std::string &path, const driver::Options &options,
+                                         Result &result) {
+  std::unique_ptr<Project> &project = projects[path];
+  if (project)
+    return *project;
+  project = std::make_unique<Project>();
+  if (path == pythonProject) {
+    project->units = std::make_unique<PythonFiles>(options.python);
+  } else {
+    driver::Options own = options;
+    own.buildPath = path;
+    project->database = std::make_unique<Database>(std::move(own));
+    load(*project, result);
+  }
+  return *project;
+}
+
+/// Gives each document to the project of its database, or to that of Python.
 void Workspace::assign(const DocumentMap &documents, const Settings &settings, Result &result) {
   const driver::Options &options = settings.options;
   for (auto &[path, project] : projects)
     project->own.clear();
   withoutDatabase.clear();
   for (const auto &[file, document] : documents) {
-    std::string path = options.buildPath;
+    std::string path = isPythonDocument(file) ? pythonProject.str() : options.buildPath;
     if (path.empty() && !options.hasFixedArguments) {
       path = databaseFor(directoryOf(file));
       if (path.empty()) {
@@ -145,14 +172,8 @@ void Workspace::assign(const DocumentMap &documents, const Settings &settings, R
         continue;
       }
     }
-    std::unique_ptr<Project> &project = projects[path];
-    if (!project) {
-      driver::Options own = options;
-      own.buildPath = path;
-      project = std::make_unique<Project>(std::move(own));
-      load(*project, result);
-    }
-    project->own.insert(project->database.spellingOf(file));
+    Project &project = projectAt(path, options, result);
+    project.own.insert(project.nameOf(file));
   }
   share(documents);
 }
@@ -169,13 +190,15 @@ void Workspace::share(const DocumentMap &documents) {
     if (project->own.empty())
       continue;
     for (const auto &[file, document] : now) {
-      const std::string name = project->database.spellingOf(file);
+      const std::string name = project->nameOf(file);
       project->opened[name].push_back(file);
       const auto [entry, isNew] = project->documents.emplace(name, document);
       if (!isNew && entry->second.isSaved) // open by two names: what was typed into one of them counts
         entry->second = document;
       const bool isHomeless = withoutDatabase.count(directoryOf(file)) != 0;
-      if (project->database.isListed(name) || (isHomeless && project->units && project->units->knows(name)))
+      if (!project->database)
+        continue;
+      if (project->database->isListed(name) || (isHomeless && project->units && project->units->knows(name)))
         project->own.insert(name);
     }
   }
@@ -184,9 +207,14 @@ void Workspace::share(const DocumentMap &documents) {
 /// False when `stop` came in between.
 bool Workspace::analyse(Project &project, const Settings &settings, const std::atomic<bool> &stop,
                         Result &result) {
-  Units &units = *project.units;
+  ProjectUnits &units = *project.units;
   if (!units.update(project.documents, project.own, stop))
     return false;
+  if (const std::string problem = units.problem(); !problem.empty()) {
+    tell(result, problem);
+    project.told = problem;
+    return true; // what was found last stays
+  }
   std::set<Name> files = units.rootFiles(), open;
   for (const auto &[file, document] : project.documents)
     if (project.own.count(file) || files.count(Name(file)))
@@ -205,8 +233,7 @@ bool Workspace::analyse(Project &project, const Settings &settings, const std::a
   const Analysis analysis = lsp::analyse(units, fileSettings, open, stop);
   if (analysis.isStopped)
     return false;
-  project.reports =
-      present(analysis, units, project.documents, open, fileSettings, settings, project.database);
+  project.reports = present(analysis, units, project.documents, open, fileSettings, settings);
   return true;
 }
 
@@ -247,7 +274,7 @@ Workspace::Result Workspace::analyse(const DocumentMap &documents, const Setting
   configuration = configured;
   bool isReloaded = false;
   for (auto &[path, project] : projects)
-    if (!project->own.empty() && (isReconfigured || project->database.isChanged())) {
+    if (!project->own.empty() && (isReconfigured || project->isChanged())) {
       load(*project, result);
       isReloaded = true;
     }
@@ -287,7 +314,7 @@ bool Workspace::isChangedOnDisk(const DocumentMap &documents) const {
          llvm::any_of(projects, [&](const auto &entry) {
            const Project &project = *entry.second;
            return !project.own.empty() &&
-                  (project.database.isChanged() ||
+                  (project.isChanged() ||
                    (project.units && project.units->isChangedOnDisk(project.documents)));
          });
 }

@@ -1,13 +1,16 @@
 //===- Workspace.h - everything that is open, analysed ----------*- C++ -*-===//
 //
 // Documents are analysed together with those that share their compile database; each database is a project of
-// its own. What the units of a project read is what the editor shows, whichever project it belongs to: then
-// several projects have results for one document. Used by one thread.
+// its own, and all Python files are one. What the units of a project read is what the editor shows, whichever
+// project it belongs to: then several projects have results for one document. Used by one thread.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "analyzer/lsp/Database.h"
 #include "analyzer/lsp/Present.h"
+#include "analyzer/lsp/ProjectUnits.h"
+#include "analyzer/lsp/Stores.h"
 
 #include <atomic>
 #include <functional>
@@ -39,14 +42,15 @@ public:
 
 private:
   struct Project {
-    explicit Project(driver::Options options) : database(std::move(options)) {}
-    Database database;
-    std::unique_ptr<Units> units;                           ///< null: the database could not be read
+    std::unique_ptr<Database> database;                     ///< null: Python needs none
+    std::unique_ptr<ProjectUnits> units;                    ///< null: the database could not be read
     DocumentMap documents;                                  ///< all that are open, by the build's names
     std::set<std::string> own;                              ///< those that are analysed through its units
     std::map<std::string, std::vector<std::string>> opened; ///< the editor's names of the documents
     Reports reports;                                        ///< of the last analysis, by the build's names
     std::string told; ///< the last error; reported again when it returns
+    std::string nameOf(const std::string &file) const { return database ? database->spellingOf(file) : file; }
+    bool isChanged() const { return database && database->isChanged(); }
   };
 
   bool analyse(Project &project, const Settings &settings, const std::atomic<bool> &stop, Result &result);
@@ -55,6 +59,7 @@ private:
   void share(const DocumentMap &documents);
   void give(const Project &project, const DocumentMap &documents, Result &result) const;
   void load(Project &project, Result &result);
+  Project &projectAt(const std::string &path, const driver::Options &options, Result &result);
   void tell(Result &result, const std::string &problem);
   void tellHowToGetDatabase(const DocumentMap &documents, const Settings &settings, Result &result);
   bool isReadByOpenUnit(const std::string &file) const;

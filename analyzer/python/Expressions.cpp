@@ -3,9 +3,25 @@
 
 #include "analyzer/facts/NameParts.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace devicetidy::python {
+namespace {
+
+/// Generated modules have tables of many thousand lines. No tensor is in one that is written of constants.
+constexpr std::size_t mostData = 256;
+
+bool isData(const Node &node) {
+  if (isOneOf(node.kind(), {"Constant", "Load"}))
+    return true;
+  const std::vector<Node> parts = node.children();
+  return isOneOf(node.kind(), {"List", "Tuple", "Set", "Dict", "UnaryOp", "USub"}) &&
+         std::all_of(parts.begin(), parts.end(), isData);
+}
+
+} // namespace
+
 std::string operatorOf(const Node &node) {
   static const std::map<std::string_view, const char *> spelled = {
       {"Add", "+"},       {"Sub", "-"},    {"Mult", "*"},      {"MatMult", "@"}, {"Div", "/"},
@@ -182,6 +198,8 @@ void FunctionLowering::condition(const Node &node, BlockId whenTrue, BlockId whe
 
 Reg FunctionLowering::sequence(const Node &node) {
   const std::vector<Node> elements = node.list("elts");
+  if (elements.size() > mostData && isData(node))
+    return emit(fact(FactKind::Opaque, node));
   std::vector<Name> names;
   bool spreads = false;
   for (const Node &element : elements) {
@@ -197,6 +215,8 @@ Reg FunctionLowering::dictionary(const Node &node) {
   std::vector<Operand> entries;
   std::vector<Name> names;
   const std::vector<Node> keys = node.list("keys"), values = node.list("values");
+  if (keys.size() > mostData && isData(node))
+    return emit(fact(FactKind::Opaque, node));
   for (std::size_t i = 0; i < keys.size() && i < values.size(); ++i) {
     entries.push_back(keys[i] ? operand(keys[i]) : use(emit(fact(FactKind::Opaque, node)), node));
     entries.push_back(operand(values[i]));

@@ -1,6 +1,7 @@
 #include "analyzer/python/FunctionLowering.h"
 
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/python/Launches.h"
 
 #include <algorithm>
 
@@ -163,9 +164,12 @@ void FunctionLowering::addSurroundings(bool isMain) {
     block().facts.back().where = function.where;
     endStatement();
   }
-  if (isMain && parts.module.launch) {
-    emitCall("library::dt.launched", {text(parts.module.launch->command)}, Node());
-    block().facts.back().where = parts.module.launch->where;
+  if (isMain) { // where a command starts it once for each GPU, there is such a function (Launches.h)
+    emitCall("launch", {}, Node());
+    Fact &launch = block().facts.back();
+    launch.target = launchOf(parts.module.path);
+    launch.isVirtual = false;
+    launch.where = function.where;
     endStatement();
   }
 }

@@ -50,6 +50,11 @@ public:
 private:
   struct Loop {
     BlockId next, end;
+    std::size_t managers; ///< that are open around it
+  };
+  /// A manager of `with`, and what entering it has given.
+  struct Manager {
+    int object, entered;
   };
 
   // Names (Names.cpp)
@@ -93,12 +98,13 @@ private:
   void statement(const Node &node);
   void assign(const Node &target, const Operand &value);
   void assignAll(const std::vector<Node> &targets, const Operand &value, const Node &where);
+  Reg taken(const Operand &value, const Node &where, std::size_t i, std::size_t count, bool isStarred);
   void ifStatement(const Node &node);
   void forLoop(const Node &node);
   void whileLoop(const Node &node);
   void tryStatement(const Node &node);
   void withStatement(const Node &node);
-  void matchStatement(const Node &node);
+  void exitManagers(std::size_t from, const Node &node);
   void returnStatement(const Node &node);
   void define(const Node &node);
   void defineClass(const Node &node);
@@ -108,6 +114,11 @@ private:
   void comprehensionBody(const Node &node, std::size_t generator);
 
   void addSurroundings(bool isMain);
+
+  // match (Match.cpp)
+  void matchStatement(const Node &node);
+  void pattern(const Node &node, int subject, BlockId fails);
+  void sequencePattern(const Node &node, int subject, BlockId fails);
 
   // Parameters (Parameters.cpp)
   void addParameters(const Node &function, bool isMethod);
@@ -143,8 +154,9 @@ private:
   std::vector<std::string> captures;
   std::vector<Loop> loops;
   std::vector<BlockId> handlers;
-  int yielded = -1; ///< local that holds what a generator has given
-  int nested = 0;   ///< numbers lambdas and comprehensions
+  std::vector<Manager> managers; ///< open ones, the innermost last
+  int yielded = -1;              ///< local that holds what a generator has given
+  int nested = 0;                ///< numbers lambdas and comprehensions
   BlockId current = 0;
   Reg nextRegister = 0;
 };

@@ -49,7 +49,7 @@ void FunctionLowering::loopBody(const Node &target, const Node &iterated, int ra
   load.operands.push_back(use(emit(std::move(take)), target, true));
   assign(target, use(emit(std::move(load)), target));
   endStatement();
-  loops.push_back({next, end});
+  loops.push_back({next, end, managers.size()});
   body();
   loops.pop_back();
   jump(next);
@@ -75,7 +75,7 @@ void FunctionLowering::whileLoop(const Node &node) {
   condition(node["test"], head, end, true);
   enter(head);
   endStatement();
-  loops.push_back({next, end});
+  loops.push_back({next, end, managers.size()});
   statements(node.list("body"));
   loops.pop_back();
   jump(next);

@@ -3,10 +3,8 @@
 #include "analyzer/facts/Language.h"
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/python/FunctionLowering.h"
-#include "analyzer/python/Parse.h"
 
 #include <algorithm>
-#include <deque>
 #include <set>
 
 namespace devicetidy::python {
@@ -83,7 +81,9 @@ void resolveBases(Unit &unit) {
     }
 }
 
-Unit lowerFile(const Module &module) {
+} // namespace
+
+Unit lower(const Module &module) {
   Unit unit;
   unit.mainFile = module.path;
   if (!module.isModel)
@@ -114,95 +114,6 @@ Unit lowerFile(const Module &module) {
   }
   resolveBases(unit);
   return unit;
-}
-
-// The models of `packages`, and of what these use.
-void addModels(const std::set<std::string> &packages, std::deque<Parsed> &rounds, Modules &modules) {
-  std::set<std::string> used, known;
-  for (std::set<std::string> wanted = packages; !wanted.empty(); wanted = std::move(used)) {
-    Parsed &round = rounds.emplace_back();
-    parseModels(wanted, round);
-    used.clear();
-    for (const auto &file : round.files)
-      if (known.insert(file->path).second) {
-        modules.add(*file, /*isModel=*/true);
-        Modules::addPackages(*file, used);
-      }
-    for (const std::string &package : wanted)
-      used.erase(package);
-  }
-}
-
-// Where models are loaded, it matters whether several processes do.
-bool addLaunches(const Request &request, std::deque<Parsed> &rounds, Modules &modules, std::string &error) {
-  std::set<std::string> roots;
-  bool isNeeded = false;
-  for (const auto &[path, module] : modules.all()) {
-    const std::string &text = module.file->text;
-    isNeeded |=
-        text.find("from_pretrained") != std::string::npos || text.find("device_map") != std::string::npos;
-    if (module.isScript)
-      roots.insert("launches " + Modules::rootOf(path));
-  }
-  if (!isNeeded || roots.empty())
-    return true;
-  Parsed &round = rounds.emplace_back();
-  if (!parse(request.interpreter, {roots.begin(), roots.end()}, round, error))
-    return false;
-  for (const Launch &launch : round.launches)
-    modules.addLaunch(launch);
-  return true;
-}
-
-} // namespace
-
-bool lowerFiles(const Request &request, std::vector<Unit> &units, std::string &error) {
-  std::deque<Parsed> rounds;
-  std::set<std::string> seen;
-  Modules modules;
-  std::vector<std::string> wanted = request.files;
-  while (!wanted.empty()) {
-    std::vector<std::string> fresh;
-    for (const std::string &path : wanted)
-      if (seen.insert(path).second)
-        fresh.push_back(path);
-    wanted.clear();
-    if (fresh.empty())
-      break;
-    if (!parse(request.interpreter, fresh, rounds.emplace_back(), error))
-      return false;
-    for (const auto &file : rounds.back().files)
-      if (file->module()) {
-        modules.add(*file);
-        for (std::string &path : Modules::importsOf(*file))
-          wanted.push_back(std::move(path));
-        if (isPython(file->path))
-          for (std::string &path : Modules::dataOf(*file))
-            wanted.push_back(std::move(path));
-      }
-  }
-  if (!addLaunches(request, rounds, modules, error))
-    return false;
-  std::set<std::string> packages;
-  for (const Parsed &round : rounds)
-    for (const auto &file : round.files)
-      Modules::addPackages(*file, packages);
-  addModels(packages, rounds, modules);
-  modules.resolve();
-  for (const Parsed &round : rounds)
-    for (const auto &file : round.files) {
-      if (file->module()) {
-        units.push_back(lowerFile(modules.all().at(file->path)));
-        continue;
-      }
-      Unit broken;
-      broken.mainFile = file->path;
-      broken.files = {Name(file->path)};
-      broken.parseErrors = {file->error()};
-      broken.hasFatalError = true;
-      units.push_back(std::move(broken));
-    }
-  return true;
 }
 
 } // namespace devicetidy::python

@@ -16,14 +16,18 @@ constexpr int foldersAbove = 6; ///< of the importing file that may be the root 
 
 std::string parentOf(const std::string &path) { return llvm::sys::path::parent_path(path).str(); }
 
-// The file of module `dotted` below `folder`; empty when there is none.
-std::string fileBelow(const std::string &folder, const std::string &dotted) {
+using Paths = std::vector<std::string>;
+
+// The file of module `dotted` below `folder`; empty when there is none, which `absent` tells.
+std::string fileBelow(const std::string &folder, const std::string &dotted, Paths *absent) {
   std::string relative = dotted;
   std::replace(relative.begin(), relative.end(), '.', '/');
   const std::string base = folder + (relative.empty() ? "" : "/" + relative);
   for (const std::string &path : {base + ".py", base + "/__init__.py"})
     if (llvm::sys::fs::is_regular_file(path))
       return path;
+    else if (absent)
+      absent->push_back(path);
   return {};
 }
 
@@ -64,7 +68,7 @@ std::vector<std::string> addedFolders(const File &file) {
 }
 
 // The file that `dotted`, imported in `file`, names; empty for a library.
-std::string fileOf(const File &file, const std::string &dotted, int level) {
+std::string fileOf(const File &file, const std::string &dotted, int level, Paths *absent = nullptr) {
   const std::string &importer = file.path;
   if (level == 0 && isInstalled(importer))
     return {};
@@ -72,28 +76,15 @@ std::string fileOf(const File &file, const std::string &dotted, int level) {
   if (level > 0) {
     for (; level > 1; --level)
       folder = parentOf(folder);
-    return fileBelow(folder, dotted);
+    return fileBelow(folder, dotted, absent);
   }
   for (int above = 0; above < foldersAbove && folder.size() > 1; ++above, folder = parentOf(folder))
-    if (const std::string found = fileBelow(folder, dotted); !found.empty() && found != importer)
+    if (const std::string found = fileBelow(folder, dotted, absent); !found.empty() && found != importer)
       return found;
   for (const std::string &added : addedFolders(file))
-    if (const std::string found = fileBelow(added, dotted); !found.empty() && found != importer)
+    if (const std::string found = fileBelow(added, dotted, absent); !found.empty() && found != importer)
       return found;
   return {};
-}
-
-constexpr std::size_t mostParts = 20; ///< of a path
-
-// The end of a path without its extension, in dots: "trainer.dpo".
-std::string lastParts(const std::string &path, std::size_t count) {
-  std::string dotted = path.substr(0, path.rfind('.'));
-  std::size_t begin = dotted.size();
-  for (; count > 0 && begin > 0 && begin != std::string::npos; --count)
-    begin = dotted.rfind('/', begin - 1);
-  dotted = begin == std::string::npos ? dotted : dotted.substr(begin + 1);
-  std::replace(dotted.begin(), dotted.end(), '/', '.');
-  return dotted;
 }
 
 bool isDefinition(const Node &statement) {
@@ -161,10 +152,10 @@ void Modules::add(const File &file, bool isModel) {
         !isModel && isPython(file.path) && (asksWhetherMain(statement) || !isDefinition(statement));
 }
 
-std::vector<std::string> Modules::importsOf(const File &file) {
+std::vector<std::string> Modules::importsOf(const File &file, std::vector<std::string> &absent) {
   std::vector<std::string> paths;
   const auto add = [&](const std::string &dotted, int level) {
-    if (const std::string path = fileOf(file, dotted, level); !path.empty())
+    if (const std::string path = fileOf(file, dotted, level, &absent); !path.empty())
       paths.push_back(path);
   };
   forEachOfBlock(file.module(), [&](const Node &node) {
@@ -178,17 +169,9 @@ std::vector<std::string> Modules::importsOf(const File &file) {
         add(from.empty() ? alias.text("name") : from + "." + alias.text("name"), node.number("level"));
       }
   });
+  if (isPython(file.path))
+    forEachText(file, [&](const std::string &, const std::string &path) { paths.push_back(path); });
   return paths;
-}
-
-void Modules::addPackages(const File &file, std::set<std::string> &packages) {
-  forEachOfBlock(file.module(), [&](const Node &node) {
-    const auto add = [&](const std::string &dotted) { packages.insert(dotted.substr(0, dotted.find('.'))); };
-    if (node.is("ImportFrom") && node.number("level") == 0)
-      add(node.text("module"));
-    for (const Node &alias : node.is("Import") ? node.list("names") : std::vector<Node>())
-      add(alias.text("name"));
-  });
 }
 
 const Meaning *Modules::modelOf(const std::string &dotted) const {
@@ -202,31 +185,6 @@ const Meaning *Modules::modelOf(const std::string &dotted) const {
         break;
       }
   return entry->second;
-}
-
-std::string Modules::rootOf(const std::string &path) {
-  const std::string own = parentOf(path);
-  std::string folder = own;
-  for (int above = 0; above < foldersAbove && folder.size() > 1; ++above, folder = parentOf(folder))
-    for (const char *mark : {".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"})
-      if (llvm::sys::fs::exists(folder + "/" + mark))
-        return folder;
-  return own;
-}
-
-void Modules::addLaunch(const Launch &launch) {
-  for (const std::string &program : launch.programs)
-    if (const auto found = modules.find(program); found != modules.end()) {
-      if (!found->second.launch)
-        found->second.launch = launch;
-      return;
-    }
-}
-
-std::vector<std::string> Modules::dataOf(const File &file) {
-  std::vector<std::string> paths;
-  forEachText(file, [&](const std::string &, const std::string &path) { paths.push_back(path); });
-  return paths;
 }
 
 Meaning Modules::meaningOf(const Module &module, const std::string &dotted, int level) const {
@@ -266,26 +224,7 @@ void Modules::addImports(Module &module, const Node &statement) {
   }
 }
 
-// Classes of one name in several modules are called by the folders and files they are in: as many as tell
-// them apart.
-void Modules::nameClasses() {
-  std::map<std::string, std::vector<Module *>> definers;
-  for (auto &[path, module] : modules)
-    for (const Node &statement : module.isModel ? std::vector<Node>() : module.file->module().list("body"))
-      if (statement.is("ClassDef"))
-        definers[statement.text("name")].push_back(&module);
-  for (const auto &[name, all] : definers) {
-    std::set<std::string> full;
-    for (std::size_t parts = 1; all.size() > 1 && full.size() < all.size() && parts < mostParts; ++parts) {
-      full.clear();
-      for (Module *module : all)
-        full.insert(module->fullNames[name] = lastParts(module->path, parts) + "." + name);
-    }
-  }
-}
-
 void Modules::resolve() {
-  nameClasses();
   // Definitions first, so that imports find them; twice, for what is imported through another module.
   for (auto &[path, module] : modules)
     for (const Node &statement : module.file->module().list("body")) {
@@ -310,6 +249,7 @@ void Modules::resolve() {
         if (const auto found = modules.find(data); found != modules.end())
           owner.data.emplace(text, &found->second);
       });
+  forgetDecorated();
   // A name that is assigned, too, has no fixed meaning.
   for (auto &[path, module] : modules)
     forEachOfBlock(module.file->module(), [&owner = module](const Node &node) {
@@ -319,6 +259,42 @@ void Modules::resolve() {
       for (const std::string &name : assigned.bound)
         owner.meanings.erase(name);
     });
+}
+
+std::vector<Node> Modules::decorators(const Module &module, const Node &definition) {
+  std::vector<Node> applied;
+  for (const Node &decorator : definition.list("decorator_list")) {
+    const Node base = decorator.is("Call") ? decorator["func"] : decorator;
+    const bool isMember = base.is("Attribute") && base["value"].is("Name");
+    const Meaning *owner = isMember ? find(module, base["value"].text("id")) : nullptr;
+    const Module *in = isMember ? (owner ? owner->module : nullptr) : &module;
+    const Meaning *meaning = in ? find(*in, base.text(isMember ? "attr" : "id")) : nullptr;
+    if (meaning && meaning->kind == Meaning::Kind::Function && !module.isModel)
+      applied.insert(applied.begin(), decorator);
+  }
+  return applied;
+}
+
+// What a function of the project makes of a function is no definition: a variable holds it.
+void Modules::forgetDecorated() {
+  std::map<std::string, std::pair<const Module *, std::string>> decorated; // by what the function is called
+  for (auto &[path, module] : modules)
+    for (const Node &statement : module.file->module().list("body"))
+      if (isOneOf(statement.kind(), {"FunctionDef", "AsyncFunctionDef"}) &&
+          !decorators(module, statement).empty()) {
+        const std::string name = statement.text("name");
+        decorated[module.idOf(name).str()] = {&module, name};
+      }
+  for (auto &[path, module] : modules)
+    for (auto meaning = module.meanings.begin(); meaning != module.meanings.end();) {
+      const auto found = meaning->second.kind == Meaning::Kind::Function
+                             ? decorated.find(meaning->second.name)
+                             : decorated.end();
+      const bool isOwn = found != decorated.end() && found->second.first == &module;
+      if (found != decorated.end() && !isOwn)
+        meaning->second = {Meaning::Kind::Module, found->second.second, found->second.first};
+      meaning = isOwn ? module.meanings.erase(meaning) : std::next(meaning);
+    }
 }
 
 const Meaning *Modules::find(const Module &module, const std::string &name) {

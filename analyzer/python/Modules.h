@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "analyzer/python/Parse.h"
 #include "analyzer/python/Scopes.h"
 
 #include <map>
@@ -31,44 +30,35 @@ struct Module {
   bool isModel = false;  ///< says what functions of libraries do; its classes are called by their full names
   bool isScript = false; ///< its code does more than define things, or asks whether it is __main__
   std::map<std::string, Meaning> meanings;
-  std::set<std::string> variables; ///< names of the module that have no fixed meaning
-  const Modules *modules = nullptr;
-  std::map<std::string, std::string> fullNames; ///< of classes whose names other modules have, too
-  std::optional<Launch> launch;               ///< the command of the project that starts it once for each GPU
+  std::set<std::string> variables;            ///< names of the module that have no fixed meaning
   std::map<std::string, const Module *> data; ///< JSON files by how the module calls them
+  const Modules *modules = nullptr;
   Name idOf(const std::string &qualified) const { return Name(path + ":" + qualified); }
   /// The type of a class at the top of the module.
-  std::string typeOf(const std::string &name) const {
-    const auto full = fullNames.find(name);
-    return isModel ? path + "." + name : full == fullNames.end() ? name : full->second;
-  }
+  std::string typeOf(const std::string &name) const { return isModel ? path + "." + name : name; }
 };
 
 class Modules {
 public:
   /// Adds a file; its imports are resolved by `resolve`, when all are there.
   void add(const File &file, bool isModel = false);
-  /// Paths of project files that a file imports, whether they are there already or not.
-  static std::vector<std::string> importsOf(const File &file);
+  /// Paths of project files that a file imports, whether they are there already or not. `absent`: where such
+  /// files were looked for and not found.
+  static std::vector<std::string> importsOf(const File &file, std::vector<std::string> &absent);
   void resolve();
-  /// Packages that no file of the project is: "transformers".
-  static void addPackages(const File &file, std::set<std::string> &packages);
-  /// Paths of JSON files that a file names.
-  static std::vector<std::string> dataOf(const File &file);
-  /// The folder of the project that a file belongs to.
-  static std::string rootOf(const std::string &path);
-  /// Which module such a command starts.
-  void addLaunch(const Launch &launch);
   /// What models the library's `dotted`; null for what has no model.
   const Meaning *modelOf(const std::string &dotted) const;
 
   const std::map<std::string, Module> &all() const { return modules; }
   /// What `name` means in `module`, or in the module it was imported from.
   static const Meaning *find(const Module &module, const std::string &name);
+  /// The decorators of a function that are functions of the project, the first to be applied first; the
+  /// others leave it as it is.
+  static std::vector<Node> decorators(const Module &module, const Node &definition);
 
 private:
+  void forgetDecorated();
   void addImports(Module &module, const Node &statement);
-  void nameClasses();
   Meaning meaningOf(const Module &module, const std::string &dotted, int level) const;
 
   std::map<std::string, Module> modules; ///< by path

@@ -1,41 +1,16 @@
 #include "analyzer/python/Parse.h"
 
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "analyzer/python/Process.h"
+
+#include "ParseScript.inc"
+
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace devicetidy::python {
 namespace {
-
-// A model of libraries: the packages it is for, and its syntax tree.
-struct ModelSource {
-  std::string_view packages;
-  const unsigned char *tree;
-  std::size_t size;
-};
-
-#include "PythonSources.inc"
-
-llvm::StringRef textOf(const unsigned char *bytes, std::size_t size) {
-  return {reinterpret_cast<const char *>(bytes), size};
-}
-
-Launch launchOf(const llvm::json::Object &read) {
-  Launch launch;
-  launch.command = read.getString("command").value_or("").str();
-  for (const llvm::json::Value &path : *read.getArray("programs"))
-    launch.programs.push_back(path.getAsString().value_or("").str());
-  launch.where.file = read.getString("path").value_or("").str();
-  launch.where.line = launch.where.endLine = static_cast<std::uint32_t>(read.getInteger("line").value_or(1));
-  launch.where.column = static_cast<std::uint32_t>(read.getInteger("column").value_or(0)) + 1;
-  launch.where.endColumn = launch.where.column + static_cast<std::uint32_t>(launch.command.size());
-  return launch;
-}
 
 // A line of what parse.py wrote.
 bool readLine(llvm::StringRef line, Parsed &parsed, std::string &error) {
@@ -44,16 +19,12 @@ bool readLine(llvm::StringRef line, Parsed &parsed, std::string &error) {
     error = llvm::toString(value.takeError());
     return false;
   }
-  if (const llvm::json::Array *launches = value->getAsObject()->getArray("launches")) {
-    for (const llvm::json::Value &each : *launches)
-      parsed.launches.push_back(launchOf(*each.getAsObject()));
-    return true;
-  }
   const llvm::json::Array *classes = value->getAsObject()->getArray("classes");
   if (!classes) {
     parsed.files.push_back(std::make_unique<File>(std::move(*value), parsed.schema));
     return true;
   }
+  parsed.schema.clear();
   for (const llvm::json::Value &each : *classes) {
     parsed.schema.emplace_back();
     for (const llvm::json::Value &name : *each.getAsArray())
@@ -62,78 +33,104 @@ bool readLine(llvm::StringRef line, Parsed &parsed, std::string &error) {
   return true;
 }
 
-/// A file of this run that is removed at its end.
-struct TemporaryFile {
-  explicit TemporaryFile(llvm::StringRef suffix)
-      : problem(llvm::sys::fs::createTemporaryFile("device-tidy", suffix, path)), remover(path) {}
-
-  bool write(llvm::StringRef text) const {
-    std::error_code code = problem;
-    if (code)
-      return false;
-    llvm::raw_fd_ostream out(path, code);
-    if (!code)
-      out << text;
-    return !code && !out.has_error();
+// As parse.py reads it.
+std::string inputFor(const std::vector<std::string> &paths, const Texts &texts) {
+  std::string input;
+  for (const std::string &path : paths) {
+    input += path + '\0';
+    if (const auto given = texts.find(path); given != texts.end())
+      llvm::raw_string_ostream(input) << llvm::json::Value(llvm::json::fixUTF8(given->second));
+    input += '\0';
   }
+  return input;
+}
 
-  llvm::SmallString<128> path;
-  std::error_code problem;
-  llvm::FileRemover remover;
-};
+std::string lastLine(llvm::StringRef text) {
+  constexpr std::size_t longest = 200;
+  text = text.rtrim();
+  return text.substr(text.rfind('\n') + 1).take_back(longest).str();
+}
+
+// Why `program` read nothing.
+std::string reasonOf(const std::string &program, const Answer &answer) {
+  const llvm::StringRef ours = "it is Python "; // as parse.py says it
+  if (const std::string said = lastLine(answer.problems); llvm::StringRef(said).starts_with(ours))
+    return said;
+  // One that is too old does not understand what it was told.
+  Answer version;
+  std::string error;
+  if (!run(program, {"-V"}, {}, nullptr, version, error))
+    return error;
+  const std::string told = version.output + version.problems;
+  llvm::StringRef named = llvm::StringRef(told).trim();
+  if (!named.consume_front("Python "))
+    return "it is no Python interpreter";
+  if (named.starts_with("2."))
+    return ours.str() + named.str() + ", and 3.8 or newer is needed";
+  return lastLine(answer.problems);
+}
+
+void addBroken(const std::string &reason, Parsed &parsed) {
+  parsed.files.push_back(std::make_unique<File>(llvm::json::Object{{"error", reason}}, parsed.schema));
+}
 
 } // namespace
 
-bool parse(const std::string &interpreter, const std::vector<std::string> &paths, Parsed &parsed,
-           std::string &error) {
-  const auto program = llvm::sys::findProgramByName(interpreter);
-  if (!program) {
-    error =
-        "Python files are read with " + interpreter + ", which was not found; name one with --python=FILE";
-    return false;
-  }
-  std::string list;
-  for (const std::string &path : paths)
-    list += path + "\n";
-  const TemporaryFile input("txt"), output("json"), problems("txt");
-  if (!input.write(list)) {
-    error = "cannot write " + input.path.str().str();
-    return false;
-  }
-  // Isolated: nothing of the project or of the user's environment is imported.
-  const std::vector<llvm::StringRef> arguments = {*program, "-I", "-S", "-c", parseScript};
-  const int status = llvm::sys::ExecuteAndWait(
-      *program, arguments, std::nullopt,
-      {llvm::StringRef(input.path), llvm::StringRef(output.path), llvm::StringRef(problems.path)}, 0, 0,
-      &error);
-  const auto written = llvm::MemoryBuffer::getFile(output.path);
-  if (!written || status != 0) {
-    const auto said = llvm::MemoryBuffer::getFile(problems.path);
-    const llvm::StringRef text = said ? (*said)->getBuffer().rtrim() : llvm::StringRef();
-    error = *program + " could not read the Python files: " +
-            (error.empty() ? text.substr(text.rfind('\n') + 1).str() : error);
-    return false;
-  }
+bool readLines(llvm::StringRef text, Parsed &parsed, std::string &error) {
   llvm::SmallVector<llvm::StringRef, 0> lines;
-  (*written)->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
-  for (llvm::StringRef line : lines)
-    if (!readLine(line, parsed, error)) {
-      error = "what " + *program + " wrote cannot be read: " + error;
-      return false;
-    }
-  return true;
+  text.split(lines, '\n', -1, /*KeepEmpty=*/false);
+  return std::all_of(lines.begin(), lines.end(),
+                     [&](llvm::StringRef line) { return readLine(line, parsed, error); });
 }
 
-void parseModels(const std::set<std::string> &packages, Parsed &parsed) {
-  std::string error;
-  bool isRead = readLine(textOf(modelClasses, sizeof modelClasses), parsed, error);
-  for (const ModelSource &source : modelSources)
-    if (std::any_of(packages.begin(), packages.end(), [&](const std::string &package) {
-          return source.packages.find(" " + package + " ") != std::string_view::npos;
-        }))
-      isRead &= readLine(textOf(source.tree, source.size), parsed, error);
-  if (!isRead) // the build wrote them
-    std::abort();
+std::string findInterpreter(const std::string &interpreter, std::string &error) {
+  const auto program = llvm::sys::findProgramByName(interpreter);
+  if (program)
+    return *program;
+  error = "Python files are read with " + interpreter + ", which was not found; name one with --python=FILE";
+  return {};
+}
+
+bool parse(const std::string &interpreter, const std::vector<std::string> &paths, const Texts &texts,
+           const std::atomic<bool> *stop, Parsed &parsed, std::string &error) {
+  const std::string program = findInterpreter(interpreter, error);
+  if (program.empty())
+    return false;
+  const std::string hint = "; name another interpreter with --python=FILE";
+  Answer answer;
+  // Isolated: nothing of the project or of the user's environment is imported.
+  if (!run(program, {"-I", "-S", "-c", parseScript}, inputFor(paths, texts), stop, answer, error)) {
+    error += hint;
+    return false;
+  }
+  if (answer.isStopped)
+    return false;
+  if (const int signal = answer.status - 128; signal > 0) { // one of the files was too much for it
+    if (paths.size() == 1) {
+      addBroken("signal " + std::to_string(signal) + " ended " + program + " on it", parsed);
+      parsed.files.back()->path = paths.front();
+      return true;
+    }
+    const auto middle = paths.begin() + static_cast<std::ptrdiff_t>(paths.size() / 2);
+    return parse(interpreter, {paths.begin(), middle}, texts, stop, parsed, error) &&
+           parse(interpreter, {middle, paths.end()}, texts, stop, parsed, error);
+  }
+  if (answer.status != 0 || answer.output.empty()) {
+    error = program + " could not read the Python files: " + reasonOf(program, answer) + hint;
+    return false;
+  }
+  const std::size_t first = parsed.files.size();
+  if (!readLines(answer.output, parsed, error)) {
+    error = "what " + program + " wrote cannot be read: " + error + hint;
+    return false;
+  }
+  if (parsed.files.size() != first + paths.size()) {
+    error = program + " did not read all Python files" + hint;
+    return false;
+  }
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    parsed.files[first + i]->path = paths[i]; // JSON has no bytes that are no text
+  return true;
 }
 
 } // namespace devicetidy::python

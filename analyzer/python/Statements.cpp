@@ -63,6 +63,7 @@ void FunctionLowering::statement(const Node &node) {
     function.blocks[static_cast<std::size_t>(fails)].terminator.where = node.where();
     enter(holds);
   } else if ((kind == "Break" || kind == "Continue") && !loops.empty()) {
+    exitManagers(loops.back().managers, node);
     jump(kind == "Break" ? loops.back().end : loops.back().next);
     return;
   }
@@ -88,13 +89,18 @@ void FunctionLowering::assign(const Node &target, const Operand &value) {
 
 // a, *b = value
 void FunctionLowering::assignAll(const std::vector<Node> &targets, const Operand &value, const Node &where) {
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    const Reg part = emitCall(targets[i].is("Starred") ? "rest" : "unpack", {value}, where);
-    Fact &taken = block().facts.back();
-    taken.number = static_cast<std::int64_t>(i);
-    taken.templateNumbers = {static_cast<std::int64_t>(targets.size())};
-    assign(targets[i], use(part, targets[i]));
-  }
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    assign(targets[i], use(taken(value, where, i, targets.size(), targets[i].is("Starred")), targets[i]));
+}
+
+// Element `i` of `count` that `value` is taken apart into, or what is left for a starred name.
+Reg FunctionLowering::taken(const Operand &value, const Node &where, std::size_t i, std::size_t count,
+                            bool isStarred) {
+  const Reg part = emitCall(isStarred ? "rest" : "unpack", {value}, where);
+  Fact &made = block().facts.back();
+  made.number = static_cast<std::int64_t>(i);
+  made.templateNumbers = {static_cast<std::int64_t>(count)};
+  return part;
 }
 
 void FunctionLowering::ifStatement(const Node &node) {
@@ -121,6 +127,7 @@ void FunctionLowering::returnStatement(const Node &node) {
     result = use(loadLocal(yielded, node), node);
   else if (node["value"])
     result = operand(node["value"]);
+  exitManagers(0, node);
   block().terminator.kind = TerminatorKind::Return;
   block().terminator.value = result;
   block().terminator.where = node.where();
@@ -159,41 +166,32 @@ void FunctionLowering::tryStatement(const Node &node) {
 }
 
 void FunctionLowering::withStatement(const Node &node) {
-  std::vector<int> managers;
+  const std::size_t around = managers.size();
   for (const Node &item : node.list("items")) {
     const Node expression = item["context_expr"];
-    managers.push_back(newLocal("", {}, expression));
-    const Operand manager = operand(expression);
-    storeLocal(managers.back(), manager, expression);
-    const Reg entered = emitCall("enter", {manager}, expression);
+    const Manager manager{newLocal("", {}, expression), newLocal("", {}, expression)};
+    const Operand object = operand(expression);
+    storeLocal(manager.object, object, expression);
+    const Operand entered = use(emitCall("enter", {object}, expression), expression);
+    storeLocal(manager.entered, entered, expression);
+    managers.push_back(manager);
     if (item["optional_vars"])
-      assign(item["optional_vars"], use(entered, expression));
+      assign(item["optional_vars"], entered);
     endStatement();
   }
   statements(node.list("body"));
-  for (; !managers.empty() && !isEnded(); managers.pop_back())
-    emitCall("exit", {use(loadLocal(managers.back(), node), node)}, node);
+  if (!isEnded())
+    exitManagers(around, node);
+  managers.resize(around);
 }
 
-// Which case is taken is not followed.
-void FunctionLowering::matchStatement(const Node &node) {
-  value(node["subject"]);
-  const BlockId end = newBlock();
-  for (const Node &each : node.list("cases")) {
-    const BlockId taken = newBlock(), next = newBlock();
-    branch({}, taken, next, false, each["pattern"]);
-    enter(taken);
-    endStatement();
-    forEachOfBlock(each, [&](const Node &pattern) {
-      if (isOneOf(pattern.kind(), {"MatchAs", "MatchStar"}) && !pattern.text("name").empty())
-        storeName(pattern, pattern.text("name"), use(emit(fact(FactKind::Opaque, pattern)), pattern));
-    });
-    statements(each.list("body"));
-    jump(end);
-    enter(next);
-  }
-  jump(end);
-  enter(end);
+// Leaves the blocks of `with` from `from` on, the innermost first; where they go on to is decided behind.
+void FunctionLowering::exitManagers(std::size_t from, const Node &node) {
+  for (std::size_t i = managers.size(); i > from; --i)
+    emitCall("exit",
+             {use(loadLocal(managers[i - 1].object, node), node),
+              use(loadLocal(managers[i - 1].entered, node), node)},
+             node);
 }
 
 namespace {
@@ -249,7 +247,10 @@ void FunctionLowering::define(const Node &node) {
   inner.lowerFunction(node);
   if (isClassBody || (isModuleBody && Modules::find(parts.module, name)))
     return; // found by its name
-  storeName(node, name, use(closure(node, inner), node));
+  Operand made = use(closure(node, inner), node);
+  for (const Node &decorator : Modules::decorators(parts.module, node))
+    made = use(emitCall("call", {operand(decorator), made}, node), node);
+  storeName(node, name, made);
 }
 
 void FunctionLowering::defineClass(const Node &node) {
@@ -269,11 +270,13 @@ void FunctionLowering::defineClass(const Node &node) {
     else if (base.is("Name"))
       made.bases.push_back(Name(base.text("id")));
   addFields(node, made);
-  for (const auto &[id, each] : parts.unit.functions)
-    if (each.className == type) {
-      made.methods.push_back(id);
-      if (each.isConstructor)
-        made.constructors.push_back(id);
+  const Name first = parts.module.idOf(type.str() + ".");
+  for (auto each = parts.unit.functions.lower_bound(first);
+       each != parts.unit.functions.end() && startsWith(each->first.view(), first.view()); ++each)
+    if (each->second.className == type) {
+      made.methods.push_back(each->first);
+      if (each->second.isConstructor)
+        made.constructors.push_back(each->first);
     }
   if (!(isModuleBody && Modules::find(parts.module, name)))
     storeName(node, name, use(loadMeaning(node, {Meaning::Kind::Class, type.str(), nullptr}), node));

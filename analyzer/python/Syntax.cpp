@@ -127,6 +127,16 @@ File::File(llvm::json::Value read, const Schema &schema) : schema(schema), json(
       lines.push_back(i + 1);
 }
 
+std::optional<std::array<std::int64_t, 3>> File::stamp() const {
+  const llvm::json::Array *found = json.getAsObject()->getArray("stamp");
+  if (!found || found->size() != 3)
+    return std::nullopt;
+  std::array<std::int64_t, 3> stamp{};
+  for (std::size_t i = 0; i < stamp.size(); ++i)
+    stamp[i] = (*found)[i].getAsInteger().value_or(0);
+  return stamp;
+}
+
 std::string File::error() const {
   if (tree)
     return {};

@@ -10,6 +10,9 @@
 
 #include "llvm/Support/JSON.h"
 
+#include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +62,9 @@ private:
 class File {
 public:
   File(llvm::json::Value read, const Schema &schema);
+
+  /// Size, inode and time of change (in nanoseconds) when it was read; nothing for a text that was given.
+  std::optional<std::array<std::int64_t, 3>> stamp() const;
 
   Node module() const { return {tree, this}; }
   /// "path:line:column: message"; empty when the file was read.

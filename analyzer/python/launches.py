@@ -1,11 +1,14 @@
-"""Commands in the scripts of a project that start a Python program once for each GPU.
+"""Writes, as a list of JSON, the commands in the scripts of a project that start a Python program once for each GPU. The folders of the
+projects are read, each ended by a zero byte.
 
 They are looked for in shell and SLURM scripts, Makefiles and YAML files. What documents show is no command of the project.
 """
 
+import json
 import os
 import re
 import shlex
+import sys
 
 MODULES = {"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch", "deepspeed.launcher.runner"}
 SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch", ".mk", ".yml", ".yaml")
@@ -149,3 +152,8 @@ def launches_in(path, root):
 
 def launches_below(root):
     return [launch for path in files_below(root) for launch in launches_in(path, root)]
+
+
+if __name__ == "__main__":
+    roots = sys.stdin.buffer.read().split(b"\0")[:-1]
+    print(json.dumps([launch for root in roots for launch in launches_below(os.fsdecode(root))]))

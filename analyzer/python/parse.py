@@ -1,12 +1,22 @@
-"""Reads paths of Python files, one per line, and writes a line of JSON for each: its syntax tree, by CPython's own parser.
+"""Reads Python files and writes a line of JSON for each: its syntax tree, by CPython's own parser.
 
-{"classes": [[class name, field names...]...]} comes first. Then {"path", "text", "tree"} or {"path", "error", "line",
-"column"} per file; for "launches FOLDER", {"launches": what launches.py finds below it}. A JSON file is an expression. A node is [number of its class, line, column, end line, end column, its fields...], with columns in
-bytes from 0 and zeros where it has no place; a list is [null, ...]; a constant is ["kind", text].
+Standard input: for each file its path and its text, each ended by a zero byte; the text is JSON, or empty where that on
+disk counts. Output: {"classes": [[class name, field names...]...]} comes first. Then {"path", "text", "tree", "stamp"}
+or {"path", "error", "line", "column"} per file, in their order. A node is [number of its class, line, column, end line,
+end column, its fields...], with columns in bytes from 0 and zeros where it has no place; a list is [null, ...]; a
+constant is ["kind", text]; a JSON file is an expression. A stamp is [size, inode, time of change] of the file when it was read.
 """
-import ast
-import json
 import sys
+
+if sys.version_info < (3, 8):
+    sys.exit("it is Python %d.%d, and 3.8 or newer is needed" % sys.version_info[:2])
+
+import ast
+import gc
+import io
+import json
+import os
+import re
 import threading
 import tokenize
 
@@ -24,7 +34,13 @@ def number_of(kind):
 for each in vars(ast).values():
     if isinstance(each, type) and issubclass(each, ast.AST):
         number_of(each)
-CONTEXTS = (ast.Load, ast.Store, ast.Del)
+CONTEXTS = {ast.Load, ast.Store, ast.Del}
+CONSTANTS = (ast.Constant, getattr(ast, "MatchSingleton", None))  # match: Python 3.10
+# IPython's magics whose cell is Python code.
+PYTHON_MAGICS = {"capture", "prun", "python", "python3", "time", "timeit"}
+KEYWORDS = {*__import__("keyword").kwlist, "match", "case"}
+MOST_REPAIRS = 4
+MOST_LEVELS = 3000
 
 
 def constant(value):
@@ -32,37 +48,89 @@ def constant(value):
     return [kind, value if isinstance(value, str) else repr(value)]
 
 
-def plain(node):
-    if isinstance(node, ast.AST):
-        if isinstance(node, CONTEXTS):
-            return None
-        kind = type(node)
-        if kind is ast.Constant:
-            fields = [constant(node.value)]
-        else:
-            fields = [plain(getattr(node, name, None)) for name in kind._fields]
-        line = getattr(node, "lineno", 0)
-        if not line:
-            return [numbers[kind], 0, 0, 0, 0, *fields]
-        return [numbers[kind], line, node.col_offset, node.end_lineno, node.end_col_offset, *fields]
-    if isinstance(node, list):
-        return [None, *[plain(each) for each in node]]
-    return node
+def plain(node, depth=0):
+    kind = node.__class__
+    if kind in CONTEXTS or node is None:
+        return None
+    if kind is list:
+        return [None, *[plain(each, depth) for each in node]]
+    number = numbers.get(kind)
+    if number is None:
+        return node
+    if depth > MOST_LEVELS:
+        raise ValueError(f"more than {MOST_LEVELS} levels of nesting")
+    if kind in CONSTANTS:
+        fields = [constant(node.value)]
+    else:
+        fields = [plain(getattr(node, name, None), depth + 1) for name in kind._fields]
+    line = getattr(node, "lineno", 0)
+    if not line:
+        return [number, 0, 0, 0, 0, *fields]
+    return [number, line, node.col_offset, node.end_lineno, node.end_col_offset, *fields]
 
 
-PYTHON_CELLS = ("%%time", "%%timeit", "%%capture", "%%prun")
+def without_magic(line):
+    """A line of a notebook; what is for IPython does nothing."""
+    indentation, code = re.match(r"([ \t]*)(.*)", line).groups()
+    if code.startswith(("%", "!", "?")) or re.fullmatch(r"[\w.]+\?{1,2}", code):
+        return indentation + "pass"
+    return re.sub(r"^([\w., ]+=\s*)[%!].*", r"\1None", line)  # names = !ls
 
 
-def without_magic(cell):
-    """The lines of a cell of a notebook; what is for IPython or for a shell does nothing."""
-    lines = cell.split("\n")
-    is_code = not cell.startswith("%%") or cell.startswith(PYTHON_CELLS)
-    goes_on = False
+def is_python(code):
+    try:
+        ast.parse(code)
+        return True
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
+def code_of(cell):
+    """The code of a cell, with as many lines as it has. Of a cell in another language these do nothing."""
+    code = "".join(cell["source"])
+    if is_python(code):
+        return code
+    magic = re.match(r"\s*%%(\w+)", code)
+    if magic and magic.group(1) not in PYTHON_MAGICS:
+        return "\n" * code.count("\n")
+    lines = code.split("\n")
     for i, line in enumerate(lines):
-        code = line.lstrip()
-        if goes_on or not is_code or code.startswith(("%", "!", "?")):
-            goes_on = is_code and line.rstrip().endswith("\\")
-            lines[i] = line[: len(line) - len(code)] + "pass" if is_code and code.startswith(("%", "!", "?")) else ""
+        lines[i] = without_magic(line)
+        while lines[i] != line and line.rstrip().endswith("\\") and i + 1 < len(lines):  # it goes on in the next line
+            i, line = i + 1, lines[i + 1]
+            lines[i] = ""
+    return "\n".join(lines)
+
+
+def code_of_notebook(text):
+    try:
+        cells = json.loads(text)["cells"]
+        code = [cell for cell in cells if cell["cell_type"] == "code" and cell["source"] is not None]
+    except (ValueError, TypeError, KeyError):
+        raise SyntaxError("it is no notebook of the format 4") from None
+    return "".join(code_of(cell) + "\n" for cell in code)
+
+
+def source_of(path):
+    """The text of a file, and the state of the file."""
+    with open(path, "rb") as stream:
+        state = os.fstat(stream.fileno())
+        content = stream.read()
+    stamp = [state.st_size, state.st_ino, state.st_mtime_ns]
+    if path.endswith(".ipynb"):
+        return code_of_notebook(content.decode("utf-8-sig")), stamp
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+    return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n"), stamp
+
+
+def repaired(text, line):
+    """The text of a buffer that is being edited, without what is wrong in a line: the names in it are unknown there."""
+    lines = text.split("\n")
+    line = min(line, len(lines)) - 1
+    imported = set(re.findall(r"\w+", " ".join(each for each in lines if re.match(r"\s*(import|from)\s", each))))
+    indentation, code = re.match(r"([ \t]*)(.*)", lines[line]).groups()
+    names = [name for name in re.findall(r"(?<![\w.])[A-Za-z_]\w*", code.split("#")[0]) if name not in KEYWORDS | imported]
+    lines[line] = indentation + "".join(name + " = " for name in dict.fromkeys(names)) + ("___()" if names else "pass")
     return "\n".join(lines)
 
 
@@ -75,44 +143,59 @@ class Settings(ast.NodeTransformer):
         return ast.copy_location(ast.Constant(self.constants[node.id]), node)
 
 
-def tree_of(text, path):
-    if not path.endswith(".json"):
-        return ast.parse(text, path)
+def settings_of(text, path):
     json.loads(text)
     expression = ast.parse(text, path, "eval").body
     return ast.Module([ast.copy_location(ast.Expr(Settings().visit(expression)), expression)], [])
 
 
-def source_of(path):
-    if path.endswith(".ipynb"):
-        with open(path, encoding="utf-8") as stream:
-            cells = json.load(stream)["cells"]
-        return "".join(without_magic("".join(cell["source"])) + "\n" for cell in cells if cell["cell_type"] == "code")
-    with tokenize.open(path) as stream:
-        return stream.read()
+def tree_of(text, path, mends):
+    if path.endswith(".json"):
+        return settings_of(text, path)
+    for _ in range(MOST_REPAIRS if mends else 0):
+        try:
+            return ast.parse(text, path)
+        except SyntaxError as error:
+            text = repaired(text, error.lineno or 1)
+    return ast.parse(text, path)
 
 
-def read(path):
+def read(path, given=b""):
+    answer = {"path": path}
     try:
-        text = source_of(path)
-        return {"path": path, "text": text, "tree": plain(tree_of(text, path))}
+        if given:
+            text = json.loads(given)
+            text = text[1:] if text.startswith("\ufeff") else text
+        else:
+            text, answer["stamp"] = source_of(path)
+        answer.update(text=text, tree=plain(tree_of(text, path, bool(given))))
     except SyntaxError as error:
-        return {"path": path, "error": error.msg, "line": error.lineno or 1, "column": error.offset or 1}
-    except (OSError, UnicodeDecodeError, ValueError, KeyError, RecursionError, MemoryError) as error:
-        return {"path": path, "error": f"{type(error).__name__}: {error}", "line": 1, "column": 1}
+        answer.update(error=error.msg, line=error.lineno or 1, column=error.offset or 1)
+    except OSError as error:
+        answer.update(error=error.strerror or str(error))
+    except UnicodeDecodeError as error:
+        wrong = f"it is not {error.encoding}: byte {error.object[error.start]:#04x}; save it as UTF-8, or name its encoding"
+        answer.update(error=wrong + " in the first line: # -*- coding: latin-1 -*-", line=error.object.count(b"\n", 0, error.start) + 1)
+    except (ValueError, LookupError, RecursionError, MemoryError) as error:
+        answer.update(error=f"it cannot be parsed: {str(error) or type(error).__name__}")
+    return answer
 
 
 def main():
     sys.setrecursionlimit(20000)  # with the stack that the thread gets
+    gc.disable()  # trees have no cycles, and looking for some takes most of the time
     print(json.dumps({"classes": classes}))
-    for line in sys.stdin:
-        path = line.rstrip("\n")
-        folder = path[len("launches ") :]
-        print(json.dumps({"launches": launches_below(folder)} if path.startswith("launches ") else read(path)))
+    fields = sys.stdin.buffer.read().split(b"\0")
+    for path, given in zip(fields[0::2], fields[1::2]):
+        answer = read(os.fsdecode(path), given)
+        try:
+            print(json.dumps(answer, check_circular=False, separators=(",", ":")))
+        except (RecursionError, MemoryError):
+            print(json.dumps({"path": answer["path"], "error": "it cannot be parsed: too many levels of nesting"}))
 
 
 if __name__ == "__main__":
     threading.stack_size(512 << 20)
-    worker = threading.Thread(target=main)
+    worker = threading.Thread(target=main, daemon=True)
     worker.start()
     worker.join()

@@ -28,7 +28,8 @@ struct Module {
 // Code that is certainly not the project's, by how the name of its library starts.
 const char *const kForeign[] = {"libc.so",    "libstdc++", "libc++",      "libgcc_s",    "libm.so",
                                 "libpthread", "libgomp",   "libdl.so",    "ld-linux",    "linux-vdso",
-                                "libasan",    "libubsan",  "libclang_rt", "libgtest.so", "libvirtual_cuda"};
+                                "libasan",    "libubsan",  "libclang_rt", "libgtest.so", "libvirtual_cuda",
+                                "libcu",      "libnv",     "libnccl"};
 
 // LibTorch's own libraries. The names of a project's libraries may start the same.
 const char *const kLibTorch[] = {"libtorch",          "libtorch_cpu",         "libtorch_cuda",

@@ -169,6 +169,9 @@ TABLE = {
         "scripts/gpu-validate.sh --virtual 2 --torch /usr": {"skip": "the suite gpu-validation does the same"},
     },
     "docs/install.md": {
+        "scripts/build-wheel.sh --device-tidy        # makes dist/device_tidy-*.whl": {
+            "skip": "test/packaging/tidy_wheel.py makes the wheel and installs it",
+        },
         "scripts/build.sh": {"skip": "builds everything; scripts/test-packages.sh makes the packages and installs them"},
         "cmake --install build --prefix ~/.local": {"in": "clone", "exit": 0},
     },

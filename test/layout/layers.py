@@ -14,6 +14,7 @@ ROOMS = {
     "analyzer/models/bodies/lower": ["analyzer/facts", "analyzer/frontend", "analyzer/models"],
     "analyzer/models/bodies/std": ["analyzer/models/bodies"],
     "analyzer/frontend": ["analyzer/facts", "analyzer/models"],
+    "analyzer/frontend/absent": ["analyzer/facts", "analyzer/frontend"],
     "analyzer/python": ["analyzer/facts"],
 
     # The solver, from the bottom to the top.
@@ -62,6 +63,7 @@ ROOMS = {
     # From a command line to findings.
     "analyzer/driver/support": [],
     "analyzer/driver/input": ["analyzer/facts", "analyzer/cache", "analyzer/config", "analyzer/driver/support"],
+    "analyzer/driver/input/absent": ["analyzer/driver/input"],
     "analyzer/driver/options": [
         "analyzer/facts", "analyzer/models", "analyzer/models/bodies", "analyzer/config", "analyzer/frontend",
         "analyzer/solve", "analyzer/solve/solution", "analyzer/report/finding", "analyzer/driver/input",
@@ -79,7 +81,7 @@ ROOMS = {
 
     # What people call, and what others load.
     "analyzer/lsp": [
-        "analyzer/facts", "analyzer/cache", "analyzer/config", "analyzer/frontend", "analyzer/solve",
+        "analyzer/facts", "analyzer/cache", "analyzer/config", "analyzer/frontend", "analyzer/python", "analyzer/solve",
         "analyzer/solve/solution",
         "analyzer/report/*", "checks", "analyzer/driver/support", "analyzer/driver/input", "analyzer/driver/options",
         "analyzer/driver/programs", "analyzer/driver/commands"],

@@ -12,16 +12,25 @@ default level, or with --level=latent only. A finding in the same function after
 """
 
 import argparse
+import io
 import json
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+# Where Debian's packages of README.md put headers that are not in /usr/include itself.
+SYSTEM = [
+    "/usr/include/torch/csrc/api/include",
+    "/usr/include/python3.11",
+    "/usr/include/opencv4",
+    "/usr/include/jsoncpp",
+    "/usr/lib/jvm/default-java/include",
+    "/usr/lib/jvm/default-java/include/linux",
+]
 
 
 def repository(folder: Path, name: str) -> Path | None:
@@ -39,15 +48,20 @@ def extract(git: Path, revision: str, into: Path) -> None:
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     names = subprocess.run(
-        ["git", "-C", git, "ls-tree", "-r", "--name-only", revision], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+        ["git", "-C", git, "ls-tree", "-r", "--name-only", "-z", revision], capture_output=True, text=True, check=True
+    ).stdout.split("\0")
     sources = ".c .cc .cpp .cu .cuh .cxx .h .hh .hpp .hxx .inl".split()
     wanted = [n for n in names if Path(n).suffix in sources]
-    with tempfile.TemporaryFile() as archive:
-        subprocess.run(["git", "-C", git, "archive", revision, "--", *wanted], stdout=archive, check=True)
-        archive.seek(0)
-        with tarfile.open(fileobj=archive) as tar:
-            tar.extractall(partial)
+    asked = "".join(f"{revision}:{n}\n" for n in wanted).encode()
+    batch = subprocess.run(["git", "-C", git, "cat-file", "--batch"], input=asked, capture_output=True, check=True)
+    answer = io.BytesIO(batch.stdout)
+    for name in wanted:
+        head = answer.readline().split()
+        if len(head) == 3 and head[1] == b"blob":
+            file = partial / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(answer.read(int(head[2])))
+            answer.readline()
     partial.rename(into)
 
 
@@ -102,7 +116,7 @@ def main() -> None:
     parser.add_argument("--include", action="append", help="folder of third-party headers, instead of the system's")
     parser.add_argument("--keep", type=Path, help="keep the trees and the reports here")
     options = parser.parse_args()
-    options.include = options.include or ["/usr/include/torch/csrc/api/include", "/usr/include/python3.11"]
+    options.include = options.include or [include for include in SYSTEM if Path(include).exists()]
     total = at_default = at_all = left = 0
     with tempfile.TemporaryDirectory() as scratch:
         base = options.keep or Path(scratch)

@@ -34,6 +34,13 @@ void train() {
 """
 
 
+SCRIPT = """import torch
+x = torch.ones(2)
+y = torch.ones(2, device="cuda")
+z = x + y
+"""
+
+
 def require_programs():
     missing = [name for name in ("node", "npm", "chromium") if not shutil.which(name)]
     if not missing:
@@ -82,6 +89,7 @@ def make_workspace(work, tool):
     folder = work / "workspace"
     (folder / ".vscode").mkdir(parents=True)
     (folder / "train.cpp").write_text(SOURCE, encoding="utf-8")
+    (folder / "train.py").write_text(SCRIPT, encoding="utf-8")
     settings = {"device-tidy.path": str(tool), "device-tidy.arguments": [f"--cache-dir={work / 'cache'}"]}
     (folder / ".vscode/settings.json").write_text(json.dumps(settings), encoding="utf-8")
     arguments = ["clang++", "-std=c++17", "-isystem", str(TINY_TORCH), "-c", "train.cpp"]

@@ -5,6 +5,7 @@
 #include "analyzer/driver/commands/Run.h"
 #include "analyzer/driver/support/Output.h"
 #include "analyzer/driver/support/Paths.h"
+#include "analyzer/facts/Language.h"
 #include "analyzer/report/diagnostic/Describe.h"
 #include "analyzer/report/diagnostic/Fingerprint.h"
 #include "analyzer/report/diagnostic/NoLint.h"
@@ -90,8 +91,8 @@ public:
     addUnusedSuppressions();
     addFingerprints(diagnostics, context.sourceRoot, sources);
     ReportResult result;
-    result.isWritten =
-        gate.apply(diagnostics, context, [this](const BaselineEntry &entry) { return looksAt(entry); });
+    result.isWritten = gate.apply(diagnostics, context, sources,
+                                  [this](const BaselineEntry &entry) { return looksAt(entry); });
     for (Diagnostic &each : diagnostics)
       if (!outcome.askedFor.empty() && !outcome.files.count(each.where.file))
         showWhereItEnters(each,
@@ -175,11 +176,21 @@ private:
                       [](const Diagnostic &a, const Diagnostic &b) { return a.where < b.where; });
   }
 
+  std::vector<Failure> spelledFailures() {
+    std::vector<Failure> failures = outcome.failures;
+    for (Failure &each : failures)
+      if (const UnitFailure read = unitFailure(each); isNotebook(each.file) && read.where.valid())
+        each.reason = fmt::format("{}:{}: {}", each.file, sources.spelledPlace(read.where), read.text);
+    return failures;
+  }
+
   bool writeFindings() {
     std::vector<Diagnostic> shown = diagnostics;
     if (!options.showSuppressed)
       llvm::erase_if(shown, [](const Diagnostic &each) { return !each.isActive(); });
-    const std::string failed = describeFailures(outcome.failures, outcome.unitCount);
+    if (options.format == "sarif" || options.format == "github" || options.format == "gitlab")
+      placeInFiles(shown);
+    const std::string failed = describeFailures(spelledFailures(), outcome.unitCount);
     std::string text;
     if (options.format == "sarif") {
       text = sarifReport(shown, context, sources);
@@ -191,23 +202,45 @@ private:
       text = gitHubReport(shown, context, sources);
     } else if (options.format == "gitlab") {
       text = gitLabReport(shown, context);
+    } else if (options.format == "concise") {
+      text = conciseReport(shown, context, absolutePath("."), sources);
     } else {
       writeTextReport(shown, sources, usesColour(options.colour, options.output), text);
       text += failed;
     }
     if (!writeOutput(options.output.empty() ? "-" : options.output, text))
       return false;
-    if (!options.output.empty() || options.format != "text")
+    if (!options.output.empty() || (options.format != "text" && options.format != "concise"))
       llvm::errs() << failed;
     return true;
   }
 
+  /// Who shows files besides reports knows the lines of a notebook's file, and no cells.
+  void placeInFiles(std::vector<Diagnostic> &shown) {
+    const auto place = [this](std::vector<Note> &notes) {
+      for (Note &note : notes)
+        note.where = sources.inFile(note.where);
+    };
+    for (Diagnostic &each : shown) {
+      if (const auto cell = sources.cellOf(each.where.file, each.where.line))
+        each.message += fmt::format(" (cell {}, line {})", cell->cell, cell->line);
+      each.where = sources.inFile(each.where);
+      place(each.notes);
+      place(each.related);
+      for (std::vector<Note> &flow : each.flows)
+        place(flow);
+    }
+    for (UnitFailure &each : context.failures)
+      each.where = sources.inFile(each.where);
+  }
+
   /// "FILE:LINE:COLUMN: left: what to do", at the place where it has to be done.
-  std::string lineOf(const Diagnostic &diagnostic) const {
+  std::string lineOf(const Diagnostic &diagnostic) {
     const bool hasAdvice = !diagnostic.notes.empty() && diagnostic.notes.back().isAdvice;
     const Location &where = hasAdvice ? diagnostic.notes.back().where : diagnostic.where;
-    return fmt::format("{}:{}:{}: left: {}", relativePath(where.file.str(), context.sourceRoot), where.line,
-                       where.column, hasAdvice ? diagnostic.notes.back().text : diagnostic.message);
+    return fmt::format("{}:{}: left: {}", relativePath(where.file.str(), context.sourceRoot),
+                       sources.spelledPlace(where),
+                       hasAdvice ? diagnostic.notes.back().text : diagnostic.message);
   }
 
   bool handleFixes(const std::vector<Diagnostic> &active, std::size_t &fixed) {

@@ -101,6 +101,7 @@ private:
     UnitSet read = source.read(commands, project);
     statistics.addReading(read.counts);
     noteUnits(read.units, read.asked, commands, project);
+    const std::size_t taken = read.units.size();
     if (!options.emitFacts.empty()) {
       const ExitCode result = emitFacts(std::move(read.units), outcome.failures, shard, options, project);
       keepForNextRun(source);
@@ -119,10 +120,10 @@ private:
         analyse(std::move(read.units),
                 {[&](const std::string &file) { return project.isProject(file) || isPython(file); },
                  std::move(roots)});
-    if (outcome.unitCount < read.total)
+    if (taken < read.total)
       remark(options.quiet,
-             fmt::format("{} of {} translation units took part; --whole-program reads the others too",
-                         outcome.unitCount, read.total));
+             fmt::format("{} of {} translation units took part; --whole-program reads the others too", taken,
+                         read.total));
     keepForNextRun(source);
     return result;
   }
@@ -130,17 +131,22 @@ private:
   ExitCode analysePython() {
     std::vector<Unit> units;
     std::vector<std::string> roots;
-    if (!addPython(units, roots))
-      return ExitCode::Usage;
     if (!options.emitFacts.empty()) {
       complain("--emit-facts does not write facts of Python files yet");
       return ExitCode::Usage;
     }
+    if (const std::string error = options.clearCache ? clearCache(options) : std::string(); !error.empty()) {
+      complain(error);
+      return ExitCode::Usage;
+    }
+    if (!addPython(units, roots))
+      return ExitCode::Usage;
     outcome.askedFor = mainFiles;
-    noteFailures(units, units.size());
-    return analyse(
-        std::move(units),
-        {[this](const std::string &file) { return outcome.files.count(file) != 0; }, std::move(roots)});
+    statistics.endPhase("parsing");
+    return analyse(std::move(units), {[this](const std::string &file) {
+                                        return outcome.files.count(file) || outcome.contextFiles.count(file);
+                                      },
+                                      std::move(roots)});
   }
 
   /// Adds the units of the Python files that were named and of what they import. False when that failed.
@@ -152,12 +158,21 @@ private:
       return false;
     }
     for (std::size_t i = 0; i < read.units.size(); ++i) {
-      outcome.files.insert(read.units[i].files.begin(), read.units[i].files.end());
+      const Unit &unit = read.units[i];
+      (i < read.own ? outcome.files : outcome.contextFiles).insert(unit.files.begin(), unit.files.end());
       if (i < read.asked)
-        mainFiles.insert(read.units[i].mainFile);
-      units.push_back(std::move(read.units[i]));
+        mainFiles.insert(unit.mainFile);
+      if (i < read.own)
+        noteFailure(unit);
     }
+    sortFailures();
+    outcome.unitCount += read.files;
+    statistics.addUnits(read.units);
+    std::move(read.units.begin(), read.units.end(), std::back_inserter(units));
     roots.insert(roots.end(), read.roots.begin(), read.roots.end());
+    statistics.addReading(read.counts);
+    if (!read.remark.empty())
+      remark(options.quiet, "the cache cannot be written: " + read.remark);
     return true;
   }
 
@@ -211,33 +226,37 @@ private:
     noteFailures(units, asked);
   }
 
-  void noteFailures(const std::vector<Unit> &units, std::size_t asked) {
-    for (std::size_t i = 0; i < asked; ++i) {
-      const Unit &unit = units[i];
-      if (unit.parseErrors.empty() && !unit.hasFatalError)
-        continue;
-      const std::string reason = unit.parseErrors.empty() ? "no reason given" : unit.parseErrors.front();
-      outcome.brokenFiles.insert(unit.files.begin(), unit.files.end());
-      outcome.brokenFiles.insert(unit.mainFile);
-      // How it is compiled is only a guess, so a parse error is not an error in the code.
-      if (guessed.count(unit.mainFile))
-        remark(options.quiet,
-               fmt::format("{} is not in the compile database, and with the compiler arguments of "
-                           "another file it could not be parsed: {}",
-                           unit.mainFile.str(), printable(reason)));
-      else if (unit.isCuda) // read with replacements for CUDA's headers
-        remark(options.quiet,
-               fmt::format("{} is analysed only in part, because CUDA's headers are not read: {}",
-                           unit.mainFile.str(), printable(reason)));
-      else
-        outcome.failures.push_back({unit.mainFile.str(), reason, unit.hasFatalError});
-    }
+  void noteFailure(const Unit &unit) {
+    if (unit.parseErrors.empty() && !unit.hasFatalError)
+      return;
+    const std::string reason = unit.parseErrors.empty() ? "no reason given" : unit.parseErrors.front();
+    outcome.brokenFiles.insert(unit.files.begin(), unit.files.end());
+    outcome.brokenFiles.insert(unit.mainFile);
+    // How it is compiled is only a guess, so a parse error is not an error in the code.
+    if (guessed.count(unit.mainFile))
+      remark(options.quiet,
+             fmt::format("{} is not in the compile database, and with the compiler arguments of "
+                         "another file it could not be parsed: {}",
+                         unit.mainFile.str(), printable(reason)));
+    else if (unit.isCuda) // read with replacements for CUDA's headers
+      remark(options.quiet,
+             fmt::format("{} is analysed only in part, because CUDA's headers are not read: {}",
+                         unit.mainFile.str(), printable(reason)));
+    else
+      outcome.failures.push_back({unit.mainFile.str(), reason, unit.hasFatalError});
+  }
+
+  void sortFailures() {
     llvm::stable_sort(outcome.failures, [](const Failure &a, const Failure &b) {
       return std::tie(a.file, a.reason) < std::tie(b.file, b.reason);
     });
-    // Models of libraries are no files.
-    outcome.unitCount =
-        std::size_t(llvm::count_if(units, [](const Unit &unit) { return !unit.files.empty(); }));
+  }
+
+  void noteFailures(const std::vector<Unit> &units, std::size_t asked) {
+    for (std::size_t i = 0; i < asked; ++i)
+      noteFailure(units[i]);
+    sortFailures();
+    outcome.unitCount = units.size();
     statistics.addUnits(units);
     statistics.endPhase(options.link ? "loading facts" : "parsing");
   }

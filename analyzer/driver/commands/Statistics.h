@@ -25,7 +25,7 @@ public:
   void endPhase(const std::string &phase);
 
   void addUnits(const std::vector<Unit> &units);
-  void addReading(const ReadCounts &counts) { reading = counts; }
+  void addReading(const ReadCounts &counts) { reading += counts; }
   void addPrograms(const Programs &programs, const LinkMap &links);
   void addSolution(const SolveStats &stats);
   void addSkippedFiles(std::size_t count) { skippedFiles += count; }

@@ -66,7 +66,8 @@ bool Gate::findChanges(const std::string &directory, const std::set<Name> &files
   return false;
 }
 
-bool Gate::apply(std::vector<Diagnostic> &diagnostics, ReportRun &run, const LooksAt &looksAt) {
+bool Gate::apply(std::vector<Diagnostic> &diagnostics, ReportRun &run, SourceCache &sources,
+                 const LooksAt &looksAt) {
   if (baseline) {
     run.baseline = baseline->compare(diagnostics, run, looksAt);
     const auto besides = [](std::size_t count, const char *what) {
@@ -86,6 +87,7 @@ bool Gate::apply(std::vector<Diagnostic> &diagnostics, ReportRun &run, const Loo
   const auto before = llvm::count_if(diagnostics, [](const Diagnostic &each) { return each.isActive(); });
   for (std::optional<LineFilter> *filter : {&lines, &changes})
     if (*filter) {
+      (*filter)->inFile = [&sources](const Location &where) { return sources.inFile(where); };
       const auto isWanted = [&](const Location &where) { return (*filter)->passes(where); };
       llvm::erase_if(diagnostics, [&](const Diagnostic &each) { return !(*filter)->passes(each); });
       for (Diagnostic &each : diagnostics)

@@ -32,7 +32,8 @@ public:
   /// none of the requested lines; the others are shown in a file that
   /// has such lines. `looksAt`: see Baseline. When the run has failures, no baseline is written
   /// unless the options insist. False when the baseline could not be written.
-  bool apply(std::vector<Diagnostic> &diagnostics, ReportRun &run, const LooksAt &looksAt);
+  bool apply(std::vector<Diagnostic> &diagnostics, ReportRun &run, SourceCache &sources,
+             const LooksAt &looksAt);
 
   /// What was done, one line each.
   const std::vector<std::string> &remarks() const { return told; }

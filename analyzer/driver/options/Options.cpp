@@ -76,7 +76,8 @@ std::string setColour(Options &options, StringRef value) {
 }
 
 std::string setFormat(Options &options, StringRef value) {
-  static const std::vector<std::string> names = {"text", "html", "sarif", "json", "github", "gitlab"};
+  static const std::vector<std::string> names = {"text", "concise", "html",  "sarif",
+                                                 "json", "github",  "gitlab"};
   if (std::find(names.begin(), names.end(), value.str()) == names.end())
     return config::notOneOf(value, names);
   options.format = value.str();
@@ -182,7 +183,8 @@ const OptionSpec Specs[] = {
      setFlag<&Options::explainConfig>, Rare},
     {"--verify-config", "", Config, "check the configuration of FILES for errors",
      setFlag<&Options::verifyConfig>, Rare},
-    {"--format", "FORMAT", Report, "text, html, sarif, json, github or gitlab (default: text)", setFormat},
+    {"--format", "FORMAT", Report, "text, concise, html, sarif, json, github or gitlab (default: text)",
+     setFormat},
     {"--output", "FILE", Report, "write the report to FILE", setText<&Options::output>},
     {"--source-root", "DIR", Report,
      "directory that file names in reports are relative to, except in text (default: repository)",

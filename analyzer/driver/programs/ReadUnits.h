@@ -27,6 +27,14 @@ struct ReadCounts {
   std::size_t parsed = 0, fromCache = 0;
   std::size_t preamblesMade = 0, withPreamble = 0;
   std::size_t preambleFallbacks = 0; ///< units that had errors with their preamble and were parsed without
+
+  void operator+=(const ReadCounts &other) {
+    parsed += other.parsed;
+    fromCache += other.fromCache;
+    preamblesMade += other.preamblesMade;
+    withPreamble += other.withPreamble;
+    preambleFallbacks += other.preambleFallbacks;
+  }
 };
 
 /// Units in the order of the commands they were read from.

@@ -16,6 +16,11 @@ std::string cacheDirectory(const Options &options) {
 
 } // namespace
 
+std::unique_ptr<cache::BlobStore> openCache(const Options &options) {
+  const std::string directory = cacheDirectory(options);
+  return directory.empty() || options.noCache ? nullptr : std::make_unique<cache::BlobStore>(directory);
+}
+
 std::string clearCache(const Options &options) {
   std::string error;
   const std::string directory = cacheDirectory(options);
@@ -24,10 +29,7 @@ std::string clearCache(const Options &options) {
   return "--clear-cache: " + error;
 }
 
-UnitSource::UnitSource(const Options &options) : options(options) {
-  const std::string directory = cacheDirectory(options);
-  if (!directory.empty() && !options.noCache)
-    store = std::make_unique<cache::BlobStore>(directory);
+UnitSource::UnitSource(const Options &options) : options(options), store(openCache(options)) {
   if (const std::string place = store ? std::string() : makeTemporaryDirectory(); !place.empty())
     temporary = std::make_unique<cache::BlobStore>(place);
 }

@@ -14,6 +14,9 @@
 
 namespace devicetidy::driver {
 
+/// The cache of the user, or that of --cache-dir; null when nothing is to be kept.
+std::unique_ptr<cache::BlobStore> openCache(const Options &options);
+
 /// Clears the cache. Returns an error message, or empty.
 std::string clearCache(const Options &options);
 

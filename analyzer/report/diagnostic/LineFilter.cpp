@@ -79,7 +79,8 @@ const std::vector<LineFilter::Range> *LineFilter::rangesOf(Name file) {
   return entry->second;
 }
 
-bool LineFilter::passes(const Location &where) {
+bool LineFilter::passes(const Location &place) {
+  const Location where = inFile ? inFile(place) : place;
   const std::vector<Range> *ranges = where.file ? rangesOf(where.file) : nullptr;
   return ranges && std::any_of(ranges->begin(), ranges->end(), [&](const Range &range) {
            return where.line <= range.second && std::max(where.line, where.endLine) >= range.first;

@@ -8,6 +8,7 @@
 #include "analyzer/report/diagnostic/Diagnostic.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -31,8 +32,11 @@ public:
   /// without lines means all lines. False, with a sentence in `error`, for any other text.
   bool addJson(const std::string &json, std::string &error);
 
+  /// Says where a place is in its file, when that is not the place itself.
+  std::function<Location(const Location &)> inFile;
+
   bool passes(const Diagnostic &diagnostic);
-  bool passes(const Location &where);
+  bool passes(const Location &place);
   /// Can a line of the file pass?
   bool hasLinesOf(Name file) { return file && rangesOf(file) != nullptr; }
 

@@ -1,6 +1,7 @@
 #include "analyzer/report/diagnostic/NoLint.h"
 
 #include "analyzer/facts/Language.h"
+#include "analyzer/report/diagnostic/Noqa.h"
 #include "analyzer/report/finding/Glob.h"
 #include "analyzer/report/source/PythonComments.h"
 #include "analyzer/report/source/Tokens.h"
@@ -97,17 +98,15 @@ void readComment(std::string_view comment, std::size_t offset, Counter &counter,
   }
 }
 
-/// `# noqa` and `# noqa: device-mixed-op, device-loss-input`, as flake8 and ruff read it.
 void readNoqa(std::string_view comment, std::size_t offset, Counter &counter, std::vector<Found> &found) {
-  static constexpr std::string_view word = "noqa";
-  const std::size_t at = comment.find(word);
-  if (at == std::string_view::npos || trim(comment.substr(1, at - 1)) != "")
+  const std::optional<Noqa> noqa = findNoqa(comment);
+  if (!noqa)
     return;
-  const std::string_view rest = trim(comment.substr(at + word.size()));
-  const bool hasList = !rest.empty() && rest.front() == ':';
-  counter.moveTo(offset + at);
-  found.push_back(
-      {Directive::Line, hasList ? globsOf(rest.substr(1)) : NoLintGlobs(), counter.line, counter.column()});
+  NoLintGlobs globs;
+  globs.all = !noqa->hasList;
+  globs.globs.assign(noqa->items.begin(), noqa->items.end());
+  counter.moveTo(offset + noqa->begin);
+  found.push_back({Directive::Line, std::move(globs), counter.line, counter.column()});
 }
 
 std::vector<Found> findInPython(std::string_view source) {

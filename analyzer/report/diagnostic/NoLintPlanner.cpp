@@ -1,6 +1,9 @@
 #include "analyzer/report/diagnostic/NoLintPlanner.h"
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/report/diagnostic/NoLint.h"
+#include "analyzer/report/diagnostic/Noqa.h"
+#include "analyzer/report/source/PythonComments.h"
 
 #include <string>
 #include <string_view>
@@ -33,6 +36,38 @@ const std::vector<Token> &NoLintPlanner::tokensOf(Name file) {
   return entry->second;
 }
 
+std::optional<NoLintPlanner::Addition> NoLintPlanner::planCxx(Name file, std::size_t begin, std::size_t end,
+                                                              const std::string &check) {
+  const std::string_view line = sources.text(file).substr(begin, end - begin);
+  Addition addition{begin + line.find_last_not_of(" \t") + 1, " // NOLINT(" + check + ")"};
+  for (const Token &token : tokensOf(file)) {
+    if (token.begin < end && token.end > end)
+      return std::nullopt; // what is added would be part of it
+    if (token.kind != TokenKind::Comment || token.begin < begin || token.end > end)
+      continue;
+    if (const std::optional<ListEnd> list = endOfList(token.text))
+      addition = {token.begin + list->offset, (list->isEmpty ? "" : ", ") + check};
+  }
+  return addition;
+}
+
+std::optional<NoLintPlanner::Addition> NoLintPlanner::planPython(Name file, std::size_t begin,
+                                                                 std::size_t end, const std::string &check) {
+  const std::string_view text = sources.text(file), line = text.substr(begin, end - begin);
+  if (isInPythonString(text, end))
+    return std::nullopt;
+  Addition addition{begin + line.find_last_not_of(" \t") + 1, "  # noqa: " + check};
+  for (const PythonComment &comment : pythonComments(text)) {
+    if (comment.begin < begin || comment.begin >= end)
+      continue;
+    if (const std::optional<ListEnd> list = endOfList(comment.text))
+      addition = {comment.begin + list->offset, (list->isEmpty ? "" : ", ") + check};
+    else if (const std::optional<Noqa> noqa = findNoqa(comment.text); noqa && noqa->hasList)
+      addition = {comment.begin + noqa->end, (noqa->items.empty() ? " " : ", ") + check};
+  }
+  return addition;
+}
+
 std::optional<Fix> NoLintPlanner::plan(const Diagnostic &diagnostic) {
   const Name file = suppressedAt(diagnostic).file;
   const std::uint32_t number = suppressedAt(diagnostic).line;
@@ -44,24 +79,18 @@ std::optional<Fix> NoLintPlanner::plan(const Diagnostic &diagnostic) {
   const std::size_t last = line->find_last_not_of(" \t");
   if (last == std::string_view::npos || (*line)[last] == '\\')
     return std::nullopt;
-  std::size_t place = begin + last + 1;
-  std::string text = " // NOLINT(" + diagnostic.check + ")";
-  for (const Token &token : tokensOf(file)) {
-    if (token.begin < end && token.end > end)
-      return std::nullopt; // what is added would be part of it
-    if (token.kind != TokenKind::Comment || token.begin < begin || token.end > end)
-      continue;
-    if (const std::optional<ListEnd> list = endOfList(token.text)) {
-      place = token.begin + list->offset;
-      text = (list->isEmpty ? "" : ", ") + diagnostic.check;
-    }
-  }
+  const bool isInPython = isPython(file.view());
+  std::optional<Addition> addition = isInPython ? planPython(file, begin, end, diagnostic.check)
+                                                : planCxx(file, begin, end, diagnostic.check);
+  if (!addition)
+    return std::nullopt;
   Replacement change;
-  change.where = sources.range(file, place, place);
-  change.offset = place;
-  change.text = std::move(text);
+  change.where = sources.range(file, addition->place, addition->place);
+  change.offset = addition->place;
+  change.text = std::move(addition->text);
   return Fix{"ignore '" + diagnostic.check + "' on " +
-                 (diagnostic.cause.valid() ? "line " + std::to_string(number) : "this line") + " (NOLINT)",
+                 (diagnostic.cause.valid() ? "line " + std::to_string(number) : "this line") +
+                 (isInPython ? " (noqa)" : " (NOLINT)"),
              std::move(change)};
 }
 

@@ -20,4 +20,8 @@ void speakPython(Diagnostic &diagnostic) {
       note.text = inPython(std::move(note.text));
 }
 
+std::string spokenIn(Name file, std::string text) {
+  return isPython(file.view()) ? inPython(std::move(text)) : text;
+}
+
 } // namespace devicetidy

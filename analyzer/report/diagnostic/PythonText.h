@@ -8,4 +8,7 @@ namespace devicetidy {
 /// The texts of `diagnostic` as they are said of a Python file, where it is in one.
 void speakPython(Diagnostic &diagnostic);
 
+/// A text as it is said of `file`.
+std::string spokenIn(Name file, std::string text);
+
 } // namespace devicetidy

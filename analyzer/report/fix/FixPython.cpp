@@ -1,6 +1,8 @@
 //===- FixPython.cpp - changes of Python code ---===//
 #include "analyzer/report/fix/FixPlanner.h"
 
+#include "analyzer/facts/Language.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +36,8 @@ bool isPrimary(const std::string &text) {
 std::optional<Fix> FixPlanner::fixPython(const Location &where, const std::string &text, std::string change,
                                          std::string description) {
   constexpr std::size_t longest = 60; // facts keep no more of it
-  if (!where.valid() || text.size() >= longest || !mayChange(where.file.str()) || sources.text(where) != text)
+  if (!where.valid() || text.size() >= longest || isNotebook(where.file.view()) ||
+      !mayChange(where.file.str()) || sources.text(where) != text)
     return std::nullopt;
   const auto bytes = sources.bytes(where);
   if (!bytes)

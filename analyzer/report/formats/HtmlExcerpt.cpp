@@ -112,10 +112,12 @@ std::string htmlExcerpt(SourceCache &sources, const Location &where, const std::
   LineWriter writer(where, marks);
   std::string rows;
   for (std::uint32_t number = first; number <= last + context; ++number)
-    if (const std::optional<std::string_view> line = sources.line(where.file, number))
-      rows +=
-          fmt::format("<span class=\"row{}\"><span class=\"no\">{}</span>{}</span>",
-                      context > 0 && number == where.line ? " at" : "", number, writer.write(*line, number));
+    if (const std::optional<std::string_view> line = sources.line(where.file, number)) {
+      const std::optional<NotebookLine> cell = sources.cellOf(where.file, number);
+      rows += fmt::format("<span class=\"row{}\"><span class=\"no\">{}</span>{}</span>",
+                          context > 0 && number == where.line ? " at" : "", cell ? cell->line : number,
+                          writer.write(*line, number));
+    }
   return rows.empty() ? std::string() : "<pre>" + rows + "</pre>";
 }
 

@@ -74,7 +74,7 @@ private:
   std::string pathOf(Name file) const { return relativePath(file.str(), run.sourceRoot); }
 
   std::string placeOf(const Location &where) const {
-    return fmt::format("{}:{}:{}", pathOf(where.file), where.line, where.column);
+    return pathOf(where.file) + ":" + sources.spelledPlace(where);
   }
 
   void writeSummary() {

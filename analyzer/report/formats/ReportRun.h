@@ -50,6 +50,12 @@ std::string_view levelWord(const Diagnostic &diagnostic);
 /// "definite", "likely" or "latent".
 std::string_view certainty(Level level);
 
+/// " (suppressed)", " (in the baseline)", or nothing.
+std::string_view inactiveMark(const Diagnostic &diagnostic);
+
+/// "FILE:LINE:COLUMN: CHECK MESSAGE", with paths relative to `folder`.
+std::string conciseReport(const std::vector<Diagnostic> &diagnostics, const ReportRun &run,
+                          const std::string &folder, SourceCache &sources);
 /// SARIF 2.1.0, within what GitHub code scanning accepts.
 std::string sarifReport(const std::vector<Diagnostic> &diagnostics, const ReportRun &run,
                         SourceCache &sources);

@@ -1,5 +1,7 @@
 #include "analyzer/report/formats/TextReport.h"
 
+#include "analyzer/report/formats/ReportRun.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,10 +24,7 @@ public:
   void write(const Diagnostic &diagnostic) {
     const bool isError = diagnostic.severity == Severity::Error;
     head(diagnostic.where, isError ? "error" : "warning", isError ? palette.error : palette.warning,
-         fmt::format("{} [{}]{}", printable(diagnostic.message), diagnostic.check,
-                     diagnostic.isSuppressed ? " (suppressed)"
-                     : diagnostic.isActive() ? ""
-                                             : " (in the baseline)"),
+         fmt::format("{} [{}]{}", printable(diagnostic.message), diagnostic.check, inactiveMark(diagnostic)),
          true);
     snippet(diagnostic.where, diagnostic.ranges);
     for (const Note &note : diagnostic.notes) {
@@ -37,9 +36,9 @@ public:
 private:
   void head(const Location &where, std::string_view kind, std::string_view colour, const std::string &text,
             bool bold) {
-    out += fmt::format("{}{}:{}:{}: {}{}{}: {}{}{}{}\n", palette.bold, where.file.str(), where.line,
-                       where.column, palette.reset, colour, kind, palette.reset, bold ? palette.bold : "",
-                       text, bold ? palette.reset : "");
+    out += fmt::format("{}{}:{}: {}{}{}: {}{}{}{}\n", palette.bold, where.file.str(),
+                       sources.spelledPlace(where), palette.reset, colour, kind, palette.reset,
+                       bold ? palette.bold : "", text, bold ? palette.reset : "");
   }
 
   void snippet(const Location &where, const std::vector<Location> &marked) {
@@ -47,7 +46,8 @@ private:
     if (!line)
       return;
     const Snippet drawn = drawSnippet(*line, where.column, columns(where, marked, *line));
-    out += fmt::format("{:>5} | {}\n", where.line, drawn.source);
+    const std::optional<NotebookLine> cell = sources.cellOf(where.file, where.line);
+    out += fmt::format("{:>5} | {}\n", cell ? cell->line : where.line, drawn.source);
     out += fmt::format("{:>5} | {}{}{}\n", "", palette.caret, drawn.marks, palette.reset);
   }
 

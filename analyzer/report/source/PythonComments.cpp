@@ -21,20 +21,38 @@ std::size_t endOfString(std::string_view source, std::size_t at) {
   return source.size();
 }
 
+enum class Part { Comment, String };
+
+// Calls `visit` with each comment and string literal: what it is, its begin and its end.
+template <typename Visit> void forEachPart(std::string_view source, Visit visit) {
+  for (std::size_t i = 0; i < source.size();) {
+    const bool isComment = source[i] == '#', isString = source[i] == '"' || source[i] == '\'';
+    const std::size_t end = isComment  ? std::min(source.find('\n', i), source.size())
+                            : isString ? endOfString(source, i)
+                                       : i + 1;
+    if (isComment || isString)
+      visit(isComment ? Part::Comment : Part::String, i, end);
+    i = end;
+  }
+}
+
 } // namespace
 
 std::vector<PythonComment> pythonComments(std::string_view source) {
   std::vector<PythonComment> comments;
-  for (std::size_t i = 0; i < source.size();) {
-    if (source[i] == '#') {
-      const std::size_t end = std::min(source.find('\n', i), source.size());
-      comments.push_back({i, source.substr(i, end - i)});
-      i = end;
-    } else {
-      i = source[i] == '"' || source[i] == '\'' ? endOfString(source, i) : i + 1;
-    }
-  }
+  forEachPart(source, [&](Part part, std::size_t begin, std::size_t end) {
+    if (part == Part::Comment)
+      comments.push_back({begin, source.substr(begin, end - begin)});
+  });
   return comments;
+}
+
+bool isInPythonString(std::string_view source, std::size_t offset) {
+  bool isIn = false;
+  forEachPart(source, [&](Part part, std::size_t begin, std::size_t end) {
+    isIn |= part == Part::String && begin <= offset && offset < end;
+  });
+  return isIn;
 }
 
 } // namespace devicetidy

@@ -15,4 +15,7 @@ struct PythonComment {
 /// The comments of `source`, in their order; a `#` in a string begins none.
 std::vector<PythonComment> pythonComments(std::string_view source);
 
+/// Is the byte at `offset` part of a string literal?
+bool isInPythonString(std::string_view source, std::size_t offset);
+
 } // namespace devicetidy

@@ -1,5 +1,7 @@
 #include "analyzer/report/source/Source.h"
 
+#include "analyzer/facts/Language.h"
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -85,8 +87,37 @@ const SourceCache::File &SourceCache::load(Name name) {
   std::ostringstream text;
   if (stream)
     text << stream.rdbuf();
-  provide(name, text.str());
-  return files[name];
+  if (!isNotebook(name.view())) {
+    provide(name, text.str());
+    return files[name];
+  }
+  Notebook notebook = readNotebook(text.str());
+  provide(name, std::move(notebook.code));
+  File &file = files[name];
+  file.cells = std::move(notebook.lines);
+  return file;
+}
+
+std::optional<NotebookLine> SourceCache::cellOf(Name name, std::uint32_t line) {
+  if (!isNotebook(name.view()))
+    return std::nullopt;
+  const File &file = load(name);
+  return line > 0 && line <= file.cells.size() ? std::optional(file.cells[line - 1]) : std::nullopt;
+}
+
+std::string SourceCache::spelledPlace(const Location &where) {
+  const std::optional<NotebookLine> cell = cellOf(where.file, where.line);
+  const std::string column = ":" + std::to_string(where.column);
+  return cell ? "cell " + std::to_string(cell->cell) + ":" + std::to_string(cell->line) + column
+              : std::to_string(where.line) + column;
+}
+
+Location SourceCache::inFile(const Location &where) {
+  const std::optional<NotebookLine> cell = cellOf(where.file, where.line);
+  if (!cell)
+    return where;
+  const std::optional<NotebookLine> last = cellOf(where.file, std::max(where.line, where.endLine));
+  return {where.file, cell->inFile, 0, last ? last->inFile : cell->inFile, 0};
 }
 
 void SourceCache::provide(Name name, std::string text) {
@@ -98,7 +129,7 @@ void SourceCache::provide(Name name, std::string text) {
       file.starts.push_back(i + 1);
 }
 
-void SourceCache::withhold(Name name) { files[name] = {{}, {0}}; }
+void SourceCache::withhold(Name name) { files[name] = {{}, {0}, {}}; }
 
 std::optional<std::string_view> SourceCache::line(Name name, std::uint32_t number) {
   const File &file = load(name);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "analyzer/facts/Location.h"
+#include "analyzer/report/source/Notebook.h"
 
 #include <cstdint>
 #include <map>
@@ -17,7 +18,7 @@
 
 namespace devicetidy {
 
-/// Reads files on demand and returns their lines.
+/// Reads files on demand and returns their lines. The text of a notebook is its code.
 class SourceCache {
 public:
   /// From now on `file` has this text, regardless of the disk.
@@ -41,10 +42,20 @@ public:
   /// The range of the bytes from `begin` up to `end`.
   Location range(Name file, std::size_t begin, std::size_t end);
 
+  /// Cell and line of a line of a notebook; nothing for a line of another file.
+  std::optional<NotebookLine> cellOf(Name file, std::uint32_t line);
+
+  /// "LINE:COLUMN", in a notebook "cell CELL:LINE:COLUMN".
+  std::string spelledPlace(const Location &where);
+
+  /// The place in the file on disk: of a notebook, lines of it without columns.
+  Location inFile(const Location &where);
+
 private:
   struct File {
     std::string text;
     std::vector<std::size_t> starts;
+    std::vector<NotebookLine> cells; ///< of the lines of a notebook
   };
   const File &load(Name file);
   std::map<Name, File> files;

@@ -32,6 +32,8 @@ inline const Name holds("holds");             ///< has somebody passed a tensor 
 inline const Name entry("entry"), alternative("alternative"), key("key");
 inline const Name loop("loop"), previous("previous"); ///< an iteration of a loop, and the one before it
 
+inline const Name implementation("implementation of"); ///< the class of an object from outside, by its number
+
 inline const Name former("former"); ///< what was chosen before something else was, for the same object
 
 inline const Name guess("guess"); ///< a question whose answer is not followed

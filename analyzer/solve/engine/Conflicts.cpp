@@ -189,6 +189,9 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
                         {placed[j].use, &placed[j].placement});
       if (verdict == Verdict::Latent && requirement.kind == ConflictKind::HostAccess)
         verdict = weighAccess(call, placed[i].placement);
+      if (verdict < Verdict::Definite && isAboutMemory(requirement.kind) &&
+          isChosenByObject(call.frame, call.row))
+        verdict = std::min(verdict, Verdict::Silent);
       if (requirement.isOpen && verdict >= Verdict::Open)
         verdict = Verdict::Latent;
       // Two from outside may turn out to be fixed by what the program puts into a member.

@@ -29,7 +29,7 @@ public:
     // Lambdas that nothing has run were handed to a library, which calls them.
     for (const auto *group : {&mains, &roots, &lambdas, &rest}) {
       for (const Function *function : *group)
-        if (group == &mains || !machine.entered.count(function)) {
+        if (group == &mains || !machine.entered.count(function) || !machine.enteredWhole.count(function)) {
           isLived = group == &roots;
           run(*function);
         }

@@ -66,6 +66,12 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     return giveUp(Bound::FactsOfEntry);
   const bool isBody = callee.isModel || program.function(callee.id) != &callee; // of a model, then
   const bool matters = isBody || usage.devicesMatter.count(callee.id) != 0;
+  bool isWholeCall = true;
+  for (std::size_t i = 0; i < args.size() && i < callee.locals.size(); ++i)
+    isWholeCall &=
+        !(is(args[i], ValueKind::Unknown) && types.classOf(callee.locals[i].type) == TypeClass::Tensor);
+  if (isWholeCall)
+    enteredWhole.insert(&callee);
   const unsigned activations = active[&callee];
   // Deeper recursion adds nothing: what it returns is what the calls above return.
   if (activations > 0 && !matters)
@@ -170,46 +176,6 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   return outcomes;
 }
 
-const Function *Machine::resolveVirtual(const Row &row, const Fact &fact,
-                                        std::vector<const Function *> &candidates) const {
-  Value receiver = registerOf(row, fact.operands[0].reg);
-  Name dynamic;
-  bool exact = false;
-  if (is(receiver, ValueKind::Address)) {
-    Value object = memory.read(row, receiver->address);
-    dynamic = object->type;
-    exact = is(object, ValueKind::Record) && !object->origin && !dynamic.empty();
-  }
-  auto overriders = program.overriders.find(fact.target);
-  const Function *base = program.function(fact.target);
-  std::vector<const Function *> all;
-  if (base && base->hasBody)
-    all.push_back(base);
-  if (overriders != program.overriders.end())
-    for (Name id : overriders->second)
-      if (const Function *function = program.function(id))
-        if (function->hasBody)
-          all.push_back(function);
-  if (exact) {
-    // The most derived override among the dynamic class and its bases.
-    for (Name type = dynamic; !type.empty();) {
-      for (const Function *function : all)
-        if (function->className == type)
-          return function;
-      const Type *record = program.type(type);
-      Name next;
-      if (record)
-        for (Name base_ : record->bases)
-          if (types.isProject(base_))
-            next = base_;
-      type = next;
-    }
-    return base && base->hasBody ? base : nullptr;
-  }
-  candidates = std::move(all);
-  return nullptr;
-}
-
 // A call that is not followed may have changed what it was handed by reference, and its object.
 void Machine::havoc(Row &row, const Function &callee, const Address &self, const std::vector<Value> &args) {
   for (std::uint32_t i = 0; i < callee.paramCount && i < args.size() && i < callee.locals.size(); ++i)
@@ -217,19 +183,6 @@ void Machine::havoc(Row &row, const Function &callee, const Address &self, const
       memory.write(row, args[i]->address, unknownValue());
   if (self.valid() && !callee.isConst)
     forgetFields(row, self);
-}
-
-Outcomes Machine::callOverriders(Frame &frame, const Fact &fact, const Row &row,
-                                 const std::vector<const Function *> &candidates,
-                                 const std::vector<Value> &args) {
-  Outcomes outcomes;
-  if (candidates.empty() || !isWithin(candidates.size(), bounds::overridersPerCall, Bound::Overriders))
-    return outcomes;
-  Value receiver = registerOf(row, fact.operands[0].reg);
-  for (const Function *candidate : candidates)
-    for (Outcome &outcome : invoke(frame, fact, row, *candidate, receiver->address, args))
-      outcomes.push_back(std::move(outcome));
-  return outcomes;
 }
 
 Value Machine::unknownResult(const Call &call) {

@@ -149,6 +149,10 @@ public:
   };
   Placement requireSame(Call &call, const std::vector<TensorUse> &uses, const Requirement &requirement);
 
+  /// Does a function under way belong to the class that an object from outside was taken to be of? Whoever
+  /// made the object may have chosen the class for a device.
+  bool isChosenByObject(const Frame &frame, const Row &row) const;
+
   /// A tensor of an operation as findings show it, on `placement`.
   PlacedOperand describe(const Call &call, const TensorUse &use, const Placement &placement) const;
 
@@ -217,6 +221,8 @@ public:
   /// Told of a static local that was initialised in a program that had been running: whose flag the row held.
   std::function<void(Row &, Name)> initialisedStatic;
   std::set<const Function *> entered;
+  /// Those among them that were called with all tensors that they take; of the others nothing was seen.
+  std::set<const Function *> enteredWhole;
   /// Moves of tensors whose result is thrown away, as far as what is called was decided when it was run.
   std::vector<DiscardedMove> discarded;
   /// What more is known of each of the solution's conflicts, in their order.
@@ -278,6 +284,10 @@ private:
   std::vector<Row> runDeleter(Frame &frame, const Fact &fact, Row row, Name deleter, const Value &pointer);
   const Function *resolveVirtual(const Row &row, const Fact &fact,
                                  std::vector<const Function *> &candidates) const;
+  const Function *overrideOf(Name dynamic, const std::vector<const Function *> &all) const;
+  Term implementationOf(const Row &row, const Value &receiver) const;
+  std::int64_t numberOfClass(Name type);
+  std::vector<Name> classNumbers; ///< classes that objects from outside were taken to be of
   Outcomes callOverriders(Frame &frame, const Fact &fact, const Row &row,
                           const std::vector<const Function *> &candidates, const std::vector<Value> &args);
   /// What the fields of a record hold is no longer known.

@@ -65,7 +65,8 @@ const Library &library() {
                                    pythonCallWords(),
                                    pythonAttributeWords(),
                                    pythonOperatorWords(),
-                                   pythonContainerWords()});
+                                   pythonContainerWords(),
+                                   pythonDeviceWords()});
   return all;
 }
 

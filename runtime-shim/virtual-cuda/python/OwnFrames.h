@@ -34,6 +34,16 @@ inline PyCodeObject *codeOf(const _PyInterpreterFrame *frame) {
 #endif
 }
 
+/// Is it none of a function, but where C code has called the interpreter?
+inline bool isOfInterpreter(const _PyInterpreterFrame *frame) {
+#if PY_VERSION_HEX >= 0x030C0000
+  return frame->owner == FRAME_OWNED_BY_CSTACK;
+#else
+  (void)frame;
+  return false;
+#endif
+}
+
 inline const _PyInterpreterFrame *innermostFrame(PyThreadState *thread) {
 #if PY_VERSION_HEX >= 0x030D0000
   return thread->current_frame;
@@ -48,7 +58,7 @@ template <typename Use> void forEachPlace(Use use) {
   if (!thread)
     return; // a thread that Python does not know
   for (const _PyInterpreterFrame *frame = innermostFrame(thread); frame; frame = frame->previous) {
-    PyCodeObject *code = codeOf(frame);
+    PyCodeObject *code = isOfInterpreter(frame) ? nullptr : codeOf(frame);
     if (!code || !PyCode_Check(code))
       continue;
 #if PY_VERSION_HEX >= 0x030D0000

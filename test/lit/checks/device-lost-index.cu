@@ -70,3 +70,56 @@ void copies(const std::vector<float> &values) {
   // CHECK: [[@LINE+1]]:3: warning: 'cudaMemcpyAsync' works on memory of cpu and gets that of 'there' on cuda{{.*}} [device-host-access]
   cudaMemcpyAsync(there.data_ptr<float>(), there.data_ptr<float>(), 16, cudaMemcpyHostToDevice, nullptr);
 }
+
+// What a constructor makes is on the GPU that is current there.
+#include <cublas_v2.h>
+class Engine {
+public:
+  Engine() {
+    cublasCreate(&handle);
+    cudaStreamCreate(&stream);
+  }
+  void multiply(const torch::Tensor &x) {
+    const c10::cuda::CUDAGuard guard(x.device());
+    const float one = 1;
+    // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'cublasSaxpy{{.*}}' gets 'handle', made before the GPU it works on was current [device-lost-index]
+    cublasSaxpy(handle, 4, &one, x.data_ptr<float>(), 1, x.data_ptr<float>(), 1);
+  }
+  void launch(const torch::Tensor &x) {
+    const c10::cuda::CUDAGuard guard(x.device());
+    // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: '<<<>>>' gets 'stream', made before the GPU it works on was current [device-lost-index]
+    scale<<<1, 4, 0, stream>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+  }
+  void launchOnTheCurrent(const torch::Tensor &x) {
+    const c10::cuda::CUDAGuard guard(x.device());
+    scale<<<1, 4, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+  }
+
+private:
+  cublasHandle_t handle;
+  cudaStream_t stream;
+};
+
+void streamBeforeTheGuard(const torch::Tensor &x) {
+  const auto stream = at::cuda::getCurrentCUDAStream();
+  const c10::cuda::CUDAGuard guard(x.device());
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: '<<<>>>' gets 'stream', made before the GPU it works on was current [device-lost-index]
+  scale<<<1, 4, 0, stream>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+}
+
+class EngineOfDevice {
+public:
+  explicit EngineOfDevice(int gpu) {
+    const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(gpu));
+    cudaStreamCreate(&stream);
+    index = gpu;
+  }
+  void launch(const torch::Tensor &x) {
+    const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(index));
+    scale<<<1, 4, 0, stream>>>(nullptr, nullptr, 4);
+  }
+
+private:
+  int index = 0;
+  cudaStream_t stream;
+};

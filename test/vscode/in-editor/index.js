@@ -61,6 +61,20 @@ async function settings() {
   await findings(train, 1);
 }
 
+async function python() {
+  const script = vscode.Uri.joinPath(folder, "train.py");
+  const document = await vscode.workspace.openTextDocument(script);
+  await vscode.window.showTextDocument(document);
+  await findings(script, 1);
+  const [finding] = vscode.languages.getDiagnostics(script);
+  const actions = await vscode.commands.executeCommand("vscode.executeCodeActionProvider", script, finding.range);
+  const fix = actions.find((each) => each.title === "Move 'x' to the device of 'y'");
+  assert.ok(fix, JSON.stringify(actions.map((each) => each.title)));
+  await vscode.workspace.applyEdit(fix.edit);
+  assert.match(document.getText(), /z = x\.to\(y\.device\) \+ y/);
+  await findings(script, 0);
+}
+
 async function restart() {
   await vscode.commands.executeCommand("device-tidy.restart");
   await findings(train, 1);
@@ -71,7 +85,7 @@ exports.run = async () => {
   const write = (line) => fs.appendFileSync(result, line + "\n");
   try {
     write(`VS Code ${vscode.version}`);
-    for (const test of [findingsAndFix, questions, settings, restart]) {
+    for (const test of [findingsAndFix, questions, settings, python, restart]) {
       await test();
       write(`passed: ${test.name}`);
     }

@@ -15,6 +15,8 @@ using models::Effect;
 
 std::string lastWord(const Call &call) { return std::string(lastPart(call.fact.name.view())); }
 
+Argument nameArgument(const std::string &name) { return {scalarValue(textTerm(Name(name))), {}, Name(name)}; }
+
 Value bound(const Argument &object, const std::string &name) {
   return recordValue(boundType, {{"self", object.value}, {"name", scalarValue(textTerm(Name(name)))}});
 }
@@ -50,6 +52,12 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
     const bool isBuffer = is(value, ValueKind::Tensor) && record->fields.count(Name(bufferMark + name));
     return done(row, isBuffer ? machine.memory.snapshot(row, value) : value);
   }
+  if (name == "__class__")
+    return done(row, machine.types.isProject(record->type)
+                         ? libraryFunction(Name(std::string(classPrefix) + record->type.str()))
+                         : unknownValue());
+  if (name == "__dict__")
+    return done(row, recordValue(varsType, {{"object", object.value}}));
   if (const Function *property = findMethod(machine, record->type, "@get " + name))
     return callFunction(call, std::move(row), *property, nullptr, self, {});
   if (findMethod(machine, record->type, name)) // what is put in its place later does not change it
@@ -67,6 +75,11 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
     if (!machine.types.isProject(record->type) ||
         isOneOf(name, {"parameters", "to", "train", "eval", "forward"}))
       return done(row, bound(object, name));
+  }
+  if (const Function *other = findMethod(machine, record->type, "__getattr__")) {
+    Given given;
+    given.positional.push_back({scalarValue(textTerm(Name(name))), {}});
+    return callFunction(call, std::move(row), *other, nullptr, self, given);
   }
   if (isOneOf(record->type.view(), {"std::tuple<at::Tensor, at::Tensor>"}))
     return done(row, unknownValue());
@@ -107,8 +120,6 @@ std::optional<Outcomes> attributeWord(Call &call, const Effect &) {
                      {call.operand(0), {}, call.fact.operands[0].text, &call.fact.operands[0]},
                      lastWord(call));
 }
-
-Argument nameArgument(const std::string &name) { return {scalarValue(textTerm(Name(name))), {}, Name(name)}; }
 
 // A container runs what is registered under a name, also when that was replaced.
 void replaceChild(Machine &machine, Row &row, const Address &self, const Value &before,
@@ -159,6 +170,14 @@ std::optional<Outcomes> setModule(Call &call, const Address &self, const Value &
 
 Outcomes setAttribute(Call &call, Row row, const Argument &on, const std::string &name,
                       const Argument &value) {
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  if (std::optional<Outcomes> outcomes = callSpecial(inner, on, "__setattr__", {nameArgument(name), value}))
+    return std::move(*outcomes);
+  return setOwnAttribute(call, std::move(row), on, name, value);
+}
+
+Outcomes setOwnAttribute(Call &call, Row row, const Argument &on, const std::string &name,
+                         const Argument &value) {
   Machine &machine = call.machine;
   const Value &object = on.value;
   if (is(object, ValueKind::Tensor) && name == "data" && object->address.valid() &&
@@ -178,7 +197,11 @@ Outcomes setAttribute(Call &call, Row row, const Argument &on, const std::string
     given.positional.push_back(value);
     return callFunction(call, std::move(row), *setter, nullptr, object->address, given);
   }
-  machine.memory.write(row, object->address.field(Name(name)), value.value);
+  // A module with an _apply() of its own moves what it likes.
+  const bool isItsOwn = is(value.value, ValueKind::Tensor) && machine.types.isModule(record->type) &&
+                        findMethod(machine, record->type, "_apply");
+  machine.memory.write(row, object->address.field(Name(name)),
+                       isItsOwn ? tensorValue(Placement::unknown(), unknownRank, nullptr) : value.value);
   return done(row, nullValue());
 }
 
@@ -195,6 +218,9 @@ std::optional<Outcomes> valueWord(Call &call, const Effect &) {
   const std::string name = lastWord(call);
   if (name == "builtins.__name__")
     return call.done(scalarValue(textTerm(call.frame.function.isMain ? "__main__" : "module")));
+  if (isOneOf(name, {"math.pi", "math.e", "math.inf", "math.tau", "math.nan", "numpy.pi", "numpy.e",
+                     "numpy.inf", "numpy.nan"}))
+    return call.done(scalarValue(call.machine.freshScalar(call)));
   return call.done(libraryFunction(Name(name)));
 }
 

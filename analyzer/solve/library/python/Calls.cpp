@@ -6,6 +6,7 @@
 #include "analyzer/solve/library/python/Spread.h"
 #include "analyzer/solve/library/python/Words.h"
 #include "analyzer/solve/library/std/Callables.h"
+#include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/torch/Modules.h"
 
 #include <algorithm>
@@ -161,12 +162,19 @@ Outcomes constructNamed(Call &call, Row row, const std::string &name, const Valu
 
 } // namespace
 
-Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given) {
+Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &named) {
   Machine &machine = call.machine;
+  const Given given = withDefaultDevice(call, row, named);
   const Name type("torch::nn::" + name + "Impl");
   const Value only = given.positional.size() == 1 ? behind(call, given.positional[0].value) : missing();
   if (is(only, ValueKind::Record) && only->type == dictType)
     return constructNamed(call, std::move(row), name, only);
+  if (name == "ParameterList" && is(only, ValueKind::List) && !isSummary(only)) {
+    std::map<Name, Value> entries;
+    for (std::size_t i = 0; i < only->elements.size(); ++i)
+      entries[*keyField(row, scalarValue(intTerm(std::int64_t(i))))] = only->elements[i];
+    return constructNamed(call, std::move(row), name, recordValue(dictType, std::move(entries)));
+  }
   if (isOneOf(name, {"ParameterList", "ParameterDict"}))
     return done(row, given.positional.empty() ? listOf(call, row, {}) : given.positional[0].value);
   // A list of modules is given as its elements.
@@ -196,26 +204,6 @@ Outcomes constructModule(Call &call, Row row, const std::string &name, const Giv
 }
 
 namespace {
-
-// What the hooks of a module make of its output.
-Outcomes runHooks(Call &call, Outcomes outcomes, const Value &module) {
-  const Value hooks = call.machine.memory.read(call.row, module->address.field(hooksField));
-  for (const Value &hook : is(hooks, ValueKind::List) ? hooks->elements : std::vector<Value>()) {
-    Outcomes next;
-    for (Outcome &before : outcomes) {
-      Given given;
-      for (const Value &each : {module, unknownValue(), before.result})
-        given.positional.push_back({each, {}});
-      for (Outcome &after : callValue(call, before.row, hook, given, {hook, {}})) {
-        if (!is(after.result, ValueKind::Tensor) && !is(after.result, ValueKind::List))
-          after.result = before.result;
-        next.push_back(std::move(after));
-      }
-    }
-    outcomes = std::move(next);
-  }
-  return outcomes;
-}
 
 // The fields of a class without __init__: a dataclass, a named tuple.
 void setFields(Call &call, Row &row, Name type, const Address &where, const Given &given) {
@@ -249,12 +237,9 @@ Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given,
   if (is(callee, ValueKind::Address) && is(object, ValueKind::Record)) {
     if (!machine.types.isModule(object->type))
       return callMethod(call, std::move(row), {callee, {}, written.text, written.written}, "__call__", given);
-    const Address hooks = callee->address.field(hooksField);
-    const bool hasHooks = is(machine.memory.read(row, hooks), ValueKind::List);
     const Given there =
         object->fields.count(spreadField) ? brought(call, row, callee->address, given) : given;
-    Outcomes outcomes = callMethod(call, row, {callee, {}, written.text, written.written}, "forward", there);
-    return hasHooks ? runHooks(call, std::move(outcomes), callee) : outcomes;
+    return callModule(call, std::move(row), {callee, {}, written.text, written.written}, there);
   }
   ++machine.solution.stats.unknownCalls["(callable that is not known)"];
   return done(row, unknownValue());
@@ -322,6 +307,17 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
   return done(row, unknownValue());
 }
 
+std::optional<Outcomes> callSpecial(Call &call, const Argument &object, const std::string &name,
+                                    const std::vector<Argument> &args) {
+  const Value held = behind(call, object.value);
+  if (!is(object.value, ValueKind::Address) || !is(held, ValueKind::Record) ||
+      !findMethod(call.machine, held->type, name))
+    return std::nullopt;
+  Given given;
+  given.positional = args;
+  return callMethod(call, call.row, object, name, given);
+}
+
 namespace {
 
 std::string lastWord(const Call &call) { return std::string(lastPart(call.fact.name.view())); }
@@ -356,9 +352,13 @@ std::optional<Outcomes> superWord(Call &call, const Effect &) {
   for (const Name base : type ? type->bases : std::vector<Name>()) {
     if (const Function *method = findMethod(call.machine, base, name))
       return callOwn(call, call.row, *method, object, givenTo(call, 1));
-    if (self.valid() && name != "__init__" && call.machine.types.isModule(base))
+    if (self.valid() && name != "__init__" && name != "__setattr__" && call.machine.types.isModule(base))
       return callModuleMethod(call, call.row, object, base, name, givenTo(call, 1));
   }
+  const Given given = givenTo(call, 1);
+  if (name == "__setattr__" && self.valid() && given.positional.size() == 2)
+    if (const auto attribute = textOf(call, given.positional[0].value))
+      return setOwnAttribute(call, call.row, object, *attribute, given.positional[1]);
   return call.done(unknownValue());
 }
 

@@ -133,42 +133,6 @@ Value tuplesOf(Call &call, const std::vector<Value> &lists) {
   return summaryOf({tupleValue(std::move(any))});
 }
 
-Value isInstance(const Call &call, const Value &value, const Value &type) {
-  if (is(type, ValueKind::List) && !isSummary(type)) { // one of these
-    bool isKnown = true;
-    for (const Value &each : type->elements) {
-      const Value answer = isInstance(call, value, each);
-      if (is(answer, ValueKind::Scalar) && constantOf(answer->term) == 1)
-        return answer;
-      isKnown &= is(answer, ValueKind::Scalar);
-    }
-    return isKnown ? scalarValue(intTerm(0)) : unknownValue();
-  }
-  if (!is(type, ValueKind::Function) || is(value, ValueKind::Unknown))
-    return unknownValue();
-  const std::string_view name = type->type.view();
-  if (const Value object = behind(call, value);
-      is(value, ValueKind::Address) && is(object, ValueKind::Record)) {
-    const std::string known = startsWith(name, classPrefix) ? std::string(name.substr(classPrefix.size()))
-                              : name == "torch.nn.Module"   ? "torch::nn::Module"
-                              : startsWith(name, "torch.nn.")
-                                  ? "torch::nn::" + std::string(name.substr(9)) + "Impl"
-                                  : std::string();
-    if (!known.empty())
-      return scalarValue(intTerm(call.machine.types.derivesFrom(object->type, known)));
-  }
-  if (name == "torch.Tensor")
-    return scalarValue(intTerm(is(value, ValueKind::Tensor)));
-  const Value held = behind(call, value);
-  if (name == "builtins.dict")
-    return scalarValue(intTerm(isDict(held)));
-  if (name == "builtins.list")
-    return scalarValue(intTerm(is(value, ValueKind::Address) && is(held, ValueKind::List)));
-  if (name == "builtins.tuple")
-    return scalarValue(intTerm(is(value, ValueKind::List)));
-  return unknownValue();
-}
-
 // parser.add_argument("--name", ..) and what the user gives then.
 std::optional<Outcomes> parserMethod(Call &call, Row &row, const Argument &object, const Value &parser,
                                      const std::string &name, const Given &given) {
@@ -206,7 +170,35 @@ void addPair(const Row &row, const Value &pair, std::map<Name, Value> &entries) 
     entries[anyEntryField] = unknownValue();
 }
 
+// What takes an object that can be gone through takes what its __iter__ gives.
+std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, const Given &given);
+
+std::optional<Outcomes> onIterated(Call &call, Row &row, const std::string &name, const Given &given) {
+  if (given.positional.empty() || !isOneOf(name, {"list", "tuple", "sorted", "reversed", "set", "iter",
+                                                  "enumerate", "zip", "sum", "map"}))
+    return std::nullopt;
+  const std::size_t at = name == "map" ? 1 : 0;
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  const std::optional<Outcomes> iterated =
+      at < given.positional.size() ? callSpecial(inner, given.positional[at], "__iter__", {}) : std::nullopt;
+  if (!iterated)
+    return std::nullopt;
+  Outcomes outcomes;
+  for (const Outcome &each : *iterated) {
+    Row after = each.row;
+    Given with = given;
+    with.positional[at].value = each.result;
+    if (std::optional<Outcomes> made = builtin(call, after, name, with))
+      outcomes.insert(outcomes.end(), made->begin(), made->end());
+    else
+      outcomes.push_back({after, unknownValue()});
+  }
+  return outcomes;
+}
+
 std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, const Given &given) {
+  if (std::optional<Outcomes> outcomes = onIterated(call, row, name, given))
+    return outcomes;
   const Value first = given.positional.empty() ? unknownValue() : given.positional[0].value;
   if (name == "len") {
     const auto elements = elementsOf(call, first);
@@ -252,14 +244,8 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
     const std::vector<Value> any = alternatives(call, first);
     return result(row, any.empty() ? unknownValue() : any.front());
   }
-  if (name == "isinstance" && given.positional.size() > 1)
-    return result(row, isInstance(call, first, given.positional[1].value));
-  if (name == "getattr" && given.positional.size() > 1)
-    if (const auto attribute = textOf(call, given.positional[1].value))
-      return attributeOf(call, row, given.positional[0], *attribute);
-  if (name == "setattr" && given.positional.size() > 2)
-    if (const auto attribute = textOf(call, given.positional[1].value))
-      return setAttribute(call, row, given.positional[0], *attribute, given.positional[2]);
+  if (std::optional<Outcomes> outcomes = reflected(call, row, name, given))
+    return outcomes;
   if (isOneOf(name, {"str", "int"}) && is(first, ValueKind::Scalar))
     return result(row, first);
   if (name == "int")
@@ -321,12 +307,21 @@ std::optional<Outcomes> callContainerMethod(Call &call, Row &row, const Argument
   if (isMissing(object.value))
     return builtin(call, row, name, given);
   const Value held = behind(call, object.value);
+  if (is(held, ValueKind::Record) && held->type == varsType)
+    return name == "update" ? setAttributes(call, row, held, given)
+                            : dictMethod(call, row, object, attributesOf(call, held), name, given);
+  if (const auto text = textOf(call, object.value))
+    return callTextMethod(call, row, *text, name, given);
   if (is(object.value, ValueKind::Address) && is(held, ValueKind::List))
     return listMethod(call, row, object, held, name, given);
   if (is(held, ValueKind::Record) && held->type == distributionType)
     return drawn(row, held->fields.at("where"), name, given);
   if (is(held, ValueKind::Record) && held->type == generatorType && name == "manual_seed")
     return result(row, object.value);
+  if (is(held, ValueKind::Record) && held->type == hookType && name == "remove") {
+    removeHook(call, row, held);
+    return result(row, nullValue());
+  }
   if (is(held, ValueKind::Record) && held->type == parserType)
     return parserMethod(call, row, object, held, name, given);
   if (is(object.value, ValueKind::Address) && isDict(held))

@@ -62,6 +62,14 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
   const Value held = behind(call, object);
   if (isDict(held) && hasDevice(index))
     return call.done(unknownValue());
+  if (std::optional<Outcomes> outcomes =
+          callSpecial(call, {object, {}, written.text, &written}, "__getitem__", {{index, {}}}))
+    return std::move(*outcomes);
+  if (is(held, ValueKind::Record) && held->type == varsType) {
+    const auto attribute = textOf(call, index);
+    return attribute ? attributeOf(call, call.row, {held->fields.at("object"), {}}, *attribute)
+                     : call.done(unknownValue());
+  }
   if (isDict(held)) {
     const auto found = held->fields.find(fieldOf(call.row, index));
     if (found != held->fields.end())
@@ -69,8 +77,8 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
     const auto any = held->fields.find(anyEntryField);
     return call.done(any == held->fields.end() ? unknownValue() : any->second);
   }
-  if (const auto key = textOf(call, index); key && is(held, ValueKind::Record))
-    for (const std::string &field : {hidden::submodule(Name(*key)), "[" + *key + "]"})
+  if (const auto key = is(held, ValueKind::Record) ? keyField(call.row, index) : std::nullopt)
+    for (const std::string &field : {hidden::submodule(Name(textOf(call, index).value_or(""))), key->str()})
       if (const auto child = held->fields.find(Name(field)); child != held->fields.end())
         return call.done(child->second);
   if (is(held, ValueKind::Record) && held->fields.count(hidden::children)) {
@@ -84,12 +92,6 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
         is(children, ValueKind::List) && !isSummary(children) ? std::int64_t(children->elements.size()) : -1;
     const Term at = number && *number < 0 && size >= 0 ? intTerm(*number + size) : index->term;
     return elementAt(inner, where, children, at);
-  }
-  if (is(object, ValueKind::Address) && is(held, ValueKind::Record) &&
-      findMethod(machine, held->type, "__getitem__")) {
-    Given asked;
-    asked.positional.push_back({index, {}});
-    return callMethod(call, call.row, {object, {}, written.text, &written}, "__getitem__", asked);
   }
   if (is(held, ValueKind::Record) && !held->origin) { // a pair of results
     const auto number = call.row.numberOf(index);
@@ -135,10 +137,14 @@ std::optional<int> dimensionsTaken(const Call &call, const Value &index) {
   return taken;
 }
 
-int rankOfPart(const Call &call, const Value &tensor, const Value &index, bool hasTensors) {
+int rankOfPart(const Call &call, const Value &tensor, const Value &index, const std::vector<Argument> &args) {
   const int rank = call.machine.memory.rankOf(call.row, tensor);
   const std::optional<int> taken = dimensionsTaken(call, index);
-  if (hasTensors)
+  if (args.size() == 2 && is(behind(call, index), ValueKind::Tensor)) { // one without dimensions is a number
+    const int by = call.machine.memory.rankOf(call.row, args[1].value);
+    return by > 0 || by == someRank || rank > 1 ? someRank : by == 0 && rank == 1 ? 0 : unknownRank;
+  }
+  if (args.size() > 1)
     return someRank;
   if (!taken)
     return unknownRank;
@@ -153,7 +159,7 @@ std::optional<Outcomes> getWord(Call &call, const Effect &) {
     return entryOf(call, object, index, call.fact.operands[0]);
   std::vector<Argument> args{{object, {}, call.fact.operands[0].text, &call.fact.operands[0]}};
   addIndexTensors(call, index, call.fact.operands[1], args);
-  const int rank = rankOfPart(call, object, index, args.size() > 1);
+  const int rank = rankOfPart(call, object, index, args);
   Outcomes outcomes = callTorch(call, call.row, "at::Tensor::index", args, true);
   for (Outcome &outcome : outcomes)
     if (is(outcome.result, ValueKind::Tensor) && !outcome.result->address.valid())
@@ -170,8 +176,17 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
     args.push_back({value, {}, call.fact.operands[2].text, &call.fact.operands[2]});
     return callTorch(call, call.row, "at::Tensor::index_put_", args, true);
   }
+  if (is(object, ValueKind::Record) && object->type == varsType)
+    if (const auto attribute = textOf(call, index))
+      return setOwnAttribute(call, call.row, {object->fields.at("object"), {}}, *attribute, {value, {}});
   if (!is(object, ValueKind::Address))
     return call.done(nullValue());
+  const auto written = [&](std::size_t i) {
+    return Argument{call.operand(i), {}, call.fact.operands[i].text, &call.fact.operands[i]};
+  };
+  if (std::optional<Outcomes> outcomes =
+          callSpecial(call, written(0), "__setitem__", {written(1), written(2)}))
+    return outcomes;
   const Value held = machine.memory.read(call.row, object->address);
   if (isDict(held))
     machine.memory.write(call.row, object->address, withField(held, fieldOf(call.row, index), value));
@@ -195,6 +210,14 @@ std::optional<Outcomes> unpackWord(Call &call, const Effect &) {
   const auto number = static_cast<std::size_t>(call.fact.number);
   if (lastPart(call.fact.name.view()) == "rest")
     return call.done(allocated(call, call.row, "python::list", summaryOf(alternatives(call, value))));
+  if (std::optional<Outcomes> outcomes = callSpecial(
+          call, {value, {}, call.fact.operands[0].text, &call.fact.operands[0]}, "__iter__", {})) {
+    for (Outcome &each : *outcomes) {
+      const auto elements = elementsOf(call, each.result);
+      each.result = elements && number < elements->size() ? (*elements)[number] : unknownValue();
+    }
+    return outcomes;
+  }
   if (const auto elements = elementsOf(call, value))
     return call.done(number < elements->size() ? (*elements)[number] : unknownValue());
   if (is(value, ValueKind::Tensor))
@@ -209,22 +232,26 @@ std::optional<Outcomes> unpackWord(Call &call, const Effect &) {
   return call.done(unknownValue());
 }
 
+// What __iter__ gives is a list, as generators are, or has __next__.
+Value iterated(Call &call, Outcome &from) {
+  Call inner{call.machine, call.frame, from.row, call.fact, call.first};
+  const std::optional<Outcomes> next = callSpecial(inner, {from.result, {}}, "__next__", {});
+  if (!next || next->empty())
+    return iterable(call, from.row, from.result);
+  from.row = next->front().row;
+  return allocated(call, from.row, "python::list",
+                   summaryOf({next->size() == 1 ? next->front().result : unknownValue()}));
+}
+
 std::optional<Outcomes> iterableWord(Call &call, const Effect &) {
+  const Argument object{call.operand(0), {}, call.fact.operands[0].text, &call.fact.operands[0]};
+  std::optional<Outcomes> outcomes = callSpecial(call, object, "__iter__", {});
+  for (Outcome &each : outcomes ? *outcomes : Outcomes())
+    each.result = iterated(call, each);
+  if (outcomes)
+    return outcomes;
   return call.done(iterable(call, call.row, call.operand(0)));
 }
-
-std::optional<Outcomes> enterWord(Call &call, const Effect &) {
-  const Value manager = call.operand(0), held = behind(call, manager);
-  const Argument object{manager, {}, call.fact.operands[0].text, &call.fact.operands[0]};
-  if (is(manager, ValueKind::Address) && is(held, ValueKind::List)) // what a generator yields to its manager
-    return call.done(alternatives(call, manager).empty() ? unknownValue()
-                                                         : alternatives(call, manager).front());
-  if (is(manager, ValueKind::Address) && findMethod(call.machine, held->type, "__enter__"))
-    return callMethod(call, call.row, object, "__enter__", {});
-  return call.done(is(manager, ValueKind::Address) ? manager : unknownValue());
-}
-
-std::optional<Outcomes> exitWord(Call &call, const Effect &) { return call.done(nullValue()); }
 
 } // namespace
 
@@ -275,9 +302,7 @@ Words pythonContainerWords() {
            {"py_get", python::getWord},
            {"py_put", python::putWord},
            {"py_unpack", python::unpackWord},
-           {"py_iterable", python::iterableWord},
-           {"py_enter", python::enterWord},
-           {"py_exit", python::exitWord}},
+           {"py_iterable", python::iterableWord}},
           {},
           {}};
 }

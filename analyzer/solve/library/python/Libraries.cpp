@@ -8,6 +8,8 @@
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Python.h"
 
+#include <algorithm>
+
 namespace devicetidy::python {
 namespace {
 
@@ -33,29 +35,6 @@ Outcomes makeParameter(Call &call, Row &row, const Asked &, const Given &given) 
     return done(row, unknownValue());
   const Value cell = allocated(call, row, parameterType, call.machine.memory.snapshot(row, tensor));
   return done(row, parameterHandle(cell->address, tensor->rank));
-}
-
-Outcomes makeDevice(Call &call, Row &row, const Asked &, const Given &given) {
-  const Argument *type = given.find("type", 0), *index = given.find("index", 1);
-  if (!type)
-    return done(row, unknownValue());
-  Value device = asDevice(call, type->value);
-  if (index && is(device, ValueKind::Device) && is(index->value, ValueKind::Scalar))
-    device = deviceValue(Placement::cuda(row.resolve(index->value->term)));
-  return done(row, is(device, ValueKind::Device) ? device : deviceValue(Placement::unknown()));
-}
-
-Outcomes askCuda(Call &call, Row &row, const Asked &asked, const Given &) {
-  const std::string scope = asked.name == "current_device" ? "c10::cuda::" : "torch::cuda::";
-  return callTorch(call, row, scope + asked.name, {}, false, asked.name == "is_available" ? "bool" : "long");
-}
-
-Outcomes setDevice(Call &call, Row &row, const Asked &, const Given &given) {
-  if (given.positional.empty())
-    return done(row, nullValue());
-  Argument device = given.positional[0];
-  device.value = asDevice(call, device.value);
-  return callTorch(call, row, "c10::cuda::set_device", {device}, false, "void");
 }
 
 Outcomes functional(Call &call, Row &row, const Asked &asked, const Given &given) {
@@ -107,7 +86,7 @@ void meetGenerator(Call &call, Outcome &outcome, const Argument &generator, cons
 Outcomes makeTensor(Call &call, Row &row, const Asked &asked, const Given &given) {
   if (const Argument *out = given.find("out"); out && is(out->value, ValueKind::Tensor))
     return done(row, out->value);
-  std::vector<Argument> args = inOrder(call, given, false);
+  std::vector<Argument> args = inOrder(call, withDefaultDevice(call, row, given), false);
   if (isOneOf(asked.name, {"zeros", "ones", "empty", "rand", "randn"}))
     args = withSizes(call, args);
   Outcomes outcomes = callTorch(call, row, "torch::" + asked.name, args, false);
@@ -125,7 +104,8 @@ Outcomes makeGenerator(Call &call, Row &row, const Asked &, const Given &given) 
 
 // tensor(data), as_tensor(data), from_numpy(data); of a number it has no dimensions, of something unknown it
 // may have.
-Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &given) {
+Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) {
+  const Given given = asked.name == "from_numpy" ? named : withDefaultDevice(call, row, named);
   std::vector<Argument> args = inOrder(call, given, false);
   if (args.empty())
     return done(row, unknownValue());
@@ -154,6 +134,8 @@ Outcomes legacyTensor(Call &call, Row &row, const Asked &asked, const Given &giv
   args.insert(args.begin(), {listValue("std::vector<long>", {scalarValue(intTerm(2))}), {}});
   if (!given.positional.empty() && is(given.positional[0].value, ValueKind::Tensor))
     return done(row, given.positional[0].value);
+  if (defaultDeviceOf(call, row)) // a default type of tensors counts for it, a default device does not
+    return done(row, tensorValue(Placement::unknown(), unknownRank, nullptr));
   return callTorch(call, row, "torch::empty", args, false);
 }
 
@@ -205,9 +187,7 @@ Outcomes makeLoader(Call &call, Row &row, const Asked &, const Given &given) {
   if (!dataset || !is(held, ValueKind::Record))
     return done(row, unknownValue());
   Outcomes items;
-  if (const auto tensors = held->fields.find("tensors"); tensors != held->fields.end())
-    items = done(row, tensors->second);
-  else if (findMethod(machine, held->type, "__getitem__")) {
+  if (findMethod(machine, held->type, "__getitem__")) {
     Given index;
     index.positional.push_back({scalarValue(symbolTerm("an index")), {}});
     items = callMethod(call, row, *dataset, "__getitem__", index);
@@ -230,15 +210,6 @@ Outcomes makeLoader(Call &call, Row &row, const Asked &, const Given &given) {
     }
   }
   return made;
-}
-
-Outcomes makeTensorDataset(Call &call, Row &row, const Asked &, const Given &given) {
-  std::vector<Value> tensors;
-  for (const Argument &each : given.positional)
-    tensors.push_back(each.value);
-  const Value held = given.isOpen ? unknownValue() : listValue(listType, std::move(tensors));
-  return done(row,
-              allocated(call, row, "python::dataset", recordValue("python::dataset", {{"tensors", held}})));
 }
 
 Outcomes makeDict(Call &call, Row &row, const Asked &asked, const Given &given) {
@@ -286,18 +257,12 @@ Outcomes ofSequences(Call &call, Row &row, const Asked &asked, const Given &give
 const std::map<std::string, Function> &functions() {
   static const std::map<std::string, Function> all = {{"torch.nn.Parameter", makeParameter},
                                                       {"torch.nn.parameter.Parameter", makeParameter},
-                                                      {"torch.device", makeDevice},
-                                                      {"torch.cuda.is_available", askCuda},
-                                                      {"torch.cuda.device_count", askCuda},
-                                                      {"torch.cuda.current_device", askCuda},
-                                                      {"torch.cuda.set_device", setDevice},
                                                       {"torch.tensor", copyData},
                                                       {"torch.as_tensor", copyData},
                                                       {"torch.asarray", copyData},
                                                       {"torch.from_numpy", copyData},
                                                       {"torch.is_tensor", isTensor},
                                                       {"torch.utils.data.DataLoader", makeLoader},
-                                                      {"torch.utils.data.TensorDataset", makeTensorDataset},
                                                       {"torch.Generator", makeGenerator},
                                                       {"torch.compile", first},
                                                       {"torch.jit.script", first},
@@ -318,12 +283,20 @@ const std::map<std::string, Function> &functions() {
   return all;
 }
 
-bool isFactory(const std::string &name) {
-  return isOneOf(name, {"zeros",        "ones",         "empty",           "rand",
-                        "randn",        "full",         "arange",          "linspace",
-                        "logspace",     "eye",          "randint",         "randperm",
-                        "normal",       "range",        "hann_window",     "hamming_window",
-                        "tril_indices", "triu_indices", "bartlett_window", "blackman_window"});
+// What LibTorch calls it: torch.fft.fftfreq is fft_fftfreq.
+std::string operatorName(const Call &call, const Asked &asked) {
+  const std::string last(asked.scope.substr(asked.scope.rfind('.') + 1));
+  return last != "torch" && models::atenOp(last + "_" + asked.name, call.machine.version)
+             ? last + "_" + asked.name
+             : asked.name;
+}
+
+bool isFactory(const Call &call, const std::string &name, const Given &given) {
+  const models::Op *op = models::atenOp(name, call.machine.version);
+  // normal() of numbers makes one, that of tensors is an operator.
+  const bool hasTensor = std::any_of(given.positional.begin(), given.positional.end(),
+                                     [](const Argument &each) { return is(each.value, ValueKind::Tensor); });
+  return (op && op->rule == models::Rule::Factory) || (name == "normal" && !hasTensor);
 }
 
 bool isLegacyTensor(const std::string &scope, const std::string &name) {
@@ -335,6 +308,8 @@ bool isLegacyTensor(const std::string &scope, const std::string &name) {
 Value optionOf(const std::string &name) { return optionValue(name); }
 
 Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given &given) {
+  if (std::optional<Outcomes> outcomes = callDeviceFunction(call, row, dotted, given))
+    return std::move(*outcomes);
   const auto known = functions().find(dotted);
   const std::size_t dot = dotted.rfind('.');
   const Asked asked{dot == std::string::npos ? std::string() : dotted.substr(0, dot), dotted.substr(dot + 1)};
@@ -357,8 +332,10 @@ Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given
   if (asked.scope == "builtins")
     if (std::optional<Outcomes> outcomes = callContainerMethod(call, row, {missing(), {}}, asked.name, given))
       return std::move(*outcomes);
-  if (asked.scope == "torch" || isOneOf(asked.scope, {"torch.linalg", "torch.fft", "torch.special"}))
-    return (isFactory(asked.name) ? makeTensor : aten)(call, row, asked, given);
+  if (isOneOf(asked.scope, {"torch", "torch.linalg", "torch.fft", "torch.special"})) {
+    const Asked op{asked.scope, operatorName(call, asked)};
+    return (isFactory(call, op.name, given) ? makeTensor : aten)(call, row, op, given);
+  }
   if (isOneOf(asked.scope, {"math", "random", "time", "np.random", "numpy.random"}))
     return number(call, row, asked, given);
   ++call.machine.solution.stats.unknownCalls[dotted];

@@ -49,6 +49,15 @@ std::optional<std::vector<Value>> elementsOf(const Call &call, const Value &valu
     if (is(children, ValueKind::List) && !isSummary(children))
       return children->elements;
   }
+  if (is(held, ValueKind::Record) && held->type == parameterListType) {
+    std::vector<Value> parameters;
+    for (auto at = held->fields.find("[#0]"); at != held->fields.end();
+         at = held->fields.find(Name("[#" + std::to_string(parameters.size()) + "]")))
+      parameters.push_back(at->second);
+    return parameters;
+  }
+  if (is(held, ValueKind::Record) && held->type == varsType)
+    return elementsOf(call, attributesOf(call, held));
   if (!isDict(held) || held->fields.count(anyEntryField))
     return std::nullopt;
   std::vector<Value> keys;

@@ -3,7 +3,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
-#include "analyzer/solve/library/python/Python.h"
+#include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/torch/Modules.h"
 
 namespace devicetidy::python {
@@ -29,8 +29,8 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
     for (Argument &each : args)
       if (is(each.value, ValueKind::Scalar) && (textOf(call, each.value) || &each == &args.front())) {
         each.value = asDevice(call, each.value);
-        const bool isOpen = is(each.value, ValueKind::Scalar) && !constantOf(call.row.resolve(each.value->term)) &&
-                            !textOf(call, each.value);
+        const bool isOpen = is(each.value, ValueKind::Scalar) &&
+                            !constantOf(call.row.resolve(each.value->term)) && !textOf(call, each.value);
         if (isOpen) // a text or a number that may be any
           each.value = deviceValue(Placement::unknown());
       }
@@ -124,13 +124,13 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
     }
     return outcomes;
   }
-  if (name == "register_forward_hook" && !given.positional.empty()) {
-    const Value known = machine.memory.read(row, self.field(hooksField));
-    std::vector<Value> hooks = is(known, ValueKind::List) ? known->elements : std::vector<Value>();
-    hooks.push_back(given.positional[0].value);
-    machine.memory.write(row, self.field(hooksField), listValue("std::vector<at::Tensor>", std::move(hooks)));
-    return done(row, unknownValue());
+  if (name == "state_dict") {
+    const Placement where = modulePlacement(machine, row, self);
+    const Value tensor = where.isKnown() ? tensorValue(where, unknownRank, nullptr) : unknownValue();
+    return done(row, allocated(call, row, dictType, recordValue(dictType, {{anyEntryField, tensor}})));
   }
+  if (isOneOf(name, {"register_forward_hook", "register_forward_pre_hook"}) && !given.positional.empty())
+    return addHook(call, std::move(row), self, name == "register_forward_pre_hook", given);
   if (isOneOf(name, {"add_module", "register_module"}) && given.positional.size() > 1) {
     const auto field = textOf(call, given.positional[0].value);
     Outcomes outcomes = callTorch(call, std::move(row), "torch::nn::Module::register_module",
@@ -153,6 +153,8 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
     return done(row, object.value);
   }
   std::vector<Argument> args = inOrder(call, given, name == "to" || name == "cuda" || name == "to_empty");
+  if (name == "to" && !args.empty() && is(args[0].value, ValueKind::Tensor)) // to(tensor)
+    args[0].value = deviceValue(machine.memory.placementOf(row, args[0].value));
   std::string asked = name;
   if (name == "cuda" || name == "cpu" || name == "to_empty" || name == "xpu") {
     asked = "to";

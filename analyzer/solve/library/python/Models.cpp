@@ -254,6 +254,23 @@ Value chosenOutside(Call &call, Row &row, const Given &given) {
   return object;
 }
 
+// fields(object): the names of the fields that its class declares, those of classes behind it first.
+Value fieldNames(Call &call, Row &row, const Given &given) {
+  const Value held = behind(call, argument(given, 0));
+  std::vector<Value> names;
+  const std::function<void(Name)> add = [&](Name id) {
+    const Type *type = call.machine.program.type(id);
+    for (const Name base : type ? type->bases : std::vector<Name>())
+      add(base);
+    for (const Field &field : type ? type->fields : std::vector<Field>())
+      names.push_back(scalarValue(textTerm(field.name)));
+  };
+  if (!is(held, ValueKind::Record))
+    return unknownValue();
+  add(held->type);
+  return listOf(call, row, std::move(names));
+}
+
 Value nothingKnown(Call &, Row &, const Given &) { return unknownValue(); }
 
 } // namespace
@@ -278,6 +295,7 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
                                                               {"save", save},
                                                               {"saved", saved},
                                                               {"has_ranks", hasRanksOf},
+                                                              {"fields", fieldNames},
                                                               {"unknown", nothingKnown}};
   const auto found = primitives.find(name);
   if (found == primitives.end())

@@ -99,27 +99,25 @@ Value onValues(Call &call, const std::string &sign, const Value &left, const Val
   return unknownValue();
 }
 
-// An object whose class has the operator: a + b is a.__add__(b).
-std::optional<Outcomes> onObject(Call &call, const Argument &left, const Argument &right) {
-  static const std::map<std::string, const char *> methods = {{"+", "__add__"},    {"-", "__sub__"},
-                                                              {"*", "__mul__"},    {"/", "__truediv__"},
-                                                              {"@", "__matmul__"}, {"%", "__mod__"}};
-  const auto found = methods.find(sign(call));
-  const Value object = behind(call, left.value);
-  if (found == methods.end() || !is(left.value, ValueKind::Address) || !is(object, ValueKind::Record) ||
-      !findMethod(call.machine, object->type, found->second))
+// a + b, where the class of a has __add__ or that of b has __radd__.
+std::optional<Outcomes> ofObjects(Call &call, const Argument &left, const Argument &right) {
+  static const std::map<std::string, std::string> others = {
+      {"/", "truediv"}, {"%", "mod"}, {"&", "and"}, {"|", "or"}, {"^", "xor"}, {"//", "floordiv"}};
+  const auto other = others.find(sign(call));
+  const std::string name = other == others.end() ? methodOf(sign(call)) : other->second;
+  if (name.empty())
     return std::nullopt;
-  Given given;
-  given.positional.push_back(right);
-  return callMethod(call, call.row, left, found->second, given);
+  if (std::optional<Outcomes> outcomes = callSpecial(call, left, "__" + name + "__", {right}))
+    return outcomes;
+  return callSpecial(call, right, "__r" + name + "__", {left});
 }
 
 std::optional<Outcomes> binaryWord(Call &call, const Effect &) {
   const Argument left = argumentAt(call, 0), right = argumentAt(call, 1);
+  if (std::optional<Outcomes> outcomes = ofObjects(call, left, right))
+    return outcomes;
   if (isTensor(left) || isTensor(right))
     return onTensors(call, sign(call), left, right);
-  if (std::optional<Outcomes> outcomes = onObject(call, left, right))
-    return outcomes;
   return call.done(onValues(call, sign(call), left.value, right.value));
 }
 
@@ -127,6 +125,10 @@ std::optional<Outcomes> binaryWord(Call &call, const Effect &) {
 std::optional<Outcomes> inplaceWord(Call &call, const Effect &) {
   const Argument left = argumentAt(call, 0), right = argumentAt(call, 1);
   const std::string method = methodOf(sign(call));
+  if (std::optional<Outcomes> outcomes = callSpecial(call, left, "__i" + method + "__", {right}))
+    return outcomes;
+  if (std::optional<Outcomes> outcomes = ofObjects(call, left, right))
+    return outcomes;
   if (isTensor(left) && !method.empty() && sign(call) != "@")
     return callTorch(call, call.row, "at::Tensor::" + method + "_", {left, right}, true);
   if (isTensor(left) || isTensor(right))
@@ -216,6 +218,11 @@ std::optional<Outcomes> compareWord(Call &call, const Effect &) {
     return call.done(how == "is" ? result : negated(result));
   }
   if (how == "in" || how == "notin") {
+    if (std::optional<Outcomes> outcomes = callSpecial(call, right, "__contains__", {left})) {
+      for (Outcome &each : *outcomes)
+        each.result = how == "in" ? each.result : negated(each.result);
+      return outcomes;
+    }
     const Value result = contains(call, right.value, left.value);
     return call.done(how == "in" ? result : negated(result));
   }

@@ -37,10 +37,10 @@ std::optional<std::string> textOf(const Call &call, const Value &value);
 Value asDevice(const Call &call, const Value &value);
 
 inline const Name dictType("python::dict"), sliceType("python::slice"), parameterType("python::Parameter"),
-    boundType("python::bound");
+    boundType("python::bound"), parameterListType("torch::nn::ParameterListImpl");
 inline const Name loaderType("python::DataLoader"), parserType("python::ArgumentParser"),
-    distributionType("python::distribution"), generatorType("python::Generator");
-inline const Name hooksField("@hooks");                     ///< of a module: what register_forward_hook got
+    distributionType("python::distribution"), varsType("python::vars"), hookType("python::RemovableHandle"),
+    generatorType("python::Generator");
 constexpr std::string_view classPrefix = "python::class::"; ///< before the name of a class, as a value
 constexpr const char *classForward =
     "@forward"; ///< forward() of the class, whatever the object has in its place
@@ -58,6 +58,11 @@ Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vect
 Name resultTypeOf(std::string_view name, const std::vector<Argument> &args, bool hasDim);
 /// Calls a value: a function, a class, a bound method, a module.
 Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given, const Argument &written);
+/// Runs a module with the hooks that it and its layers have.
+Outcomes callModule(Call &call, Row row, const Argument &module, const Given &given);
+/// Registers the first argument as a hook; gives what removes it.
+Outcomes addHook(Call &call, Row row, const Address &module, bool isBefore, const Given &given);
+void removeHook(Call &call, Row &row, const Value &hook);
 /// Calls a function of the program with its arguments bound by name.
 Outcomes callFunction(Call &call, Row row, const Function &function, const Value &callable, Address self,
                       const Given &given);
@@ -74,14 +79,36 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
                           const Given &given);
 /// Calls method `name` of `object`.
 Outcomes callMethod(Call &call, Row row, const Argument &object, const std::string &name, const Given &given);
+/// Calls a method that Python asks an object of the program for (`__add__`); nothing when it has none.
+std::optional<Outcomes> callSpecial(Call &call, const Argument &object, const std::string &name,
+                                    const std::vector<Argument> &args);
 /// Methods of lists, dictionaries and texts; nothing when `object` has no such method.
 std::optional<Outcomes> callContainerMethod(Call &call, Row &row, const Argument &object,
                                             const std::string &name, const Given &given);
+/// Methods of a text that is known; nothing where they give what is not.
+std::optional<Outcomes> callTextMethod(Call &call, Row &row, const std::string &text, const std::string &name,
+                                       const Given &given);
 /// The attribute `name` of `object`.
 Outcomes attributeOf(Call &call, Row row, const Argument &object, const std::string &name);
 /// Sets the attribute `name` of `object`; of a module it may register it.
 Outcomes setAttribute(Call &call, Row row, const Argument &object, const std::string &name,
                       const Argument &value);
+/// The same whatever __setattr__ its class has.
+Outcomes setOwnAttribute(Call &call, Row row, const Argument &object, const std::string &name,
+                         const Argument &value);
+/// The device that the program has made the default one; nothing where it has not.
+std::optional<Value> defaultDeviceOf(const Call &call, const Row &row);
+/// The arguments of what makes tensors: where they name no device, with the default one.
+Given withDefaultDevice(const Call &call, const Row &row, const Given &given);
+/// Calls a function of torch about devices; nothing when `dotted` is none.
+std::optional<Outcomes> callDeviceFunction(Call &call, Row &row, const std::string &dotted,
+                                           const Given &given);
+/// isinstance, hasattr, getattr, setattr, vars; nothing for other names.
+std::optional<Outcomes> reflected(Call &call, Row &row, const std::string &name, const Given &given);
+/// What `vars`, the attributes of an object, holds, as a dictionary.
+Value attributesOf(const Call &call, const Value &vars);
+/// vars.update(..)
+Outcomes setAttributes(Call &call, Row row, const Value &vars, const Given &given);
 /// What a loop over `value` goes through, as the address of a list.
 Value iterable(Call &call, Row &row, const Value &value);
 

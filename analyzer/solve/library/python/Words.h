@@ -8,6 +8,7 @@ namespace devicetidy {
 Words pythonCallWords();      ///< Calls.cpp: calls of values, of methods, of libraries
 Words pythonAttributeWords(); ///< Attributes.cpp: attributes read and set
 Words pythonOperatorWords();  ///< Operators.cpp: operators, comparisons, truth, texts
+Words pythonDeviceWords();    ///< Devices.cpp: what `with` makes current or the default
 Words pythonContainerWords(); ///< Containers.cpp: lists, tuples, dictionaries; what is iterated
 
 } // namespace devicetidy

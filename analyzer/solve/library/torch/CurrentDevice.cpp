@@ -150,10 +150,10 @@ bool isBehind(const Row &row, const Placement &placement, Term current) {
          isSet(current) && !constantOf(current);
 }
 
-void loseIndex(const Call &call, PlacedOperand lost, bool isCountOfGpus) {
+void loseIndex(const Call &call, const std::string &work, PlacedOperand lost, bool isCountOfGpus) {
   LostIndex index{call.machine.entryIsCalled ? Level::Latent : Level::Likely,
                   call.fact.where,
-                  std::string(lastPart(call.fact.name.view())),
+                  work,
                   std::move(lost),
                   isCountOfGpus,
                   callersOf(call.machine.types, call.frame)};
@@ -165,6 +165,19 @@ void loseIndex(const Call &call, PlacedOperand lost, bool isCountOfGpus) {
   else if (index.level < known->level)
     *known = std::move(index);
 }
+
+// A stream, an event, a communicator or a handle of a library that was made before its GPU was current.
+void loseHandle(const Call &call, std::size_t operand, const Value &handle, const std::string &work) {
+  const Operand &written = call.fact.operands[operand];
+  PlacedOperand lost;
+  lost.where = written.where;
+  lost.text = written.text.str();
+  lost.device = call.row.resolve(handle->placement).describe();
+  lost.history = steps(handle->history);
+  loseIndex(call, work, std::move(lost), false);
+}
+
+std::string nameOf(const Call &call) { return std::string(lastPart(call.fact.name.view())); }
 
 bool hasMemory(const Call &call, const TensorUse &memory) {
   return is(memory.tensor, ValueKind::Tensor) && !isHarmless(call, memory.tensor);
@@ -183,16 +196,21 @@ void requireSameGpu(Call &call, const Value &first, const Value &second) {
              gpuB = gpuOf(b) ? call.row.resolve(gpuOf(b)) : nullptr;
   if (!gpuA || !gpuB)
     return;
-  for (const auto &[lost, handle, meant] : {std::tuple(a, &first, gpuB), std::tuple(b, &second, gpuA)})
-    if (isBehind(call.row, lost, meant)) {
-      PlacedOperand operand;
-      const Operand &written = call.fact.operands[call.first + (handle == &second)];
-      operand.where = written.where;
-      operand.text = written.text.str();
-      operand.device = lost.describe();
-      operand.history = steps((*handle)->history);
-      return loseIndex(call, std::move(operand), false);
-    }
+  if (isBehind(call.row, a, gpuB))
+    loseHandle(call, call.first, first, nameOf(call));
+  else if (isBehind(call.row, b, gpuA))
+    loseHandle(call, call.first + 1, second, nameOf(call));
+}
+
+void requireCurrentHandle(Call &call, std::size_t operand, const std::string &work) {
+  const Value handle = call.operand(operand);
+  if (!is(handle, ValueKind::Device) ||
+      call.machine.types.classOf(call.fact.operands[operand].type) == TypeClass::Device)
+    return;
+  // Where the program sets the device, it may have done so before the handle was made.
+  if (!call.machine.currentDeviceIsOpen &&
+      isBehind(call.row, call.row.resolve(handle->placement), currentOf(call.row)))
+    loseHandle(call, operand, handle, work);
 }
 
 void meetIndex(Call &call, Term index) {
@@ -200,7 +218,7 @@ void meetIndex(Call &call, Term index) {
     return;
   PlacedOperand operand;
   operand.where = call.fact.where;
-  loseIndex(call, std::move(operand), true);
+  loseIndex(call, nameOf(call), std::move(operand), true);
 }
 
 void requireCurrent(Call &call, const TensorUse &memory, const std::string &work, bool isSeen) {
@@ -212,7 +230,7 @@ void requireCurrent(Call &call, const TensorUse &memory, const std::string &work
   if (!gpuOf(placement))
     return isSeen ? meetHostMemory(call, memory, current, work) : void();
   if (isBehind(call.row, placement, current))
-    return loseIndex(call, machine.describe(call, memory, placement), false);
+    return loseIndex(call, nameOf(call), machine.describe(call, memory, placement), false);
   const Verdict verdict = verdictOn(call, placement, current);
   if (verdict == Verdict::Same || verdict == Verdict::Silent)
     return;

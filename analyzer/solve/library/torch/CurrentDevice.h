@@ -19,6 +19,8 @@ namespace devicetidy {
 void requireCurrent(Call &call, const TensorUse &memory, const std::string &work, bool isSeen = true);
 /// Two streams, events or communicators of one call must be of one GPU.
 void requireSameGpu(Call &call, const Value &first, const Value &second);
+/// A stream or a handle that `work` is given must be of the current GPU; any other value is no matter.
+void requireCurrentHandle(Call &call, std::size_t operand, const std::string &work);
 /// An index of a GPU that is the number of GPUs is a LostIndex.
 void meetIndex(Call &call, Term index);
 /// `memory` must be on a GPU, whichever is current.

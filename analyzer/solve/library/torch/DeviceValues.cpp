@@ -143,8 +143,11 @@ Outcomes requireHost(Call &call) { return requireHost(call, true); }
 Outcomes expectHost(Call &call) { return requireHost(call, false); }
 
 Outcomes requireCurrent(Call &call) {
+  const std::string work(lastPart(call.fact.name.view()));
   for (const TensorUse &use : placedUses(call))
-    requireCurrent(call, use, std::string(lastPart(call.fact.name.view())));
+    requireCurrent(call, use, work);
+  for (std::size_t i = call.first; i < call.fact.operands.size(); ++i)
+    requireCurrentHandle(call, i, work);
   return call.done(unknownValue());
 }
 

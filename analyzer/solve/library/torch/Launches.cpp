@@ -40,8 +40,10 @@ void meetMemory(const Work &work, const Operand &operand, const Value &value) {
 }
 
 void meetArguments(const Work &work, std::size_t first) {
-  for (std::size_t i = first; i < work.call.fact.operands.size(); ++i)
+  for (std::size_t i = first; i < work.call.fact.operands.size(); ++i) {
     meetMemory(work, work.call.fact.operands[i], work.call.operand(i));
+    requireCurrentHandle(work.call, i, work.name);
+  }
 }
 
 // launch_packed(kernel, arguments): an array of the addresses of what the kernel is given.
@@ -62,6 +64,13 @@ Outcomes launchPacked(Call &call) {
 // launch(kernel, arguments...)
 Outcomes launch(Call &call) {
   meetArguments({call, nameOf(call, call.first)}, call.first + 1);
+  return call.done(unknownValue());
+}
+
+// launch_configuration(args): what stands in `<<< >>>`, the stream among it.
+Outcomes configureLaunch(Call &call) {
+  for (std::size_t i = call.first; i < call.fact.operands.size(); ++i)
+    requireCurrentHandle(call, i, "<<<>>>");
   return call.done(unknownValue());
 }
 
@@ -107,6 +116,10 @@ void meetUnseen(Call &call) {
     meetDispatch(call, name);
 }
 
-Words launchWords() { return {{}, {{"launch_packed", launchPacked}, {"launch", launch}}, {}}; }
+Words launchWords() {
+  return {{},
+          {{"launch_packed", launchPacked}, {"launch", launch}, {"launch_configuration", configureLaunch}},
+          {}};
+}
 
 } // namespace devicetidy

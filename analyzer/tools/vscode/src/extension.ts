@@ -1,4 +1,4 @@
-// Starts `device-tidy --lsp` for C++ files and tells it of the user's settings.
+// Starts `device-tidy --lsp` for C++ and Python files and tells it of the user's settings.
 import { commands, ExtensionContext, window, workspace } from "vscode";
 import { LanguageClient } from "vscode-languageclient/node";
 
@@ -13,7 +13,10 @@ function read(name: string): unknown {
 
 async function start(): Promise<void> {
   client = new LanguageClient(section, section, commandLine(read), {
-    documentSelector: [{ scheme: "file", language: "cpp" }],
+    documentSelector: [
+      { scheme: "file", language: "cpp" },
+      { scheme: "file", language: "python" },
+    ],
     initializationOptions: serverSettings(read),
   });
   try {

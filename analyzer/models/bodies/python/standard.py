@@ -1,0 +1,103 @@
+"""The standard library."""
+
+import dt
+
+
+@dt.models("functools.partial")
+class Partial:
+    def __init__(self, func, *args, **keywords):
+        self.func = func
+        self.args = args
+        self.keywords = keywords
+
+    def __call__(self, *args, **keywords):
+        return self.func(*self.args, *args, **{**self.keywords, **keywords})
+
+
+class Fields:
+    """Values under names, in their order: what namedtuple() makes."""
+
+    def __init__(self, names, values, named):
+        self._fields = names
+        for name, value in zip(names, values):
+            setattr(self, name, value)
+        for name, value in named.items():
+            setattr(self, name, value)
+
+    def __iter__(self):
+        return [getattr(self, name) for name in self._fields]
+
+    def __getitem__(self, index):
+        return list(self)[index]
+
+    def __len__(self):
+        return len(self._fields)
+
+    def _replace(self, **changes):
+        return Fields(self._fields, list(self), changes)
+
+    def _asdict(self):
+        return {name: getattr(self, name) for name in self._fields}
+
+
+class FieldsClass:
+    def __init__(self, names):
+        self._fields = names
+
+    def __call__(self, *values, **named):
+        return Fields(self._fields, values, named)
+
+    def _make(self, values):
+        return Fields(self._fields, list(values), {})
+
+
+@dt.models("collections.namedtuple")
+def namedtuple(typename, field_names, **options):
+    if isinstance(field_names, str):
+        return FieldsClass(field_names.replace(",", " ").split())
+    return FieldsClass(list(field_names))
+
+
+@dt.models("typing.NamedTuple")
+class NamedTuple:
+    """What a class of named values derives from."""
+
+    def __iter__(self):
+        return [getattr(self, name) for name in dt.fields(self)]
+
+    def __getitem__(self, index):
+        return list(self)[index]
+
+    def __len__(self):
+        return len(dt.fields(self))
+
+    def _replace(self, **changes):
+        return type(self)(**{**self._asdict(), **changes})
+
+    def _asdict(self):
+        return {name: getattr(self, name) for name in dt.fields(self)}
+
+
+class Field:
+    def __init__(self, name):
+        self.name = name
+
+
+@dt.models("dataclasses.fields")
+def fields(class_or_instance):
+    return [Field(name) for name in dt.fields(class_or_instance)]
+
+
+@dt.models("dataclasses.asdict")
+def asdict(obj, **options):
+    return {name: getattr(obj, name) for name in dt.fields(obj)}
+
+
+@dt.models("dataclasses.astuple")
+def astuple(obj, **options):
+    return tuple([getattr(obj, name) for name in dt.fields(obj)])
+
+
+@dt.models("dataclasses.replace", "copy.replace")
+def replace(obj, **changes):
+    return type(obj)(**{**asdict(obj), **changes})

@@ -1,0 +1,177 @@
+//===- Devices.cpp - devices, the current one and the default one ---===//
+//
+// Tensors for which no device is named are made on the default device, which is kept in a global of the
+// program: unset, None, or a device.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/solve/library/torch/Devices.h"
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Lists.h"
+
+namespace devicetidy {
+namespace python {
+namespace {
+
+using models::Effect;
+using Function = Outcomes (*)(Call &call, Row &row, const std::string &name, const Given &given);
+
+const Name currentType("python::cuda::device");
+
+Address defaultDevice(const Call &call) {
+  return {call.machine.memory.global("python::default_device", {}, "the default device")};
+}
+
+Value setDefault(const Call &call, Row &row, const Value &device) {
+  const Address where = defaultDevice(call);
+  const Value before = row.store.get(where.root) ? call.machine.memory.read(row, where) : nullValue();
+  call.machine.memory.write(row, where, device);
+  return before;
+}
+
+Value setCurrent(Call &call, Row &row, const Value &device) {
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  const Value before = scalarValue(row.currentDevice), named = asDevice(inner, device);
+  const bool isKnown = is(named, ValueKind::Device) && named->placement.kind != PlacementKind::Unknown;
+  makeCurrent(inner, isKnown ? named : unknownValue());
+  row = std::move(inner.row);
+  return before;
+}
+
+Outcomes makeDevice(Call &call, Row &row, const std::string &, const Given &given) {
+  const Argument *type = given.find("type", 0), *index = given.find("index", 1);
+  if (!type)
+    return done(row, unknownValue());
+  Value device = asDevice(call, type->value);
+  if (index && is(device, ValueKind::Device) && is(index->value, ValueKind::Scalar))
+    device = deviceValue(Placement::cuda(row.resolve(index->value->term)));
+  return done(row, is(device, ValueKind::Device) ? device : deviceValue(Placement::unknown()));
+}
+
+Outcomes askCuda(Call &call, Row &row, const std::string &name, const Given &) {
+  const std::string scope = name == "current_device" ? "c10::cuda::" : "torch::cuda::";
+  return callTorch(call, row, scope + name, {}, false, name == "is_available" ? "bool" : "long");
+}
+
+Outcomes setCurrentDevice(Call &call, Row &row, const std::string &, const Given &given) {
+  if (const Argument *device = given.find("device", 0))
+    setCurrent(call, row, device->value);
+  return done(row, nullValue());
+}
+
+// torch.cuda.device(d) and device_of(tensor): what `with` makes current.
+Outcomes makeCurrentContext(Call &, Row &row, const std::string &name, const Given &given) {
+  const Argument *device = given.find(name == "device" ? "device" : "obj", 0);
+  return done(row, recordValue(currentType, {{"device", device ? device->value : unknownValue()}}));
+}
+
+Outcomes setDefaultDevice(Call &call, Row &row, const std::string &, const Given &given) {
+  const Argument *device = given.find("device", 0);
+  const Value named = device ? asDevice(call, device->value) : unknownValue();
+  const bool isKnown = is(named, ValueKind::Device) || is(named, ValueKind::Null);
+  setDefault(call, row, isKnown ? named : deviceValue(Placement::unknown()));
+  return done(row, nullValue());
+}
+
+// set_default_tensor_type(torch.cuda.FloatTensor), or the same as a text.
+Outcomes setDefaultType(Call &call, Row &row, const std::string &, const Given &given) {
+  const Value type = given.positional.empty() ? unknownValue() : given.positional[0].value;
+  const std::string name = is(type, ValueKind::Function) ? type->type.str() : textOf(call, type).value_or("");
+  setDefault(call, row,
+             name.empty()                      ? deviceValue(Placement::unknown())
+             : startsWith(name, "torch.cuda.") ? deviceValue(Placement::cuda(currentCudaIndex()))
+                                               : nullValue());
+  return done(row, nullValue());
+}
+
+Outcomes getDefaultDevice(Call &call, Row &row, const std::string &, const Given &) {
+  const std::optional<Value> device = defaultDeviceOf(call, row);
+  return done(row, device ? *device : deviceValue(Placement::cpu()));
+}
+
+const std::map<std::string, Function> &functions() {
+  static const std::map<std::string, Function> all = {{"torch.device", makeDevice},
+                                                      {"torch.cuda.is_available", askCuda},
+                                                      {"torch.cuda.device_count", askCuda},
+                                                      {"torch.cuda.current_device", askCuda},
+                                                      {"torch.cuda.set_device", setCurrentDevice},
+                                                      {"torch.cuda.device", makeCurrentContext},
+                                                      {"torch.cuda.device_of", makeCurrentContext},
+                                                      {"torch.set_default_device", setDefaultDevice},
+                                                      {"torch.get_default_device", getDefaultDevice},
+                                                      {"torch.set_default_tensor_type", setDefaultType}};
+  return all;
+}
+
+// with torch.device("cuda"), with torch.cuda.device(1): what was there before is given to the end of the
+// block.
+std::optional<Outcomes> enterWord(Call &call, const Effect &) {
+  const Value manager = call.operand(0);
+  Row row = call.row;
+  if (is(manager, ValueKind::Device))
+    return done(row, setDefault(call, row, manager));
+  if (std::optional<Outcomes> outcomes = callSpecial(
+          call, {manager, {}, call.fact.operands[0].text, &call.fact.operands[0]}, "__enter__", {}))
+    return outcomes;
+  if (is(manager, ValueKind::Address) && is(behind(call, manager), ValueKind::List)) {
+    const auto yielded = elementsOf(call, manager); // of a generator that contextlib makes a manager
+    return call.done(yielded && !yielded->empty() ? yielded->front() : unknownValue());
+  }
+  if (manager->type != currentType)
+    return call.done(is(manager, ValueKind::Address) ? manager : unknownValue());
+  const Value device = manager->fields.at("device");
+  const Placement now =
+      is(device, ValueKind::Tensor) ? call.machine.memory.placementOf(row, device) : Placement();
+  const Value before = setCurrent(call, row, is(device, ValueKind::Tensor) ? deviceValue(now) : device);
+  return done(row, before);
+}
+
+std::optional<Outcomes> exitWord(Call &call, const Effect &) {
+  const Value manager = call.operand(0), before = call.operand(1);
+  const Argument none{nullValue(), {}};
+  if (std::optional<Outcomes> outcomes =
+          callSpecial(call, {manager, {}, call.fact.operands[0].text}, "__exit__", {none, none, none}))
+    return outcomes;
+  if (is(manager, ValueKind::Device))
+    setDefault(call, call.row, before);
+  else if (manager->type == currentType && is(before, ValueKind::Scalar))
+    call.row.currentDevice = before->term;
+  return call.done(nullValue());
+}
+
+} // namespace
+
+std::optional<Value> defaultDeviceOf(const Call &call, const Row &row) {
+  const Address where = defaultDevice(call);
+  if (!row.store.get(where.root))
+    return std::nullopt;
+  const Value device = call.machine.memory.read(row, where);
+  if (is(device, ValueKind::Null))
+    return std::nullopt;
+  return is(device, ValueKind::Device) ? device : deviceValue(Placement::unknown());
+}
+
+Given withDefaultDevice(const Call &call, const Row &row, const Given &given) {
+  const std::optional<Value> device = given.find("device") ? std::nullopt : defaultDeviceOf(call, row);
+  Given with = given;
+  if (device)
+    with.named.emplace_back("device", Argument{*device, {}});
+  return with;
+}
+
+std::optional<Outcomes> callDeviceFunction(Call &call, Row &row, const std::string &dotted,
+                                           const Given &given) {
+  const auto known = functions().find(dotted);
+  if (known == functions().end())
+    return std::nullopt;
+  return known->second(call, row, dotted.substr(dotted.rfind('.') + 1), given);
+}
+
+} // namespace python
+
+Words pythonDeviceWords() {
+  return {{{"py_enter", python::enterWord}, {"py_exit", python::exitWord}}, {}, {}};
+}
+
+} // namespace devicetidy

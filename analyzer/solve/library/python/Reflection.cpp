@@ -1,0 +1,130 @@
+//===- Reflection.cpp - what a program asks about its own values ---===//
+//
+// isinstance, hasattr, getattr, setattr, and the attributes of an object as a dictionary.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Lists.h"
+
+namespace devicetidy::python {
+namespace {
+
+Value isInstance(const Call &call, const Value &value, const Value &type) {
+  if (is(type, ValueKind::List) && !isSummary(type)) { // one of these
+    bool isKnown = true;
+    for (const Value &each : type->elements) {
+      const Value answer = isInstance(call, value, each);
+      if (is(answer, ValueKind::Scalar) && constantOf(answer->term) == 1)
+        return answer;
+      isKnown &= is(answer, ValueKind::Scalar);
+    }
+    return isKnown ? scalarValue(intTerm(0)) : unknownValue();
+  }
+  if (!is(type, ValueKind::Function) || is(value, ValueKind::Unknown))
+    return unknownValue();
+  const std::string_view name = type->type.view();
+  if (const Value object = behind(call, value);
+      is(value, ValueKind::Address) && is(object, ValueKind::Record)) {
+    const std::string known = startsWith(name, classPrefix) ? std::string(name.substr(classPrefix.size()))
+                              : name == "torch.nn.Module"   ? "torch::nn::Module"
+                              : startsWith(name, "torch.nn.")
+                                  ? "torch::nn::" + std::string(name.substr(9)) + "Impl"
+                                  : std::string();
+    if (!known.empty())
+      return scalarValue(intTerm(call.machine.types.derivesFrom(object->type, known)));
+  }
+  if (name == "torch.Tensor")
+    return scalarValue(intTerm(is(value, ValueKind::Tensor)));
+  const Value held = behind(call, value);
+  if (name == "builtins.dict")
+    return scalarValue(intTerm(isDict(held)));
+  if (name == "builtins.list")
+    return scalarValue(intTerm(is(value, ValueKind::Address) && is(held, ValueKind::List)));
+  if (name == "builtins.tuple")
+    return scalarValue(intTerm(is(value, ValueKind::List)));
+  return unknownValue();
+}
+
+// hasattr(value, name), where that is certain.
+Value hasAttribute(const Call &call, const Value &value, const std::string &name) {
+  const Value held = behind(call, value);
+  if (is(value, ValueKind::Tensor))
+    return models::atenOp(name, call.machine.version) || isOneOf(name, {"device", "shape", "dtype", "grad"})
+               ? scalarValue(intTerm(1))
+               : unknownValue();
+  if (is(held, ValueKind::Record) &&
+      (held->fields.count(Name(name)) || findMethod(call.machine, held->type, name) ||
+       findMethod(call.machine, held->type, "@get " + name)))
+    return scalarValue(intTerm(1));
+  if (is(held, ValueKind::Record) && call.machine.types.isModule(held->type))
+    return isOneOf(name, {"to", "cuda", "cpu", "parameters", "forward", "train", "eval", "state_dict"})
+               ? scalarValue(intTerm(1))
+               : unknownValue();
+  const bool isPlain =
+      is(held, ValueKind::List) || isDict(held) || is(value, ValueKind::Scalar) || is(value, ValueKind::Null);
+  return isPlain && isOneOf(name, {"to", "device", "cuda", "cpu", "shape", "dim", "size", "numpy", "detach"})
+             ? scalarValue(intTerm(0))
+             : unknownValue();
+}
+
+// The attributes of an object as entries of a dictionary.
+Value entriesOf(const Call &call, const Value &object) {
+  std::map<Name, Value> entries;
+  const Value held = behind(call, object);
+  for (const auto &[field, value] : held->fields)
+    if (!isEntry(field) && !hidden::isParameter(field) && !hidden::isSubmodule(field) &&
+        field.view()[0] != '@')
+      entries[Name("[" + field.str() + "]")] = value;
+  return recordValue(dictType, std::move(entries));
+}
+
+} // namespace
+
+std::optional<Outcomes> reflected(Call &call, Row &row, const std::string &name, const Given &given) {
+  const std::vector<Argument> &args = given.positional;
+  if (args.empty() || !isOneOf(name, {"isinstance", "hasattr", "getattr", "setattr", "vars", "type"}))
+    return std::nullopt;
+  if (name == "type")
+    return attributeOf(call, row, args[0], "__class__");
+  if (name == "vars")
+    return attributeOf(call, row, args[0], "__dict__");
+  if (args.size() < 2)
+    return done(row, unknownValue());
+  if (name == "isinstance")
+    return done(row, isInstance(call, args[0].value, args[1].value));
+  const std::optional<std::string> attribute = textOf(call, args[1].value);
+  if (!attribute)
+    return done(row, name == "setattr" ? nullValue() : unknownValue());
+  if (name == "hasattr")
+    return done(row, hasAttribute(call, args[0].value, *attribute));
+  if (name == "getattr") // what it gives otherwise counts where there is no such attribute
+    return args.size() > 2 && row.numberOf(hasAttribute(call, args[0].value, *attribute)) == 0
+               ? done(row, args[2].value)
+               : attributeOf(call, row, args[0], *attribute);
+  return args.size() > 2 ? setAttribute(call, row, args[0], *attribute, args[2]) : done(row, nullValue());
+}
+
+Value attributesOf(const Call &call, const Value &vars) { return entriesOf(call, vars->fields.at("object")); }
+
+Outcomes setAttributes(Call &call, Row row, const Value &vars, const Given &given) {
+  std::map<Name, Value> entries;
+  for (const Argument &each : given.positional)
+    if (const Value from = behind(call, each.value); isDict(from))
+      entries.insert(from->fields.begin(), from->fields.end());
+  for (const auto &[keyword, argument] : given.named)
+    entries["[" + keyword.str() + "]"] = argument.value;
+  Outcomes outcomes = done(row, nullValue());
+  for (const auto &[field, value] : entries) {
+    const std::optional<std::string> name = textOf(call, keyOf(field));
+    for (Outcome &outcome : outcomes)
+      if (name)
+        outcome = std::move(
+            setOwnAttribute(call, std::move(outcome.row), {vars->fields.at("object"), {}}, *name, {value, {}})
+                .front());
+  }
+  return outcomes;
+}
+
+} // namespace devicetidy::python
