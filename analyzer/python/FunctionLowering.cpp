@@ -1,6 +1,7 @@
 #include "analyzer/python/FunctionLowering.h"
 
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/python/Launches.h"
 
 #include <algorithm>
 
@@ -117,7 +118,7 @@ void FunctionLowering::finish() {
       block().terminator.value = use(loadLocal(yielded, Node()), Node());
   }
   function.hasBody = true;
-  function.isModel = parts.module.isModel;
+  function.isModel |= parts.module.isModel;
   parts.unit.functions[function.id] = function;
 }
 
@@ -133,8 +134,44 @@ void FunctionLowering::lowerBody(const Node &owner, const std::vector<Node> &bod
     function.where.file = parts.module.path;
     function.where.line = function.where.column = function.where.endLine = function.where.endColumn = 1;
   }
+  if (isModuleBody)
+    addSurroundings(isMain);
   statements(body);
   finish();
+}
+
+void FunctionLowering::lowerData(const Node &value) {
+  function.id = parts.module.idOf("data");
+  function.name = "data";
+  function.isModel = true;
+  block().terminator.value = operand(value);
+  block().terminator.kind = TerminatorKind::Return;
+  finish();
+}
+
+// What stands outside of Python files: the command that starts the program, and the data it reads.
+void FunctionLowering::addSurroundings(bool isMain) {
+  const auto text = [&](const std::string &written) {
+    Fact literal = fact(FactKind::Literal, Node());
+    literal.literal = LiteralKind::String;
+    literal.name = Name(written);
+    return use(emit(std::move(literal)), Node());
+  };
+  for (const auto &[name, data] : parts.module.data) {
+    Fact closure = fact(FactKind::Closure, Node());
+    closure.target = data->idOf("data");
+    emitCall("library::dt.has_file", {text(name), use(emit(std::move(closure)), Node())}, Node());
+    block().facts.back().where = function.where;
+    endStatement();
+  }
+  if (isMain) { // where a command starts it once for each GPU, there is such a function (Launches.h)
+    emitCall("launch", {}, Node());
+    Fact &launch = block().facts.back();
+    launch.target = launchOf(parts.module.path);
+    launch.isVirtual = false;
+    launch.where = function.where;
+    endStatement();
+  }
 }
 
 void FunctionLowering::lowerFunction(const Node &node) {

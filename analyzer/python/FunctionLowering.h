@@ -40,6 +40,9 @@ public:
   /// The statements of a module or a class, those that `wanted` takes.
   void lowerBody(const Node &owner, const std::vector<Node> &statements, Name id, bool isMain);
 
+  /// The data of a JSON file, as a function that gives it.
+  void lowerData(const Node &value);
+
   /// Names it took from the functions around it, in the order in which its closure holds them.
   const std::vector<std::string> &captured() const { return captures; }
   Name id() const { return function.id; }
@@ -109,6 +112,8 @@ private:
   void markLoop(BlockId head, std::size_t first);
   void loopBody(const Node &target, const Node &iterated, int range, const std::function<void()> &body);
   void comprehensionBody(const Node &node, std::size_t generator);
+
+  void addSurroundings(bool isMain);
 
   // match (Match.cpp)
   void matchStatement(const Node &node);

@@ -1,5 +1,6 @@
 #include "analyzer/python/Lower.h"
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/python/FunctionLowering.h"
 
@@ -93,6 +94,11 @@ Unit lower(const Module &module) {
   const Node tree = module.file->module();
   addModuleTypes(unit, tree);
   const std::vector<Node> body = tree.list("body");
+  if (!module.isModel && !isPython(module.path)) {
+    FunctionLowering data({unit, module}, nullptr, {}, {});
+    data.lowerData(body.front()["value"]);
+    return unit;
+  }
   std::vector<Node> definitions;
   for (const Node &each : body)
     if (isOneOf(each.kind(), {"FunctionDef", "AsyncFunctionDef", "ClassDef", "Import", "ImportFrom", "Assign",

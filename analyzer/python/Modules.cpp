@@ -1,7 +1,9 @@
 #include "analyzer/python/Modules.h"
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/facts/NameParts.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -35,9 +37,39 @@ bool isInstalled(const std::string &path) {
          path.find("/dist-packages/") != std::string::npos;
 }
 
-// The file that `dotted`, imported in `importer`, names; empty for a library.
-std::string fileOf(const std::string &importer, const std::string &dotted, int level,
-                   Paths *absent = nullptr) {
+void addTexts(const Node &node, std::string &texts) {
+  if (const auto [kind, text] = node.constant(); kind == "str")
+    texts += "/" + text;
+  for (const Node &child : node.children())
+    addTexts(child, texts);
+}
+
+// Folders that a file adds to sys.path. Only the texts of what it adds are looked at: they lead there from
+// the folder of the file or one above it.
+std::vector<std::string> addedFolders(const File &file) {
+  std::vector<std::string> added;
+  forEachOfBlock(file.module(), [&](const Node &node) {
+    const Node callee = node["func"], list = callee["value"];
+    std::string texts;
+    if (node.is("Call") && isOneOf(callee.text("attr"), {"append", "insert"}) &&
+        list.text("attr") == "path" && list["value"].text("id") == "sys")
+      for (const Node &argument : node.list("args"))
+        addTexts(argument, texts);
+    std::string folder = parentOf(file.path);
+    for (int above = 0; !texts.empty() && above < foldersAbove; ++above, folder = parentOf(folder))
+      if (llvm::sys::fs::is_directory(folder + texts)) {
+        llvm::SmallString<128> path(folder + texts);
+        llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+        added.push_back(path.str().str());
+        break;
+      }
+  });
+  return added;
+}
+
+// The file that `dotted`, imported in `file`, names; empty for a library.
+std::string fileOf(const File &file, const std::string &dotted, int level, Paths *absent = nullptr) {
+  const std::string &importer = file.path;
   if (level == 0 && isInstalled(importer))
     return {};
   std::string folder = parentOf(importer);
@@ -48,6 +80,9 @@ std::string fileOf(const std::string &importer, const std::string &dotted, int l
   }
   for (int above = 0; above < foldersAbove && folder.size() > 1; ++above, folder = parentOf(folder))
     if (const std::string found = fileBelow(folder, dotted, absent); !found.empty() && found != importer)
+      return found;
+  for (const std::string &added : addedFolders(file))
+    if (const std::string found = fileBelow(added, dotted, absent); !found.empty() && found != importer)
       return found;
   return {};
 }
@@ -61,6 +96,25 @@ bool isDefinition(const Node &statement) {
   }
   return isOneOf(statement.kind(), {"FunctionDef", "AsyncFunctionDef", "ClassDef", "Import", "ImportFrom",
                                     "Assign", "AnnAssign", "Pass", "AugAssign"});
+}
+
+// Calls `visit` with each text of the file that names a JSON file, and its path: from the folder of the file
+// or one above it.
+void forEachText(const File &file,
+                 const std::function<void(const std::string &, const std::string &)> &visit) {
+  const std::function<void(const Node &)> walk = [&](const Node &node) {
+    if (const auto [kind, text] = node.constant(); kind == "str" && endsWith(text, ".json")) {
+      std::string folder = parentOf(file.path);
+      for (int above = 0; above < foldersAbove && folder.size() > 1; ++above, folder = parentOf(folder))
+        if (const std::string path = folder + "/" + text; llvm::sys::fs::is_regular_file(path)) {
+          visit(text, path);
+          break;
+        }
+    }
+    for (const Node &child : node.children())
+      walk(child);
+  };
+  walk(file.module());
 }
 
 // Does `name` fit `pattern`, where '*' is any text?
@@ -94,13 +148,14 @@ void Modules::add(const File &file, bool isModel) {
   forEachOfBlock(file.module(), [&](const Node &node) { scope.add(node); });
   module.variables = scope.bound;
   for (const Node &statement : file.module().list("body"))
-    module.isScript |= !isModel && (asksWhetherMain(statement) || !isDefinition(statement));
+    module.isScript |=
+        !isModel && isPython(file.path) && (asksWhetherMain(statement) || !isDefinition(statement));
 }
 
 std::vector<std::string> Modules::importsOf(const File &file, std::vector<std::string> &absent) {
   std::vector<std::string> paths;
   const auto add = [&](const std::string &dotted, int level) {
-    if (const std::string path = fileOf(file.path, dotted, level, &absent); !path.empty())
+    if (const std::string path = fileOf(file, dotted, level, &absent); !path.empty())
       paths.push_back(path);
   };
   forEachOfBlock(file.module(), [&](const Node &node) {
@@ -114,6 +169,8 @@ std::vector<std::string> Modules::importsOf(const File &file, std::vector<std::s
         add(from.empty() ? alias.text("name") : from + "." + alias.text("name"), node.number("level"));
       }
   });
+  if (isPython(file.path))
+    forEachText(file, [&](const std::string &, const std::string &path) { paths.push_back(path); });
   return paths;
 }
 
@@ -132,7 +189,7 @@ const Meaning *Modules::modelOf(const std::string &dotted) const {
 
 Meaning Modules::meaningOf(const Module &module, const std::string &dotted, int level) const {
   Meaning meaning;
-  const auto found = modules.find(fileOf(module.path, dotted, level));
+  const auto found = modules.find(fileOf(*module.file, dotted, level));
   if (found != modules.end()) {
     meaning.kind = Meaning::Kind::Module;
     meaning.module = &found->second;
@@ -185,6 +242,12 @@ void Modules::resolve() {
       forEachOfBlock(module.file->module(), [&owner = module, this](const Node &node) {
         if (node.is("Import") || node.is("ImportFrom"))
           addImports(owner, node);
+      });
+  for (auto &[path, module] : modules)
+    if (!module.isModel && isPython(path))
+      forEachText(*module.file, [&owner = module, this](const std::string &text, const std::string &data) {
+        if (const auto found = modules.find(data); found != modules.end())
+          owner.data.emplace(text, &found->second);
       });
   forgetDecorated();
   // A name that is assigned, too, has no fixed meaning.

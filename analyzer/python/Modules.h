@@ -30,7 +30,8 @@ struct Module {
   bool isModel = false;  ///< says what functions of libraries do; its classes are called by their full names
   bool isScript = false; ///< its code does more than define things, or asks whether it is __main__
   std::map<std::string, Meaning> meanings;
-  std::set<std::string> variables; ///< names of the module that have no fixed meaning
+  std::set<std::string> variables;            ///< names of the module that have no fixed meaning
+  std::map<std::string, const Module *> data; ///< JSON files by how the module calls them
   const Modules *modules = nullptr;
   Name idOf(const std::string &qualified) const { return Name(path + ":" + qualified); }
   /// The type of a class at the top of the module.

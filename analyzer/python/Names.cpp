@@ -46,7 +46,7 @@ std::optional<Meaning> FunctionLowering::meaningOf(const Node &node) const {
                  : std::optional(modelled(*found));
     if (parts.module.variables.count(name))
       return std::nullopt;
-    return Meaning{Meaning::Kind::Library, "builtins." + name, nullptr};
+    return modelled({Meaning::Kind::Library, "builtins." + name, nullptr});
   }
   if (!node.is("Attribute"))
     return std::nullopt;

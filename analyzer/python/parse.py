@@ -4,7 +4,7 @@ Standard input: for each file its path and its text, each ended by a zero byte; 
 disk counts. Output: {"classes": [[class name, field names...]...]} comes first. Then {"path", "text", "tree", "stamp"}
 or {"path", "error", "line", "column"} per file, in their order. A node is [number of its class, line, column, end line,
 end column, its fields...], with columns in bytes from 0 and zeros where it has no place; a list is [null, ...]; a
-constant is ["kind", text]. A stamp is [size, inode, time of change] of the file when it was read.
+constant is ["kind", text]; a JSON file is an expression. A stamp is [size, inode, time of change] of the file when it was read.
 """
 import sys
 
@@ -93,7 +93,13 @@ def code_of(cell):
     magic = re.match(r"\s*%%(\w+)", code)
     if magic and magic.group(1) not in PYTHON_MAGICS:
         return "\n" * code.count("\n")
-    return "\n".join(without_magic(line) for line in code.split("\n"))
+    lines = code.split("\n")
+    for i, line in enumerate(lines):
+        lines[i] = without_magic(line)
+        while lines[i] != line and line.rstrip().endswith("\\") and i + 1 < len(lines):  # it goes on in the next line
+            i, line = i + 1, lines[i + 1]
+            lines[i] = ""
+    return "\n".join(lines)
 
 
 def code_of_notebook(text):
@@ -128,7 +134,24 @@ def repaired(text, line):
     return "\n".join(lines)
 
 
+class Settings(ast.NodeTransformer):
+    """JSON as an expression of Python."""
+
+    constants = {"true": True, "false": False, "null": None}
+
+    def visit_Name(self, node):
+        return ast.copy_location(ast.Constant(self.constants[node.id]), node)
+
+
+def settings_of(text, path):
+    json.loads(text)
+    expression = ast.parse(text, path, "eval").body
+    return ast.Module([ast.copy_location(ast.Expr(Settings().visit(expression)), expression)], [])
+
+
 def tree_of(text, path, mends):
+    if path.endswith(".json"):
+        return settings_of(text, path)
     for _ in range(MOST_REPAIRS if mends else 0):
         try:
             return ast.parse(text, path)

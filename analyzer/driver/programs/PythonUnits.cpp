@@ -5,6 +5,7 @@
 #include "analyzer/driver/support/Parallel.h"
 #include "analyzer/driver/support/Paths.h"
 #include "analyzer/facts/Language.h"
+#include "analyzer/python/Launches.h"
 #include "analyzer/python/Models.h"
 #include "analyzer/python/Reader.h"
 
@@ -189,6 +190,9 @@ bool readPython(const Options &options, PythonUnits &read, std::string &error) {
   read.own = read.units.size();
   takeUnits(wanted, units, read);
   read.files = read.units.size();
+  if (std::optional<Unit> launches =
+          python::lowerLaunches(python::findInterpreter(options.python, error), read.units))
+    read.units.push_back(std::move(*launches));
   for (Unit &model : python::lowerModels())
     read.units.push_back(std::move(model));
   return true;

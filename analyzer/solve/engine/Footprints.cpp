@@ -1,7 +1,9 @@
 #include "analyzer/solve/engine/Footprints.h"
 
 #include <algorithm>
+#include <deque>
 #include <set>
+#include <unordered_set>
 
 namespace devicetidy {
 namespace {
@@ -69,10 +71,16 @@ Footprints::Footprints(const Program &program, const Types &types) {
   for (const auto &[base, overriders] : program.overriders)
     for (Name overrider : overriders)
       callers[overrider].insert(callers[overrider].end(), callers[base].begin(), callers[base].end());
-  std::vector<Name> work(program.order.begin(), program.order.end());
+  for (auto &[callee, all] : callers) { // one for each of its calls
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+  }
+  std::deque<Name> work(program.order.begin(), program.order.end());
+  std::unordered_set<Name> waiting(program.order.begin(), program.order.end());
   while (!work.empty()) {
-    const Name id = work.back();
-    work.pop_back();
+    const Name id = work.front();
+    work.pop_front();
+    waiting.erase(id);
     const Names &names = of[id];
     for (Name caller : callers[id]) {
       Names &its = of[caller];
@@ -81,7 +89,7 @@ Footprints::Footprints(const Program &program, const Types &types) {
       const std::size_t before = its.globals.size() + its.all;
       its.globals.insert(names.globals.begin(), names.globals.end());
       its.all |= names.all;
-      if (its.globals.size() + its.all != before)
+      if (its.globals.size() + its.all != before && waiting.insert(caller).second)
         work.push_back(caller);
     }
   }

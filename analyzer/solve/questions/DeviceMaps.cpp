@@ -13,6 +13,8 @@
 namespace devicetidy {
 namespace {
 
+constexpr std::string_view launchMark = "dt.launched"; ///< the program is started by what its argument says
+
 RootId initialisedRoot(Machine &machine) { return machine.memory.global("@distributed training", {}, {}); }
 RootId mapsRoot(Machine &machine) { return machine.memory.global("@device maps", {}, {}); }
 
@@ -43,6 +45,28 @@ Value keyOfPair(const Value &value) {
   return first != value->fields.end() && value->fields.count("second") ? first->second : unknownValue();
 }
 
+// The only place outside of the call where the function at hand, or the data that the program reads, has
+// `map` as a text.
+Location placeOf(const Call &call, const std::string &map) {
+  std::set<Location> places;
+  const auto look = [&](const Function &function) {
+    for (const Block &block : function.blocks)
+      for (const Fact &fact : block.facts)
+        if (fact.kind == FactKind::Literal && fact.literal == LiteralKind::String && fact.name.view() == map)
+          places.insert(fact.where);
+  };
+  look(call.frame.function);
+  if (places.empty())
+    for (const Name id : call.machine.program.order)
+      if (const Function &function = *call.machine.program.function(id); function.isModel)
+        look(function);
+  const Location &where = call.fact.where;
+  const bool isOne =
+      places.size() == 1 && !(where.line <= places.begin()->line && places.begin()->line <= where.endLine &&
+                              places.begin()->file == where.file);
+  return isOne ? *places.begin() : Location();
+}
+
 // An index over all devices, whatever the rank: `i % device_count()`, `i / layersPerDevice`. The plain round
 // of a loop is none: one process that drives all devices keeps a copy of the model on each.
 bool isGlobalIndex(Term index) {
@@ -58,6 +82,8 @@ DeviceMaps::DeviceMaps(Machine &machine)
 
 void DeviceMaps::enter(Call &call) {
   active.emplace_back();
+  if (libraryPath(call.fact.name.view()) == launchMark)
+    launcher = Initialisation{textOfArguments(call).substr(1), call.fact.where};
   if (std::string name = initialiserOf(call); !name.empty())
     noteInitialisation(call, name);
   noteOrigin(call);
@@ -119,7 +145,7 @@ void DeviceMaps::noteSetter(Call &call) {
 
 void DeviceMaps::noteInitialisation(Call &call, const std::string &name) {
   const std::string key = keyOf(name, call.fact.where);
-  initialisations.emplace(key, Initialisation{name, call.fact.where});
+  initialisations.emplace(key, launcher ? *launcher : Initialisation{name, call.fact.where});
   initialising.insert(call.frame.function.id);
   // A record, for rows that differ in scalars only are merged.
   call.row.store.set(initialisedRoot(machine), recordValue(Name(key)));
@@ -157,12 +183,22 @@ void DeviceMaps::meet(Call &call, Candidate &candidate) {
 void DeviceMaps::noteMap(Call &call, const std::string &map, LoaderKind kind) {
   Candidate &candidate = candidateAt(call);
   candidate.kind = kind;
+  candidate.isLate = isLateBound(call.fact);
   candidate.callee = call.fact.kind == FactKind::Construct ? call.fact.type : call.fact.target;
   candidate.finding.map = map;
   candidate.finding.loader = Loaders::nameOf(call);
   auto origin = origins.find(map);
   if (origin != origins.end() && candidate.finding.origin.empty())
     candidate.finding.origin = {origin->second};
+  if (candidate.isLate && candidate.finding.origin.empty())
+    if (const Location where = placeOf(call, map); where.valid()) {
+      Step step;
+      step.kind = StepKind::Stored;
+      step.where = where;
+      step.subject = deviceMapKey;
+      step.device = map;
+      candidate.finding.origin = {step};
+    }
   meet(call, candidate);
 }
 
@@ -221,8 +257,11 @@ std::optional<std::string> DeviceMaps::carriedBy(const Call &call, LoaderKind ki
   const Function *callee = call.fact.target.empty() ? nullptr : machine.program.function(call.fact.target);
   for (std::size_t i = 0; i < call.argCount(); ++i) {
     Value value = call.arg(i);
+    const std::size_t at = call.first + i;
     const bool isParameter =
-        callee && i < callee->paramCount && isDeviceMapKey(callee->locals[i].name.view());
+        (callee && i < callee->paramCount && isDeviceMapKey(callee->locals[i].name.view())) ||
+        (isLateBound(call.fact) && at < call.fact.captures.size() &&
+         isDeviceMapKey(call.fact.captures[at].view()));
     if (isParameter || isDeviceMapKey(call.fact.operands[call.first + i].text.view()))
       if (std::optional<std::string> map = spreadOf(call, value, bounds::mapNesting))
         return map;
@@ -361,7 +400,7 @@ bool DeviceMaps::isReported(const Candidate &candidate, const std::set<Name> &in
     return false;
   if (!candidate.initialiser.empty())
     return true;
-  if (initialisations.empty() || candidate.isLiteral)
+  if (initialisations.empty() || candidate.isLiteral || candidate.isLate)
     return false;
   return std::any_of(candidate.stacks.begin(), candidate.stacks.end(), [&](const std::set<Name> &stack) {
     return std::none_of(stack.begin(), stack.end(), [&](Name id) { return initialisers.count(id) != 0; });

@@ -10,6 +10,7 @@
 #include "analyzer/solve/questions/Loaders.h"
 
 #include <map>
+#include <optional>
 #include <set>
 
 namespace devicetidy {
@@ -42,6 +43,7 @@ private:
     Name callee;
     bool isPlacement = false;           ///< layers moved over the devices, no option
     bool isLiteral = false;             ///< by device numbers written out
+    bool isLate = false;                ///< by a program whose calls do not show what they lead to
     std::string initialiser;            ///< key of the initialisation it met in one row, or empty
     std::vector<std::set<Name>> stacks; ///< functions active when it was met
   };
@@ -67,6 +69,7 @@ private:
   Machine &machine;
   Loaders loaders;
   bool isEnabled = false;
+  std::optional<Initialisation> launcher; ///< the command that starts the program once for each rank
   std::vector<Active> active;
   std::map<Location, Candidate> candidates;
   std::map<std::string, Initialisation> initialisations;

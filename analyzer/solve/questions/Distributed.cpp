@@ -12,6 +12,8 @@ namespace {
 std::string initialiserIn(const Fact &fact, const DistributedNames &names) {
   const auto isInit = [&names](std::string_view name) { return initialises(name, names); };
   const std::string_view name = fact.name.view();
+  if (const std::string path(libraryPath(name)); !path.empty())
+    return isInit(path) || !models::findRole(path + "(", "python_init").empty() ? path : std::string();
   if (isInit(name))
     return std::string(name);
   if (fact.kind == FactKind::Construct && isInit(scopeOf(name)))
@@ -48,6 +50,11 @@ void appendText(const Call &call, const Value &value, std::string &out, int dept
 }
 
 } // namespace
+
+std::string_view libraryPath(std::string_view name) {
+  constexpr std::string_view prefix = "python::library::";
+  return startsWith(name, prefix) ? name.substr(prefix.size()) : std::string_view();
+}
 
 bool mayInitialise(const Program &program, const DistributedNames &names) {
   for (Name id : program.order)

@@ -11,6 +11,8 @@
 
 namespace devicetidy {
 
+/// The dotted name under which a function of a Python library is called; empty for anything else.
+std::string_view libraryPath(std::string_view name);
 /// Does anything in `program` look as if it could initialise distributed training?
 bool mayInitialise(const Program &program, const DistributedNames &names);
 /// What `call` initialises distributed training with ("c10d::TCPStore", "torchrun"); empty when it does not.

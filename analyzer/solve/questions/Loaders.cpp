@@ -56,6 +56,8 @@ std::string Loaders::nameOf(const Call &call) {
   if (call.fact.kind == FactKind::Construct)
     return call.fact.type.str();
   const std::string_view name = call.fact.name.view();
+  if (isLateBound(call.fact))
+    return std::string(lastPart(name));
   if (isMaker(name) && !call.fact.templateTypes.empty())
     return call.fact.templateTypes[0].str();
   // PyRun_SimpleString is a macro over PyRun_SimpleStringFlags.
@@ -69,6 +71,11 @@ LoaderKind Loaders::kindOf(const Call &call) {
     return LoaderKind::Strong;
   if (std::string path = pythonCallee(call); !path.empty())
     return pythonKind(path);
+  if (isLateBound(fact)) {
+    const std::string_view path = lastPart(callee), name = path.substr(path.rfind('.') + 1);
+    return models::hasRole(name, "loader") || isListed(machine.names.loaders, name) ? LoaderKind::Known
+                                                                                    : LoaderKind::None;
+  }
   if (fact.kind == FactKind::Construct) {
     if (machine.types.isModule(fact.type) || machine.types.classOf(fact.type) == TypeClass::Holder)
       return LoaderKind::Strong;

@@ -17,6 +17,8 @@ class Accelerator:
         return prepared[0] if len(prepared) == 1 else tuple(prepared)
 
     def prepare_model(self, each, device_placement=None, **options):
+        if dt.has_ranks() and dt.is_spread(each):
+            torch.distributed.init_process_group()
         return each if self.device_placement is False else dt.moved(each, self.device)
 
     def prepare_data_loader(self, each, device_placement=None, **options):
@@ -55,14 +57,12 @@ class PartialState:
 
 @dt.models("accelerate.dispatch_model", "accelerate.big_modeling.dispatch_model")
 def dispatch_model(model, device_map=None, main_device=None, **options):
-    device = dt.device_of_map(device_map)
-    return dt.spread(model) if device is None else model.to(device)
+    return dt.placed(model, device_map)
 
 
 @dt.models("accelerate.load_checkpoint_and_dispatch", "accelerate.big_modeling.load_checkpoint_and_dispatch")
 def load_checkpoint_and_dispatch(model, checkpoint=None, device_map=None, **options):
-    device = dt.device_of_map(device_map)
-    return dt.spread(model) if device is None else model.to(device)
+    return dt.placed(model, device_map)
 
 
 @dt.models("accelerate.utils.send_to_device", "accelerate.utils.operations.send_to_device")

@@ -48,9 +48,7 @@ class Model(transformers.PreTrainedModel):
 
     @classmethod
     def from_pretrained(cls, name=None, *inputs, device_map=None, **options):
-        device = dt.device_of_map(device_map)
-        model = Model()
-        return dt.spread(model) if device is None else model.to(device)
+        return dt.placed(Model(), device_map)
 
     def forward(self, sample=None, timestep=None, encoder_hidden_states=None, **inputs):
         return Output(dt.run(self, sample, encoder_hidden_states))

@@ -8,3 +8,12 @@ import torch
 def device_of_process():
     """Where libraries put things when nobody says it."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@dt.models("dt.placed")
+def placed(model, device_map):
+    """A map puts the whole model on one device, or spreads it over those that there are."""
+    device = dt.device_of_map(device_map)
+    if device is not None:
+        return model.to(device)
+    return dt.spread(model) if torch.cuda.is_available() else model

@@ -1,5 +1,7 @@
 """transformers, and what takes and gives its models: peft, trl."""
 
+import copy
+
 import dt
 import torch
 
@@ -107,8 +109,12 @@ class PreTrainedModel(torch.nn.Module):
 
     @classmethod
     def from_pretrained(cls, name=None, *inputs, config=None, device_map=None, **options):
-        model = cls(config)
+        saved = dt.saved(name)
+        model = cls(config) if saved is None else copy.deepcopy(saved)
         return placed(model, device_map, options)
+
+    def save_pretrained(self, save_directory, **options):
+        dt.save(save_directory, self)
 
     @classmethod
     def from_config(cls, config=None, **options):
@@ -119,8 +125,31 @@ def placed(model, device_map, options):
     """A loader puts the model where the map says."""
     if "quantization_config" in options or "load_in_8bit" in options or "load_in_4bit" in options:
         return dt.spread(model)
-    device = dt.device_of_map(device_map)
-    return dt.spread(model) if device is None else model.to(device)
+    return dt.placed(model, device_map)
+
+
+class Part(torch.nn.Module):
+    """A part of a model whose layers are on several devices."""
+
+    def __init__(self, hooks, index=None):
+        super().__init__()
+        self.hooks = hooks
+        self.index = index
+        dt.own(self)
+        dt.layer(self, hooks, index)
+
+    def __getattr__(self, name):
+        return Part(self.hooks, self.index)
+
+    def __getitem__(self, index):
+        return Part(self.hooks, index)
+
+    def register_forward_hook(self, hook, **options):
+        self.hooks.append((hook, self))
+        return dt.unknown()
+
+    def forward(self, *inputs, **named):
+        return dt.unknown()
 
 
 @dt.models("transformers.Auto*Model*", "transformers.*Model", "transformers.*For*", "transformers.*Model*WithHeads*")
@@ -129,7 +158,16 @@ class Pretrained(PreTrainedModel):
 
     def __init__(self, config=None, *inputs, **options):
         super().__init__(config)
+        self.layer_hooks = []
         dt.own(self)
+
+    def __getattr__(self, name):
+        """Of a model that is spread, the layers are what is reached through it."""
+        return Part(self.layer_hooks) if name in ("model", "transformer", "base_model") and dt.is_spread(self) else dt.unknown()
+
+    def run_hooks(self):
+        for hook, part in self.layer_hooks:
+            hook(part, (dt.output(part),), dt.output(part))
 
     def forward(
         self,
@@ -141,6 +179,7 @@ class Pretrained(PreTrainedModel):
         input_values=None,
         **inputs,
     ):
+        self.run_hooks()
         return ModelOutput(dt.run(self, input_ids, pixel_values, inputs_embeds, input_features, input_values))
 
     def generate(self, inputs=None, input_ids=None, pixel_values=None, input_features=None, **options):
@@ -175,6 +214,8 @@ class PeftModel:
 class TrainingArguments:
     def __init__(self, output_dir=None, *values, no_cuda=False, use_cpu=False, deepspeed=None, **options):
         self.deepspeed = deepspeed
+        if deepspeed is not None or dt.has_ranks():
+            torch.distributed.init_process_group()
         self.device = torch.device("cpu") if no_cuda is True or use_cpu is True else dt.device_of_process()
 
 
@@ -198,6 +239,8 @@ class Trainer:
         self.data_collator = DataCollator() if data_collator is None else data_collator
         self.train_dataset = train_dataset
         self.eval_dataset = eval_dataset
+        if dt.has_ranks():
+            torch.distributed.init_process_group()
         dt.moved(self.model, self.args.device)
 
     def get_train_dataloader(self):
@@ -229,6 +272,20 @@ class Trainer:
         for inputs in self.get_eval_dataloader(eval_dataset):
             self.prediction_step(self.model, inputs)
         return dt.unknown()
+
+
+@dt.models("transformers.HfArgumentParser", "transformers.hf_argparser.HfArgumentParser", "trl.TrlParser")
+class HfArgumentParser:
+    """Makes its objects of what the user says."""
+
+    def __init__(self, dataclass_types=None, **options):
+        self.types = dataclass_types if isinstance(dataclass_types, (list, tuple)) else [dataclass_types]
+
+    def parse_args_into_dataclasses(self, *values, **options):
+        return tuple([dt.chosen(each()) for each in self.types])
+
+    def parse_args_and_config(self, *values, **options):
+        return self.parse_args_into_dataclasses()
 
 
 @dt.models("transformers.pipeline", "transformers.pipelines.pipeline")

@@ -3,6 +3,7 @@
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/python/Spread.h"
 #include "analyzer/solve/library/python/Words.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Containers.h"
@@ -236,7 +237,9 @@ Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given,
   if (is(callee, ValueKind::Address) && is(object, ValueKind::Record)) {
     if (!machine.types.isModule(object->type))
       return callMethod(call, std::move(row), {callee, {}, written.text, written.written}, "__call__", given);
-    return callModule(call, std::move(row), {callee, {}, written.text, written.written}, given);
+    const Given there =
+        object->fields.count(spreadField) ? brought(call, row, callee->address, given) : given;
+    return callModule(call, std::move(row), {callee, {}, written.text, written.written}, there);
   }
   ++machine.solution.stats.unknownCalls["(callable that is not known)"];
   return done(row, unknownValue());
@@ -248,10 +251,13 @@ namespace {
 Outcomes callOwn(Call &call, Row row, const Function &method, const Argument &object, const Given &given) {
   const bool takesClass = method.isStatic && method.paramCount > 0 && method.locals[0].name.view() == "cls";
   Given with = given;
+  const Value on = behind(call, object.value); // a class, or an object of one
+  const bool isClass = is(on, ValueKind::Function) && startsWith(on->type.view(), classPrefix);
+  const Name type = is(on, ValueKind::Record) ? on->type : method.className;
   if (takesClass)
     with.positional.insert(
         with.positional.begin(),
-        Argument{libraryFunction(Name(std::string(classPrefix) + method.className.str())), {}});
+        Argument{isClass ? on : libraryFunction(Name(std::string(classPrefix) + type.str())), {}});
   const Address self =
       !method.isStatic && is(object.value, ValueKind::Address) ? object.value->address : Address();
   return callFunction(call, std::move(row), method, nullptr, self, with);

@@ -145,8 +145,7 @@ std::optional<Outcomes> parserMethod(Call &call, Row &row, const Argument &objec
     if (const Argument *as = given.find("dest"))
       option = textOf(call, as->value).value_or(option);
     std::replace(option.begin(), option.end(), '-', '_');
-    call.machine.memory.write(row, object.value->address,
-                              withField(parser, Name(option), optionOf(call, option)));
+    call.machine.memory.write(row, object.value->address, withField(parser, Name(option), optionOf(option)));
     return result(row, unknownValue());
   }
   if (name == "parse_args")

@@ -57,6 +57,8 @@ void addIndexTensors(const Call &call, const Value &index, const Operand &writte
 
 Outcomes entryOf(Call &call, const Value &object, const Value &index, const Operand &written) {
   Machine &machine = call.machine;
+  if (is(object, ValueKind::Function) && object->type == environmentType)
+    return readVariable(call, call.row, {index, {}}, nullptr);
   const Value held = behind(call, object);
   if (isDict(held) && hasDevice(index))
     return call.done(unknownValue());

@@ -8,7 +8,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
-#include "analyzer/solve/library/python/Python.h"
+#include "analyzer/solve/library/python/Lists.h"
 
 namespace devicetidy {
 namespace python {
@@ -114,6 +114,10 @@ std::optional<Outcomes> enterWord(Call &call, const Effect &) {
   if (std::optional<Outcomes> outcomes = callSpecial(
           call, {manager, {}, call.fact.operands[0].text, &call.fact.operands[0]}, "__enter__", {}))
     return outcomes;
+  if (is(manager, ValueKind::Address) && is(behind(call, manager), ValueKind::List)) {
+    const auto yielded = elementsOf(call, manager); // of a generator that contextlib makes a manager
+    return call.done(yielded && !yielded->empty() ? yielded->front() : unknownValue());
+  }
   if (manager->type != currentType)
     return call.done(is(manager, ValueKind::Address) ? manager : unknownValue());
   const Value device = manager->fields.at("device");

@@ -153,12 +153,18 @@ Outcomes isTensor(Call &, Row &row, const Asked &, const Given &given) {
                                                  : scalarValue(intTerm(is(value, ValueKind::Tensor))));
 }
 
+Outcomes environment(Call &call, Row &row, const Asked &, const Given &given) {
+  if (given.positional.empty())
+    return done(row, unknownValue());
+  return readVariable(call, row, given.positional[0], given.find("default", 1));
+}
+
 // argparse: what the user gives is decided outside; a device among it most of all.
-Value optionValue(const Call &call, const std::string &name) {
+Value optionValue(const std::string &name) {
   if (name.find("device") != std::string::npos)
     return deviceValue(
         Placement::symbol(SymbolRole::DeviceChoice, symbolTerm(Name("option " + name)), Name(name)));
-  return scalarValue(applyTerm(op::call, {textTerm(Name("option " + name)), intTerm(call.fact.where.line)}));
+  return scalarValue(symbolTerm(Name("option " + name)));
 }
 
 Outcomes makeNamespace(Call &call, Row &row, const Asked &, const Given &given) {
@@ -260,6 +266,8 @@ const std::map<std::string, Function> &functions() {
                                                       {"torch.Generator", makeGenerator},
                                                       {"torch.compile", first},
                                                       {"torch.jit.script", first},
+                                                      {"os.environ.get", environment},
+                                                      {"os.getenv", environment},
                                                       {"argparse.Namespace", makeNamespace},
                                                       {"types.SimpleNamespace", makeNamespace},
                                                       {"argparse.ArgumentParser", makeParser},
@@ -297,7 +305,7 @@ bool isLegacyTensor(const std::string &scope, const std::string &name) {
 
 } // namespace
 
-Value optionOf(const Call &call, const std::string &name) { return optionValue(call, name); }
+Value optionOf(const std::string &name) { return optionValue(name); }
 
 Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given &given) {
   if (std::optional<Outcomes> outcomes = callDeviceFunction(call, row, dotted, given))

@@ -27,8 +27,13 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
       each.value = deviceValue(Placement::unknown());
   if (namesDevices)
     for (Argument &each : args)
-      if (is(each.value, ValueKind::Scalar) && (textOf(call, each.value) || &each == &args.front()))
+      if (is(each.value, ValueKind::Scalar) && (textOf(call, each.value) || &each == &args.front())) {
         each.value = asDevice(call, each.value);
+        const bool isOpen = is(each.value, ValueKind::Scalar) &&
+                            !constantOf(call.row.resolve(each.value->term)) && !textOf(call, each.value);
+        if (isOpen) // a text or a number that may be any
+          each.value = deviceValue(Placement::unknown());
+      }
   return args;
 }
 

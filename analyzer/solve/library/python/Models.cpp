@@ -9,6 +9,7 @@
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/python/Spread.h"
 #include "analyzer/solve/library/torch/Modules.h"
 
 namespace devicetidy::python {
@@ -16,8 +17,7 @@ namespace {
 
 using Primitive = Value (*)(Call &call, Row &row, const Given &given);
 
-const Name spreadField("@spread"); ///< of a module whose layers are on several devices
-constexpr int nesting = 6;         ///< of what is moved in collections
+constexpr int nesting = 6; ///< of what is moved in collections
 
 Value argument(const Given &given, std::size_t i) {
   return i < given.positional.size() ? given.positional[i].value : unknownValue();
@@ -47,9 +47,11 @@ Value movedParts(Call &call, Row &row, Value held, const Placement &to, int dept
 Value moved(Call &call, Row &row, const Value &value, const Placement &to, int depth) {
   Machine &machine = call.machine;
   if (is(value, ValueKind::Tensor))
-    return tensorValue(to, machine.memory.rankOf(row, value),
-                       machine.note(machine.memory.historyOf(row, value), StepKind::Moved, call.fact.where,
-                                    {}, to.describe()));
+    return machine.memory.placementOf(row, value) == to
+               ? value
+               : tensorValue(to, machine.memory.rankOf(row, value),
+                             machine.note(machine.memory.historyOf(row, value), StepKind::Moved,
+                                          call.fact.where, {}, to.describe()));
   if (depth == 0)
     return unknownValue();
   if (is(value, ValueKind::List))
@@ -76,6 +78,14 @@ std::optional<Placement> targetOf(Call &call, const Row &row, const Value &devic
   return is(where, ValueKind::Device) ? std::optional(call.machine.concrete(row, where->placement))
                                       : std::nullopt;
 }
+
+} // namespace
+
+Value movedTo(Call &call, Row &row, const Value &value, const Placement &to) {
+  return moved(call, row, value, to, nesting);
+}
+
+namespace {
 
 // moved(value, device): tensors in collections are, too; modules and loaders move themselves.
 Value moveAll(Call &call, Row &row, const Given &given) {
@@ -137,33 +147,111 @@ Value runModule(Call &call, Row &row, const Given &given) {
       uses.push_back({given.positional[i].value, nullptr, "'" + given.positional[i].text.str() + "'"});
   Machine::Requirement requirement;
   requirement.operation = calledAs(call);
+  if (call.machine.memory.read(row, module->address)->fields.count(spreadField)) // it comes back there
+    return uses.size() > own ? tensorValue(machine.memory.placementOf(row, uses[own].tensor), someRank,
+                                           machine.memory.historyOf(row, uses[own].tensor))
+                             : unknownValue();
   const Placement where = uses.size() > own ? machine.requireSame(inner, uses, requirement)
                                             : modulePlacement(machine, row, module->address);
   return tensorValue(where, someRank, machine.memory.historyOf(row, uses[0].tensor));
 }
 
-// device_of_map(map): where a loader puts a whole model; unknown where it spreads it.
+// device_of_map(map): where a loader puts a whole model; None where it spreads it, or may.
 Value deviceOfMap(Call &call, Row &, const Given &given) {
   const Value map = argument(given, 0);
   const Value held = behind(call, map);
   if (is(map, ValueKind::Null))
     return deviceValue(Placement::cpu());
-  if (isDict(held) && held->fields.size() == 1 && !held->fields.count(anyEntryField)) {
-    const Value only = asDevice(call, held->fields.begin()->second);
-    return is(only, ValueKind::Device) ? only : deviceValue(Placement::unknown());
-  }
-  const Value device = asDevice(call, map);
-  return is(device, ValueKind::Device) ? device : deviceValue(Placement::unknown());
+  const bool hasOneEntry = isDict(held) && held->fields.size() == 1 && !held->fields.count(anyEntryField);
+  const Value device = asDevice(call, hasOneEntry ? held->fields.begin()->second : map);
+  return is(device, ValueKind::Device) ? device : nullValue();
 }
 
 // spread(module): its layers are on several devices, and what they get is brought there.
 Value spreadModule(Call &call, Row &row, const Given &given) {
   const Value module = argument(given, 0);
-  if (is(module, ValueKind::Address)) {
-    moveModule(call.machine, row, module->address, Placement::unknown(), nullptr);
-    call.machine.memory.write(row, module->address.field(spreadField), scalarValue(intTerm(1)));
-  }
+  if (is(module, ValueKind::Address))
+    spread(call, row, module->address);
   return module;
+}
+
+// layer(module, of, index): one of the layers of such a model.
+Value placeLayerOf(Call &call, Row &row, const Given &given) {
+  const Value module = argument(given, 0), of = argument(given, 1), index = argument(given, 2);
+  if (is(module, ValueKind::Address) && is(of, ValueKind::Address))
+    placeLayer(
+        call, row, module->address,
+        applyTerm(op::element, {intTerm(of->address.root),
+                                is(index, ValueKind::Scalar) ? row.resolve(index->term) : intTerm(-1)}));
+  return module;
+}
+
+// output(module): a tensor that it has made.
+Value outputOf(Call &call, Row &row, const Given &given) {
+  const Value module = argument(given, 0);
+  if (!is(module, ValueKind::Address))
+    return unknownValue();
+  const Value weights = call.machine.memory.read(row, module->address.field(hidden::parameters));
+  return tensorValue(modulePlacement(call.machine, row, module->address), someRank, weights->history);
+}
+
+// save(path, module), saved(path): what was saved there, or None.
+RootId savedRoot(const Call &call, const Value &path) {
+  const Value held = behind(call, path);
+  const std::string key = is(path, ValueKind::Address) ? std::to_string(path->address.root)
+                                                       : textOf(call, held).value_or(std::string());
+  return call.machine.memory.global(Name("@saved " + key), {}, {});
+}
+
+Value save(Call &call, Row &row, const Given &given) {
+  row.store.set(savedRoot(call, argument(given, 0)), argument(given, 1));
+  return nullValue();
+}
+
+Value saved(Call &call, Row &row, const Given &given) {
+  const bool isKnown = is(argument(given, 0), ValueKind::Address) || textOf(call, argument(given, 0));
+  const Value model = isKnown ? row.store.get(savedRoot(call, argument(given, 0))) : nullptr;
+  return model ? model : nullValue();
+}
+
+Value isSpread(Call &call, Row &, const Given &given) {
+  const Value held = behind(call, argument(given, 0));
+  return scalarValue(intTerm(is(held, ValueKind::Record) && held->fields.count(spreadField)));
+}
+
+// launched(command): the program is started by it, which is where the fact is.
+Value isLaunched(Call &, Row &row, const Given &) {
+  launch(row);
+  return nullValue();
+}
+
+RootId rootOfFile(const Call &call, const std::string &name) {
+  const std::string last = name.substr(name.rfind('/') + 1);
+  return call.machine.memory.global(Name("@file " + last), {}, {});
+}
+
+// has_file(name, data): there is a JSON file, and what is in it.
+Value hasFile(Call &call, Row &row, const Given &given) {
+  if (const auto name = textOf(call, argument(given, 0)))
+    row.store.set(rootOfFile(call, *name), argument(given, 1));
+  return nullValue();
+}
+
+Value hasRanksOf(Call &, Row &row, const Given &) { return scalarValue(intTerm(hasRanks(row))); }
+
+// chosen(object): its numbers, texts and what is not given are what the user says.
+Value chosenOutside(Call &call, Row &row, const Given &given) {
+  const Value object = argument(given, 0), held = behind(call, object);
+  if (!is(object, ValueKind::Address) || !is(held, ValueKind::Record))
+    return object;
+  ValueData data = *held;
+  for (auto &[field, value] : data.fields)
+    if (is(value, ValueKind::Null))
+      value = unknownValue();
+    else if (is(value, ValueKind::Scalar))
+      value = optionOf(field.str());
+  call.machine.memory.write(row, object->address, makeValue(std::move(data)));
+  return object;
 }
 
 // fields(object): the names of the fields that its class declares, those of classes behind it first.
@@ -188,10 +276,27 @@ Value nothingKnown(Call &, Row &, const Given &) { return unknownValue(); }
 } // namespace
 
 std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &name, const Given &given) {
-  static const std::map<std::string, Primitive> primitives = {
-      {"moved", moveAll},     {"move", moveEntries},          {"own", ownParameters},
-      {"run", runModule},     {"device_of_map", deviceOfMap}, {"spread", spreadModule},
-      {"fields", fieldNames}, {"unknown", nothingKnown}};
+  if (name == "file") // file(name): what is in it
+    if (const auto path = textOf(call, argument(given, 0)))
+      if (const Value data = row.store.get(rootOfFile(call, *path)))
+        return callValue(call, row, data, {}, {});
+  static const std::map<std::string, Primitive> primitives = {{"moved", moveAll},
+                                                              {"move", moveEntries},
+                                                              {"own", ownParameters},
+                                                              {"run", runModule},
+                                                              {"device_of_map", deviceOfMap},
+                                                              {"spread", spreadModule},
+                                                              {"is_spread", isSpread},
+                                                              {"launched", isLaunched},
+                                                              {"has_file", hasFile},
+                                                              {"chosen", chosenOutside},
+                                                              {"layer", placeLayerOf},
+                                                              {"output", outputOf},
+                                                              {"save", save},
+                                                              {"saved", saved},
+                                                              {"has_ranks", hasRanksOf},
+                                                              {"fields", fieldNames},
+                                                              {"unknown", nothingKnown}};
   const auto found = primitives.find(name);
   if (found == primitives.end())
     return std::nullopt;

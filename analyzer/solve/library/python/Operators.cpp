@@ -6,6 +6,9 @@
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/Words.h"
 
+#include <algorithm>
+#include <cctype>
+
 namespace devicetidy {
 namespace python {
 namespace {
@@ -179,10 +182,21 @@ Value isNone(const Value &value) {
 }
 
 Value contains(Call &call, const Value &container, const Value &key) {
+  if (is(container, ValueKind::Function) && container->type == environmentType)
+    return hasVariable(call, key);
   const Value held = behind(call, container);
+  const auto text = textOf(call, key);
+  if (const auto elements = isDict(held) ? std::nullopt : elementsOf(call, container); elements && text) {
+    bool areTexts = true, isAmong = false;
+    for (const Value &each : *elements) {
+      const auto other = textOf(call, each);
+      areTexts &= other.has_value();
+      isAmong |= other == text;
+    }
+    return isAmong || areTexts ? scalarValue(intTerm(isAmong)) : unknownValue();
+  }
   if (!isDict(held))
     return unknownValue();
-  const auto text = textOf(call, key);
   return text && !held->fields.count("[?]")
              ? scalarValue(intTerm(held->fields.count(Name("[" + *text + "]"))))
              : unknownValue();
@@ -264,12 +278,30 @@ Value truthOf(const Call &call, const Value &value) {
              : scalarValue(intTerm(1));
 }
 
+// What a parameter that is not known says of itself, as `args.cuda`: the same whenever it is asked.
+std::optional<Value> optionTruth(const Call &call) {
+  const std::string_view text = call.fact.operands[0].text.view();
+  const std::size_t dot = text.find('.');
+  const bool isPath = std::all_of(text.begin(), text.end(), [](unsigned char letter) {
+    return std::isalnum(letter) || letter == '_' || letter == '.';
+  });
+  const Function &function = call.frame.function;
+  const auto *const end =
+      function.locals.data() + std::min<std::size_t>(function.paramCount, function.locals.size());
+  if (dot == std::string_view::npos || !isPath ||
+      std::none_of(function.locals.data(), end,
+                   [&](const Variable &each) { return each.name.view() == text.substr(0, dot); }))
+    return std::nullopt;
+  return scalarValue(call.row.resolve(symbolTerm(call.fact.operands[0].text)));
+}
+
 // A model of a library is written so that what it tests holds in special cases only: it does not where that
 // is not known.
 std::optional<Outcomes> truthWord(Call &call, const Effect &) {
   const Value truth = truthOf(call, call.operand(0));
-  return call.done(is(truth, ValueKind::Unknown) && call.frame.function.isModel ? scalarValue(intTerm(0))
-                                                                                : truth);
+  if (!is(truth, ValueKind::Unknown))
+    return call.done(truth);
+  return call.done(call.frame.function.isModel ? scalarValue(intTerm(0)) : optionTruth(call).value_or(truth));
 }
 
 std::optional<Outcomes> bothWord(Call &call, const Effect &) {

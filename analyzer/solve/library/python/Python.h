@@ -112,13 +112,23 @@ Outcomes setAttributes(Call &call, Row row, const Value &vars, const Given &give
 /// What a loop over `value` goes through, as the address of a list.
 Value iterable(Call &call, Row &row, const Value &value);
 
+/// An environment variable; `otherwise` is what it is without one, and may be null.
+Outcomes readVariable(Call &call, Row &row, const Argument &name, const Argument *otherwise);
+/// Is there such a variable?
+Value hasVariable(const Call &call, const Value &name);
+inline const Name environmentType("os.environ"); ///< the function that stands for the environment
+/// The program is one of several ranks.
+void launch(Row &row);
+/// Does the row know that it is?
+bool hasRanks(const Row &row);
+
 /// What models of libraries ask for as `dt.name(..)`; nothing when there is no such function.
 std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &name, const Given &given);
 
 /// What a loader makes of an item: numbers become tensors of the CPU, the rest stays as it is.
 Value batched(Call &call, Row &row, const Value &item);
 /// What the user gives for an option of the command line.
-Value optionOf(const Call &call, const std::string &name);
+Value optionOf(const std::string &name);
 
 Outcomes done(const Row &row, Value value);
 

@@ -12,6 +12,16 @@ namespace devicetidy::python {
 namespace {
 
 Value isInstance(const Call &call, const Value &value, const Value &type) {
+  if (is(type, ValueKind::List) && !isSummary(type)) { // one of these
+    bool isKnown = true;
+    for (const Value &each : type->elements) {
+      const Value answer = isInstance(call, value, each);
+      if (is(answer, ValueKind::Scalar) && constantOf(answer->term) == 1)
+        return answer;
+      isKnown &= is(answer, ValueKind::Scalar);
+    }
+    return isKnown ? scalarValue(intTerm(0)) : unknownValue();
+  }
   if (!is(type, ValueKind::Function) || is(value, ValueKind::Unknown))
     return unknownValue();
   const std::string_view name = type->type.view();

@@ -68,7 +68,7 @@ Value asDevice(const Call &call, const Value &value) {
   if (!is(value, ValueKind::Scalar))
     return value;
   const Term term = call.row.resolve(value->term);
-  if (constantOf(term))
+  if (constantOf(term) || (term->kind == TermKind::Apply && term->name == op::rank))
     return deviceValue(Placement::cuda(term));
   if (const std::optional<Placement> placement = deviceOf(call.machine.memory, call.row, value))
     return deviceValue(*placement, value->history);

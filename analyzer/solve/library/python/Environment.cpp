@@ -1,0 +1,79 @@
+//===- Environment.cpp - environment variables, and who is started several times ---===//
+//
+// A launcher (torchrun, accelerate launch) starts a program once for each GPU and tells each rank in its
+// environment which it is. Frameworks join the ranks when they are told so.
+//
+//===----------------------------------------------------------------------===//
+#include "analyzer/models/Models.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Operators.h"
+#include "analyzer/solve/library/python/Python.h"
+
+#include <algorithm>
+
+namespace devicetidy::python {
+namespace {
+
+bool counts(std::string_view variable) {
+  return variable.size() > 4 && variable.substr(variable.size() - 4) == "SIZE";
+}
+
+Term rankTerm(std::string_view variable) { return applyTerm(op::rank, {textTerm(Name(variable))}); }
+
+Value comparison(const Row &row, Name sign, Term term, std::int64_t number) {
+  return operatorValue(row, sign, {scalarValue(term), scalarValue(intTerm(number))}, /*areIntegers=*/true);
+}
+
+// Does the row know that there are several ranks? Who asks whether the rank is -1, or how many there are,
+// wants to know that.
+bool saysSeveral(const Condition &condition) {
+  const auto &[term, outcome] = condition;
+  if (term->kind != TermKind::Apply || term->args.size() != 2)
+    return false;
+  const bool isFirst = constantOf(term->args[0]).has_value();
+  const std::optional<std::int64_t> number = constantOf(term->args[isFirst ? 0 : 1]);
+  const Term asked = term->args[isFirst ? 1 : 0];
+  if (!number || asked->kind != TermKind::Apply || asked->name != op::rank)
+    return false;
+  const std::int64_t alone = counts(textOf(asked->args[0]).value_or(Name()).view()) ? 1 : -1;
+  if (term->name == op::equal)
+    return outcome == 0 && (*number == alone || (*number == 0 && alone < 0));
+  if (term->name == op::less) // number < asked, or asked < number
+    return isFirst ? outcome == 1 && *number >= alone : outcome == 0 && *number > alone;
+  return false;
+}
+
+} // namespace
+
+Outcomes readVariable(Call &call, Row &row, const Argument &name, const Argument *otherwise) {
+  const auto text = textOf(call, name.value);
+  if (text && models::hasRole(*text, "rank"))
+    return callTorch(call, row, "getenv", {name}, false, "long");
+  const bool isDevice =
+      otherwise && is(asDevice(call, otherwise->value), ValueKind::Device) && textOf(call, otherwise->value);
+  return done(row, isDevice && text
+                       ? deviceValue(Placement::symbol(SymbolRole::DeviceChoice,
+                                                       symbolTerm(Name("variable " + *text)), Name(*text)))
+                       : unknownValue());
+}
+
+Value hasVariable(const Call &call, const Value &name) {
+  const auto text = textOf(call, name);
+  if (!text || !models::hasRole(*text, "rank"))
+    return unknownValue();
+  return scalarValue(notTerm(comparison(call.row, op::less, rankTerm(*text), 0)->term));
+}
+
+void launch(Row &row) {
+  for (const char *variable : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"})
+    for (const auto &[sign, number] :
+         {std::pair(op::equal, 1), std::pair(op::equal, 0), std::pair(op::less, 2)})
+      row.assume(comparison(row, sign, rankTerm(variable), number)->term, 0);
+  for (const char *variable : {"RANK", "LOCAL_RANK"})
+    for (const auto &[sign, number] : {std::pair(op::equal, -1), std::pair(op::less, 0)})
+      row.assume(comparison(row, sign, rankTerm(variable), number)->term, 0);
+}
+
+bool hasRanks(const Row &row) { return std::any_of(row.known.begin(), row.known.end(), saysSeveral); }
+
+} // namespace devicetidy::python
