@@ -10,7 +10,7 @@ namespace devicetidy::driver {
 struct PythonUnits {
   std::vector<Unit> units;
   std::size_t asked = 0; ///< the first so many were asked for
-  std::size_t own = 0;   ///< the first so many were asked for or are imported; those up to `files` are context
+  std::size_t own = 0; ///< the first so many were asked for or are imported; those up to `files` are context
   std::size_t files = 0; ///< the others are models of libraries
   std::vector<std::string> roots;
   ReadCounts counts;
