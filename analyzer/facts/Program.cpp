@@ -1,6 +1,7 @@
 #include "analyzer/facts/Program.h"
 
 #include <algorithm>
+#include <set>
 
 namespace devicetidy {
 
@@ -67,6 +68,30 @@ void orderFunctions(Program &program) {
     program.derivedFrom.insert(type.bases.begin(), type.bases.end());
 }
 
+/// Takes out of the bases of `id` what leads back to a class that is being looked at. Python knows classes by
+/// modules, and facts by names: `class Frame(tkinter.Frame)` would be its own base.
+void breakCircles(Program &program, Name id, std::set<Name> &open, std::set<Name> &seen) {
+  const auto found = program.types.find(id);
+  if (found == program.types.end() || !found->second.isProject || !seen.insert(id).second)
+    return;
+  open.insert(id);
+  std::vector<Name> &bases = found->second.bases;
+  bases.erase(std::remove_if(bases.begin(), bases.end(), [&](Name base) { return open.count(base) != 0; }),
+              bases.end());
+  for (Name base : bases)
+    breakCircles(program, base, open, seen);
+  open.erase(id);
+}
+
+void breakCircles(Program &program) {
+  std::set<Name> own, open, seen;
+  for (const auto &[id, type] : program.types)
+    if (type.isProject && !type.bases.empty())
+      own.insert(id);
+  for (Name id : own)
+    breakCircles(program, id, open, seen);
+}
+
 } // namespace
 
 Program link(std::vector<Unit> units) {
@@ -85,6 +110,7 @@ Program link(std::vector<Unit> units) {
       program.torchMinor = unit.torchMinor;
     }
   }
+  breakCircles(program);
   orderFunctions(program);
   return program;
 }

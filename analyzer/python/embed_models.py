@@ -15,6 +15,7 @@ def tree_of(path):
     tree = {**parse.read(str(path)), "path": path.stem}
     if "error" in tree:
         sys.exit(f"{path}:{tree['line']}: {tree['error']}")
+    del tree["stamp"]  # is another one on each machine
     return tree
 
 

@@ -35,6 +35,13 @@ write("levels.py", "x = " + " + ".join(["1"] * 20000) + "\n")
 write("deep.py", "import torch\ny = torch.ones(3)\nx = " + " + ".join(["y"] * 900) + "\n")
 write("long_line.py", "import torch\nx = [" + ", ".join(map(str, range(100000))) + "]\n" + RIGHT.split("\n")[1] + "\n")
 write("not_python.ipynb", "[1, 2]")
+os.makedirs("names")
+write("names/base.py", "import torch\nclass Frame:\n    def put(self, x):\n        return x + torch.ones(3)\n")
+write(
+    "names/derived.py",
+    "import torch\nimport base\nclass Frame(base.Frame):\n    pass\nclass Other(Frame):\n    pass\n"
+    "Frame().put(torch.ones(3))\nOther()\n",
+)
 program("old", "cat > /dev/null\necho 'it is Python 3.6, and 3.8 or newer is needed' >&2\nexit 1\n")
 program("older", "[ $1 = -V ] && echo 'Python 2.7.18' >&2 || echo 'Unknown option: -I' >&2\nexit 2\n")
 program(
