@@ -67,6 +67,25 @@ void orderFunctions(Program &program) {
     program.derivedFrom.insert(type.bases.begin(), type.bases.end());
 }
 
+// Classes of one name in several modules of Python may seem to derive from each other: the base that leads
+// back is no base.
+void cutCycle(Program &program, Name id, std::unordered_map<Name, bool> &isDone) {
+  const auto type = program.types.find(id);
+  if (type == program.types.end())
+    return;
+  isDone[id] = false;
+  std::vector<Name> &bases = type->second.bases;
+  bases.erase(std::remove_if(bases.begin(), bases.end(),
+                             [&](Name base) {
+                               const auto found = isDone.find(base);
+                               if (found == isDone.end())
+                                 cutCycle(program, base, isDone);
+                               return found != isDone.end() && !found->second;
+                             }),
+              bases.end());
+  isDone[id] = true;
+}
+
 } // namespace
 
 Program link(std::vector<Unit> units) {
@@ -85,6 +104,10 @@ Program link(std::vector<Unit> units) {
       program.torchMinor = unit.torchMinor;
     }
   }
+  std::unordered_map<Name, bool> isDone;
+  for (const auto &[id, type] : program.types)
+    if (!isDone.count(id))
+      cutCycle(program, id, isDone);
   orderFunctions(program);
   return program;
 }
