@@ -79,6 +79,7 @@ void FunctionLowering::pattern(const Node &node, int subject, BlockId fails) {
   } else if (kind == "MatchSequence") {
     sequencePattern(node, subject, fails);
   } else if (kind == "MatchMapping") {
+    require(emitCall("is_kind::mapping", {held()}, node));
     const std::vector<Node> keys = node.list("keys"), patterns = node.list("patterns");
     for (std::size_t i = 0; i < keys.size() && i < patterns.size(); ++i) {
       const Operand key = operand(keys[i]);
@@ -92,6 +93,10 @@ void FunctionLowering::pattern(const Node &node, int subject, BlockId fails) {
 
 void FunctionLowering::sequencePattern(const Node &node, int subject, BlockId fails) {
   const std::vector<Node> patterns = node.list("patterns");
+  const BlockId isOne = newBlock();
+  const Reg kind = emitCall("is_kind::sequence", {use(loadLocal(subject, node), node)}, node);
+  branch(use(kind, node), isOne, fails, false, node);
+  enter(isOne);
   bool hasStar = false;
   for (const Node &each : patterns)
     hasStar |= each.is("MatchStar");

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """execute.py [--library] FILES: runs what run_labels.py analyses, under device-run --virtual-gpus 4.
 
-Of a file of functions each that takes no arguments and is no helper (_name) is a case; of a file of the library each entry
-of CALLS in the driver of its name. Every case is run in a process of its own. The line that raises must be the labelled one,
+Of a file of functions each whose name begins with case_ is a case, or where there is none, each that is no helper (_name); of
+a file of the library each entry of CALLS, or each function drive_*, in the driver of its name. A file *_torch2.py is for
+PyTorch 2. Every case is run in a process of its own. The line that raises must be the labelled one,
 with an error about devices, and each label must be met.
 """
 import argparse
@@ -30,18 +31,25 @@ def loaded(path, name="case"):
 
 def functions_of(path):
     """Name and call of each case of a file of functions."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-            yield node.name, lambda name=node.name: getattr(loaded(path), name)()
+    names = [node.name for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)]
+    cases = [name for name in names if name.startswith("case_")]
+    for name in cases or [name for name in names if not name.startswith("_")]:
+        yield name, lambda name=name: getattr(loaded(path), name)()
 
 
 def calls_of(path):
     """The same of a file of the library: its driver says how it is called."""
     sys.path[:0] = [str(HERE / "library"), str(HERE / "drivers")]
-    driver = HERE / "drivers" / ("d" + path.name[1:])
-    names = in_child(lambda: list(loaded(driver, driver.stem).CALLS))["value"]
-    for name in names:
-        yield name, lambda name=name: loaded(driver, driver.stem).CALLS[name]()
+    driver = HERE / "drivers" / path.name
+    if not driver.exists():
+        driver = driver.with_name("d" + path.name[1:])
+
+    def calls():
+        made = loaded(driver, "driver")
+        return getattr(made, "CALLS", None) or {name: each for name, each in vars(made).items() if name.startswith("drive_")}
+
+    for name in in_child(lambda: list(calls()))["value"]:
+        yield name, lambda name=name: calls()[name]()
 
 
 def in_child(work, path=None):
@@ -91,6 +99,8 @@ def main():
     problems = []
     for path in options.files:
         path = path.resolve()
+        if path.stem.endswith("_torch2") and torch.__version__.startswith("1."):
+            continue
         problems += problems_of(path, calls_of(path) if options.library else functions_of(path))
     print("\n".join(problems) or f"{len(options.files)} files as labelled")
     return 1 if problems else 0

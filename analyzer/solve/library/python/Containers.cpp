@@ -213,7 +213,8 @@ std::optional<Outcomes> unpackWord(Call &call, const Effect &) {
   if (std::optional<Outcomes> outcomes = callSpecial(
           call, {value, {}, call.fact.operands[0].text, &call.fact.operands[0]}, "__iter__", {})) {
     for (Outcome &each : *outcomes) {
-      const auto elements = elementsOf(call, each.result);
+      const Call behindIt{call.machine, call.frame, each.row, call.fact, call.first};
+      const auto elements = elementsOf(behindIt, each.result);
       each.result = elements && number < elements->size() ? (*elements)[number] : unknownValue();
     }
     return outcomes;

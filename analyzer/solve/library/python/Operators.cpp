@@ -206,6 +206,19 @@ Value negated(const Value &value) {
   return is(value, ValueKind::Scalar) ? scalarValue(notTerm(value->term)) : value;
 }
 
+// None, a text or number, a tuple, an object: are they certainly of different kinds?
+bool areOfDifferentKinds(const Value &a, const Value &b) {
+  const auto kind = [](const Value &value) {
+    return is(value, ValueKind::Null)      ? 1
+           : is(value, ValueKind::Scalar)  ? 2
+           : is(value, ValueKind::List)    ? 3
+           : is(value, ValueKind::Address) ? 4
+                                           : 0;
+  };
+  const int first = kind(a), second = kind(b);
+  return first != 0 && second != 0 && first != second && first + second != 7; // a list is an address
+}
+
 std::optional<Outcomes> compareWord(Call &call, const Effect &) {
   const Argument left = argumentAt(call, 0), right = argumentAt(call, 1);
   const std::string how = sign(call);
@@ -235,7 +248,19 @@ std::optional<Outcomes> compareWord(Call &call, const Effect &) {
         compareDevice(call, isLeft ? left.value : right.value, isLeft ? right.value : left.value);
     return call.done(how == "==" ? result : negated(result));
   }
+  if ((how == "==" || how == "!=") && areOfDifferentKinds(left.value, right.value))
+    return call.done(scalarValue(intTerm(how == "!=")));
   return call.done(onValues(call, how, left.value, right.value));
+}
+
+// What a pattern of `match` takes for a sequence or a mapping: texts are neither.
+std::optional<Outcomes> isKindWord(Call &call, const Effect &) {
+  const Value value = call.operand(0), held = behind(call, value);
+  if (is(value, ValueKind::Unknown) || is(value, ValueKind::Tensor) ||
+      (is(held, ValueKind::Record) && !isDict(held)))
+    return call.done(unknownValue());
+  const bool isIt = sign(call) == "sequence" ? is(held, ValueKind::List) : isDict(held);
+  return call.done(scalarValue(intTerm(isIt)));
 }
 
 Value truthOf(const Call &call, const Value &value) {
@@ -305,6 +330,7 @@ Words pythonOperatorWords() {
            {"py_unary", python::unaryWord},
            {"py_compare", python::compareWord},
            {"py_truth", python::truthWord},
+           {"py_is_kind", python::isKindWord},
            {"py_both", python::bothWord},
            {"py_text", python::textWord}},
           {},

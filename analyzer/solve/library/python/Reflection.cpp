@@ -42,6 +42,13 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
     return scalarValue(intTerm(isDict(held)));
   if (name == "builtins.list")
     return scalarValue(intTerm(is(value, ValueKind::Address) && is(held, ValueKind::List)));
+  if (isOneOf(name, {"builtins.str", "builtins.int", "builtins.float", "builtins.bool"})) {
+    if (!is(value, ValueKind::Scalar))
+      return scalarValue(intTerm(0));
+    if (textOf(call, value))
+      return scalarValue(intTerm(name == "builtins.str"));
+    return name == "builtins.str" && call.row.numberOf(value) ? scalarValue(intTerm(0)) : unknownValue();
+  }
   if (name == "builtins.tuple")
     return scalarValue(intTerm(is(value, ValueKind::List)));
   return unknownValue();
