@@ -68,28 +68,23 @@ void orderFunctions(Program &program) {
     program.derivedFrom.insert(type.bases.begin(), type.bases.end());
 }
 
-/// Takes out of the bases of `id` what leads back to a class that is being looked at. Python knows classes by
-/// modules, and facts by names: `class Frame(tkinter.Frame)` would be its own base.
-void breakCircles(Program &program, Name id, std::set<Name> &open, std::set<Name> &seen) {
-  const auto found = program.types.find(id);
-  if (found == program.types.end() || !found->second.isProject || !seen.insert(id).second)
+// Classes of one name in several modules of Python may seem to derive from each other: the base that leads
+// back is no base.
+void cutCycle(Program &program, Name id, std::unordered_map<Name, bool> &isDone) {
+  const auto type = program.types.find(id);
+  if (type == program.types.end())
     return;
-  open.insert(id);
-  std::vector<Name> &bases = found->second.bases;
-  bases.erase(std::remove_if(bases.begin(), bases.end(), [&](Name base) { return open.count(base) != 0; }),
+  isDone[id] = false;
+  std::vector<Name> &bases = type->second.bases;
+  bases.erase(std::remove_if(bases.begin(), bases.end(),
+                             [&](Name base) {
+                               const auto found = isDone.find(base);
+                               if (found == isDone.end())
+                                 cutCycle(program, base, isDone);
+                               return found != isDone.end() && !found->second;
+                             }),
               bases.end());
-  for (Name base : bases)
-    breakCircles(program, base, open, seen);
-  open.erase(id);
-}
-
-void breakCircles(Program &program) {
-  std::set<Name> own, open, seen;
-  for (const auto &[id, type] : program.types)
-    if (type.isProject && !type.bases.empty())
-      own.insert(id);
-  for (Name id : own)
-    breakCircles(program, id, open, seen);
+  isDone[id] = true;
 }
 
 } // namespace
@@ -110,7 +105,10 @@ Program link(std::vector<Unit> units) {
       program.torchMinor = unit.torchMinor;
     }
   }
-  breakCircles(program);
+  std::unordered_map<Name, bool> isDone;
+  for (const auto &[id, type] : program.types)
+    if (!isDone.count(id))
+      cutCycle(program, id, isDone);
   orderFunctions(program);
   return program;
 }

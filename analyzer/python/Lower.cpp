@@ -81,6 +81,36 @@ void resolveBases(Unit &unit) {
     }
 }
 
+void addNames(const Node &node, std::set<std::string> &names) {
+  if (node.is("Name"))
+    names.insert(node.text("id"));
+  for (const Node &child : node.children())
+    addNames(child, names);
+}
+
+// What functions of a script find when it is not run itself: its definitions, and what it assigns. What is
+// made of names that its other statements use is left out, for these may have changed it.
+std::vector<Node> definitionsOf(const Module &module, const std::vector<Node> &body) {
+  std::vector<Node> definitions;
+  std::set<std::string> used;
+  for (const Node &each : body) {
+    const bool assigns = isOneOf(each.kind(), {"Assign", "AnnAssign"});
+    const bool defines =
+        isOneOf(each.kind(), {"FunctionDef", "AsyncFunctionDef", "ClassDef", "Import", "ImportFrom"});
+    std::set<std::string> names;
+    if (assigns)
+      addNames(each["value"], names);
+    const bool isChanged = std::any_of(names.begin(), names.end(), [&](const std::string &name) {
+      return used.count(name) && !Modules::find(module, name);
+    });
+    if (defines || (assigns && !isChanged))
+      definitions.push_back(each);
+    else
+      addNames(each, used);
+  }
+  return definitions;
+}
+
 } // namespace
 
 Unit lower(const Module &module) {
@@ -99,13 +129,8 @@ Unit lower(const Module &module) {
     data.lowerData(body.front()["value"]);
     return unit;
   }
-  std::vector<Node> definitions;
-  for (const Node &each : body)
-    if (isOneOf(each.kind(), {"FunctionDef", "AsyncFunctionDef", "ClassDef", "Import", "ImportFrom", "Assign",
-                              "AnnAssign"}))
-      definitions.push_back(each);
   FunctionLowering start({unit, module}, nullptr, {}, {});
-  start.lowerBody(tree, module.isScript ? definitions : body, module.idOf("@module"), false);
+  start.lowerBody(tree, module.isScript ? definitionsOf(module, body) : body, module.idOf("@module"), false);
   if (!module.isModel)
     unit.globalInit = start.id();
   if (module.isScript) {

@@ -115,8 +115,13 @@ std::optional<Outcomes> enterWord(Call &call, const Effect &) {
           call, {manager, {}, call.fact.operands[0].text, &call.fact.operands[0]}, "__enter__", {}))
     return outcomes;
   if (is(manager, ValueKind::Address) && is(behind(call, manager), ValueKind::List)) {
-    const auto yielded = elementsOf(call, manager); // of a generator that contextlib makes a manager
-    return call.done(yielded && !yielded->empty() ? yielded->front() : unknownValue());
+    // A generator that contextlib makes a manager. What comes behind its yield has been run, too, so nothing
+    // is known of where a module or a tensor is.
+    const auto yielded = elementsOf(call, manager);
+    const Value given = yielded && !yielded->empty() ? yielded->front() : unknownValue();
+    const bool isPlaced =
+        is(given, ValueKind::Tensor) || call.machine.types.isModule(behind(call, given)->type);
+    return call.done(isPlaced ? unknownValue() : given);
   }
   if (manager->type != currentType)
     return call.done(is(manager, ValueKind::Address) ? manager : unknownValue());

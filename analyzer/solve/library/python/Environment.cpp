@@ -24,23 +24,26 @@ Value comparison(const Row &row, Name sign, Term term, std::int64_t number) {
   return operatorValue(row, sign, {scalarValue(term), scalarValue(intTerm(number))}, /*areIntegers=*/true);
 }
 
-// Does the row know that there are several ranks? Who asks whether the rank is -1, or how many there are,
-// wants to know that.
-bool saysSeveral(const Condition &condition) {
+// Does the condition say that there are several ranks, or that there is one? Nothing where it says neither.
+// Who asks whether the rank is -1, or how many there are, wants to know that.
+std::optional<bool> saysSeveral(const Condition &condition) {
   const auto &[term, outcome] = condition;
   if (term->kind != TermKind::Apply || term->args.size() != 2)
-    return false;
+    return std::nullopt;
   const bool isFirst = constantOf(term->args[0]).has_value();
   const std::optional<std::int64_t> number = constantOf(term->args[isFirst ? 0 : 1]);
   const Term asked = term->args[isFirst ? 1 : 0];
   if (!number || asked->kind != TermKind::Apply || asked->name != op::rank)
-    return false;
-  const std::int64_t alone = counts(textOf(asked->args[0]).value_or(Name()).view()) ? 1 : -1;
-  if (term->name == op::equal)
-    return outcome == 0 && (*number == alone || (*number == 0 && alone < 0));
-  if (term->name == op::less) // number < asked, or asked < number
-    return isFirst ? outcome == 1 && *number >= alone : outcome == 0 && *number > alone;
-  return false;
+    return std::nullopt;
+  const bool isCount = counts(textOf(asked->args[0]).value_or(Name()).view());
+  const std::int64_t alone = isCount ? 1 : -1;
+  if (term->name == op::equal && *number == alone)
+    return outcome == 0;
+  if (term->name == op::equal && *number == 0 && !isCount && outcome == 0) // another rank than the first
+    return true;
+  if (term->name == op::less && *number == (isFirst ? alone : alone + 1)) // alone < asked, asked < alone + 1
+    return (outcome == 1) == isFirst;
+  return std::nullopt;
 }
 
 } // namespace
@@ -74,6 +77,15 @@ void launch(Row &row) {
       row.assume(comparison(row, sign, rankTerm(variable), number)->term, 0);
 }
 
-bool hasRanks(const Row &row) { return std::any_of(row.known.begin(), row.known.end(), saysSeveral); }
+bool hasRanks(const Row &row) {
+  bool hasSeveral = false;
+  for (const Condition &condition : row.known)
+    if (const std::optional<bool> several = saysSeveral(condition)) {
+      if (!*several)
+        return false;
+      hasSeveral = true;
+    }
+  return hasSeveral;
+}
 
 } // namespace devicetidy::python

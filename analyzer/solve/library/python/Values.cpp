@@ -68,8 +68,15 @@ Value asDevice(const Call &call, const Value &value) {
   if (!is(value, ValueKind::Scalar))
     return value;
   const Term term = call.row.resolve(value->term);
-  if (constantOf(term) || (term->kind == TermKind::Apply && term->name == op::rank))
+  const auto isRank = [](Term each) { return each->kind == TermKind::Apply && each->name == op::rank; };
+  if (constantOf(term) || isRank(term))
     return deviceValue(Placement::cuda(term));
+  const auto parts = [](Term each, Name of, std::size_t count) {
+    return each->kind == TermKind::Apply && each->name == of && each->args.size() == count;
+  };
+  if (parts(term, op::concat, 2) && devicetidy::textOf(term->args[0]) == Name("cuda:") && // f"cuda:{rank}"
+      parts(term->args[1], op::toString, 1) && isRank(term->args[1]->args[0]))
+    return deviceValue(Placement::cuda(term->args[1]->args[0]));
   if (const std::optional<Placement> placement = deviceOf(call.machine.memory, call.row, value))
     return deviceValue(*placement, value->history);
   return value;
