@@ -192,6 +192,20 @@ bool Types::holdsTensors(Name type) const {
   return kind == TypeClass::Tensor;
 }
 
+bool Types::leadsToTensors(Name type, unsigned depth) const {
+  constexpr unsigned deepest = 4;
+  if (holdsTensors(type) || depth == deepest)
+    return holdsTensors(type);
+  const auto leads = [&](Name part) { return leadsToTensors(part, depth + 1); };
+  const Type *known = program.type(type);
+  if (!known)
+    return false;
+  const std::vector<Name> held = parts(type);
+  return (!inner(type).empty() && leads(inner(type))) || std::any_of(held.begin(), held.end(), leads) ||
+         std::any_of(known->fields.begin(), known->fields.end(),
+                     [&](const Field &field) { return leads(field.type); });
+}
+
 bool Types::isInteger(Name type) const {
   const Type *known = program.type(type);
   return known && (known->kind == TypeKind::Int || known->kind == TypeKind::Enum);

@@ -64,6 +64,8 @@ public:
   bool derivesFrom(Name type, std::string_view templateName) const;
   /// A tensor, or a list or an optional of tensors, at any depth.
   bool holdsTensors(Name type) const;
+  /// The same, or what leads to one: a structure with a tensor, a pointer to it.
+  bool leadsToTensors(Name type, unsigned depth = 0) const;
   /// A built-in integer (bool is none) or an enumeration.
   bool isInteger(Name type) const;
   /// Derives from torch::nn::Module (or is it).

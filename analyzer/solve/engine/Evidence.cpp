@@ -109,7 +109,7 @@ bool takesOutOfTensors(const Types &types, const Function &function) {
     if (const Variable &given = function.locals[i];
         types.holdsTensors(given.type) && !(given.isReference && given.isConst))
       return false;
-  return !types.holdsTensors(function.resultType);
+  return !types.leadsToTensors(function.resultType);
 }
 
 } // namespace
@@ -148,7 +148,10 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
     choosesDevice |= holdsDevice(machine.types, function.className);
     isExport &= takesOutOfTensors(machine.types, function);
   }
-  isExport &= isCalledFromOutside(call) && isBesideDeviceCode(machine, call.frame.function);
+  // A method's class may say what it is given; a plain function, that of a C interface above all, cannot.
+  const Function &entry = entryOf(call.frame).function;
+  isExport &= isCalledFromOutside(call) && (entry.className.empty() || entry.isLambda) &&
+              isBesideDeviceCode(machine, call.frame.function);
   const bool isModule = memory.kind == PlacementKind::Symbol && memory.role == SymbolRole::Module;
   if (copies || isExport || (isModule && choosesDevice))
     return Verdict::Likely;

@@ -32,9 +32,16 @@ bool isChosen(const Placement &placement) {
            placement.index != currentCudaIndex()));
 }
 
-bool isFormerly(const Value &value) { return isFormer(value->placement); }
+// A module that was loaded from a file holds its parameters in a field.
+bool isFormerly(const Value &value) {
+  return isFormer(value->placement) ||
+         (is(value, ValueKind::Record) &&
+          std::any_of(value->fields.begin(), value->fields.end(),
+                      [](const auto &field) { return isFormerly(field.second); }));
+}
 
-// A loop that moves the elements of a list moves all of them, though it may count something else.
+// A loop that moves the elements of a list moves all of them, though it may count something else; one that
+// adds elements makes the list anew, for a list of models on two devices serves nobody.
 Value withoutFormerElements(const Value &value) {
   if (value->fields.empty() && value->summary.empty())
     return value;

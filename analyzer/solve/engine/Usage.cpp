@@ -3,6 +3,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Distributed.h"
 #include "analyzer/models/Models.h"
+#include "analyzer/solve/engine/GpuChoices.h"
 #include "analyzer/solve/engine/LateCalls.h"
 
 #include <algorithm>
@@ -369,8 +370,6 @@ bool holdsGuard(const Types &types, const Function &function, const std::set<Nam
   });
 }
 
-constexpr std::string_view autogradFunction = "torch::autograd::Function";
-
 // A guard ends with its scope: it concerns what is called in it, and not what a caller outside calls.
 std::set<Name> calledUnderGuards(const Program &program, const Types &types) {
   std::set<Name> holding; // classes whose constructors make a guard
@@ -387,9 +386,8 @@ std::set<Name> calledUnderGuards(const Program &program, const Types &types) {
   std::set<Name> called;
   for (Name id : program.order) {
     const Function &function = *program.function(id);
-    if (types.derivesFrom(function.className, autogradFunction) &&
-        lastPart(function.name.view()) == "backward") {
-      called.insert(id); // by a thread of autograd, which makes the GPU current
+    if (isBackward(types, function)) {
+      called.insert(id);
       work.push_back(id);
     }
   }
@@ -413,6 +411,11 @@ std::string folderOf(const Function &function) {
   return std::string(file.substr(0, file.rfind('/') + 1));
 }
 
+bool isBackward(const Types &types, const Function &function) {
+  return lastPart(function.name.view()) == "backward" &&
+         types.derivesFrom(function.className, "torch::autograd::Function");
+}
+
 Usage scanUsage(const Program &program, const Types &types, const DistributedNames &names) {
   Usage usage;
   std::map<Name, std::set<Member>> writtenBy;
@@ -427,6 +430,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
         std::find(program.globalInits.begin(), program.globalInits.end(), id) != program.globalInits.end();
     ScopeWrites *scope =
         function.isConstructor || function.isDestructor ? &classes[function.className] : nullptr;
+    usage.hasMain |= function.isMain;
     std::vector<const Fact *> expression;
     for (const Block &block : function.blocks) {
       const bool initialises = isGlobalInit || initialisesStatic(block);
@@ -451,6 +455,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
           usage.staticFlags.insert(fact.name);
         if (!function.isConstructor)
           addLateWrites(program, function, fact, usage.writtenFields);
+        usage.tellsGpusApart |= choosesGpu(types, fact) || isGuard(types, fact.type);
         if (fact.kind == FactKind::Call && models::effect(fact.name.view(), "set_current"))
           usage.setsDevice = true;
         if (fact.kind == FactKind::EndStatement) {

@@ -19,6 +19,8 @@ using Member = std::pair<Name, Name>;
 /// What a scan over all facts tells.
 struct Usage {
   bool setsDevice = false;             ///< set_device calls occur
+  bool hasMain = false;                ///< else somebody outside passes what the program works on
+  bool tellsGpusApart = false;         ///< some code chooses one of several GPUs, or guards the current one
   bool movesModules = false;           ///< a module is moved
   std::set<Name> asksForDevice;        ///< functions that ask a tensor for its device, or name a device
   std::set<std::string> deviceFolders; ///< folders that hold such functions
@@ -32,6 +34,9 @@ struct Usage {
   std::set<Name> staticFlags;      ///< flags of static locals (initialisedSuffix)
   std::set<Name> writtenGlobals;   ///< globals and statics that something besides their initialiser changes
 };
+/// Is `function` the backward() of an autograd::Function? A thread of autograd runs it, which makes the GPU
+/// of what it is given current (torch/csrc/autograd/engine.cpp).
+bool isBackward(const Types &types, const Function &function);
 /// The folder that `function` is written in.
 std::string folderOf(const Function &function);
 

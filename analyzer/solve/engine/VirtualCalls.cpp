@@ -105,14 +105,19 @@ Outcomes Machine::callOverriders(Frame &frame, const Fact &fact, const Row &row,
   if (candidates.empty() || !isWithin(candidates.size(), bounds::overridersPerCall, Bound::Overriders))
     return outcomes;
   Value receiver = registerOf(row, fact.operands[0].reg);
-  const Term which = candidates.size() > 1 ? implementationOf(row, receiver) : nullptr;
+  // Of an object that is not known at all the choice is one of this call.
+  const Term ofObject = implementationOf(row, receiver);
+  const Term ofCall = applyTerm(op::implementation, {intTerm(fact.where.line), intTerm(fact.where.column)});
   for (const Function *candidate : candidates) {
     Row chosen = row;
     // Where a class is derived from another, the object may be of either.
-    if (which && !program.derivedFrom.count(candidate->className))
-      chosen.assume(which, numberOfClass(candidate->className));
-    for (Outcome &outcome : invoke(frame, fact, chosen, *candidate, receiver->address, args))
+    if (candidates.size() > 1 && !program.derivedFrom.count(candidate->className))
+      chosen.assume(ofObject ? ofObject : ofCall, numberOfClass(candidate->className));
+    for (Outcome &outcome : invoke(frame, fact, chosen, *candidate, receiver->address, args)) {
+      if (!ofObject)
+        outcome.row.forgetConditions([&](Term term) { return term == ofCall; });
       outcomes.push_back(std::move(outcome));
+    }
   }
   return outcomes;
 }

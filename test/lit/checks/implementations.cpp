@@ -55,3 +55,13 @@ torch::Tensor computeWith(Calculator &calculator, torch::Tensor positions) {
 
 // Every class gets memory of a GPU here.
 float largestOf(Neighbors &neighbors) { return neighbors.largest(torch::rand({4}, torch::kCUDA)); }
+
+// Nothing is known of what a library hands out.
+std::shared_ptr<Neighbors> findNeighbors(const char *name);
+torch::Tensor computeByName(torch::Tensor positions) {
+  positions = positions.to(torch::Device(std::getenv("DEVICE")));
+  auto counts = torch::empty({4}, torch::dtype(torch::kInt).device(positions.device()));
+  for (int i = 0; i < 4; ++i)
+    findNeighbors("fast")->count(positions.data_ptr<float>(), counts.data_ptr<int>(), 4);
+  return counts;
+}

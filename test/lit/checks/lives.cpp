@@ -1,10 +1,13 @@
 // Objects whose methods are called more than once: what one leaves, another meets.
 // REQUIRES: torch
 // RUN: not %device-tidy %s %torch | FileCheck %s --implicit-check-not=warning:
+#include <torch/script.h>
 #include <torch/torch.h>
 
 #include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 // A setter that misses a member when the device changes again.
 class Trainer {
@@ -180,4 +183,25 @@ public:
 
 private:
   torch::Tensor from_, to_, counts_;
+};
+
+// load() is called once, or for another set of models: those of an earlier call are not used with it.
+class Ensemble {
+public:
+  void load(const std::vector<std::string> &paths, const std::string &device) {
+    device_ = torch::Device(device);
+    for (const auto &path : paths)
+      models_.push_back(torch::jit::load(path, device_));
+  }
+  torch::Tensor mean(const torch::Tensor &x) {
+    std::vector<torch::Tensor> results;
+    const auto there = x.to(device_);
+    for (auto &model : models_)
+      results.push_back(model.forward({there}).toTensor());
+    return torch::stack(results).mean(0);
+  }
+
+private:
+  torch::Device device_ = torch::kCPU;
+  std::vector<torch::jit::Module> models_;
 };

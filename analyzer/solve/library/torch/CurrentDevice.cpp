@@ -39,6 +39,19 @@ bool isSet(Term current) {
   return current != currentCudaIndex() && (!number || *number >= 0);
 }
 
+// Is the program complete, and has everything on one GPU?
+bool isOfOneGpu(const Call &call) {
+  const Usage &usage = call.machine.usage;
+  return usage.hasMain && !usage.tellsGpusApart;
+}
+
+bool isUnderBackward(const Call &call) {
+  for (const Frame *frame = &call.frame; frame; frame = frame->caller)
+    if (isBackward(call.machine.types, frame->function))
+      return true;
+  return false;
+}
+
 // What is to be said of memory on `placement` while `current` is the current GPU.
 Verdict verdictOn(const Call &call, const Placement &placement, Term current) {
   const Term gpu = call.row.resolve(gpuOf(placement));
@@ -48,7 +61,7 @@ Verdict verdictOn(const Call &call, const Placement &placement, Term current) {
   if (current != currentCudaIndex() && !isSet(current))
     return Verdict::Likely;
   if (isOutside(placement)) // tensors of one call share a device by convention
-    return isSet(current) ? Verdict::Silent : Verdict::Likely;
+    return isSet(current) || isUnderBackward(call) ? Verdict::Silent : Verdict::Likely;
   return compare(placement, Placement::cuda(current), call.machine.currentDeviceIsOpen);
 }
 
@@ -174,7 +187,14 @@ void loseHandle(const Call &call, std::size_t operand, const Value &handle, cons
   lost.text = written.text.str();
   lost.device = call.row.resolve(handle->placement).describe();
   lost.history = steps(handle->history);
-  loseIndex(call, work, std::move(lost), false);
+  // What is made too early is one mistake, however often it is used.
+  const std::vector<LostIndex> &found = call.machine.solution.lostIndices;
+  const auto isOfSame = [&](const LostIndex &each) {
+    return each.where != call.fact.where && !each.first.history.empty() && !lost.history.empty() &&
+           each.first.history.front().where == lost.history.front().where;
+  };
+  if (std::none_of(found.begin(), found.end(), isOfSame))
+    loseIndex(call, work, std::move(lost), false);
 }
 
 std::string nameOf(const Call &call) { return std::string(lastPart(call.fact.name.view())); }
@@ -238,6 +258,7 @@ void requireCurrent(Call &call, const TensorUse &memory, const std::string &work
   missGuard(call, memory, placement, current, work,
             verdict == Verdict::Latent || machine.entryIsCalled ? Level::Latent
             : isSure                                            ? Level::Definite
+            : isOfOneGpu(call)                                  ? Level::Latent
                                                                 : Level::Likely);
 }
 
