@@ -63,6 +63,10 @@ void addModuleTypes(Unit &unit, const Node &tree) {
 
 // Classes of libraries that stand behind classes of the program: those of torch.nn and what is known to
 // derive from them.
+bool hasForward(const Type &type) {
+  return std::any_of(type.methods.begin(), type.methods.end(), [](Name id) { return endsWith(id.view(), ".forward"); });
+}
+
 void resolveBases(Unit &unit) {
   static const std::set<std::string> modules = {
       "torch.nn.Module",           "torch.nn.modules.module.Module",    "pytorch_lightning.LightningModule",
@@ -78,6 +82,8 @@ void resolveBases(Unit &unit) {
         base = Name("torch::nn::Module");
       else if (startsWith(dotted, "torch.nn."))
         base = Name("torch::nn::" + last + "Impl");
+      else if (hasForward(type)) // a class of a library that is not known, and its methods say what it is
+        base = Name("torch::nn::Module");
     }
 }
 
