@@ -1,5 +1,6 @@
 #include "checks/DeviceUnregisteredTensor.h"
 
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/report/finding/Glob.h"
 #include "checks/ConflictFinding.h"
 
@@ -11,7 +12,7 @@ void DeviceUnregisteredTensor::run(const Solution &solution, const CheckContext 
                                    std::vector<Finding> &findings) const {
   for (const UnregisteredMember &member : solution.unregisteredMembers) {
     if (matchesGlobIn(context.option(name(), member.conflict.where.file, "IgnoredMembers"),
-                      member.className + "::" + member.member))
+                      withoutPath(member.className) + "::" + member.member))
       continue;
     Finding finding = conflictFinding(name(), member.conflict);
     finding.fields = {{"member", member.member},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 namespace devicetidy {
@@ -25,6 +26,11 @@ inline std::string_view lastPart(std::string_view name) {
 inline std::string_view scopeOf(std::string_view name) {
   const std::size_t colon = name.rfind("::");
   return colon == std::string_view::npos ? std::string_view() : name.substr(0, colon);
+}
+
+/// "Net" of "/src/net.py:Net", which is how a class of Python is told from those of other modules.
+inline std::string withoutPath(std::string_view name) {
+  return std::string(startsWith(name, "/") ? name.substr(name.rfind(':') + 1) : name);
 }
 
 /// The outermost namespace: "std" of "std::vector::push_back"; empty for a name of none.

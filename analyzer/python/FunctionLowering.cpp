@@ -126,7 +126,7 @@ void FunctionLowering::lowerBody(const Node &owner, const std::vector<Node> &bod
   isClassBody = owner.is("ClassDef");
   isModuleBody = !isClassBody;
   function.id = id;
-  function.name = Name(isClassBody ? className.str() + "::@class" : isMain ? "main" : "@module");
+  function.name = Name(isClassBody ? qualified + "::@class" : isMain ? "main" : "@module");
   function.className = isClassBody ? className : Name();
   function.isMain = isMain;
   function.where = owner.where();
@@ -193,7 +193,7 @@ void FunctionLowering::lowerFunction(const Node &node) {
       name.insert(0, "@set ");
   }
   if (isMethod) {
-    function.name = Name(className.str() + "::" + name);
+    function.name = Name(around->qualified + "::" + name);
     function.className = className;
     function.isConstructor = name == "__init__";
   } else {

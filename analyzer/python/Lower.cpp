@@ -64,7 +64,8 @@ void addModuleTypes(Unit &unit, const Node &tree) {
 // Classes of libraries that stand behind classes of the program: those of torch.nn and what is known to
 // derive from them.
 bool hasForward(const Type &type) {
-  return std::any_of(type.methods.begin(), type.methods.end(), [](Name id) { return endsWith(id.view(), ".forward"); });
+  return std::any_of(type.methods.begin(), type.methods.end(),
+                     [](Name id) { return endsWith(id.view(), ".forward"); });
 }
 
 void resolveBases(Unit &unit) {

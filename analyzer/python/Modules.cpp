@@ -232,7 +232,7 @@ void Modules::resolve() {
       if (statement.is("FunctionDef") || statement.is("AsyncFunctionDef"))
         module.meanings[name] = {Meaning::Kind::Function, module.idOf(name).str(), nullptr};
       else if (statement.is("ClassDef"))
-        module.meanings[name] = {Meaning::Kind::Class, module.typeOf(name), nullptr};
+        module.meanings[name] = {Meaning::Kind::Class, module.typeOf(name).str(), nullptr};
       for (const Node &decorator : module.isModel ? statement.list("decorator_list") : std::vector<Node>())
         for (const Node &pattern : decorator.list("args"))
           models.emplace_back(pattern.constant().second, module.meanings[name]);

@@ -34,8 +34,10 @@ struct Module {
   std::map<std::string, const Module *> data; ///< JSON files by how the module calls them
   const Modules *modules = nullptr;
   Name idOf(const std::string &qualified) const { return Name(path + ":" + qualified); }
-  /// The type of a class at the top of the module.
-  std::string typeOf(const std::string &name) const { return isModel ? path + "." + name : name; }
+  /// The type of a class of the module: classes of other modules may have its name.
+  Name typeOf(const std::string &qualified) const {
+    return isModel ? Name(path + "." + qualified) : idOf(qualified);
+  }
 };
 
 class Modules {

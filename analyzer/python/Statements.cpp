@@ -255,8 +255,9 @@ void FunctionLowering::define(const Node &node) {
 
 void FunctionLowering::defineClass(const Node &node) {
   const std::string name = node.text("name");
-  const Name type(qualified.empty() ? parts.module.typeOf(name) : qualified + "." + name);
-  FunctionLowering body(parts, this, type, type.str());
+  const std::string within = qualified.empty() ? std::string() : qualified + ".";
+  const Name type = parts.module.typeOf(within + name);
+  FunctionLowering body(parts, this, type, within + name);
   body.lowerBody(node, node.list("body"), parts.module.idOf(body.qualified + ".@class"), false);
   Type &made = parts.unit.types[type];
   made.id = made.templateName = type;
@@ -268,9 +269,9 @@ void FunctionLowering::defineClass(const Node &node) {
       made.bases.push_back(
           Name(meaning->kind == Meaning::Kind::Class ? meaning->name : "python:" + meaning->name));
     else if (base.is("Name"))
-      made.bases.push_back(Name(base.text("id")));
+      made.bases.push_back(parts.module.typeOf(within + base.text("id")));
   addFields(node, made);
-  const Name first = parts.module.idOf(type.str() + ".");
+  const Name first = parts.module.idOf(within + name + ".");
   for (auto each = parts.unit.functions.lower_bound(first);
        each != parts.unit.functions.end() && startsWith(each->first.view(), first.view()); ++each)
     if (each->second.className == type) {

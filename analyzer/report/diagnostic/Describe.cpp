@@ -1,4 +1,5 @@
 #include "analyzer/report/diagnostic/Describe.h"
+#include "analyzer/facts/NameParts.h"
 
 #include "analyzer/report/diagnostic/Advice.h"
 #include "analyzer/report/diagnostic/PythonText.h"
@@ -28,7 +29,7 @@ std::string withoutFiles(std::string name) {
       break;
     name.erase(at, end + 3 - at);
   }
-  return name;
+  return withoutPath(name);
 }
 
 std::map<std::string, std::string> templateFields(const Finding &finding) {

@@ -26,7 +26,7 @@ Value argument(const Given &given, std::size_t i) {
 // "Linear", of torch::nn::LinearImpl and of transformers.Linear.
 std::string nameOf(Name type) {
   std::string_view name = lastPart(type.view());
-  name.remove_prefix(name.rfind('.') + 1);
+  name.remove_prefix(name.find_last_of(".:") + 1);
   return std::string(name.substr(0, name.size() - (endsWith(name, "Impl") ? 4 : 0)));
 }
 
