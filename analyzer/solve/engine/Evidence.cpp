@@ -37,9 +37,12 @@ bool isKept(const Call &call, const Placement &placement) {
   return call.machine.objectMovesGiven && isOfEarlierCall(call, placement);
 }
 
-// Is the entry one that nobody in the program calls, as those of a library are?
+// Is the entry one that nobody in the program calls, as those of a library are? What a program with a `main`
+// does not call is for nobody.
 bool isCalledFromOutside(const Call &call) {
-  return !call.machine.entryIsCalled && !call.machine.usage.kernels.count(entryOf(call.frame).function.id);
+  const Machine &machine = call.machine;
+  return !machine.entryIsCalled && !machine.usage.hasMain &&
+         !machine.usage.kernels.count(entryOf(call.frame).function.id);
 }
 
 bool isBesideDeviceCode(const Machine &machine, const Function &function) {
