@@ -83,7 +83,8 @@ void resolveBases(Unit &unit) {
         base = Name("torch::nn::Module");
       else if (startsWith(dotted, "torch.nn."))
         base = Name("torch::nn::" + last + "Impl");
-      else if (hasForward(type)) // a class of a library that is not known, and its methods say what it is
+      else if (!startsWith(dotted, "torch.") &&
+               hasForward(type)) // of a library that is not known: its methods say what it is
         base = Name("torch::nn::Module");
     }
 }
