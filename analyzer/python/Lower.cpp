@@ -61,13 +61,13 @@ void addModuleTypes(Unit &unit, const Node &tree) {
   visit(tree);
 }
 
-// Classes of libraries that stand behind classes of the program: those of torch.nn and what is known to
-// derive from them.
 bool hasForward(const Type &type) {
   return std::any_of(type.methods.begin(), type.methods.end(),
                      [](Name id) { return endsWith(id.view(), ".forward"); });
 }
 
+// Classes of libraries that stand behind classes of the program: those of torch.nn and what is known to
+// derive from them.
 void resolveBases(Unit &unit) {
   static const std::set<std::string> modules = {
       "torch.nn.Module",           "torch.nn.modules.module.Module",    "pytorch_lightning.LightningModule",

@@ -4,6 +4,12 @@ import dt
 import torch
 
 
+def device_of(accelerator):
+    if accelerator == "cpu":
+        return torch.device("cpu")
+    return torch.device("cuda") if accelerator in ("gpu", "cuda") else dt.device_of_process()
+
+
 @dt.models(
     "lightning.LightningModule",
     "lightning.pytorch.LightningModule",
@@ -93,12 +99,7 @@ class Trainer:
     """Moves the module and each batch to the device of its strategy."""
 
     def __init__(self, accelerator="auto", devices="auto", *values, gpus=None, **options):
-        if accelerator == "cpu":
-            self.device = torch.device("cpu")
-        elif accelerator in ("gpu", "cuda"):
-            self.device = torch.device("cuda")
-        else:
-            self.device = dt.device_of_process()
+        self.device = device_of(accelerator)
 
     def run(self, model, loader, step):
         for i, batch in enumerate(loader):
@@ -146,12 +147,7 @@ class Trainer:
 @dt.models("lightning.Fabric", "lightning.fabric.Fabric", "lightning_fabric.Fabric")
 class Fabric:
     def __init__(self, accelerator="auto", *values, **options):
-        if accelerator == "cpu":
-            self.device = torch.device("cpu")
-        elif accelerator in ("gpu", "cuda"):
-            self.device = torch.device("cuda")
-        else:
-            self.device = dt.device_of_process()
+        self.device = device_of(accelerator)
 
     def setup(self, module, *optimizers, move_to_device=True, **options):
         if move_to_device is not False:
