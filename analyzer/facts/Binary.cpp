@@ -17,7 +17,7 @@ namespace devicetidy {
 namespace {
 
 constexpr std::string_view magic = "DTFACTS";
-constexpr std::uint64_t formatVersion = 13; ///< raise it with every change of `describe` or of the structs
+constexpr std::uint64_t formatVersion = 14; ///< raise it with every change of `describe` or of the structs
 
 template <typename A> void describe(A &archive, Location &x) {
   archive(x.file, x.line, x.column, x.endLine, x.endColumn);
@@ -57,9 +57,9 @@ template <typename A> void describe(A &archive, Global &x) {
   archive(x.id, x.name, x.type, x.isConst, x.where);
 }
 template <typename A> void describe(A &archive, Unit &x) {
-  archive(x.mainFile, x.objects, x.torchMajor, x.torchMinor, x.functions, x.types, x.globals, x.globalInit,
-          x.parseErrors, x.hasFatalError, x.isCuda, x.opaqueExpressions, x.skippedFunctions, x.uninstantiated,
-          x.files);
+  archive(x.mainFile, x.joining, x.imports, x.objects, x.torchMajor, x.torchMinor, x.functions, x.types,
+          x.globals, x.globalInit, x.parseErrors, x.hasFatalError, x.isCuda, x.opaqueExpressions,
+          x.skippedFunctions, x.uninstantiated, x.files);
 }
 
 template <typename A> void describe(A &archive, SourceState &x) {

@@ -49,6 +49,7 @@ struct Function {
   bool isModel = false;   ///< says what a function of a library does; no code of the program
   bool isPrivate = false; ///< a private or protected member, or without external linkage
   bool hasBody = false;
+  bool isEntry = true;          ///< false: another program enters it. Decided for each program, not kept
   bool isVariadicTail = false;  ///< the last parameter is a C variadic
   std::vector<Name> overrides;  ///< ids of the base-class methods this one overrides (transitively)
   std::uint32_t paramCount = 0; ///< locals[0 .. paramCount) are the parameters
@@ -97,9 +98,19 @@ struct Global {
   Location where;
 };
 
+/// How a unit comes into a program.
+enum class Joining : std::uint8_t {
+  Linked,    ///< an object file: by the names it defines and uses
+  Imported,  ///< a module: its code runs where it is imported, its main where it is started
+  Packaged,  ///< a module of a package, which others than the project can import, too
+  Everywhere ///< belongs to every program of modules
+};
+
 /// Facts of one translation unit.
 struct Unit {
   Name mainFile;
+  Joining joining = Joining::Linked;
+  std::vector<Name> imports; ///< files of the project whose units a module imports
   /// The object files that the build makes of the unit, absolute and sorted; several when several targets
   /// compile it with equal arguments, none when it is unknown. Comes from the compile command, not from the
   /// parse.

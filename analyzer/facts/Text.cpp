@@ -302,11 +302,18 @@ std::string Writer::write() {
   out += " torch " + std::to_string(unit.torchMajor) + "." + std::to_string(unit.torchMinor);
   flag("fatal", unit.hasFatalError);
   flag("cuda", unit.isCuda);
+  if (unit.joining != Joining::Linked)
+    out += std::string(" ") + joiningNames[static_cast<int>(unit.joining)];
   attribute("globals", unit.globalInit);
   out += "\n";
   for (Name object : unit.objects) {
     out += "object ";
     name(object);
+    out += "\n";
+  }
+  for (Name imported : unit.imports) {
+    out += "import ";
+    name(imported);
     out += "\n";
   }
   for (const std::string &error : unit.parseErrors) {

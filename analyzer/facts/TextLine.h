@@ -24,6 +24,7 @@ inline constexpr std::array<const char *, 18> factNames = {
     "operator", "aggregate", "declare", "endscope",  "opaque", "endstatement"};
 inline constexpr std::array<const char *, 7> literalNames = {"none",   "bool", "int", "float",
                                                              "string", "null", "enum"};
+inline constexpr std::array<const char *, 4> joiningNames = {"linked", "module", "packaged", "everywhere"};
 inline constexpr std::array<const char *, 10> typeNames = {"void",    "bool",  "int",    "float",    "enum",
                                                            "pointer", "array", "record", "function", "other"};
 inline constexpr std::array<const char *, 5> terminatorNames = {"jump", "branch", "switch", "return",

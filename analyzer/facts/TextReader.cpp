@@ -134,6 +134,8 @@ void Reader::unitLine(TextLine &line) {
       unit.hasFatalError = true;
     } else if (word == "cuda") {
       unit.isCuda = true;
+    } else if (const int joining = indexOf(joiningNames, word); joining > 0) {
+      unit.joining = static_cast<Joining>(joining);
     } else if (word == "globals") {
       line.expect('=');
       unit.globalInit = Name(line.name());
@@ -483,6 +485,8 @@ void Reader::line(TextLine &line) {
     return blockLine(line);
   if (word == "object")
     unit.objects.push_back(Name(line.name()));
+  else if (word == "import")
+    unit.imports.push_back(Name(line.name()));
   else if (word == "error")
     unit.parseErrors.push_back(line.name());
   else if (word == "file")

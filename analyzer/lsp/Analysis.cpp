@@ -39,13 +39,15 @@ Analysis analyse(const ProjectUnits &units, const driver::FileSettings &settings
   const auto isOpen = [&](std::size_t unit) { return llvm::is_contained(roots, unit); };
   // In a thread of its own: what the solver interns lives as long as its thread.
   driver::inParallel(driver::Task::Solve, 1, 1, [&](std::size_t) {
-    for (const auto &group : driver::groupPrograms(units.all(), units.links()).groups) {
-      if (stop || llvm::none_of(group, isOpen))
+    for (const driver::Group &group : driver::groupPrograms(units.all(), units.links()).groups) {
+      if (stop || llvm::none_of(group.units, isOpen))
         continue;
       driver::runGuarded([&] {
         std::vector<Unit> parts;
-        for (std::size_t unit : group)
+        for (std::size_t unit : group.units) {
           parts.push_back(units.all()[unit]);
+          adapt(parts.back(), unit, group);
+        }
         SolveOptions solving = settings.solveOptions(parts);
         solving.placedIn = &files;
         solving.stop = &stop;

@@ -98,6 +98,7 @@ std::optional<Unit> lowerLaunches(const std::string &interpreter, const std::vec
     return std::nullopt;
   }
   Unit unit;
+  unit.joining = Joining::Everywhere;
   for (const llvm::json::Value &each : *read->getAsArray()) {
     const llvm::json::Object &launch = *each.getAsObject();
     const std::string command = launch.getString("command").value_or("").str();

@@ -124,6 +124,9 @@ std::vector<Node> definitionsOf(const Module &module, const std::vector<Node> &b
 Unit lower(const Module &module) {
   Unit unit;
   unit.mainFile = module.path;
+  unit.joining = module.isModel      ? Joining::Everywhere
+                 : module.isPackaged ? Joining::Packaged
+                                     : Joining::Imported;
   if (!module.isModel)
     unit.files = {Name(module.path)};
   unit.torchMajor = torchMajor;
@@ -138,7 +141,8 @@ Unit lower(const Module &module) {
     return unit;
   }
   FunctionLowering start({unit, module}, nullptr, {}, {});
-  start.lowerBody(tree, module.isScript ? definitionsOf(module, body) : body, module.idOf("@module"), false);
+  const bool isRunOnly = module.isScript && !module.asksWhetherMain;
+  start.lowerBody(tree, isRunOnly ? definitionsOf(module, body) : body, module.idOf("@module"), false);
   if (!module.isModel)
     unit.globalInit = start.id();
   if (module.isScript) {

@@ -131,6 +131,9 @@ bool fits(std::string_view name, std::string_view pattern) {
   return false;
 }
 
+// What makes the folder of a file a package.
+std::string packageFile(const File &file) { return parentOf(file.path) + "/__init__.py"; }
+
 bool asksWhetherMain(const Node &statement) {
   const Node left = statement["test"]["left"];
   return statement.is("If") && left.is("Name") && left.text("id") == "__name__";
@@ -147,13 +150,19 @@ void Modules::add(const File &file, bool isModel) {
   Scope scope;
   forEachOfBlock(file.module(), [&](const Node &node) { scope.add(node); });
   module.variables = scope.bound;
-  for (const Node &statement : file.module().list("body"))
-    module.isScript |=
-        !isModel && isPython(file.path) && (asksWhetherMain(statement) || !isDefinition(statement));
+  if (isModel || !isPython(file.path))
+    return;
+  module.isPackaged = llvm::sys::fs::exists(packageFile(file));
+  for (const Node &statement : file.module().list("body")) {
+    module.asksWhetherMain |= asksWhetherMain(statement);
+    module.isScript |= asksWhetherMain(statement) || (!module.isPackaged && !isDefinition(statement));
+  }
 }
 
 std::vector<std::string> Modules::importsOf(const File &file, std::vector<std::string> &absent) {
   std::vector<std::string> paths;
+  if (const std::string package = packageFile(file); !llvm::sys::fs::exists(package))
+    absent.push_back(package);
   const auto add = [&](const std::string &dotted, int level) {
     if (const std::string path = fileOf(file, dotted, level, &absent); !path.empty())
       paths.push_back(path);

@@ -27,8 +27,10 @@ struct Meaning {
 struct Module {
   const File *file = nullptr;
   std::string path;
-  bool isModel = false;  ///< says what functions of libraries do; its classes are called by their full names
-  bool isScript = false; ///< its code does more than define things, or asks whether it is __main__
+  bool isModel = false; ///< says what functions of libraries do; its classes are called by their full names
+  bool asksWhetherMain = false; ///< its code asks whether it is __main__
+  bool isScript = false;        ///< it does, or its code does more than define things and is no package's
+  bool isPackaged = false;      ///< it lies in a package
   std::map<std::string, Meaning> meanings;
   std::set<std::string> variables;            ///< names of the module that have no fixed meaning
   std::map<std::string, const Module *> data; ///< JSON files by how the module calls them

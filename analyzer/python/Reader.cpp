@@ -123,10 +123,15 @@ bool Reader::read(const Request &request, std::string &error) {
 
 Unit Reader::lower(std::size_t source) const {
   const std::string &path = all[source].path;
-  if (!all[source].isBroken)
-    return python::lower(modules.all().at(path));
+  if (!all[source].isBroken) {
+    Unit unit = python::lower(modules.all().at(path));
+    for (const std::string &each : all[source].imports)
+      unit.imports.emplace_back(each);
+    return unit;
+  }
   Unit broken;
   broken.mainFile = path;
+  broken.joining = Joining::Imported;
   broken.files = {Name(path)};
   broken.parseErrors = {trees.at(path).file->error()};
   broken.hasFatalError = true;

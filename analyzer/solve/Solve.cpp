@@ -126,7 +126,7 @@ Solution solve(const Program &program, const SolveOptions &options) {
     ++solution.stats.functions;
     for (const Block &block : function->blocks)
       solution.stats.facts += block.facts.size();
-    if (!machine.entered.count(function))
+    if (function->isEntry && !machine.entered.count(function))
       solution.stats.unreachedFunctions.push_back(function->name.str());
   }
   solution.stats.capsHit = takeHits();

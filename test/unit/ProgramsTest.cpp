@@ -10,7 +10,10 @@ using Groups = std::vector<std::vector<std::size_t>>;
 namespace {
 
 Groups groupsOf(const std::vector<Unit> &units, const driver::LinkMap &links = {}) {
-  return driver::groupPrograms(units, links).groups;
+  Groups groups;
+  for (const driver::Group &each : driver::groupPrograms(units, links).groups)
+    groups.push_back(each.units);
+  return groups;
 }
 
 /// A translation unit under construction.
@@ -79,6 +82,13 @@ public:
     return *this;
   }
 
+  /// It is a module.
+  UnitMaker &imports(std::vector<Name> files, Joining joining = Joining::Imported) {
+    unit.imports = std::move(files);
+    unit.joining = joining;
+    return *this;
+  }
+
   operator Unit() const { return unit; }
 
 private:
@@ -87,7 +97,7 @@ private:
   std::uint32_t line = 0;
 };
 
-TEST(Programs, NothingMakesNoProgramOfFiles) { EXPECT_EQ(groupsOf({}), Groups{{}}); }
+TEST(Programs, NothingMakesNoProgram) { EXPECT_EQ(groupsOf({}), Groups()); }
 
 TEST(Programs, OneMainTakesEverything) {
   EXPECT_EQ(groupsOf({UnitMaker("/p/main.cpp").main(), UnitMaker("/p/registered.cpp").defines("reg")}),
@@ -293,6 +303,49 @@ TEST(Programs, TheOrderOfUnitsIsTheirOwn) {
     EXPECT_EQ(units[i].mainFile, reversed[i].mainFile);
     EXPECT_EQ(units[i].objects, reversed[i].objects);
   }
+}
+
+TEST(Programs, AMainTakesTheModulesItImports) {
+  const std::vector<Unit> units = {UnitMaker("/p/train.py").main().imports({"/p/net.py"}),
+                                   UnitMaker("/p/eval.py").main().imports({"/p/train.py"}),
+                                   UnitMaker("/p/net.py").defines("net").imports({}),
+                                   UnitMaker("/p/alone.py").defines("alone").imports({})};
+  const auto groups = driver::groupPrograms(units).groups;
+  EXPECT_EQ(groupsOf(units), (Groups{{0, 2}, {0, 1, 2}, {3}}));
+  EXPECT_EQ(groups[0].main, 0u);
+  EXPECT_EQ(groups[1].main, 1u);
+  EXPECT_FALSE(groups[2].main);
+  EXPECT_TRUE(groups[1].others.empty());
+}
+
+TEST(Programs, APackageHasCallersOutside) {
+  const std::vector<Unit> units = {
+      UnitMaker("/p/train.py").main().imports({"/p/net/core.py"}),
+      UnitMaker("/p/net/core.py").defines("core").imports({"/p/net/base.py"}, Joining::Packaged),
+      UnitMaker("/p/net/base.py").defines("base").imports({}, Joining::Packaged),
+      UnitMaker("model").defines("model").imports({}, Joining::Everywhere)};
+  const auto groups = driver::groupPrograms(units).groups;
+  EXPECT_EQ(groupsOf(units), (Groups{{0, 1, 2, 3}, {0, 1, 2, 3}}));
+  EXPECT_EQ(groups[0].others, (std::set<std::size_t>{1, 2}));
+  EXPECT_EQ(groups[1].others, (std::set<std::size_t>{0}));
+  EXPECT_FALSE(groups[1].main);
+}
+
+TEST(Programs, ModulesAndLinkedUnitsAreApart) {
+  EXPECT_EQ(groupsOf({UnitMaker("/p/main.cpp").main(), UnitMaker("/p/train.py").main().imports({})}),
+            (Groups{{0}, {1}}));
+}
+
+TEST(Programs, WhatIsNotStartedHasNoMain) {
+  const std::vector<Unit> units = {UnitMaker("/p/train.py").main().imports({}),
+                                   UnitMaker("/p/eval.py").main().imports({"/p/train.py"})};
+  Unit train = units[0], eval = units[1];
+  const driver::Group group = driver::groupPrograms(units).groups[1];
+  adapt(train, 0, group);
+  adapt(eval, 1, group);
+  const Function &unstarted = train.functions.begin()->second, &started = eval.functions.begin()->second;
+  EXPECT_FALSE(unstarted.isMain || unstarted.isEntry);
+  EXPECT_TRUE(started.isMain && started.isEntry);
 }
 
 TEST(Programs, EveryUnitIsInSomeProgram) {

@@ -133,11 +133,12 @@ std::string drawGraph(std::vector<Unit> units, const std::set<Name> &asked, cons
   const std::set<Name> files{meant->file};
   FunctionGraph picture(meant->name, meant->file);
   const Programs programs = groupPrograms(units, LinkMap::of(units));
-  for (const auto &members : programs.groups) {
+  for (const Group &group : programs.groups) {
     std::vector<Unit> parts;
     bool hasFunction = false;
-    for (std::size_t unit : members) {
+    for (std::size_t unit : group.units) {
       parts.push_back(units[unit]);
+      adapt(parts.back(), unit, group);
       for (const auto &[id, function] : units[unit].functions)
         hasFunction |=
             function.hasBody && function.name.str() == meant->name && function.where.file == meant->file;

@@ -51,14 +51,16 @@ void solvePrograms(std::vector<Unit> units, const FileSettings &settings, bool s
   const auto &programs = grouped.groups;
   std::vector<std::size_t> uses(units.size());
   for (const auto &program : programs)
-    for (std::size_t unit : program)
+    for (std::size_t unit : program.units)
       ++uses[unit];
   Progress progress(showProgress, "checking program", programs.size());
   inParallel(Task::Solve, 1, 1, [&](std::size_t) {
     for (const auto &program : programs) {
       std::vector<Unit> parts;
-      for (std::size_t unit : program) // moved where it is needed for the last time
+      for (std::size_t unit : program.units) { // moved where it is needed for the last time
         parts.push_back(--uses[unit] == 0 ? std::move(units[unit]) : units[unit]);
+        adapt(parts.back(), unit, program);
+      }
       const std::string name = parts.front().mainFile.str();
       progress.start(name);
       if (!runGuarded([&] { solveProgram(std::move(parts), settings, outcome, statistics); }))

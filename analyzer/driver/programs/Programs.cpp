@@ -1,5 +1,6 @@
 #include "analyzer/driver/programs/Programs.h"
 
+#include "analyzer/driver/programs/ModuleGraph.h"
 #include "analyzer/driver/programs/UnitGraph.h"
 #include "analyzer/facts/Binary.h"
 
@@ -48,7 +49,10 @@ private:
 
 class Grouping {
 public:
-  Grouping(const std::vector<Unit> &units, const LinkMap &links) : graph(units), imagesOf(units.size()) {
+  Grouping(const std::vector<Unit> &units, const LinkMap &links)
+      : graph(units), modules(units), imagesOf(units.size()) {
+    for (UnitIndex i = 0; i < units.size(); ++i)
+      (units[i].joining == Joining::Linked ? linked : covered).insert(i);
     std::unordered_map<std::string, std::vector<UnitIndex>> unitsOf;
     for (UnitIndex i = 0; i < units.size(); ++i)
       for (Name object : units[i].objects)
@@ -71,21 +75,20 @@ public:
 
   Programs run() {
     if (graph.isOneProgram()) {
-      UnitGroup all;
-      for (UnitIndex i = 0; i < graph.size(); ++i)
-        all.insert(all.end(), i);
-      keep(all);
+      keep(linked);
     } else {
       for (const Image &image : images)
         keep(programOf(image));
       result.fromLinks = result.groups.size();
-      for (UnitIndex i = 0; i < graph.size(); ++i)
+      for (UnitIndex i : linked)
         if (graph.hasMain(i) && !covered.count(i))
           keep(programOfMain(i));
-      for (UnitIndex i = 0; i < graph.size(); ++i)
+      for (UnitIndex i : linked)
         if (!covered.count(i))
           keep(programOfRest(i));
     }
+    std::vector<Group> ofModules = modules.groups();
+    std::move(ofModules.begin(), ofModules.end(), std::back_inserter(result.groups));
     result.linkedUnits = static_cast<std::size_t>(
         std::count_if(imagesOf.begin(), imagesOf.end(), [](const auto &each) { return !each.empty(); }));
     return std::move(result);
@@ -99,8 +102,10 @@ private:
   void keep(const UnitGroup &group) {
     covered.insert(group.begin(), group.end());
     std::vector<UnitIndex> list(group.begin(), group.end());
-    if (std::find(result.groups.begin(), result.groups.end(), list) == result.groups.end())
-      result.groups.push_back(std::move(list));
+    const bool isKnown = std::any_of(result.groups.begin(), result.groups.end(),
+                                     [&](const Group &each) { return each.units == list; });
+    if (!isKnown && !list.empty())
+      result.groups.push_back({std::move(list)});
   }
 
   UnitGroup programOf(const Image &image) {
@@ -163,6 +168,8 @@ private:
   }
 
   const UnitGraph graph;
+  const ModuleGraph modules;
+  UnitGroup linked; ///< the units that are no modules
   std::vector<Image> images;
   std::vector<std::vector<std::size_t>> imagesOf; ///< of each unit; none when the build does not mention it
   UnitGroup covered;

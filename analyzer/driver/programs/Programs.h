@@ -10,13 +10,23 @@
 #include "analyzer/driver/input/LinkMap.h"
 #include "analyzer/facts/Program.h"
 
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace devicetidy::driver {
 
+/// The units of one program.
+struct Group {
+  std::vector<std::size_t> units; ///< indices, sorted
+  /// Of these, modules that are there for the others: another program enters their functions.
+  std::set<std::size_t> others = {};
+  std::optional<std::size_t> main = std::nullopt; ///< of modules: whose main is started
+};
+
 struct Programs {
-  std::vector<std::vector<std::size_t>> groups; ///< indices of units, each list sorted
+  std::vector<Group> groups;
   std::size_t fromLinks = 0; ///< of the groups, those that the build's link information decided
   std::size_t keptApart =
       0; ///< how often a unit is left out of an executable that has its names from another
@@ -37,6 +47,13 @@ void orderUnits(std::vector<Unit> &units);
 /// makes a program with the units of its target and all its calls lead to, and what nothing reaches makes
 /// programs along its calls. Every unit is in at least one program. Where one image has two definitions of
 /// one name, each stays in a program with its own unit.
+///
+/// Of modules, each main makes a program with all it imports. Those of packages, and those that no main
+/// imports, make others with all that they import and that imports them: these have callers outside.
 Programs groupPrograms(const std::vector<Unit> &units, const LinkMap &links = {});
+
+/// Makes `part`, a copy of the unit `index`, what it is in `group`: without mains that are not started there,
+/// and with functions that are entered elsewhere marked so.
+void adapt(Unit &part, std::size_t index, const Group &group);
 
 } // namespace devicetidy::driver

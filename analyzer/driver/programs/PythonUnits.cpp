@@ -55,6 +55,7 @@ std::vector<Unit> lowerAll(const python::Reader &reader, unsigned jobs) {
       return;
     units[i] = {};
     units[i].mainFile = path;
+    units[i].joining = Joining::Imported;
     units[i].files = {Name(path)};
     units[i].hasFatalError = true;
     units[i].parseErrors = {path + ":1:1: the analyzer itself failed on this file"};

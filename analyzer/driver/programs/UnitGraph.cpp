@@ -66,6 +66,8 @@ UnitGraph::UnitGraph(const std::vector<Unit> &units)
     : units(units), relations(units.size()), isMain(units.size()) {
   Definitions definitions;
   for (UnitIndex i = 0; i < units.size(); ++i) {
+    if (units[i].joining != Joining::Linked)
+      continue;
     addDefinitions(i, definitions);
     for (Name object : units[i].objects)
       if (std::string target = targetOf(object.str()); !target.empty())
@@ -80,7 +82,8 @@ UnitGraph::UnitGraph(const std::vector<Unit> &units)
   }
   addVariants();
   for (UnitIndex i = 0; i < units.size(); ++i)
-    addNeeds(i);
+    if (units[i].joining == Joining::Linked)
+      addNeeds(i);
 }
 
 bool UnitGraph::isOneProgram() const {
@@ -135,7 +138,8 @@ void UnitGraph::addRivals(const std::vector<Definition> &all) {
 void UnitGraph::addVariants() {
   std::map<Name, std::vector<UnitIndex>> byFile;
   for (UnitIndex i = 0; i < units.size(); ++i)
-    byFile[units[i].mainFile].push_back(i);
+    if (units[i].joining == Joining::Linked)
+      byFile[units[i].mainFile].push_back(i);
   for (const auto &[file, variants] : byFile) {
     if (variants.size() < 2)
       continue;

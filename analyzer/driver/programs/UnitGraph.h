@@ -17,8 +17,8 @@ namespace devicetidy::driver {
 using UnitIndex = std::size_t;
 using UnitGroup = std::set<UnitIndex>;
 
-/// What linking has to know about each unit: what it defines, what it uses, and with which other units it
-/// cannot be linked.
+/// What linking has to know about each unit that is linked, and no module: what it defines, what it uses, and
+/// with which other units it cannot be linked.
 class UnitGraph {
 public:
   explicit UnitGraph(const std::vector<Unit> &units);

@@ -16,8 +16,8 @@ public:
     std::vector<const Function *> mains, roots, lambdas, rest;
     for (Name id : machine.program.order) {
       const Function *function = machine.program.function(id);
-      if (!function->hasBody || function->isModel || isGlobalInit(id) || isCompanion(id) ||
-          !usage.devicesMatter.count(id))
+      if (!function->hasBody || !function->isEntry || function->isModel || isGlobalInit(id) ||
+          isCompanion(id) || !usage.devicesMatter.count(id))
         continue;
       (function->isMain         ? mains
        : function->isLambda     ? lambdas

@@ -41,8 +41,8 @@ void Lives::run(const std::vector<const Function *> &entries, const std::set<con
   for (Name id : machine.program.order) {
     const Function *function = machine.program.function(id);
     const Name className = function->className;
-    if (function->isModel || function->isConstructor || function->isDestructor || function->isLambda ||
-        function->isMain || !usage.devicesMatter.count(id))
+    if (!function->isEntry || function->isModel || function->isConstructor || function->isDestructor ||
+        function->isLambda || function->isMain || !usage.devicesMatter.count(id))
       continue;
     if (className.empty() || function->isStatic) {
       if (uncalled.count(function) || (!function->isPrivate && !ofMain.count(function)))
