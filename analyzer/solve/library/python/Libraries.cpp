@@ -6,7 +6,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
-#include "analyzer/solve/library/python/Python.h"
+#include "analyzer/solve/library/python/OpenValues.h"
 
 #include <algorithm>
 
@@ -149,8 +149,9 @@ Outcomes aten(Call &call, Row &row, const Asked &asked, const Given &given) {
 
 Outcomes isTensor(Call &, Row &row, const Asked &, const Given &given) {
   const Value value = given.positional.empty() ? unknownValue() : given.positional[0].value;
-  return done(row, is(value, ValueKind::Unknown) ? unknownValue()
-                                                 : scalarValue(intTerm(is(value, ValueKind::Tensor))));
+  return done(row, isOpen(value)                   ? isTensorQuestion(value)
+                   : is(value, ValueKind::Unknown) ? unknownValue()
+                                                   : scalarValue(intTerm(is(value, ValueKind::Tensor))));
 }
 
 Outcomes environment(Call &call, Row &row, const Asked &, const Given &given) {

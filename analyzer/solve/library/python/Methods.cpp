@@ -4,6 +4,7 @@
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/torch/Modules.h"
 
 namespace devicetidy::python {
@@ -16,11 +17,16 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
         !(keyword.view() == "out"))
       continue;
     Argument each = argument;
-    if (keyword.view() == "device")
+    if (keyword.view() == "device") {
+      const Value device = asChosenDevice(each.value);
       each.value =
-          is(each.value, ValueKind::Unknown) ? deviceValue(Placement::unknown()) : asDevice(call, each.value);
+          is(device, ValueKind::Unknown) ? deviceValue(Placement::unknown()) : asDevice(call, device);
+    }
     args.push_back(std::move(each));
   }
+  for (Argument &each : args)
+    if (namesDevices && endsWith(each.text.view(), "device"))
+      each.value = asChosenDevice(each.value);
   for (Argument &each : args) // what is not known may name any device, unless it is called a dtype
     if (namesDevices && is(each.value, ValueKind::Unknown) &&
         each.text.view().find("dtype") == std::string_view::npos)

@@ -4,6 +4,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/python/Words.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ using models::Effect;
 std::string sign(const Call &call) { return std::string(lastPart(call.fact.name.view())); }
 
 Argument argumentAt(const Call &call, std::size_t i) {
-  return {call.operand(i), {}, call.fact.operands[i].text, &call.fact.operands[i]};
+  return {whereAsked(call, call.operand(i)), {}, call.fact.operands[i].text, &call.fact.operands[i]};
 }
 
 bool isTensor(const Argument &argument) { return is(argument.value, ValueKind::Tensor); }
