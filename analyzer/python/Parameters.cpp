@@ -14,12 +14,20 @@ bool isDeviceName(std::string_view name) {
 
 // What an annotation says: `torch.Tensor`, "Tensor", Optional[Tensor].
 Name typeOfAnnotation(const Node &annotation) {
+  if (annotation.is("BinOp")) { // Tensor | None
+    const Name left = typeOfAnnotation(annotation["left"]), right = typeOfAnnotation(annotation["right"]);
+    return annotation["right"].constant().first == "NoneType"  ? left
+           : annotation["left"].constant().first == "NoneType" ? right
+                                                               : Name();
+  }
   if (annotation.is("Subscript")) {
     const Name inner = typeOfAnnotation(annotation["slice"]);
     const std::string of = annotation["value"].is("Attribute") ? annotation["value"].text("attr")
                                                                : annotation["value"].text("id");
     if (of == "Optional")
       return inner;
+    if (of == "Union")
+      return {};
     return inner == tensorType && isOneOf(of, {"List", "list", "Sequence", "Iterable"})
                ? listType
                : Name("python:" + of);
@@ -28,7 +36,8 @@ Name typeOfAnnotation(const Node &annotation) {
                            : annotation.is("Name")     ? annotation.text("id")
                            : annotation.is("Constant") ? annotation.constant().second
                                                        : std::string();
-  if (isOneOf(says, {"Tensor", "torch.Tensor", "FloatTensor", "LongTensor", "BoolTensor"}))
+  if (isOneOf(says, {"Tensor", "torch.Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor",
+                     "OptTensor"}))
     return tensorType;
   if (isOneOf(says, {"device", "torch.device"}))
     return deviceType;

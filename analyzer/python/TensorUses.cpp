@@ -3,6 +3,8 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/python/Scopes.h"
 
+#include <algorithm>
+
 namespace devicetidy::python {
 namespace {
 
@@ -26,89 +28,81 @@ bool isOfArrays(const std::string &name) {
 } // namespace
 
 bool isOfTensors(const std::string &name) {
-  static const std::set<std::string> names = {"addmm",
-                                              "argwhere",
-                                              "baddbmm",
-                                              "bitwise_and",
-                                              "bmm",
-                                              "chunk",
-                                              "clamp",
-                                              "clamp_max",
-                                              "clamp_min",
-                                              "contiguous",
-                                              "detach",
-                                              "dim",
-                                              "element_size",
-                                              "erf",
-                                              "exp",
-                                              "expand",
-                                              "expand_as",
-                                              "fill_",
-                                              "gather",
-                                              "get_device",
-                                              "grad_fn",
-                                              "index_add",
-                                              "index_add_",
-                                              "index_copy_",
-                                              "index_fill",
-                                              "index_fill_",
-                                              "index_put_",
-                                              "index_select",
-                                              "is_contiguous",
-                                              "is_cuda",
-                                              "is_floating_point",
-                                              "is_sparse",
-                                              "log1p",
-                                              "log_softmax",
-                                              "logical_and",
-                                              "logical_not",
-                                              "logical_or",
-                                              "logsumexp",
-                                              "long",
-                                              "mT",
-                                              "masked_fill",
-                                              "masked_fill_",
-                                              "masked_select",
-                                              "matmul",
-                                              "mm",
-                                              "movedim",
-                                              "narrow",
-                                              "nelement",
-                                              "new_empty",
-                                              "new_full",
-                                              "new_ones",
-                                              "new_tensor",
-                                              "new_zeros",
-                                              "norm",
-                                              "normal_",
-                                              "numel",
-                                              "permute",
-                                              "pin_memory",
-                                              "relu",
-                                              "repeat_interleave",
-                                              "retain_grad",
-                                              "rsqrt",
-                                              "scatter",
-                                              "scatter_",
-                                              "scatter_add",
-                                              "scatter_add_",
-                                              "sigmoid",
-                                              "softmax",
-                                              "sqrt",
-                                              "tanh",
-                                              "topk",
-                                              "tril",
-                                              "triu",
-                                              "type_as",
-                                              "unbind",
-                                              "unfold",
-                                              "uniform_",
-                                              "unsqueeze",
-                                              "unsqueeze_",
-                                              "view",
-                                              "view_as",
-                                              "zero_"};
-  return names.count(name) != 0;
+  static const std::set<std::string> names = {
+      "addmm",
+      "argwhere",
+      "baddbmm",
+      "bitwise_and",
+      "bmm",
+      "chunk",
+      "clamp",
+      "clamp_max",
+      "clamp_min",
+      "contiguous",
+      "detach",
+      "dim",
+      "element_size",
+      "erf",
+      "exp",
+      "expand",
+      "expand_as",
+      "gather",
+      "get_device",
+      "grad_fn",
+      "index_add",
+      "index_fill",
+      "index_select",
+      "is_contiguous",
+      "is_cuda",
+      "is_floating_point",
+      "is_sparse",
+      "log1p",
+      "log_softmax",
+      "logical_and",
+      "logical_not",
+      "logical_or",
+      "logsumexp",
+      "long",
+      "mT",
+      "masked_fill",
+      "masked_select",
+      "matmul",
+      "mm",
+      "movedim",
+      "narrow",
+      "nelement",
+      "new_empty",
+      "new_full",
+      "new_ones",
+      "new_tensor",
+      "new_zeros",
+      "norm",
+      "numel",
+      "permute",
+      "pin_memory",
+      "relu",
+      "repeat_interleave",
+      "retain_grad",
+      "rsqrt",
+      "scatter",
+      "scatter_add",
+      "sigmoid",
+      "softmax",
+      "sqrt",
+      "tanh",
+      "topk",
+      "tril",
+      "triu",
+      "type_as",
+      "unbind",
+      "unfold",
+      "unsqueeze",
+      "view",
+      "view_as",
+  };
+  const bool isInPlace =
+      name.size() > 1 && name.back() == '_' && name.front() != '_' && name != "requires_grad_";
+  return isInPlace || names.count(name) != 0;
 }
 
 bool takesTensor(const Node &call) {
@@ -122,11 +116,25 @@ bool takesTensor(const Node &call) {
          !(name[0] >= 'A' && name[0] <= 'Z');
 }
 
+namespace {
+
+// x[:, 0], x[..., None]: no list is asked for that.
+bool hasSlices(const Node &index) {
+  const std::vector<Node> parts = index.is("Tuple") ? index.list("elts") : std::vector<Node>{};
+  return std::any_of(parts.begin(), parts.end(), [](const Node &part) {
+    return part.is("Slice") || isOneOf(part.constant().first, {"ellipsis", "NoneType"});
+  });
+}
+
+} // namespace
+
 TensorUses tensorUses(const Node &function) {
   TensorUses uses;
   forEachOfBlock(function, [&](const Node &node) {
     if (node.is("Attribute") && node["value"].is("Name") &&
         (isOfTensors(node.text("attr")) || isOfArrays(node.text("attr"))))
+      uses.tensors.insert(node["value"].text("id"));
+    if (node.is("Subscript") && node["value"].is("Name") && hasSlices(node["slice"]))
       uses.tensors.insert(node["value"].text("id"));
     if (!node.is("Call"))
       return;

@@ -28,6 +28,10 @@ Outcomes first(Call &, Row &row, const Asked &, const Given &given) {
   return done(row, given.positional.empty() ? unknownValue() : given.positional[0].value);
 }
 
+Outcomes second(Call &, Row &row, const Asked &, const Given &given) {
+  return done(row, given.positional.size() < 2 ? unknownValue() : given.positional[1].value);
+}
+
 Outcomes makeParameter(Call &call, Row &row, const Asked &, const Given &given) {
   const Argument *data = given.find("data", 0);
   const Value tensor = data ? data->value : unknownValue();
@@ -267,6 +271,8 @@ const std::map<std::string, Function> &functions() {
                                                       {"torch.Generator", makeGenerator},
                                                       {"torch.compile", first},
                                                       {"torch.jit.script", first},
+                                                      {"torch.autograd.Variable", first},
+                                                      {"typing.cast", second},
                                                       {"os.environ.get", environment},
                                                       {"os.getenv", environment},
                                                       {"argparse.Namespace", makeNamespace},
@@ -286,6 +292,8 @@ const std::map<std::string, Function> &functions() {
 
 // What LibTorch calls it: torch.fft.fftfreq is fft_fftfreq.
 std::string operatorName(const Call &call, const Asked &asked) {
+  if (asked.name == "unique")
+    return "_unique2";
   const std::string last(asked.scope.substr(asked.scope.rfind('.') + 1));
   return last != "torch" && models::atenOp(last + "_" + asked.name, call.machine.version)
              ? last + "_" + asked.name

@@ -75,6 +75,8 @@ std::vector<Value> alternatives(const Call &call, const Value &value) {
   if (is(held, ValueKind::Tensor))
     return {tensorValue(call.machine.memory.placementOf(call.row, held), unknownRank,
                         call.machine.memory.historyOf(call.row, held))};
+  if (is(held, ValueKind::Record) && held->type == loaderType)
+    return {held->fields.at("batch")};
   return {isOpen(value) ? elementOfOpen(call, call.row, value) : unknownValue()};
 }
 

@@ -95,6 +95,8 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::stri
                        {}});
     return callTorch(call, std::move(row), "at::Tensor::to", moved, true);
   }
+  if (name == "unique")
+    name = "_unique2";
   if (name == "new_tensor")
     name = "new_ones";
   if (name == "backward" && !given.positional.empty() && is(given.positional[0].value, ValueKind::Tensor))
@@ -139,6 +141,12 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
     return addHook(call, std::move(row), self, name == "register_forward_pre_hook", given);
   if (isOneOf(name, {"add_module", "register_module"}) && given.positional.size() > 1) {
     const auto field = textOf(call, given.positional[0].value);
+    const Value child = given.positional[1].value;
+    if (machine.types.derivesFrom(type, "torch::nn::SequentialImpl") && is(child, ValueKind::Address)) {
+      Call inner{machine, call.frame, row, call.fact, call.first}; // it runs what is registered
+      appendChild(inner, self, child->address, field.value_or(std::string()));
+      return done(row, nullValue());
+    }
     Outcomes outcomes = callTorch(call, std::move(row), "torch::nn::Module::register_module",
                                   {object, given.positional[0], given.positional[1]}, true);
     if (field)

@@ -83,9 +83,13 @@ Value onValues(Call &call, const std::string &sign, const Value &left, const Val
     return unknownValue();
   }
   const Value a = behind(call, left), b = behind(call, right);
-  if (sign == "+" && is(a, ValueKind::List) && is(b, ValueKind::List) && !isSummary(a) && !isSummary(b)) {
-    std::vector<Value> all = a->elements;
-    all.insert(all.end(), b->elements.begin(), b->elements.end());
+  if (sign == "+" && is(a, ValueKind::List) && is(b, ValueKind::List)) {
+    std::vector<Value> all = isSummary(a) ? a->summary : a->elements;
+    const std::vector<Value> &others = isSummary(b) ? b->summary : b->elements;
+    all.insert(all.end(), others.begin(), others.end());
+    if (isSummary(a) || isSummary(b))
+      return is(left, ValueKind::Address) ? allocated(call, call.row, "python::list", summaryOf(all))
+                                          : summaryOf(all);
     return is(left, ValueKind::Address) ? listOf(call, call.row, std::move(all))
                                         : listValue("std::vector<at::Tensor>", std::move(all));
   }
