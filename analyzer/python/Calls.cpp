@@ -9,7 +9,10 @@ Arguments FunctionLowering::arguments(const Node &call) {
   Arguments given;
   for (const Node &argument : call.list("args")) {
     const bool spreads = argument.is("Starred");
-    given.operands.push_back(operand(spreads ? argument["value"] : argument));
+    const bool isTensor = given.operands.empty() && !spreads && takesTensor(call);
+    given.operands.push_back(isTensor  ? tensorOperand(argument)
+                             : spreads ? operand(argument["value"])
+                                       : operand(argument));
     given.names.push_back(spreads ? Name("*") : Name());
     given.hasNames |= spreads;
   }
@@ -40,7 +43,9 @@ Reg FunctionLowering::call(const Node &node) {
   else if (const Reg address = isMethod ? addressOf(object) : NoReg; address != NoReg)
     on = use(address, object, true);
   else
-    on = isMethod ? operand(object) : operand(callee);
+    on = !isMethod                          ? operand(callee)
+         : isOfTensors(callee.text("attr")) ? tensorOperand(object)
+                                            : operand(object);
   const bool asMethod = isMethod && !meaning;
   Arguments given = arguments(node);
   given.operands.insert(given.operands.begin(), on);

@@ -120,7 +120,16 @@ Reg FunctionLowering::joined(const Node &node) {
 Reg FunctionLowering::attribute(const Node &node) {
   if (const std::optional<Meaning> meaning = meaningOf(node))
     return loadMeaning(node, *meaning);
-  return emitCall("attribute::" + node.text("attr"), {operand(node["value"])}, node);
+  const bool isTensor = isOfTensors(node.text("attr"));
+  return emitCall("attribute::" + node.text("attr"),
+                  {isTensor ? tensorOperand(node["value"]) : operand(node["value"])}, node);
+}
+
+Operand FunctionLowering::tensorOperand(const Node &node) {
+  const Operand given = operand(node);
+  return isOneOf(node.kind(), {"Attribute", "Subscript"}) && !meaningOf(node)
+             ? use(emitCall("tensor", {given}, node), node)
+             : given;
 }
 
 Reg FunctionLowering::binary(const Node &node) {

@@ -10,6 +10,7 @@
 
 #include "analyzer/facts/Program.h"
 #include "analyzer/python/Modules.h"
+#include "analyzer/python/TensorUses.h"
 
 #include <map>
 #include <string>
@@ -91,6 +92,9 @@ private:
   Arguments arguments(const Node &call);
   std::vector<Operand> operandsOf(const std::vector<Node> &nodes);
   Operand operand(const Node &node);
+  /// What `node` gives, as a tensor where only its use says that it is one.
+  Operand tensorOperand(const Node &node);
+  Operand asUsed(const Node &target, const Operand &value);
   void condition(const Node &node, BlockId whenTrue, BlockId whenFalse, bool entersLoop = false);
 
   // Statements (Statements.cpp, Loops.cpp)
@@ -150,6 +154,7 @@ private:
   bool isModuleBody = false, isClassBody = false;
   Function function;
   Scope scope;
+  TensorUses uses;
   std::map<std::string, int> locals;
   std::vector<std::string> captures;
   std::vector<Loop> loops;
@@ -164,6 +169,6 @@ private:
 /// How an operator of the syntax tree is written: "Add" as "+".
 std::string operatorOf(const Node &node);
 /// The type a parameter certainly or probably has ("at::Tensor", "c10::Device"), or none.
-Name typeOfParameter(const Node &function, const Node &parameter, bool isForward);
+Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForward);
 
 } // namespace devicetidy::python

@@ -14,12 +14,20 @@ bool isDeviceName(std::string_view name) {
 
 // What an annotation says: `torch.Tensor`, "Tensor", Optional[Tensor].
 Name typeOfAnnotation(const Node &annotation) {
+  if (annotation.is("BinOp")) { // Tensor | None
+    const Name left = typeOfAnnotation(annotation["left"]), right = typeOfAnnotation(annotation["right"]);
+    return annotation["right"].constant().first == "NoneType"  ? left
+           : annotation["left"].constant().first == "NoneType" ? right
+                                                               : Name();
+  }
   if (annotation.is("Subscript")) {
     const Name inner = typeOfAnnotation(annotation["slice"]);
     const std::string of = annotation["value"].is("Attribute") ? annotation["value"].text("attr")
                                                                : annotation["value"].text("id");
     if (of == "Optional")
       return inner;
+    if (of == "Union")
+      return {};
     return inner == tensorType && isOneOf(of, {"List", "list", "Sequence", "Iterable"})
                ? listType
                : Name("python:" + of);
@@ -28,50 +36,17 @@ Name typeOfAnnotation(const Node &annotation) {
                            : annotation.is("Name")     ? annotation.text("id")
                            : annotation.is("Constant") ? annotation.constant().second
                                                        : std::string();
-  if (isOneOf(says, {"Tensor", "torch.Tensor", "FloatTensor", "LongTensor", "BoolTensor"}))
+  if (isOneOf(says, {"Tensor", "torch.Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor",
+                     "OptTensor"}))
     return tensorType;
   if (isOneOf(says, {"device", "torch.device"}))
     return deviceType;
   return says.empty() || says == "None" || says == "Any" ? Name() : Name("python:" + says);
 }
 
-bool isName(const Node &node, const std::string &name) { return node.is("Name") && node.text("id") == name; }
-
-// Is it a call of a function of torch that takes tensors?
-bool isTorchCall(const Node &node) {
-  Node base = node["func"];
-  if (isOneOf(base.text("attr"),
-              {"arange",    "zeros",       "ones",       "full",     "linspace",  "randint",     "eye",
-               "empty",     "rand",        "randn",      "randperm", "tensor",    "manual_seed", "device",
-               "as_tensor", "from_numpy",  "load",       "save",     "is_tensor", "no_grad",     "normal",
-               "logspace",  "FloatTensor", "LongTensor", "Tensor"}))
-    return false;
-  while (base.is("Attribute"))
-    base = base["value"];
-  return node["func"].is("Attribute") && base.is("Name") && isOneOf(base.text("id"), {"torch", "F"});
-}
-
-// Does the body use `name` as only a tensor is used?
-bool isUsedAsTensor(const Node &function, const std::string &name) {
-  bool isTensor = false;
-  forEachOfBlock(function, [&](const Node &node) {
-    if (node.is("Attribute") && isName(node["value"], name))
-      isTensor |= isOneOf(node.text("attr"),
-                          {"shape",     "size",        "dim",      "ndim",       "view",
-                           "unsqueeze", "squeeze",     "permute",  "transpose",  "reshape",
-                           "new_zeros", "new_ones",    "new_full", "new_tensor", "new_empty",
-                           "detach",    "contiguous",  "is_cuda",  "type_as",    "expand",
-                           "flatten",   "masked_fill", "softmax",  "numel",      "is_floating_point"});
-    if (node.is("Call") && isTorchCall(node))
-      for (const Node &argument : node.list("args"))
-        isTensor |= isName(argument, name);
-  });
-  return isTensor;
-}
-
 } // namespace
 
-Name typeOfParameter(const Node &function, const Node &parameter, bool isForward) {
+Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForward) {
   const std::string name = parameter.text("arg");
   if (const Name said = typeOfAnnotation(parameter["annotation"]); !said.empty())
     return startsWith(said.view(), "python:") ? Name() : said;
@@ -80,10 +55,9 @@ Name typeOfParameter(const Node &function, const Node &parameter, bool isForward
   if (isOneOf(name, {"model", "net", "network", "module", "optimizer", "criterion", "loader", "dataset",
                      "args", "config"}))
     return {};
-  if (isUsedAsTensor(function, name) ||
-      (isForward && isOneOf(name, {"x", "input", "inputs", "hidden_states"})))
+  if (uses.tensors.count(name) || (isForward && isOneOf(name, {"x", "input", "inputs", "hidden_states"})))
     return tensorType;
-  return {};
+  return uses.lists.count(name) ? listType : Name();
 }
 
 void FunctionLowering::addParameters(const Node &node, bool isMethod) {
@@ -92,6 +66,7 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
     function.paramCount = function.requiredParams = 1;
     return;
   }
+  uses = tensorUses(node);
   const Node all = node["args"];
   std::vector<Node> parameters = all.list("posonlyargs");
   for (const Node &each : all.list("args"))
@@ -108,7 +83,7 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
       else
         continue;
     }
-    newLocal(parameters[i].text("arg"), typeOfParameter(node, parameters[i], isForward), parameters[i]);
+    newLocal(parameters[i].text("arg"), typeOfParameter(uses, parameters[i], isForward), parameters[i]);
     ++function.paramCount;
     function.requiredParams += i < positional; // may be given without a name
   }

@@ -71,9 +71,21 @@ void FunctionLowering::statement(const Node &node) {
     endStatement();
 }
 
+// A variable that is used as only a tensor is used holds one.
+Operand FunctionLowering::asUsed(const Node &target, const Operand &value) {
+  const Fact *made = block().facts.empty() ? nullptr : &block().facts.back();
+  const bool mayBeOpen =
+      made && (made->kind == FactKind::Load ||
+               isOneOf(made->name.view(),
+                       {"python::get", "python::unpack", "python::method::get", "python::method::pop"}) ||
+               startsWith(made->name.view(), "python::attribute::"));
+  return mayBeOpen && uses.tensors.count(target.text("id")) ? use(emitCall("tensor", {value}, target), target)
+                                                            : value;
+}
+
 void FunctionLowering::assign(const Node &target, const Operand &value) {
   if (target.is("Name")) {
-    storeName(target, target.text("id"), value);
+    storeName(target, target.text("id"), asUsed(target, value));
   } else if (target.is("Attribute")) {
     const Operand object = operand(target["value"]);
     emitCall("set::" + target.text("attr"), {object, value}, target);

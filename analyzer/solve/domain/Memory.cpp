@@ -119,7 +119,7 @@ Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole)
   case TypeClass::List:
     return symbolicList(type, origin, text, tensorRole);
   default:
-    return unknownValue();
+    return type.empty() ? openValue(origin, text) : unknownValue();
   }
 }
 

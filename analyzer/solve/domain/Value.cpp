@@ -122,6 +122,12 @@ Value unknownValue() {
   thread_local const Value value = makeValue({});
   return value;
 }
+Value openValue(Term origin, Name text) {
+  ValueData data;
+  data.origin = origin;
+  data.function = text;
+  return makeValue(std::move(data));
+}
 
 Value nullValue() {
   thread_local const Value value = [] {
@@ -422,7 +428,7 @@ Value joinRecords(const Value &a, const Value &b, Term phi) {
 
 bool absorbs(const Value &a, const Value &b) {
   if (is(a, ValueKind::Unknown))
-    return true;
+    return !isOpen(a);
   if (!is(a, ValueKind::Tensor) || !is(b, ValueKind::Tensor) || a->address.valid() || b->address.valid())
     return false;
   const bool keepsRank = a->rank == unknownRank || (a->rank == b->rank && b->placement.isKnown());

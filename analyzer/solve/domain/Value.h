@@ -126,6 +126,9 @@ struct ValueData {
 Value makeValue(ValueData data);
 
 Value unknownValue();
+/// What a caller has passed whose type nobody says: known by where it comes from, so that it is one value
+/// wherever it is read.
+Value openValue(Term origin, Name text);
 Value nullValue();
 Value scalarValue(Term term);
 Value deviceValue(Placement placement, History history = nullptr);
@@ -150,6 +153,7 @@ std::uint64_t originsIn(const Value &value);
 
 inline bool same(const Value &a, const Value &b) { return a == b || a->hash == b->hash; }
 inline bool is(const Value &value, ValueKind kind) { return value->kind == kind; }
+inline bool isOpen(const Value &value) { return is(value, ValueKind::Unknown) && value->origin; }
 inline bool isSummary(const Value &list) { return !list->summary.empty(); }
 
 /// `value` with every term rewritten by `rewrite` (terms in scalars, placements, addresses and origins),

@@ -66,6 +66,7 @@ const Library &library() {
                                    pythonAttributeWords(),
                                    pythonOperatorWords(),
                                    pythonContainerWords(),
+                                   pythonOpenWords(),
                                    pythonDeviceWords()});
   return all;
 }

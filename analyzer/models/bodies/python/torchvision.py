@@ -32,7 +32,7 @@ class Transform:
         return image if isinstance(image, torch.Tensor) else dt.unknown()
 
 
-@dt.models("torchvision.datasets.ImageFolder", "torchvision.datasets.*MNIST", "torchvision.datasets.CIFAR10*")
+@dt.models("torchvision.datasets.*MNIST", "torchvision.datasets.CIFAR10*")
 class Labelled:
     """Pictures with the number of their class."""
 
@@ -44,3 +44,11 @@ class Labelled:
 
     def __len__(self):
         return dt.unknown()
+
+
+@dt.models("torchvision.datasets.ImageFolder", "torchvision.datasets.DatasetFolder")
+class Pictures(Labelled):
+    """Those that lie in a folder: all are for training."""
+
+    def __init__(self, root=None, transform=None, target_transform=None, **options):
+        self.transform = transform

@@ -3,7 +3,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
-#include "analyzer/solve/library/python/Python.h"
+#include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/python/Words.h"
 #include "analyzer/solve/library/torch/Modules.h"
 
@@ -94,8 +94,13 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
 } // namespace
 
 Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::string &name) {
-  const Argument object{given.value, given.address, given.text, given.written};
+  const bool asksForDevice = name == "device" || name == "is_cuda"; // of a tensor or a model: its device
+  const Argument object{asksForDevice ? asTensor(call, given.value) : whereAsked(call, given.value),
+                        given.address, given.text, given.written};
   const Value &value = object.value;
+  if (isOpen(value))
+    return done(row, isOneOf(name, {"shape", "dtype", "ndim"}) ? unknownValue()
+                                                               : attributeOfOpen(call, row, value, name));
   if (is(value, ValueKind::Tensor))
     return ofTensor(call, std::move(row), object, name);
   if (is(value, ValueKind::Function) && startsWith(value->type.view(), classPrefix))
@@ -180,6 +185,8 @@ Outcomes setOwnAttribute(Call &call, Row row, const Argument &on, const std::str
                          const Argument &value) {
   Machine &machine = call.machine;
   const Value &object = on.value;
+  if (isOpen(object))
+    setAttributeOfOpen(call, row, object, name, value.value);
   if (is(object, ValueKind::Tensor) && name == "data" && object->address.valid() &&
       is(value.value, ValueKind::Tensor))
     machine.memory.write(row, object->address, machine.memory.snapshot(row, value.value));

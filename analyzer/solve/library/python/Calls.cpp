@@ -3,6 +3,7 @@
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/python/Spread.h"
 #include "analyzer/solve/library/python/Words.h"
 #include "analyzer/solve/library/std/Callables.h"
@@ -92,7 +93,10 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
   if (callable && !callable->fields.empty()) // what it has captured is in the fields of its closure
     self = allocated(call, row, "python::closure", callable)->address;
   std::vector<Value> values(bound.size());
-  std::transform(bound.begin(), bound.end(), values.begin(), [](const Argument &each) { return each.value; });
+  for (std::size_t i = 0; i < bound.size(); ++i)
+    values[i] = call.machine.types.classOf(function.locals[i].type) == TypeClass::Tensor
+                    ? asTensor(call, bound[i].value)
+                    : bound[i].value;
   return call.machine.invoke(call.frame, call.fact, std::move(row), function, self, std::move(values));
 }
 
@@ -268,7 +272,9 @@ Outcomes callOwn(Call &call, Row row, const Function &method, const Argument &ob
 Outcomes callMethod(Call &call, Row row, const Argument &object, const std::string &name,
                     const Given &given) {
   Machine &machine = call.machine;
-  const Value value = object.value;
+  const Value value = whereAsked(call, object.value);
+  if (isOpen(value))
+    return callOpenMethod(call, std::move(row), value, name, given);
   if (is(value, ValueKind::Tensor))
     return callTensorMethod(call, std::move(row), {value, object.address, object.text, object.written}, name,
                             given);

@@ -246,6 +246,8 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
   }
   if (std::optional<Outcomes> outcomes = reflected(call, row, name, given))
     return outcomes;
+  if (const auto number = row.numberOf(first); name == "str" && number)
+    return result(row, scalarValue(textTerm(Name(std::to_string(*number)))));
   if (isOneOf(name, {"str", "int"}) && is(first, ValueKind::Scalar))
     return result(row, first);
   if (name == "int")

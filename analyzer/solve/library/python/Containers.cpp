@@ -4,6 +4,7 @@
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/python/Words.h"
 
 #include <algorithm>
@@ -59,6 +60,8 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
   Machine &machine = call.machine;
   if (is(object, ValueKind::Function) && object->type == environmentType)
     return readVariable(call, call.row, {index, {}}, nullptr);
+  if (isOpen(object))
+    return call.done(entryOfOpen(call, call.row, object, index));
   const Value held = behind(call, object);
   if (isDict(held) && hasDevice(index))
     return call.done(unknownValue());
@@ -154,7 +157,7 @@ int rankOfPart(const Call &call, const Value &tensor, const Value &index, const 
 }
 
 std::optional<Outcomes> getWord(Call &call, const Effect &) {
-  const Value object = call.operand(0), index = call.operand(1);
+  const Value object = whereAsked(call, call.operand(0)), index = call.operand(1);
   if (!is(object, ValueKind::Tensor))
     return entryOf(call, object, index, call.fact.operands[0]);
   std::vector<Argument> args{{object, {}, call.fact.operands[0].text, &call.fact.operands[0]}};
@@ -169,7 +172,9 @@ std::optional<Outcomes> getWord(Call &call, const Effect &) {
 
 std::optional<Outcomes> putWord(Call &call, const Effect &) {
   Machine &machine = call.machine;
-  const Value object = call.operand(0), index = call.operand(1), value = call.operand(2);
+  const Value object = whereAsked(call, call.operand(0)), index = call.operand(1), value = call.operand(2);
+  if (isOpen(object))
+    setEntryOfOpen(call, call.row, object, index, value);
   if (is(object, ValueKind::Tensor)) {
     std::vector<Argument> args{{object, {}, call.fact.operands[0].text, &call.fact.operands[0]}};
     addIndexTensors(call, index, call.fact.operands[1], args);
@@ -208,6 +213,8 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
 std::optional<Outcomes> unpackWord(Call &call, const Effect &) {
   const Value value = call.operand(0);
   const auto number = static_cast<std::size_t>(call.fact.number);
+  if (isOpen(value) && lastPart(call.fact.name.view()) != "rest")
+    return call.done(entryOfOpen(call, call.row, value, scalarValue(intTerm(call.fact.number))));
   if (lastPart(call.fact.name.view()) == "rest")
     return call.done(allocated(call, call.row, "python::list", summaryOf(alternatives(call, value))));
   if (std::optional<Outcomes> outcomes = callSpecial(
@@ -291,7 +298,8 @@ Value iterable(Call &call, Row &row, const Value &value) {
     return allocated(call, row, "python::list", held);
   if (is(held, ValueKind::Tensor))
     return allocated(call, row, "python::list", summaryOf(alternatives(call, value)));
-  return allocated(call, row, "python::list", summaryOf({unknownValue()}));
+  return allocated(call, row, "python::list",
+                   summaryOf({isOpen(value) ? elementOfOpen(call, row, value) : unknownValue()}));
 }
 
 } // namespace python

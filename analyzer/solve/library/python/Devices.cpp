@@ -9,6 +9,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/python/OpenValues.h"
 
 namespace devicetidy {
 namespace python {
@@ -43,7 +44,7 @@ Outcomes makeDevice(Call &call, Row &row, const std::string &, const Given &give
   const Argument *type = given.find("type", 0), *index = given.find("index", 1);
   if (!type)
     return done(row, unknownValue());
-  Value device = asDevice(call, type->value);
+  Value device = asDevice(call, asChosenDevice(type->value));
   if (index && is(device, ValueKind::Device) && is(index->value, ValueKind::Scalar))
     device = deviceValue(Placement::cuda(row.resolve(index->value->term)));
   return done(row, is(device, ValueKind::Device) ? device : deviceValue(Placement::unknown()));

@@ -6,7 +6,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
-#include "analyzer/solve/library/python/Python.h"
+#include "analyzer/solve/library/python/OpenValues.h"
 
 #include <algorithm>
 
@@ -26,6 +26,10 @@ Outcomes number(Call &call, Row &row, const Asked &, const Given &) {
 
 Outcomes first(Call &, Row &row, const Asked &, const Given &given) {
   return done(row, given.positional.empty() ? unknownValue() : given.positional[0].value);
+}
+
+Outcomes second(Call &, Row &row, const Asked &, const Given &given) {
+  return done(row, given.positional.size() < 2 ? unknownValue() : given.positional[1].value);
 }
 
 Outcomes makeParameter(Call &call, Row &row, const Asked &, const Given &given) {
@@ -149,8 +153,9 @@ Outcomes aten(Call &call, Row &row, const Asked &asked, const Given &given) {
 
 Outcomes isTensor(Call &, Row &row, const Asked &, const Given &given) {
   const Value value = given.positional.empty() ? unknownValue() : given.positional[0].value;
-  return done(row, is(value, ValueKind::Unknown) ? unknownValue()
-                                                 : scalarValue(intTerm(is(value, ValueKind::Tensor))));
+  return done(row, isOpen(value)                   ? isTensorQuestion(value)
+                   : is(value, ValueKind::Unknown) ? unknownValue()
+                                                   : scalarValue(intTerm(is(value, ValueKind::Tensor))));
 }
 
 Outcomes environment(Call &call, Row &row, const Asked &, const Given &given) {
@@ -266,6 +271,8 @@ const std::map<std::string, Function> &functions() {
                                                       {"torch.Generator", makeGenerator},
                                                       {"torch.compile", first},
                                                       {"torch.jit.script", first},
+                                                      {"torch.autograd.Variable", first},
+                                                      {"typing.cast", second},
                                                       {"os.environ.get", environment},
                                                       {"os.getenv", environment},
                                                       {"argparse.Namespace", makeNamespace},
@@ -285,6 +292,8 @@ const std::map<std::string, Function> &functions() {
 
 // What LibTorch calls it: torch.fft.fftfreq is fft_fftfreq.
 std::string operatorName(const Call &call, const Asked &asked) {
+  if (asked.name == "unique")
+    return "_unique2";
   const std::string last(asked.scope.substr(asked.scope.rfind('.') + 1));
   return last != "torch" && models::atenOp(last + "_" + asked.name, call.machine.version)
              ? last + "_" + asked.name

@@ -3,6 +3,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/std/Containers.h"
 
 #include <algorithm>
@@ -74,7 +75,9 @@ std::vector<Value> alternatives(const Call &call, const Value &value) {
   if (is(held, ValueKind::Tensor))
     return {tensorValue(call.machine.memory.placementOf(call.row, held), unknownRank,
                         call.machine.memory.historyOf(call.row, held))};
-  return {unknownValue()};
+  if (is(held, ValueKind::Record) && held->type == loaderType)
+    return {held->fields.at("batch")};
+  return {isOpen(value) ? elementOfOpen(call, call.row, value) : unknownValue()};
 }
 
 Value summaryOf(const std::vector<Value> &all) {

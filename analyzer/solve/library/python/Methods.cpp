@@ -4,6 +4,7 @@
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/torch/Modules.h"
 
 namespace devicetidy::python {
@@ -16,11 +17,16 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
         !(keyword.view() == "out"))
       continue;
     Argument each = argument;
-    if (keyword.view() == "device")
+    if (keyword.view() == "device") {
+      const Value device = asChosenDevice(each.value);
       each.value =
-          is(each.value, ValueKind::Unknown) ? deviceValue(Placement::unknown()) : asDevice(call, each.value);
+          is(device, ValueKind::Unknown) ? deviceValue(Placement::unknown()) : asDevice(call, device);
+    }
     args.push_back(std::move(each));
   }
+  for (Argument &each : args)
+    if (namesDevices && endsWith(each.text.view(), "device"))
+      each.value = asChosenDevice(each.value);
   for (Argument &each : args) // what is not known may name any device, unless it is called a dtype
     if (namesDevices && is(each.value, ValueKind::Unknown) &&
         each.text.view().find("dtype") == std::string_view::npos)
@@ -89,6 +95,8 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::stri
                        {}});
     return callTorch(call, std::move(row), "at::Tensor::to", moved, true);
   }
+  if (name == "unique")
+    name = "_unique2";
   if (name == "new_tensor")
     name = "new_ones";
   if (name == "backward" && !given.positional.empty() && is(given.positional[0].value, ValueKind::Tensor))
@@ -133,6 +141,12 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
     return addHook(call, std::move(row), self, name == "register_forward_pre_hook", given);
   if (isOneOf(name, {"add_module", "register_module"}) && given.positional.size() > 1) {
     const auto field = textOf(call, given.positional[0].value);
+    const Value child = given.positional[1].value;
+    if (machine.types.derivesFrom(type, "torch::nn::SequentialImpl") && is(child, ValueKind::Address)) {
+      Call inner{machine, call.frame, row, call.fact, call.first}; // it runs what is registered
+      appendChild(inner, self, child->address, field.value_or(std::string()));
+      return done(row, nullValue());
+    }
     Outcomes outcomes = callTorch(call, std::move(row), "torch::nn::Module::register_module",
                                   {object, given.positional[0], given.positional[1]}, true);
     if (field)

@@ -4,6 +4,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/python/Words.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ using models::Effect;
 std::string sign(const Call &call) { return std::string(lastPart(call.fact.name.view())); }
 
 Argument argumentAt(const Call &call, std::size_t i) {
-  return {call.operand(i), {}, call.fact.operands[i].text, &call.fact.operands[i]};
+  return {whereAsked(call, call.operand(i)), {}, call.fact.operands[i].text, &call.fact.operands[i]};
 }
 
 bool isTensor(const Argument &argument) { return is(argument.value, ValueKind::Tensor); }
@@ -82,9 +83,13 @@ Value onValues(Call &call, const std::string &sign, const Value &left, const Val
     return unknownValue();
   }
   const Value a = behind(call, left), b = behind(call, right);
-  if (sign == "+" && is(a, ValueKind::List) && is(b, ValueKind::List) && !isSummary(a) && !isSummary(b)) {
-    std::vector<Value> all = a->elements;
-    all.insert(all.end(), b->elements.begin(), b->elements.end());
+  if (sign == "+" && is(a, ValueKind::List) && is(b, ValueKind::List)) {
+    std::vector<Value> all = isSummary(a) ? a->summary : a->elements;
+    const std::vector<Value> &others = isSummary(b) ? b->summary : b->elements;
+    all.insert(all.end(), others.begin(), others.end());
+    if (isSummary(a) || isSummary(b))
+      return is(left, ValueKind::Address) ? allocated(call, call.row, "python::list", summaryOf(all))
+                                          : summaryOf(all);
     return is(left, ValueKind::Address) ? listOf(call, call.row, std::move(all))
                                         : listValue("std::vector<at::Tensor>", std::move(all));
   }

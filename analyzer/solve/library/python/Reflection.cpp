@@ -7,6 +7,7 @@
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/python/OpenValues.h"
 
 namespace devicetidy::python {
 namespace {
@@ -22,9 +23,11 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
     }
     return isKnown ? scalarValue(intTerm(0)) : unknownValue();
   }
-  if (!is(type, ValueKind::Function) || is(value, ValueKind::Unknown))
+  const std::string_view name = is(type, ValueKind::Function) ? type->type.view() : std::string_view();
+  if (isOpen(value) && name == "torch.Tensor")
+    return isTensorQuestion(value);
+  if (name.empty() || is(value, ValueKind::Unknown))
     return unknownValue();
-  const std::string_view name = type->type.view();
   if (const Value object = behind(call, value);
       is(value, ValueKind::Address) && is(object, ValueKind::Record)) {
     const std::string known = startsWith(name, classPrefix) ? std::string(name.substr(classPrefix.size()))

@@ -99,6 +99,8 @@ Outcomes done(const Row &row, Value value) {
 }
 
 Name resultTypeOf(std::string_view name, const std::vector<Argument> &args, bool hasDim) {
+  if (isOneOf(name, {"_unique2", "unique_consecutive"}) && args.size() > 1) // return_inverse, return_counts
+    return Name("std::tuple<at::Tensor, at::Tensor, at::Tensor>");
   const bool areTwoTensors = args.size() > 1 && is(args[1].value, ValueKind::Tensor);
   if (isOneOf(name, {"topk", "sort", "kthvalue", "svd", "qr", "cummax", "cummin", "slogdet", "mode",
                      "std_mean", "var_mean", "eigh"}) ||

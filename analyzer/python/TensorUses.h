@@ -1,0 +1,22 @@
+//===- TensorUses.h - what is used as only a tensor is ----------*- C++ -*-===//
+#pragma once
+
+#include "analyzer/python/Syntax.h"
+
+#include <set>
+#include <string>
+
+namespace devicetidy::python {
+
+/// The names that a block uses as only a tensor is used, and those it joins as lists of tensors.
+struct TensorUses {
+  std::set<std::string> tensors, lists;
+};
+TensorUses tensorUses(const Node &function);
+
+/// A method or an attribute that only tensors have.
+bool isOfTensors(const std::string &name);
+/// A call of a function of torch whose first argument is a tensor.
+bool takesTensor(const Node &call);
+
+} // namespace devicetidy::python

@@ -1,0 +1,121 @@
+#include "analyzer/solve/library/python/OpenValues.h"
+
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/python/Words.h"
+
+namespace devicetidy {
+namespace python {
+namespace {
+
+using models::Effect;
+
+constexpr int mostSteps = 4; ///< from the parameter to what is read: a list that is walked has no end
+
+int stepsTo(Term origin) {
+  int steps = 0;
+  for (; origin->kind == TermKind::Apply && origin->name != op::parameter && !origin->args.empty();
+       origin = origin->args[0])
+    ++steps;
+  return steps;
+}
+
+// What the program has put into an open value: a record of its attributes and entries.
+RootId writtenTo(const Call &call, const Value &open) {
+  return call.machine.memory.outside(open->origin, "python::open", open->function);
+}
+
+Value read(const Call &call, const Row &row, const Value &open, Name field, Term origin,
+           const std::string &text) {
+  if (const Value written = row.store.get(writtenTo(call, open))) {
+    if (const auto found = written->fields.find(field); found != written->fields.end())
+      return found->second;
+    if (written->fields.count(anyEntryField))
+      return unknownValue();
+  }
+  return stepsTo(origin) > mostSteps ? unknownValue() : openValue(origin, Name(text));
+}
+
+void write(const Call &call, Row &row, const Value &open, Name field, const Value &value) {
+  const RootId root = writtenTo(call, open);
+  const Value before = row.store.get(root);
+  row.store.set(root, withField(before ? before : recordValue("python::open"), field, value));
+}
+
+std::optional<Outcomes> tensorWord(Call &call, const Effect &) {
+  return call.done(asTensor(call, call.operand(0)));
+}
+
+} // namespace
+
+Value asTensor(const Call &call, const Value &value) {
+  return isOpen(value) ? call.machine.memory.symbolic("at::Tensor", value->origin, value->function) : value;
+}
+
+Value isTensorQuestion(const Value &open) { return scalarValue(applyTerm("is a tensor", {open->origin})); }
+
+Value whereAsked(const Call &call, const Value &value) {
+  return isOpen(value) && call.row.numberOf(isTensorQuestion(value)) == 1 ? asTensor(call, value) : value;
+}
+
+Value asChosenDevice(const Value &value) {
+  return isOpen(value)
+             ? deviceValue(Placement::symbol(SymbolRole::DeviceChoice, value->origin, value->function))
+             : value;
+}
+
+Value attributeOfOpen(const Call &call, const Row &row, const Value &open, const std::string &name) {
+  return read(call, row, open, Name(name), applyTerm(op::member, {open->origin, textTerm(Name(name))}),
+              open->function.str() + "." + name);
+}
+
+Value entryOfOpen(const Call &call, const Row &row, const Value &open, const Value &key) {
+  const Name field = fieldOf(row, key);
+  if (field == anyEntryField)
+    return is(key, ValueKind::Record) ? unknownValue() : elementOfOpen(call, row, open);
+  const Term at = row.resolve(key->term);
+  const std::string written = devicetidy::textOf(at) ? "\"" + devicetidy::textOf(at)->str() + "\""
+                              : constantOf(at)       ? std::to_string(*constantOf(at))
+                                                     : std::string("i");
+  return read(call, row, open, field, applyTerm(op::element, {open->origin, at}),
+              open->function.str() + "[" + written + "]");
+}
+
+Value elementOfOpen(const Call &call, const Row &row, const Value &open) {
+  const Value written = row.store.get(writtenTo(call, open));
+  return written ? unknownValue()
+                 : read(call, row, open, anyEntryField,
+                        applyTerm(op::element, {open->origin, elementIndex()}), open->function.str() + "[i]");
+}
+
+void setAttributeOfOpen(const Call &call, Row &row, const Value &open, const std::string &name,
+                        const Value &value) {
+  write(call, row, open, Name(name), value);
+}
+
+void setEntryOfOpen(const Call &call, Row &row, const Value &open, const Value &key, const Value &value) {
+  write(call, row, open, fieldOf(row, key), value);
+}
+
+Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::string &name, const Given &given) {
+  const Value first = given.positional.empty() ? unknownValue() : given.positional[0].value;
+  if (name == "get")
+    return done(row, entryOfOpen(call, row, open, first));
+  if (name == "copy")
+    return done(row, open);
+  if (name == "values")
+    return done(row, allocated(call, row, "python::list", summaryOf({elementOfOpen(call, row, open)})));
+  if (name == "items")
+    return done(row, allocated(call, row, "python::list",
+                               summaryOf({tupleValue({unknownValue(), elementOfOpen(call, row, open)})})));
+  if (name != "keys")
+    write(call, row, open, anyEntryField, unknownValue());
+  return done(row, name == "pop" ? entryOfOpen(call, call.row, open, first) : unknownValue());
+}
+
+} // namespace python
+
+Words pythonOpenWords() { return {{{"py_tensor", python::tensorWord}}, {}, {}}; }
+
+} // namespace devicetidy

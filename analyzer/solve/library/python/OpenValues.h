@@ -1,0 +1,34 @@
+//===- OpenValues.h - what a caller passes and nobody says what it is -*- C++ -*-===//
+//
+// A parameter without a type may be a tensor, a list of them, a batch, an object. It is known by where it
+// comes from (openValue), so what is read from it is one value whenever it is read. What is used as only a
+// tensor is used becomes one.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "analyzer/solve/library/python/Python.h"
+
+namespace devicetidy::python {
+
+/// The tensor that an open value is where it is used as one; other values as they are.
+Value asTensor(const Call &call, const Value &value);
+/// The same where the program has asked whether it is one, and it is.
+Value whereAsked(const Call &call, const Value &value);
+/// "Is it a tensor?" as a value; the same question has the same answer.
+Value isTensorQuestion(const Value &open);
+/// The device that an open value is where it is used as one.
+Value asChosenDevice(const Value &value);
+
+/// The attribute of an open value, or what it has under a key or a number.
+Value attributeOfOpen(const Call &call, const Row &row, const Value &open, const std::string &name);
+Value entryOfOpen(const Call &call, const Row &row, const Value &open, const Value &key);
+/// Any of its elements, as a loop sees them.
+Value elementOfOpen(const Call &call, const Row &row, const Value &open);
+void setAttributeOfOpen(const Call &call, Row &row, const Value &open, const std::string &name,
+                        const Value &value);
+void setEntryOfOpen(const Call &call, Row &row, const Value &open, const Value &key, const Value &value);
+/// Calls a method: what is not known to leave it as it is may change all that it holds.
+Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::string &name, const Given &given);
+
+} // namespace devicetidy::python
