@@ -110,11 +110,19 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   if (isBody)
     key = mix(key, mix(siteHash(*frame.site), frame.fixedIteration ? frame.fixedIteration->hash : 0));
   auto known = summaries.find(key);
+  // Within a recursion a call does the same for as long as the same calls are under way.
+  const std::uint64_t keyInRecursion = activations > 0 ? mix(key, activeHash) : key;
+  if (known == summaries.end() && activations > 0)
+    known = summaries.find(keyInRecursion);
   const std::size_t cutBefore = recursionsCut;
   const std::size_t conflictsBefore = definiteConflicts, firstConflict = solution.conflicts.size();
   Outcomes outcomes;
   if (known != summaries.end() && !isNewMistake(known->second, entry, inputs)) {
     outcomes = known->second.outcomes;
+    if (activations > 0) {
+      recursionsCut += known->second.hasCuts;
+      definiteConflicts += known->second.hasDefiniteConflict;
+    }
   } else {
     if (!isBody && known == summaries.end() &&
         ++contextsOf[&callee] > (matters ? bounds::contextsPerFunction : bounds::contextsWithoutDevices)) {
@@ -128,11 +136,13 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
         value = unknownValue();
       start.store.set(memory.local(frame.depth, i, callee.locals[i]), std::move(value));
     }
-    ++active[&callee];
+    const std::uint64_t activeBefore = activeHash;
+    activeHash += mix(textHash(callee.id), ++active[&callee]);
     reactivations += activations > 0;
     outcomes = runWithin(frame, std::move(start));
     reactivations -= activations > 0;
     --active[&callee];
+    activeHash = activeBefore;
     std::vector<Row> rows;
     for (Outcome &outcome : outcomes) {
       memory.dropLocals(outcome.row, frame.depth);
@@ -148,15 +158,16 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
       merged.registers.clear();
       outcomes.push_back({std::move(merged), std::move(result)});
     }
-    if (active[&callee] == 0) {
-      Summary &summary = summaries[key];
-      summary.outcomes = outcomes;
-      summary.hasConflict |=
-          std::any_of(solution.conflicts.begin() + std::ptrdiff_t(firstConflict), solution.conflicts.end(),
-                      [](const Conflict &each) { return each.level != Level::Latent; });
-      isNewMistake(summary, entry, inputs);
-      summary.isCut = outcomes.empty() && recursionsCut > cutBefore && definiteConflicts == conflictsBefore;
-    }
+    Summary &summary = summaries[keyInRecursion];
+    summary.outcomes = outcomes;
+    summary.hasCuts = recursionsCut > cutBefore;
+    summary.hasDefiniteConflict = definiteConflicts > conflictsBefore;
+    summary.hasConflict |=
+        std::any_of(solution.conflicts.begin() + std::ptrdiff_t(firstConflict), solution.conflicts.end(),
+                    [](const Conflict &each) { return each.level != Level::Latent; });
+    isNewMistake(summary, entry, inputs);
+    summary.isCut =
+        activations == 0 && outcomes.empty() && summary.hasCuts && !summary.hasDefiniteConflict;
   }
   // No recursion of the program is without end: what was cut returns somewhere.
   if (known = summaries.find(key); outcomes.empty() && known != summaries.end() && known->second.isCut)

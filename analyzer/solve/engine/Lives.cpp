@@ -88,6 +88,7 @@ void Lives::runClass(Name className, const std::vector<const Function *> &entrie
   object = states.object(className);
   const std::vector<const Function *> methods = publicMethods(className);
   follow(initialise(begin(className), methods), entries, methods);
+  results.clear();
 }
 
 void Lives::runGlobals(const GlobalState &state) {
@@ -96,30 +97,31 @@ void Lives::runGlobals(const GlobalState &state) {
     globals.emplace_back(id, states.reset(row, id));
   row.guessed = true;
   Lived lives;
-  lives.push_back({std::move(row), {}, {}});
+  lives.push_back({std::move(row)});
   follow(initialise(std::move(lives), state.functions), state.functions, {});
   globals.clear();
+  results.clear();
 }
 
-void Lives::follow(const Lived &lives, const std::vector<const Function *> &entries,
+void Lives::follow(Lived lives, const std::vector<const Function *> &entries,
                    const std::vector<const Function *> &methods) {
-  for (const Life &life : lives) {
+  for (Life &life : lives) {
     std::vector<std::pair<std::set<Name>, Life>> changed;
     std::set<const Function *> run;
     auto change = [&](const Function &method) {
       if (!run.insert(&method).second)
         return;
-      for (Life &after : call(method, life)) {
+      for (const Life &after : call(method, life)) {
         std::set<Name> fields = changedFields(life.row, after.row);
         if (!fields.empty() && isWithin(changed.size() + 1, bounds::changesOfObject, Bound::ChangesOfObject))
-          changed.emplace_back(std::move(fields), std::move(after));
+          changed.emplace_back(std::move(fields), after);
       }
     };
     for (const Function *entry : entries)
       change(*entry);
     for (const Function *method : methods)
       change(*method);
-    for (const auto &[fields, after] : changed)
+    for (auto &[fields, after] : changed)
       for (const Function *entry : entries) {
         const std::set<Name> &read = mentionedIn(*entry);
         if (std::any_of(fields.begin(), fields.end(),
@@ -163,7 +165,7 @@ Lives::Lived Lives::begin(Name className) {
   for (Row &row : states.construct(className)) {
     states.forget(row, object.root, isWrittenOutside, handsOutModules(className));
     row.guessed = true;
-    lives.push_back({std::move(row), {}, {}});
+    lives.push_back({std::move(row)});
   }
   return mostComplete(std::move(lives));
 }
@@ -178,11 +180,11 @@ Lives::Lived Lives::initialise(Lived lives, const std::vector<const Function *> 
         continue;
       Lived next;
       bool isInitialiser = false;
-      for (const Life &life : lives) {
+      for (Life &life : lives) {
         Lived after;
-        for (Life &each : call(*method, life))
+        for (const Life &each : call(*method, life))
           if (isInitialised(*method, life, each))
-            after.push_back(std::move(each));
+            after.push_back(each);
           else if (changedFields(life.row, each.row).empty())
             addCounts(life.row, each.row, counts);
         isInitialiser |= !after.empty();
@@ -196,8 +198,10 @@ Lives::Lived Lives::initialise(Lived lives, const std::vector<const Function *> 
       lives = mostComplete(std::move(next));
     }
   for (Life &life : lives)
-    for (Name field : counts)
+    for (Name field : counts) {
       machine.memory.write(life.row, object.field(field), outsideNumber(field));
+      life.number = 0;
+    }
   return lives;
 }
 
@@ -242,7 +246,17 @@ bool Lives::isInitialised(const Function &method, const Life &before, const Life
   return takesDevice(machine.types, method) && !changedFields(before.row, after.row).empty();
 }
 
-Lives::Lived Lives::call(const Function &method, const Life &life) {
+// Most methods set nothing up: they are run once on an object and asked several times.
+const Lives::Lived &Lives::call(const Function &method, Life &life) {
+  if (life.number == 0)
+    life.number = ++numbered;
+  const auto [result, isNew] = results.try_emplace({&method, life.number});
+  if (isNew)
+    result->second = run(method, life);
+  return result->second;
+}
+
+Lives::Lived Lives::run(const Function &method, const Life &life) {
   const auto before = std::count(life.called.begin(), life.called.end(), method.id);
   const Leaves old = leaves(life.row);
   Lived lives;

@@ -27,15 +27,16 @@ private:
   /// An object at some time of its life.
   struct Life {
     Row row;
-    std::vector<Name> called; ///< methods that brought it here, in order
-    std::set<Term> left;      ///< devices from which something in it went to the CPU
+    std::vector<Name> called{}; ///< methods that brought it here, in order
+    std::set<Term> left{};      ///< devices from which something in it went to the CPU
+    std::size_t number = 0;     ///< the same for equal times only; 0: has none yet
   };
   using Lived = std::vector<Life>;
 
   void runClass(Name className, const std::vector<const Function *> &entries);
   void runGlobals(const GlobalState &state);
   /// Runs `entries` and `methods` on `lives`, then the entries that read what one of them has changed.
-  void follow(const Lived &lives, const std::vector<const Function *> &entries,
+  void follow(Lived lives, const std::vector<const Function *> &entries,
               const std::vector<const Function *> &methods);
   /// The object, or the globals as its fields.
   Value stateIn(const Row &row) const;
@@ -47,7 +48,8 @@ private:
   /// Those that are set up best, at most as many as a class may have.
   Lived mostComplete(Lived lives);
   /// What `method` leaves of an object.
-  Lived call(const Function &method, const Life &life);
+  const Lived &call(const Function &method, Life &life);
+  Lived run(const Function &method, const Life &life);
   bool isInitialised(const Function &method, const Life &before, const Life &after);
   void addCounts(const Row &before, const Row &after, std::set<Name> &counts) const;
   Value outsideNumber(Name field) const;
@@ -63,6 +65,9 @@ private:
   Address object;                               ///< of the class at hand
   std::vector<std::pair<Name, RootId>> globals; ///< instead: those of the functions at hand
   std::map<Name, std::set<Name>> mentioned;     ///< fields and globals of a function, and of what it calls
+  /// What methods left of the object at hand, by the number of the life that they were run on.
+  std::map<std::pair<const Function *, std::size_t>, Lived> results;
+  std::size_t numbered = 0; ///< how many lives have a number
 };
 
 } // namespace devicetidy

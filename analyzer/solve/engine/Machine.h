@@ -323,6 +323,7 @@ private:
     Outcomes outcomes;
     bool hasConflict = false;
     bool isCut = false; ///< no outcome, for the recursion was cut
+    bool hasCuts = false, hasDefiniteConflict = false;
     std::set<std::uint64_t> origins;
   };
   std::unordered_map<std::uint64_t, Summary> summaries;
@@ -330,6 +331,7 @@ private:
   static bool isNewMistake(Summary &summary, const Row &entry, const std::vector<Value> &inputs);
   std::set<std::uint64_t> failing; ///< summaries without an outcome because a device conflict ends every way
   std::unordered_map<const Function *, unsigned> active, contextsOf;
+  std::uint64_t activeHash = 0; ///< of `active`
   /// What calls of a function with different states have cost the entry at hand.
   struct Spent {
     unsigned contexts = 0;
