@@ -144,7 +144,10 @@ Reg FunctionLowering::comparison(const Node &node) {
   Reg result = NoReg;
   for (std::size_t i = 0; i < operators.size() && i < others.size(); ++i) {
     const Operand right = operand(others[i]);
-    const Reg next = emitCall("compare::" + operatorOf(operators[i]), {left, right}, node);
+    std::vector<Operand> compared = {left, right};
+    if (i == 0 && others[i].is("Constant"))
+      compared = withVariable(std::move(compared), node["left"]);
+    const Reg next = emitCall("compare::" + operatorOf(operators[i]), std::move(compared), node);
     result = result == NoReg ? next : emitCall("both", {use(result, node), use(next, node)}, node);
     left = right;
   }
@@ -172,7 +175,7 @@ Reg FunctionLowering::chosen(const Node &node) {
       if (i + 1 == values.size())
         break;
       const BlockId more = newBlock();
-      const Reg truth = emitCall("truth", {part}, values[i]);
+      const Reg truth = emitCall("truth", withVariable({part}, values[i]), values[i]);
       branch(use(truth, values[i]), isAnd ? more : end, isAnd ? end : more, false, values[i]);
       enter(more);
     }
@@ -200,8 +203,7 @@ void FunctionLowering::condition(const Node &node, BlockId whenTrue, BlockId whe
     condition(values.back(), whenTrue, whenFalse);
     return;
   }
-  const Operand tested = operand(node);
-  const Reg truth = emitCall("truth", {tested}, node);
+  const Reg truth = emitCall("truth", withVariable({operand(node)}, node), node);
   branch(use(truth, node), whenTrue, whenFalse, entersLoop, node);
 }
 

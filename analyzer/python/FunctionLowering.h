@@ -66,6 +66,9 @@ private:
   void capture(const std::string &name);
   /// The variable, where a name of the block is a local one; NoReg otherwise.
   Reg addressOf(const Node &node);
+  Reg variableOf(const Node &node, const std::string &name);
+  /// For a question about `asked`: with the variable that it is, or is an attribute of.
+  std::vector<Operand> withVariable(std::vector<Operand> operands, const Node &asked);
   /// What a name or a dotted name stands for, when it is fixed.
   std::optional<Meaning> meaningOf(const Node &node) const;
   Meaning modelled(const Meaning &meaning) const;

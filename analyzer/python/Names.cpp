@@ -83,32 +83,62 @@ Reg FunctionLowering::addressOf(const Node &node) {
   return emit(std::move(address));
 }
 
-Reg FunctionLowering::loadName(const Node &node, const std::string &name) {
-  if (!name.empty() && name == selfName && !isLocal(name)) {
-    Fact self = fact(FactKind::This, node);
-    self.type = className;
-    return emit(std::move(self));
+// Of what can be assigned to; NoReg for a name with a meaning of its own.
+Reg FunctionLowering::variableOf(const Node &node, const std::string &name) {
+  if (const auto local = locals.find(name); local != locals.end()) {
+    Fact address = fact(FactKind::Local, node);
+    address.number = local->second;
+    return emit(std::move(address));
   }
-  if (const auto local = locals.find(name); local != locals.end())
-    return loadLocal(local->second, node);
   if (mayCapture(name)) {
     capture(name);
     Fact self = fact(FactKind::This, node);
     Fact field = fact(FactKind::Field, node);
     field.name = Name(name);
     field.operands.push_back(use(emit(std::move(self)), node, true));
-    Fact load = fact(FactKind::Load, node);
-    load.operands.push_back(use(emit(std::move(field)), node, true));
-    return emit(std::move(load));
+    return emit(std::move(field));
   }
-  if (const std::optional<Meaning> meaning = meaningOf(node))
-    return loadMeaning(node, *meaning);
+  if (meaningOf(node))
+    return NoReg;
   Fact address = fact(FactKind::Global, node);
   const Meaning *imported = Modules::find(parts.module, name);
   address.name =
       imported && imported->module ? imported->module->idOf(imported->name) : parts.module.idOf(name);
+  return emit(std::move(address));
+}
+
+std::vector<Operand> FunctionLowering::withVariable(std::vector<Operand> operands, const Node &asked) {
+  Node node = asked;
+  for (bool isPart = true; isPart;) {
+    const bool isEntry = node.is("Subscript") && node["slice"].is("Constant");
+    const std::vector<Node> given = node.is("Call") ? node.list("args") : std::vector<Node>();
+    const bool isGet =
+        node.is("Call") && node["func"].is("Attribute") && node["func"].text("attr") == "get" &&
+        std::all_of(given.begin(), given.end(), [](const Node &each) { return each.is("Constant"); });
+    isPart = isEntry || isGet || (node.is("Attribute") && !meaningOf(node));
+    if (isPart)
+      node = isGet ? node["func"]["value"] : node["value"];
+  }
+  if (!node.is("Name"))
+    return operands;
+  const std::string name = node.text("id");
+  const Reg variable = name == selfName && !isLocal(name) ? loadName(node, name) : variableOf(node, name);
+  if (variable != NoReg)
+    operands.push_back(use(variable, node, true));
+  return operands;
+}
+
+Reg FunctionLowering::loadName(const Node &node, const std::string &name) {
+  if (!name.empty() && name == selfName && !isLocal(name)) {
+    Fact self = fact(FactKind::This, node);
+    self.type = className;
+    return emit(std::move(self));
+  }
+  const Reg variable = variableOf(node, name);
+  if (variable == NoReg)
+    return loadMeaning(node, *meaningOf(node));
   Fact load = fact(FactKind::Load, node);
-  load.operands.push_back(use(emit(std::move(address)), node, true));
+  load.operands.push_back(use(variable, node, true));
   return emit(std::move(load));
 }
 

@@ -287,13 +287,39 @@ std::uint64_t Row::deviceDigest() const {
   return rowHash(rest, sum, true);
 }
 
+namespace {
+
+// A number that is the same in both rows, though not by the same term: one may have decided it by a
+// condition.
+Value agreedNumber(const Row &a, const Value &va, const Row &b, const Value &vb) {
+  const std::optional<std::int64_t> number = same(va, vb) ? std::nullopt : a.numberOf(va);
+  return number && number == b.numberOf(vb) ? scalarValue(intTerm(*number)) : nullptr;
+}
+
+// `va` with the numbers in it that are so.
+Value withAgreedNumbers(const Row &a, const Value &va, const Row &b, const Value &vb) {
+  if (const Value number = agreedNumber(a, va, b, vb))
+    return number;
+  Value result = va;
+  if (is(va, ValueKind::Record) && is(vb, ValueKind::Record))
+    for (const auto &[name, field] : va->fields)
+      if (const auto other = vb->fields.find(name); other != vb->fields.end())
+        if (const Value number = agreedNumber(a, field, b, other->second))
+          result = withField(result, name, number);
+  return result;
+}
+
+} // namespace
+
 Row joinRows(const Row &a, const Row &b, Term phi) {
   Row result = a;
   Store::forEachDifference(a.store, b.store, [&](RootId root, const Value &va, const Value &vb) {
     if (va && vb &&
         absorbs(va, vb)) // what was unknown before stays so: most of what differs in long functions
       return;
-    Value joined = va && vb ? joinValues(va, vb, applyTerm(op::root, {phi, intTerm(root)})) : nullptr;
+    Value joined = va && vb ? joinValues(withAgreedNumbers(a, va, b, vb), withAgreedNumbers(b, vb, a, va),
+                                         applyTerm(op::root, {phi, intTerm(root)}))
+                            : nullptr;
     result.store.set(root, joined);
   });
   for (std::size_t i = 0; i < result.registers.size(); ++i) {

@@ -129,6 +129,12 @@ Value openValue(Term origin, Name text) {
   return makeValue(std::move(data));
 }
 
+Value withIdentity(Term identity) {
+  ValueData data;
+  data.term = identity;
+  return makeValue(std::move(data));
+}
+
 Value nullValue() {
   thread_local const Value value = [] {
     ValueData data;
@@ -428,7 +434,7 @@ Value joinRecords(const Value &a, const Value &b, Term phi) {
 
 bool absorbs(const Value &a, const Value &b) {
   if (is(a, ValueKind::Unknown))
-    return !isOpen(a);
+    return !isOpen(a) && !a->term;
   if (!is(a, ValueKind::Tensor) || !is(b, ValueKind::Tensor) || a->address.valid() || b->address.valid())
     return false;
   const bool keepsRank = a->rank == unknownRank || (a->rank == b->rank && b->placement.isKnown());

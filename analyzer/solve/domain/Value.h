@@ -102,8 +102,8 @@ struct ValueData {
   bool pinned = false;
   int rank = unknownRank;
   std::int64_t count = -1; ///< Tensor: number of elements, -1 when not known
-  Term term =
-      nullptr; ///< Scalar: the number or text; List: the iteration whose element is the last alternative
+  Term term = nullptr;     ///< Scalar: the number or text; Unknown: what tells it from others; List: the
+                           ///< iteration whose element is the last alternative
   Placement placement;
   Address address;
   Name type;             ///< Record: dynamic class; List: canonical type, may be empty; Function: its name
@@ -129,6 +129,8 @@ Value unknownValue();
 /// What a caller has passed whose type nobody says: known by where it comes from, so that it is one value
 /// wherever it is read.
 Value openValue(Term origin, Name text);
+/// What is not known, but can be told from other values that are not.
+Value withIdentity(Term identity);
 Value nullValue();
 Value scalarValue(Term term);
 Value deviceValue(Placement placement, History history = nullptr);

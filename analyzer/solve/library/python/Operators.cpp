@@ -224,12 +224,47 @@ bool areOfDifferentKinds(const Value &a, const Value &b) {
   return first != 0 && second != 0 && first != second && first + second != 7; // a list is an address
 }
 
+// What tells a value that is not known from others: where it comes from, or what its variable, operand
+// `variable`, keeps of it from now on. Of `a.b` and `a["b"]` the variable is `a`.
+Term identityOf(Call &call, const Value &unknown, std::size_t variable) {
+  const auto known = [](const Value &value) { return isOpen(value) ? value->origin : value->term; };
+  if (known(unknown))
+    return known(unknown);
+  const Term fresh = call.machine.freshScalar(call);
+  const Address at = call.addressOf(variable);
+  if (!at.valid())
+    return fresh;
+  const std::string_view text = call.fact.operands[0].text.view();
+  const std::string_view path = text.substr(std::min(text.find_first_of(".["), text.size()));
+  Memory &memory = call.machine.memory;
+  const Value held = memory.read(call.row, at);
+  if (is(held, ValueKind::Unknown)) {
+    const Term whole = known(held) ? known(held) : fresh;
+    if (!known(held))
+      memory.write(call.row, at, withIdentity(whole));
+    return path.empty() ? whole : applyTerm(op::member, {whole, textTerm(Name(std::string(path)))});
+  }
+  const Address object = is(held, ValueKind::Address) ? held->address : at;
+  const Address field = path.size() > 1 ? object.field(Name(std::string(path.substr(1)))) : Address();
+  if (field.valid() && same(memory.read(call.row, field), unknown))
+    memory.write(call.row, field, withIdentity(fresh));
+  return fresh;
+}
+
+// The answer to a question about what is not known: the same whenever it is asked of one value.
+Value answerOf(Call &call, const char *question, const Value &unknown, std::size_t variable) {
+  return scalarValue(call.row.resolve(applyTerm(question, {identityOf(call, unknown, variable)})));
+}
+
 std::optional<Outcomes> compareWord(Call &call, const Effect &) {
   const Argument left = argumentAt(call, 0), right = argumentAt(call, 1);
   const std::string how = sign(call);
   if (how == "is" || how == "isnot") {
-    Value result = is(right.value, ValueKind::Null)  ? isNone(left.value)
-                   : is(left.value, ValueKind::Null) ? isNone(right.value)
+    const bool isOpenQuestion = is(left.value, ValueKind::Unknown) && is(right.value, ValueKind::Null) &&
+                                !call.frame.function.isModel;
+    Value result = isOpenQuestion                     ? answerOf(call, "is None", left.value, 2)
+                   : is(right.value, ValueKind::Null) ? isNone(left.value)
+                   : is(left.value, ValueKind::Null)  ? isNone(right.value)
                    : is(left.value, ValueKind::Scalar) && is(right.value, ValueKind::Scalar)
                        ? onValues(call, "==", left.value, right.value)
                        : unknownValue();
@@ -255,7 +290,10 @@ std::optional<Outcomes> compareWord(Call &call, const Effect &) {
   }
   if ((how == "==" || how == "!=") && areOfDifferentKinds(left.value, right.value))
     return call.done(scalarValue(intTerm(how == "!=")));
-  return call.done(onValues(call, how, left.value, right.value));
+  const bool isOpenQuestion = is(left.value, ValueKind::Unknown) && is(right.value, ValueKind::Scalar) &&
+                              call.addressOf(2).valid() && !call.frame.function.isModel;
+  return call.done(onValues(
+      call, how, isOpenQuestion ? scalarValue(identityOf(call, left.value, 2)) : left.value, right.value));
 }
 
 // What a pattern of `match` takes for a sequence or a mapping: texts are neither.
@@ -283,30 +321,14 @@ Value truthOf(const Call &call, const Value &value) {
              : scalarValue(intTerm(1));
 }
 
-// What a parameter that is not known says of itself, as `args.cuda`: the same whenever it is asked.
-std::optional<Value> optionTruth(const Call &call) {
-  const std::string_view text = call.fact.operands[0].text.view();
-  const std::size_t dot = text.find('.');
-  const bool isPath = std::all_of(text.begin(), text.end(), [](unsigned char letter) {
-    return std::isalnum(letter) || letter == '_' || letter == '.';
-  });
-  const Function &function = call.frame.function;
-  const auto *const end =
-      function.locals.data() + std::min<std::size_t>(function.paramCount, function.locals.size());
-  if (dot == std::string_view::npos || !isPath ||
-      std::none_of(function.locals.data(), end,
-                   [&](const Variable &each) { return each.name.view() == text.substr(0, dot); }))
-    return std::nullopt;
-  return scalarValue(call.row.resolve(symbolTerm(call.fact.operands[0].text)));
-}
-
 // A model of a library is written so that what it tests holds in special cases only: it does not where that
 // is not known.
 std::optional<Outcomes> truthWord(Call &call, const Effect &) {
   const Value truth = truthOf(call, call.operand(0));
   if (!is(truth, ValueKind::Unknown))
     return call.done(truth);
-  return call.done(call.frame.function.isModel ? scalarValue(intTerm(0)) : optionTruth(call).value_or(truth));
+  return call.done(call.frame.function.isModel ? scalarValue(intTerm(0))
+                                               : answerOf(call, "truth", call.operand(0), 1));
 }
 
 std::optional<Outcomes> bothWord(Call &call, const Effect &) {
