@@ -166,8 +166,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
         std::any_of(solution.conflicts.begin() + std::ptrdiff_t(firstConflict), solution.conflicts.end(),
                     [](const Conflict &each) { return each.level != Level::Latent; });
     isNewMistake(summary, entry, inputs);
-    summary.isCut =
-        activations == 0 && outcomes.empty() && summary.hasCuts && !summary.hasDefiniteConflict;
+    summary.isCut = activations == 0 && outcomes.empty() && summary.hasCuts && !summary.hasDefiniteConflict;
   }
   // No recursion of the program is without end: what was cut returns somewhere.
   if (known = summaries.find(key); outcomes.empty() && known != summaries.end() && known->second.isCut)
