@@ -1,4 +1,5 @@
 #include "analyzer/solve/engine/EntryStates.h"
+#include "analyzer/facts/Language.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Library.h"
 
@@ -99,12 +100,25 @@ Address EntryStates::object(Name className) {
   return {machine.memory.outside(applyTerm(op::self, {textTerm(className)}), className, "this"), nullptr};
 }
 
+// A class of Python without a constructor of its own has that of the first class behind it.
+const std::vector<Name> &EntryStates::constructorsOf(Name className) const {
+  static const std::vector<Name> none;
+  const Type *type = machine.program.type(className);
+  if (!type)
+    return none;
+  if (type->constructors.empty() && isPython(type->where.file.view()))
+    for (Name base : type->bases)
+      if (const std::vector<Name> &inherited = constructorsOf(base); !inherited.empty())
+        return inherited;
+  return type->constructors;
+}
+
 std::vector<Row> EntryStates::construct(Name className) {
   std::vector<Row> rows;
   const Type *type = machine.program.type(className);
   if (!type)
     return rows;
-  for (Name id : type->constructors) {
+  for (Name id : constructorsOf(className)) {
     const Function *constructor = machine.program.function(id);
     if (!constructor || !constructor->hasBody || isCompanion(id))
       continue;

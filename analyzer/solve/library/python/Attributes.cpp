@@ -226,7 +226,7 @@ std::optional<Outcomes> valueWord(Call &call, const Effect &) {
   if (name == "builtins.__name__")
     return call.done(scalarValue(textTerm(call.frame.function.isMain ? "__main__" : "module")));
   if (isOneOf(name, {"math.pi", "math.e", "math.inf", "math.tau", "math.nan", "numpy.pi", "numpy.e",
-                     "numpy.inf", "numpy.nan"}))
+                     "numpy.inf", "numpy.nan", "numpy.Inf", "numpy.NaN"}))
     return call.done(scalarValue(call.machine.freshScalar(call)));
   return call.done(libraryFunction(Name(name)));
 }

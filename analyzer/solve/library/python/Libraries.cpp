@@ -117,7 +117,9 @@ Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) 
   if (is(data, ValueKind::Tensor) && asked.name != "tensor")
     return args.size() < 2 ? done(row, data) : callTorch(call, row, "at::Tensor::to", args, true);
   const bool hasDevice = given.find("device") != nullptr;
-  if (is(data, ValueKind::Unknown) && !hasDevice && asked.name != "from_numpy")
+  if (is(data, ValueKind::Unknown) && !hasDevice && asked.name == "tensor")
+    row.guessed = true; // tensor(x) of a tensor is where x is; it is for numbers, and PyTorch says so
+  else if (is(data, ValueKind::Unknown) && !hasDevice && asked.name != "from_numpy")
     return done(row, tensorValue(Placement::unknown(), unknownRank, nullptr));
   if (is(data, ValueKind::List) || asked.name == "from_numpy") {
     if (!is(data, ValueKind::List))

@@ -49,8 +49,17 @@ std::optional<Outcomes> tensorWord(Call &call, const Effect &) {
 
 } // namespace
 
+Value leftOutOr(const Value &tensor) {
+  ValueData data = *tensor;
+  data.term = symbolTerm("is left out");
+  return makeValue(std::move(data));
+}
+
+bool mayBeLeftOut(const Value &value) { return is(value, ValueKind::Tensor) && value->term; }
+
 Value asTensor(const Call &call, const Value &value) {
-  return isOpen(value) ? call.machine.memory.symbolic("at::Tensor", value->origin, value->function) : value;
+  return isOpen(value) ? leftOutOr(call.machine.memory.symbolic("at::Tensor", value->origin, value->function))
+                       : value;
 }
 
 Value isTensorQuestion(const Value &open) { return scalarValue(applyTerm("is a tensor", {open->origin})); }

@@ -13,6 +13,9 @@ namespace devicetidy::python {
 
 /// The tensor that an open value is where it is used as one; other values as they are.
 Value asTensor(const Call &call, const Value &value);
+/// A tensor that a caller may leave out, so that there is None; what is made of it is none any more.
+Value leftOutOr(const Value &tensor);
+bool mayBeLeftOut(const Value &value);
 /// The same where the program has asked whether it is one, and it is.
 Value whereAsked(const Call &call, const Value &value);
 /// "Is it a tensor?" as a value; the same question has the same answer.

@@ -180,8 +180,7 @@ Value compareDevice(Call &call, const Value &device, const Value &other) {
 Value isNone(const Value &value) {
   if (is(value, ValueKind::Null))
     return scalarValue(intTerm(1));
-  // What a caller gives may be left out.
-  if (is(value, ValueKind::Tensor) && value->placement.role == SymbolRole::Tensor)
+  if (mayBeLeftOut(value))
     return unknownValue();
   return isSomething(value) || is(value, ValueKind::Scalar) ? scalarValue(intTerm(0)) : unknownValue();
 }

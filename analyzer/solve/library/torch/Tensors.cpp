@@ -69,7 +69,10 @@ Outcomes finish(Call &call, const Op &op, const Placement &placement, int rank, 
   return call.done(std::move(result));
 }
 
-Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinned = false) {
+// `isForType`: x.to(y) is written for the type of y as often as for its device, so it does not say that x may
+// be elsewhere.
+Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinned = false,
+              bool isForType = false) {
   Machine &machine = call.machine;
   Value self = selfValue(call);
   if (is(self, ValueKind::Null))
@@ -105,12 +108,17 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
   if (is(self, ValueKind::Tensor))
     if (const Placement before = machine.memory.placementOf(call.row, self); before.isKnown()) {
       step.from = before.describe();
+      // To the device of another one that was passed: callers keep those together.
+      const bool isWithGiven = placement.kind == PlacementKind::Symbol &&
+                               placement.role == SymbolRole::Tensor &&
+                               callThatWasGiven(placement) == machine.entryCall;
       if ((before.role == SymbolRole::Tensor || before.kind == PlacementKind::Cuda) &&
-          callThatWasGiven(before) == machine.entryCall)
+          callThatWasGiven(before) == machine.entryCall && !isWithGiven && !isForType)
         step.givenTo = machine.entryCall;
       if (const Term holder = holderOf(before))
         machine.movedFrom.insert(holder);
-      if (before.index && placement.index && before != placement && before.role != SymbolRole::Module)
+      if (before.index && placement.index && before != placement && before.role != SymbolRole::Module &&
+          !isForType)
         machine.moves.emplace(before.index, placement.index);
       const Term group = groupOf(placement);
       if (group && (!step.givenTo.empty() || machine.broughtTo.count(groupOf(before))))
@@ -134,7 +142,7 @@ Outcomes moveTo(Call &call) {
     const bool maybeDevice = type == TypeClass::Device || type == TypeClass::Options ||
                              type == TypeClass::Tensor || type == TypeClass::Optional;
     if (is(value, ValueKind::Device) || is(value, ValueKind::Tensor))
-      return move(call, deviceOf(call.machine.memory, call.row, value));
+      return move(call, deviceOf(call.machine.memory, call.row, value), false, is(value, ValueKind::Tensor));
     if (is(value, ValueKind::Options))
       return move(call, deviceOf(call.machine.memory, call.row, value));
     if (is(value, ValueKind::Unknown) && maybeDevice && type != TypeClass::Optional)
@@ -316,8 +324,9 @@ std::optional<Outcomes> place(Call &call, const Op &op, const std::vector<Tensor
   case Rule::ToCuda:
     return move(call, Placement::cuda(currentCudaIndex()));
   case Rule::TypeAs:
-    return uses.size() < 2 ? call.done(unknownValue())
-                           : move(call, call.machine.memory.placementOf(call.row, uses[1].tensor));
+    return uses.size() < 2
+               ? call.done(unknownValue())
+               : move(call, call.machine.memory.placementOf(call.row, uses[1].tensor), false, true);
   default:
     return std::nullopt;
   }
