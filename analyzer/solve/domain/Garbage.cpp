@@ -18,22 +18,23 @@ void Memory::dropLocals(Row &row, unsigned depth) const {
 void Memory::collectGarbage(Row &row, const Store *callers) const {
   if (!row.store.mayHoldGarbage())
     return;
+  static const Store none;
+  const Store &before = callers ? *callers : none;
   std::unordered_set<RootId> unreached;
-  row.store.forEach(RootKind::Heap, [&](RootId root, const Value &) {
-    if (!(callers && callers->get(root)))
-      unreached.insert(root);
-  });
+  Store::forEachDifference(RootKind::Heap, before, row.store,
+                           [&](RootId root, const Value &old, const Value &value) {
+                             if (value && !old)
+                               unreached.insert(root);
+                           });
   if (unreached.empty()) {
     row.store.noteCollected();
     return;
   }
-  std::vector<Value> work;
-  row.store.forEach(
-      [&](RootId root, const Value &value) {
-        if (!unreached.count(root))
-          work.push_back(value);
-      },
-      marks::address);
+  std::vector<Value> work; // what is as the callers left it leads to nothing new
+  Store::forEachDifference(before, row.store, [&](RootId root, const Value &, const Value &value) {
+    if (value && marks::include(value->marks, marks::address) && !unreached.count(root))
+      work.push_back(value);
+  });
   bool heldByRegister = false; // what a register holds is lost without a change of the store
   for (const Value &value : row.registers)
     if (value && marks::include(value->marks, marks::address)) {

@@ -126,17 +126,14 @@ std::uint64_t Store::placeDigest() const {
   return sum;
 }
 
-Store Store::outer() const {
-  Store result = outside();
-  result.trees[static_cast<std::size_t>(RootKind::Global)] = treeOf(RootKind::Global);
+Store Store::with(RootKind kind, const Store &other) const {
+  Store result = *this;
+  result.trees[static_cast<std::size_t>(kind)] = other.treeOf(kind);
   return result;
 }
 
-Store Store::outside() const {
-  Store result;
-  result.trees[static_cast<std::size_t>(RootKind::Outside)] = treeOf(RootKind::Outside);
-  return result;
-}
+Store Store::outer() const { return outside().with(RootKind::Global, *this); }
+Store Store::outside() const { return Store().with(RootKind::Outside, *this); }
 
 void Store::walk(const Node *node, unsigned level, RootId prefix, std::uint64_t wanted,
                  const Visitor &visit) {
@@ -191,12 +188,14 @@ void Store::walkDifference(const Node *a, unsigned levelOfA, const Node *b, unsi
   }
 }
 
+void Store::forEachDifference(RootKind kind, const Store &a, const Store &b, const DifferenceVisitor &visit) {
+  const Tree &ta = a.treeOf(kind), &tb = b.treeOf(kind);
+  walkDifference(ta.top.get(), ta.level, tb.top.get(), tb.level, makeRoot(kind, 0), visit);
+}
+
 void Store::forEachDifference(const Store &a, const Store &b, const DifferenceVisitor &visit) {
-  for (unsigned kind = 0; kind < rootKinds; ++kind) {
-    const Tree &ta = a.trees[kind], &tb = b.trees[kind];
-    walkDifference(ta.top.get(), ta.level, tb.top.get(), tb.level, makeRoot(static_cast<RootKind>(kind), 0),
-                   visit);
-  }
+  for (unsigned kind = 0; kind < rootKinds; ++kind)
+    forEachDifference(static_cast<RootKind>(kind), a, b, visit);
 }
 
 } // namespace devicetidy

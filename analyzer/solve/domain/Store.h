@@ -36,14 +36,19 @@ public:
   /// The same for the roots of one kind.
   void forEach(RootKind kind, const Visitor &visit, std::uint64_t wanted = 0) const;
   bool holdsAny(RootKind kind) const { return treeOf(kind).top != nullptr; }
+  using DifferenceVisitor = std::function<void(RootId, const Value &, const Value &)>;
   /// Calls `visit` for each root whose values differ; either may be null.
-  static void forEachDifference(const Store &a, const Store &b,
-                                const std::function<void(RootId, const Value &, const Value &)> &visit);
+  static void forEachDifference(const Store &a, const Store &b, const DifferenceVisitor &visit);
+  /// The same for the roots of one kind.
+  static void forEachDifference(RootKind kind, const Store &a, const Store &b,
+                                const DifferenceVisitor &visit);
 
   /// This store without the locals and heap objects.
   Store outer() const;
   /// This store without the globals, either.
   Store outside() const;
+  /// This store with the roots of `kind` as they are in `other`.
+  Store with(RootKind kind, const Store &other) const;
 
   /// False: no heap object was added and no address was lost since noteCollected(), so whatever was in use
   /// then is in use now.
@@ -70,7 +75,6 @@ private:
     std::uint64_t placeDigest = 0; ///< of all values below
   };
   struct Change;
-  using DifferenceVisitor = std::function<void(RootId, const Value &, const Value &)>;
 
   const Tree &treeOf(RootKind kind) const { return trees[static_cast<std::size_t>(kind)]; }
   static void assign(NodePtr &node, unsigned level, Change &change);

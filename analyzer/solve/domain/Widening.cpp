@@ -44,15 +44,11 @@ Value withoutNumbers(const Value &value) {
   }
 }
 
-void forgetNumbers(Row &row) {
-  std::vector<std::pair<RootId, Value>> changed;
-  row.store.forEach([&](RootId root, const Value &value) {
-    if (Value next = withoutNumbers(value); next != value)
-      changed.emplace_back(root, std::move(next));
+Store withoutNumbers(const Store &store, const Store &like, Store result) {
+  Store::forEachDifference(like, store, [&](RootId root, const Value &, const Value &value) {
+    result.set(root, value ? withoutNumbers(value) : nullptr);
   });
-  for (auto &[root, value] : changed)
-    row.store.set(root, std::move(value));
-  row.guessed = true;
+  return result;
 }
 
 } // namespace devicetidy

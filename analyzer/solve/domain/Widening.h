@@ -13,7 +13,7 @@ namespace devicetidy {
 
 /// `value` with all scalars in it unknown; lists of nothing but scalars are unknown as a whole.
 Value withoutNumbers(const Value &value);
-/// Does so with all that `row` stores. Which branches are taken is a guess from there on.
-void forgetNumbers(Row &row);
+/// The same for all values of `store`, which is much like another one: `result` is what that came to.
+Store withoutNumbers(const Store &store, const Store &like, Store result);
 
 } // namespace devicetidy

@@ -6,6 +6,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/domain/Widening.h"
 #include "analyzer/solve/engine/Machine.h"
 
 #include <algorithm>
@@ -88,10 +89,8 @@ Row conditionsFor(const Row &row, Row entry, const std::vector<Value> &inputs) {
   return entry;
 }
 
-// `outer`, and what it and the inputs lead to.
-Store reachable(const Store &all, Store outer, const std::vector<Value> &inputs) {
-  std::vector<Value> reached = inputs;
-  outer.forEach([&](RootId, const Value &value) { reached.push_back(value); }, marks::address);
+// Adds to `outer` what `reached` leads to.
+Store addReached(const Store &all, Store outer, std::vector<Value> reached) {
   while (!reached.empty()) {
     const Value next = std::move(reached.back());
     reached.pop_back();
@@ -107,6 +106,13 @@ Store reachable(const Store &all, Store outer, const std::vector<Value> &inputs)
   return outer;
 }
 
+// `outer`, and what it and the inputs lead to.
+Store reachable(const Store &all, Store outer, const std::vector<Value> &inputs) {
+  std::vector<Value> reached = inputs;
+  outer.forEach([&](RootId, const Value &value) { reached.push_back(value); }, marks::address);
+  return addReached(all, std::move(outer), std::move(reached));
+}
+
 bool holdsCallable(const Store &store, const std::vector<Value> &inputs) {
   return marks::include(store.marks(), marks::callable) ||
          std::any_of(inputs.begin(), inputs.end(),
@@ -114,6 +120,38 @@ bool holdsCallable(const Store &store, const std::vector<Value> &inputs) {
 }
 
 } // namespace
+
+void Machine::beginEntry(const Store &start) {
+  factsRun = factsOfPhases = 0;
+  spent.clear();
+  Store all = start.outer().with(RootKind::Heap, start);
+  if (all.digest() == beganOf.digest()) // methods are run one by one on one object
+    return;
+  beganOf = std::move(all);
+  began = reachable(beganOf, beganOf.outer(), {});
+  beganWithoutNumbers.reset();
+}
+
+Store Machine::forgetNumbers(const Store &entry) {
+  if (!beganWithoutNumbers)
+    beganWithoutNumbers = withoutNumbers(began, {}, {});
+  return withoutNumbers(entry, began, *beganWithoutNumbers);
+}
+
+// What all globals and the inputs lead to. Most of it is as it was when the entry began.
+Store Machine::reachableFromGlobals(const Store &all, const std::vector<Value> &inputs) const {
+  Store outer = all.outer().with(RootKind::Heap, began);
+  std::vector<Value> reached = inputs;
+  for (const RootKind kind : {RootKind::Heap, RootKind::Global, RootKind::Outside})
+    Store::forEachDifference(kind, began, all, [&](RootId root, const Value &before, const Value &now) {
+      if (kind == RootKind::Heap && !before)
+        return;
+      outer.set(root, now);
+      if (now)
+        reached.push_back(now);
+    });
+  return addReached(all, std::move(outer), std::move(reached));
+}
 
 // `outer` without the globals that no function below `callee` names. Most callees name few of them.
 Store Machine::namedBelow(const Function &callee, const Store &outer) const {
@@ -129,11 +167,14 @@ Store Machine::namedBelow(const Function &callee, const Store &outer) const {
 // What a callee can come upon: globals, what it is given, and what these lead to. Whoever is given a callable
 // may come upon any global.
 Row Machine::restrict(const Row &row, const Function &callee, const std::vector<Value> &inputs) const {
-  const Store outer = row.store.outer();
+  bool mayMeetAll = footprints.mayMeetAll(callee);
   Row entry;
-  entry.store = reachable(row.store, namedBelow(callee, outer), inputs);
-  if (holdsCallable(entry.store, inputs))
-    entry.store = reachable(row.store, outer, inputs);
+  if (!mayMeetAll) {
+    entry.store = reachable(row.store, namedBelow(callee, row.store.outer()), inputs);
+    mayMeetAll = holdsCallable(entry.store, inputs);
+  }
+  if (mayMeetAll)
+    entry.store = reachableFromGlobals(row.store, inputs);
   return conditionsFor(row, std::move(entry), inputs);
 }
 

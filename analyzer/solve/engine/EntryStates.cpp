@@ -28,7 +28,7 @@ EntryStates::EntryStates(Machine &machine, const Usage &usage) : machine(machine
 void EntryStates::runGlobals() {
   for (Name id : machine.program.globalInits)
     if (const Function *function = machine.program.function(id)) {
-      machine.beginEntry();
+      machine.beginEntry(base.store);
       Frame frame{*function};
       Outcomes outcomes = machine.run(frame, base);
       if (outcomes.empty())
@@ -204,7 +204,7 @@ RootId EntryStates::reset(Row &row, Name id) {
 }
 
 Outcomes EntryStates::call(const Function &function, Row row, Address self, unsigned call) {
-  machine.beginEntry();
+  machine.beginEntry(row.store);
   // Guards and set_device calls on the way are followed; what a caller outside has made current is not known.
   machine.currentDeviceIsOpen =
       !function.isMain && (usage.setsDevice || usage.underGuard.count(function.id) != 0);

@@ -96,8 +96,12 @@ Footprints::Footprints(const Program &program, const Types &types) {
 }
 
 bool Footprints::mayMeet(const Function &function, Name id) const {
+  return mayMeetAll(function) || of.at(function.id).globals.count(id) != 0;
+}
+
+bool Footprints::mayMeetAll(const Function &function) const {
   const auto names = of.find(function.id);
-  return names == of.end() || names->second.all || names->second.globals.count(id) != 0;
+  return names == of.end() || names->second.all;
 }
 
 } // namespace devicetidy

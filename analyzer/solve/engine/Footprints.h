@@ -21,6 +21,8 @@ public:
   /// May a call of `function`, which is given no callable, come upon the global `id`, which some function
   /// names?
   bool mayMeet(const Function &function, Name id) const;
+  /// Can it come upon any global?
+  bool mayMeetAll(const Function &function) const;
 
 private:
   struct Names {

@@ -98,7 +98,8 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   Row entry = isBody ? withoutRegisters(row) : restrict(row, callee, inputs);
   const bool isWhole = isBody || tellsNumbersApart(callee);
   if (!isWhole) {
-    forgetNumbers(entry);
+    entry.store = forgetNumbers(entry.store);
+    entry.guessed = true; // which branches are taken is a guess from here on
     for (auto *values : {&args, &inputs})
       for (Value &value : *values)
         value = withoutNumbers(value);

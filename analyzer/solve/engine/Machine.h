@@ -241,10 +241,7 @@ public:
       movedClasses; ///< project module class -> where and to which device one was moved first
   std::size_t factsRun = 0;
   std::size_t factsOfPhases = 0; ///< in calls from `main`, which have budgets of their own
-  void beginEntry() {
-    factsRun = factsOfPhases = 0;
-    spent.clear();
-  }
+  void beginEntry(const Store &start);
   std::size_t definiteConflicts = 0; ///< operations that fail for certain, met so far
 
 private:
@@ -301,6 +298,9 @@ private:
   RootId arrayOver(const Frame &frame, Term site, Name type);
   void forgetNamed(Row &row, const Fact &unparsed) const;
   Store namedBelow(const Function &callee, const Store &outer) const;
+  /// What a call is given with all numbers in it unknown.
+  Store forgetNumbers(const Store &entry);
+  Store reachableFromGlobals(const Store &all, const std::vector<Value> &inputs) const;
   /// Runs a call and notes what it cost. What `main` calls are phases of the program: one that costs too much
   /// takes nothing from those after it.
   Outcomes runWithin(Frame &frame, Row start);
@@ -338,6 +338,9 @@ private:
     std::size_t facts = 0;
   };
   std::unordered_map<const Function *, Spent> spent;
+  /// What the entry at hand began with, and that as far as globals lead to it.
+  Store beganOf, began;
+  std::optional<Store> beganWithoutNumbers;
   std::size_t recursionsCut = 0;
   unsigned reactivations = 0; ///< calls under way of functions that were under way already
   bool mayThrow(const Fact &fact);
