@@ -183,17 +183,20 @@ std::vector<std::string> Modules::importsOf(const File &file, std::vector<std::s
   return paths;
 }
 
+void Modules::addModel(const std::string &name, const Meaning &meaning) {
+  if (name.find('*') == std::string::npos)
+    models.try_emplace(name, meaning);
+  else
+    patterns.emplace_back(name, meaning);
+}
+
 const Meaning *Modules::modelOf(const std::string &dotted) const {
-  if (models.empty())
-    return nullptr;
-  const auto [entry, isNew] = modelled.try_emplace(dotted, nullptr);
-  if (isNew)
-    for (const auto &[pattern, meaning] : models)
-      if (fits(dotted, pattern)) {
-        entry->second = &meaning;
-        break;
-      }
-  return entry->second;
+  if (const auto found = models.find(dotted); found != models.end())
+    return &found->second;
+  for (const auto &[pattern, meaning] : patterns)
+    if (fits(dotted, pattern))
+      return &meaning;
+  return nullptr;
 }
 
 Meaning Modules::meaningOf(const Module &module, const std::string &dotted, int level) const {
@@ -244,7 +247,7 @@ void Modules::resolve() {
         module.meanings[name] = {Meaning::Kind::Class, module.typeOf(name).str(), nullptr};
       for (const Node &decorator : module.isModel ? statement.list("decorator_list") : std::vector<Node>())
         for (const Node &pattern : decorator.list("args"))
-          models.emplace_back(pattern.constant().second, module.meanings[name]);
+          addModel(pattern.constant().second, module.meanings[name]);
     }
   for (int round = 0; round < 2; ++round)
     for (auto &[path, module] : modules)

@@ -61,14 +61,15 @@ public:
   static std::vector<Node> decorators(const Module &module, const Node &definition);
 
 private:
+  void addModel(const std::string &name, const Meaning &meaning);
   void forgetDecorated();
   void addImports(Module &module, const Node &statement);
   Meaning meaningOf(const Module &module, const std::string &dotted, int level) const;
 
   std::map<std::string, Module> modules; ///< by path
-  /// Patterns of dotted names, with what is written for them; the first that fits counts.
-  std::vector<std::pair<std::string, Meaning>> models;
-  mutable std::map<std::string, const Meaning *> modelled; ///< what was asked for
+  std::map<std::string, Meaning> models; ///< what is written for dotted names
+  /// The same for patterns of names that have none of their own; the first that fits counts.
+  std::vector<std::pair<std::string, Meaning>> patterns;
 };
 
 } // namespace devicetidy::python

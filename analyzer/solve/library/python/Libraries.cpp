@@ -106,6 +106,11 @@ Outcomes makeGenerator(Call &call, Row &row, const Asked &, const Given &given) 
   return done(row, allocated(call, row, generatorType, recordValue(generatorType, {{"device", where}})));
 }
 
+// What has a name of its own is more often a list of numbers than what is computed or is an element.
+bool isNamed(const Argument &data) {
+  return data.text && data.text.view().find_first_of("[(+-*/% ") == std::string_view::npos;
+}
+
 // tensor(data), as_tensor(data), from_numpy(data); of a number it has no dimensions, of something unknown it
 // may have.
 Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) {
@@ -117,7 +122,7 @@ Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) 
   if (is(data, ValueKind::Tensor) && asked.name != "tensor")
     return args.size() < 2 ? done(row, data) : callTorch(call, row, "at::Tensor::to", args, true);
   const bool hasDevice = given.find("device") != nullptr;
-  if (is(data, ValueKind::Unknown) && !hasDevice && asked.name == "tensor")
+  if (is(data, ValueKind::Unknown) && !hasDevice && asked.name == "tensor" && isNamed(args[0]))
     row.guessed = true; // tensor(x) of a tensor is where x is; it is for numbers, and PyTorch says so
   else if (is(data, ValueKind::Unknown) && !hasDevice && asked.name != "from_numpy")
     return done(row, tensorValue(Placement::unknown(), unknownRank, nullptr));
