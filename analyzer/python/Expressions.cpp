@@ -137,15 +137,17 @@ Reg FunctionLowering::binary(const Node &node) {
   return emitCall("binary::" + operatorOf(node["op"]), {left, right}, node);
 }
 
-// `a < b < c` is true where both are.
-Reg FunctionLowering::comparison(const Node &node) {
+// `a < b < c` is true where both are. What is compared with a number is a tensor as often, but not in a
+// condition.
+Reg FunctionLowering::comparison(const Node &node, bool isCondition) {
   const std::vector<Node> operators = node.list("ops"), others = node.list("comparators");
   Operand left = operand(node["left"]);
   Reg result = NoReg;
   for (std::size_t i = 0; i < operators.size() && i < others.size(); ++i) {
     const Operand right = operand(others[i]);
     std::vector<Operand> compared = {left, right};
-    if (i == 0 && others[i].is("Constant"))
+    if (i == 0 && others[i].is("Constant") &&
+        (isCondition || !isOneOf(others[i].constant().first, {"int", "float"})))
       compared = withVariable(std::move(compared), node["left"]);
     const Reg next = emitCall("compare::" + operatorOf(operators[i]), std::move(compared), node);
     result = result == NoReg ? next : emitCall("both", {use(result, node), use(next, node)}, node);
@@ -203,7 +205,8 @@ void FunctionLowering::condition(const Node &node, BlockId whenTrue, BlockId whe
     condition(values.back(), whenTrue, whenFalse);
     return;
   }
-  const Reg truth = emitCall("truth", withVariable({operand(node)}, node), node);
+  const Operand tested = node.is("Compare") ? use(comparison(node, true), node) : operand(node);
+  const Reg truth = emitCall("truth", withVariable({tested}, node), node);
   branch(use(truth, node), whenTrue, whenFalse, entersLoop, node);
 }
 

@@ -81,7 +81,7 @@ private:
   Reg joined(const Node &node);
   Reg attribute(const Node &node);
   Reg binary(const Node &node);
-  Reg comparison(const Node &node);
+  Reg comparison(const Node &node, bool isCondition = false);
   Reg chosen(const Node &node); ///< `a if c else b`, `a and b`
   Reg sequence(const Node &node);
   Reg dictionary(const Node &node);

@@ -136,6 +136,8 @@ TensorUses tensorUses(const Node &function) {
       uses.tensors.insert(node["value"].text("id"));
     if (node.is("Subscript") && node["value"].is("Name") && hasSlices(node["slice"]))
       uses.tensors.insert(node["value"].text("id"));
+    if (node.is("Subscript") && node["slice"].is("Compare") && node["slice"]["left"].is("Name")) // a mask
+      uses.tensors.insert(node["slice"]["left"].text("id"));
     if (!node.is("Call"))
       return;
     const bool takes = takesTensor(node);

@@ -58,3 +58,21 @@ def load(file, **options):
 @dt.models("json.loads")
 def loads(text, **options):
     return dt.file(text)
+
+
+@dt.models("io.BytesIO")
+class BytesIO:
+    """What is saved in it is known by this object."""
+
+    def __init__(self, content=None):
+        if content is not None:
+            dt.save(self, dt.saved(content))
+
+    def seek(self, *position):
+        pass
+
+    def getvalue(self):
+        return self
+
+    def read(self, *count):
+        return self

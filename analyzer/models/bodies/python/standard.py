@@ -62,6 +62,10 @@ def namedtuple(typename, field_names, **options):
 class NamedTuple:
     """What a class of named values derives from."""
 
+    @property
+    def _fields(self):
+        return dt.fields(self)
+
     def __iter__(self):
         return [getattr(self, name) for name in dt.fields(self)]
 

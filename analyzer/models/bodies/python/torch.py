@@ -1,4 +1,6 @@
-"""Wrappers of torch.nn around other modules."""
+"""Wrappers of torch.nn around other modules, what is saved, and gradients."""
+
+import copy
 
 import dt
 import torch
@@ -21,3 +23,33 @@ class Wrapper(torch.nn.Module):
 
     def forward(self, *inputs, **named):
         return self.module(*dt.moved(inputs, self.device), **dt.moved(named, self.device))
+
+
+@dt.models("torch.save")
+def save(obj, f, *values, **options):
+    dt.save(file_of(f), copy.deepcopy(obj))
+
+
+@dt.models("torch.load")
+def load(f, map_location=None, *values, **options):
+    """What was saved, on its devices or where it is mapped to."""
+    saved = dt.saved(file_of(f))
+    if saved is None:
+        return dt.unknown()
+    if map_location is None:
+        return copy.deepcopy(saved)
+    if callable(map_location):
+        return dt.moved(saved, map_location(torch.zeros(1), dt.unknown()).device)
+    return dt.moved(saved, map_location)
+
+
+def file_of(f):
+    """A file is known by its name, where it has one."""
+    return f.name if hasattr(f, "name") else f
+
+
+@dt.models("torch.autograd.grad")
+def grad(outputs, inputs, grad_outputs=None, *values, **options):
+    if torch.is_tensor(outputs) and torch.is_tensor(grad_outputs):
+        dt.together(outputs, grad_outputs)
+    return tuple([each.grad for each in inputs]) if isinstance(inputs, (list, tuple)) else (inputs.grad,)

@@ -3,6 +3,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/python/Words.h"
 #include "analyzer/solve/library/torch/Modules.h"
@@ -109,6 +110,11 @@ Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::stri
     return ofDevice(call, std::move(row), object, name);
   if (is(value, ValueKind::Address) && is(call.machine.memory.read(row, value->address), ValueKind::Record))
     return ofRecord(call, std::move(row), object, name);
+  if (const Value held = behind(call, value);
+      name == "__class__" && (is(held, ValueKind::List) || isDict(held)))
+    return done(row, libraryFunction(isDict(held)                    ? "builtins.dict"
+                                     : is(value, ValueKind::Address) ? "builtins.list"
+                                                                     : "builtins.tuple"));
   if (is(value, ValueKind::Address) || is(value, ValueKind::Scalar))
     return done(row, bound(object, name));
   if (is(value, ValueKind::Record)) { // what an operator gives: .values, .indices

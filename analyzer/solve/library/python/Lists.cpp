@@ -72,9 +72,11 @@ std::vector<Value> alternatives(const Call &call, const Value &value) {
   const Value held = behind(call, value);
   if (is(held, ValueKind::List))
     return isSummary(held) ? held->summary : held->elements;
-  if (is(held, ValueKind::Tensor))
-    return {tensorValue(call.machine.memory.placementOf(call.row, held), unknownRank,
+  if (is(held, ValueKind::Tensor)) {
+    const int rank = call.machine.memory.rankOf(call.row, held);
+    return {tensorValue(call.machine.memory.placementOf(call.row, held), rank > 0 ? rank - 1 : unknownRank,
                         call.machine.memory.historyOf(call.row, held))};
+  }
   if (is(held, ValueKind::Record) && held->type == loaderType)
     return {held->fields.at("batch")};
   return {isOpen(value) ? elementOfOpen(call, call.row, value) : unknownValue()};

@@ -156,6 +156,20 @@ Value runModule(Call &call, Row &row, const Given &given) {
   return tensorValue(where, someRank, machine.memory.historyOf(row, uses[0].tensor));
 }
 
+// together(a, b): the function that the user calls takes them on one device only.
+Value keepTogether(Call &call, Row &row, const Given &given) {
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  std::vector<TensorUse> uses;
+  for (const Argument &each : given.positional)
+    if (is(each.value, ValueKind::Tensor))
+      uses.push_back({each.value, nullptr, "'" + each.text.str() + "'"});
+  Machine::Requirement requirement;
+  requirement.operation = calledAs(call);
+  if (uses.size() > 1)
+    call.machine.requireSame(inner, uses, requirement);
+  return nullValue();
+}
+
 // device_of_map(map): where a loader puts a whole model; None where it spreads it, or may.
 Value deviceOfMap(Call &call, Row &, const Given &given) {
   const Value map = argument(given, 0);
@@ -280,23 +294,16 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
     if (const auto path = textOf(call, argument(given, 0)))
       if (const Value data = row.store.get(rootOfFile(call, *path)))
         return callValue(call, row, data, {}, {});
-  static const std::map<std::string, Primitive> primitives = {{"moved", moveAll},
-                                                              {"move", moveEntries},
-                                                              {"own", ownParameters},
-                                                              {"run", runModule},
-                                                              {"device_of_map", deviceOfMap},
-                                                              {"spread", spreadModule},
-                                                              {"is_spread", isSpread},
-                                                              {"launched", isLaunched},
-                                                              {"has_file", hasFile},
-                                                              {"chosen", chosenOutside},
-                                                              {"layer", placeLayerOf},
-                                                              {"output", outputOf},
-                                                              {"save", save},
-                                                              {"saved", saved},
-                                                              {"has_ranks", hasRanksOf},
-                                                              {"fields", fieldNames},
-                                                              {"unknown", nothingKnown}};
+  static const std::map<std::string, Primitive> primitives = {
+      {"moved", moveAll},         {"move", moveEntries},
+      {"own", ownParameters},     {"run", runModule},
+      {"together", keepTogether}, {"device_of_map", deviceOfMap},
+      {"spread", spreadModule},   {"is_spread", isSpread},
+      {"launched", isLaunched},   {"has_file", hasFile},
+      {"chosen", chosenOutside},  {"layer", placeLayerOf},
+      {"output", outputOf},       {"save", save},
+      {"saved", saved},           {"has_ranks", hasRanksOf},
+      {"fields", fieldNames},     {"unknown", nothingKnown}};
   const auto found = primitives.find(name);
   if (found == primitives.end())
     return std::nullopt;

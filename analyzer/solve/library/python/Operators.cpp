@@ -219,6 +219,10 @@ bool areOfDifferentKinds(const Value &a, const Value &b) {
            : is(value, ValueKind::Address) ? 4
                                            : 0;
   };
+  // Types of tensors, as x.type() names them.
+  if (is(a, ValueKind::Function) && is(b, ValueKind::Function) && endsWith(a->type.view(), "Tensor") &&
+      endsWith(b->type.view(), "Tensor"))
+    return a->type != b->type;
   const int first = kind(a), second = kind(b);
   return first != 0 && second != 0 && first != second && first + second != 7; // a list is an address
 }

@@ -41,7 +41,7 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
   if (name == "torch.Tensor")
     return scalarValue(intTerm(is(value, ValueKind::Tensor)));
   const Value held = behind(call, value);
-  if (name == "builtins.dict")
+  if (isOneOf(name.substr(name.rfind('.') + 1), {"dict", "Mapping", "MutableMapping"}))
     return scalarValue(intTerm(isDict(held)));
   if (name == "builtins.list")
     return scalarValue(intTerm(is(value, ValueKind::Address) && is(held, ValueKind::List)));
@@ -52,8 +52,10 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
       return scalarValue(intTerm(name == "builtins.str"));
     return name == "builtins.str" && call.row.numberOf(value) ? scalarValue(intTerm(0)) : unknownValue();
   }
-  if (name == "builtins.tuple")
-    return scalarValue(intTerm(is(value, ValueKind::List)));
+  if (name == "builtins.tuple") // named ones are objects
+    return scalarValue(
+        intTerm(is(value, ValueKind::List) ||
+                (is(held, ValueKind::Record) && findMethod(call.machine, held->type, "_asdict"))));
   return unknownValue();
 }
 
@@ -79,6 +81,18 @@ Value hasAttribute(const Call &call, const Value &value, const std::string &name
              : unknownValue();
 }
 
+Value isCallable(const Call &call, const Value &value) {
+  if (is(value, ValueKind::Function))
+    return scalarValue(intTerm(1));
+  if (const Value held = behind(call, value); is(held, ValueKind::Record) && !isDict(held))
+    return held->type == boundType || call.machine.types.isModule(held->type) ||
+                   findMethod(call.machine, held->type, "__call__")
+               ? scalarValue(intTerm(1))
+               : unknownValue();
+  return is(value, ValueKind::Unknown) || is(value, ValueKind::Scalar) ? unknownValue()
+                                                                       : scalarValue(intTerm(0));
+}
+
 // The attributes of an object as entries of a dictionary.
 Value entriesOf(const Call &call, const Value &object) {
   std::map<Name, Value> entries;
@@ -94,8 +108,11 @@ Value entriesOf(const Call &call, const Value &object) {
 
 std::optional<Outcomes> reflected(Call &call, Row &row, const std::string &name, const Given &given) {
   const std::vector<Argument> &args = given.positional;
-  if (args.empty() || !isOneOf(name, {"isinstance", "hasattr", "getattr", "setattr", "vars", "type"}))
+  if (args.empty() ||
+      !isOneOf(name, {"isinstance", "hasattr", "getattr", "setattr", "vars", "type", "callable"}))
     return std::nullopt;
+  if (name == "callable")
+    return done(row, isCallable(call, args[0].value));
   if (name == "type")
     return attributeOf(call, row, args[0], "__class__");
   if (name == "vars")
@@ -104,7 +121,10 @@ std::optional<Outcomes> reflected(Call &call, Row &row, const std::string &name,
     return done(row, unknownValue());
   if (name == "isinstance")
     return done(row, isInstance(call, args[0].value, args[1].value));
-  const std::optional<std::string> attribute = textOf(call, args[1].value);
+  std::optional<std::string> attribute = textOf(call, args[1].value);
+  // A module is registered under its name, whatever that is.
+  if (!attribute && name == "setattr" && args.size() > 2 && is(args[2].value, ValueKind::Address))
+    attribute = "attribute " + std::to_string(args[2].value->address.root);
   if (!attribute)
     return done(row, name == "setattr" ? nullValue() : unknownValue());
   if (name == "hasattr")

@@ -261,11 +261,12 @@ Outcomes choose(Operation &on) {
   return on.done(on.require(on.uses));
 }
 
-// Indices are on the CPU or where the first tensor is.
+// Indices are on the CPU or where the first tensor is; one number is read wherever it is.
 Outcomes readIndexed(Operation &on) {
   std::vector<TensorUse> bound{on.uses.front()};
   for (std::size_t i = 1; i < on.uses.size(); ++i)
-    if (on.placeOf(i).kind != PlacementKind::Cpu)
+    if (on.placeOf(i).kind != PlacementKind::Cpu &&
+        on.call.machine.memory.rankOf(on.call.row, on.uses[i].tensor) != 0)
       bound.push_back(on.uses[i]);
   const Placement met = bound.size() > 1 ? on.require(bound) : Placement::unknown();
   return on.withHistoryOfSelf(met.isDisputed() ? met : on.placeOf(0));
