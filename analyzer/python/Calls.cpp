@@ -61,6 +61,7 @@ Reg FunctionLowering::superCall(const Node &node) {
   Arguments given = arguments(node);
   const Reg self = loadName(node, selfName);
   given.operands.insert(given.operands.begin(), use(self, node, true));
+  given.operands.front().text = Name(selfName);
   given.names.insert(given.names.begin(), Name());
   const Reg result = emitCall("super::" + node["func"].text("attr"), std::move(given.operands), node,
                               given.hasNames ? std::move(given.names) : std::vector<Name>());

@@ -81,7 +81,11 @@ void FunctionLowering::whileLoop(const Node &node) {
   jump(next);
   enter(next);
   endStatement();
-  condition(node["test"], head, end);
+  // A generator without an end gives as much as it is asked for.
+  if (scope.yields && node["test"].is("Constant"))
+    branch(use(emit(fact(FactKind::Opaque, node)), node), head, end, false, node);
+  else
+    condition(node["test"], head, end);
   markLoop(head, before);
   enter(end);
   endStatement();

@@ -12,14 +12,26 @@ bool isDeviceName(std::string_view name) {
   return name == "device" || name == "dev" || endsWith(name, "_device");
 }
 
+Name typeOfAnnotation(const Node &annotation);
+
+// What all alternatives say, None left out; where they say different things, nothing is known.
+Name typeOfUnion(const std::vector<Node> &alternatives) {
+  Name common;
+  for (const Node &each : alternatives) {
+    if (each.constant().first == "NoneType")
+      continue;
+    const Name said = typeOfAnnotation(each);
+    if (!common.empty() && said != common)
+      return Name("python:Union");
+    common = said;
+  }
+  return common;
+}
+
 // What an annotation says: `torch.Tensor`, "Tensor", Optional[Tensor].
 Name typeOfAnnotation(const Node &annotation) {
-  if (annotation.is("BinOp")) { // Tensor | None
-    const Name left = typeOfAnnotation(annotation["left"]), right = typeOfAnnotation(annotation["right"]);
-    return annotation["right"].constant().first == "NoneType"  ? left
-           : annotation["left"].constant().first == "NoneType" ? right
-                                                               : Name();
-  }
+  if (annotation.is("BinOp")) // Tensor | None
+    return typeOfUnion({annotation["left"], annotation["right"]});
   if (annotation.is("Subscript")) {
     const Name inner = typeOfAnnotation(annotation["slice"]);
     const std::string of = annotation["value"].is("Attribute") ? annotation["value"].text("attr")
@@ -27,7 +39,7 @@ Name typeOfAnnotation(const Node &annotation) {
     if (of == "Optional")
       return inner;
     if (of == "Union")
-      return {};
+      return typeOfUnion(annotation["slice"].list("elts"));
     return inner == tensorType && isOneOf(of, {"List", "list", "Sequence", "Iterable"})
                ? listType
                : Name("python:" + of);

@@ -126,26 +126,43 @@ bool hasSlices(const Node &index) {
   });
 }
 
+// What is one tensor with `node`: of a - b both are.
+void addTensors(const Node &node, std::set<std::string> &tensors) {
+  if (node.is("Name"))
+    tensors.insert(node.text("id"));
+  if (node.is("BinOp") && isOneOf(node["op"].kind(), {"Add", "Sub"}) && node["left"].is("Name") &&
+      node["right"].is("Name"))
+    for (const char *side : {"left", "right"})
+      tensors.insert(node[side].text("id"));
+}
+
 } // namespace
 
 TensorUses tensorUses(const Node &function) {
   TensorUses uses;
+  std::set<std::string> asked; // what the function asks for its type may be anything
   forEachOfBlock(function, [&](const Node &node) {
-    if (node.is("Attribute") && node["value"].is("Name") &&
-        (isOfTensors(node.text("attr")) || isOfArrays(node.text("attr"))))
-      uses.tensors.insert(node["value"].text("id"));
+    if (node.is("Attribute") && (isOfTensors(node.text("attr")) || isOfArrays(node.text("attr"))))
+      addTensors(node["value"], uses.tensors);
     if (node.is("Subscript") && node["value"].is("Name") && hasSlices(node["slice"]))
       uses.tensors.insert(node["value"].text("id"));
     if (node.is("Subscript") && node["slice"].is("Compare") && node["slice"]["left"].is("Name")) // a mask
       uses.tensors.insert(node["slice"]["left"].text("id"));
     if (!node.is("Call"))
       return;
+    if (const std::vector<Node> given = node.list("args");
+        node["func"].text("id") == "isinstance" && !given.empty())
+      asked.insert(given.front().text("id"));
     const bool takes = takesTensor(node);
     const bool isJoin = isOfTorch(node["func"]) && joins(node["func"].text("attr"));
     for (const Node &argument : takes || isJoin ? node.list("args") : std::vector<Node>())
-      if (argument.is("Name"))
-        (takes ? uses.tensors : uses.lists).insert(argument.text("id"));
+      if (takes)
+        addTensors(argument, uses.tensors);
+      else if (argument.is("Name"))
+        uses.lists.insert(argument.text("id"));
   });
+  for (const std::string &name : asked)
+    uses.tensors.erase(name);
   return uses;
 }
 

@@ -1,5 +1,6 @@
 #include "analyzer/solve/engine/EntryStates.h"
 #include "analyzer/facts/Language.h"
+#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Library.h"
 
@@ -132,7 +133,22 @@ std::vector<Row> EntryStates::construct(Name className) {
     }
     machine.memory.choices.constructing = {};
   }
+  if (rows.empty() && type->constructors.empty() && isOfLibraryModule(*type)) {
+    const Address self = object(className);
+    Row row = running;
+    row.store.set(self.root, recordValue(className, {{hidden::parameters,
+                                                      tensorValue(Placement::cpu(), someRank, nullptr)}}));
+    rows.push_back(std::move(row));
+  }
   return rows;
+}
+
+// Does it derive from a module of the library that has parameters?
+bool EntryStates::isOfLibraryModule(const Type &type) const {
+  return std::any_of(type.bases.begin(), type.bases.end(), [&](Name base) {
+    const Type *known = machine.program.type(base);
+    return known && !known->isProject && base != Name("torch::nn::Module") && machine.types.isModule(base);
+  });
 }
 
 void EntryStates::release(Row &row, RootId heap, Term origin) {

@@ -1,6 +1,7 @@
 """Datasets of torch.utils.data."""
 
 import dt
+import torch
 
 
 @dt.models("torch.utils.data.TensorDataset", "torch.utils.data.dataset.TensorDataset")
@@ -30,6 +31,7 @@ class Subset:
 
 @dt.models("torch.utils.data.random_split", "torch.utils.data.dataset.random_split")
 def random_split(dataset, lengths, generator=None):
+    torch.randperm(2, generator=generator)
     return [Subset(dataset, None) for length in lengths]
 
 

@@ -1,4 +1,4 @@
-"""What optimizers of a project derive from."""
+"""Optimizers, and what those of a project derive from."""
 
 import dt
 
@@ -20,3 +20,51 @@ class Optimizer:
 
     def load_state_dict(self, state_dict):
         self.state = dt.unknown()
+
+
+@dt.models(
+    "torch.optim.Adadelta",
+    "torch.optim.Adagrad",
+    "torch.optim.Adam",
+    "torch.optim.AdamW",
+    "torch.optim.Adamax",
+    "torch.optim.NAdam",
+    "torch.optim.RAdam",
+    "torch.optim.RMSprop",
+)
+class KeepingOptimizer:
+    """What it keeps of a parameter is made by the first step, where the parameter is then."""
+
+    def __init__(self, params, *options, **named):
+        self._kept = dt.keeper(parameters_of(params))
+        self.defaults = dt.unknown()
+
+    def step(self, closure=None):
+        if closure is not None:
+            closure()
+        dt.step(self._kept)
+
+    def zero_grad(self, set_to_none=True):
+        pass
+
+    def load_state_dict(self, state_dict):
+        """Brought to where the parameters are."""
+        self._kept = dt.unknown()
+
+    @property
+    def state(self):
+        """Who asks for it may move it."""
+        self._kept = dt.unknown()
+        return dt.unknown()
+
+    @property
+    def param_groups(self):
+        self._kept = dt.unknown()
+        return dt.unknown()
+
+
+def parameters_of(params):
+    """Of groups those of the first."""
+    parameters = list(params)
+    first = parameters[0]
+    return list(first["params"]) if isinstance(first, dict) else parameters

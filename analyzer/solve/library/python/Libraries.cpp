@@ -42,7 +42,11 @@ Outcomes makeParameter(Call &call, Row &row, const Asked &, const Given &given) 
 }
 
 Outcomes functional(Call &call, Row &row, const Asked &asked, const Given &given) {
-  return callTorch(call, row, "torch::nn::functional::" + asked.name, inOrder(call, given, false), false);
+  // Python has more there than LibTorch: scaled_dot_product_attention is an operator.
+  const bool isOperator = !models::functional(asked.name, call.machine.version) &&
+                          models::atenOp(asked.name, call.machine.version);
+  return callTorch(call, row, (isOperator ? "torch::" : "torch::nn::functional::") + asked.name,
+                   inOrder(call, given, false), false);
 }
 
 // zeros(2, 3) and zeros((2, 3)): the sizes are one argument in C++.
@@ -108,7 +112,9 @@ Outcomes makeGenerator(Call &call, Row &row, const Asked &, const Given &given) 
 
 // What has a name of its own is more often a list of numbers than what is computed or is an element.
 bool isNamed(const Argument &data) {
-  return data.text && data.text.view().find_first_of("[(+-*/% ") == std::string_view::npos;
+  const std::string_view text = data.text.view(), key = text.substr(std::min(text.find('['), text.size()));
+  return !text.empty() && text.find_first_of("(+-*/% ") == std::string_view::npos &&
+         (key.empty() || key[1] == '"' || key[1] == '\'');
 }
 
 // tensor(data), as_tensor(data), from_numpy(data); of a number it has no dimensions, of something unknown it

@@ -11,6 +11,7 @@
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/Spread.h"
 #include "analyzer/solve/library/torch/Modules.h"
+#include "analyzer/solve/library/torch/OptimizerState.h"
 
 namespace devicetidy::python {
 namespace {
@@ -170,6 +171,23 @@ Value keepTogether(Call &call, Row &row, const Given &given) {
   return nullValue();
 }
 
+// keeper(parameters): what an optimizer keeps of them.
+Value makeKeeper(Call &call, Row &row, const Given &given) {
+  static const Name type("python::keeper");
+  return allocated(call, row, type,
+                   recordValue(type, {{hidden::optimized, behind(call, argument(given, 0))},
+                                      {hidden::keeps, scalarValue(intTerm(1))}}));
+}
+
+// step(keeper): it must be where the parameters are.
+Value stepKeeper(Call &call, Row &row, const Given &given) {
+  const Value keeper = argument(given, 0), held = behind(call, keeper);
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  if (isOptimizer(held))
+    stepState(inner, keeper->address, held);
+  return nullValue();
+}
+
 // device_of_map(map): where a loader puts a whole model; None where it spreads it, or may.
 Value deviceOfMap(Call &call, Row &, const Given &given) {
   const Value map = argument(given, 0);
@@ -297,7 +315,8 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
   static const std::map<std::string, Primitive> primitives = {
       {"moved", moveAll},         {"move", moveEntries},
       {"own", ownParameters},     {"run", runModule},
-      {"together", keepTogether}, {"device_of_map", deviceOfMap},
+      {"together", keepTogether}, {"keeper", makeKeeper},
+      {"step", stepKeeper},       {"device_of_map", deviceOfMap},
       {"spread", spreadModule},   {"is_spread", isSpread},
       {"launched", isLaunched},   {"has_file", hasFile},
       {"chosen", chosenOutside},  {"layer", placeLayerOf},

@@ -80,7 +80,7 @@ std::optional<Outcomes> step(Call &call, const Effect &) {
     return callValue(call, call.row, call.arg(0), {});
   const Value optimizer = call.object();
   if (is(optimizer, ValueKind::Record) && meetGradients(call, optimizer)) {
-    stepState(call, optimizer);
+    stepState(call, call.objectAddress(), optimizer);
     noteGradients(call, optimizer);
   }
   return call.done(call.machine.unknownResult(call));

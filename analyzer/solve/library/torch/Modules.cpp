@@ -164,8 +164,14 @@ std::optional<Outcomes> forwardSelf(Call &call, const Effect &) {
     return std::nullopt;
   if (!self.valid())
     return call.done(unknownValue());
-  return forwardModule(call, self, call.forwardedFrom(0), quotedObject(call),
-                       registerOf(call.row, call.fact.operands[0].reg)->history);
+  const History owner = registerOf(call.row, call.fact.operands[0].reg)->history;
+  const Value record = call.machine.memory.read(call.row, self);
+  // A method of the module asks for that of the class behind its own.
+  if (const models::Module *base =
+          call.machine.types.builtinModule(Name(std::string(scopeOf(call.fact.name.view()))));
+      base && self == call.frame.self && is(record, ValueKind::Record))
+    return forwardBuiltin(call, self, record, *base, call.forwardedFrom(0), quotedObject(call), owner);
+  return forwardModule(call, self, call.forwardedFrom(0), quotedObject(call), owner);
 }
 
 // forward() of what a module holder or AnyModule holds.

@@ -85,8 +85,7 @@ Placement stateDevice(const Call &call, const Value &optimizer) {
   return tensors.empty() ? Placement::unknown() : commonPlacement(call.machine, call.row, tensors);
 }
 
-void stepState(Call &call, const Value &optimizer) {
-  const Address self = call.objectAddress();
+void stepState(Call &call, const Address &self, const Value &optimizer) {
   if (!optimizer->fields.count(hidden::keeps) || !self.valid())
     return;
   if (const auto state = optimizer->fields.find(hidden::state);
@@ -96,7 +95,7 @@ void stepState(Call &call, const Value &optimizer) {
       if (kept == state->second->fields.end() || !is(kept->second, ValueKind::Tensor))
         continue;
       Machine::Requirement requirement;
-      requirement.operation = std::string(lastPart(call.fact.name.view()));
+      requirement.operation = "step";
       call.machine.requireSame(
           call,
           {{parameter, nullptr, "a parameter"}, {kept->second, nullptr, "the optimizer's state for it"}},

@@ -14,8 +14,9 @@ namespace devicetidy {
 /// A parameter of an optimizer that has one, with the cell it lives in.
 std::vector<Value> optimizedBy(Call &call, const Value &optimizer);
 
-/// step(): what was kept of each parameter must be where the parameter is; what is not kept yet is made.
-void stepState(Call &call, const Value &optimizer);
+/// step() of the one at `self`: what was kept of each parameter must be where the parameter is; what is not
+/// kept yet is made.
+void stepState(Call &call, const Address &self, const Value &optimizer);
 
 /// Is `value` an optimizer?
 bool isOptimizer(const Value &value);
