@@ -1,0 +1,3 @@
+from .diffusion import Diffusion
+from .ema import EMA
+from .nets import ScoreNet
