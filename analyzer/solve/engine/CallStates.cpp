@@ -121,7 +121,13 @@ bool holdsCallable(const Store &store, const std::vector<Value> &inputs) {
 
 } // namespace
 
-void Machine::beginEntry(const Store &start) {
+// Most functions are run in some hundred facts. The few that take as many as they may would take as long as
+// all others together, in a package that has thousands.
+void Machine::beginEntry(const Store &start, bool isStart) {
+  factsOfEntries += factsRun;
+  mostFacts = isStart                                     ? bounds::factsPerEntry
+              : factsOfEntries <= bounds::factsOfEntries ? bounds::factsPerOpenEntry
+                                                         : bounds::factsPerLateEntry;
   factsRun = factsOfPhases = 0;
   spent.clear();
   Store all = start.outer().with(RootKind::Heap, start);
@@ -227,7 +233,7 @@ Outcomes Machine::runWithin(Frame &frame, Row start) {
                        factsOfPhases < bounds::factsOfPhases;
   const std::size_t before = isPhase ? std::exchange(factsRun, 0) : factsRun;
   Outcomes outcomes = run(frame, start);
-  if (outcomes.empty() && factsRun > bounds::factsPerEntry) { // it was cut short, and may return all the same
+  if (outcomes.empty() && factsRun > mostFacts) { // it was cut short, and may return all the same
     forgetGiven(start);
     outcomes.push_back({std::move(start), unknownValue()});
   }

@@ -29,7 +29,7 @@ EntryStates::EntryStates(Machine &machine, const Usage &usage) : machine(machine
 void EntryStates::runGlobals() {
   for (Name id : machine.program.globalInits)
     if (const Function *function = machine.program.function(id)) {
-      machine.beginEntry(base.store);
+      machine.beginEntry(base.store, true);
       Frame frame{*function};
       Outcomes outcomes = machine.run(frame, base);
       if (outcomes.empty())
@@ -220,7 +220,7 @@ RootId EntryStates::reset(Row &row, Name id) {
 }
 
 Outcomes EntryStates::call(const Function &function, Row row, Address self, unsigned call) {
-  machine.beginEntry(row.store);
+  machine.beginEntry(row.store, function.isMain);
   // Guards and set_device calls on the way are followed; what a caller outside has made current is not known.
   machine.currentDeviceIsOpen =
       !function.isMain && (usage.setsDevice || usage.underGuard.count(function.id) != 0);

@@ -62,7 +62,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   };
   if (caller.depth + 1 >= bounds::callDepth)
     return giveUp(Bound::CallDepth);
-  if (factsRun > bounds::factsPerEntry)
+  if (factsRun > mostFacts)
     return giveUp(Bound::FactsOfEntry);
   const bool isBody = callee.isModel || program.function(callee.id) != &callee; // of a model, then
   const bool matters = isBody || usage.devicesMatter.count(callee.id) != 0;
@@ -159,7 +159,8 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
       merged.registers.clear();
       outcomes.push_back({std::move(merged), std::move(result)});
     }
-    Summary &summary = summaries[keyInRecursion];
+    Summary notKept; // of a run that was cut short
+    Summary &summary = factsRun > mostFacts ? notKept : summaries[keyInRecursion];
     summary.outcomes = outcomes;
     summary.hasCuts = recursionsCut > cutBefore;
     summary.hasDefiniteConflict = definiteConflicts > conflictsBefore;

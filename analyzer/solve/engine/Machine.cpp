@@ -140,7 +140,8 @@ Outcomes Machine::run(Frame &frame, Row row) {
     for (BlockId to : block.terminator.successors)
       enqueue(to);
     enqueue(block.handler);
-    if (!isWithin(factsRun, bounds::factsPerEntry, Bound::FactsOfEntry))
+    // What is called takes no more than an entry may; then the entry itself is run to its end.
+    if (!isWithin(factsRun, frame.depth == 0 ? 2 * mostFacts : mostFacts, Bound::FactsOfEntry))
       break;
     if (stop && *stop)
       break;
