@@ -10,20 +10,46 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/TimeProfiler.h"
 
+#include <unordered_set>
+
 namespace devicetidy::driver {
 namespace {
 
 using llvm::TimeTraceScope;
 
-void solveProgram(std::vector<Unit> parts, const FileSettings &settings, Outcome &outcome,
-                  Statistics &statistics) {
+bool hasMain(const Unit &unit) {
+  return llvm::any_of(unit.functions, [](const auto &each) { return each.second.isMain; });
+}
+
+/// The functions of a library that an earlier program has: they were run there, and are run here where the
+/// others call them.
+std::unordered_set<Name> runBefore(const std::vector<Unit> &parts, const std::vector<bool> &isSolved) {
+  std::unordered_set<Name> before;
+  if (llvm::any_of(parts, hasMain))
+    return before;
+  for (const bool solved : {true, false})
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (isSolved[i] != solved)
+        continue;
+      for (const auto &[id, function] : parts[i].functions)
+        if (solved)
+          before.insert(id);
+        else
+          before.erase(id);
+    }
+  return before;
+}
+
+void solveProgram(std::vector<Unit> parts, const std::vector<bool> &isSolved, const FileSettings &settings,
+                  Outcome &outcome, Statistics &statistics) {
   const std::string name = parts.front().mainFile.str();
   const TimeTraceScope scope("program", name);
   const auto timed = [&name](const char *phase, auto work) {
     const TimeTraceScope each(phase, name);
     return work();
   };
-  const SolveOptions options = settings.solveOptions(parts);
+  SolveOptions options = settings.solveOptions(parts);
+  options.runBefore = runBefore(parts, isSolved);
   const Program program = timed("link", [&] { return link(std::move(parts)); });
   const Solution solution = timed("solve", [&] { return solve(program, options); });
   statistics.addSolution(solution.stats);
@@ -53,15 +79,20 @@ void solvePrograms(std::vector<Unit> units, const FileSettings &settings, bool s
   for (const auto &program : programs)
     for (std::size_t unit : program)
       ++uses[unit];
+  std::vector<bool> isSolved(units.size());
   Progress progress(showProgress, "checking program", programs.size());
   inParallel(Task::Solve, 1, 1, [&](std::size_t) {
     for (const auto &program : programs) {
       std::vector<Unit> parts;
-      for (std::size_t unit : program) // moved where it is needed for the last time
+      std::vector<bool> isPartSolved;
+      for (std::size_t unit : program) { // moved where it is needed for the last time
         parts.push_back(--uses[unit] == 0 ? std::move(units[unit]) : units[unit]);
+        isPartSolved.push_back(isSolved[unit]);
+        isSolved[unit] = true;
+      }
       const std::string name = parts.front().mainFile.str();
       progress.start(name);
-      if (!runGuarded([&] { solveProgram(std::move(parts), settings, outcome, statistics); }))
+      if (!runGuarded([&] { solveProgram(std::move(parts), isPartSolved, settings, outcome, statistics); }))
         outcome.failures.push_back(
             {name, name + ":1:1: the analyzer itself failed on the program of this file", true});
       progress.finish();

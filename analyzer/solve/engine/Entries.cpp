@@ -17,7 +17,7 @@ public:
     for (Name id : machine.program.order) {
       const Function *function = machine.program.function(id);
       if (!function->hasBody || function->isModel || isGlobalInit(id) || isCompanion(id) ||
-          !usage.devicesMatter.count(id))
+          !usage.devicesMatter.count(id) || (!function->isMain && machine.runBefore.count(id)))
         continue;
       (function->isMain         ? mains
        : function->isLambda     ? lambdas

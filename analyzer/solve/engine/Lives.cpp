@@ -42,7 +42,7 @@ void Lives::run(const std::vector<const Function *> &entries, const std::set<con
     const Function *function = machine.program.function(id);
     const Name className = function->className;
     if (function->isModel || function->isConstructor || function->isDestructor || function->isLambda ||
-        function->isMain || !usage.devicesMatter.count(id))
+        function->isMain || !usage.devicesMatter.count(id) || machine.runBefore.count(id))
       continue;
     if (className.empty() || function->isStatic) {
       if (uncalled.count(function) || (!function->isPrivate && !ofMain.count(function)))

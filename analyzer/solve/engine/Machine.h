@@ -21,6 +21,7 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace devicetidy {
 
@@ -199,6 +200,7 @@ public:
   Solution &solution;
   const Usage &usage;
   const Footprints footprints;
+  const std::unordered_set<Name> runBefore; ///< functions that are no entries of this program
   const std::atomic<bool> *const stop; ///< may be null; true: nothing more is run
   /// The entry being run may be called with any device made current by its caller.
   bool currentDeviceIsOpen = false;

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <memory>
 #include <set>
+#include <unordered_set>
 
 namespace devicetidy {
 
@@ -23,6 +24,8 @@ struct SolveOptions {
   /// none).
   int torchMajor = 0;
   int torchMinor = 0;
+  /// Functions that another program has, too, for which they were run: no entries of this one.
+  std::unordered_set<Name> runBefore;
   bool reportLatent = false;                          ///< also record what only a caller can tell
   DistributedNames names{};                           ///< further ones the user knows of
   std::shared_ptr<const models::UserModels> models{}; ///< what the user says of libraries; null: nothing
