@@ -117,9 +117,19 @@ Reg FunctionLowering::joined(const Node &node) {
   return emitCall("text", operandsOf(node.list("values")), node);
 }
 
+bool FunctionLowering::isShape(const Node &node) const {
+  return node.is("Attribute") && node.text("attr") == "shape" && !meaningOf(node);
+}
+
+Operand FunctionLowering::dimensions(const Node &shape) {
+  return use(emitCall("dimensions", {operand(shape["value"])}, shape), shape);
+}
+
 Reg FunctionLowering::attribute(const Node &node) {
   if (const std::optional<Meaning> meaning = meaningOf(node))
     return loadMeaning(node, *meaning);
+  if (node.text("attr") == "ndim")
+    return emitCall("dimensions", {operand(node["value"])}, node);
   const bool isTensor = isOfTensors(node.text("attr"));
   return emitCall("attribute::" + node.text("attr"),
                   {isTensor ? tensorOperand(node["value"]) : operand(node["value"])}, node);
@@ -203,7 +213,8 @@ void FunctionLowering::condition(const Node &node, BlockId whenTrue, BlockId whe
     condition(values.back(), whenTrue, whenFalse);
     return;
   }
-  const Reg truth = emitCall("truth", withVariable({operand(node)}, node), node);
+  const Reg truth = isShape(node) ? emitCall("truth", {dimensions(node)}, node)
+                                  : emitCall("truth", withVariable({operand(node)}, node), node);
   branch(use(truth, node), whenTrue, whenFalse, entersLoop, node);
 }
 
@@ -238,6 +249,9 @@ Reg FunctionLowering::dictionary(const Node &node) {
 }
 
 Reg FunctionLowering::subscript(const Node &node) {
+  const bool isNumber = node["slice"].is("Constant") || node["slice"].is("UnaryOp");
+  if (isNumber && isShape(node["value"]))
+    return emitCall("length", {operand(node["value"]["value"])}, node);
   const Operand object = operand(node["value"]), index = operand(node["slice"]);
   return emitCall("get", {object, index}, node);
 }

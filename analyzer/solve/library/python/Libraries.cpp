@@ -161,7 +161,7 @@ Outcomes aten(Call &call, Row &row, const Asked &asked, const Given &given) {
 Outcomes isTensor(Call &, Row &row, const Asked &, const Given &given) {
   const Value value = given.positional.empty() ? unknownValue() : given.positional[0].value;
   return done(row, isOpen(value)                   ? isTensorQuestion(value)
-                   : is(value, ValueKind::Unknown) ? unknownValue()
+                   : is(value, ValueKind::Unknown) ? scalarValue(intTerm(1))
                                                    : scalarValue(intTerm(is(value, ValueKind::Tensor))));
 }
 
