@@ -31,6 +31,9 @@ Reg FunctionLowering::call(const Node &node) {
   if (isMethod && callee["value"].is("Call") && callee["value"]["func"].text("id") == "super")
     return superCall(node);
   const std::optional<Meaning> meaning = meaningOf(callee);
+  const std::vector<Node> passed = node.list("args");
+  if (meaning && meaning->name == "builtins.len" && passed.size() == 1 && isShape(passed[0]))
+    return emitCall("dimensions", {operand(passed[0]["value"])}, node);
   if (meaning && meaning->kind == Meaning::Kind::Library) {
     Arguments given = arguments(node);
     return emitCall("library::" + meaning->name, std::move(given.operands), node,

@@ -117,9 +117,19 @@ Reg FunctionLowering::joined(const Node &node) {
   return emitCall("text", operandsOf(node.list("values")), node);
 }
 
+bool FunctionLowering::isShape(const Node &node) const {
+  return node.is("Attribute") && node.text("attr") == "shape" && !meaningOf(node);
+}
+
+Operand FunctionLowering::dimensions(const Node &shape) {
+  return use(emitCall("dimensions", {operand(shape["value"])}, shape), shape);
+}
+
 Reg FunctionLowering::attribute(const Node &node) {
   if (const std::optional<Meaning> meaning = meaningOf(node))
     return loadMeaning(node, *meaning);
+  if (node.text("attr") == "ndim")
+    return emitCall("dimensions", {operand(node["value"])}, node);
   const bool isTensor = isOfTensors(node.text("attr"));
   return emitCall("attribute::" + node.text("attr"),
                   {isTensor ? tensorOperand(node["value"]) : operand(node["value"])}, node);
@@ -205,8 +215,11 @@ void FunctionLowering::condition(const Node &node, BlockId whenTrue, BlockId whe
     condition(values.back(), whenTrue, whenFalse);
     return;
   }
-  const Operand tested = node.is("Compare") ? use(comparison(node, true), node) : operand(node);
-  const Reg truth = emitCall("truth", withVariable({tested}, node), node);
+  const Operand tested = isShape(node)        ? dimensions(node)
+                         : node.is("Compare") ? use(comparison(node, true), node)
+                                              : operand(node);
+  const Reg truth =
+      emitCall("truth", isShape(node) ? std::vector<Operand>{tested} : withVariable({tested}, node), node);
   branch(use(truth, node), whenTrue, whenFalse, entersLoop, node);
 }
 
@@ -241,6 +254,9 @@ Reg FunctionLowering::dictionary(const Node &node) {
 }
 
 Reg FunctionLowering::subscript(const Node &node) {
+  const bool isNumber = node["slice"].is("Constant") || node["slice"].is("UnaryOp");
+  if (isNumber && isShape(node["value"]))
+    return emitCall("length", {operand(node["value"]["value"])}, node);
   const Operand object = operand(node["value"]), index = operand(node["slice"]);
   return emitCall("get", {object, index}, node);
 }

@@ -97,6 +97,8 @@ private:
   Operand operand(const Node &node);
   /// What `node` gives, as a tensor where only its use says that it is one.
   Operand tensorOperand(const Node &node);
+  bool isShape(const Node &node) const;
+  Operand dimensions(const Node &shape);
   Operand asUsed(const Node &target, const Operand &value);
   void condition(const Node &node, BlockId whenTrue, BlockId whenFalse, bool entersLoop = false);
 

@@ -34,6 +34,8 @@ void addStandardTypes(Unit &unit) {
   addType(unit, tensor, TypeKind::Record);
   addType(unit, "c10::Device", TypeKind::Record);
   addType(unit, pair, TypeKind::Record, {tensor, tensor}, {}, "std::tuple");
+  addType(unit, "std::tuple<at::Tensor, at::Tensor, at::Tensor>", TypeKind::Record, {tensor, tensor, tensor},
+          {}, "std::tuple");
   addType(unit, "std::tuple<at::Tensor, std::tuple<at::Tensor, at::Tensor>>", TypeKind::Record,
           {tensor, pair}, {}, "std::tuple");
   addType(unit, "std::vector<at::Tensor>", TypeKind::Record, {tensor}, {}, "std::vector");

@@ -20,6 +20,43 @@ bool joins(const std::string &function) {
                  {"cat", "concat", "stack", "hstack", "vstack", "dstack", "column_stack", "block_diag"});
 }
 
+// Two or more tensors come first.
+bool takesOnlyTensors(const std::string &function) {
+  return isOneOf(function, {"matmul",
+                            "mm",
+                            "bmm",
+                            "mv",
+                            "dot",
+                            "outer",
+                            "ger",
+                            "cross",
+                            "cdist",
+                            "dist",
+                            "baddbmm",
+                            "addmm",
+                            "logical_and",
+                            "logical_or",
+                            "masked_select",
+                            "masked_scatter",
+                            "cosine_similarity",
+                            "grid_sample",
+                            "linear",
+                            "conv1d",
+                            "conv2d",
+                            "conv3d",
+                            "cross_entropy",
+                            "nll_loss",
+                            "mse_loss",
+                            "l1_loss",
+                            "smooth_l1_loss",
+                            "kl_div",
+                            "binary_cross_entropy",
+                            "binary_cross_entropy_with_logits",
+                            "pairwise_distance",
+                            "embedding",
+                            "bilinear"});
+}
+
 // NumPy's arrays have these too: a parameter that is asked for them may be either, and is taken for a tensor.
 bool isOfArrays(const std::string &name) {
   return isOneOf(name, {"shape", "size", "ndim", "squeeze", "transpose", "reshape", "flatten"});
@@ -155,11 +192,15 @@ TensorUses tensorUses(const Node &function) {
       asked.insert(given.front().text("id"));
     const bool takes = takesTensor(node);
     const bool isJoin = isOfTorch(node["func"]) && joins(node["func"].text("attr"));
-    for (const Node &argument : takes || isJoin ? node.list("args") : std::vector<Node>())
+    const bool takesAll = takes && takesOnlyTensors(node["func"].text("attr"));
+    for (const Node &argument : takes || isJoin ? node.list("args") : std::vector<Node>()) {
       if (takes)
         addTensors(argument, uses.tensors);
       else if (argument.is("Name"))
         uses.lists.insert(argument.text("id"));
+      if (!takesAll)
+        return; // the others may be numbers
+    }
   });
   for (const std::string &name : asked)
     uses.tensors.erase(name);

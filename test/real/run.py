@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Documented bugs of public projects: which does the tool find before their fix, and is it silent after it?
 
-bugs.json lists for each fix the repository, the sources of the program, and the places of the mistakes in the
-parent of the fix. The repositories are not part of this project: clone them into a folder as OWNER/NAME (bare
-clones will do) and name the folder.
+bugs.json and python-bugs.json list for each fix the repository, the sources of the program (of Python: the files and
+folders that are named to the tool), and the places of the mistakes in the parent of the fix. The repositories are not
+part of this project: clone them into a folder as OWNER/NAME (bare clones will do) and name the folder.
 
-    test/real/run.py --repositories DIR [--tool TOOL] [--only NAME] [--keep DIR]
+    test/real/run.py --repositories DIR [--tool TOOL] [--only NAME] [--shape SHAPE] [--keep DIR] [--limit SECONDS]
 
 A bug is found by a finding with its place, or that of one of its notes, in the lines of the bug. It is found at the
 default level, or with --level=latent only. A finding in the same function after the fix is counted as left.
@@ -33,6 +33,15 @@ SYSTEM = [
 ]
 
 
+CXX = tuple(".c .cc .cpp .cu .cuh .cxx .h .hh .hpp .hxx .inl".split())
+# Beside the modules: what starts a program, and what tells where a project begins.
+PYTHON = tuple(".py .sh .slurm .json .toml .yaml .yml Makefile setup.py requirements.txt".split())
+
+
+def is_python(entry: dict) -> bool:
+    return "arguments" not in entry
+
+
 def repository(folder: Path, name: str) -> Path | None:
     candidates = [folder / name, folder / f"{name}.git", folder / name.replace("/", "+") / "repo"]
     for candidate in candidates:
@@ -42,7 +51,7 @@ def repository(folder: Path, name: str) -> Path | None:
     return None
 
 
-def extract(git: Path, revision: str, into: Path) -> None:
+def extract(git: Path, revision: str, into: Path, endings: tuple[str, ...]) -> None:
     """Writes what `revision` holds, without the files that a partial clone lacks."""
     partial = into.with_name(into.name + ".part")  # an interrupted run leaves no tree that looks whole
     shutil.rmtree(partial, ignore_errors=True)
@@ -50,8 +59,7 @@ def extract(git: Path, revision: str, into: Path) -> None:
     names = subprocess.run(
         ["git", "-C", git, "ls-tree", "-r", "--name-only", "-z", revision], capture_output=True, text=True, check=True
     ).stdout.split("\0")
-    sources = ".c .cc .cpp .cu .cuh .cxx .h .hh .hpp .hxx .inl".split()
-    wanted = [n for n in names if Path(n).suffix in sources]
+    wanted = [n for n in names if n.endswith(endings)]
     asked = "".join(f"{revision}:{n}\n" for n in wanted).encode()
     batch = subprocess.run(["git", "-C", git, "cat-file", "--batch"], input=asked, capture_output=True, check=True)
     answer = io.BytesIO(batch.stdout)
@@ -65,20 +73,30 @@ def extract(git: Path, revision: str, into: Path) -> None:
     partial.rename(into)
 
 
-def analyse(options: argparse.Namespace, tree: Path, entry: dict) -> dict:
+def named_files(options: argparse.Namespace, tree: Path, entry: dict) -> list:
+    if is_python(entry):
+        return [tree / source for source in entry["sources"]]
     sources = sorted({str(p) for pattern in entry["sources"] for p in tree.glob(pattern)})
     database = []
     for source in sources:
-        arguments = ["nvcc", "-x", "cu"] if ".cu" in Path(source).suffixes else ["c++"]
-        arguments.append("-std=c++17")
-        arguments += [f"-I{tree}/{a[2:]}" if a.startswith("-I") else a for a in entry["arguments"]]
-        arguments += [f"-isystem{include}" for include in options.include]
-        database.append({"directory": str(tree), "file": source, "arguments": [*arguments, "-c", source]})
+        command = ["nvcc", "-x", "cu"] if ".cu" in Path(source).suffixes else ["c++"]
+        command.append("-std=c++17")
+        command += [f"-I{tree}/{a[2:]}" if a.startswith("-I") else a for a in entry["arguments"]]
+        command += [f"-isystem{include}" for include in options.include]
+        database.append({"directory": str(tree), "file": source, "arguments": [*command, "-c", source]})
     (tree / "compile_commands.json").write_text(json.dumps(database, indent=1))
-    done = subprocess.run(
-        [options.tool, "-p", tree, "--level=latent", "--format=json", "--stats", f"--source-root={tree}"],
-        capture_output=True, text=True,
-    )  # fmt: skip
+    return ["-p", tree]
+
+
+def analyse(options: argparse.Namespace, tree: Path, entry: dict) -> dict:
+    named = named_files(options, tree, entry)
+    try:
+        done = subprocess.run(
+            [options.tool, *named, "--level=latent", "--format=json", "--stats", f"--source-root={tree}"],
+            capture_output=True, text=True, timeout=options.limit,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return {"findings": [], "failures": [{"file": tree.name, "line": 0, "message": "takes too long"}]}
     (tree / "stats.txt").write_text(done.stderr)
     try:
         report = json.loads(done.stdout)
@@ -114,14 +132,20 @@ def main() -> None:
     parser.add_argument("--tool", default=str(HERE.parent.parent / "build/bin/device-tidy"))
     parser.add_argument("--only", help="entries whose name matches this regular expression")
     parser.add_argument("--include", action="append", help="folder of third-party headers, instead of the system's")
+    parser.add_argument("--shape", help="those of this shape only, as python-bugs.json calls it")
+    parser.add_argument("--limit", type=float, help="seconds for one run")
     parser.add_argument("--keep", type=Path, help="keep the trees and the reports here")
     options = parser.parse_args()
     options.include = options.include or [include for include in SYSTEM if Path(include).exists()]
     total = at_default = at_all = left = 0
     with tempfile.TemporaryDirectory() as scratch:
         base = options.keep or Path(scratch)
-        for entry in json.loads((HERE / "bugs.json").read_text()):
+        entries = [each for file in ("bugs.json", "python-bugs.json")
+                   for each in json.loads((HERE / file).read_text())]  # fmt: skip
+        for entry in entries:
             if options.only and not re.search(options.only, entry["name"]):
+                continue
+            if options.shape and options.shape != entry.get("shape"):
                 continue
             git = repository(options.repositories, entry["repository"])
             if not git:
@@ -130,7 +154,7 @@ def main() -> None:
             for side, revision in (("before", f"{entry['fix']}~1"), ("after", entry["fix"])):
                 tree = base / entry["name"] / side
                 if not tree.exists():
-                    extract(git, revision, tree)
+                    extract(git, revision, tree, PYTHON if is_python(entry) else CXX)
                 reports[side] = analyse(options, tree, entry)
             print(f"{entry['name']}: {counts(reports['before'])} findings before, {counts(reports['after'])} after")
             for failure in reports["before"]["failures"]:

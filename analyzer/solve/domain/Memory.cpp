@@ -456,9 +456,21 @@ History Memory::historyOf(const Row &row, const Value &tensor) const {
   return tensor->history;
 }
 
+Term dimensionsOf(const Value &tensor) {
+  const bool isAsGiven = is(tensor, ValueKind::Tensor) && tensor->placement.kind == PlacementKind::Symbol &&
+                         tensor->history && tensor->history->step.kind == StepKind::Parameter &&
+                         !tensor->history->isOfResult;
+  return isAsGiven ? applyTerm(op::dimensions, {tensor->placement.index}) : nullptr;
+}
+
 int Memory::rankOf(const Row &row, const Value &tensor) const {
-  (void)row;
-  return is(tensor, ValueKind::Tensor) ? tensor->rank : unknownRank;
+  if (!is(tensor, ValueKind::Tensor))
+    return unknownRank;
+  const Term asked = tensor->rank == unknownRank ? dimensionsOf(tensor) : nullptr;
+  const auto known = asked ? constantOf(row.resolve(asked)) : std::nullopt;
+  if (asked && !known && constantOf(row.resolve(applyTerm(op::greater, {asked, intTerm(0)}))) == 0)
+    return 0;
+  return known ? static_cast<int>(*known) : tensor->rank;
 }
 
 Value Memory::snapshot(const Row &row, const Value &tensor) const {

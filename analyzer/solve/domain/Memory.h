@@ -27,6 +27,9 @@ struct RootInfo {
   bool isFlag = false;   ///< Global: says whether a static local was initialised; false before anything
 };
 
+/// What stands for the number of dimensions of a tensor that is as a caller has passed it; null for others.
+Term dimensionsOf(const Value &tensor);
+
 class Memory {
 public:
   explicit Memory(const Types &types) : types(types) {}

@@ -27,8 +27,9 @@ inline const Name chosenAt("device from");            ///< a device that a libra
 inline const Name deviceOfParameter("device of"), ofDevice("of device"), rank("rank");
 
 // Sequences
-inline const Name size("size"), back("back"); ///< of a list; the number of its last element
-inline const Name holds("holds");             ///< has somebody passed a tensor or device, and not nothing
+inline const Name size("size"), back("back");  ///< of a list; the number of its last element
+inline const Name dimensions("dimensions of"); ///< of a tensor that a caller passes
+inline const Name holds("holds");              ///< has somebody passed a tensor or device, and not nothing
 inline const Name entry("entry"), alternative("alternative"), key("key");
 inline const Name loop("loop"), previous("previous"); ///< an iteration of a loop, and the one before it
 

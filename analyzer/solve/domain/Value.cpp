@@ -393,6 +393,15 @@ Value generalise(const Value &value) {
 
 namespace {
 
+// What its elements are, whichever iterations made them.
+std::vector<Value> elementsOf(const Value &list) {
+  std::vector<Value> all;
+  for (const auto *elements : {&list->elements, &list->summary})
+    for (const Value &element : *elements)
+      all.push_back(generalise(element));
+  return all;
+}
+
 Value joinLists(const Value &a, const Value &b, Term phi) {
   if (!isSummary(a) && !isSummary(b) && a->elements.size() == b->elements.size()) {
     ValueData data = *a;
@@ -401,13 +410,23 @@ Value joinLists(const Value &a, const Value &b, Term phi) {
                                     applyTerm(op::elementOf, {phi, intTerm(std::int64_t(i))}));
     return makeValue(std::move(data));
   }
-  std::vector<Value> alternatives;
-  for (const Value &list : {a, b})
-    for (const auto *elements : {&list->elements, &list->summary})
-      for (const Value &element : *elements)
-        alternatives.push_back(generalise(element));
+  const std::vector<Value> first = elementsOf(a), second = elementsOf(b);
+  std::vector<Value> alternatives = first;
+  alternatives.insert(alternatives.end(), second.begin(), second.end());
   if (alternatives.empty())
     return a;
+  // Elements of one list are in it together, those of two need not be.
+  const auto isWithin = [](const std::vector<Value> &inner, const std::vector<Value> &outer) {
+    return std::all_of(inner.begin(), inner.end(), [&](const Value &each) {
+      return std::any_of(outer.begin(), outer.end(), [&](const Value &other) { return same(each, other); });
+    });
+  };
+  if (!isWithin(first, second) && !isWithin(second, first)) {
+    Value any = alternatives.front();
+    for (const Value &each : alternatives)
+      any = joinValues(any, each, applyTerm(op::elementOf, {phi}));
+    return summaryList(a->type, {any});
+  }
   const std::size_t limit = std::max({bounds::listAlternatives, a->summary.size(), b->summary.size()});
   return withCommonEnds(a, b, summaryList(a->type, std::move(alternatives), limit));
 }

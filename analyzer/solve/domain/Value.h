@@ -99,7 +99,7 @@ using Value = std::shared_ptr<const ValueData>;
 struct ValueData {
   ValueKind kind = ValueKind::Unknown;
   bool hasDevice = false;
-  bool pinned = false;
+  bool pinned = false; ///< Options: of page-locked memory; Device: a tensor has said it
   int rank = unknownRank;
   std::int64_t count = -1; ///< Tensor: number of elements, -1 when not known
   Term term = nullptr;     ///< Scalar: the number or text; Unknown: what tells it from others; List: the

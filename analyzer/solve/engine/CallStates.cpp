@@ -125,7 +125,7 @@ bool holdsCallable(const Store &store, const std::vector<Value> &inputs) {
 // all others together, in a package that has thousands.
 void Machine::beginEntry(const Store &start, bool isStart) {
   factsOfEntries += factsRun;
-  mostFacts = isStart                                     ? bounds::factsPerEntry
+  mostFacts = isStart                                    ? bounds::factsPerEntry
               : factsOfEntries <= bounds::factsOfEntries ? bounds::factsPerOpenEntry
                                                          : bounds::factsPerLateEntry;
   factsRun = factsOfPhases = 0;

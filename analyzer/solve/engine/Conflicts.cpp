@@ -27,7 +27,9 @@ bool isOnCpu(const Placed &placed) { return placed.placement.kind == PlacementKi
 
 // 0-dim CPU tensors may meet CUDA tensors in pointwise operations. A saved number was saved on the CPU.
 bool isCpuScalar(const Placed &placed) {
-  return placed.rank == 0 && (isOnCpu(placed) || isSaved(placed.placement));
+  const bool mayBeOnCpu =
+      placed.placement.kind == PlacementKind::Symbol && placed.placement.role == SymbolRole::Tensor;
+  return placed.rank == 0 && (isOnCpu(placed) || isSaved(placed.placement) || mayBeOnCpu);
 }
 bool mayBeCpuScalar(const Placed &placed) { return placed.rank == unknownRank && isOnCpu(placed); }
 

@@ -102,16 +102,19 @@ Address EntryStates::object(Name className) {
 }
 
 // A class of Python without a constructor of its own has that of the first class behind it.
-const std::vector<Name> &EntryStates::constructorsOf(Name className) const {
-  static const std::vector<Name> none;
-  const Type *type = machine.program.type(className);
-  if (!type)
-    return none;
-  if (type->constructors.empty() && isPython(type->where.file.view()))
+std::vector<Name> EntryStates::constructorsOf(Name className) const {
+  std::vector<Name> behind{className}; // with the class itself; some seem to be behind themselves
+  for (std::size_t i = 0; i < behind.size(); ++i) {
+    const Type *type = machine.program.type(behind[i]);
+    if (!type)
+      continue;
+    if (!type->constructors.empty() || !isPython(type->where.file.view()))
+      return type->constructors;
     for (Name base : type->bases)
-      if (const std::vector<Name> &inherited = constructorsOf(base); !inherited.empty())
-        return inherited;
-  return type->constructors;
+      if (std::find(behind.begin(), behind.end(), base) == behind.end())
+        behind.push_back(base);
+  }
+  return {};
 }
 
 std::vector<Row> EntryStates::construct(Name className) {

@@ -21,7 +21,7 @@ public:
   const Row &open() const { return running; }
   /// The object on which the methods of a class are called.
   Address object(Name className);
-  const std::vector<Name> &constructorsOf(Name className) const;
+  std::vector<Name> constructorsOf(Name className) const;
   bool isOfLibraryModule(const Type &type) const;
   /// What the constructors of a class leave, one row for each way; empty when none has a body.
   std::vector<Row> construct(Name className);

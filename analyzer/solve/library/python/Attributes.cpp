@@ -25,9 +25,17 @@ Value bound(const Argument &object, const std::string &name) {
 Outcomes ofTensor(Call &call, Row row, const Argument &object, const std::string &name) {
   if (name == "data" || name == "grad")
     return done(row, call.machine.memory.snapshot(row, object.value));
-  if (name == "device" || name == "is_cuda")
-    return callTorch(call, std::move(row), "at::Tensor::" + name, {object}, true,
-                     name == "device" ? "c10::Device" : "bool");
+  if (name == "device" || name == "is_cuda") {
+    Outcomes outcomes = callTorch(call, std::move(row), "at::Tensor::" + name, {object}, true,
+                                  name == "device" ? "c10::Device" : "bool");
+    for (Outcome &outcome : outcomes)
+      if (is(outcome.result, ValueKind::Device)) {
+        ValueData device = *outcome.result;
+        device.pinned = true;
+        outcome.result = makeValue(std::move(device));
+      }
+    return outcomes;
+  }
   if (isOneOf(name, {"T", "mT", "H", "mH", "real", "imag"}))
     return callTorch(call, std::move(row), "at::Tensor::t", {object}, true);
   if (name == "dtype")

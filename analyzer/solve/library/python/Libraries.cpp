@@ -164,10 +164,17 @@ Outcomes aten(Call &call, Row &row, const Asked &asked, const Given &given) {
   return callTorch(call, row, "torch::" + asked.name, args, false, resultTypeOf(asked.name, args, hasDim));
 }
 
+// NumPy reads a tensor that it is given.
+Outcomes makeArray(Call &call, Row &row, const Asked &, const Given &given) {
+  if (given.positional.empty() || !is(given.positional[0].value, ValueKind::Tensor))
+    return done(row, unknownValue());
+  return callTorch(call, row, "at::Tensor::numpy", {given.positional[0]}, true, {});
+}
+
 Outcomes isTensor(Call &, Row &row, const Asked &, const Given &given) {
   const Value value = given.positional.empty() ? unknownValue() : given.positional[0].value;
   return done(row, isOpen(value)                   ? isTensorQuestion(value)
-                   : is(value, ValueKind::Unknown) ? unknownValue()
+                   : is(value, ValueKind::Unknown) ? scalarValue(intTerm(1))
                                                    : scalarValue(intTerm(is(value, ValueKind::Tensor))));
 }
 
@@ -286,6 +293,8 @@ const std::map<std::string, Function> &functions() {
                                                       {"torch.jit.script", first},
                                                       {"torch.autograd.Variable", first},
                                                       {"typing.cast", second},
+                                                      {"numpy.array", makeArray},
+                                                      {"numpy.asarray", makeArray},
                                                       {"os.environ.get", environment},
                                                       {"os.getenv", environment},
                                                       {"argparse.Namespace", makeNamespace},

@@ -97,6 +97,9 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::stri
   }
   if (name == "unique")
     name = "_unique2";
+  if (name == "dim" || name == "ndimension")
+    if (const Term dimensions = dimensionsOf(object.value); dimensions && object.value->rank == unknownRank)
+      return done(row, scalarValue(row.resolve(dimensions)));
   if (name == "new_tensor")
     name = "new_ones";
   if (name == "backward" && !given.positional.empty() && is(given.positional[0].value, ValueKind::Tensor))

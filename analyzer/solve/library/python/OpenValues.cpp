@@ -47,6 +47,24 @@ std::optional<Outcomes> tensorWord(Call &call, const Effect &) {
   return call.done(asTensor(call, call.operand(0)));
 }
 
+// len(x.shape), which the tests of a program ask for; a row that knows it to be 0 knows that x is a number.
+std::optional<Outcomes> dimensionsWord(Call &call, const Effect &) {
+  const Value tensor = call.operand(0);
+  if (!is(tensor, ValueKind::Tensor))
+    return call.done(unknownValue());
+  const int rank = call.machine.memory.rankOf(call.row, tensor);
+  const Term asked = dimensionsOf(tensor);
+  return call.done(scalarValue(rank >= 0                   ? intTerm(rank)
+                               : asked && rank != someRank ? asked
+                                                           : call.machine.freshScalar(call)));
+}
+
+// x.shape[i]
+std::optional<Outcomes> lengthWord(Call &call, const Effect &) {
+  return call.done(is(call.operand(0), ValueKind::Tensor) ? scalarValue(call.machine.freshScalar(call))
+                                                          : unknownValue());
+}
+
 } // namespace
 
 Value leftOutOr(const Value &tensor) {
@@ -75,7 +93,8 @@ Value asChosenDevice(const Value &value) {
 }
 
 Value attributeOfOpen(const Call &call, const Row &row, const Value &open, const std::string &name) {
-  return read(call, row, open, Name(name), applyTerm(op::member, {open->origin, textTerm(Name(name))}),
+  // Where it keeps that is the object's affair, as it is with the private members of C++.
+  return read(call, row, open, Name(name), applyTerm(op::inner, {open->origin, textTerm(Name(name))}),
               open->function.str() + "." + name);
 }
 
@@ -125,6 +144,12 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
 
 } // namespace python
 
-Words pythonOpenWords() { return {{{"py_tensor", python::tensorWord}}, {}, {}}; }
+Words pythonOpenWords() {
+  return {{{"py_tensor", python::tensorWord},
+           {"py_dimensions", python::dimensionsWord},
+           {"py_length", python::lengthWord}},
+          {},
+          {}};
+}
 
 } // namespace devicetidy

@@ -26,6 +26,9 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
   const std::string_view name = is(type, ValueKind::Function) ? type->type.view() : std::string_view();
   if (isOpen(value) && name == "torch.Tensor")
     return isTensorQuestion(value);
+  if (name == "torch.Tensor" &&
+      is(value, ValueKind::Unknown)) // what is done with other things is of no interest
+    return scalarValue(intTerm(1));
   if (name.empty() || is(value, ValueKind::Unknown))
     return unknownValue();
   if (const Value object = behind(call, value);

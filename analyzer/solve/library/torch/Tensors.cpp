@@ -69,10 +69,10 @@ Outcomes finish(Call &call, const Op &op, const Placement &placement, int rank, 
   return call.done(std::move(result));
 }
 
-// `isForType`: x.to(y) is written for the type of y as often as for its device, so it does not say that x may
+// `isToOther`: x.to(y) is written for the type of y as often as for its device, so it does not say that x may
 // be elsewhere.
 Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinned = false,
-              bool isForType = false) {
+              bool isToOther = false) {
   Machine &machine = call.machine;
   Value self = selfValue(call);
   if (is(self, ValueKind::Null))
@@ -113,12 +113,12 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
                                placement.role == SymbolRole::Tensor &&
                                callThatWasGiven(placement) == machine.entryCall;
       if ((before.role == SymbolRole::Tensor || before.kind == PlacementKind::Cuda) &&
-          callThatWasGiven(before) == machine.entryCall && !isWithGiven && !isForType)
+          callThatWasGiven(before) == machine.entryCall && !isWithGiven && !isToOther)
         step.givenTo = machine.entryCall;
       if (const Term holder = holderOf(before))
         machine.movedFrom.insert(holder);
       if (before.index && placement.index && before != placement && before.role != SymbolRole::Module &&
-          !isForType)
+          !isToOther)
         machine.moves.emplace(before.index, placement.index);
       const Term group = groupOf(placement);
       if (group && (!step.givenTo.empty() || machine.broughtTo.count(groupOf(before))))
@@ -142,7 +142,8 @@ Outcomes moveTo(Call &call) {
     const bool maybeDevice = type == TypeClass::Device || type == TypeClass::Options ||
                              type == TypeClass::Tensor || type == TypeClass::Optional;
     if (is(value, ValueKind::Device) || is(value, ValueKind::Tensor))
-      return move(call, deviceOf(call.machine.memory, call.row, value), false, is(value, ValueKind::Tensor));
+      return move(call, deviceOf(call.machine.memory, call.row, value), false,
+                  is(value, ValueKind::Tensor) || value->pinned);
     if (is(value, ValueKind::Options))
       return move(call, deviceOf(call.machine.memory, call.row, value));
     if (is(value, ValueKind::Unknown) && maybeDevice && type != TypeClass::Optional)
