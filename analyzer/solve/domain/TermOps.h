@@ -20,6 +20,7 @@ inline const Name floatNumber("float"), concat("concat"), toString("to_string");
 // Devices
 inline const Name device("device"); ///< a placement: its kind, its role, its index
 inline const Name isCuda("is_cuda"), isCpu("is_cpu");
+inline const Name isTensor("is a tensor");            ///< of what a caller passes without a type
 inline const Name indexOf("index of");                ///< the index of a device, should it be a GPU
 inline const Name sameAsUnknown("unknown device =="); ///< something unknown is on this device, too
 inline const Name savedBefore("saved before");        ///< a load

@@ -1,6 +1,7 @@
 //===- Conflicts.cpp - operations whose tensors must share a device ---===//
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Registers.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Evidence.h"
 #include "analyzer/solve/engine/Library.h"
 
@@ -62,6 +63,14 @@ bool knowsSame(const Row &row, const Placement &a, const Placement &b) {
 bool foundOnCpu(const Row &row) {
   return std::any_of(row.known.begin(), row.known.end(), [](const Condition &condition) {
     return condition.second == 0 && asksForCuda(condition.first);
+  });
+}
+
+// Is the row on the branch where what a caller passes is no tensor? What is made of it is where the caller
+// may expect it.
+bool foundNoTensor(const Row &row) {
+  return std::any_of(row.known.begin(), row.known.end(), [](const Condition &condition) {
+    return condition.second == 0 && applies(condition.first, op::isTensor);
   });
 }
 
@@ -207,7 +216,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
           perhapsExempt(j))
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
-          foundOnCpu(call.row))
+          (foundOnCpu(call.row) || foundNoTensor(call.row)))
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict == Verdict::Definite && (!requirement.isSure || isGuessed(call.row)))
         verdict = Verdict::Likely;

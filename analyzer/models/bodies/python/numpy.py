@@ -4,6 +4,13 @@ import dt
 import torch
 
 
+class Array:
+    """An array of NumPy: what it holds is not followed."""
+
+    def __getattr__(self, name):
+        return dt.unknown()
+
+
 def arrayed(value):
     if torch.is_tensor(value):
         value.numpy()
@@ -53,4 +60,4 @@ def arrayed(value):
 def array_of(*values, **options):
     for value in values:
         arrayed(value)
-    return dt.unknown()
+    return Array()

@@ -171,9 +171,10 @@ Outcomes makeArray(Call &call, Row &row, const Asked &, const Given &given) {
   return callTorch(call, row, "at::Tensor::numpy", {given.positional[0]}, true, {});
 }
 
-Outcomes isTensor(Call &, Row &row, const Asked &, const Given &given) {
+// A model asks whether it certainly is one.
+Outcomes isTensor(Call &call, Row &row, const Asked &, const Given &given) {
   const Value value = given.positional.empty() ? unknownValue() : given.positional[0].value;
-  return done(row, isOpen(value)                   ? isTensorQuestion(value)
+  return done(row, isOpen(value) && !call.frame.function.isModel ? isTensorQuestion(value)
                    : is(value, ValueKind::Unknown) ? scalarValue(intTerm(1))
                                                    : scalarValue(intTerm(is(value, ValueKind::Tensor))));
 }

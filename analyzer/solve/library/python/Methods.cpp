@@ -114,6 +114,35 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::stri
   return callTorch(call, std::move(row), "at::Tensor::" + name, args, true, resultTypeOf(name, args, hasDim));
 }
 
+namespace {
+
+// The modules of one, and their names: keys(), values(), items() of a ModuleDict.
+std::vector<Value> namedChildren(const Value &record, const std::string &what) {
+  std::vector<Value> all;
+  for (const auto &[field, child] : record->fields)
+    if (hidden::isSubmodule(field)) {
+      const Value key = scalarValue(textTerm(Name(field.view().substr(hidden::submodulePrefix.size()))));
+      all.push_back(what == "keys" ? key : what == "values" ? child : tupleValue({key, child}));
+    }
+  return all;
+}
+
+// Where all tensors of a dictionary are; unknown when they are in several places.
+Placement placementOfEntries(const Call &call, const Row &row, const Given &given) {
+  const Value dict = given.positional.empty() ? unknownValue() : behind(call, given.positional[0].value);
+  std::optional<Placement> common;
+  if (isDict(dict))
+    for (const auto &[field, entry] : dict->fields) {
+      const Placement place = call.machine.memory.placementOf(row, entry);
+      if (!is(entry, ValueKind::Tensor) || (common && *common != place))
+        return Placement::unknown();
+      common = place;
+    }
+  return common.value_or(Placement::unknown());
+}
+
+} // namespace
+
 Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type, const std::string &name,
                           const Given &given) {
   Machine &machine = call.machine;
@@ -134,6 +163,15 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
         machine.memory.write(outcome.row, self.field(Name(bufferMark + *field)), scalarValue(intTerm(1)));
     }
     return outcomes;
+  }
+  if (const Value record = machine.memory.read(row, self);
+      (isOneOf(name, {"keys", "values", "items"}) &&
+       machine.types.derivesFrom(type, "torch::nn::ModuleDictImpl")) ||
+      (name == "named_children" && is(record, ValueKind::Record) && !record->origin))
+    return done(row, listOf(call, row, namedChildren(record, name)));
+  if (name == "load_state_dict" && given.find("assign")) { // the tensors themselves, wherever they are
+    moveModule(machine, row, self, placementOfEntries(call, row, given), nullptr);
+    return done(row, unknownValue());
   }
   if (name == "state_dict") {
     const Placement where = modulePlacement(machine, row, self);

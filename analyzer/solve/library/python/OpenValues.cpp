@@ -80,7 +80,7 @@ Value asTensor(const Call &call, const Value &value) {
                        : value;
 }
 
-Value isTensorQuestion(const Value &open) { return scalarValue(applyTerm("is a tensor", {open->origin})); }
+Value isTensorQuestion(const Value &open) { return scalarValue(applyTerm(op::isTensor, {open->origin})); }
 
 Value whereAsked(const Call &call, const Value &value) {
   return isOpen(value) && call.row.numberOf(isTensorQuestion(value)) == 1 ? asTensor(call, value) : value;
