@@ -28,11 +28,13 @@ bool isOnCpu(const Placed &placed) { return placed.placement.kind == PlacementKi
 
 // 0-dim CPU tensors may meet CUDA tensors in pointwise operations. A saved number was saved on the CPU.
 bool isCpuScalar(const Placed &placed) {
-  const bool mayBeOnCpu =
-      placed.placement.kind == PlacementKind::Symbol && placed.placement.role == SymbolRole::Tensor;
-  return placed.rank == 0 && (isOnCpu(placed) || isSaved(placed.placement) || mayBeOnCpu);
+  return placed.rank == 0 && (isOnCpu(placed) || isSaved(placed.placement));
 }
-bool mayBeCpuScalar(const Placed &placed) { return placed.rank == unknownRank && isOnCpu(placed); }
+bool mayBeCpuScalar(const Placed &placed) {
+  const bool isGiven =
+      placed.placement.kind == PlacementKind::Symbol && placed.placement.role == SymbolRole::Tensor;
+  return (placed.rank == unknownRank && isOnCpu(placed)) || (placed.rank == 0 && isGiven);
+}
 
 // A tensor from outside stays one in a branch that has asked for its device: the program fixed nothing there
 // that a device choice could differ from.
