@@ -145,3 +145,8 @@ class Offsets(nn.Module):
     def forward(self, features):
         rows = torch.arange(features.shape[-1], device=features.device)
         return rows[:, None] + self.offsets  # raises
+
+
+def variance_of(schedule, step: Tensor, sample: Tensor):
+    table = torch.gather(schedule.table, 0, step.cpu())
+    return table.to(sample.device) * sample

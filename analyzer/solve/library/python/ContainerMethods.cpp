@@ -187,7 +187,9 @@ std::optional<Outcomes> onIterated(Call &call, Row &row, const std::string &name
   for (const Outcome &each : *iterated) {
     Row after = each.row;
     Given with = given;
-    with.positional[at].value = each.result;
+    const Value held = behind(inner, each.result); // an iterator gives itself when it is asked for one
+    const bool isIterator = is(held, ValueKind::Record) && findMethod(call.machine, held->type, "__iter__");
+    with.positional[at].value = isIterator ? iterable(inner, after, each.result) : each.result;
     if (std::optional<Outcomes> made = builtin(call, after, name, with))
       outcomes.insert(outcomes.end(), made->begin(), made->end());
     else

@@ -115,7 +115,7 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
       if ((before.role == SymbolRole::Tensor || before.kind == PlacementKind::Cuda) &&
           callThatWasGiven(before) == machine.entryCall && !isWithGiven && !isToOther)
         step.givenTo = machine.entryCall;
-      if (const Term holder = holderOf(before))
+      if (const Term holder = holderOf(before); holder && !isToOther)
         machine.movedFrom.insert(holder);
       if (before.index && placement.index && before != placement && before.role != SymbolRole::Module &&
           !isToOther)
