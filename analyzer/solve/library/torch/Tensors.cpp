@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/library/torch/Tensors.h"
+
+#include "analyzer/facts/Language.h"
 #include "analyzer/solve/domain/TermOps.h"
 
 #include "analyzer/facts/NameParts.h"
@@ -69,11 +71,13 @@ Outcomes finish(Call &call, const Op &op, const Placement &placement, int rank, 
   return call.done(std::move(result));
 }
 
-// `isToOther`: x.to(y) is written for the type of y as often as for its device, so it does not say that x may
-// be elsewhere.
+// `isToOther`: x.to(y) is written in Python for the type of y as often as for its device, so it does not say
+// that x may be elsewhere.
 Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinned = false,
               bool isToOther = false) {
   Machine &machine = call.machine;
+  const bool isInPython = isPython(call.fact.where.file.view());
+  isToOther &= isInPython;
   Value self = selfValue(call);
   if (is(self, ValueKind::Null))
     return call.done(self);
@@ -109,7 +113,7 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
     if (const Placement before = machine.memory.placementOf(call.row, self); before.isKnown()) {
       step.from = before.describe();
       // To the device of another one that was passed: callers keep those together.
-      const bool isWithGiven = placement.kind == PlacementKind::Symbol &&
+      const bool isWithGiven = isInPython && placement.kind == PlacementKind::Symbol &&
                                placement.role == SymbolRole::Tensor &&
                                callThatWasGiven(placement) == machine.entryCall;
       if ((before.role == SymbolRole::Tensor || before.kind == PlacementKind::Cuda) &&
