@@ -113,6 +113,7 @@ Solution solve(const Program &program, const SolveOptions &options) {
   if (options.placedIn)
     machine.facts = &placed.emplace(machine, *options.placedIn);
   runEntries(machine, usage);
+  solution.stats.factsRun += machine.factsRun;
   if (placed)
     solution.placed = placed->take();
   solution.mapsUnderDistributed = deviceMaps.findings();

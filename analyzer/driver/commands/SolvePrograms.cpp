@@ -23,7 +23,8 @@ void solveProgram(std::vector<Unit> parts, const FileSettings &settings, Outcome
     const TimeTraceScope each(phase, name);
     return work();
   };
-  const SolveOptions options = settings.solveOptions(parts);
+  SolveOptions options = settings.solveOptions(parts);
+  options.factsBefore = statistics.factsRun();
   const Program program = timed("link", [&] { return link(std::move(parts)); });
   const Solution solution = timed("solve", [&] { return solve(program, options); });
   statistics.addSolution(solution.stats);

@@ -78,6 +78,7 @@ void Statistics::addPrograms(const Programs &grouped, const LinkMap &links) {
 void Statistics::addSolution(const SolveStats &stats) {
   ++programs;
   solved.contexts += stats.contexts;
+  solved.factsRun += stats.factsRun;
   solved.rowsJoined += stats.rowsJoined;
   addCounts(solved.unknownCalls, stats.unknownCalls);
   addCounts(solved.capsHit, stats.capsHit);
@@ -115,7 +116,7 @@ std::string Statistics::table() const {
           countLine("programs", programs) + countLine("of them by link information", linkedPrograms) +
           countLine("objects left out of a program that has other definitions of their names", keptApart) +
           countLine("functions with a body", functions) + countLine("facts", facts) +
-          countLine("function contexts solved", solved.contexts) +
+          countLine("function contexts solved", solved.contexts) + countLine("facts run", solved.factsRun) +
           countLine("rows joined", solved.rowsJoined);
   for (const std::string &problem : linkProblems)
     text += "link information not read: " + problem + "\n";

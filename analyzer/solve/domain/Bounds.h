@@ -34,10 +34,10 @@ constexpr std::int64_t countedIterations =
     8; ///< loops whose bounds the row knows are run one iteration at a time up to this
 constexpr std::size_t visitsBeforeWidening = 3;
 constexpr std::size_t visitsPerBlock = 400;
-constexpr std::size_t factsPerEntry = 1000000;    ///< facts run from `main`, and from initialisers
-constexpr std::size_t factsPerOpenEntry = 200000; ///< from a function that nothing calls: one of many
-constexpr std::size_t factsPerLateEntry = 50000;  ///< the same when all before it have cost `factsOfEntries`
-constexpr std::size_t factsOfEntries = 4000000;
+constexpr std::size_t factsPerEntry = 1000000; ///< facts run from `main`, and from initialisers
+/// The same from a function that nothing calls, until all entries have cost `factsOfEntries`. From there on
+/// it falls as the cost grows, down to `factsPerLateEntry`.
+constexpr std::size_t factsPerOpenEntry = 200000, factsPerLateEntry = 10000, factsOfEntries = 4000000;
 constexpr std::size_t factsOfPhases =
     4 * factsPerEntry;                         ///< calls from `main` may run as many each, up to this
 constexpr std::size_t forksPerRead = 4;        ///< alternatives of one element that are followed

@@ -121,13 +121,14 @@ bool holdsCallable(const Store &store, const std::vector<Value> &inputs) {
 
 } // namespace
 
-// Most functions are run in some hundred facts. The few that take as many as they may would take as long as
-// all others together, in a package that has thousands.
+// Most functions are run in some hundred facts. Those that take as many as they may, such as functions that
+// each make a large model, would take minutes in a package that has thousands.
 void Machine::beginEntry(const Store &start, bool isStart) {
-  factsOfEntries += factsRun;
-  mostFacts = isStart                                    ? bounds::factsPerEntry
-              : factsOfEntries <= bounds::factsOfEntries ? bounds::factsPerOpenEntry
-                                                         : bounds::factsPerLateEntry;
+  solution.stats.factsRun += factsRun;
+  const std::size_t spentBefore = std::max(factsBefore + solution.stats.factsRun, bounds::factsOfEntries);
+  mostFacts = isStart ? bounds::factsPerEntry
+                      : std::max(bounds::factsPerLateEntry,
+                                 bounds::factsPerOpenEntry * bounds::factsOfEntries / spentBefore);
   factsRun = factsOfPhases = 0;
   spent.clear();
   Store all = start.outer().with(RootKind::Heap, start);

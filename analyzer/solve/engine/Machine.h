@@ -240,8 +240,8 @@ public:
   std::map<Name, Step>
       movedClasses; ///< project module class -> where and to which device one was moved first
   std::size_t factsRun = 0;
-  std::size_t factsOfPhases = 0;  ///< in calls from `main`, which have budgets of their own
-  std::size_t factsOfEntries = 0; ///< in all entries before the one at hand
+  std::size_t factsOfPhases = 0; ///< in calls from `main`, which have budgets of their own
+  const std::size_t factsBefore; ///< in all programs before this one
   std::size_t mostFacts = bounds::factsPerEntry;
   /// Begins an entry of the analysis; with `isStart` one that begins the program.
   void beginEntry(const Store &start, bool isStart);

@@ -23,8 +23,9 @@ struct SolveOptions {
   /// none).
   int torchMajor = 0;
   int torchMinor = 0;
-  bool reportLatent = false;                          ///< also record what only a caller can tell
-  DistributedNames names{};                           ///< further ones the user knows of
+  std::size_t factsBefore = 0; ///< how many facts the other programs of this run have cost
+  bool reportLatent = false;   ///< also record what only a caller can tell
+  DistributedNames names{};    ///< further ones the user knows of
   std::shared_ptr<const models::UserModels> models{}; ///< what the user says of libraries; null: nothing
   const std::set<Name> *placedIn = nullptr;           ///< files for Solution::placed; null: none
   const std::atomic<bool> *stop = nullptr;            ///< once true, the solution ends early and is of no use
