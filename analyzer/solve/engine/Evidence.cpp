@@ -78,6 +78,13 @@ bool wasMovedHere(const Call &call, const Witness &witness) {
   });
 }
 
+// Has the code brought it to where it is? Then it has a reason, and knows what else is there.
+bool wasBrought(const Call &call, const Witness &witness) {
+  const History history = call.machine.memory.historyOf(call.row, witness.use->tensor);
+  const Step *step = decidingStep(history);
+  return step && step->kind == StepKind::Moved;
+}
+
 // Does the entry bring what it is given to where the tensor is?
 bool isWhereGivenGoes(const Call &call, const Placement &placement) {
   const Term group = groupOf(placement);
@@ -203,7 +210,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   const bool isMeant = isMeantForDevices(call) || wasMovedHere(call, isOutsideA ? a : b);
   if (fixed.kind == PlacementKind::Cpu && !isStaged && isMeant &&
       (isModule || (isGiven(call, open) && !isOfWrittenObject(call, open))))
-    return Verdict::Likely;
+    return isKeptByGiven(call, open) && wasBrought(call, isOutsideA ? b : a) ? Verdict::Open
+                                                                             : Verdict::Likely;
   return Verdict::Latent;
 }
 

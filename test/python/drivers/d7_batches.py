@@ -28,5 +28,6 @@ CALLS = {
     "Lookup": lambda: m.Lookup().to(D)(torch.tensor([1, 2], device=D)),
     "Steps": lambda: m.Steps().to(D)(torch.tensor([1, 2], device=D)),
     "variance_of": lambda: m.variance_of(types.SimpleNamespace(table=torch.rand(5)), torch.tensor([1], device=D), X(1)),
+    "earlier_of": lambda: m.earlier_of(types.SimpleNamespace(table=torch.rand(5), width=2), torch.tensor([1], device=D), X(1)),
     "Offsets": lambda: m.Offsets([[0, 1], [1, 0]]).to(D)(X(2, 3)),
 }

@@ -150,3 +150,9 @@ class Offsets(nn.Module):
 def variance_of(schedule, step: Tensor, sample: Tensor):
     table = torch.gather(schedule.table, 0, step.cpu())
     return table.to(sample.device) * sample
+
+
+def earlier_of(schedule, step, sample: Tensor):
+    before = torch.clamp(step - schedule.width // 2, 0, schedule.width)
+    table = schedule.table.gather(0, before.cpu())
+    return table.to(sample.device) * sample
