@@ -37,11 +37,13 @@ std::vector<Finding> findingsOf(Unit unit, const Settings &settings) {
     const auto found = settings.checkOptions.find(std::string(check) + "." + std::string(option));
     return found == settings.checkOptions.end() ? std::string() : found->second;
   };
-  const Solution solution =
-      solve(program, {settings.torchVersion.major, settings.torchVersion.minor, settings.reportLatent,
-                      config::distributedNames([&](const char *option) {
-                        return optionOf("device-map-distributed", Name(), option);
-                      })});
+  SolveOptions options;
+  options.torchMajor = settings.torchVersion.major;
+  options.torchMinor = settings.torchVersion.minor;
+  options.reportLatent = settings.reportLatent;
+  options.names = config::distributedNames(
+      [&](const char *option) { return optionOf("device-map-distributed", Name(), option); });
+  const Solution solution = solve(program, options);
   std::vector<Finding> findings;
   for (const auto &check : makeChecks())
     check->run(solution, {program, optionOf}, findings);

@@ -174,7 +174,32 @@ void FunctionLowering::addSurroundings(bool isMain) {
   }
 }
 
-void FunctionLowering::lowerFunction(const Node &node) {
+void FunctionLowering::lowerDecorated(const Node &method, const std::vector<Node> &decorators,
+                                      const std::string &plain) {
+  function.id = parts.module.idOf(qualified);
+  function.where = method.where();
+  function.name = Name(around->qualified + "::" + method.text("name"));
+  function.className = className;
+  selfName = "self";
+  std::vector<Operand> passed;
+  std::vector<Name> names = {{}, {}};
+  for (const char *mark : {"*", "**"}) {
+    const int rest = newLocal(std::string(mark) + "rest", {}, method);
+    ++function.paramCount;
+    passed.push_back(use(loadLocal(rest, method), method));
+    names.emplace_back(mark);
+  }
+  const Reg owner = loadMeaning(method, {Meaning::Kind::Class, className.str(), nullptr});
+  Operand made = use(emitCall("attribute::" + plain, {use(owner, method)}, method), method);
+  for (const Node &decorator : decorators)
+    made = use(emitCall("call", {operand(decorator), made}, method), method);
+  passed.insert(passed.begin(), {made, use(loadName(method, selfName), method)});
+  block().terminator.value = use(emitCall("call", std::move(passed), method, std::move(names)), method);
+  block().terminator.kind = TerminatorKind::Return;
+  finish();
+}
+
+void FunctionLowering::lowerFunction(const Node &node, const std::string &mark) {
   const bool isMethod =
       !className.empty() &&
       !isOneOf(node.kind(), {"Lambda", "ListComp", "SetComp", "DictComp", "GeneratorExp"}) && around &&
@@ -183,7 +208,7 @@ void FunctionLowering::lowerFunction(const Node &node) {
   function.where = node.where();
   const bool isNested = around && !around->isModuleBody && !around->isClassBody;
   function.isLambda = isNested;
-  std::string name = node.text("name");
+  std::string name = node.text("name") + mark;
   for (const Node &decorator : node.list("decorator_list")) {
     const std::string says = decorator.is("Attribute") ? decorator.text("attr") : decorator.text("id");
     if (isOneOf(says, {"property", "cached_property"}))

@@ -37,7 +37,10 @@ public:
   FunctionLowering(UnitParts parts, const FunctionLowering *around, Name className, std::string qualified);
 
   /// The body of a def, a lambda or a comprehension. Adds the function to the unit.
-  void lowerFunction(const Node &function);
+  /// `mark` is added to the name.
+  void lowerFunction(const Node &function, const std::string &mark = {});
+  /// The method that calls what `decorators` make of the method with the name `plain`.
+  void lowerDecorated(const Node &method, const std::vector<Node> &decorators, const std::string &plain);
   /// The statements of a module or a class, those that `wanted` takes.
   void lowerBody(const Node &owner, const std::vector<Node> &statements, Name id, bool isMain);
 

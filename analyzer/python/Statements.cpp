@@ -255,12 +255,19 @@ void addFields(const Node &definition, Type &type) {
 
 void FunctionLowering::define(const Node &node) {
   const std::string name = node.text("name");
-  FunctionLowering inner(parts, this, className, qualified.empty() ? name : qualified + "." + name);
-  inner.lowerFunction(node);
+  const std::vector<Node> decorators = Modules::decorators(parts.module, node);
+  const bool isReplaced =
+      isClassBody && !decorators.empty() && decorators.size() == node.list("decorator_list").size();
+  const std::string mark = isReplaced ? "@plain" : "";
+  FunctionLowering inner(parts, this, className, (qualified.empty() ? name : qualified + "." + name) + mark);
+  inner.lowerFunction(node, mark);
+  if (isReplaced)
+    FunctionLowering(parts, this, className, qualified + "." + name)
+        .lowerDecorated(node, decorators, name + mark);
   if (isClassBody || (isModuleBody && Modules::find(parts.module, name)))
     return; // found by its name
   Operand made = use(closure(node, inner), node);
-  for (const Node &decorator : Modules::decorators(parts.module, node))
+  for (const Node &decorator : decorators)
     made = use(emitCall("call", {operand(decorator), made}, node), node);
   storeName(node, name, made);
 }

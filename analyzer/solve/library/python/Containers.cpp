@@ -170,6 +170,18 @@ std::optional<Outcomes> getWord(Call &call, const Effect &) {
   return outcomes;
 }
 
+// One of them is set, whichever that is.
+void forgetAttributes(Call &call, const Value &object) {
+  const Value held = behind(call, object);
+  if (!is(object, ValueKind::Address) || !is(held, ValueKind::Record))
+    return;
+  ValueData data = *held;
+  for (auto &[field, value] : data.fields)
+    if (!hidden::isHidden(field))
+      value = unknownValue();
+  call.machine.memory.write(call.row, object->address, makeValue(std::move(data)));
+}
+
 std::optional<Outcomes> putWord(Call &call, const Effect &) {
   Machine &machine = call.machine;
   const Value object = whereAsked(call, call.operand(0)), index = call.operand(1), value = call.operand(2);
@@ -181,6 +193,8 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
     args.push_back({value, {}, call.fact.operands[2].text, &call.fact.operands[2]});
     return callTorch(call, call.row, "at::Tensor::index_put_", args, true);
   }
+  if (is(object, ValueKind::Record) && object->type == varsType && !textOf(call, index))
+    forgetAttributes(call, object->fields.at("object"));
   if (is(object, ValueKind::Record) && object->type == varsType)
     if (const auto attribute = textOf(call, index))
       return setOwnAttribute(call, call.row, {object->fields.at("object"), {}}, *attribute, {value, {}});

@@ -1,0 +1,2 @@
+from .ema import Shadow
+from .schedule import cosine_lr

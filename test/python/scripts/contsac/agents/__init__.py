@@ -1,0 +1,2 @@
+from .normalizer import RunningMeanStd
+from .sac import SAC

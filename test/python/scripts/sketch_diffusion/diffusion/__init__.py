@@ -1,0 +1,3 @@
+from .schedule import NoiseSchedule
+from .unet import TinyUNet
+from .ema import EMA

@@ -1,0 +1,2 @@
+from .placement import balanced_map, dispatch
+from .engine import StageTrainer
