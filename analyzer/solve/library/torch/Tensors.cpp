@@ -71,8 +71,8 @@ Outcomes finish(Call &call, const Op &op, const Placement &placement, int rank, 
   return call.done(std::move(result));
 }
 
-// `isToOther`: x.to(y) is written in Python for the type of y as often as for its device, and x.to(y.device) to
-// be on the safe side: unless the program has put y on a device, neither says that x may be elsewhere.
+// `isToOther`: x.to(y) is written in Python for the type of y as often as for its device, and x.to(y.device)
+// to be on the safe side: unless the program has put y on a device, neither says that x may be elsewhere.
 Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinned = false,
               bool isToOther = false) {
   Machine &machine = call.machine;
