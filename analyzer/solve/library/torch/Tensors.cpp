@@ -71,8 +71,8 @@ Outcomes finish(Call &call, const Op &op, const Placement &placement, int rank, 
   return call.done(std::move(result));
 }
 
-// `isToOther`: x.to(y) is written in Python for the type of y as often as for its device, so it does not say
-// that x may be elsewhere.
+// `isToOther`: x.to(y) is written in Python for the type of y as often as for its device, and x.to(y.device)
+// to be on the safe side: unless the program has put y on a device, neither says that x may be elsewhere.
 Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinned = false,
               bool isToOther = false) {
   Machine &machine = call.machine;
@@ -93,6 +93,7 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
   Placement placement = machine.concrete(call.row, *target);
   if (isAbsent(call.row, placement))
     return {};
+  isToOther &= isOutside(placement);
   meetPlacement(call, placement);
   // A move that is thrown away is told of at the move: what the tensor meets later is its consequence.
   if (call.fact.isDiscarded && call.fact.hasObject && self->kind == ValueKind::Tensor) {
