@@ -1,5 +1,6 @@
 #include "analyzer/solve/library/torch/RankDevices.h"
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
@@ -92,6 +93,10 @@ void meetPlacement(Call &call, const Placement &placement) {
       call.row.store.get(remembered(call.machine, gpusChosen)))
     return;
   const bool isFirst = placement.index == currentCudaIndex() && entryOf(call.frame).function.isMain;
+  // A Python program asks for its rank in one module, and others work with the device that it gives, which
+  // the analysis may have lost.
+  if (isPython(rank->where.file.view()) && rank->where.file != call.fact.where.file)
+    return;
   if ((!constantOf(placement.index) && !isFirst) || knowsRank(call.row) || knowsCount(call.row))
     return;
   collide(call, {Level::Likely, call.fact.where, std::string(lastPart(call.fact.name.view())),
