@@ -402,11 +402,8 @@ bool DeviceMaps::isReported(const Candidate &candidate, const std::set<Name> &in
     return true;
   if (initialisations.empty() || candidate.isLiteral || candidate.isLate)
     return false;
-  // Without a main the program is a library: whether one run comes to both is said by one file only.
-  const auto isNear = [&](const auto &each) {
-    return each.second.where.file == candidate.finding.where.file;
-  };
-  if (!machine.usage.hasMain && std::none_of(initialisations.begin(), initialisations.end(), isNear))
+  // Without a main the program is a library, of which no run comes to both.
+  if (!machine.usage.hasMain)
     return false;
   return std::any_of(candidate.stacks.begin(), candidate.stacks.end(), [&](const std::set<Name> &stack) {
     return std::none_of(stack.begin(), stack.end(), [&](Name id) { return initialisers.count(id) != 0; });

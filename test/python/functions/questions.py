@@ -94,3 +94,10 @@ def case_options_in_a_loop():
         loss = net(x).sum().item()
         if loss < best:
             best = loss
+
+
+def case_number_at_indices():
+    matrix = torch.zeros(3, 3).cuda()
+    diagonal = torch.arange(3)
+    matrix[diagonal, diagonal] = 1.0
+    return matrix

@@ -282,7 +282,10 @@ Outcomes readIndexed(Operation &on) {
 // value together.
 Outcomes writeIndexed(Operation &on) {
   const int rank = on.uses.back().tensor->rank;
-  if (on.uses.size() > 2 && rank != 0 && rank != unknownRank)
+  const std::size_t count = on.call.argCount();
+  const bool isNumber =
+      count > 0 && is(on.call.arg(count - 1), ValueKind::Scalar); // the last is an index, then
+  if (!isNumber && on.uses.size() > 2 && rank != 0 && rank != unknownRank)
     on.require({on.uses.front(), on.uses.back()});
   return finish(on.call, on.op, on.placeOf(0), unknownRank, nullptr);
 }
