@@ -76,11 +76,7 @@ Reg FunctionLowering::loadMeaning(const Node &node, const Meaning &meaning) {
 
 Reg FunctionLowering::addressOf(const Node &node) {
   const std::string name = node.text("id");
-  if (!node.is("Name") || !isLocal(name))
-    return NoReg;
-  Fact address = fact(FactKind::Local, node);
-  address.number = locals.at(name);
-  return emit(std::move(address));
+  return node.is("Name") && isLocal(name) ? variableOf(node, name) : NoReg;
 }
 
 // Of what can be assigned to; NoReg for a name with a meaning of its own.

@@ -164,13 +164,6 @@ Outcomes aten(Call &call, Row &row, const Asked &asked, const Given &given) {
   return callTorch(call, row, "torch::" + asked.name, args, false, resultTypeOf(asked.name, args, hasDim));
 }
 
-// NumPy reads a tensor that it is given.
-Outcomes makeArray(Call &call, Row &row, const Asked &, const Given &given) {
-  if (given.positional.empty() || !is(given.positional[0].value, ValueKind::Tensor))
-    return done(row, unknownValue());
-  return callTorch(call, row, "at::Tensor::numpy", {given.positional[0]}, true, {});
-}
-
 // A model asks whether it certainly is one.
 Outcomes isTensor(Call &call, Row &row, const Asked &, const Given &given) {
   const Value value = given.positional.empty() ? unknownValue() : given.positional[0].value;
@@ -294,8 +287,6 @@ const std::map<std::string, Function> &functions() {
                                                       {"torch.jit.script", first},
                                                       {"torch.autograd.Variable", first},
                                                       {"typing.cast", second},
-                                                      {"numpy.array", makeArray},
-                                                      {"numpy.asarray", makeArray},
                                                       {"os.environ.get", environment},
                                                       {"os.getenv", environment},
                                                       {"argparse.Namespace", makeNamespace},

@@ -38,7 +38,7 @@ def main():
         acc = evaluate(model, val_loader, device)
         if is_main():
             print(names, acc)
-            torch.save(model.module.state_dict(), "/tmp/ddp_classify.pt")
+            torch.save(model.module.state_dict(), "ddp_classify.pt")
     dist.destroy_process_group()
 
 
