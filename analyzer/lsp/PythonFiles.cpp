@@ -53,6 +53,7 @@ bool PythonFiles::update(const DocumentMap &documents, const std::set<std::strin
                          return;
                        lowered[i] = {};
                        lowered[i].mainFile = Name(reader.sources()[i].path);
+                       lowered[i].joining = Joining::Imported;
                      });
   units = std::move(lowered);
   for (Unit &model : python::lowerModels())
