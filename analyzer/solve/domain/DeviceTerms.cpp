@@ -87,6 +87,11 @@ Term isCudaOfUnknown() {
 
 Term guess(Term what) { return applyTerm(op::guess, {what}); }
 
+Condition raisedCondition() {
+  thread_local const Term term = guess(symbolTerm("an exception was raised"));
+  return {term, 1};
+}
+
 bool restsOnOutside(Term what) {
   // What these give depends on their arguments alone.
   static const std::set<Name> computing = {

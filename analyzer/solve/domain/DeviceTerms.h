@@ -37,6 +37,9 @@ bool restsOnOutside(Term what);
 /// Is the branch that `condition` decides a guess: asked for as one, or decided by the program alone and not
 /// followed?
 bool isGuess(Term condition);
+/// The guess that an exception was raised where one may be. What a handler of exceptions makes of it is there
+/// in few runs, if in any.
+Condition raisedCondition();
 /// Is the row on a branch that may never be taken, for all the analyzer knows of what decides it?
 bool isGuessed(const Row &row);
 /// Does something outside the analysed code decide which device it is?

@@ -76,6 +76,11 @@ bool foundNoTensor(const Row &row) {
   });
 }
 
+// Is the row on the way of a handler that may never be entered?
+bool hasRaised(const Row &row) {
+  return std::find(row.known.begin(), row.known.end(), raisedCondition()) != row.known.end();
+}
+
 bool hasAskedForCuda(const Row &row) {
   return std::any_of(row.known.begin(), row.known.end(),
                      [](const Condition &condition) { return asksForCuda(condition.first); });
@@ -220,6 +225,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
           (foundOnCpu(call.row) || foundNoTensor(call.row)))
         verdict = std::min(verdict, Verdict::Latent);
+      if (verdict > Verdict::Latent && hasRaised(call.row))
+        verdict = Verdict::Latent;
       if (verdict == Verdict::Definite && (!requirement.isSure || isGuessed(call.row)))
         verdict = Verdict::Likely;
       if (verdict > worst && !knowsSame(call.row, placed[i].placement, placed[j].placement)) {

@@ -207,18 +207,20 @@ void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vec
                        Outcomes &outcomes) {
   const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
   auto phi = [&] { return symbolTerm(Name("in " + blockName(frame.function, id))); };
-  auto reachHandler = [&](const Row &row) {
+  auto reachHandler = [&](const Row &row, bool isCertain) {
     if (block.handler < 0)
       return;
     Row thrown = row;
     thrown.registers.clear();
+    if (!isCertain)
+      thrown.assume(raisedCondition().first, raisedCondition().second);
     states[static_cast<std::size_t>(block.handler)].pending.push_back(std::move(thrown));
   };
   FactObserver *const observer = frame.site ? nullptr : facts;
   for (const Fact &fact : block.facts) {
     if (block.handler >= 0 && mayThrow(fact))
       for (const Row &row : rows)
-        reachHandler(row);
+        reachHandler(row, false);
     std::size_t stepped = 0;
     while (!observer && block.handler < 0 && stepped < rows.size() && stepInPlace(frame, fact, rows[stepped]))
       ++stepped;
@@ -233,7 +235,7 @@ void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vec
       const std::optional<Row> before = observer || block.handler >= 0 ? std::optional(row) : std::nullopt;
       std::vector<Row> after = step(frame, fact, std::move(row));
       if (after.empty() && before)
-        reachHandler(*before);
+        reachHandler(*before, true);
       if (observer)
         noteStep(*observer, frame, fact, *before, after);
       if (next.empty())

@@ -243,6 +243,8 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
     return result(row, allocated(call, row, dictType, recordValue(dictType, std::move(entries))));
   }
   if (name == "next") {
+    if (const auto elements = elementsOf(call, first); elements && elements->empty())
+      return given.positional.size() > 1 ? result(row, given.positional[1].value) : Outcomes();
     const std::vector<Value> any = alternatives(call, first);
     return result(row, any.empty() ? unknownValue() : any.front());
   }

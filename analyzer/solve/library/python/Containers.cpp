@@ -56,6 +56,25 @@ void addIndexTensors(const Call &call, const Value &index, const Operand &writte
       addIndexTensors(call, each, written, args);
 }
 
+// dict[key]: a key that is certainly missing raises KeyError, and a defaultdict makes the entry.
+Outcomes entryOfDict(Call &call, const Value &object, const Value &dict, const Value &key,
+                     const Operand &written) {
+  const Name field = fieldOf(call.row, key);
+  for (const Name each : {field, anyEntryField})
+    if (const auto found = dict->fields.find(each); found != dict->fields.end())
+      return call.done(found->second);
+  const auto factory = dict->fields.find(factoryField);
+  if (factory == dict->fields.end())
+    return dict->type == dictType && hasKey(call.row, dict, key) ? Outcomes() : call.done(unknownValue());
+  const Value make = factory->second;
+  Outcomes made = callValue(call, call.row, make, {}, {make, {}, written.text, &written});
+  for (Outcome &each : made) {
+    const Value now = call.machine.memory.read(each.row, object->address);
+    call.machine.memory.write(each.row, object->address, withField(now, field, each.result));
+  }
+  return made;
+}
+
 Outcomes entryOf(Call &call, const Value &object, const Value &index, const Operand &written) {
   Machine &machine = call.machine;
   if (is(object, ValueKind::Function) && object->type == environmentType)
@@ -73,13 +92,8 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
     return attribute ? attributeOf(call, call.row, {held->fields.at("object"), {}}, *attribute)
                      : call.done(unknownValue());
   }
-  if (isDict(held)) {
-    const auto found = held->fields.find(fieldOf(call.row, index));
-    if (found != held->fields.end())
-      return call.done(found->second);
-    const auto any = held->fields.find(anyEntryField);
-    return call.done(any == held->fields.end() ? unknownValue() : any->second);
-  }
+  if (isDict(held))
+    return entryOfDict(call, object, held, index, written);
   if (const auto key = is(held, ValueKind::Record) ? keyField(call.row, index) : std::nullopt)
     for (const std::string &field : {hidden::submodule(Name(textOf(call, index).value_or(""))), key->str()})
       if (const auto child = held->fields.find(Name(field)); child != held->fields.end())

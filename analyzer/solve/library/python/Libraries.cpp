@@ -6,6 +6,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/OpenValues.h"
 
 #include <algorithm>
@@ -233,9 +234,18 @@ Outcomes makeLoader(Call &call, Row &row, const Asked &, const Given &given) {
 
 Outcomes makeDict(Call &call, Row &row, const Asked &asked, const Given &given) {
   Given entries = given;
-  if (asked.name == "defaultdict" && !entries.positional.empty())
+  const bool hasFactory = asked.name == "defaultdict" && !entries.positional.empty();
+  if (hasFactory)
     entries.positional.erase(entries.positional.begin());
-  return *callContainerMethod(call, row, {missing(), {}}, "dict", entries);
+  Outcomes made = *callContainerMethod(call, row, {missing(), {}}, "dict", entries);
+  const Value factory = hasFactory ? given.positional.front().value : nullValue();
+  for (Outcome &each : made)
+    if (!is(factory, ValueKind::Null)) {
+      const Address where = each.result->address;
+      call.machine.memory.write(each.row, where,
+                                withField(call.machine.memory.read(each.row, where), factoryField, factory));
+    }
+  return made;
 }
 
 Outcomes makeList(Call &call, Row &row, const Asked &, const Given &given) {

@@ -41,6 +41,13 @@ Value keyOf(Name field) {
              : scalarValue(textTerm(Name(text.substr(1, text.size() - 2))));
 }
 
+std::optional<bool> hasKey(const Row &row, const Value &dict, const Value &key) {
+  const std::optional<Name> field = keyField(row, key);
+  if (!field || dict->fields.count(anyEntryField) || dict->fields.count(hidden::deviceKey))
+    return std::nullopt;
+  return dict->fields.count(*field) != 0;
+}
+
 std::optional<std::vector<Value>> elementsOf(const Call &call, const Value &value) {
   const Value held = behind(call, value);
   if (is(held, ValueKind::List) && !isSummary(held))

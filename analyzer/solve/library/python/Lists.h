@@ -6,7 +6,8 @@
 namespace devicetidy::python {
 
 inline const Name listType("std::vector<at::Tensor>");
-inline const Name anyEntryField("[?]"); ///< what a dictionary holds under keys that are not known
+inline const Name anyEntryField("[?]");     ///< what a dictionary holds under keys that are not known
+inline const Name factoryField("@default"); ///< of a defaultdict: what makes an entry that is missing
 
 Value tupleValue(std::vector<Value> elements);
 /// A list of unknown length whose elements are among `all`.
@@ -21,6 +22,8 @@ void addEntries(const Value &dict, std::map<Name, Value> &entries);
 /// The field of the entry under `key`, and the key of a field.
 Name fieldOf(const Row &row, const Value &key);
 Value keyOf(Name field);
+/// Is there an entry with that key? Nothing when the key, or one of those that are there, is not known.
+std::optional<bool> hasKey(const Row &row, const Value &dict, const Value &key);
 /// Is a device among what the key is made of? Then what is found under it is where that device says.
 bool hasDevice(const Value &key);
 /// The elements that a loop or a list() sees; nothing when their number is not known.

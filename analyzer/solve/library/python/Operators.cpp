@@ -199,11 +199,8 @@ Value contains(Call &call, const Value &container, const Value &key) {
     }
     return isAmong || areTexts ? scalarValue(intTerm(isAmong)) : unknownValue();
   }
-  if (!isDict(held))
-    return unknownValue();
-  return text && !held->fields.count("[?]")
-             ? scalarValue(intTerm(held->fields.count(Name("[" + *text + "]"))))
-             : unknownValue();
+  const std::optional<bool> isThere = isDict(held) ? hasKey(call.row, held, key) : std::nullopt;
+  return isThere ? scalarValue(intTerm(*isThere)) : unknownValue();
 }
 
 Value negated(const Value &value) {
