@@ -9,7 +9,7 @@ Arguments FunctionLowering::arguments(const Node &call) {
   Arguments given;
   for (const Node &argument : call.list("args")) {
     const bool spreads = argument.is("Starred");
-    const bool isTensor = given.operands.empty() && !spreads && takesTensor(call);
+    const bool isTensor = given.operands.empty() && !spreads && takesTensor(parts.module, call);
     given.operands.push_back(isTensor  ? tensorOperand(argument)
                              : spreads ? operand(argument["value"])
                                        : operand(argument));

@@ -78,7 +78,7 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
     function.paramCount = function.requiredParams = 1;
     return;
   }
-  uses = tensorUses(node);
+  uses = tensorUses(parts.module, node);
   const Node all = node["args"];
   std::vector<Node> parameters = all.list("posonlyargs");
   for (const Node &each : all.list("args"))

@@ -1,18 +1,35 @@
 #include "analyzer/python/TensorUses.h"
 
 #include "analyzer/facts/NameParts.h"
-#include "analyzer/python/Scopes.h"
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
 namespace devicetidy::python {
 namespace {
 
-bool isOfTorch(const Node &callee) {
+using Words = std::set<std::string>;
+
+Words split(const char *text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+// The function of torch on tensors that a call names; empty for anything else.
+std::string functionOfTorch(const Module &module, const Node &callee) {
+  std::string attributes;
   Node base = callee;
-  while (base.is("Attribute"))
-    base = base["value"];
-  return callee.is("Attribute") && base.is("Name") && isOneOf(base.text("id"), {"torch", "F"});
+  for (; base.is("Attribute"); base = base["value"])
+    attributes = "." + base.text("attr") + attributes;
+  const Meaning *meaning = base.is("Name") ? Modules::find(module, base.text("id")) : nullptr;
+  if (!meaning || meaning->kind != Meaning::Kind::Library)
+    return {};
+  const std::string name = meaning->name + attributes;
+  const std::size_t dot = name.rfind('.');
+  const bool isOnTensors =
+      isOneOf(name.substr(0, dot), {"torch", "torch.nn.functional", "torch.linalg", "torch.special"});
+  return dot != std::string::npos && isOnTensors ? name.substr(dot + 1) : std::string();
 }
 
 bool joins(const std::string &function) {
@@ -22,135 +39,60 @@ bool joins(const std::string &function) {
 
 // Two or more tensors come first.
 bool takesOnlyTensors(const std::string &function) {
-  return isOneOf(function, {"matmul",
-                            "mm",
-                            "bmm",
-                            "mv",
-                            "dot",
-                            "outer",
-                            "ger",
-                            "cross",
-                            "cdist",
-                            "dist",
-                            "baddbmm",
-                            "addmm",
-                            "logical_and",
-                            "logical_or",
-                            "masked_select",
-                            "masked_scatter",
-                            "cosine_similarity",
-                            "grid_sample",
-                            "linear",
-                            "conv1d",
-                            "conv2d",
-                            "conv3d",
-                            "cross_entropy",
-                            "nll_loss",
-                            "mse_loss",
-                            "l1_loss",
-                            "smooth_l1_loss",
-                            "kl_div",
-                            "binary_cross_entropy",
-                            "binary_cross_entropy_with_logits",
-                            "pairwise_distance",
-                            "embedding",
-                            "bilinear"});
+  static const Words names =
+      split("addmm baddbmm bilinear binary_cross_entropy binary_cross_entropy_with_logits bmm cdist conv1d "
+            "conv2d conv3d cosine_similarity cross cross_entropy dist dot embedding ger grid_sample kl_div "
+            "l1_loss linear logical_and logical_or masked_scatter masked_select matmul mm mse_loss mv "
+            "nll_loss outer pairwise_distance smooth_l1_loss");
+  return names.count(function) != 0;
 }
 
-// NumPy's arrays have these too: a parameter that is asked for them may be either, and is taken for a tensor.
-bool isOfArrays(const std::string &name) {
-  return isOneOf(name, {"shape", "size", "ndim", "squeeze", "transpose", "reshape", "flatten"});
+// NumPy's arrays have these too: a parameter that is asked for the first may be either, and is taken for a
+// tensor; asked for the others only where no arrays are in sight.
+bool isOfArrays(const std::string &name, bool hasArrays) {
+  static const Words shapes = split("shape size ndim squeeze transpose reshape flatten");
+  static const Words numbers =
+      split("T all any argmax argmin argsort clip cumprod cumsum dot item max mean min nonzero prod ravel "
+            "repeat round std sum swapaxes tolist trace var");
+  return shapes.count(name) != 0 || (!hasArrays && numbers.count(name) != 0);
+}
+
+bool hasArrays(const Module &module) {
+  return std::any_of(module.meanings.begin(), module.meanings.end(), [](const auto &each) {
+    return each.second.kind == Meaning::Kind::Library &&
+           isOneOf(each.second.name.substr(0, each.second.name.find('.')),
+                   {"numpy", "pandas", "scipy", "jax"});
+  });
 }
 
 } // namespace
 
 bool isOfTensors(const std::string &name) {
-  static const std::set<std::string> names = {
-      "addmm",
-      "argwhere",
-      "baddbmm",
-      "bitwise_and",
-      "bmm",
-      "chunk",
-      "clamp",
-      "clamp_max",
-      "clamp_min",
-      "contiguous",
-      "detach",
-      "dim",
-      "element_size",
-      "erf",
-      "exp",
-      "expand",
-      "expand_as",
-      "gather",
-      "get_device",
-      "grad_fn",
-      "index_add",
-      "index_fill",
-      "index_select",
-      "is_contiguous",
-      "is_cuda",
-      "is_floating_point",
-      "is_sparse",
-      "log1p",
-      "log_softmax",
-      "logical_and",
-      "logical_not",
-      "logical_or",
-      "logsumexp",
-      "long",
-      "mT",
-      "masked_fill",
-      "masked_select",
-      "matmul",
-      "mm",
-      "movedim",
-      "narrow",
-      "nelement",
-      "new_empty",
-      "new_full",
-      "new_ones",
-      "new_tensor",
-      "new_zeros",
-      "norm",
-      "numel",
-      "permute",
-      "pin_memory",
-      "relu",
-      "repeat_interleave",
-      "retain_grad",
-      "rsqrt",
-      "scatter",
-      "scatter_add",
-      "sigmoid",
-      "softmax",
-      "sqrt",
-      "tanh",
-      "topk",
-      "tril",
-      "triu",
-      "type_as",
-      "unbind",
-      "unfold",
-      "unsqueeze",
-      "view",
-      "view_as",
-  };
+  static const Words names =
+      split("abs addbmm addcdiv addcmul addmm addmv addr amax amin aminmax argwhere atan2 baddbmm bincount "
+            "bitwise_and bmm ceil cholesky chunk clamp clamp_max clamp_min contiguous cos cosh data_ptr det "
+            "detach diag_embed dim div element_size eq erf exp expand expand_as expm1 flip floor "
+            "floor_divide fmod frac gather ge ger get_device grad_fn gt histc hsplit index_add index_copy "
+            "index_fill index_select is_contiguous is_cuda is_floating_point is_leaf is_sparse isfinite "
+            "isinf isnan kthvalue le lerp log10 log1p log2 log_softmax logcumsumexp logdet logical_and "
+            "logical_not logical_or logsumexp long lt mT masked_fill masked_select matmul maximum median "
+            "minimum mm moveaxis movedim msort mul nanmean narrow ne neg nelement new_empty new_full "
+            "new_ones new_tensor new_zeros norm numel permute pin_memory pinverse pow qr reciprocal relu "
+            "remainder repeat_interleave retain_grad roll rot90 rsqrt scatter scatter_add sgn sigmoid sin "
+            "sinh slogdet softmax sqrt square svd swapdims take_along_dim tan tanh tensor_split topk tril "
+            "triu true_divide trunc type_as unbind unfold unsqueeze view view_as vsplit");
   const bool isInPlace =
       name.size() > 1 && name.back() == '_' && name.front() != '_' && name != "requires_grad_";
   return isInPlace || names.count(name) != 0;
 }
 
-bool takesTensor(const Node &call) {
-  static const std::set<std::string> others = {
-      "arange",    "zeros",       "ones",       "full",     "linspace",  "randint",     "eye",
-      "empty",     "rand",        "randn",      "randperm", "tensor",    "manual_seed", "device",
-      "as_tensor", "from_numpy",  "load",       "save",     "is_tensor", "no_grad",     "normal",
-      "logspace",  "FloatTensor", "LongTensor", "Tensor",   "einsum"};
-  const std::string name = call["func"].text("attr");
-  return call.is("Call") && isOfTorch(call["func"]) && !others.count(name) && !joins(name) &&
-         !(name[0] >= 'A' && name[0] <= 'Z');
+bool takesTensor(const Module &module, const Node &call) {
+  static const Words others =
+      split("arange zeros ones full linspace randint eye empty rand randn randperm tensor manual_seed device "
+            "as_tensor from_numpy load save is_tensor no_grad normal logspace einsum get_default_dtype "
+            "set_default_dtype set_default_device set_grad_enabled set_num_threads compile");
+  const std::string name = functionOfTorch(module, call["func"]);
+  return !name.empty() && !others.count(name) && !joins(name) && !(name[0] >= 'A' && name[0] <= 'Z');
 }
 
 namespace {
@@ -175,11 +117,12 @@ void addTensors(const Node &node, std::set<std::string> &tensors) {
 
 } // namespace
 
-TensorUses tensorUses(const Node &function) {
+TensorUses tensorUses(const Module &module, const Node &function) {
   TensorUses uses;
+  const bool arrays = hasArrays(module);
   std::set<std::string> asked; // what the function asks for its type may be anything
   forEachOfBlock(function, [&](const Node &node) {
-    if (node.is("Attribute") && (isOfTensors(node.text("attr")) || isOfArrays(node.text("attr"))))
+    if (node.is("Attribute") && (isOfTensors(node.text("attr")) || isOfArrays(node.text("attr"), arrays)))
       addTensors(node["value"], uses.tensors);
     if (node.is("Subscript") && node["value"].is("Name") && hasSlices(node["slice"]))
       uses.tensors.insert(node["value"].text("id"));
@@ -190,9 +133,9 @@ TensorUses tensorUses(const Node &function) {
     if (const std::vector<Node> given = node.list("args");
         node["func"].text("id") == "isinstance" && !given.empty())
       asked.insert(given.front().text("id"));
-    const bool takes = takesTensor(node);
-    const bool isJoin = isOfTorch(node["func"]) && joins(node["func"].text("attr"));
-    const bool takesAll = takes && takesOnlyTensors(node["func"].text("attr"));
+    const std::string name = functionOfTorch(module, node["func"]);
+    const bool takes = takesTensor(module, node), isJoin = joins(name);
+    const bool takesAll = takes && takesOnlyTensors(name);
     for (const Node &argument : takes || isJoin ? node.list("args") : std::vector<Node>()) {
       if (takes)
         addTensors(argument, uses.tensors);

@@ -1,7 +1,7 @@
 //===- TensorUses.h - what is used as only a tensor is ----------*- C++ -*-===//
 #pragma once
 
-#include "analyzer/python/Syntax.h"
+#include "analyzer/python/Modules.h"
 
 #include <set>
 #include <string>
@@ -12,11 +12,11 @@ namespace devicetidy::python {
 struct TensorUses {
   std::set<std::string> tensors, lists;
 };
-TensorUses tensorUses(const Node &function);
+TensorUses tensorUses(const Module &module, const Node &function);
 
 /// A method or an attribute that only tensors have.
 bool isOfTensors(const std::string &name);
 /// A call of a function of torch whose first argument is a tensor.
-bool takesTensor(const Node &call);
+bool takesTensor(const Module &module, const Node &call);
 
 } // namespace devicetidy::python
