@@ -263,10 +263,13 @@ Reg FunctionLowering::subscript(const Node &node) {
 
 Reg FunctionLowering::sliced(const Node &node) {
   std::vector<Operand> ends;
+  std::vector<Name> names;
   for (const char *end : {"lower", "upper", "step"})
-    if (node[end])
+    if (node[end] && node[end].constant().first != "NoneType") {
       ends.push_back(operand(node[end]));
-  return emitCall("slice", std::move(ends), node);
+      names.emplace_back(end);
+    }
+  return emitCall("slice", std::move(ends), node, std::move(names));
 }
 
 } // namespace devicetidy::python

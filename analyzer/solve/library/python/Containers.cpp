@@ -43,7 +43,12 @@ std::optional<Outcomes> dictWord(Call &call, const Effect &) {
   return call.done(allocated(call, call.row, dictType, recordValue(dictType, std::move(entries))));
 }
 
-std::optional<Outcomes> sliceWord(Call &call, const Effect &) { return call.done(recordValue(sliceType)); }
+std::optional<Outcomes> sliceWord(Call &call, const Effect &) {
+  std::map<Name, Value> ends;
+  for (std::size_t i = 0; i < call.fact.captures.size(); ++i)
+    ends[call.fact.captures[i]] = call.operand(i);
+  return call.done(recordValue(sliceType, std::move(ends)));
+}
 
 // The tensors among indices; basic ones choose a part.
 void addIndexTensors(const Call &call, const Value &index, const Operand &written,
@@ -94,7 +99,9 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
   }
   if (isDict(held))
     return entryOfDict(call, object, held, index, written);
-  if (const auto key = is(held, ValueKind::Record) ? keyField(call.row, index) : std::nullopt)
+  if (const auto key = is(held, ValueKind::Record) && is(index, ValueKind::Scalar)
+                           ? keyField(call.row, index)
+                           : std::nullopt)
     for (const std::string &field : {hidden::submodule(Name(textOf(call, index).value_or(""))), key->str()})
       if (const auto child = held->fields.find(Name(field)); child != held->fields.end())
         return call.done(child->second);
@@ -117,11 +124,10 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
   }
   if (!is(held, ValueKind::List))
     return call.done(unknownValue());
-  if (is(index, ValueKind::Record)) // a slice
-    return call.done(
-        is(object, ValueKind::Address)
-            ? allocated(call, call.row, "python::list", isSummary(held) ? held : summaryOf(held->elements))
-            : summaryOf(held->elements));
+  if (is(index, ValueKind::Record)) {
+    const Value part = partOf(call.row, held, index);
+    return call.done(is(object, ValueKind::Address) ? allocated(call, call.row, "python::list", part) : part);
+  }
   const auto number = call.row.numberOf(index);
   if (!isSummary(held) && number) {
     const std::int64_t size = std::int64_t(held->elements.size()),

@@ -75,6 +75,35 @@ std::optional<std::vector<Value>> elementsOf(const Call &call, const Value &valu
   return keys;
 }
 
+Value partOf(const Row &row, const Value &list, const Value &slice) {
+  if (isSummary(list))
+    return list;
+  const auto size = static_cast<std::int64_t>(list->elements.size());
+  bool isKnown = true;
+  const auto end = [&](const char *name, std::int64_t otherwise) {
+    const auto given = slice->fields.find(Name(name));
+    if (given == slice->fields.end())
+      return otherwise;
+    const std::optional<std::int64_t> number = row.numberOf(given->second);
+    isKnown &= number.has_value();
+    return number.value_or(otherwise);
+  };
+  const std::int64_t step = end("step", 1);
+  // Ends count from behind when they are negative, and stop at the list's own (Python reference 3.3.2).
+  const std::int64_t first = step < 0 ? -1 : 0, last = step < 0 ? size - 1 : size;
+  const auto within = [&](std::int64_t at) { return std::clamp(at < 0 ? at + size : at, first, last); };
+  const bool hasLower = slice->fields.count(Name("lower")) != 0,
+             hasUpper = slice->fields.count(Name("upper")) != 0;
+  const std::int64_t lower = hasLower ? within(end("lower", 0)) : step < 0 ? last : first,
+                     upper = hasUpper ? within(end("upper", 0)) : step < 0 ? first : last;
+  if (!isKnown || step == 0)
+    return summaryOf(list->elements);
+  std::vector<Value> part;
+  for (std::int64_t at = lower; step < 0 ? at > upper : at < upper; at += step)
+    part.push_back(list->elements[static_cast<std::size_t>(at)]);
+  return tupleValue(std::move(part));
+}
+
 std::vector<Value> alternatives(const Call &call, const Value &value) {
   const Value held = behind(call, value);
   if (is(held, ValueKind::List))

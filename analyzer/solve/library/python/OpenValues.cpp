@@ -99,9 +99,11 @@ Value attributeOfOpen(const Call &call, const Row &row, const Value &open, const
 }
 
 Value entryOfOpen(const Call &call, const Row &row, const Value &open, const Value &key) {
+  if (is(key, ValueKind::Record)) // a slice holds what the whole holds
+    return row.store.get(writtenTo(call, open)) ? unknownValue() : open;
   const Name field = fieldOf(row, key);
   if (field == anyEntryField)
-    return is(key, ValueKind::Record) ? unknownValue() : elementOfOpen(call, row, open);
+    return elementOfOpen(call, row, open);
   const Term at = row.resolve(key->term);
   const std::string written = devicetidy::textOf(at) ? "\"" + devicetidy::textOf(at)->str() + "\""
                               : constantOf(at)       ? std::to_string(*constantOf(at))
