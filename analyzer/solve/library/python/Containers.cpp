@@ -99,9 +99,8 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
   }
   if (isDict(held))
     return entryOfDict(call, object, held, index, written);
-  if (const auto key = is(held, ValueKind::Record) && is(index, ValueKind::Scalar)
-                           ? keyField(call.row, index)
-                           : std::nullopt)
+  if (const auto key = is(held, ValueKind::Record) && is(index, ValueKind::Scalar) ? keyField(call.row, index)
+                                                                                   : std::nullopt)
     for (const std::string &field : {hidden::submodule(Name(textOf(call, index).value_or(""))), key->str()})
       if (const auto child = held->fields.find(Name(field)); child != held->fields.end())
         return call.done(child->second);

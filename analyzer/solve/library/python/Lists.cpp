@@ -94,8 +94,12 @@ Value partOf(const Row &row, const Value &list, const Value &slice) {
   const auto within = [&](std::int64_t at) { return std::clamp(at < 0 ? at + size : at, first, last); };
   const bool hasLower = slice->fields.count(Name("lower")) != 0,
              hasUpper = slice->fields.count(Name("upper")) != 0;
-  const std::int64_t lower = hasLower ? within(end("lower", 0)) : step < 0 ? last : first,
-                     upper = hasUpper ? within(end("upper", 0)) : step < 0 ? first : last;
+  const std::int64_t lower = hasLower   ? within(end("lower", 0))
+                             : step < 0 ? last
+                                        : first,
+                     upper = hasUpper   ? within(end("upper", 0))
+                             : step < 0 ? first
+                                        : last;
   if (!isKnown || step == 0)
     return summaryOf(list->elements);
   std::vector<Value> part;
