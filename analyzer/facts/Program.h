@@ -74,7 +74,7 @@ struct Type {
   Name id; ///< canonical spelling without top-level const ("std::vector<at::Tensor>"), fully qualified
   TypeKind kind = TypeKind::Other;
   Name templateName; ///< Record: qualified name without arguments ("std::vector", "Net"; inline namespaces
-                     ///< dropped)
+                     ///< dropped); Function: its own id where only one class or function is of the type
   std::vector<Name> args;            ///< Record: type arguments that are types, packs flattened
   std::vector<std::int64_t> numbers; ///< Record: integral arguments; Array: its size
   Name pointee;                      ///< Pointer, Array: element type

@@ -46,6 +46,15 @@ Reg FunctionLowering::emitCall(const std::string &name, std::vector<Operand> ope
   return emit(std::move(call));
 }
 
+// The type of the class as a value, which has no other.
+Name FunctionLowering::typeOfClass() {
+  const Name id("python::class::" + className.str());
+  Type &type = parts.unit.types[id];
+  type.id = type.templateName = id;
+  type.kind = TypeKind::Function;
+  return id;
+}
+
 int FunctionLowering::newLocal(const std::string &name, Name type, const Node &node) {
   Variable variable;
   variable.name = name;
@@ -208,12 +217,14 @@ void FunctionLowering::lowerFunction(const Node &node, const std::string &mark) 
   function.where = node.where();
   const bool isNested = around && !around->isModuleBody && !around->isClassBody;
   function.isLambda = isNested;
+  bool takesClass = false;
   std::string name = node.text("name") + mark;
   for (const Node &decorator : node.list("decorator_list")) {
     const std::string says = decorator.is("Attribute") ? decorator.text("attr") : decorator.text("id");
     if (isOneOf(says, {"property", "cached_property"}))
       name.insert(0, "@get ");
     function.isStatic |= isOneOf(says, {"staticmethod", "classmethod"});
+    takesClass |= says == "classmethod";
     if (says == "setter")
       name.insert(0, "@set ");
   }
@@ -226,6 +237,8 @@ void FunctionLowering::lowerFunction(const Node &node, const std::string &mark) 
   }
   forEachOfBlock(node, [&](const Node &each) { scope.add(each); });
   addParameters(node, isMethod && !function.isStatic);
+  if (isMethod && takesClass && !function.locals.empty())
+    function.locals.front().type = typeOfClass();
   for (const std::string &bound : scope.bound)
     if (!isLocal(bound) && !scope.declaredGlobal.count(bound) && !scope.declaredNonlocal.count(bound))
       newLocal(bound, {}, node);

@@ -144,6 +144,7 @@ private:
   Reg loadLocal(int local, const Node &node);
   void storeLocal(int local, const Operand &value, const Node &node);
   Operand use(Reg reg, const Node &node, bool isAddress = false) const;
+  Name typeOfClass();
   int newLocal(const std::string &name, Name type, const Node &node);
   void endStatement();
   BlockId newBlock();

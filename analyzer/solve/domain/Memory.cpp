@@ -118,6 +118,8 @@ Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole)
   }
   case TypeClass::List:
     return symbolicList(type, origin, text, tensorRole);
+  case TypeClass::Function:
+    return types.hasOneValue(type) ? libraryFunction(type) : unknownValue();
   default:
     return type.empty() ? openValue(origin, text) : unknownValue();
   }

@@ -47,6 +47,11 @@ TypeClass Types::classOf(Name type) const {
   return classes[type] = compute(type);
 }
 
+bool Types::hasOneValue(Name type) const {
+  const Type *known = program.type(type);
+  return known && known->kind == TypeKind::Function && known->templateName == type;
+}
+
 TypeClass Types::compute(Name id) const {
   const Type *type = program.type(id);
   if (!type)

@@ -58,6 +58,8 @@ public:
   Name fieldType(Name type, Name field) const;
   /// Is it a pointer of the language?
   bool isPointer(Name type) const;
+  /// Is it the type of one function or class alone?
+  bool hasOneValue(Name type) const;
   /// Is it a private or protected member of a class of the program?
   bool isPrivateField(Name type, Name field) const;
   const Field *field(Name type, Name field) const;

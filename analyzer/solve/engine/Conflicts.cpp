@@ -280,8 +280,12 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
                                               [](const Placed &each) { return each.placement.isDisputed(); });
   if (isDisputed)
     return Placement::disputed();
-  if ((worst == Verdict::Open || worst == Verdict::Latent) && !placed.empty())
-    return placed[perhapsExempt(0) && placed.size() > 1 ? 1 : 0].kept;
+  // Where the code is right, it is because what the program made may be anywhere: a number, most often.
+  if ((worst == Verdict::Open || worst == Verdict::Latent) && !placed.empty()) {
+    const bool isSecond =
+        placed.size() > 1 && (perhapsExempt(0) || (isOnCpu(placed[0]) && isOutside(placed[1].placement)));
+    return placed[isSecond ? 1 : 0].kept;
+  }
   // One device: that of the first tensor that is known and is no CPU scalar among CUDA tensors.
   Placement common = placed.empty() ? Placement::unknown() : placed[0].kept;
   for (std::size_t i = 0; i < placed.size(); ++i) {

@@ -136,6 +136,8 @@ std::vector<Row> EntryStates::construct(Name className) {
     }
     machine.memory.choices.constructing = {};
   }
+  for (Name id : type->methods)
+    addMade(className, id, rows);
   if (rows.empty() && type->constructors.empty() && isOfLibraryModule(*type)) {
     const Address self = object(className);
     Row row = running;
@@ -144,6 +146,24 @@ std::vector<Row> EntryStates::construct(Name className) {
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+// What a function of the class itself makes is an object as a constructor makes it.
+void EntryStates::addMade(Name className, Name id, std::vector<Row> &rows) {
+  const Function *maker = machine.program.function(id);
+  if (!maker || !maker->isStatic || !maker->hasBody || maker->isModel)
+    return;
+  for (Outcome &outcome : call(*maker, running, {})) {
+    const Value made = is(outcome.result, ValueKind::Address) && !outcome.result->address.path
+                           ? outcome.row.store.get(outcome.result->address.root)
+                           : outcome.result;
+    if (!made || !is(made, ValueKind::Record) || made->type != className || made->origin)
+      continue;
+    machine.memory.dropLocals(outcome.row, 0);
+    outcome.row.registers.clear();
+    outcome.row.store.set(object(className).root, made);
+    rows.push_back(std::move(outcome.row));
+  }
 }
 
 // Does it derive from a module of the library that has parameters?

@@ -23,7 +23,9 @@ public:
   Address object(Name className);
   std::vector<Name> constructorsOf(Name className) const;
   bool isOfLibraryModule(const Type &type) const;
-  /// What the constructors of a class leave, one row for each way; empty when none has a body.
+  void addMade(Name className, Name id, std::vector<Row> &rows);
+  /// What the constructors of a class leave, and its own functions that make one, one row for each way; empty
+  /// when none has a body.
   std::vector<Row> construct(Name className);
   /// Forgets what the fields of the object in `root` hold that `isChanged` names, and where its modules are
   /// that may have been handed out.

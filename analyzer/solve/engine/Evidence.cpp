@@ -59,6 +59,13 @@ bool isMadeEarlier(const Call &call, const Witness &witness) {
   });
 }
 
+// Was that call one that makes the object? What it was given and what the object's methods are given belong
+// together.
+bool isOfMaker(const Call &call, const Placement &placement) {
+  const Function *earlier = call.machine.program.function(Name(callThatWasGiven(placement)));
+  return earlier && (earlier->isConstructor || earlier->isStatic);
+}
+
 // Is it part of the object at hand, of which the entry knows a part only?
 bool isPartial(const Call &call, const Placement &placement) {
   return call.machine.isPartial && placement.index && applies(placement.index, op::self);
@@ -188,7 +195,7 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   auto speaksAgainst = [&](const Witness &left, const Witness &right) {
     return isGiven(call, *left.placement) && !isKeptByGiven(call, *left.placement) &&
            (wasMovedHere(call, right) || isWhereGivenGoes(call, *right.placement) ||
-            (isCalledFromOutside(call) && isMadeEarlier(call, right)));
+            (isCalledFromOutside(call) && isMadeEarlier(call, right) && !isOfMaker(call, *right.placement)));
   };
   if (speaksAgainst(a, b) || speaksAgainst(b, a) || isMovedBetween(call, *a.placement, *b.placement))
     return Verdict::Likely;
@@ -209,7 +216,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   const bool isStaged = call.machine.memory.mayBePinned(call.row, (isOutsideA ? b : a).use->tensor);
   const bool isMeant = isMeantForDevices(call) || wasMovedHere(call, isOutsideA ? a : b);
   if (fixed.kind == PlacementKind::Cpu && !isStaged && isMeant &&
-      (isModule || (isGiven(call, open) && !isOfWrittenObject(call, open))))
+      (isModule || isMadeEarlier(call, isOutsideA ? a : b) ||
+       (isGiven(call, open) && !isOfWrittenObject(call, open))))
     return isKeptByGiven(call, open) && wasBrought(call, isOutsideA ? b : a) ? Verdict::Open
                                                                              : Verdict::Likely;
   return Verdict::Latent;

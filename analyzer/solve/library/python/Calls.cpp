@@ -253,7 +253,8 @@ namespace {
 
 // A call of a method of the program: of the object's class, or of a class behind it.
 Outcomes callOwn(Call &call, Row row, const Function &method, const Argument &object, const Given &given) {
-  const bool takesClass = method.isStatic && method.paramCount > 0 && method.locals[0].name.view() == "cls";
+  const bool takesClass =
+      method.isStatic && method.paramCount > 0 && startsWith(method.locals[0].type.view(), classPrefix);
   Given with = given;
   const Value on = behind(call, object.value); // a class, or an object of one
   const bool isClass = is(on, ValueKind::Function) && startsWith(on->type.view(), classPrefix);
