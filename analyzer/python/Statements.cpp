@@ -283,12 +283,14 @@ void FunctionLowering::defineClass(const Node &node) {
   made.kind = TypeKind::Record;
   made.isProject = made.isPolymorphic = true;
   made.where = node.where();
-  for (const Node &base : node.list("bases"))
+  for (const Node &written : node.list("bases")) {
+    const Node base = written.is("Subscript") ? written["value"] : written; // Base[T]
     if (const std::optional<Meaning> meaning = meaningOf(base))
       made.bases.push_back(
           Name(meaning->kind == Meaning::Kind::Class ? meaning->name : "python:" + meaning->name));
     else if (base.is("Name"))
       made.bases.push_back(parts.module.typeOf(within + base.text("id")));
+  }
   addFields(node, made);
   const Name first = parts.module.idOf(within + name + ".");
   for (auto each = parts.unit.functions.lower_bound(first);

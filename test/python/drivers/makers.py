@@ -1,0 +1,23 @@
+import torch
+
+import makers
+
+
+def drive_camera():
+    return makers.Camera.of(torch.ones(3, device="cuda:0")).matrix
+
+
+def drive_scaled_camera():
+    return makers.Camera.of(torch.ones(3, device="cuda:0")).scaled(torch.ones(3, device="cuda:0")).intrinsics
+
+
+def drive_lens():
+    return makers.Lens.of(torch.ones(3, 2, device="cuda:0")).bend(torch.ones(2, 2, device="cuda:0"))
+
+
+def drive_tagger():
+    return makers.Tagger.of([2, 3]).to("cuda:1")(torch.ones(4, 2, device="cuda:1"))
+
+
+def drive_shifted():
+    return makers.Shifted.of(2).to("cuda:1")(torch.ones(4, 2, device="cuda:1"))
