@@ -1,0 +1,32 @@
+"""What looks wrong and is right, beside what is wrong: no line here is told of that does not raise, and each that does."""
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+
+class WalkSampler(nn.Module):
+    """Draws on the host: only the loader calls what is private."""
+
+    def __init__(self, starts):
+        super().__init__()
+        self.starts = torch.tensor(starts)
+        self.embedding = nn.Embedding(16, 4)
+
+    def loader(self):
+        return DataLoader(range(4), batch_size=2, collate_fn=self._walks)
+
+    def forward(self, nodes: Tensor) -> Tensor:
+        return self.embedding(nodes.to(self.embedding.weight.device))
+
+    def _walks(self, nodes):
+        if not isinstance(nodes, Tensor):
+            nodes = torch.tensor(nodes)
+        return self._shifted(nodes)
+
+    def _shifted(self, nodes: Tensor) -> Tensor:
+        walks = torch.stack([nodes, nodes + 1], dim=-1)
+        return walks.add_(self.starts.view(1, -1))
+
+    def shifted(self, nodes: Tensor) -> Tensor:
+        walks = torch.stack([nodes, nodes + 1], dim=-1)
+        return walks.add_(self.starts.view(1, -1))  # raises
