@@ -119,6 +119,8 @@ Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole)
   case TypeClass::List:
     return symbolicList(type, origin, text, tensorRole);
   default:
+    if (type == numberType || type == numbersType)
+      return openValue(origin, text, type == numberType ? 0 : someRank);
     return type.empty() ? openValue(origin, text) : unknownValue();
   }
 }
