@@ -208,6 +208,22 @@ void FunctionLowering::lowerDecorated(const Node &method, const std::vector<Node
   finish();
 }
 
+namespace {
+
+// By convention: its name, or that of its class, begins with an underscore and is no special one.
+bool isPrivate(std::string_view qualified) {
+  while (!qualified.empty()) {
+    const std::size_t end = std::min(qualified.find('.'), qualified.size());
+    const std::string_view part = qualified.substr(0, end);
+    if (part.front() == '_' && !endsWith(part, "__"))
+      return true;
+    qualified.remove_prefix(std::min(end + 1, qualified.size()));
+  }
+  return false;
+}
+
+} // namespace
+
 void FunctionLowering::lowerFunction(const Node &node, const std::string &mark) {
   const bool isMethod =
       !className.empty() &&
@@ -215,6 +231,7 @@ void FunctionLowering::lowerFunction(const Node &node, const std::string &mark) 
       around->isClassBody;
   function.id = parts.module.idOf(qualified);
   function.where = node.where();
+  function.isPrivate = isPrivate(qualified);
   const bool isNested = around && !around->isModuleBody && !around->isClassBody;
   function.isLambda = isNested;
   bool takesClass = false;

@@ -7,6 +7,7 @@ namespace devicetidy::python {
 namespace {
 
 const Name tensorType("at::Tensor"), deviceType("c10::Device"), listType("std::vector<at::Tensor>");
+const Name numberType("python::number"), numbersType("python::numbers"); // C++ has no types for them
 
 bool isDeviceName(std::string_view name) {
   return name == "device" || name == "dev" || endsWith(name, "_device");
@@ -18,7 +19,7 @@ Name typeOfAnnotation(const Node &annotation);
 Name typeOfUnion(const std::vector<Node> &alternatives) {
   Name common;
   for (const Node &each : alternatives) {
-    if (each.constant().first == "NoneType")
+    if (isOneOf(each.constant().first, {"NoneType", "ellipsis"}))
       continue;
     const Name said = typeOfAnnotation(each);
     if (!common.empty() && said != common)
@@ -33,16 +34,18 @@ Name typeOfAnnotation(const Node &annotation) {
   if (annotation.is("BinOp")) // Tensor | None
     return typeOfUnion({annotation["left"], annotation["right"]});
   if (annotation.is("Subscript")) {
-    const Name inner = typeOfAnnotation(annotation["slice"]);
+    const Node slice = annotation["slice"];
+    const Name inner = slice.is("Tuple") ? typeOfUnion(slice.list("elts")) : typeOfAnnotation(slice);
     const std::string of = annotation["value"].is("Attribute") ? annotation["value"].text("attr")
                                                                : annotation["value"].text("id");
     if (of == "Optional")
       return inner;
     if (of == "Union")
-      return typeOfUnion(annotation["slice"].list("elts"));
-    return inner == tensorType && isOneOf(of, {"List", "list", "Sequence", "Iterable"})
-               ? listType
-               : Name("python:" + of);
+      return inner;
+    const bool isSequence = isOneOf(of, {"List", "list", "Sequence", "Iterable"});
+    if (inner == numberType && (isSequence || isOneOf(of, {"Tuple", "tuple"})))
+      return numbersType;
+    return inner == tensorType && isSequence ? listType : Name("python:" + of);
   }
   const std::string says = annotation.is("Attribute")  ? annotation.text("attr")
                            : annotation.is("Name")     ? annotation.text("id")
@@ -53,6 +56,8 @@ Name typeOfAnnotation(const Node &annotation) {
     return tensorType;
   if (isOneOf(says, {"device", "torch.device"}))
     return deviceType;
+  if (isOneOf(says, {"float", "int", "bool"}))
+    return numberType;
   return says.empty() || says == "None" || says == "Any" ? Name() : Name("python:" + says);
 }
 
@@ -61,7 +66,7 @@ Name typeOfAnnotation(const Node &annotation) {
 Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForward) {
   const std::string name = parameter.text("arg");
   if (const Name said = typeOfAnnotation(parameter["annotation"]); !said.empty())
-    return startsWith(said.view(), "python:") ? Name() : said;
+    return startsWith(said.view(), "python:") && said != numberType && said != numbersType ? Name() : said;
   if (isDeviceName(name))
     return deviceType;
   if (isOneOf(name, {"model", "net", "network", "module", "optimizer", "criterion", "loader", "dataset",

@@ -121,6 +121,8 @@ Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole)
   case TypeClass::Function:
     return types.hasOneValue(type) ? libraryFunction(type) : unknownValue();
   default:
+    if (type == numberType || type == numbersType)
+      return openValue(origin, text, type == numberType ? 0 : someRank);
     return type.empty() ? openValue(origin, text) : unknownValue();
   }
 }

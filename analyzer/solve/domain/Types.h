@@ -34,6 +34,9 @@ enum class TypeClass : std::uint8_t {
   Record,
 };
 
+/// What an annotation of Python says of a parameter: it is a number, or a list or tuple of numbers.
+inline const Name numberType("python::number"), numbersType("python::numbers");
+
 /// The field for part `number` of a pair, a tuple or an example.
 Name partName(TypeClass kind, std::size_t number);
 

@@ -122,8 +122,9 @@ Value unknownValue() {
   thread_local const Value value = makeValue({});
   return value;
 }
-Value openValue(Term origin, Name text) {
+Value openValue(Term origin, Name text, int rank) {
   ValueData data;
+  data.rank = rank;
   data.origin = origin;
   data.function = text;
   return makeValue(std::move(data));

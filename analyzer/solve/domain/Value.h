@@ -127,8 +127,8 @@ Value makeValue(ValueData data);
 
 Value unknownValue();
 /// What a caller has passed whose type nobody says: known by where it comes from, so that it is one value
-/// wherever it is read.
-Value openValue(Term origin, Name text);
+/// wherever it is read. `rank`: of a tensor that is made of it, where it is said to be a number or numbers.
+Value openValue(Term origin, Name text, int rank = unknownRank);
 /// What is not known, but can be told from other values that are not.
 Value withIdentity(Term identity);
 Value nullValue();

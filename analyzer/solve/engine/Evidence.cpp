@@ -1,5 +1,6 @@
 #include "analyzer/solve/engine/Evidence.h"
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
 
@@ -7,6 +8,13 @@
 
 namespace devicetidy {
 namespace {
+
+// Does the program alone call the entry, though the analysis has not seen how? Only Python has names for
+// that: what is private in C++ may be registered with somebody outside.
+bool hasOwnCallers(const Call &call) {
+  const Function &entry = entryOf(call.frame).function;
+  return entry.isPrivate && isPython(entry.where.file.view());
+}
 
 // Is it that of a tensor that the caller of this entry has passed, itself or in an object?
 bool isGiven(const Call &call, const Placement &placement) {
@@ -192,6 +200,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
     return Verdict::Likely;
   if (verdict == Verdict::Likely)
     return verdict;
+  if (hasOwnCallers(call))
+    return isOutsideA && isOutsideB ? Verdict::Open : Verdict::Latent;
   auto speaksAgainst = [&](const Witness &left, const Witness &right) {
     return isGiven(call, *left.placement) && !isKeptByGiven(call, *left.placement) &&
            (wasMovedHere(call, right) || isWhereGivenGoes(call, *right.placement) ||

@@ -111,7 +111,7 @@ Outcomes makeGenerator(Call &call, Row &row, const Asked &, const Given &given) 
   return done(row, allocated(call, row, generatorType, recordValue(generatorType, {{"device", where}})));
 }
 
-// What has a name of its own is more often a list of numbers than what is computed or is an element.
+// What has a name of its own is more often made of numbers than what is computed or is an element.
 bool isNamed(const Argument &data) {
   const std::string_view text = data.text.view(), key = text.substr(std::min(text.find('['), text.size()));
   return !text.empty() && text.find_first_of("(+-*/% ") == std::string_view::npos &&
@@ -129,7 +129,9 @@ Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) 
   if (is(data, ValueKind::Tensor) && asked.name != "tensor")
     return args.size() < 2 ? done(row, data) : callTorch(call, row, "at::Tensor::to", args, true);
   const bool hasDevice = given.find("device") != nullptr;
-  if (is(data, ValueKind::Unknown) && !hasDevice && asked.name == "tensor" && isNamed(args[0]))
+  const bool isOfNumbers =
+      is(data, ValueKind::Unknown) && !hasDevice && asked.name == "tensor" && isNamed(args[0]);
+  if (isOfNumbers)
     row.guessed = true; // tensor(x) of a tensor is where x is; it is for numbers, and PyTorch says so
   else if (is(data, ValueKind::Unknown) && !hasDevice && asked.name != "from_numpy")
     return done(row, tensorValue(Placement::unknown(), unknownRank, nullptr));
@@ -141,7 +143,11 @@ Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) 
     else // what is in it does not matter
       args[0].value = summaryList("std::vector<long>", {scalarValue(symbolTerm("an element"))});
   }
-  return callTorch(call, row, "torch::tensor", args, false);
+  Outcomes outcomes = callTorch(call, row, "torch::tensor", args, false);
+  for (Outcome &outcome : outcomes)
+    if (isOfNumbers) // of one, or of many
+      outcome.result = tensorValue(outcome.result->placement, data->rank, outcome.result->history);
+  return outcomes;
 }
 
 // torch.FloatTensor(..) and torch.cuda.FloatTensor(..)

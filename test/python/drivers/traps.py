@@ -1,0 +1,13 @@
+import torch
+
+import traps as T
+
+GPU = "cuda:1"
+CALLS = {
+    "walks_of_a_loader": lambda: [T.WalkSampler([0, 4]).to(GPU)(each) for each in T.WalkSampler([0, 4]).loader()],
+    "walks_of_a_caller": lambda: T.WalkSampler([0, 4]).to(GPU).shifted(torch.tensor([1, 2], device=GPU)),
+    "threshold": lambda: T.Threshold(0.5, weights=2.0).to(GPU)(torch.rand(3, device=GPU)),
+    "threshold_weighted": lambda: T.Threshold(0.5, weights=2.0).weighted(torch.rand(3, device=GPU)),
+    "threshold_bounds": lambda: T.Threshold(0.5).within(torch.rand(3, device=GPU)),
+    "rescaled": lambda: T.Rescaled(0.5)(torch.rand(3, device=GPU)),
+}

@@ -1,0 +1,61 @@
+"""What looks wrong and is right, beside what is wrong: no line here is told of that does not raise, and each that does."""
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+
+class WalkSampler(nn.Module):
+    """Draws on the host: only the loader calls what is private."""
+
+    def __init__(self, starts):
+        super().__init__()
+        self.starts = torch.tensor(starts)
+        self.embedding = nn.Embedding(16, 4)
+
+    def loader(self):
+        return DataLoader(range(4), batch_size=2, collate_fn=self._walks)
+
+    def forward(self, nodes: Tensor) -> Tensor:
+        return self.embedding(nodes.to(self.embedding.weight.device))
+
+    def _walks(self, nodes):
+        if not isinstance(nodes, Tensor):
+            nodes = torch.tensor(nodes)
+        return self._shifted(nodes)
+
+    def _shifted(self, nodes: Tensor) -> Tensor:
+        walks = torch.stack([nodes, nodes + 1], dim=-1)
+        return walks.add_(self.starts.view(1, -1))
+
+    def shifted(self, nodes: Tensor) -> Tensor:
+        walks = torch.stack([nodes, nodes + 1], dim=-1)
+        return walks.add_(self.starts.view(1, -1))  # raises
+
+
+class Threshold(nn.Module):
+    """A tensor made of a number meets tensors of any device, one made of several numbers does not."""
+
+    def __init__(self, limit: float = None, bounds: tuple[float, ...] = (0.0, 1.0), weights=None):
+        super().__init__()
+        self.limit = torch.tensor(limit) if limit is not None else None
+        self.bounds = torch.tensor(bounds)
+        self.weights = torch.tensor(weights) if weights is not None else None
+
+    def forward(self, scores: Tensor) -> Tensor:
+        zero = torch.tensor(0.0, device=scores.device)
+        return scores > (self.limit or zero)
+
+    def weighted(self, scores: Tensor) -> Tensor:
+        return scores * self.weights if self.weights is not None else scores.to("cpu", copy=True)
+
+    def within(self, scores: Tensor) -> Tensor:
+        return scores[:, None] - self.bounds  # raises
+
+
+class Rescaled(nn.Module):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = torch.tensor(factor) if isinstance(factor, float) else factor
+
+    def forward(self, image: Tensor) -> Tensor:
+        return image * self.factor
