@@ -10,8 +10,10 @@ void DeviceKernelLaunch::run(const Solution &solution, const CheckContext &,
     if (conflict.kind == ConflictKind::Launch) {
       Finding finding = conflictFinding(name(), conflict);
       finding.operands = {conflict.first};
-      finding.fields = {{"needed", conflict.second.device}, {"tensor", conflict.first.text}};
-      finding.related = {{"move", conflict.where, true}};
+      const bool isExchange = conflict.second.text == "NCCL";
+      finding.fields = {{"needed", isExchange ? "GPUs, by NCCL," : conflict.second.device},
+                        {"tensor", conflict.first.text}};
+      finding.related = {{isExchange ? "exchange" : "move", conflict.where, true}};
       findings.push_back(std::move(finding));
     }
 }

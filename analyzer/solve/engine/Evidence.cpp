@@ -154,6 +154,8 @@ bool isMeantForDevices(const Call &call) {
   const bool isOpen = isCalledFromOutside(call);
   for (const Frame *frame = &call.frame; frame; frame = frame->caller) {
     const Function &function = frame->function;
+    if (frame->site) // what models do says nothing of the program
+      continue;
     if ((isOpen && isBesideDeviceCode(machine, function)) || machine.usage.asksForDevice.count(function.id) ||
         holdsDevice(machine.types, function.className) ||
         (machine.usage.movesModules && machine.types.isModule(function.className)))

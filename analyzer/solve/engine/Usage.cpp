@@ -424,6 +424,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
   LateCalls lateCalls;
   usage.devicesMatter = findDevicesMatter(program, types, names);
   usage.underGuard = calledUnderGuards(program, types);
+  usage.backends = backendsOf(program);
   for (Name id : program.order) {
     const Function &function = *program.function(id);
     const bool isGlobalInit =

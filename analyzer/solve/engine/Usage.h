@@ -4,6 +4,7 @@
 #include "analyzer/models/Distributed.h"
 #include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/Types.h"
+#include "analyzer/solve/engine/Backends.h"
 
 #include <set>
 #include <string>
@@ -22,6 +23,7 @@ struct Usage {
   bool hasMain = false;                ///< else somebody outside passes what the program works on
   bool tellsGpusApart = false;         ///< some code chooses one of several GPUs, or guards the current one
   bool movesModules = false;           ///< a module is moved
+  Backends backends;                   ///< of process groups, which the program names
   std::set<Name> asksForDevice;        ///< functions that ask a tensor for its device, or name a device
   std::set<std::string> deviceFolders; ///< folders that hold such functions
   std::set<Name> called;               ///< functions some fact calls, constructs with, or makes a closure of

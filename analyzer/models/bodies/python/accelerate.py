@@ -11,6 +11,10 @@ class Accelerator:
     def __init__(self, device_placement=True, split_batches=False, mixed_precision=None, cpu=False, **options):
         self.device = torch.device("cpu") if cpu is True else dt.device_of_process()
         self.device_placement = device_placement
+        dt.join("gloo" if cpu is True else dt.backend_of_process())
+        self.process_index = dt.rank("RANK")
+        self.local_process_index = dt.rank("LOCAL_RANK")
+        self.num_processes = dt.rank("WORLD_SIZE")
 
     def prepare(self, *objects, device_placement=None):
         prepared = [self.prepare_model(each) for each in objects]
@@ -18,7 +22,7 @@ class Accelerator:
 
     def prepare_model(self, each, device_placement=None, **options):
         if dt.has_ranks() and dt.is_spread(each):
-            torch.distributed.init_process_group()
+            torch.distributed.init_process_group(dt.backend_of_process())
         return each if self.device_placement is False else dt.moved(each, self.device)
 
     def prepare_data_loader(self, each, device_placement=None, **options):
@@ -37,15 +41,20 @@ class Accelerator:
         loss.backward()
 
     def gather(self, tensor):
+        dt.exchange(None, tensor)
         return tensor
 
-    def gather_for_metrics(self, input_data, **options):
+    def gather_for_metrics(self, input_data, use_gather_object=False):
+        if use_gather_object is not True:
+            dt.exchange(None, input_data)
         return input_data
 
-    def reduce(self, tensor, **options):
+    def reduce(self, tensor, *values, **options):
+        dt.exchange(None, tensor)
         return tensor
 
-    def pad_across_processes(self, tensor, **options):
+    def pad_across_processes(self, tensor, *values, **options):
+        dt.exchange(None, tensor)  # the sizes, where the tensor is
         return tensor
 
 
@@ -53,6 +62,25 @@ class Accelerator:
 class PartialState:
     def __init__(self, cpu=False, **options):
         self.device = torch.device("cpu") if cpu is True else dt.device_of_process()
+        dt.join("gloo" if cpu is True else dt.backend_of_process())
+        self.process_index = dt.rank("RANK")
+        self.local_process_index = dt.rank("LOCAL_RANK")
+        self.num_processes = dt.rank("WORLD_SIZE")
+
+
+@dt.models(
+    "accelerate.utils.gather",
+    "accelerate.utils.reduce",
+    "accelerate.utils.broadcast",
+    "accelerate.utils.pad_across_processes",
+    "accelerate.utils.operations.gather",
+    "accelerate.utils.operations.reduce",
+    "accelerate.utils.operations.broadcast",
+    "accelerate.utils.operations.pad_across_processes",
+)
+def exchanged(tensor, *values, **options):
+    dt.exchange(None, tensor)
+    return tensor
 
 
 @dt.models("accelerate.dispatch_model", "accelerate.big_modeling.dispatch_model")

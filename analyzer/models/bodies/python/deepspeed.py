@@ -33,5 +33,10 @@ def initialize(
     config=None,
     **options,
 ):
-    torch.distributed.init_process_group()
+    torch.distributed.init_process_group(dt.backend_of_process())
     return (Engine(model), optimizer, dt.unknown(), lr_scheduler)
+
+
+@dt.models("deepspeed.init_distributed", "deepspeed.comm.init_distributed")
+def init_distributed(dist_backend=None, *values, **options):
+    torch.distributed.init_process_group(dt.backend_of_process() if dist_backend is None else dist_backend)

@@ -10,6 +10,12 @@ def device_of_process():
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
+@dt.models("dt.backend_of_process")
+def backend_of_process():
+    """What libraries join the ranks with when nobody says it."""
+    return "nccl" if torch.cuda.is_available() else "gloo"
+
+
 @dt.models("dt.placed")
 def placed(model, device_map):
     """A map puts the whole model on one device, or spreads it over those that there are."""

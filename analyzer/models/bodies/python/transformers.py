@@ -4,6 +4,7 @@ import copy
 
 import dt
 import torch
+from accelerate import Accelerator
 
 
 @dt.models("transformers.BatchEncoding", "transformers.BatchFeature")
@@ -215,7 +216,7 @@ class TrainingArguments:
     def __init__(self, output_dir=None, *values, no_cuda=False, use_cpu=False, deepspeed=None, **options):
         self.deepspeed = deepspeed
         if deepspeed is not None or dt.has_ranks():
-            torch.distributed.init_process_group()
+            torch.distributed.init_process_group(dt.backend_of_process())
         self.device = torch.device("cpu") if no_cuda is True or use_cpu is True else dt.device_of_process()
 
 
@@ -240,7 +241,8 @@ class Trainer:
         self.train_dataset = train_dataset
         self.eval_dataset = eval_dataset
         if dt.has_ranks():
-            torch.distributed.init_process_group()
+            torch.distributed.init_process_group(dt.backend_of_process())
+        self.accelerator = Accelerator()
         dt.moved(self.model, self.args.device)
 
     def get_train_dataloader(self):

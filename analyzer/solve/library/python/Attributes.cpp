@@ -3,10 +3,13 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Groups.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/python/Words.h"
 #include "analyzer/solve/library/torch/Modules.h"
+
+#include <algorithm>
 
 namespace devicetidy {
 namespace python {
@@ -51,6 +54,15 @@ Outcomes ofDevice(Call &call, Row row, const Argument &object, const std::string
   return done(row, name == "type" ? object.value : unknownValue()); // compared with texts
 }
 
+// Does a method of the class, or of one behind it, set the attribute?
+bool setsAttribute(const Types &types, Name type, Name attribute) {
+  const Type *known = types.program.type(type);
+  return known && (std::any_of(known->fields.begin(), known->fields.end(),
+                               [&](const Field &field) { return field.name == attribute; }) ||
+                   std::any_of(known->bases.begin(), known->bases.end(),
+                               [&](Name base) { return setsAttribute(types, base, attribute); }));
+}
+
 Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string &name) {
   Machine &machine = call.machine;
   const Address self = object.value->address;
@@ -77,6 +89,8 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
   if (machine.types.isModule(record->type)) {
     if (isOneOf(name, {"weight", "bias"}) && record->fields.count(hidden::parameters))
       return done(row, parameterHandle(self.field(hidden::parameters)));
+    if (name == "device" && setsAttribute(machine.types, record->type, "device"))
+      return done(row, unknownValue()); // that it has is not known here
     if (name == "device") {
       const Placement placement = modulePlacement(machine, row, self);
       return done(row, deviceValue(placement));
@@ -242,7 +256,8 @@ std::optional<Outcomes> valueWord(Call &call, const Effect &) {
   if (isOneOf(name, {"math.pi", "math.e", "math.inf", "math.tau", "math.nan", "numpy.pi", "numpy.e",
                      "numpy.inf", "numpy.nan", "numpy.Inf", "numpy.NaN"}))
     return call.done(scalarValue(call.machine.freshScalar(call)));
-  return call.done(libraryFunction(Name(name)));
+  const std::optional<Value> backend = backendNamed(name);
+  return call.done(backend ? *backend : libraryFunction(Name(name)));
 }
 
 } // namespace

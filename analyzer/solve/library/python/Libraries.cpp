@@ -6,6 +6,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Groups.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/OpenValues.h"
 
@@ -289,6 +290,10 @@ Outcomes ofSequences(Call &call, Row &row, const Asked &asked, const Given &give
                    asked.name == "pad_packed_sequence" ? pairType : Name("at::Tensor"));
 }
 
+Outcomes joinGroup(Call &call, Row &row, const Asked &, const Given &given) {
+  return initProcessGroup(call, row, given);
+}
+
 const std::map<std::string, Function> &functions() {
   static const std::map<std::string, Function> all = {{"torch.nn.Parameter", makeParameter},
                                                       {"torch.nn.parameter.Parameter", makeParameter},
@@ -299,6 +304,7 @@ const std::map<std::string, Function> &functions() {
                                                       {"torch.is_tensor", isTensor},
                                                       {"torch.utils.data.DataLoader", makeLoader},
                                                       {"torch.Generator", makeGenerator},
+                                                      {"torch.distributed.init_process_group", joinGroup},
                                                       {"torch.compile", first},
                                                       {"torch.jit.script", first},
                                                       {"torch.autograd.Variable", first},

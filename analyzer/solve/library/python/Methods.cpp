@@ -9,6 +9,15 @@
 
 namespace devicetidy::python {
 
+namespace {
+
+// Nothing is known of it, or that it is some object: as a device, it may be any.
+bool mayBeAnyDevice(const Value &value) {
+  return is(value, ValueKind::Unknown) || is(value, ValueKind::Address) || is(value, ValueKind::Record);
+}
+
+} // namespace
+
 std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDevices) {
   std::vector<Argument> args = given.positional;
   for (const auto &[keyword, argument] : given.named) {
@@ -19,8 +28,7 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
     Argument each = argument;
     if (keyword.view() == "device") {
       const Value device = asChosenDevice(each.value);
-      each.value =
-          is(device, ValueKind::Unknown) ? deviceValue(Placement::unknown()) : asDevice(call, device);
+      each.value = mayBeAnyDevice(device) ? deviceValue(Placement::unknown()) : asDevice(call, device);
     }
     args.push_back(std::move(each));
   }
@@ -28,7 +36,7 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
     if (namesDevices && endsWith(each.text.view(), "device"))
       each.value = asChosenDevice(each.value);
   for (Argument &each : args) // what is not known may name any device, unless it is called a dtype
-    if (namesDevices && is(each.value, ValueKind::Unknown) &&
+    if (namesDevices && mayBeAnyDevice(each.value) &&
         each.text.view().find("dtype") == std::string_view::npos)
       each.value = deviceValue(Placement::unknown());
   if (namesDevices)

@@ -8,6 +8,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Groups.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/Spread.h"
 #include "analyzer/solve/library/torch/Modules.h"
@@ -312,17 +313,31 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
     if (const auto path = textOf(call, argument(given, 0)))
       if (const Value data = row.store.get(rootOfFile(call, *path)))
         return callValue(call, row, data, {}, {});
-  static const std::map<std::string, Primitive> primitives = {
-      {"moved", moveAll},         {"move", moveEntries},
-      {"own", ownParameters},     {"run", runModule},
-      {"together", keepTogether}, {"keeper", makeKeeper},
-      {"step", stepKeeper},       {"device_of_map", deviceOfMap},
-      {"spread", spreadModule},   {"is_spread", isSpread},
-      {"launched", isLaunched},   {"has_file", hasFile},
-      {"chosen", chosenOutside},  {"layer", placeLayerOf},
-      {"output", outputOf},       {"save", save},
-      {"saved", saved},           {"has_ranks", hasRanksOf},
-      {"fields", fieldNames},     {"unknown", nothingKnown}};
+  static const std::map<std::string, Primitive> primitives = {{"moved", moveAll},
+                                                              {"move", moveEntries},
+                                                              {"own", ownParameters},
+                                                              {"run", runModule},
+                                                              {"together", keepTogether},
+                                                              {"keeper", makeKeeper},
+                                                              {"step", stepKeeper},
+                                                              {"device_of_map", deviceOfMap},
+                                                              {"spread", spreadModule},
+                                                              {"is_spread", isSpread},
+                                                              {"launched", isLaunched},
+                                                              {"has_file", hasFile},
+                                                              {"chosen", chosenOutside},
+                                                              {"layer", placeLayerOf},
+                                                              {"output", outputOf},
+                                                              {"save", save},
+                                                              {"saved", saved},
+                                                              {"has_ranks", hasRanksOf},
+                                                              {"fields", fieldNames},
+                                                              {"unknown", nothingKnown},
+                                                              {"join", joinRanks},
+                                                              {"leave", leaveRanks},
+                                                              {"backend", backendOfRanks},
+                                                              {"exchange", exchangeTensors},
+                                                              {"rank", rankIn}};
   const auto found = primitives.find(name);
   if (found == primitives.end())
     return std::nullopt;
