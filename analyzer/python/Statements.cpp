@@ -300,8 +300,15 @@ void FunctionLowering::defineClass(const Node &node) {
       if (each->second.isConstructor)
         made.constructors.push_back(each->first);
     }
-  if (!(isModuleBody && Modules::find(parts.module, name)))
-    storeName(node, name, use(loadMeaning(node, {Meaning::Kind::Class, type.str(), nullptr}), node));
+  const std::vector<Node> decorators = Modules::decorators(parts.module, node);
+  const bool isFound = isModuleBody && Modules::find(parts.module, name);
+  if (isFound && decorators.empty())
+    return;
+  const Operand value = use(loadMeaning(node, {Meaning::Kind::Class, type.str(), nullptr}), node);
+  for (const Node &decorator : decorators) // they register it
+    emitCall("call", {operand(decorator), value}, node);
+  if (!isFound)
+    storeName(node, name, value);
 }
 
 } // namespace devicetidy::python

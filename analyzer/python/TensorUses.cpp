@@ -105,14 +105,17 @@ bool hasSlices(const Node &index) {
   });
 }
 
-// What is one tensor with `node`: of a - b both are.
+// What is one tensor with `node`: of a - b both are; of a name with what has none, the name.
 void addTensors(const Node &node, std::set<std::string> &tensors) {
   if (node.is("Name"))
     tensors.insert(node.text("id"));
-  if (node.is("BinOp") && isOneOf(node["op"].kind(), {"Add", "Sub"}) && node["left"].is("Name") &&
-      node["right"].is("Name"))
+  if (!node.is("BinOp"))
+    return;
+  const bool areNames = node["left"].is("Name") && node["right"].is("Name");
+  const bool isNumber = node["left"].is("Constant") || node["right"].is("Constant");
+  if (isNumber || (areNames && isOneOf(node["op"].kind(), {"Add", "Sub"})))
     for (const char *side : {"left", "right"})
-      tensors.insert(node[side].text("id"));
+      addTensors(node[side], tensors);
 }
 
 } // namespace

@@ -30,11 +30,7 @@ bool isOnCpu(const Placed &placed) { return placed.placement.kind == PlacementKi
 bool isCpuScalar(const Placed &placed) {
   return placed.rank == 0 && (isOnCpu(placed) || isSaved(placed.placement));
 }
-bool mayBeCpuScalar(const Placed &placed) {
-  const bool isGiven =
-      placed.placement.kind == PlacementKind::Symbol && placed.placement.role == SymbolRole::Tensor;
-  return (placed.rank == unknownRank && isOnCpu(placed)) || (placed.rank == 0 && isGiven);
-}
+bool mayBeCpuScalar(const Placed &placed) { return placed.rank == unknownRank && isOnCpu(placed); }
 
 // A tensor from outside stays one in a branch that has asked for its device: the program fixed nothing there
 // that a device choice could differ from.

@@ -1,5 +1,6 @@
 //===- Calls.cpp - calls of Python values ---===//
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
@@ -218,6 +219,17 @@ void setFields(Call &call, Row &row, Name type, const Address &where, const Give
     call.machine.memory.write(row, where.field(name), argument.value);
 }
 
+// What a function that a caller passes makes of tensors from outside is for the caller to say, too.
+Value madeByOpen(Call &call, const Row &row, const Value &callee, const Given &given) {
+  const Value first = given.positional.empty() ? unknownValue() : given.positional.front().value;
+  const bool isOnOutside = isOpen(first) || (is(first, ValueKind::Tensor) &&
+                                             isOutside(call.machine.memory.placementOf(row, first)));
+  if (!isOpen(callee) || !isOnOutside)
+    return unknownValue();
+  return openValue(applyTerm(op::element, {callee->origin, call.machine.freshScalar(call)}),
+                   Name(callee->function.str() + "(..)"));
+}
+
 } // namespace
 
 Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given, const Argument &written) {
@@ -246,7 +258,7 @@ Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given,
     return callModule(call, std::move(row), {callee, {}, written.text, written.written}, there);
   }
   ++machine.solution.stats.unknownCalls["(callable that is not known)"];
-  return done(row, unknownValue());
+  return done(row, madeByOpen(call, row, callee, given));
 }
 
 namespace {

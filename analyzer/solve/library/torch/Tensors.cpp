@@ -281,11 +281,12 @@ Outcomes readIndexed(Operation &on) {
 // Tensors: self, those among the indices, the value last. Basic indices copy; tensor indices need self and
 // value together.
 Outcomes writeIndexed(Operation &on) {
-  const int rank = on.uses.back().tensor->rank;
+  const int rank = on.call.machine.memory.rankOf(on.call.row, on.uses.back().tensor);
   const std::size_t count = on.call.argCount();
   const bool isNumber =
       count > 0 && is(on.call.arg(count - 1), ValueKind::Scalar); // the last is an index, then
-  if (!isNumber && on.uses.size() > 2 && rank != 0 && rank != unknownRank)
+  on.requirement.isSure &= rank != unknownRank;                   // a number is written wherever it is
+  if (!isNumber && on.uses.size() > 2 && rank != 0)
     on.require({on.uses.front(), on.uses.back()});
   return finish(on.call, on.op, on.placeOf(0), unknownRank, nullptr);
 }
