@@ -259,7 +259,8 @@ void FunctionLowering::lowerFunction(const Node &node, const std::string &mark) 
   for (const std::string &bound : scope.bound)
     if (!isLocal(bound) && !scope.declaredGlobal.count(bound) && !scope.declaredNonlocal.count(bound))
       newLocal(bound, {}, node);
-  if (scope.yields) {
+  const bool isOfWith = scope.yields && isManager(node);
+  if (scope.yields && !isOfWith) {
     yielded = newLocal("", {}, node);
     storeLocal(yielded, use(emitCall("list", {}, node), node), node);
     endStatement();
@@ -274,6 +275,8 @@ void FunctionLowering::lowerFunction(const Node &node, const std::string &mark) 
     storeLocal(yielded, use(emitCall(made, {}, node), node), node);
     endStatement();
     comprehensionBody(node, 0);
+  } else if (isOfWith) {
+    managerBody(node);
   } else {
     statements(node.list("body"));
   }

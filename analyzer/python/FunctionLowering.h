@@ -117,6 +117,7 @@ private:
   void tryStatement(const Node &node);
   void withStatement(const Node &node);
   void exitManagers(std::size_t from, const Node &node);
+  std::vector<int> enterManagers(const Node &node, bool areNamed);
   void returnStatement(const Node &node);
   void define(const Node &node);
   void defineClass(const Node &node);
@@ -126,6 +127,17 @@ private:
   void comprehensionBody(const Node &node, std::size_t generator);
 
   void addSurroundings(bool isMain);
+
+  // Generators that are managers (Managers.cpp)
+  /// What is left to be done behind a yield: statements, and managers to exit, by their numbers.
+  struct Part {
+    std::vector<Node> statements;
+    std::vector<int> managers;
+  };
+  bool isManager(const Node &function) const;
+  void managerBody(const Node &function);
+  void leaveManager(const Node &yielded, const std::vector<Part> &behind);
+  void lowerRest(const Node &yielded, const std::vector<Part> &behind);
 
   // match (Match.cpp)
   void matchStatement(const Node &node);
@@ -170,6 +182,7 @@ private:
   std::vector<BlockId> handlers;
   std::vector<Manager> managers; ///< open ones, the innermost last
   int yielded = -1;              ///< local that holds what a generator has given
+  int entered = 0;               ///< numbers managers
   int nested = 0;                ///< numbers lambdas and comprehensions
   BlockId current = 0;
   Reg nextRegister = 0;

@@ -179,22 +179,33 @@ void FunctionLowering::tryStatement(const Node &node) {
 
 void FunctionLowering::withStatement(const Node &node) {
   const std::size_t around = managers.size();
-  for (const Node &item : node.list("items")) {
-    const Node expression = item["context_expr"];
-    const Manager manager{newLocal("", {}, expression), newLocal("", {}, expression)};
-    const Operand object = operand(expression);
-    storeLocal(manager.object, object, expression);
-    const Operand entered = use(emitCall("enter", {object}, expression), expression);
-    storeLocal(manager.entered, entered, expression);
-    managers.push_back(manager);
-    if (item["optional_vars"])
-      assign(item["optional_vars"], entered);
-    endStatement();
-  }
+  enterManagers(node, false);
   statements(node.list("body"));
   if (!isEnded())
     exitManagers(around, node);
   managers.resize(around);
+}
+
+// The numbers of those that it enters, by which a function inside finds them where they have names.
+std::vector<int> FunctionLowering::enterManagers(const Node &node, bool areNamed) {
+  std::vector<int> entering;
+  for (const Node &item : node.list("items")) {
+    const Node expression = item["context_expr"];
+    entering.push_back(++entered);
+    const std::string number = std::to_string(entered);
+    const Manager manager{newLocal(areNamed ? "@manager " + number : "", {}, expression),
+                          newLocal(areNamed ? "@entered " + number : "", {}, expression)};
+    const Operand object = operand(expression);
+    storeLocal(manager.object, object, expression);
+    const Operand given = use(emitCall("enter", {object}, expression), expression);
+    storeLocal(manager.entered, given, expression);
+    if (!areNamed)
+      managers.push_back(manager);
+    if (item["optional_vars"])
+      assign(item["optional_vars"], given);
+    endStatement();
+  }
+  return entering;
 }
 
 // Leaves the blocks of `with` from `from` on, the innermost first; where they go on to is decided behind.

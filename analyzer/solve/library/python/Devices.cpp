@@ -18,7 +18,7 @@ namespace {
 using models::Effect;
 using Function = Outcomes (*)(Call &call, Row &row, const std::string &name, const Given &given);
 
-const Name currentType("python::cuda::device");
+const Name currentType("python::cuda::device"), managerType("python::manager");
 
 Address defaultDevice(const Call &call) {
   return {call.machine.memory.global("python::default_device", {}, "the default device")};
@@ -116,14 +116,16 @@ std::optional<Outcomes> enterWord(Call &call, const Effect &) {
           call, {manager, {}, call.fact.operands[0].text, &call.fact.operands[0]}, "__enter__", {}))
     return outcomes;
   if (is(manager, ValueKind::Address) && is(behind(call, manager), ValueKind::List)) {
-    // A generator that contextlib makes a manager. What comes behind its yield has been run, too, so nothing
-    // is known of where a module or a tensor is.
+    // A generator with several yields. What comes behind them has been run, too, so nothing is known of where
+    // a module or a tensor is.
     const auto yielded = elementsOf(call, manager);
     const Value given = yielded && !yielded->empty() ? yielded->front() : unknownValue();
     const bool isPlaced =
         is(given, ValueKind::Tensor) || call.machine.types.isModule(behind(call, given)->type);
     return call.done(isPlaced ? unknownValue() : given);
   }
+  if (is(manager, ValueKind::Record) && manager->type == managerType)
+    return call.done(manager->fields.at("entered"));
   if (manager->type != currentType)
     return call.done(is(manager, ValueKind::Address) ? manager : unknownValue());
   const Value device = manager->fields.at("device");
@@ -133,12 +135,20 @@ std::optional<Outcomes> enterWord(Call &call, const Effect &) {
   return done(row, before);
 }
 
+// What a generator has entered, and the function that does what stands behind its yield.
+std::optional<Outcomes> managerWord(Call &call, const Effect &) {
+  const Value entered = call.fact.operands.size() > 1 ? call.operand(1) : nullValue();
+  return call.done(recordValue(managerType, {{"entered", entered}, {"exit", call.operand(0)}}));
+}
+
 std::optional<Outcomes> exitWord(Call &call, const Effect &) {
   const Value manager = call.operand(0), before = call.operand(1);
   const Argument none{nullValue(), {}};
   if (std::optional<Outcomes> outcomes =
           callSpecial(call, {manager, {}, call.fact.operands[0].text}, "__exit__", {none, none, none}))
     return outcomes;
+  if (is(manager, ValueKind::Record) && manager->type == managerType)
+    return callValue(call, call.row, manager->fields.at("exit"), {}, {manager, {}});
   if (is(manager, ValueKind::Device))
     setDefault(call, call.row, before);
   else if (manager->type == currentType && is(before, ValueKind::Scalar))
@@ -177,7 +187,10 @@ std::optional<Outcomes> callDeviceFunction(Call &call, Row &row, const std::stri
 } // namespace python
 
 Words pythonDeviceWords() {
-  return {{{"py_enter", python::enterWord}, {"py_exit", python::exitWord}}, {}, {}};
+  return {
+      {{"py_enter", python::enterWord}, {"py_exit", python::exitWord}, {"py_manager", python::managerWord}},
+      {},
+      {}};
 }
 
 } // namespace devicetidy
