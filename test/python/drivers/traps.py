@@ -1,3 +1,4 @@
+import numpy as np
 import torch
 
 import traps as T
@@ -10,4 +11,7 @@ CALLS = {
     "threshold_weighted": lambda: T.Threshold(0.5, weights=2.0).weighted(torch.rand(3, device=GPU)),
     "threshold_bounds": lambda: T.Threshold(0.5).within(torch.rand(3, device=GPU)),
     "rescaled": lambda: T.Rescaled(0.5)(torch.rand(3, device=GPU)),
+    "positions": lambda: T.Positions().to(GPU)(3),
+    "picked": lambda: T.picked({"x": torch.rand(4, device=GPU), "y": np.ones(4)}, torch.tensor([0, 1], device=GPU), torch.tensor([1, 0])),
+    "shifted": lambda: T.shifted({"x": torch.rand(4, device=GPU)}, torch.tensor([0, 1], device=GPU)),
 }
