@@ -95,3 +95,30 @@ def shifted(store, index: Tensor):
         start = torch.ones(len(values), dtype=torch.long) if isinstance(values, np.ndarray) else index.to("cpu")
         out[key] = start[index]  # raises
     return out
+
+
+class Overlap(nn.Module):
+    """A tensor without elements stands for one that there will be."""
+
+    def __init__(self, width=4):
+        super().__init__()
+        self.counts = torch.empty(0)
+        self.seen = torch.empty(0, 4)
+        self.length = 0
+        self.table = torch.empty(self.length, width)
+
+    def forward(self, scores: Tensor, groups: Tensor, step: int) -> Tensor:
+        if step > 0:
+            scores = scores - self.counts[groups]
+        self.counts = torch.zeros(4).to(scores)
+        return scores
+
+    def weighed(self, features: Tensor, length: int) -> Tensor:
+        if length > self.length:
+            self.length = length
+            self.table = torch.arange(length, device=features.device)[:, None] * torch.ones_like(features[0])
+        return features * self.table[:length]
+
+    def keep(self, features: Tensor) -> Tensor:
+        self.seen = torch.cat([self.seen, features])  # raises
+        return self.seen
