@@ -32,6 +32,10 @@ bool isCpuScalar(const Placed &placed) {
 }
 bool mayBeCpuScalar(const Placed &placed) { return placed.rank == unknownRank && isOnCpu(placed); }
 
+// A tensor without elements stands where there will be one. Where it is not put together with others (cat),
+// the operation fails on one device, too: the program does not come there with it.
+bool isPlaceholder(const Placed &placed) { return placed.use->tensor->count == 0 && !placed.use->isOfList; }
+
 // A tensor from outside stays one in a branch that has asked for its device: the program fixed nothing there
 // that a device choice could differ from.
 Verdict comparePlaced(const Placed &a, const Placed &b, bool currentDeviceIsOpen) {
@@ -186,7 +190,9 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     return requirement.cpuScalars && !(i != 2 && requirement.onlyThird) &&
            !(i == 0 && requirement.firstIsOutput);
   };
-  auto exempt = [&](std::size_t i) { return mayBeScalar(i) && isCpuScalar(placed[i]); };
+  auto exempt = [&](std::size_t i) {
+    return (mayBeScalar(i) && isCpuScalar(placed[i])) || isPlaceholder(placed[i]);
+  };
   auto perhapsExempt = [&](std::size_t i) { return mayBeScalar(i) && mayBeCpuScalar(placed[i]); };
   Verdict worst = Verdict::Same;
   std::size_t worstA = 0, worstB = 0;

@@ -104,6 +104,7 @@ struct TensorUse {
   History owner{};          ///< history of the module whose parameter it is, when it is one
   bool isOfModule = false;  ///< a parameter of the object of the call, or of a module in it
   bool isDescribed = false; ///< `text` is a description; without an operand it always is
+  bool isOfList = false;    ///< the operand is a list of tensors
   bool isWanted = false;    ///< no tensor of the program: where the operation wants the others
 };
 

@@ -1,8 +1,17 @@
+import numpy as np
 import torch
 
 import traps as T
 
 GPU = "cuda:1"
+
+
+def overlap():
+    beam = T.Overlap()
+    for step in range(2):
+        beam(torch.rand(2, device=GPU), torch.tensor([0, 1], device=GPU), step)
+
+
 CALLS = {
     "walks_of_a_loader": lambda: [T.WalkSampler([0, 4]).to(GPU)(each) for each in T.WalkSampler([0, 4]).loader()],
     "walks_of_a_caller": lambda: T.WalkSampler([0, 4]).to(GPU).shifted(torch.tensor([1, 2], device=GPU)),
@@ -10,4 +19,10 @@ CALLS = {
     "threshold_weighted": lambda: T.Threshold(0.5, weights=2.0).weighted(torch.rand(3, device=GPU)),
     "threshold_bounds": lambda: T.Threshold(0.5).within(torch.rand(3, device=GPU)),
     "rescaled": lambda: T.Rescaled(0.5)(torch.rand(3, device=GPU)),
+    "positions": lambda: T.Positions().to(GPU)(3),
+    "picked": lambda: T.picked({"x": torch.rand(4, device=GPU), "y": np.ones(4)}, torch.tensor([0, 1], device=GPU), torch.tensor([1, 0])),
+    "shifted": lambda: T.shifted({"x": torch.rand(4, device=GPU)}, torch.tensor([0, 1], device=GPU)),
+    "overlap": overlap,
+    "overlap_weighed": lambda: T.Overlap().weighed(torch.rand(3, 4, device=GPU), 3),
+    "overlap_keep": lambda: T.Overlap().keep(torch.rand(2, 4, device=GPU)),
 }

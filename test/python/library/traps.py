@@ -1,6 +1,8 @@
 """What looks wrong and is right, beside what is wrong: no line here is told of that does not raise, and each that does."""
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 from torch.utils.data import DataLoader
 
 
@@ -59,3 +61,64 @@ class Rescaled(nn.Module):
 
     def forward(self, image: Tensor) -> Tensor:
         return image * self.factor
+
+
+class Positions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("matrix", torch.randn(2, 4))
+
+    def forward(self, size):
+        where = self.matrix.device
+        return torch.ones(size, 2, device=where if isinstance(where, torch.device) else None) @ self.matrix
+
+
+def picked(store, index: Tensor, order: Tensor):
+    """What is asked twice of one value has one answer."""
+    out = {}
+    for key, values in store.items():
+        if isinstance(values, (Tensor, PackedSequence)):
+            index = index.to(values.device)
+        elif isinstance(values, np.ndarray):
+            index = index.cpu()
+        if isinstance(values, (Tensor, PackedSequence)):
+            order = order.to(values.device)
+        elif isinstance(values, np.ndarray):
+            order = order.cpu()
+        out[key] = values[order[index]]
+    return out
+
+
+def shifted(store, index: Tensor):
+    out = {}
+    for key, values in store.items():
+        start = torch.ones(len(values), dtype=torch.long) if isinstance(values, np.ndarray) else index.to("cpu")
+        out[key] = start[index]  # raises
+    return out
+
+
+class Overlap(nn.Module):
+    """A tensor without elements stands for one that there will be."""
+
+    def __init__(self, width=4):
+        super().__init__()
+        self.counts = torch.empty(0)
+        self.seen = torch.empty(0, 4)
+        self.length = 0
+        self.table = torch.empty(self.length, width)
+
+    def forward(self, scores: Tensor, groups: Tensor, step: int) -> Tensor:
+        if step > 0:
+            scores = scores - self.counts[groups]
+        self.counts = torch.zeros(4).to(scores)
+        return scores
+
+    def weighed(self, features: Tensor, length: int) -> Tensor:
+        if length > self.length:
+            self.length = length
+            self.table = torch.arange(length, device=features.device)[:, None] * torch.ones_like(features[0])
+        return features * self.table[:length]
+
+    def keep(self, features: Tensor) -> Tensor:
+        self.seen = torch.cat([self.seen, features])  # raises
+        return self.seen

@@ -185,7 +185,8 @@ std::optional<Outcomes> getWord(Call &call, const Effect &) {
   Outcomes outcomes = callTorch(call, call.row, "at::Tensor::index", args, true);
   for (Outcome &outcome : outcomes)
     if (is(outcome.result, ValueKind::Tensor) && !outcome.result->address.valid())
-      outcome.result = tensorValue(outcome.result->placement, rank, outcome.result->history);
+      outcome.result =
+          tensorValue(outcome.result->placement, rank, outcome.result->history, outcome.result->count);
   return outcomes;
 }
 

@@ -9,19 +9,35 @@
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/OpenValues.h"
 
+#include <algorithm>
+
 namespace devicetidy::python {
 namespace {
+
+bool isClass(const Value &type) {
+  return is(type, ValueKind::List) ? std::all_of(type->elements.begin(), type->elements.end(), isClass)
+                                   : is(type, ValueKind::Function);
+}
+
+// The same question about the same value has one answer.
+Value classQuestion(const Value &value, const Value &type) {
+  const Term identity = isOpen(value) ? value->origin : value->term;
+  return identity && isClass(type)
+             ? scalarValue(applyTerm("is a", {identity, intTerm(static_cast<std::int64_t>(type->hash))}))
+             : unknownValue();
+}
 
 Value isInstance(const Call &call, const Value &value, const Value &type) {
   if (is(type, ValueKind::List) && !isSummary(type)) { // one of these
     bool isKnown = true;
     for (const Value &each : type->elements) {
       const Value answer = isInstance(call, value, each);
-      if (is(answer, ValueKind::Scalar) && constantOf(answer->term) == 1)
-        return answer;
-      isKnown &= is(answer, ValueKind::Scalar);
+      const auto known = call.row.numberOf(answer);
+      if (known == 1)
+        return scalarValue(intTerm(1));
+      isKnown &= known.has_value();
     }
-    return isKnown ? scalarValue(intTerm(0)) : unknownValue();
+    return isKnown ? scalarValue(intTerm(0)) : classQuestion(value, type);
   }
   const std::string_view name = is(type, ValueKind::Function) ? type->type.view() : std::string_view();
   if (isOpen(value) && name == "torch.Tensor")
@@ -30,7 +46,9 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
       is(value, ValueKind::Unknown)) // what is done with other things is of no interest
     return scalarValue(intTerm(1));
   if (name.empty() || is(value, ValueKind::Unknown))
-    return unknownValue();
+    return classQuestion(value, type);
+  if (name == "torch.device")
+    return scalarValue(intTerm(is(value, ValueKind::Device)));
   if (const Value object = behind(call, value);
       is(value, ValueKind::Address) && is(object, ValueKind::Record)) {
     const std::string known = startsWith(name, classPrefix) ? std::string(name.substr(classPrefix.size()))

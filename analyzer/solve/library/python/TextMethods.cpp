@@ -2,6 +2,8 @@
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
 
+#include <algorithm>
+#include <cctype>
 #include <sstream>
 
 namespace devicetidy::python {
@@ -32,6 +34,19 @@ std::string replaced(std::string text, const std::string &from, const std::strin
   return text;
 }
 
+std::string inCase(std::string text, bool isLower) {
+  for (char &each : text)
+    each = static_cast<char>(isLower ? std::tolower(static_cast<unsigned char>(each))
+                                     : std::toupper(static_cast<unsigned char>(each)));
+  return text;
+}
+
+std::string stripped(const std::string &text) {
+  const char *const spaces = " \t\r\n\v\f";
+  const std::size_t first = std::min(text.find_first_not_of(spaces), text.size());
+  return text.substr(first, text.find_last_not_of(spaces) + 1 - first);
+}
+
 Value textValue(const std::string &text) { return scalarValue(textTerm(Name(text))); }
 
 } // namespace
@@ -49,6 +64,10 @@ std::optional<Outcomes> callTextMethod(Call &call, Row &row, const std::string &
                                                               : endsWith(text, parts[0]))));
   if (name == "replace" && parts.size() == 2 && !parts[0].empty())
     return done(row, textValue(replaced(text, parts[0], parts[1])));
+  if (isOneOf(name, {"lower", "upper"}) && parts.empty())
+    return done(row, textValue(inCase(text, name == "lower")));
+  if (name == "strip" && parts.empty())
+    return done(row, textValue(stripped(text)));
   if (name != "split" || parts.size() > 1 || (!parts.empty() && parts[0].empty()))
     return std::nullopt;
   std::vector<Value> texts;

@@ -419,7 +419,8 @@ std::vector<TensorUse> tensorUses(Call &call, std::size_t from) {
     std::vector<std::string> names = elementsOf(operand.text.view());
     names.resize(names.size() == tensors.size() ? tensors.size() : 0);
     for (std::size_t j = 0; j < tensors.size(); ++j)
-      uses.push_back({std::move(tensors[j]), &operand, names.empty() ? std::string() : std::move(names[j])});
+      uses.push_back({std::move(tensors[j]), &operand, names.empty() ? std::string() : std::move(names[j]),
+                      nullptr, false, false, is(call.operand(i), ValueKind::List)});
     addOtherElement(uses, call.operand(i), operand);
   }
   return uses;
