@@ -64,7 +64,7 @@ TYPE_KINDS = set("tensor device options string list map pair tuple pointer holde
 WORD_KINDS = set("namespace device device_class dtype factory move same_device element gradient parameter "
                  "register pass option append".split())
 ROLES = set("host_memory host_view makes_host_memory device_memory stream init rank local_rank visible_devices "
-            "gpu_backend cpu_backend "
+            "global_rank gpu_backend cpu_backend "
             "launcher python_init map_value "
             "loader library no_throw assigns asks_device "
             "constructs maker runs_python calls_python calls_python_method starts_program "

@@ -4,6 +4,7 @@
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Entries.h"
 #include "analyzer/solve/library/Words.h"
+#include "analyzer/solve/library/torch/RankDevices.h"
 #include "analyzer/solve/questions/DanglingData.h"
 #include "analyzer/solve/questions/DeviceMaps.h"
 #include "analyzer/solve/questions/DiscardedMoves.h"
@@ -113,6 +114,7 @@ Solution solve(const Program &program, const SolveOptions &options) {
   if (options.placedIn)
     machine.facts = &placed.emplace(machine, *options.placedIn);
   runEntries(machine, usage);
+  reportUnsetRanks(machine);
   solution.stats.factsRun += machine.factsRun;
   if (placed)
     solution.placed = placed->take();

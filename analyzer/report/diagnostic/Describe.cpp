@@ -49,6 +49,8 @@ std::map<std::string, std::string> templateFields(const Finding &finding) {
     fields.emplace("firstDevice", deviceBeside(first.device, second.device));
     fields.emplace("secondDevice", deviceBeside(second.device, first.device));
   }
+  if (const auto says = fields.find("says"); says != fields.end()) // has fields of its own
+    says->second = fillTemplate(says->second, fields);
   return fields;
 }
 

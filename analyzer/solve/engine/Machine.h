@@ -240,6 +240,13 @@ public:
   std::map<Location, std::pair<bool, bool>> agreements;
   std::map<Name, Step>
       movedClasses; ///< project module class -> where and to which device one was moved first
+  /// Where the program joins ranks that have no GPU yet, and what it does then.
+  struct RanksJoined {
+    std::string operation;
+    std::vector<CallSite> callers;
+    bool usesGpu = false, isSet = false; ///< a GPU is used, the one of the rank is made current
+  };
+  std::map<Location, RanksJoined> ranksJoined;
   std::size_t factsRun = 0;
   std::size_t factsOfPhases = 0; ///< in calls from `main`, which have budgets of their own
   const std::size_t factsBefore; ///< in all programs before this one

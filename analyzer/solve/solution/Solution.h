@@ -94,15 +94,29 @@ struct MissingGuard {
   std::vector<CallSite> callers; ///< how the function was reached, innermost first
 };
 
+enum class IndexFault : std::uint8_t {
+  Early, ///< made before the GPU that works on it was current
+  CountOfGpus,
+  GlobalRank, ///< of all machines: a machine has fewer GPUs than there are ranks
+};
+
 /// Work on one GPU gets what is on another, because an index was lost on the way; or the index of a GPU is
 /// none.
 struct LostIndex {
   Level level = Level::Likely;
   Location where;
   std::string operation;
-  PlacedOperand first;        ///< made before the GPU that `operation` works on was current
-  bool isCountOfGpus = false; ///< instead: the index is the number of GPUs
+  PlacedOperand first; ///< made before the GPU that `operation` works on was current
+  IndexFault fault = IndexFault::Early;
   std::vector<CallSite> callers;
+  Location decided{}; ///< where the rank is asked for
+};
+
+enum class RankFault : std::uint8_t {
+  Placed, ///< put on a fixed GPU
+  Early,  ///< made before the GPU of the rank is current
+  Unset,  ///< the ranks are joined, and no GPU is made current for each
+  Loaded, ///< put where it was saved
 };
 
 /// What each rank of a program makes on the same GPU.
@@ -111,8 +125,18 @@ struct RankCollision {
   Location where;
   std::string operation; ///< what makes it
   std::string device;    ///< the GPU it is put on; empty: whichever is current at first
-  Location decided;      ///< where the GPU of the rank is made current, or the local rank is read
-  bool isEarly = false;  ///< it is made before the GPU of the rank is current
+  Location decided; ///< where the GPU of the rank is made current, the rank is read, the ranks are joined
+  RankFault fault = RankFault::Placed;
+  std::vector<CallSite> callers;
+};
+
+/// A load that names no device, though the program has one for it.
+struct UnmappedLoad {
+  Level level = Level::Likely;
+  Location where;
+  std::string operation;
+  std::string parameter; ///< for the device, which is not passed on; empty: what was loaded is moved
+  Location declared;     ///< the parameter, or the move
   std::vector<CallSite> callers;
 };
 
@@ -186,6 +210,7 @@ struct Solution {
   std::vector<MissingGuard> missingGuards; ///< one for a function
   std::vector<LostIndex> lostIndices;
   std::vector<RankCollision> rankCollisions;
+  std::vector<UnmappedLoad> unmappedLoads;
   std::vector<DiscardedMove> discardedMoves;
   std::vector<DanglingData> danglingData;
   std::vector<UnregisteredMember> unregisteredMembers;

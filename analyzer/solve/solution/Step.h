@@ -61,7 +61,8 @@ struct Step {
   std::string device;    ///< device after the step, as users write it: "cpu", "cuda:1", "cuda", "device" ...
   std::string from{};    ///< Moved: the device before; empty when it is not known
   std::string givenTo{}; ///< Moved: the call of an entry that was passed the tensor
-  bool mayBePinned = false; ///< memory of the host that is or may be page-locked: GPUs reach it too
+  bool isByVariable = false; ///< the program had the device from a variable
+  bool mayBePinned = false;  ///< memory of the host that is or may be page-locked: GPUs reach it too
 };
 
 } // namespace devicetidy

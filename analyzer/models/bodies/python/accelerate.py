@@ -12,8 +12,8 @@ class Accelerator:
         self.device = torch.device("cpu") if cpu is True else dt.device_of_process()
         self.device_placement = device_placement
         dt.join("gloo" if cpu is True else dt.backend_of_process())
-        self.process_index = dt.rank("RANK")
-        self.local_process_index = dt.rank("LOCAL_RANK")
+        self.process_index = dt.rank("process_index")
+        self.local_process_index = dt.rank("local_process_index")
         self.num_processes = dt.rank("WORLD_SIZE")
 
     def prepare(self, *objects, device_placement=None):
@@ -63,8 +63,8 @@ class PartialState:
     def __init__(self, cpu=False, **options):
         self.device = torch.device("cpu") if cpu is True else dt.device_of_process()
         dt.join("gloo" if cpu is True else dt.backend_of_process())
-        self.process_index = dt.rank("RANK")
-        self.local_process_index = dt.rank("LOCAL_RANK")
+        self.process_index = dt.rank("process_index")
+        self.local_process_index = dt.rank("local_process_index")
         self.num_processes = dt.rank("WORLD_SIZE")
 
 

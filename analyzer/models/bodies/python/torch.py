@@ -20,6 +20,8 @@ class Wrapper(torch.nn.Module):
     def __init__(self, module, device_ids=None, *values, **options):
         super().__init__()
         self.module = module
+        if device_ids is not None:
+            dt.on_gpus(device_ids)
 
     def forward(self, *inputs, **named):
         return self.module(*dt.moved(inputs, self.device), **dt.moved(named, self.device))

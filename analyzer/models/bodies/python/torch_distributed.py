@@ -119,6 +119,12 @@ def send(tensor, other=None, group=None, *tag, **options):
     return Work()
 
 
+@dt.models("torch.distributed.barrier", "deepspeed.comm.barrier")
+def barrier(group=None, async_op=False, device_ids=None, *values, **options):
+    dt.on_gpus(device_ids)
+    return Work()
+
+
 @dt.models("torch.distributed.nn.*all_reduce", "torch.distributed.nn.*broadcast")
 def exchanged(tensor, *values, group=None, **options):
     dt.exchange(group, tensor)

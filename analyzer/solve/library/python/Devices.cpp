@@ -10,6 +10,7 @@
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/OpenValues.h"
+#include "analyzer/solve/library/torch/RankDevices.h"
 
 namespace devicetidy {
 namespace python {
@@ -31,11 +32,13 @@ Value setDefault(const Call &call, Row &row, const Value &device) {
   return before;
 }
 
-Value setCurrent(Call &call, Row &row, const Value &device) {
+Value setCurrent(Call &call, Row &row, const Value &device, bool isForBlock) {
   Call inner{call.machine, call.frame, row, call.fact, call.first};
   const Value before = scalarValue(row.currentDevice), named = asDevice(inner, device);
   const bool isKnown = is(named, ValueKind::Device) && named->placement.kind != PlacementKind::Unknown;
   makeCurrent(inner, isKnown ? named : unknownValue());
+  meetSetDevice(inner, before->term, isForBlock);
+  meetRankIndex(inner, row.currentDevice, "set_device");
   row = std::move(inner.row);
   return before;
 }
@@ -57,7 +60,7 @@ Outcomes askCuda(Call &call, Row &row, const std::string &name, const Given &) {
 
 Outcomes setCurrentDevice(Call &call, Row &row, const std::string &, const Given &given) {
   if (const Argument *device = given.find("device", 0))
-    setCurrent(call, row, device->value);
+    setCurrent(call, row, device->value, /*isForBlock=*/false);
   return done(row, nullValue());
 }
 
@@ -131,7 +134,7 @@ std::optional<Outcomes> enterWord(Call &call, const Effect &) {
   const Value device = manager->fields.at("device");
   const Placement now =
       is(device, ValueKind::Tensor) ? call.machine.memory.placementOf(row, device) : Placement();
-  const Value before = setCurrent(call, row, is(device, ValueKind::Tensor) ? deviceValue(now) : device);
+  const Value before = setCurrent(call, row, is(device, ValueKind::Tensor) ? deviceValue(now) : device, true);
   return done(row, before);
 }
 

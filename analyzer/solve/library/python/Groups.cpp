@@ -7,6 +7,7 @@
 #include "analyzer/solve/engine/Evidence.h"
 #include "analyzer/solve/engine/Operators.h"
 #include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/torch/RankDevices.h"
 
 #include <algorithm>
 
@@ -124,11 +125,18 @@ std::string operationOf(const Call &call) {
   return std::string(name.substr(name.rfind('.') + 1));
 }
 
-// Has the code brought it to the CPU on purpose?
-bool wasBrought(const Call &call, const Row &row, const Value &tensor) {
+// Has the code brought it to the CPU on purpose, or made it where it makes all else?
+bool isMeant(const Call &call, const Row &row, const Value &tensor) {
   const History history = call.machine.memory.historyOf(row, tensor);
   const Step *step = history ? decidingStep(history) : nullptr;
-  return step && step->kind == StepKind::Moved;
+  return step && (step->isByVariable || (!joined(call, row) && step->kind == StepKind::Moved));
+}
+
+// "[self.process_index]" names a rank, whatever it holds.
+Term namedRank(std::string_view list) {
+  const std::size_t end = list.find_last_not_of("]) ");
+  const std::string_view name = list.substr(0, end == std::string_view::npos ? 0 : end + 1);
+  return applyTerm(op::rank, {textTerm(Name(name.substr(name.find_last_of(".[( ") + 1)))});
 }
 
 void requireGpu(Call &call, const Argument &argument, const Value &tensor, Level level) {
@@ -149,6 +157,15 @@ void requireGpu(Call &call, const Argument &argument, const Value &tensor, Level
 Outcomes initProcessGroup(Call &call, Row &row, const Given &given) {
   const Argument *backend = given.find("backend", 0);
   join(call, row, backend ? backend->value : nullValue(), true);
+  const auto isNumber = [&](const char *name) {
+    const Argument *argument = given.find(name);
+    return argument && row.numberOf(argument->value);
+  };
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  const bool isOne = isNumber("world_size") || isNumber("rank"); // a test of one process, most often
+  if (!call.frame.site && !isOne && !given.find("device_id") && backend &&
+      levelOf(call, row, backendOf(call, row), true) && !isAbsent(row, Placement::cuda(currentCudaIndex())))
+    noteRanksJoined(inner, "init_process_group");
   return done(row, nullValue());
 }
 
@@ -182,21 +199,43 @@ Value exchangeTensors(Call &call, Row &row, const Given &given) {
   const std::optional<Level> level = levelOfGroup(call, row, group);
   if (!level || isAbsent(row, Placement::cuda(currentCudaIndex())))
     return nullValue();
-  const bool isKnown = joined(call, row) != nullptr;
   Call inner{call.machine, call.frame, row, call.fact, call.first};
   for (std::size_t i = 1; i < given.positional.size(); ++i) {
     std::vector<Value> tensors;
     addTensors(call, row, given.positional[i].value, nesting, tensors);
     for (const Value &tensor : tensors)
       if (row.resolve(call.machine.memory.placementOf(row, tensor)).kind == PlacementKind::Cpu &&
-          (isKnown || !wasBrought(call, row, tensor)))
+          !isMeant(call, row, tensor))
         requireGpu(inner, given.positional[i], tensor, *level);
   }
   return nullValue();
 }
 
-Value rankIn(Call &call, Row &, const Given &given) {
+Value meetOnGpus(Call &call, Row &row, const Given &given) {
+  if (given.positional.empty())
+    return nullValue();
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  const Argument &ids = given.positional[0];
+  if (is(ids.value, ValueKind::Null)) {
+    if (joined(call, row) && levelOf(call, row, backendOf(call, row), true))
+      noteHandle(inner, operationOf(call));
+    return nullValue();
+  }
+  noteRankGpu(inner);
+  const auto elements = elementsOf(call, ids.value);
+  for (const Value &each : elements ? *elements : std::vector<Value>())
+    if (is(each, ValueKind::Scalar))
+      meetRankIndex(inner, each->term, operationOf(call));
+    else if (const Operand *written = writtenFor(call, ids.text); written && is(each, ValueKind::Unknown))
+      meetRankIndex(inner, namedRank(written->text.view()), operationOf(call));
+  return nullValue();
+}
+
+Value rankIn(Call &call, Row &row, const Given &given) {
   const auto variable = given.positional.empty() ? std::nullopt : textOf(call, given.positional[0].value);
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  if (variable && isGlobalRank(*variable))
+    noteGlobalRank(inner);
   return variable ? scalarValue(applyTerm(op::rank, {textTerm(Name(*variable))})) : unknownValue();
 }
 

@@ -24,6 +24,8 @@ Value leaveRanks(Call &call, Row &row, const Given &given);
 Value backendOfRanks(Call &call, Row &row, const Given &given);
 /// exchange(group, tensors..): the ranks exchange them. `group` is None, or has a backend of its own.
 Value exchangeTensors(Call &call, Row &row, const Given &given);
+/// on_gpus(ids): ranks meet on these GPUs; None: on the one that is current.
+Value meetOnGpus(Call &call, Row &row, const Given &given);
 /// rank(variable): what the variable tells each rank.
 Value rankIn(Call &call, Row &row, const Given &given);
 

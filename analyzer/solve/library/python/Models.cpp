@@ -337,7 +337,8 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
                                                               {"leave", leaveRanks},
                                                               {"backend", backendOfRanks},
                                                               {"exchange", exchangeTensors},
-                                                              {"rank", rankIn}};
+                                                              {"rank", rankIn},
+                                                              {"on_gpus", meetOnGpus}};
   const auto found = primitives.find(name);
   if (found == primitives.end())
     return std::nullopt;

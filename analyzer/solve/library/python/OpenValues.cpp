@@ -139,11 +139,10 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
   if (name == "items")
     return done(row, allocated(call, row, "python::list",
                                summaryOf({tupleValue({unknownValue(), elementOfOpen(call, row, open)})})));
-  // What tensors alone have, and arrays: a number that is read.
-  if (isOneOf(name, {"item", "numel", "nelement", "dim"}) || (name == "size" && !given.positional.empty()))
-    return done(row, scalarValue(call.machine.freshScalar(call)));
   if (name != "keys")
     write(call, row, open, anyEntryField, unknownValue());
+  if (isOneOf(name, {"item", "numel", "nelement", "dim"}) || (name == "size" && !given.positional.empty()))
+    return done(row, scalarValue(call.machine.freshScalar(call))); // of a tensor, or of an array
   return done(row, name == "pop" ? entryOfOpen(call, call.row, open, first) : unknownValue());
 }
 

@@ -163,22 +163,6 @@ bool isBehind(const Row &row, const Placement &placement, Term current) {
          isSet(current) && !constantOf(current);
 }
 
-void loseIndex(const Call &call, const std::string &work, PlacedOperand lost, bool isCountOfGpus) {
-  LostIndex index{call.machine.entryIsCalled ? Level::Latent : Level::Likely,
-                  call.fact.where,
-                  work,
-                  std::move(lost),
-                  isCountOfGpus,
-                  callersOf(call.machine.types, call.frame)};
-  std::vector<LostIndex> &found = call.machine.solution.lostIndices;
-  const auto known = std::find_if(found.begin(), found.end(),
-                                  [&](const LostIndex &each) { return each.where == index.where; });
-  if (known == found.end())
-    found.push_back(std::move(index));
-  else if (index.level < known->level)
-    *known = std::move(index);
-}
-
 // A stream, an event, a communicator or a handle of a library that was made before its GPU was current.
 void loseHandle(const Call &call, std::size_t operand, const Value &handle, const std::string &work) {
   const Operand &written = call.fact.operands[operand];
@@ -194,7 +178,7 @@ void loseHandle(const Call &call, std::size_t operand, const Value &handle, cons
            each.first.history.front().where == lost.history.front().where;
   };
   if (std::none_of(found.begin(), found.end(), isOfSame))
-    loseIndex(call, work, std::move(lost), false);
+    loseIndex(call, work, std::move(lost), IndexFault::Early);
 }
 
 std::string nameOf(const Call &call) { return std::string(lastPart(call.fact.name.view())); }
@@ -204,6 +188,20 @@ bool hasMemory(const Call &call, const TensorUse &memory) {
 }
 
 } // namespace
+
+void loseIndex(const Call &call, const std::string &work, PlacedOperand lost, IndexFault fault,
+               Location decided, Level level) {
+  LostIndex index{
+      call.machine.entryIsCalled ? Level::Latent : level, call.fact.where, work, std::move(lost), fault,
+      callersOf(call.machine.types, call.frame),          decided};
+  std::vector<LostIndex> &found = call.machine.solution.lostIndices;
+  const auto known = std::find_if(found.begin(), found.end(),
+                                  [&](const LostIndex &each) { return each.where == index.where; });
+  if (known == found.end())
+    found.push_back(std::move(index));
+  else if (index.level < known->level)
+    *known = std::move(index);
+}
 
 void requireGpu(Call &call, const TensorUse &memory, const std::string &work) {
   if (hasMemory(call, memory) && !gpuOf(call.machine.memory.placementOf(call.row, memory.tensor)))
@@ -238,7 +236,7 @@ void meetIndex(Call &call, Term index) {
     return;
   PlacedOperand operand;
   operand.where = call.fact.where;
-  loseIndex(call, nameOf(call), std::move(operand), true);
+  loseIndex(call, nameOf(call), std::move(operand), IndexFault::CountOfGpus);
 }
 
 void requireCurrent(Call &call, const TensorUse &memory, const std::string &work, bool isSeen) {
@@ -250,7 +248,7 @@ void requireCurrent(Call &call, const TensorUse &memory, const std::string &work
   if (!gpuOf(placement))
     return isSeen ? meetHostMemory(call, memory, current, work) : void();
   if (isBehind(call.row, placement, current))
-    return loseIndex(call, nameOf(call), machine.describe(call, memory, placement), false);
+    return loseIndex(call, nameOf(call), machine.describe(call, memory, placement), IndexFault::Early);
   const Verdict verdict = verdictOn(call, placement, current);
   if (verdict == Verdict::Same || verdict == Verdict::Silent)
     return;

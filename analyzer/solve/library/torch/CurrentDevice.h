@@ -23,6 +23,9 @@ void requireSameGpu(Call &call, const Value &first, const Value &second);
 void requireCurrentHandle(Call &call, std::size_t operand, const std::string &work);
 /// An index of a GPU that is the number of GPUs is a LostIndex.
 void meetIndex(Call &call, Term index);
+/// What `work` gets as the index of a GPU is none, or is that of another one.
+void loseIndex(const Call &call, const std::string &work, PlacedOperand lost, IndexFault fault,
+               Location decided = {}, Level level = Level::Likely);
 /// `memory` must be on a GPU, whichever is current.
 void requireGpu(Call &call, const TensorUse &memory, const std::string &work);
 

@@ -71,6 +71,17 @@ Outcomes finish(Call &call, const Op &op, const Placement &placement, int rank, 
   return call.done(std::move(result));
 }
 
+// Is the device that the call is given written as a variable, and not as a text or a name of a device?
+bool isByVariable(const Call &call, std::size_t from) {
+  for (std::size_t i = from; i < call.fact.operands.size(); ++i) {
+    const std::string_view text = call.fact.operands[i].text.view();
+    const bool isDevice = is(call.operand(i), ValueKind::Device) || is(call.operand(i), ValueKind::Options);
+    if (isDevice && !text.empty())
+      return text.find_first_of("\"'") == std::string_view::npos && text.find("kC") == std::string_view::npos;
+  }
+  return false;
+}
+
 // `isToOther`: x.to(y) is written in Python for the type of y as often as for its device, and x.to(y.device)
 // to be on the safe side: unless the program has put y on a device, neither says that x may be elsewhere.
 Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinned = false,
@@ -110,6 +121,7 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
     machine.copiesToHost.insert(call.frame.function.id);
   Step step{StepKind::Moved, call.fact.where, receiverText(call), placement.describe()};
   step.mayBePinned = mayBePinned;
+  step.isByVariable = isByVariable(call, call.first);
   if (is(self, ValueKind::Tensor))
     if (const Placement before = machine.memory.placementOf(call.row, self); before.isKnown()) {
       step.from = before.describe();
@@ -192,6 +204,7 @@ Outcomes factory(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
     if ((*options)->hasDevice)
       placement = machine.concrete(call.row, (*options)->placement);
     step.device = placement.describe();
+    step.isByVariable = isByVariable(call, 0);
     step.mayBePinned |= (*options)->pinned;
   }
   if (isAbsent(call.row, placement))
