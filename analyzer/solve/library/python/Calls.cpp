@@ -174,8 +174,10 @@ Outcomes constructModule(Call &call, Row row, const std::string &name, const Giv
   const Value only = given.positional.size() == 1 ? behind(call, given.positional[0].value) : missing();
   if (is(only, ValueKind::Record) && only->type == dictType)
     return constructNamed(call, std::move(row), name, only);
-  if (name == "ParameterList" && is(only, ValueKind::List) && !isSummary(only)) {
+  if (name == "ParameterList" && is(only, ValueKind::List)) {
     std::map<Name, Value> entries;
+    if (isSummary(only) && !only->summary.empty())
+      entries[anyEntryField] = only->summary.front();
     for (std::size_t i = 0; i < only->elements.size(); ++i)
       entries[*keyField(row, scalarValue(intTerm(std::int64_t(i))))] = only->elements[i];
     return constructNamed(call, std::move(row), name, recordValue(dictType, std::move(entries)));

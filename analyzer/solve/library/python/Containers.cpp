@@ -101,7 +101,8 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
     return entryOfDict(call, object, held, index, written);
   if (const auto key = is(held, ValueKind::Record) && is(index, ValueKind::Scalar) ? keyField(call.row, index)
                                                                                    : std::nullopt)
-    for (const std::string &field : {hidden::submodule(Name(textOf(call, index).value_or(""))), key->str()})
+    for (const std::string &field :
+         {hidden::submodule(Name(textOf(call, index).value_or(""))), key->str(), anyEntryField.str()})
       if (const auto child = held->fields.find(Name(field)); child != held->fields.end())
         return call.done(child->second);
   if (is(held, ValueKind::Record) && held->fields.count(hidden::children)) {
@@ -324,16 +325,13 @@ Value iterable(Call &call, Row &row, const Value &value) {
   const Value held = behind(call, value);
   if (is(value, ValueKind::Address) && (is(held, ValueKind::List) || held->fields.count(hidden::children)))
     return value;
-  if (is(held, ValueKind::Record) && held->type == loaderType)
-    return allocated(call, row, "python::list", summaryOf({held->fields.at("batch")}));
   if (const auto elements = elementsOf(call, value))
     return listOf(call, row, *elements);
   if (is(held, ValueKind::List))
     return allocated(call, row, "python::list", held);
-  if (is(held, ValueKind::Tensor))
-    return allocated(call, row, "python::list", summaryOf(alternatives(call, value)));
   return allocated(call, row, "python::list",
-                   summaryOf({isOpen(value) ? elementOfOpen(call, row, value) : unknownValue()}));
+                   summaryOf(isOpen(value) ? std::vector<Value>{elementOfOpen(call, row, value)}
+                                           : alternatives(call, value)));
 }
 
 } // namespace python

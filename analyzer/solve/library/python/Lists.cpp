@@ -57,7 +57,7 @@ std::optional<std::vector<Value>> elementsOf(const Call &call, const Value &valu
     if (is(children, ValueKind::List) && !isSummary(children))
       return children->elements;
   }
-  if (is(held, ValueKind::Record) && held->type == parameterListType) {
+  if (is(held, ValueKind::Record) && held->type == parameterListType && !held->fields.count(anyEntryField)) {
     std::vector<Value> parameters;
     for (auto at = held->fields.find("[#0]"); at != held->fields.end();
          at = held->fields.find(Name("[#" + std::to_string(parameters.size()) + "]")))
@@ -119,6 +119,8 @@ std::vector<Value> alternatives(const Call &call, const Value &value) {
   }
   if (is(held, ValueKind::Record) && held->type == loaderType)
     return {held->fields.at("batch")};
+  if (is(held, ValueKind::Record) && held->type == parameterListType && held->fields.count(anyEntryField))
+    return {held->fields.at(anyEntryField)};
   return {isOpen(value) ? elementOfOpen(call, call.row, value) : unknownValue()};
 }
 
