@@ -1,5 +1,6 @@
 #include "analyzer/solve/engine/EntryStates.h"
 #include "analyzer/facts/Language.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Library.h"
@@ -148,16 +149,28 @@ std::vector<Row> EntryStates::construct(Name className) {
   return rows;
 }
 
-// What a function of the class itself makes is an object as a constructor makes it.
+namespace {
+
+bool isMadeForGiven(const Value &value) {
+  return (is(value, ValueKind::Tensor) && isOutside(value->placement)) ||
+         std::any_of(value->fields.begin(), value->fields.end(),
+                     [](const auto &field) { return isMadeForGiven(field.second); });
+}
+
+} // namespace
+
+// What a function of the class itself makes where its caller's tensors are is an object as a constructor
+// makes it. Other objects, and modules, are moved by whoever has them made.
 void EntryStates::addMade(Name className, Name id, std::vector<Row> &rows) {
   const Function *maker = machine.program.function(id);
-  if (!maker || !maker->isStatic || !maker->hasBody || maker->isModel)
+  if (!maker || !maker->isStatic || !maker->hasBody || maker->isModel || machine.types.isModule(className))
     return;
   for (Outcome &outcome : call(*maker, running, {})) {
     const Value made = is(outcome.result, ValueKind::Address) && !outcome.result->address.path
                            ? outcome.row.store.get(outcome.result->address.root)
                            : outcome.result;
-    if (!made || !is(made, ValueKind::Record) || made->type != className || made->origin)
+    if (!made || !is(made, ValueKind::Record) || made->type != className || made->origin ||
+        !isMadeForGiven(made))
       continue;
     machine.memory.dropLocals(outcome.row, 0);
     outcome.row.registers.clear();

@@ -19,5 +19,5 @@ def drive_tagger():
     return makers.Tagger.of([2, 3]).to("cuda:1")(torch.ones(4, 2, device="cuda:1"))
 
 
-def drive_shifted():
-    return makers.Shifted.of(2).to("cuda:1")(torch.ones(4, 2, device="cuda:1"))
+def drive_masks():
+    return makers.Masks.of([[1.0, 2.0]]).to("cuda:0").within(torch.ones(1, 2, device="cuda:0"))

@@ -53,12 +53,16 @@ class Tagger(Base[int]):
         return self.encoder(x)
 
 
-class Shifted(Base[int]):
-    @classmethod
-    def of(kind, size: int):
-        made = kind(nn.Linear(size, size))
-        made.shift = torch.ones(size)
-        return made
+class Masks:
+    def __init__(self, tensor: Tensor):
+        self.tensor = tensor
 
-    def forward(self, x: Tensor):
-        return self.encoder(x) + self.shift  # raises
+    @staticmethod
+    def of(rows: List[List[float]]):
+        return Masks(torch.stack([torch.tensor(row) for row in rows]))
+
+    def to(self, device):
+        return Masks(self.tensor.to(device))
+
+    def within(self, boxes: Tensor):
+        return torch.cat([self.tensor, boxes], dim=1)
