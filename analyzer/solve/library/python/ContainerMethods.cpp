@@ -297,15 +297,6 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
   return std::nullopt;
 }
 
-// sample() has the dimensions of the parameters, sample((n,)) more.
-std::optional<Outcomes> drawn(const Row &row, const Value &where, const std::string &name,
-                              const Given &given) {
-  if (!isOneOf(name, {"sample", "rsample", "entropy", "log_prob"}))
-    return std::nullopt;
-  const bool isMore = !given.positional.empty() && is(where, ValueKind::Tensor);
-  return result(row, isMore ? tensorValue(where->placement, someRank, where->history) : where);
-}
-
 } // namespace
 
 std::optional<Outcomes> callContainerMethod(Call &call, Row &row, const Argument &object,
@@ -320,8 +311,6 @@ std::optional<Outcomes> callContainerMethod(Call &call, Row &row, const Argument
     return callTextMethod(call, row, *text, name, given);
   if (is(object.value, ValueKind::Address) && is(held, ValueKind::List))
     return listMethod(call, row, object, held, name, given);
-  if (is(held, ValueKind::Record) && held->type == distributionType)
-    return drawn(row, held->fields.at("where"), name, given);
   if (is(held, ValueKind::Record) && held->type == generatorType && name == "manual_seed")
     return result(row, object.value);
   if (is(held, ValueKind::Record) && held->type == hookType && name == "remove") {

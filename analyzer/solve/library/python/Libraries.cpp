@@ -272,19 +272,6 @@ Outcomes deepCopy(Call &call, Row &row, const Asked &, const Given &given) {
   return done(row, what.value);
 }
 
-// A distribution draws where its parameters are; of numbers, on the CPU.
-Outcomes makeDistribution(Call &call, Row &row, const Asked &asked, const Given &given) {
-  Value where = tensorValue(
-      Placement::cpu(), 0, call.machine.note(nullptr, StepKind::Created, call.fact.where, asked.name, "cpu"));
-  for (const Argument &each : inOrder(call, given, false))
-    if (const Value held = behind(call, each.value);
-        is(held, ValueKind::Tensor) || is(held, ValueKind::Unknown)) {
-      where = is(held, ValueKind::Tensor) ? call.machine.memory.snapshot(row, held) : unknownValue();
-      break;
-    }
-  return done(row, allocated(call, row, distributionType, recordValue(distributionType, {{"where", where}})));
-}
-
 Outcomes ofSequences(Call &call, Row &row, const Asked &asked, const Given &given) {
   return callTorch(call, row, "torch::nn::utils::rnn::" + asked.name, inOrder(call, given, false), false,
                    asked.name == "pad_packed_sequence" ? pairType : Name("at::Tensor"));
@@ -370,8 +357,6 @@ Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given
     return constructModule(call, row, asked.name, given);
   if (asked.scope == "torch.nn.utils.rnn")
     return ofSequences(call, row, asked, given);
-  if (startsWith(asked.scope, "torch.distributions") && asked.name[0] >= 'A' && asked.name[0] <= 'Z')
-    return makeDistribution(call, row, asked, given);
   if (isLegacyTensor(asked.scope, asked.name))
     return legacyTensor(call, row, asked, given);
   if (asked.scope == "builtins")

@@ -39,8 +39,7 @@ Value asDevice(const Call &call, const Value &value);
 inline const Name dictType("python::dict"), sliceType("python::slice"), parameterType("python::Parameter"),
     boundType("python::bound"), parameterListType("torch::nn::ParameterListImpl");
 inline const Name loaderType("python::DataLoader"), parserType("python::ArgumentParser"),
-    distributionType("python::distribution"), varsType("python::vars"), hookType("python::RemovableHandle"),
-    generatorType("python::Generator");
+    varsType("python::vars"), hookType("python::RemovableHandle"), generatorType("python::Generator");
 constexpr std::string_view classPrefix = "python::class::"; ///< before the name of a class, as a value
 constexpr const char *classForward =
     "@forward"; ///< forward() of the class, whatever the object has in its place

@@ -1,0 +1,84 @@
+"""Distributions draw where their parameters are, and take values there."""
+
+import dt
+import torch
+
+
+@dt.models(
+    "torch.distributions.Bernoulli",
+    "torch.distributions.Categorical",
+    "torch.distributions.Cauchy",
+    "torch.distributions.Chi2",
+    "torch.distributions.Dirichlet",
+    "torch.distributions.Exponential",
+    "torch.distributions.Gamma",
+    "torch.distributions.Geometric",
+    "torch.distributions.Gumbel",
+    "torch.distributions.HalfCauchy",
+    "torch.distributions.HalfNormal",
+    "torch.distributions.Independent",
+    "torch.distributions.Laplace",
+    "torch.distributions.LogNormal",
+    "torch.distributions.MultivariateNormal",
+    "torch.distributions.Normal",
+    "torch.distributions.OneHotCategorical",
+    "torch.distributions.Poisson",
+    "torch.distributions.StudentT",
+    "torch.distributions.VonMises",
+    "torch.distributions.*.Bernoulli",
+    "torch.distributions.*.Categorical",
+    "torch.distributions.*.Independent",
+    "torch.distributions.*.MultivariateNormal",
+    "torch.distributions.*.Normal",
+)
+class Distribution:
+    def __init__(self, *parameters, **named):
+        given = [*parameters, *named.values()]
+        self.inner = [each for each in given if isinstance(each, Distribution)]
+        self.tensors = self.inner[0].tensors if self.inner else [each for each in given if torch.is_tensor(each)]
+
+    def sample(self, sample_shape=(), **options):
+        return drawn(self.tensors, sample_shape)
+
+    def rsample(self, sample_shape=()):
+        return drawn(self.tensors, sample_shape)
+
+    def log_prob(self, value):
+        dt.together(*self.tensors)
+        return value - self.tensors[0] if self.tensors else value
+
+    def cdf(self, value):
+        return self.log_prob(value)
+
+    def entropy(self):
+        return self.tensors[0] if self.tensors else dt.unknown()
+
+    def __getattr__(self, name):
+        return dt.unknown()
+
+
+@dt.models(
+    "torch.distributions.Beta",
+    "torch.distributions.Uniform",
+    "torch.distributions.*.Beta",
+    "torch.distributions.*.Uniform",
+)
+class Bounded(Distribution):
+    """Its parameters meet where it is made."""
+
+    def __init__(self, *parameters, **named):
+        super().__init__(*parameters, **named)
+        dt.together(*self.tensors)
+
+
+def drawn(tensors, shape):
+    if not tensors:
+        return torch.empty(shape)
+    dt.together(*tensors)
+    return tensors[0].expand(*shape, *tensors[0].shape) if shape else torch.empty_like(tensors[0])
+
+
+@dt.models("torch.distributions.kl_divergence", "torch.distributions.kl.kl_divergence")
+def kl_divergence(p, q):
+    dt.together(*p.tensors, *q.tensors)
+    return p.entropy()
