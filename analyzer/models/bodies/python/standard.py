@@ -14,6 +14,32 @@ class Partial:
         return self.func(*self.args, *args, **{**self.keywords, **keywords})
 
 
+@dt.models("functools.reduce")
+def reduce(function, iterable, initial=None):
+    value = initial
+    for each in iterable:
+        value = each if value is None else function(value, each)
+    return value
+
+
+@dt.models("itertools.chain")
+def chain(*iterables):
+    return [each for iterable in iterables for each in iterable]
+
+
+@dt.models("itertools.product")
+def product(*iterables):
+    rows = [()]
+    for iterable in iterables:
+        rows = [(*row, each) for row in rows for each in iterable]
+    return rows
+
+
+@dt.models("builtins.filter")
+def kept(function, iterable):
+    return [each for each in iterable if (each if function is None else function(each))]
+
+
 class Fields:
     """Values under names, in their order: what namedtuple() makes."""
 

@@ -50,6 +50,21 @@ def file_of(f):
     return f.name if hasattr(f, "name") else f
 
 
+@dt.models("torch.broadcast_tensors", "torch.functional.broadcast_tensors")
+def broadcast_tensors(*tensors):
+    return tuple([each.reshape(-1) for each in tensors])
+
+
+@dt.models("torch.atleast_1d", "torch.atleast_2d", "torch.atleast_3d")
+def with_dimensions(*tensors):
+    return tensors[0].reshape(1, -1) if len(tensors) == 1 else tuple([each.reshape(1, -1) for each in tensors])
+
+
+@dt.models("torch.nn.init.*")
+def initialised(tensor, *values, **options):
+    return tensor
+
+
 @dt.models("torch.autograd.grad")
 def grad(outputs, inputs, grad_outputs=None, *values, **options):
     if torch.is_tensor(outputs) and torch.is_tensor(grad_outputs):

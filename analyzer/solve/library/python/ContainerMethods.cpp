@@ -22,8 +22,8 @@ std::optional<Outcomes> listMethod(Call &call, Row &row, const Argument &object,
   Call inner{call.machine, call.frame, row, call.fact, call.first};
   if (name == "append" || name == "add")
     memory.write(row, where, appended(inner, list, listType, first));
-  else if (name == "insert" && given.positional.size() > 1)
-    memory.write(row, where, inAnyOrder(appended(inner, list, listType, given.positional[1].value)));
+  else if (isOneOf(name, {"insert", "appendleft"}) && !given.positional.empty())
+    memory.write(row, where, inAnyOrder(appended(inner, list, listType, given.positional.back().value)));
   else if (name == "extend" || name == "update") {
     Value now = list;
     for (const Value &each : elementsOf(call, first) ? *elementsOf(call, first) : alternatives(call, first))
@@ -34,11 +34,11 @@ std::optional<Outcomes> listMethod(Call &call, Row &row, const Argument &object,
     memory.write(row, where, tupleValue({}));
   else if (name == "copy")
     return result(row, allocated(call, row, "python::list", list));
-  else if (name == "pop") {
+  else if (isOneOf(name, {"pop", "popleft"})) {
     if (isSummary(list) || list->elements.empty())
       return result(row, isSummary(list) ? anyOf(list->summary) : unknownValue());
     std::vector<Value> rest = list->elements;
-    const bool isFirst = row.numberOf(first) == 0;
+    const bool isFirst = name == "popleft" || row.numberOf(first) == 0;
     const Value taken = isFirst ? rest.front() : rest.back();
     rest.erase(isFirst ? rest.begin() : rest.end() - 1);
     memory.write(row, where, tupleValue(std::move(rest)));

@@ -136,7 +136,7 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
   }
   if (is(object, ValueKind::Address) && is(index, ValueKind::Scalar))
     return elementAt(call, object->address, held, index->term);
-  return call.done(unknownValue());
+  return call.done(isSummary(held) && held->summary.size() == 1 ? held->summary.front() : unknownValue());
 }
 
 // How many dimensions x[index] has less than x; nothing when that is not known.

@@ -21,9 +21,8 @@ bool mayBeAnyDevice(const Value &value) {
 std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDevices) {
   std::vector<Argument> args = given.positional;
   for (const auto &[keyword, argument] : given.named) {
-    if (isOneOf(keyword.view(), {"dtype", "non_blocking", "dim", "keepdim", "requires_grad", "memory_format",
-                                 "copy", "layout", "generator", "out", "pin_memory"}) &&
-        !(keyword.view() == "out"))
+    if (isOneOf(keyword.view(), {"dtype", "non_blocking", "keepdim", "requires_grad", "memory_format", "copy",
+                                 "layout", "generator", "pin_memory"}))
       continue;
     Argument each = argument;
     if (keyword.view() == "device") {

@@ -66,6 +66,15 @@ Term joined(const Row &row, Term left, Term right) {
   return applyTerm(op::concat, {asText(row.resolve(left), first), asText(row.resolve(right), second)});
 }
 
+constexpr std::int64_t mostRepeated = 8; ///< times that a list is written out
+
+std::vector<Value> repeated(const std::vector<Value> &elements, std::int64_t times) {
+  std::vector<Value> all;
+  for (std::int64_t i = 0; i < times; ++i)
+    all.insert(all.end(), elements.begin(), elements.end());
+  return all;
+}
+
 Value onValues(Call &call, const std::string &sign, const Value &left, const Value &right) {
   if (is(left, ValueKind::Scalar) && is(right, ValueKind::Scalar)) {
     const bool isText = textOf(call, left) || textOf(call, right);
@@ -95,8 +104,10 @@ Value onValues(Call &call, const std::string &sign, const Value &left, const Val
   }
   if (sign == "*" && (is(a, ValueKind::List) || is(b, ValueKind::List))) {
     const Value &list = is(a, ValueKind::List) ? a : b;
-    const Value any =
-        isSummary(list) || list->elements.empty() ? list : summaryList(list->type, list->elements);
+    const auto times = call.row.numberOf(is(a, ValueKind::List) ? b : a);
+    const Value any = isSummary(list) || list->elements.empty() ? list
+                      : times && *times <= mostRepeated         ? tupleValue(repeated(list->elements, *times))
+                                                                : summaryList(list->type, list->elements);
     return is(left, ValueKind::Address) || is(right, ValueKind::Address)
                ? allocated(call, call.row, "python::list", any)
                : any;
