@@ -25,4 +25,5 @@ CALLS = {
     "overlap": overlap,
     "overlap_weighed": lambda: T.Overlap().weighed(torch.rand(3, 4, device=GPU), 3),
     "overlap_keep": lambda: T.Overlap().keep(torch.rand(2, 4, device=GPU)),
+    "joined_by_name": lambda: T.joined_by_name({each + "_ids": torch.rand(2, device="cuda:0") for each in ("chosen", "rejected")}, GPU),
 }

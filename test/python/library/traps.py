@@ -122,3 +122,22 @@ class Overlap(nn.Module):
     def keep(self, features: Tensor) -> Tensor:
         self.seen = torch.cat([self.seen, features])  # raises
         return self.seen
+
+
+def padded(values: Tensor, length: int) -> Tensor:
+    if values.size(-1) >= length:
+        return values
+    return torch.cat([values, torch.ones(length - values.size(-1), device=values.device)])
+
+
+def joined_by_name(batch, device: torch.device):
+    """What is under a key that is not known may be any of the entries."""
+    out = {}
+    for key in batch:
+        if key.startswith("chosen") and isinstance(batch[key], Tensor):
+            out[key.replace("chosen", "both")] = padded(batch[key], 4)
+    for key in batch:
+        if key.startswith("rejected") and isinstance(batch[key], Tensor):
+            both = key.replace("rejected", "both")
+            out[both] = torch.cat((out[both], padded(batch[key], 4)), dim=0).to(device=device)
+    return out
