@@ -1,4 +1,6 @@
 """What looks wrong and is right, beside what is wrong: no line here is told of that does not raise, and each that does."""
+from typing import Optional
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -141,3 +143,52 @@ def joined_by_name(batch, device: torch.device):
             both = key.replace("rejected", "both")
             out[both] = torch.cat((out[both], padded(batch[key], 4)), dim=0).to(device=device)
     return out
+
+
+def turned(points: Tensor, first: Optional[Tensor], second: Optional[Tensor], limit):
+    if limit is not None and first is not None and second is not None:
+        return first - second[points.argmax(1)]
+    return points
+
+
+class Filter:
+    """Whether the caller leaves something out has one answer."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def match(self, points: Tensor, first: Optional[Tensor] = None, second: Optional[Tensor] = None):
+        points = torch.as_tensor(points, device=self.config["device"])
+        if first is not None:
+            first = torch.as_tensor(first, device=self.config["device"])
+            second = torch.as_tensor(second, device=self.config["device"])
+        return turned(points, first, second, self.config["limit"])
+
+    def match_first(self, points: Tensor, first: Optional[Tensor] = None, second: Optional[Tensor] = None):
+        points = torch.as_tensor(points, device=self.config["device"])
+        if first is not None:
+            first = torch.as_tensor(first, device=self.config["device"])
+        return points - second  # raises
+
+
+class Stereo:
+    """What an object was made with, and what it is asked later, are where the caller has them."""
+
+    def __init__(self, camera: Tensor):
+        self.camera = camera
+        self.matrix = self._matrix()
+        self.window = None
+
+    def _matrix(self) -> Tensor:
+        matrix = torch.zeros(4, 4, device=self.camera.device)
+        matrix[0] = self.camera[0]
+        return matrix
+
+    def points(self, disparity: Tensor) -> Tensor:
+        homogeneous = torch.cat([disparity, torch.ones(1, 4, device=disparity.device)])
+        return homogeneous @ self.matrix
+
+    def cached(self, disparity: Tensor) -> Tensor:
+        if self.window is None:
+            self.window = torch.ones(4, device=disparity.device)
+        return disparity * self.window  # raises

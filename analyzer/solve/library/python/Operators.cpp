@@ -177,11 +177,15 @@ Value compareDevice(Call &call, const Value &device, const Value &other) {
              : unknownValue();
 }
 
+constexpr const char *isNoneQuestion = "is None"; ///< of what a caller passes
+
 Value isNone(const Value &value) {
   if (is(value, ValueKind::Null))
     return scalarValue(intTerm(1));
   if (mayBeLeftOut(value))
-    return unknownValue();
+    return value->placement.kind == PlacementKind::Symbol
+               ? scalarValue(applyTerm(isNoneQuestion, {value->placement.index}))
+               : unknownValue();
   return isSomething(value) || is(value, ValueKind::Scalar) ? scalarValue(intTerm(0)) : unknownValue();
 }
 
@@ -263,7 +267,7 @@ std::optional<Outcomes> compareWord(Call &call, const Effect &) {
   if (how == "is" || how == "isnot") {
     const bool isOpenQuestion = is(left.value, ValueKind::Unknown) && is(right.value, ValueKind::Null) &&
                                 !call.frame.function.isModel;
-    Value result = isOpenQuestion                     ? answerOf(call, "is None", left.value, 2)
+    Value result = isOpenQuestion                     ? answerOf(call, isNoneQuestion, left.value, 2)
                    : is(right.value, ValueKind::Null) ? isNone(left.value)
                    : is(left.value, ValueKind::Null)  ? isNone(right.value)
                    : is(left.value, ValueKind::Scalar) && is(right.value, ValueKind::Scalar)
