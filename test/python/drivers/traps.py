@@ -37,4 +37,6 @@ CALLS = {
     "match_first": lambda: T.Filter({"device": GPU, "limit": 1}).match_first(torch.rand(2, 3), None, torch.rand(2, 3)),
     "stereo": lambda: T.Stereo(torch.rand(3, 4, device=GPU)).points(torch.rand(2, 4, device=GPU)),
     "stereo_cached": stereo_cached,
+    "best_of_each": lambda: T.best_of_each(torch.tensor([[0.1, 0.9], [0.1, 0.2]], device=GPU), torch.rand(2, device=GPU)),
+    "counted": lambda: T.counted(torch.rand(2, 3, device=GPU)),
 }

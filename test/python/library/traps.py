@@ -192,3 +192,26 @@ class Stereo:
         if self.window is None:
             self.window = torch.ones(4, device=disparity.device)
         return disparity * self.window  # raises
+
+
+def best_of(scores: Tensor, limits: Tensor, least: float):
+    best, limit = torch.tensor(0.0, device=scores.device), torch.tensor(0)
+    passed = scores[scores >= least]
+    if passed.shape[0] > 0:
+        best, limit = passed.max(), limits[passed.argmax()]
+    if best == 0.0:
+        limit = torch.tensor(float("nan"), device=limits.device)
+    return best, limit
+
+
+def best_of_each(scores: Tensor, limits: Tensor, least: float = 0.5):
+    """A number is what it was made of."""
+    found = [best_of(each, limits, least) for each in scores]
+    return torch.stack([each[0] for each in found]), torch.stack([each[1] for each in found])
+
+
+def counted(scores: Tensor):
+    count = torch.tensor(0)
+    count.add_(len(scores))
+    first = torch.zeros(3) if count != 0 else scores[0]
+    return scores * first  # raises

@@ -134,8 +134,12 @@ std::optional<Outcomes> inplaceWord(Call &call, const Effect &) {
     return outcomes;
   if (std::optional<Outcomes> outcomes = ofObjects(call, left, right))
     return outcomes;
-  if (isTensor(left) && !method.empty() && sign(call) != "@")
-    return callTorch(call, call.row, "at::Tensor::" + method + "_", {left, right}, true);
+  if (isTensor(left) && !method.empty() && sign(call) != "@") {
+    Outcomes outcomes = callTorch(call, call.row, "at::Tensor::" + method + "_", {left, right}, true);
+    for (Outcome &outcome : outcomes)
+      outcome.result = withoutNumber(outcome.result);
+    return outcomes;
+  }
   if (isTensor(left) || isTensor(right))
     return onTensors(call, sign(call), left, right);
   return call.done(onValues(call, sign(call), left.value, right.value));
@@ -284,6 +288,9 @@ std::optional<Outcomes> compareWord(Call &call, const Effect &) {
     const Value result = contains(call, right.value, left.value);
     return call.done(how == "in" ? result : negated(result));
   }
+  if (const auto number = numberIn(left.value); number && is(right.value, ValueKind::Scalar))
+    if (const auto other = numberOf(call.row.resolve(right.value->term)); other && isOneOf(how, {"==", "!="}))
+      return call.done(scalarValue(intTerm((*number == *other) == (how == "=="))));
   if (isTensor(left) || isTensor(right))
     return onTensors(call, how, left, right);
   if ((how == "==" || how == "!=") &&
