@@ -39,4 +39,6 @@ CALLS = {
     "stereo_cached": stereo_cached,
     "best_of_each": lambda: T.best_of_each(torch.tensor([[0.1, 0.9], [0.1, 0.2]], device=GPU), torch.rand(2, device=GPU)),
     "counted": lambda: T.counted(torch.rand(2, 3, device=GPU)),
+    "pair": lambda: T.Pair().to(GPU)(torch.rand(4, device=GPU)),
+    "pair_plain": lambda: T.Pair().to(GPU).plain(torch.rand(4, device=GPU)),
 }

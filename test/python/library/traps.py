@@ -215,3 +215,25 @@ def counted(scores: Tensor):
     count.add_(len(scores))
     first = torch.zeros(3) if count != 0 else scores[0]
     return scores * first  # raises
+
+
+class Tower(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(4))
+
+
+class Pair(nn.Module):
+    """A parameter is registered wherever it is assigned."""
+
+    def __init__(self):
+        super().__init__()
+        tower = Tower()
+        self.table = tower.table
+        self.copied = tower.table.detach().clone()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.table
+
+    def plain(self, x: Tensor) -> Tensor:
+        return x + self.copied  # raises
