@@ -480,7 +480,8 @@ Value joinValues(const Value &a, const Value &b, Term phi) {
     if (a->placement != b->placement)
       return tensorValue(Placement::unknown(), a->rank == b->rank ? a->rank : unknownRank, nullptr);
     const bool bothShaped = a->rank != 0 && b->rank != 0 && a->rank != unknownRank && b->rank != unknownRank;
-    return tensorValue(a->placement, bothShaped ? someRank : unknownRank, a->history);
+    const int rank = a->rank == b->rank ? a->rank : bothShaped ? someRank : unknownRank;
+    return tensorValue(a->placement, rank, a->history);
   }
   case ValueKind::List:
     return joinLists(a, b, phi);

@@ -57,9 +57,13 @@ bool isBesideDeviceCode(const Machine &machine, const Function &function) {
   return machine.usage.deviceFolders.count(folderOf(function)) != 0;
 }
 
-// Was it made for what an earlier call was given, and kept?
+// Was it made for what an earlier call was given, and kept? What a constructor was given says where the
+// object is: callers keep the object and what they pass to it together.
 bool isMadeEarlier(const Call &call, const Witness &witness) {
   if (!isOfEarlierCall(call, *witness.placement))
+    return false;
+  const Function *maker = call.machine.program.function(Name(callThatWasGiven(*witness.placement)));
+  if (maker && maker->isConstructor)
     return false;
   const std::vector<Step> history = steps(call.machine.memory.historyOf(call.row, witness.use->tensor));
   return std::any_of(history.begin(), history.end(), [](const Step &step) {

@@ -12,6 +12,12 @@ def overlap():
         beam(torch.rand(2, device=GPU), torch.tensor([0, 1], device=GPU), step)
 
 
+def stereo_cached():
+    stereo = T.Stereo(torch.rand(3, 4))
+    stereo.cached(torch.rand(2, 4))
+    stereo.cached(torch.rand(2, 4, device=GPU))
+
+
 CALLS = {
     "walks_of_a_loader": lambda: [T.WalkSampler([0, 4]).to(GPU)(each) for each in T.WalkSampler([0, 4]).loader()],
     "walks_of_a_caller": lambda: T.WalkSampler([0, 4]).to(GPU).shifted(torch.tensor([1, 2], device=GPU)),
@@ -25,4 +31,14 @@ CALLS = {
     "overlap": overlap,
     "overlap_weighed": lambda: T.Overlap().weighed(torch.rand(3, 4, device=GPU), 3),
     "overlap_keep": lambda: T.Overlap().keep(torch.rand(2, 4, device=GPU)),
+    "joined_by_name": lambda: T.joined_by_name({each + "_ids": torch.rand(2, device="cuda:0") for each in ("chosen", "rejected")}, GPU),
+    "match": lambda: T.Filter({"device": GPU, "limit": 1}).match(torch.rand(2, 3), torch.rand(2), torch.rand(3)),
+    "match_second": lambda: T.Filter({"device": GPU, "limit": 1}).match(torch.rand(2, 3), None, torch.rand(3)),
+    "match_first": lambda: T.Filter({"device": GPU, "limit": 1}).match_first(torch.rand(2, 3), None, torch.rand(2, 3)),
+    "stereo": lambda: T.Stereo(torch.rand(3, 4, device=GPU)).points(torch.rand(2, 4, device=GPU)),
+    "stereo_cached": stereo_cached,
+    "best_of_each": lambda: T.best_of_each(torch.tensor([[0.1, 0.9], [0.1, 0.2]], device=GPU), torch.rand(2, device=GPU)),
+    "counted": lambda: T.counted(torch.rand(2, 3, device=GPU)),
+    "pair": lambda: T.Pair().to(GPU)(torch.rand(4, device=GPU)),
+    "pair_plain": lambda: T.Pair().to(GPU).plain(torch.rand(4, device=GPU)),
 }

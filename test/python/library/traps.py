@@ -1,4 +1,6 @@
 """What looks wrong and is right, beside what is wrong: no line here is told of that does not raise, and each that does."""
+from typing import Optional
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -122,3 +124,116 @@ class Overlap(nn.Module):
     def keep(self, features: Tensor) -> Tensor:
         self.seen = torch.cat([self.seen, features])  # raises
         return self.seen
+
+
+def padded(values: Tensor, length: int) -> Tensor:
+    if values.size(-1) >= length:
+        return values
+    return torch.cat([values, torch.ones(length - values.size(-1), device=values.device)])
+
+
+def joined_by_name(batch, device: torch.device):
+    """What is under a key that is not known may be any of the entries."""
+    out = {}
+    for key in batch:
+        if key.startswith("chosen") and isinstance(batch[key], Tensor):
+            out[key.replace("chosen", "both")] = padded(batch[key], 4)
+    for key in batch:
+        if key.startswith("rejected") and isinstance(batch[key], Tensor):
+            both = key.replace("rejected", "both")
+            out[both] = torch.cat((out[both], padded(batch[key], 4)), dim=0).to(device=device)
+    return out
+
+
+def turned(points: Tensor, first: Optional[Tensor], second: Optional[Tensor], limit):
+    if limit is not None and first is not None and second is not None:
+        return first - second[points.argmax(1)]
+    return points
+
+
+class Filter:
+    """Whether the caller leaves something out has one answer."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def match(self, points: Tensor, first: Optional[Tensor] = None, second: Optional[Tensor] = None):
+        points = torch.as_tensor(points, device=self.config["device"])
+        if first is not None:
+            first = torch.as_tensor(first, device=self.config["device"])
+            second = torch.as_tensor(second, device=self.config["device"])
+        return turned(points, first, second, self.config["limit"])
+
+    def match_first(self, points: Tensor, first: Optional[Tensor] = None, second: Optional[Tensor] = None):
+        points = torch.as_tensor(points, device=self.config["device"])
+        if first is not None:
+            first = torch.as_tensor(first, device=self.config["device"])
+        return points - second  # raises
+
+
+class Stereo:
+    """What an object was made with, and what it is asked later, are where the caller has them."""
+
+    def __init__(self, camera: Tensor):
+        self.camera = camera
+        self.matrix = self._matrix()
+        self.window = None
+
+    def _matrix(self) -> Tensor:
+        matrix = torch.zeros(4, 4, device=self.camera.device)
+        matrix[0] = self.camera[0]
+        return matrix
+
+    def points(self, disparity: Tensor) -> Tensor:
+        homogeneous = torch.cat([disparity, torch.ones(1, 4, device=disparity.device)])
+        return homogeneous @ self.matrix
+
+    def cached(self, disparity: Tensor) -> Tensor:
+        if self.window is None:
+            self.window = torch.ones(4, device=disparity.device)
+        return disparity * self.window  # raises
+
+
+def best_of(scores: Tensor, limits: Tensor, least: float):
+    best, limit = torch.tensor(0.0, device=scores.device), torch.tensor(0)
+    passed = scores[scores >= least]
+    if passed.shape[0] > 0:
+        best, limit = passed.max(), limits[passed.argmax()]
+    if best == 0.0:
+        limit = torch.tensor(float("nan"), device=limits.device)
+    return best, limit
+
+
+def best_of_each(scores: Tensor, limits: Tensor, least: float = 0.5):
+    """A number is what it was made of."""
+    found = [best_of(each, limits, least) for each in scores]
+    return torch.stack([each[0] for each in found]), torch.stack([each[1] for each in found])
+
+
+def counted(scores: Tensor):
+    count = torch.tensor(0)
+    count.add_(len(scores))
+    first = torch.zeros(3) if count != 0 else scores[0]
+    return scores * first  # raises
+
+
+class Tower(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(4))
+
+
+class Pair(nn.Module):
+    """A parameter is registered wherever it is assigned."""
+
+    def __init__(self):
+        super().__init__()
+        tower = Tower()
+        self.table = tower.table
+        self.copied = tower.table.detach().clone()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.table
+
+    def plain(self, x: Tensor) -> Tensor:
+        return x + self.copied  # raises

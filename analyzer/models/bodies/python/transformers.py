@@ -19,6 +19,12 @@ class BatchEncoding(dict):
         return dt.move(self, device)
 
 
+@dt.models("transformers.utils.is_torch_fx_proxy", "transformers.utils.fx.is_torch_fx_proxy")
+def is_torch_fx_proxy(x):
+    """What is run is no trace."""
+    return False
+
+
 def encoding(return_tensors):
     """What a tokenizer or a processor makes."""
     if return_tensors is None:

@@ -179,10 +179,14 @@ std::optional<Outcomes> setModule(Call &call, const Address &self, const Value &
                         machine.types.isModule(machine.memory.read(call.row, value.value->address)->type);
   const bool isParameter = isTensor && value.value->address.valid() &&
                            machine.memory.info(value.value->address.root).type == parameterType;
+  // A parameter of another module is registered with both.
+  const bool isShared =
+      isTensor && value.value->address.path && hidden::isParameter(value.value->address.path->field);
   const bool isBuffer = isTensor && record->fields.count(Name(hidden::parameter(Name(name))));
-  if (!isModule && !isParameter && !isBuffer)
+  if (!isModule && !isParameter && !isShared && !isBuffer)
     return std::nullopt;
-  const Value given = isParameter ? machine.memory.read(call.row, value.value->address) : value.value;
+  const Value given =
+      isParameter || isShared ? machine.memory.read(call.row, value.value->address) : value.value;
   const std::string registers = isModule ? "register_module" : "register_parameter";
   Outcomes outcomes = callTorch(call, call.row, "torch::nn::Module::" + registers,
                                 {{addressValue(self), {}, call.fact.operands[0].text, &call.fact.operands[0]},

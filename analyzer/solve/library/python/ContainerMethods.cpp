@@ -68,23 +68,23 @@ std::optional<Outcomes> dictMethod(Call &call, Row &row, const Argument &object,
   const Value otherwise = given.positional.size() > 1 ? given.positional[1].value : nullValue();
   if (isOneOf(name, {"get", "pop", "setdefault"})) {
     const Value entry = found != dict->fields.end() ? found->second : isWhole ? otherwise : unknownValue();
-    if (name == "setdefault")
-      call.machine.memory.write(row, where, withField(dict, fieldOf(row, key), entry));
+    if (name == "setdefault") {
+      ValueData data = *dict;
+      setEntry(data.fields, fieldOf(row, key), entry);
+      call.machine.memory.write(row, where, makeValue(std::move(data)));
+    }
     return result(row, entry);
   }
   if (name == "update") {
-    Value now = dict;
+    ValueData now = *dict;
     const Value from = behind(call, key);
-    std::map<Name, Value> added;
     if (isDict(from))
-      addEntries(from, added);
+      addEntries(from, now.fields);
     else if (!given.positional.empty())
-      added[anyEntryField] = unknownValue();
+      setEntry(now.fields, anyEntryField, unknownValue());
     for (const auto &[keyword, argument] : given.named)
-      added[Name("[" + keyword.str() + "]")] = argument.value;
-    for (const auto &[field, entry] : added)
-      now = withField(now, field, entry);
-    call.machine.memory.write(row, where, now);
+      now.fields[Name("[" + keyword.str() + "]")] = argument.value;
+    call.machine.memory.write(row, where, makeValue(std::move(now)));
     return result(row, nullValue());
   }
   if (name == "copy")

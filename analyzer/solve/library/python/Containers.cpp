@@ -31,14 +31,14 @@ std::optional<Outcomes> dictWord(Call &call, const Effect &) {
   for (std::size_t i = 0; i + 1 < call.fact.operands.size(); i += 2) {
     const bool spreads = i + 1 < call.fact.captures.size() && call.fact.captures[i + 1].view() == "**";
     if (!spreads) {
-      entries[fieldOf(call.row, call.operand(i))] = call.operand(i + 1);
+      setEntry(entries, fieldOf(call.row, call.operand(i)), call.operand(i + 1));
       continue;
     }
     const Value from = behind(call, call.operand(i + 1));
     if (isDict(from))
       addEntries(from, entries);
     else
-      entries[anyEntryField] = unknownValue();
+      setEntry(entries, anyEntryField, unknownValue());
   }
   return call.done(allocated(call, call.row, dictType, recordValue(dictType, std::move(entries))));
 }
@@ -69,8 +69,13 @@ Outcomes entryOfDict(Call &call, const Value &object, const Value &dict, const V
     if (const auto found = dict->fields.find(each); found != dict->fields.end())
       return call.done(found->second);
   const auto factory = dict->fields.find(factoryField);
-  if (factory == dict->fields.end())
-    return dict->type == dictType && hasKey(call.row, dict, key) ? Outcomes() : call.done(unknownValue());
+  if (factory == dict->fields.end()) {
+    if (dict->type == dictType && hasKey(call.row, dict, key))
+      return {};
+    if (field == anyEntryField && is(object, ValueKind::Address)) // somebody has put it there
+      call.machine.memory.write(call.row, object->address, withField(dict, field, unknownValue()));
+    return call.done(unknownValue());
+  }
   const Value make = factory->second;
   Outcomes made = callValue(call, call.row, make, {}, {make, {}, written.text, &written});
   for (Outcome &each : made) {
@@ -228,9 +233,11 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
           callSpecial(call, written(0), "__setitem__", {written(1), written(2)}))
     return outcomes;
   const Value held = machine.memory.read(call.row, object->address);
-  if (isDict(held))
-    machine.memory.write(call.row, object->address, withField(held, fieldOf(call.row, index), value));
-  else if (is(held, ValueKind::List)) {
+  if (isDict(held)) {
+    ValueData data = *held;
+    setEntry(data.fields, fieldOf(call.row, index), value);
+    machine.memory.write(call.row, object->address, makeValue(std::move(data)));
+  } else if (is(held, ValueKind::List)) {
     const auto number = call.row.numberOf(index);
     if (!isSummary(held) && number && *number >= 0 && std::size_t(*number) < held->elements.size()) {
       std::vector<Value> elements = held->elements;

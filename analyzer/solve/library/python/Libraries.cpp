@@ -148,6 +148,8 @@ Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) 
   for (Outcome &outcome : outcomes)
     if (isOfNumbers) // of one, or of many
       outcome.result = tensorValue(outcome.result->placement, data->rank, outcome.result->history);
+    else if (is(data, ValueKind::Scalar) && numberOf(row.resolve(data->term)))
+      outcome.result = ofNumber(outcome.result, row.resolve(data->term));
   return outcomes;
 }
 

@@ -19,10 +19,21 @@ bool isDict(const Value &held) {
 
 bool isEntry(Name field) { return !field.empty() && field.view().front() == '['; }
 
+void setEntry(std::map<Name, Value> &entries, Name field, const Value &value) {
+  if (field != anyEntryField) {
+    entries[field] = value;
+    return;
+  }
+  entries.try_emplace(field, value);
+  for (auto &[key, entry] : entries)
+    if (isEntry(key)) // of objects of their own, the last one stands for all
+      entry = key == field && is(value, ValueKind::Address) ? value : anyOf({entry, value});
+}
+
 void addEntries(const Value &dict, std::map<Name, Value> &entries) {
   for (const auto &[field, entry] : dict->fields)
     if (isEntry(field))
-      entries[field] = entry;
+      setEntry(entries, field, entry);
 }
 
 Name fieldOf(const Row &row, const Value &key) { return keyField(row, key).value_or(anyEntryField); }

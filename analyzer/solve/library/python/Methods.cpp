@@ -77,6 +77,8 @@ bool givesSelf(const std::string &name) {
 
 Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::string name, const Given &given) {
   noteDiscarded(call, object, name);
+  if (endsWith(name, "_") && object.address.valid() && numberIn(object.value))
+    call.machine.memory.write(row, object.address, withoutNumber(object.value));
 
   std::vector<Argument> args = inOrder(call, given, name == "to" || name == "cuda");
   if (name == "cuda" && !args.empty()) {

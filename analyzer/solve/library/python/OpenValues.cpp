@@ -67,13 +67,23 @@ std::optional<Outcomes> lengthWord(Call &call, const Effect &) {
 
 } // namespace
 
-Value leftOutOr(const Value &tensor) {
+Value ofNumber(const Value &tensor, Term number) {
   ValueData data = *tensor;
-  data.term = symbolTerm("is left out");
+  data.term = number;
   return makeValue(std::move(data));
 }
 
-bool mayBeLeftOut(const Value &value) { return is(value, ValueKind::Tensor) && value->term; }
+std::optional<double> numberIn(const Value &tensor) {
+  return is(tensor, ValueKind::Tensor) && tensor->term ? numberOf(tensor->term) : std::nullopt;
+}
+
+Value withoutNumber(const Value &tensor) { return numberIn(tensor) ? ofNumber(tensor, nullptr) : tensor; }
+
+Value leftOutOr(const Value &tensor) { return ofNumber(tensor, symbolTerm("is left out")); }
+
+bool mayBeLeftOut(const Value &value) {
+  return is(value, ValueKind::Tensor) && value->term && !numberOf(value->term);
+}
 
 Value asTensor(const Call &call, const Value &value) {
   return isOpen(value) ? leftOutOr(call.machine.memory.symbolic("at::Tensor", value->origin, value->function))

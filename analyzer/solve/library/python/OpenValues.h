@@ -16,6 +16,10 @@ Value asTensor(const Call &call, const Value &value);
 /// A tensor that a caller may leave out, so that there is None; what is made of it is none any more.
 Value leftOutOr(const Value &tensor);
 bool mayBeLeftOut(const Value &value);
+/// A tensor that is made of a number, and that number; without one, once something is written into it.
+Value ofNumber(const Value &tensor, Term number);
+std::optional<double> numberIn(const Value &tensor);
+Value withoutNumber(const Value &tensor);
 /// The same where the program has asked whether it is one, and it is.
 Value whereAsked(const Call &call, const Value &value);
 /// "Is it a tensor?" as a value; the same question has the same answer.

@@ -145,8 +145,12 @@ std::optional<Outcomes> inplaceWord(Call &call, const Effect &) {
     return outcomes;
   if (std::optional<Outcomes> outcomes = ofObjects(call, left, right))
     return outcomes;
-  if (isTensor(left) && !method.empty() && sign(call) != "@")
-    return callTorch(call, call.row, "at::Tensor::" + method + "_", {left, right}, true);
+  if (isTensor(left) && !method.empty() && sign(call) != "@") {
+    Outcomes outcomes = callTorch(call, call.row, "at::Tensor::" + method + "_", {left, right}, true);
+    for (Outcome &outcome : outcomes)
+      outcome.result = withoutNumber(outcome.result);
+    return outcomes;
+  }
   if (isTensor(left) || isTensor(right))
     return onTensors(call, sign(call), left, right);
   return call.done(onValues(call, sign(call), left.value, right.value));
@@ -188,11 +192,15 @@ Value compareDevice(Call &call, const Value &device, const Value &other) {
              : unknownValue();
 }
 
+constexpr const char *isNoneQuestion = "is None"; ///< of what a caller passes
+
 Value isNone(const Value &value) {
   if (is(value, ValueKind::Null))
     return scalarValue(intTerm(1));
   if (mayBeLeftOut(value))
-    return unknownValue();
+    return value->placement.kind == PlacementKind::Symbol
+               ? scalarValue(applyTerm(isNoneQuestion, {value->placement.index}))
+               : unknownValue();
   return isSomething(value) || is(value, ValueKind::Scalar) ? scalarValue(intTerm(0)) : unknownValue();
 }
 
@@ -274,7 +282,7 @@ std::optional<Outcomes> compareWord(Call &call, const Effect &) {
   if (how == "is" || how == "isnot") {
     const bool isOpenQuestion = is(left.value, ValueKind::Unknown) && is(right.value, ValueKind::Null) &&
                                 !call.frame.function.isModel;
-    Value result = isOpenQuestion                     ? answerOf(call, "is None", left.value, 2)
+    Value result = isOpenQuestion                     ? answerOf(call, isNoneQuestion, left.value, 2)
                    : is(right.value, ValueKind::Null) ? isNone(left.value)
                    : is(left.value, ValueKind::Null)  ? isNone(right.value)
                    : is(left.value, ValueKind::Scalar) && is(right.value, ValueKind::Scalar)
@@ -291,6 +299,9 @@ std::optional<Outcomes> compareWord(Call &call, const Effect &) {
     const Value result = contains(call, right.value, left.value);
     return call.done(how == "in" ? result : negated(result));
   }
+  if (const auto number = numberIn(left.value); number && is(right.value, ValueKind::Scalar))
+    if (const auto other = numberOf(call.row.resolve(right.value->term)); other && isOneOf(how, {"==", "!="}))
+      return call.done(scalarValue(intTerm((*number == *other) == (how == "=="))));
   if (isTensor(left) || isTensor(right))
     return onTensors(call, how, left, right);
   if ((how == "==" || how == "!=") &&
