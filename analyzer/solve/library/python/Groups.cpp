@@ -178,6 +178,10 @@ std::optional<Value> backendNamed(const std::string &dotted) {
   return scalarValue(textTerm(Name(name)));
 }
 
+bool areRanksJoined(const Call &call, const Row &row) {
+  return joined(call, row) || hasRanks(row) || ranksAskedAt(call.machine, row).valid();
+}
+
 Value joinRanks(Call &call, Row &row, const Given &given) {
   if (!joined(call, row)) // it takes what the program has joined
     join(call, row, given.positional.empty() ? nullValue() : given.positional[0].value, false);
