@@ -66,7 +66,20 @@ Term joined(const Row &row, Term left, Term right) {
   return applyTerm(op::concat, {asText(row.resolve(left), first), asText(row.resolve(right), second)});
 }
 
+// "cuda:%d" % rank
+Value formatted(const Row &row, const std::string &text, const Value &value) {
+  const Value only = is(value, ValueKind::List) && !isSummary(value) && value->elements.size() == 1
+                         ? value->elements.front()
+                         : value;
+  for (const char *mark : {"%d", "%s", "%i"})
+    if (const Value whole = withLast(row, text, mark, only); !is(whole, ValueKind::Unknown))
+      return whole;
+  return unknownValue();
+}
+
 Value onValues(Call &call, const std::string &sign, const Value &left, const Value &right) {
+  if (const auto text = sign == "%" ? textOf(call, left) : std::nullopt)
+    return formatted(call.row, *text, right);
   if (is(left, ValueKind::Scalar) && is(right, ValueKind::Scalar)) {
     const bool isText = textOf(call, left) || textOf(call, right);
     if (sign == "+" && isText)
@@ -116,6 +129,17 @@ std::optional<Outcomes> ofObjects(Call &call, const Argument &left, const Argume
     return outcomes;
   return callSpecial(call, right, "__r" + name + "__", {left});
 }
+
+} // namespace
+
+Value withLast(const Row &row, const std::string &text, std::string_view mark, const Value &value) {
+  const std::size_t at = text.find(mark[0]);
+  if (!is(value, ValueKind::Scalar) || at == std::string::npos || text.substr(at) != mark)
+    return unknownValue();
+  return scalarValue(joined(row, textTerm(Name(text.substr(0, at))), value->term));
+}
+
+namespace {
 
 std::optional<Outcomes> binaryWord(Call &call, const Effect &) {
   const Argument left = argumentAt(call, 0), right = argumentAt(call, 1);

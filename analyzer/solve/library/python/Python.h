@@ -33,6 +33,8 @@ bool isMissing(const Value &value);
 Value behind(const Call &call, const Value &value);
 /// The text of a constant string.
 std::optional<std::string> textOf(const Call &call, const Value &value);
+/// `text`, which ends with `mark` and has no other, with a number or text in its place; unknown otherwise.
+Value withLast(const Row &row, const std::string &text, std::string_view mark, const Value &value);
 /// A device where `value` is one, or names one; `value` otherwise.
 Value asDevice(const Call &call, const Value &value);
 

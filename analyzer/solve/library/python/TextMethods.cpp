@@ -53,6 +53,8 @@ Value textValue(const std::string &text) { return scalarValue(textTerm(Name(text
 
 std::optional<Outcomes> callTextMethod(Call &call, Row &row, const std::string &text, const std::string &name,
                                        const Given &given) {
+  if (name == "format" && given.positional.size() == 1 && given.named.empty())
+    return done(row, withLast(row, text, "{}", given.positional[0].value));
   std::vector<std::string> parts;
   for (const Argument &each : given.positional)
     if (const auto part = textOf(call, each.value))

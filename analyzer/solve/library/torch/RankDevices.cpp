@@ -206,7 +206,7 @@ void meetPlacement(Call &call, const Placement &placement) {
     if (placement.index == currentCudaIndex() && joinedWithoutGpu(call.machine, call.row))
       noteHandle(call); // which it is too late to put elsewhere
   }
-  if (placement.kind == PlacementKind::Cuda || isChoice(placement))
+  if (placement.kind != PlacementKind::Cpu) // ranks that are joined for GPUs choose no other devices
     noteRankGpu(call);
   const Step *local = recall(call.machine, call.row, localRank);
   const Step *rank = local ? local : recall(call.machine, call.row, joinedHere);
