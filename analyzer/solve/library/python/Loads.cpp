@@ -177,8 +177,9 @@ Value noteUnmappedLoad(Call &call, Row &row, const Given &) {
   if (parameter && (isRestored || !uses(function, *parameter))) {
     add(call, *site, mapParameter, parameter->where);
   } else if (isRestored && !isOneRank(row) && areRanksJoined(call, row)) {
-    const Location asked = ranksAskedAt(call.machine, row);
-    collide(call, {asked.valid() ? Level::Likely : Level::Latent,
+    // In another file a device may come with what is loaded there.
+    const bool isHere = ranksAskedAt(call.machine, row).file == site->where.file;
+    collide(call, {isHere ? Level::Likely : Level::Latent,
                    site->where,
                    "load",
                    {},
