@@ -61,7 +61,7 @@ bool tellsLocalRank(const Program &program) {
 // Does it make a GPU current anywhere, or choose what a process sees? Then it may have done so here.
 bool setsGpu(const Program &program) {
   return anyFact(program, [](const Fact &fact) {
-    return (fact.kind == FactKind::Call && lastWord(fact.name.view()) == "set_device") ||
+    return (fact.kind == FactKind::Call && startsWith(lastWord(fact.name.view()), "set_device")) ||
            isText(fact, "visible_devices");
   });
 }
