@@ -30,10 +30,6 @@ Reg FunctionLowering::call(const Node &node) {
   const bool isMethod = callee.is("Attribute");
   if (isMethod && callee["value"].is("Call") && callee["value"]["func"].text("id") == "super")
     return superCall(node);
-  if (isMethod && callee.text("attr") == "format" && callee["value"].is("Constant") &&
-      node.list("keywords").empty())
-    if (const Reg text = formatted(node, callee["value"], {"{}"}, node.list("args")); text != NoReg)
-      return text;
   const std::optional<Meaning> meaning = meaningOf(callee);
   const std::vector<Node> passed = node.list("args");
   if (meaning && meaning->name == "builtins.len" && passed.size() == 1 && isShape(passed[0]))

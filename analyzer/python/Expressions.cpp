@@ -119,36 +119,6 @@ Reg FunctionLowering::joined(const Node &node) {
   return emitCall("text", operandsOf(node.list("values")), node);
 }
 
-// "cuda:%d" % i and "cuda:{}".format(i) are what f"cuda:{i}" is; NoReg where there is more to them.
-Reg FunctionLowering::formatted(const Node &node, const Node &text, const std::vector<std::string> &marks,
-                                const std::vector<Node> &values) {
-  const auto [kind, whole] = text.constant();
-  std::vector<std::string> pieces;
-  std::size_t from = 0;
-  for (std::size_t at = 0; kind == "str" && at < whole.size(); ++at)
-    for (const std::string &mark : marks)
-      if (at >= from && whole.compare(at, mark.size(), mark) == 0) {
-        pieces.push_back(whole.substr(from, at - from));
-        from = at + mark.size();
-      }
-  if (pieces.size() != values.size() || pieces.empty() ||
-      std::any_of(values.begin(), values.end(), [](const Node &each) { return each.is("Starred"); }))
-    return NoReg;
-  pieces.push_back(whole.substr(from));
-  std::vector<Operand> parts;
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    if (pieces[i].find_first_of(marks.front().substr(0, 1)) != std::string::npos)
-      return NoReg;
-    Fact piece = fact(FactKind::Literal, node);
-    piece.literal = LiteralKind::String;
-    piece.name = Name(pieces[i]);
-    parts.push_back(use(emit(std::move(piece)), node));
-    if (i < values.size())
-      parts.push_back(operand(values[i]));
-  }
-  return emitCall("text", std::move(parts), node);
-}
-
 bool FunctionLowering::isShape(const Node &node) const {
   return node.is("Attribute") && node.text("attr") == "shape" && !meaningOf(node);
 }
@@ -175,12 +145,6 @@ Operand FunctionLowering::tensorOperand(const Node &node) {
 }
 
 Reg FunctionLowering::binary(const Node &node) {
-  if (node["op"].is("Mod") && node["left"].is("Constant")) {
-    const Node right = node["right"];
-    const std::vector<Node> values = right.is("Tuple") ? right.list("elts") : std::vector<Node>{right};
-    if (const Reg text = formatted(node, node["left"], {"%d", "%s", "%i"}, values); text != NoReg)
-      return text;
-  }
   const Operand left = operand(node["left"]), right = operand(node["right"]);
   return emitCall("binary::" + operatorOf(node["op"]), {left, right}, node);
 }

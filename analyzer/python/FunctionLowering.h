@@ -82,8 +82,6 @@ private:
   Reg value(const Node &node);
   Reg literal(const Node &node);
   Reg joined(const Node &node);
-  Reg formatted(const Node &node, const Node &text, const std::vector<std::string> &marks,
-                const std::vector<Node> &values);
   Reg attribute(const Node &node);
   Reg binary(const Node &node);
   Reg comparison(const Node &node, bool isCondition = false);

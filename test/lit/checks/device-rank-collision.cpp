@@ -49,7 +49,7 @@ torch::Tensor fixed(int size) {
   if (local_rank == 0 && size > 4)
     std::puts("large");
   // CHECK: [[@LINE+2]]:10: warning: 'zeros' puts this on cuda:0 in every rank of the machine [device-rank-collision]
-  // CHECK: note: the local rank is read here
+  // CHECK: note: the ranks are told apart here
   return torch::zeros({size}, torch::Device(torch::kCUDA, 0));
 }
 

@@ -37,6 +37,8 @@ def load(f, map_location=None, *values, **options):
     """What was saved, on its devices or where it is mapped to."""
     saved = dt.saved(file_of(f))
     if saved is None:
+        if map_location is None:
+            dt.unmapped()
         return dt.unknown()
     if map_location is None:
         return copy.deepcopy(saved)

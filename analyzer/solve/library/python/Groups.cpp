@@ -157,12 +157,12 @@ void requireGpu(Call &call, const Argument &argument, const Value &tensor, Level
 Outcomes initProcessGroup(Call &call, Row &row, const Given &given) {
   const Argument *backend = given.find("backend", 0);
   join(call, row, backend ? backend->value : nullValue(), true);
-  const auto isNumber = [&](const char *name) {
+  const auto numberOf = [&](const char *name) {
     const Argument *argument = given.find(name);
-    return argument && row.numberOf(argument->value);
+    return argument ? row.numberOf(argument->value) : std::nullopt;
   };
   Call inner{call.machine, call.frame, row, call.fact, call.first};
-  const bool isOne = isNumber("world_size") || isNumber("rank"); // a test of one process, most often
+  const bool isOne = numberOf("world_size") == 1 || numberOf("rank"); // a test of one process, most often
   if (!call.frame.site && !isOne && !given.find("device_id") && backend &&
       levelOf(call, row, backendOf(call, row), true) && !isAbsent(row, Placement::cuda(currentCudaIndex())))
     noteRanksJoined(inner, "init_process_group");
@@ -176,6 +176,10 @@ std::optional<Value> backendNamed(const std::string &dotted) {
   std::string name(dotted.substr(scope.size()));
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   return scalarValue(textTerm(Name(name)));
+}
+
+bool areRanksJoined(const Call &call, const Row &row) {
+  return joined(call, row) || hasRanks(row) || ranksAskedAt(call.machine, row).valid();
 }
 
 Value joinRanks(Call &call, Row &row, const Given &given) {

@@ -16,6 +16,9 @@ Outcomes initProcessGroup(Call &call, Row &row, const Given &given);
 /// torch.distributed.Backend.NCCL is a text; nothing for another name.
 std::optional<Value> backendNamed(const std::string &dotted);
 
+/// Has something joined the ranks on the way, or asked which one this is?
+bool areRanksJoined(const Call &call, const Row &row);
+
 /// join(backend): a framework joins the ranks, where it is started for several.
 Value joinRanks(Call &call, Row &row, const Given &given);
 /// leave(): the ranks are no longer joined.

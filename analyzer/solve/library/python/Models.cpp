@@ -10,6 +10,7 @@
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Groups.h"
 #include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/python/Loads.h"
 #include "analyzer/solve/library/python/Spread.h"
 #include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/OptimizerState.h"
@@ -338,7 +339,8 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
                                                               {"backend", backendOfRanks},
                                                               {"exchange", exchangeTensors},
                                                               {"rank", rankIn},
-                                                              {"on_gpus", meetOnGpus}};
+                                                              {"on_gpus", meetOnGpus},
+                                                              {"unmapped", noteUnmappedLoad}};
   const auto found = primitives.find(name);
   if (found == primitives.end())
     return std::nullopt;

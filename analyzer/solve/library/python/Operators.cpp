@@ -76,6 +76,11 @@ std::vector<Value> repeated(const std::vector<Value> &elements, std::int64_t tim
 }
 
 Value onValues(Call &call, const std::string &sign, const Value &left, const Value &right) {
+  if (const auto text = sign == "%" ? textOf(call, left) : std::nullopt) {
+    const bool areSeveral = is(right, ValueKind::List) && !isSummary(right);
+    return withValues(call.row, *text, {"%d", "%s", "%i"},
+                      areSeveral ? right->elements : std::vector<Value>{right});
+  }
   if (is(left, ValueKind::Scalar) && is(right, ValueKind::Scalar)) {
     const bool isText = textOf(call, left) || textOf(call, right);
     if (sign == "+" && isText)
@@ -127,6 +132,28 @@ std::optional<Outcomes> ofObjects(Call &call, const Argument &left, const Argume
     return outcomes;
   return callSpecial(call, right, "__r" + name + "__", {left});
 }
+
+} // namespace
+
+Value withValues(const Row &row, const std::string &text, const std::vector<std::string_view> &marks,
+                 const std::vector<Value> &values) {
+  Term whole = textTerm("");
+  std::size_t from = 0, used = 0;
+  for (std::size_t at = text.find(marks[0][0]); at != std::string::npos; at = text.find(marks[0][0], from)) {
+    const std::string_view found = std::string_view(text).substr(at, marks[0].size());
+    if (std::find(marks.begin(), marks.end(), found) == marks.end() || used == values.size() ||
+        !is(values[used], ValueKind::Scalar))
+      return unknownValue();
+    whole =
+        joined(row, joined(row, whole, textTerm(Name(text.substr(from, at - from)))), values[used++]->term);
+    from = at + found.size();
+  }
+  if (used != values.size())
+    return unknownValue();
+  return scalarValue(from < text.size() ? joined(row, whole, textTerm(Name(text.substr(from)))) : whole);
+}
+
+namespace {
 
 std::optional<Outcomes> binaryWord(Call &call, const Effect &) {
   const Argument left = argumentAt(call, 0), right = argumentAt(call, 1);

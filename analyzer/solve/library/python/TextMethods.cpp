@@ -53,6 +53,12 @@ Value textValue(const std::string &text) { return scalarValue(textTerm(Name(text
 
 std::optional<Outcomes> callTextMethod(Call &call, Row &row, const std::string &text, const std::string &name,
                                        const Given &given) {
+  if (name == "format" && given.named.empty() && !given.isOpen) {
+    std::vector<Value> values;
+    for (const Argument &each : given.positional)
+      values.push_back(each.value);
+    return done(row, withValues(row, text, {"{}"}, values));
+  }
   std::vector<std::string> parts;
   for (const Argument &each : given.positional)
     if (const auto part = textOf(call, each.value))

@@ -191,9 +191,9 @@ bool hasMemory(const Call &call, const TensorUse &memory) {
 
 void loseIndex(const Call &call, const std::string &work, PlacedOperand lost, IndexFault fault,
                Location decided, Level level) {
-  LostIndex index{
-      call.machine.entryIsCalled ? Level::Latent : level, call.fact.where, work, std::move(lost), fault,
-      callersOf(call.machine.types, call.frame),          decided};
+  const bool isOfCaller = call.machine.entryIsCalled && fault != IndexFault::GlobalRank;
+  LostIndex index{isOfCaller ? Level::Latent : level,        call.fact.where, work, std::move(lost), fault,
+                  callersOf(call.machine.types, call.frame), decided};
   std::vector<LostIndex> &found = call.machine.solution.lostIndices;
   const auto known = std::find_if(found.begin(), found.end(),
                                   [&](const LostIndex &each) { return each.where == index.where; });

@@ -15,7 +15,7 @@ namespace {
 // What a row remembers: as a global that no program has.
 RootId remembered(Machine &machine, Name what) { return machine.memory.global(what, "bool", {}); }
 const Name handleMade("@handle made"), localRank("@local rank"), globalRank("@global rank"),
-    gpusChosen("@visible devices"), withoutGpu("@ranks without a GPU");
+    gpusChosen("@visible devices"), joinedHere("@ranks joined at"), withoutGpu("@ranks without a GPU");
 
 void remember(Call &call, Name what, StepKind kind, const std::string &subject) {
   call.row.store.set(
@@ -61,7 +61,7 @@ bool tellsLocalRank(const Program &program) {
 // Does it make a GPU current anywhere, or choose what a process sees? Then it may have done so here.
 bool setsGpu(const Program &program) {
   return anyFact(program, [](const Fact &fact) {
-    return (fact.kind == FactKind::Call && lastWord(fact.name.view()) == "set_device") ||
+    return (fact.kind == FactKind::Call && startsWith(lastWord(fact.name.view()), "set_device")) ||
            isText(fact, "visible_devices");
   });
 }
@@ -122,13 +122,14 @@ void noteGlobalRank(Call &call) { remember(call, globalRank, StepKind::Chosen, {
 bool isGlobalRank(std::string_view name) { return models::hasRole(name, "global_rank"); }
 
 Location ranksAskedAt(Machine &machine, const Row &row) {
-  for (const Name what : {withoutGpu, localRank, globalRank})
+  for (const Name what : {joinedHere, localRank, globalRank})
     if (const Step *step = recall(machine, row, what))
       return step->where;
   return {};
 }
 
 void noteRanksJoined(Call &call, const std::string &operation) {
+  remember(call, joinedHere, StepKind::Chosen, operation);
   if (call.row.currentDevice != currentCudaIndex() ||
       call.row.store.get(remembered(call.machine, gpusChosen)))
     return;
@@ -205,14 +206,14 @@ void meetPlacement(Call &call, const Placement &placement) {
     if (placement.index == currentCudaIndex() && joinedWithoutGpu(call.machine, call.row))
       noteHandle(call); // which it is too late to put elsewhere
   }
-  if (placement.kind == PlacementKind::Cuda || isChoice(placement))
+  if (placement.kind != PlacementKind::Cpu) // ranks that are joined for GPUs choose no other devices
     noteRankGpu(call);
-  const Value value = call.row.store.get(remembered(call.machine, localRank));
-  const Step *rank = recall(value);
+  const Step *local = recall(call.machine, call.row, localRank);
+  const Step *rank = local ? local : recall(call.machine, call.row, joinedHere);
   if (!rank || placement.kind != PlacementKind::Cuda ||
       call.row.store.get(remembered(call.machine, gpusChosen)))
     return;
-  const bool isFirst = placement.index == currentCudaIndex() && entryOf(call.frame).function.isMain;
+  const bool isFirst = local && placement.index == currentCudaIndex() && entryOf(call.frame).function.isMain;
   // A Python program asks for its rank in one module, and others work with the device that it gives, which
   // the analysis may have lost.
   if (isPython(rank->where.file.view()) && rank->where.file != call.fact.where.file)

@@ -75,7 +75,8 @@ Outcomes finish(Call &call, const Op &op, const Placement &placement, int rank, 
 bool isByVariable(const Call &call, std::size_t from) {
   for (std::size_t i = from; i < call.fact.operands.size(); ++i) {
     const std::string_view text = call.fact.operands[i].text.view();
-    const bool isDevice = is(call.operand(i), ValueKind::Device) || is(call.operand(i), ValueKind::Options);
+    const bool isDevice = is(call.operand(i), ValueKind::Device) || is(call.operand(i), ValueKind::Options) ||
+                          (is(call.operand(i), ValueKind::Null) && endsWith(text, "device"));
     if (isDevice && !text.empty())
       return text.find_first_of("\"'") == std::string_view::npos && text.find("kC") == std::string_view::npos;
   }
@@ -198,13 +199,13 @@ Outcomes factory(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
   const int rank = resultRank(call, op, uses);
   Step step{StepKind::Created, call.fact.where, call.fact.name.str(), "cpu"};
   step.mayBePinned = isBlob || asksForPinned(call); // of a blob, whoever gives the memory knows what it is
+  step.isByVariable = isByVariable(call, 0);
   if (std::optional<Value> options = optionsArgument(call, 0)) {
     if (is(*options, ValueKind::Unknown))
       return call.done(tensorValue(Placement::unknown(), rank, nullptr));
     if ((*options)->hasDevice)
       placement = machine.concrete(call.row, (*options)->placement);
     step.device = placement.describe();
-    step.isByVariable = isByVariable(call, 0);
     step.mayBePinned |= (*options)->pinned;
   }
   if (isAbsent(call.row, placement))

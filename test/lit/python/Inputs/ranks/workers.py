@@ -43,3 +43,15 @@ def on_the_cpu(rank, address):
     dist.init_process_group("gloo", init_method=address)
     dist.barrier()
     torch.cuda.set_device(rank)
+
+
+def on_one_for_all(local_rank, address):
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl", init_method=address)
+    return nn.Linear(2, 2).to("cuda:0")
+
+
+def on_one_for_the_first(local_rank, address):
+    torch.cuda.set_device(local_rank)
+    dist.init_process_group("nccl", init_method=address)
+    return nn.Linear(2, 2).to("cuda:0") if dist.get_rank() == 0 else None
