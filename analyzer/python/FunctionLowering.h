@@ -109,6 +109,7 @@ private:
   void statements(const std::vector<Node> &body);
   void statement(const Node &node);
   void assign(const Node &target, const Operand &value);
+  void noteTensor(const Node &target);
   void assignAll(const std::vector<Node> &targets, const Operand &value, const Node &where);
   Reg taken(const Operand &value, const Node &where, std::size_t i, std::size_t count, bool isStarred);
   void ifStatement(const Node &node);

@@ -100,6 +100,8 @@ Reg FunctionLowering::variableOf(const Node &node, const std::string &name) {
   const Meaning *imported = Modules::find(parts.module, name);
   address.name =
       imported && imported->module ? imported->module->idOf(imported->name) : parts.module.idOf(name);
+  if (const auto known = parts.unit.globals.find(address.name); known != parts.unit.globals.end())
+    address.type = known->second.type;
   return emit(std::move(address));
 }
 

@@ -6,6 +6,20 @@
 #include <algorithm>
 
 namespace devicetidy::python {
+namespace {
+
+// Is it a call of a function of torch that makes a tensor, or of a method of one?
+bool makesTensor(const Node &value) {
+  Node base = value["func"];
+  if (!value.is("Call") || !base.is("Attribute") ||
+      (base.text("attr")[0] >= 'A' && base.text("attr")[0] <= 'Z'))
+    return false;
+  while (base.is("Attribute") || base.is("Call"))
+    base = base.is("Call") ? base["func"] : base["value"];
+  return base.text("id") == "torch";
+}
+
+} // namespace
 
 void FunctionLowering::statements(const std::vector<Node> &body) {
   for (const Node &each : body) {
@@ -26,8 +40,11 @@ void FunctionLowering::statement(const Node &node) {
     }
   } else if (kind == "Assign") {
     const Operand assigned = operand(node["value"]);
-    for (const Node &target : node.list("targets"))
+    for (const Node &target : node.list("targets")) {
       assign(target, assigned);
+      if (isModuleBody && target.is("Name") && makesTensor(node["value"]))
+        noteTensor(target);
+    }
   } else if (kind == "AnnAssign") {
     if (node["value"])
       assign(node["target"], operand(node["value"]));
@@ -69,6 +86,13 @@ void FunctionLowering::statement(const Node &node) {
   }
   if (!isEnded())
     endStatement();
+}
+
+// A variable of the module that is a tensor where it is first bound is one everywhere.
+void FunctionLowering::noteTensor(const Node &target) {
+  Global &global = parts.unit.globals[parts.module.idOf(target.text("id"))];
+  if (global.where.line == target.where().line)
+    global.type = Name("at::Tensor");
 }
 
 // A variable that is used as only a tensor is used holds one.
@@ -218,17 +242,6 @@ void FunctionLowering::exitManagers(std::size_t from, const Node &node) {
 }
 
 namespace {
-
-// Is it a call of a function of torch that makes a tensor, or of a method of one?
-bool makesTensor(const Node &value) {
-  Node base = value["func"];
-  if (!value.is("Call") || !base.is("Attribute") ||
-      (base.text("attr")[0] >= 'A' && base.text("attr")[0] <= 'Z'))
-    return false;
-  while (base.is("Attribute") || base.is("Call"))
-    base = base.is("Call") ? base["func"] : base["value"];
-  return base.text("id") == "torch";
-}
 
 // The attributes that methods give the object, each where it is set first.
 void addFields(const Node &definition, Type &type) {

@@ -130,8 +130,9 @@ Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) 
   if (is(data, ValueKind::Tensor) && asked.name != "tensor")
     return args.size() < 2 ? done(row, data) : callTorch(call, row, "at::Tensor::to", args, true);
   const bool hasDevice = given.find("device") != nullptr;
+  const bool isSaid = isOpen(data) && data->rank != unknownRank; // an annotation says that it is of numbers
   const bool isOfNumbers =
-      is(data, ValueKind::Unknown) && !hasDevice && asked.name == "tensor" && isNamed(args[0]);
+      is(data, ValueKind::Unknown) && !hasDevice && (isSaid || (asked.name == "tensor" && isNamed(args[0])));
   if (isOfNumbers)
     row.guessed = true; // tensor(x) of a tensor is where x is; it is for numbers, and PyTorch says so
   else if (is(data, ValueKind::Unknown) && !hasDevice && asked.name != "from_numpy")
