@@ -29,12 +29,6 @@ bool isKeptByGiven(const Call &call, const Placement &placement) {
   return holder && applies(holder, op::parameter) && !call.machine.movedFrom.count(holder);
 }
 
-// Does the code know where the tensor is that meets what it brings to the CPU? What keeps its place in an
-// object is there; and in Python .cpu() is written for what is on the host.
-bool isLeftToCaller(const Call &call, const Placement &placement) {
-  return isPython(call.fact.where.file.view()) || isKeptByGiven(call, placement);
-}
-
 // Has the code put something else into the object that holds the tensor? Then it keeps its state there.
 bool isOfWrittenObject(const Call &call, const Placement &placement) {
   bool isWritten = false;
@@ -240,8 +234,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   if (fixed.kind == PlacementKind::Cpu && !isStaged && isMeant &&
       (isModule || isMadeEarlier(call, isOutsideA ? a : b) ||
        (isGiven(call, open) && !isOfWrittenObject(call, open))))
-    return isLeftToCaller(call, open) && wasBrought(call, isOutsideA ? b : a) ? Verdict::Open
-                                                                              : Verdict::Likely;
+    return isKeptByGiven(call, open) && wasBrought(call, isOutsideA ? b : a) ? Verdict::Open
+                                                                             : Verdict::Likely;
   return Verdict::Latent;
 }
 

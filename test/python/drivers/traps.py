@@ -41,6 +41,4 @@ CALLS = {
     "counted": lambda: T.counted(torch.rand(2, 3, device=GPU)),
     "pair": lambda: T.Pair().to(GPU)(torch.rand(4, device=GPU)),
     "pair_plain": lambda: T.Pair().to(GPU).plain(torch.rand(4, device=GPU)),
-    "extracted": lambda: T.extracted(torch.rand(4), torch.tensor([1, 2], device=GPU)),
-    "extracted_there": lambda: T.extracted_there(torch.rand(4), torch.tensor([1, 2])),
 }

@@ -237,12 +237,3 @@ class Pair(nn.Module):
 
     def plain(self, x: Tensor) -> Tensor:
         return x + self.copied  # raises
-
-
-def extracted(table: Tensor, steps: Tensor):
-    """What is brought to the host meets what is there."""
-    return table.gather(-1, steps.cpu()).to(steps.device)
-
-
-def extracted_there(table: Tensor, steps: Tensor):
-    return table.gather(-1, steps.cuda())  # raises

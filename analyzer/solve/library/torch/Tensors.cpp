@@ -131,8 +131,7 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
                                placement.role == SymbolRole::Tensor &&
                                callThatWasGiven(placement) == machine.entryCall;
       if ((before.role == SymbolRole::Tensor || before.kind == PlacementKind::Cuda) &&
-          callThatWasGiven(before) == machine.entryCall && !isWithGiven && !isToOther &&
-          !(isInPython && placement.kind == PlacementKind::Cpu))
+          callThatWasGiven(before) == machine.entryCall && !isWithGiven && !isToOther)
         step.givenTo = machine.entryCall;
       if (const Term holder = holderOf(before); holder && !isToOther)
         machine.movedFrom.insert(holder);
