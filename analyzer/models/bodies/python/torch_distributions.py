@@ -34,14 +34,15 @@ import torch
 class Distribution:
     def __init__(self, *parameters, **named):
         given = [*parameters, *named.values()]
+        self.given = given
         self.inner = [each for each in given if isinstance(each, Distribution)]
         self.tensors = self.inner[0].tensors if self.inner else [each for each in given if torch.is_tensor(each)]
 
     def sample(self, sample_shape=(), **options):
-        return drawn(self.tensors, sample_shape)
+        return drawn(self.tensors, sample_shape) if self.given else dt.unknown()
 
     def rsample(self, sample_shape=()):
-        return drawn(self.tensors, sample_shape)
+        return drawn(self.tensors, sample_shape) if self.given else dt.unknown()
 
     def log_prob(self, value):
         dt.together(*self.tensors)
