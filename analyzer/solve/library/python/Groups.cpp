@@ -51,6 +51,8 @@ std::optional<bool> isNamed(const Row &row, const Value &backend, const char *na
 std::optional<Level> levelOf(const Call &call, const Row &row, const Value &backend, bool isSure) {
   if (!is(backend, ValueKind::Scalar)) // None
     return std::nullopt;
+  if (row.numberOf(scalarValue(availableTerm())) == 0) // NCCL needs GPUs
+    return std::nullopt;
   const Level known = isSure ? Level::Definite : Level::Likely;
   if (const auto text = textOf(call, backend)) {
     const Backends named = backendsIn(*text);
