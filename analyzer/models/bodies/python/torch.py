@@ -52,6 +52,18 @@ def file_of(f):
     return f.name if hasattr(f, "name") else f
 
 
+@dt.models(
+    "torch.onnx.is_in_onnx_export",
+    "torch.jit.is_scripting",
+    "torch.jit.is_tracing",
+    "torch.compiler.is_compiling",
+    "torch._dynamo.is_compiling",
+)
+def exporting():
+    """What is done for an export alone is no way of the program itself."""
+    return False
+
+
 @dt.models("torch.broadcast_tensors", "torch.functional.broadcast_tensors")
 def broadcast_tensors(*tensors):
     return tuple([each.reshape(-1) for each in tensors])

@@ -45,7 +45,7 @@ std::int64_t countOfSizes(const Call &call) {
     std::int64_t count = 1;
     for (const Value &size : value->elements) {
       auto number = call.row.numberOf(size);
-      if (number == 0) // whatever the other sizes are
+      if (number == 0 && &size == &value->elements.front()) // whatever the other sizes are
         return 0;
       const bool isKnown = number && *number > 0 && *number <= 1000000;
       count = isKnown && count > 0 ? count * *number : -1;
