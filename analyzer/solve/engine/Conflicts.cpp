@@ -33,7 +33,7 @@ bool isCpuScalar(const Placed &placed) {
 bool mayBeCpuScalar(const Placed &placed) { return placed.rank == unknownRank && isOnCpu(placed); }
 
 // A tensor without elements stands where there will be one. Where it is not put together with others (cat),
-// the operation fails on one device, too: the program does not come there with it.
+// its sizes rarely fit, on one device either: the program hardly comes there with it.
 bool isPlaceholder(const Placed &placed) { return placed.use->tensor->count == 0 && !placed.use->isOfList; }
 
 // A tensor from outside stays one in a branch that has asked for its device: the program fixed nothing there
