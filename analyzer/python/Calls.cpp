@@ -34,6 +34,8 @@ Reg FunctionLowering::call(const Node &node) {
   const std::vector<Node> passed = node.list("args");
   if (meaning && meaning->name == "builtins.len" && passed.size() == 1 && isShape(passed[0]))
     return emitCall("dimensions", {operand(passed[0]["value"])}, node);
+  if (meaning && meaning->name == "builtins.slice" && !passed.empty())
+    return sliced(passed.size() == 1 ? std::vector<Node>{Node(), passed[0]} : passed, node);
   if (meaning && meaning->kind == Meaning::Kind::Library) {
     Arguments given = arguments(node);
     return emitCall("library::" + meaning->name, std::move(given.operands), node,

@@ -68,7 +68,7 @@ Reg FunctionLowering::value(const Node &node) {
   if (kind == "Subscript")
     return subscript(node);
   if (kind == "Slice")
-    return sliced(node);
+    return sliced({node["lower"], node["upper"], node["step"]}, node);
   if (kind == "JoinedStr")
     return joined(node);
   if (kind == "Lambda" || isOneOf(kind, {"ListComp", "SetComp", "DictComp", "GeneratorExp"}))
@@ -263,15 +263,17 @@ Reg FunctionLowering::subscript(const Node &node) {
   return emitCall("get", {object, index}, node);
 }
 
-Reg FunctionLowering::sliced(const Node &node) {
-  std::vector<Operand> ends;
+// `ends` are the lower one, the upper one and the step; those that are left out are none.
+Reg FunctionLowering::sliced(const std::vector<Node> &ends, const Node &node) {
+  std::vector<Operand> operands;
   std::vector<Name> names;
-  for (const char *end : {"lower", "upper", "step"})
-    if (node[end] && node[end].constant().first != "NoneType") {
-      ends.push_back(operand(node[end]));
-      names.emplace_back(end);
+  const char *const all[] = {"lower", "upper", "step"};
+  for (std::size_t i = 0; i < ends.size() && i < 3; ++i)
+    if (ends[i] && ends[i].constant().first != "NoneType") {
+      operands.push_back(operand(ends[i]));
+      names.emplace_back(all[i]);
     }
-  return emitCall("slice", std::move(ends), node, std::move(names));
+  return emitCall("slice", std::move(operands), node, std::move(names));
 }
 
 } // namespace devicetidy::python

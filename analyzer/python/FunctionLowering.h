@@ -13,6 +13,7 @@
 #include "analyzer/python/TensorUses.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,11 @@ private:
   Meaning modelled(const Meaning &meaning) const;
   Reg loadMeaning(const Node &node, const Meaning &meaning);
   bool isBound(const std::string &name) const;
+  /// Finds the variables of `function` that functions in it assign, and makes what holds them.
+  void addCells(const Node &function);
+  std::string cellHolder() const { return "@cells of " + qualified; }
+  /// Where such a variable of this function or of one around is; NoReg where it is none.
+  Reg cellOf(const Node &node, const std::string &name);
 
   // Expressions (Expressions.cpp, Calls.cpp)
   Reg value(const Node &node);
@@ -89,7 +95,7 @@ private:
   Reg sequence(const Node &node);
   Reg dictionary(const Node &node);
   Reg subscript(const Node &node);
-  Reg sliced(const Node &node);
+  Reg sliced(const std::vector<Node> &ends, const Node &node);
   Reg comprehension(const Node &node);
   Reg call(const Node &node);
   Reg superCall(const Node &node);
@@ -178,6 +184,7 @@ private:
   Scope scope;
   TensorUses uses;
   std::map<std::string, int> locals;
+  std::set<std::string> cells; ///< variables that functions in this one assign
   std::vector<std::string> captures;
   std::vector<Loop> loops;
   std::vector<BlockId> handlers;

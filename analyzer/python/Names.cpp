@@ -79,8 +79,55 @@ Reg FunctionLowering::addressOf(const Node &node) {
   return node.is("Name") && isLocal(name) ? variableOf(node, name) : NoReg;
 }
 
+namespace {
+
+void addNonlocals(const Node &node, std::set<std::string> &names) {
+  if (node.is("Nonlocal"))
+    for (const std::string &name : node.names("names"))
+      names.insert(name);
+  for (const Node &child : node.children())
+    addNonlocals(child, names);
+}
+
+} // namespace
+
+void FunctionLowering::addCells(const Node &node) {
+  std::set<std::string> assigned;
+  forEachOfBlock(node, [&](const Node &each) {
+    if (hasScope(each))
+      addNonlocals(each, assigned);
+  });
+  for (const std::string &name : assigned)
+    if (isLocal(name))
+      cells.insert(name);
+  if (cells.empty())
+    return;
+  Fact made = fact(FactKind::New, node);
+  made.type = Name("@cells");
+  const int holder = newLocal(cellHolder(), {}, node);
+  storeLocal(holder, use(emit(std::move(made)), node, true), node);
+  for (const std::string &name : cells)
+    if (const int local = locals[name]; local < static_cast<int>(function.paramCount))
+      storeName(node, name, use(loadLocal(local, node), node));
+  endStatement();
+}
+
+Reg FunctionLowering::cellOf(const Node &node, const std::string &name) {
+  const FunctionLowering *owner = this;
+  while (owner && !owner->isBound(name))
+    owner = owner->around;
+  if (!owner || !owner->cells.count(name))
+    return NoReg;
+  Fact cell = fact(FactKind::Field, node);
+  cell.name = Name(name);
+  cell.operands.push_back(use(loadName(node, owner->cellHolder()), node, true));
+  return emit(std::move(cell));
+}
+
 // Of what can be assigned to; NoReg for a name with a meaning of its own.
 Reg FunctionLowering::variableOf(const Node &node, const std::string &name) {
+  if (const Reg cell = cellOf(node, name); cell != NoReg)
+    return cell;
   if (const auto local = locals.find(name); local != locals.end()) {
     Fact address = fact(FactKind::Local, node);
     address.number = local->second;
@@ -141,11 +188,18 @@ Reg FunctionLowering::loadName(const Node &node, const std::string &name) {
 }
 
 void FunctionLowering::storeName(const Node &node, const std::string &name, const Operand &value) {
-  if (const auto local = locals.find(name); local != locals.end() && !scope.declaredGlobal.count(name)) {
+  const Reg cell = cellOf(node, name);
+  if (const auto local = locals.find(name);
+      cell == NoReg && local != locals.end() && !scope.declaredGlobal.count(name)) {
     storeLocal(local->second, value, node);
     return;
   }
   Fact store = fact(FactKind::Store, node);
+  if (cell != NoReg) {
+    store.operands = {use(cell, node, true), value};
+    block().facts.push_back(std::move(store));
+    return;
+  }
   Fact address = fact(FactKind::Global, node);
   address.name = parts.module.idOf(name);
   if (isClassBody) {

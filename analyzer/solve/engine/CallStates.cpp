@@ -249,9 +249,15 @@ Outcomes Machine::runWithin(Frame &frame, Row start) {
   return outcomes;
 }
 
+bool Machine::hasCostTooMuch(const Function &callee, bool matters) const {
+  const auto cost = spent.find(&callee);
+  return cost != spent.end() && cost->second.facts >= bounds::factsOfContexts &&
+         cost->second.contexts >= (matters ? bounds::contextsPerFunction : bounds::contextsWithoutDevices);
+}
+
 bool Machine::tellsNumbersApart(const Function &callee) {
   const auto cost = spent.find(&callee);
-  return cost == spent.end() || cost->second.facts < bounds::factsWithNumbers ||
+  return cost == spent.end() || cost->second.facts < bounds::factsOfContexts ||
          isWithin(cost->second.contexts, bounds::contextsWithNumbers, Bound::ContextsWithNumbers);
 }
 

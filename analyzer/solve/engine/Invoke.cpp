@@ -125,10 +125,8 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
       definiteConflicts += known->second.hasDefiniteConflict;
     }
   } else {
-    if (!isBody && known == summaries.end() &&
-        ++contextsOf[&callee] > (matters ? bounds::contextsPerFunction : bounds::contextsWithoutDevices)) {
+    if (!isBody && known == summaries.end() && hasCostTooMuch(callee, matters))
       return giveUp(matters ? Bound::Contexts : Bound::ContextsWithoutDevices);
-    }
     Row start = entry;
     for (std::uint32_t i = 0; i < callee.paramCount && i < callee.locals.size(); ++i) {
       Value value = i < args.size() ? args[i] : unknownValue();

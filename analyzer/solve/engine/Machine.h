@@ -315,6 +315,8 @@ private:
   /// Runs a call and notes what it cost. What `main` calls are phases of the program: one that costs too much
   /// takes nothing from those after it.
   Outcomes runWithin(Frame &frame, Row start);
+  /// Has the entry run `callee` for so many states, at such a cost, that it is run for no more?
+  bool hasCostTooMuch(const Function &callee, bool matters) const;
   /// Is `callee` run for each set of numbers that it is given? Not when calls that differed have cost too
   /// much.
   bool tellsNumbersApart(const Function &callee);
@@ -341,7 +343,7 @@ private:
   /// Does a call of what `summary` is of meet its conflict with tensors from elsewhere?
   static bool isNewMistake(Summary &summary, const Row &entry, const std::vector<Value> &inputs);
   std::set<std::uint64_t> failing; ///< summaries without an outcome because a device conflict ends every way
-  std::unordered_map<const Function *, unsigned> active, contextsOf;
+  std::unordered_map<const Function *, unsigned> active;
   std::uint64_t activeHash = 0; ///< of `active`
   /// What calls of a function with different states have cost the entry at hand.
   struct Spent {

@@ -1,14 +1,7 @@
-"""NumPy. It asks what it is given for an array, which a tensor on a GPU has not."""
+"""NumPy. Its arrays are on the host; it asks what it is given for one, which a tensor on a GPU has not."""
 
 import dt
 import torch
-
-
-class Array:
-    """An array of NumPy: what it holds is not followed."""
-
-    def __getattr__(self, name):
-        return dt.unknown()
 
 
 def arrayed(value):
@@ -20,44 +13,279 @@ def arrayed(value):
                 each.numpy()
 
 
-# Those that hand over to a method of their argument where it has one (sum, mean, max) are left out.
+def takes_part(index):
+    """Does array[index] have a dimension for certain?"""
+    if isinstance(index, tuple):
+        for each in index:
+            if isinstance(each, (slice, Array, list)):
+                return True
+        return False
+    return isinstance(index, (slice, Array, list))
+
+
+def with_array(array, other):
+    """A tensor and an array: the tensor's own operator turns the array into a tensor of the CPU."""
+    if torch.is_tensor(other):
+        other.numpy()
+        return other
+    return array
+
+
+@dt.models("numpy.ndarray")
+class Array:
+    """An array of NumPy, with one dimension or more: what it holds is not followed."""
+
+    def __array__(self):
+        return self
+
+    def __getattr__(self, name):
+        if name == "T":
+            return self
+        if name in (
+            "astype",
+            "copy",
+            "cumsum",
+            "flatten",
+            "ravel",
+            "repeat",
+            "reshape",
+            "swapaxes",
+            "transpose",
+            "view",
+        ):
+            return self._same
+        return dt.unknown()
+
+    def _same(self, *values, **options):
+        return self
+
+    def __getitem__(self, index):
+        return self if takes_part(index) else dt.unknown()
+
+    def __setitem__(self, index, value):
+        """A number may be anywhere: float() is asked for it."""
+        if takes_part(index):
+            arrayed(value)
+
+    def __iter__(self):
+        return [dt.unknown() for _ in range(int(dt.unknown()))]
+
+    def __bool__(self):
+        return dt.unknown()
+
+    def __len__(self):
+        return int(dt.unknown())
+
+    def __add__(self, other):
+        return with_array(self, other)
+
+    def __sub__(self, other):
+        return with_array(self, other)
+
+    def __mul__(self, other):
+        return with_array(self, other)
+
+    def __truediv__(self, other):
+        return with_array(self, other)
+
+    def __pow__(self, other):
+        return with_array(self, other)
+
+    def __mod__(self, other):
+        return with_array(self, other)
+
+    def __radd__(self, other):
+        return with_array(self, other)
+
+    def __rsub__(self, other):
+        return with_array(self, other)
+
+    def __rmul__(self, other):
+        return with_array(self, other)
+
+    def __rtruediv__(self, other):
+        return with_array(self, other)
+
+    def __rpow__(self, other):
+        return with_array(self, other)
+
+    def __neg__(self):
+        return self
+
+    def __lt__(self, other):
+        return with_array(self, other)
+
+    def __le__(self, other):
+        return with_array(self, other)
+
+    def __gt__(self, other):
+        return with_array(self, other)
+
+    def __ge__(self, other):
+        return with_array(self, other)
+
+    def __eq__(self, other):
+        return with_array(self, other)
+
+    def __ne__(self, other):
+        return with_array(self, other)
+
+
 @dt.models(
-    "numpy.allclose",
+    "numpy.arange",
+    "numpy.empty",
+    "numpy.eye",
+    "numpy.full",
+    "numpy.identity",
+    "numpy.linspace",
+    "numpy.logspace",
+    "numpy.ones",
+    "numpy.tri",
+    "numpy.zeros",
+    "numpy.random.dirichlet",
+    "numpy.random.permutation",
+)
+def made(*values, **options):
+    return Array()
+
+
+@dt.models(
     "numpy.append",
     "numpy.argsort",
     "numpy.argwhere",
     "numpy.array",
-    "numpy.array_equal",
     "numpy.asarray",
     "numpy.ascontiguousarray",
     "numpy.asfortranarray",
+    "numpy.atleast_1d",
+    "numpy.atleast_2d",
     "numpy.bincount",
     "numpy.column_stack",
     "numpy.concatenate",
-    "numpy.corrcoef",
-    "numpy.exp",
+    "numpy.cumsum",
+    "numpy.diag",
+    "numpy.empty_like",
+    "numpy.expand_dims",
     "numpy.flatnonzero",
-    "numpy.histogram",
+    "numpy.full_like",
     "numpy.hstack",
+    "numpy.ones_like",
+    "numpy.outer",
+    "numpy.pad",
+    "numpy.random.shuffle",
+    "numpy.repeat",
+    "numpy.reshape",
+    "numpy.sort",
+    "numpy.stack",
+    "numpy.tile",
+    "numpy.transpose",
+    "numpy.unique",
+    "numpy.vstack",
+    "numpy.zeros_like",
+)
+def array_of(*values, **options):
+    """An array, whatever it is made of; of a number it has no dimension."""
+    for value in values:
+        arrayed(value)
+    if isinstance(values[0], (list, tuple, Array)) or torch.is_tensor(values[0]):
+        return Array()
+    return dt.unknown()
+
+
+@dt.models(
+    "numpy.abs",
+    "numpy.clip",
+    "numpy.cos",
+    "numpy.exp",
+    "numpy.floor",
+    "numpy.log",
+    "numpy.log1p",
+    "numpy.maximum",
+    "numpy.minimum",
+    "numpy.power",
+    "numpy.round",
+    "numpy.sign",
+    "numpy.sin",
+    "numpy.sqrt",
+    "numpy.square",
+    "numpy.tanh",
+)
+def each_of(x, *others, **options):
+    """Of a number it is a number."""
+    arrayed(x)
+    for other in others:
+        arrayed(other)
+    return x if isinstance(x, Array) else dt.unknown()
+
+
+# Of a tensor, sum() and its kin are the tensor's own method, which has other arguments.
+@dt.models("numpy.all", "numpy.any", "numpy.max", "numpy.mean", "numpy.min", "numpy.prod", "numpy.std", "numpy.sum", "numpy.var")
+def one_of(values, *others, **options):
+    if not torch.is_tensor(values):
+        arrayed(values)
+    return dt.unknown()
+
+
+@dt.models(
+    "numpy.allclose",
+    "numpy.argmax",
+    "numpy.argmin",
+    "numpy.array_equal",
+    "numpy.corrcoef",
+    "numpy.digitize",
+    "numpy.dot",
+    "numpy.float32",
+    "numpy.float64",
+    "numpy.histogram",
     "numpy.interp",
     "numpy.isclose",
     "numpy.isfinite",
     "numpy.isnan",
     "numpy.linalg.norm",
-    "numpy.log",
     "numpy.median",
     "numpy.percentile",
     "numpy.quantile",
     "numpy.save",
-    "numpy.sort",
-    "numpy.sqrt",
-    "numpy.stack",
+    "numpy.savetxt",
+    "numpy.searchsorted",
     "numpy.testing.assert_allclose",
-    "numpy.unique",
-    "numpy.vstack",
     "numpy.where",
 )
-def array_of(*values, **options):
+def asked_of(*values, **options):
     for value in values:
         arrayed(value)
-    return Array()
+    return dt.unknown()
+
+
+def drawn(size):
+    return float(dt.unknown()) if size is None else Array()
+
+
+@dt.models("numpy.random.normal", "numpy.random.uniform", "numpy.random.randint")
+def draw(low=None, high=None, size=None, **options):
+    return drawn(size)
+
+
+@dt.models("numpy.random.rand", "numpy.random.randn")
+def draw_shape(*shape):
+    return Array() if shape else float(dt.unknown())
+
+
+@dt.models("numpy.random.random", "numpy.random.random_sample", "numpy.random.standard_normal")
+def draw_size(size=None):
+    return drawn(size)
+
+
+@dt.models("numpy.random.choice")
+def choice(a, size=None, replace=True, p=None):
+    return dt.unknown() if size is None else Array()
+
+
+@dt.models("numpy.random.default_rng", "numpy.random.RandomState")
+class Generator:
+    def __init__(self, seed=None):
+        self.normal = self.uniform = self.integers = self.randint = draw
+        self.rand = self.randn = draw_shape
+        self.random = self.standard_normal = draw_size
+        self.permutation = made
+        self.choice = choice

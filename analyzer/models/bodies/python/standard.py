@@ -40,6 +40,47 @@ def kept(function, iterable):
     return [each for each in iterable if (each if function is None else function(each))]
 
 
+@dt.models("random.choice", "secrets.choice")
+def choice(seq):
+    return seq[int(dt.unknown())]
+
+
+@dt.models("random.sample", "random.choices")
+def sample(population, weights=None, k=1, **options):
+    """The second argument of sample() is their number, that of choices() is not; how many are unknown is no matter."""
+    return [population[int(dt.unknown())] for _ in range(weights if isinstance(weights, int) else k)]
+
+
+@dt.models("operator.add", "operator.iadd")
+def add(a, b):
+    return a + b
+
+
+@dt.models("operator.mul", "operator.imul")
+def mul(a, b):
+    return a * b
+
+
+@dt.models("operator.sub")
+def sub(a, b):
+    return a - b
+
+
+@dt.models("operator.truediv")
+def truediv(a, b):
+    return a / b
+
+
+@dt.models("operator.matmul")
+def matmul(a, b):
+    return a @ b
+
+
+@dt.models("operator.getitem")
+def getitem(a, b):
+    return a[b]
+
+
 class Fields:
     """Values under names, in their order: what namedtuple() makes."""
 

@@ -320,6 +320,14 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
     if (machine.types.isModule(held->type))
       return callModuleMethod(call, std::move(row), {value, {}, object.text, object.written}, held->type,
                               name, given);
+    if (findMethod(machine, held->type, "__getattr__")) {
+      Outcomes outcomes;
+      for (Outcome &got : attributeOf(call, std::move(row), {value, {}, object.text, object.written}, name)) {
+        Outcomes called = callValue(call, std::move(got.row), got.result, given, object);
+        outcomes.insert(outcomes.end(), called.begin(), called.end());
+      }
+      return outcomes;
+    }
   }
   if (std::optional<Outcomes> outcomes =
           callContainerMethod(call, row, {value, {}, object.text, object.written}, name, given))

@@ -129,6 +129,7 @@ Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) 
   const Value data = behind(call, args[0].value);
   if (is(data, ValueKind::Tensor) && asked.name != "tensor")
     return args.size() < 2 ? done(row, data) : callTorch(call, row, "at::Tensor::to", args, true);
+  const bool isArray = is(data, ValueKind::Record) && findMethod(call.machine, data->type, "__array__");
   const bool hasDevice = given.find("device") != nullptr;
   const bool isSaid = isOpen(data) && data->rank != unknownRank; // an annotation says that it is of numbers
   const bool isOfNumbers =
@@ -137,7 +138,7 @@ Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) 
     row.guessed = true; // tensor(x) of a tensor is where x is; it is for numbers, and PyTorch says so
   else if (is(data, ValueKind::Unknown) && !hasDevice && asked.name != "from_numpy")
     return done(row, tensorValue(Placement::unknown(), unknownRank, nullptr));
-  if (is(data, ValueKind::List) || asked.name == "from_numpy") {
+  if (is(data, ValueKind::List) || isArray || asked.name == "from_numpy") {
     if (!is(data, ValueKind::List))
       args[0].value = summaryList("std::vector<long>", {unknownValue()});
     else if (!isSummary(data) && data->elements.empty())

@@ -75,6 +75,8 @@ bool givesSelf(const std::string &name) {
 
 } // namespace
 
+constexpr const char *arrayType = "numpy.Array"; ///< numpy.py models it
+
 Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::string name, const Given &given) {
   noteDiscarded(call, object, name);
   if (endsWith(name, "_") && object.address.valid() && numberIn(object.value))
@@ -116,7 +118,12 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::stri
   if (name == "numpy" || name == "tolist" || name == "__array__") {
     if (name == "tolist")
       return done(row, unknownValue());
-    return callTorch(call, std::move(row), "at::Tensor::numpy", {object}, true, {});
+    Outcomes outcomes = callTorch(call, std::move(row), "at::Tensor::numpy", {object}, true, {});
+    for (Outcome &outcome : outcomes)
+      if (const int rank = call.machine.memory.rankOf(outcome.row, object.value);
+          rank > 0 || rank == someRank)
+        outcome.result = allocated(call, outcome.row, arrayType, recordValue(arrayType));
+    return outcomes;
   }
   args.insert(args.begin(), object);
   const bool hasDim = !given.positional.empty() || given.find("dim");

@@ -189,6 +189,11 @@ std::optional<Outcomes> unaryWord(Call &call, const Effect &) {
     return sign(call) == "not" ? call.done(unknownValue())
                                : callTorch(call, call.row, sign(call) == "~" ? "at::bitwise_not" : "at::neg",
                                            {operand}, false);
+  static const std::map<std::string, std::string> methods = {
+      {"-", "__neg__"}, {"+", "__pos__"}, {"~", "__invert__"}};
+  if (const auto method = methods.find(sign(call)); method != methods.end())
+    if (std::optional<Outcomes> outcomes = callSpecial(call, operand, method->second, {}))
+      return outcomes;
   if (is(operand.value, ValueKind::Null) && sign(call) == "not")
     return call.done(scalarValue(intTerm(1)));
   if (is(operand.value, ValueKind::Scalar)) {
@@ -329,6 +334,12 @@ std::optional<Outcomes> compareWord(Call &call, const Effect &) {
   if (const auto number = numberIn(left.value); number && is(right.value, ValueKind::Scalar))
     if (const auto other = numberOf(call.row.resolve(right.value->term)); other && isOneOf(how, {"==", "!="}))
       return call.done(scalarValue(intTerm((*number == *other) == (how == "=="))));
+  static const std::map<std::string, std::string> methods = {{"==", "__eq__"}, {"!=", "__ne__"},
+                                                             {"<", "__lt__"},  {"<=", "__le__"},
+                                                             {">", "__gt__"},  {">=", "__ge__"}};
+  if (const auto method = methods.find(how); method != methods.end())
+    if (std::optional<Outcomes> outcomes = callSpecial(call, left, method->second, {right}))
+      return outcomes;
   if (isTensor(left) || isTensor(right))
     return onTensors(call, how, left, right);
   if ((how == "==" || how == "!=") &&
@@ -374,7 +385,16 @@ Value truthOf(const Call &call, const Value &value) {
 // A model of a library is written so that what it tests holds in special cases only: it does not where that
 // is not known.
 std::optional<Outcomes> truthWord(Call &call, const Effect &) {
-  const Value truth = truthOf(call, call.operand(0));
+  const Argument asked = argumentAt(call, 0);
+  for (const char *method : {"__bool__", "__len__"})
+    if (std::optional<Outcomes> outcomes = callSpecial(call, asked, method, {})) {
+      for (Outcome &outcome : *outcomes) {
+        const Value truth = truthOf(call, outcome.result);
+        outcome.result = is(truth, ValueKind::Unknown) ? scalarValue(call.machine.freshScalar(call)) : truth;
+      }
+      return outcomes;
+    }
+  const Value truth = truthOf(call, asked.value);
   if (!is(truth, ValueKind::Unknown))
     return call.done(truth);
   return call.done(call.frame.function.isModel ? scalarValue(intTerm(0))

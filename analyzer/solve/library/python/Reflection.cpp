@@ -47,6 +47,8 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
     return scalarValue(intTerm(1));
   if (name.empty() || is(value, ValueKind::Unknown))
     return classQuestion(value, type);
+  if (is(value, ValueKind::Tensor) && startsWith(name, classPrefix)) // an object of a class is no such value
+    return scalarValue(intTerm(0));
   if (name == "torch.device")
     return scalarValue(intTerm(is(value, ValueKind::Device)));
   if (const Value object = behind(call, value);
@@ -73,6 +75,8 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
       return scalarValue(intTerm(name == "builtins.str"));
     return name == "builtins.str" && call.row.numberOf(value) ? scalarValue(intTerm(0)) : unknownValue();
   }
+  if (name == "builtins.slice")
+    return scalarValue(intTerm(is(value, ValueKind::Record) && value->type == sliceType));
   if (name == "builtins.tuple") // named ones are objects
     return scalarValue(
         intTerm(is(value, ValueKind::List) ||
