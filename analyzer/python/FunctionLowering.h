@@ -75,6 +75,7 @@ private:
   std::vector<Operand> withVariable(std::vector<Operand> operands, const Node &asked);
   /// What a name or a dotted name stands for, when it is fixed.
   std::optional<Meaning> meaningOf(const Node &node) const;
+  std::optional<Meaning> writtenMeaning(const Node &node) const;
   Meaning modelled(const Meaning &meaning) const;
   Reg loadMeaning(const Node &node, const Meaning &meaning);
   bool isBound(const std::string &name) const;

@@ -35,6 +35,12 @@ Meaning FunctionLowering::modelled(const Meaning &meaning) const {
 }
 
 std::optional<Meaning> FunctionLowering::meaningOf(const Node &node) const {
+  const std::optional<Meaning> meaning = writtenMeaning(node);
+  return meaning ? std::optional(modelled(*meaning)) : std::nullopt;
+}
+
+// As it is written: what models it is not looked for.
+std::optional<Meaning> FunctionLowering::writtenMeaning(const Node &node) const {
   if (node.is("Name")) {
     const std::string name = node.text("id");
     if (isLocal(name) || name == selfName || mayCapture(name))
@@ -43,18 +49,18 @@ std::optional<Meaning> FunctionLowering::meaningOf(const Node &node) const {
     if (found)
       return found->kind == Meaning::Kind::Module && found->module->variables.count(found->name)
                  ? std::nullopt
-                 : std::optional(modelled(*found));
+                 : std::optional(*found);
     if (parts.module.variables.count(name))
       return std::nullopt;
-    return modelled({Meaning::Kind::Library, "builtins." + name, nullptr});
+    return Meaning{Meaning::Kind::Library, "builtins." + name, nullptr};
   }
   if (!node.is("Attribute"))
     return std::nullopt;
-  const std::optional<Meaning> base = meaningOf(node["value"]);
+  const std::optional<Meaning> base = writtenMeaning(node["value"]);
   if (!base || startsWith(base->name, "builtins."))
     return std::nullopt;
   if (base->kind == Meaning::Kind::Library)
-    return modelled({Meaning::Kind::Library, base->name + "." + node.text("attr"), nullptr});
+    return Meaning{Meaning::Kind::Library, base->name + "." + node.text("attr"), nullptr};
   if (base->kind != Meaning::Kind::Module)
     return std::nullopt;
   const Meaning *member = Modules::find(*base->module, node.text("attr"));

@@ -309,7 +309,10 @@ void FunctionLowering::defineClass(const Node &node) {
   made.where = node.where();
   for (const Node &written : node.list("bases")) {
     const Node base = written.is("Subscript") ? written["value"] : written; // Base[T]
-    if (const std::optional<Meaning> meaning = meaningOf(base))
+    std::optional<Meaning> meaning = meaningOf(base);
+    if (meaning && meaning->name == "builtins.list") // has its methods
+      meaning = modelled({Meaning::Kind::Library, "collections.UserList", nullptr});
+    if (meaning)
       made.bases.push_back(
           Name(meaning->kind == Meaning::Kind::Class ? meaning->name : "python:" + meaning->name));
     else if (base.is("Name"))

@@ -20,11 +20,11 @@ constexpr std::size_t rowsPerOutcome = 6; ///< rows a call may return
 constexpr unsigned callDepth = 24;
 constexpr unsigned recursionDepth = 3; ///< calls under way, of one function or in all, that are recursive
 constexpr unsigned countedRecursionDepth = 8; ///< the same for calls that are given a number that is known
-/// Facts from which on it is asked in how many states an entry has run one function, and that many of them:
-/// of any function, of one that handles no tensor, module or device, and of one before the rest of its states
-/// differ by what is not a number only.
-constexpr std::size_t factsOfContexts = 10000;
-constexpr unsigned contextsPerFunction = 1000, contextsWithoutDevices = 12, contextsWithNumbers = 12;
+/// States that one function is run for; beyond them each entry runs it for one.
+constexpr std::size_t contextsPerFunction = 300;
+/// For so many states an entry runs a function that has cost it `factsOfContexts`, where it handles no
+/// tensor, module or device; the further states of another one differ by what is not a number only.
+constexpr std::size_t contextsPerEntry = 12, factsOfContexts = 10000;
 constexpr std::size_t originsPerSummary =
     8; ///< callers with tensors of one device, but made at different places, that a conflict is told for
 constexpr std::size_t overridersPerCall = 4;

@@ -241,6 +241,7 @@ Outcomes Machine::runWithin(Frame &frame, Row start) {
   const std::size_t facts = factsRun - (isPhase ? 0 : before);
   Spent &cost = spent[&frame.function];
   ++cost.contexts;
+  ++contextsOf[&frame.function];
   cost.facts += facts;
   if (isPhase) {
     factsRun = before;
@@ -249,16 +250,21 @@ Outcomes Machine::runWithin(Frame &frame, Row start) {
   return outcomes;
 }
 
+// Most entries need what many have run in one state of their own.
 bool Machine::hasCostTooMuch(const Function &callee, bool matters) const {
   const auto cost = spent.find(&callee);
-  return cost != spent.end() && cost->second.facts >= bounds::factsOfContexts &&
-         cost->second.contexts >= (matters ? bounds::contextsPerFunction : bounds::contextsWithoutDevices);
+  if (cost == spent.end())
+    return false;
+  const bool isOften = contextsOf.at(&callee) >= bounds::contextsPerFunction;
+  const bool isCostly =
+      cost->second.contexts >= bounds::contextsPerEntry && cost->second.facts >= bounds::factsOfContexts;
+  return isOften || (isCostly && !matters);
 }
 
 bool Machine::tellsNumbersApart(const Function &callee) {
   const auto cost = spent.find(&callee);
   return cost == spent.end() || cost->second.facts < bounds::factsOfContexts ||
-         isWithin(cost->second.contexts, bounds::contextsWithNumbers, Bound::ContextsWithNumbers);
+         isWithin(cost->second.contexts, bounds::contextsPerEntry, Bound::ContextsWithNumbers);
 }
 
 // Brings what a call did into the caller's row. Heap objects the callee made get names of their own there;

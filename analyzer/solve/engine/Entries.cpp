@@ -65,6 +65,8 @@ private:
 
   void run(const Function &function) {
     const bool isMethod = !function.className.empty() && !function.isStatic && !function.isLambda;
+    if (function.isLambda && states.callClosure(function))
+      return;
     if (!isMethod)
       states.call(function, function.isMain ? states.ofMain() : states.open());
     else if (function.isConstructor)

@@ -274,4 +274,31 @@ Outcomes EntryStates::call(const Function &function, Row row, Address self, unsi
   return machine.run(frame, std::move(row));
 }
 
+bool EntryStates::callClosure(const Function &function) {
+  const auto made = machine.closures.find(&function);
+  if (made == machine.closures.end())
+    return false;
+  const Value callable = made->second.callable;
+  bool isOfCaller = false; // by reference: it is gone when others call
+  for (const auto &[name, captured] : callable->fields)
+    forEachAddress(captured,
+                   [&](const Address &address) { isOfCaller |= kindOf(address.root) == RootKind::Local; });
+  if (isOfCaller)
+    return false;
+  Row row = made->second.row;
+  std::vector<RootId> locals;
+  row.store.forEach(RootKind::Local, [&](RootId root, const Value &) { locals.push_back(root); });
+  for (RootId root : locals)
+    row.store.erase(root);
+  row.registers.clear();
+  row.expressionEnded = false;
+  row.iterations = nullptr;
+  const Name type("closure");
+  const Address self{machine.memory.outside(applyTerm(op::self, {textTerm(function.id)}), type, type),
+                     nullptr};
+  row.store.set(self.root, callable);
+  call(function, std::move(row), self);
+  return true;
+}
+
 } // namespace devicetidy

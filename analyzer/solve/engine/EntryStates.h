@@ -38,6 +38,8 @@ public:
   RootId reset(Row &row, Name id);
   /// Calls an entry. `call`: how often it was called before, for its parameters are others each time.
   Outcomes call(const Function &function, Row row, Address self = {}, unsigned call = 0);
+  /// Calls a function with what its closure has captured; false where none is known.
+  bool callClosure(const Function &function);
 
 private:
   void runGlobals();

@@ -222,6 +222,12 @@ public:
   /// Told of a static local that was initialised in a program that had been running: whose flag the row held.
   std::function<void(Row &, Name)> initialisedStatic;
   std::set<const Function *> entered;
+  /// A closure as it was first made, and where: what it has captured is known, whoever calls it.
+  struct Closure {
+    Row row;
+    Value callable;
+  };
+  std::unordered_map<const Function *, Closure> closures;
   /// Those among them that were called with all tensors that they take; of the others nothing was seen.
   std::set<const Function *> enteredWhole;
   /// Moves of tensors whose result is thrown away, as far as what is called was decided when it was run.
@@ -344,7 +350,8 @@ private:
   static bool isNewMistake(Summary &summary, const Row &entry, const std::vector<Value> &inputs);
   std::set<std::uint64_t> failing; ///< summaries without an outcome because a device conflict ends every way
   std::unordered_map<const Function *, unsigned> active;
-  std::uint64_t activeHash = 0; ///< of `active`
+  std::unordered_map<const Function *, std::size_t> contextsOf; ///< of all entries
+  std::uint64_t activeHash = 0;                                 ///< of `active`
   /// What calls of a function with different states have cost the entry at hand.
   struct Spent {
     unsigned contexts = 0;

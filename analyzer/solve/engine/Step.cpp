@@ -303,6 +303,9 @@ bool Machine::stepInPlace(Frame &frame, const Fact &fact, Row &row) {
     Value callable = functionValue(fact.target, std::move(captures));
     if (fact.target.empty())
       callable = libraryFunction(fact.name);
+    const Function *target = fact.captures.empty() ? nullptr : program.function(fact.target);
+    if (target && target->isLambda && !closures.count(target))
+      closures.emplace(target, Closure{row, callable});
     setRegister(row, fact.result, std::move(callable));
     return true;
   }

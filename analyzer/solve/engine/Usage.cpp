@@ -468,7 +468,8 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
                 .insert(written.globals.begin(), written.globals.end());
           }
           addKernels(expression, usage.kernels);
-          lateCalls.add(expression);
+          if (!function.isModel)
+            lateCalls.add(expression);
           if (scope)
             notePairs(expression, function.isConstructor, *scope);
           expression.clear();

@@ -22,6 +22,41 @@ def reduce(function, iterable, initial=None):
     return value
 
 
+@dt.models("builtins.map")
+def mapped(function, *iterables):
+    if len(iterables) > 1:
+        return [function(*each) for each in zip(*iterables)]
+    return [function(each) for each in iterables[0]]
+
+
+@dt.models("itertools.zip_longest")
+def zip_longest(*iterables, fillvalue=None):
+    return zip(*iterables)
+
+
+@dt.models("itertools.islice", "itertools.cycle")
+def part(iterable, *ends):
+    return list(iterable)
+
+
+@dt.models("itertools.accumulate")
+def accumulate(iterable, func=None, *, initial=None):
+    sums = []
+    value = initial
+    for each in iterable:
+        if value is None:
+            value = each
+        else:
+            value = value + each if func is None else func(value, each)
+        sums.append(value)
+    return sums
+
+
+@dt.models("itertools.chain.from_iterable")
+def chained(iterables):
+    return [each for iterable in iterables for each in iterable]
+
+
 @dt.models("itertools.chain")
 def chain(*iterables):
     return [each for iterable in iterables for each in iterable]
@@ -172,3 +207,38 @@ def astuple(obj, **options):
 @dt.models("dataclasses.replace", "copy.replace")
 def replace(obj, **changes):
     return type(obj)(**{**asdict(obj), **changes})
+
+
+@dt.models("collections.UserList")
+class UserList:
+    """A list that is an object of a class; what derives from list is as one."""
+
+    def __init__(self, initlist=()):
+        self.data = list(initlist)
+
+    def __iter__(self):
+        return self.data
+
+    def __len__(self):
+        return len(self.data)
+
+    def __getitem__(self, index):
+        return self.data[index]
+
+    def __setitem__(self, index, value):
+        self.data[index] = value
+
+    def append(self, item):
+        self.data.append(item)
+
+    def extend(self, other):
+        self.data.extend(list(other))
+
+    def insert(self, index, item):
+        self.data.insert(index, item)
+
+    def pop(self, index=-1):
+        return self.data.pop(index)
+
+    def clear(self):
+        self.data.clear()

@@ -79,6 +79,21 @@ def initialised(tensor, *values, **options):
     return tensor
 
 
+@dt.models("torch.quasirandom.SobolEngine")
+class SobolEngine:
+    def __init__(self, dimension, *values, **options):
+        self.dimension = dimension
+
+    def draw(self, n=1, *values, **options):
+        return torch.zeros(n, self.dimension, device="cpu")
+
+    def draw_base2(self, m, *values, **options):
+        return self.draw(2)
+
+    def fast_forward(self, n):
+        return self
+
+
 @dt.models("torch.autograd.grad")
 def grad(outputs, inputs, grad_outputs=None, *values, **options):
     if torch.is_tensor(outputs) and torch.is_tensor(grad_outputs):

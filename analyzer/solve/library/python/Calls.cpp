@@ -396,6 +396,12 @@ std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
   const Value given = call.operand(0), otherwise = call.operand(1);
   if (is(given, ValueKind::Tensor) && is(otherwise, ValueKind::Null))
     return call.done(leftOutOr(given));
+  // What a caller outside leaves out is where the default is.
+  if (call.frame.depth == 0 && is(otherwise, ValueKind::Tensor) && !isMissing(given)) {
+    Outcomes both = call.done(given);
+    both.push_back({call.row, otherwise});
+    return both;
+  }
   if (isMissing(given) || (is(given, ValueKind::Unknown) && is(otherwise, ValueKind::Address)))
     return call.done(otherwise);
   if (!is(given, ValueKind::Unknown) || !is(otherwise, ValueKind::Scalar))

@@ -89,6 +89,10 @@ std::optional<Outcomes> dictMethod(Call &call, Row &row, const Argument &object,
   }
   if (name == "copy")
     return result(row, allocated(call, row, dictType, dict));
+  if (name == "popitem") // which one it is does not matter where they are alike
+    for (const auto &[field, entry] : dict->fields)
+      if (isEntry(field))
+        return result(row, tupleValue({keyOf(field), entry}));
   return std::nullopt;
 }
 
@@ -174,13 +178,11 @@ void addPair(const Row &row, const Value &pair, std::map<Name, Value> &entries) 
 std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, const Given &given);
 
 std::optional<Outcomes> onIterated(Call &call, Row &row, const std::string &name, const Given &given) {
-  if (given.positional.empty() || !isOneOf(name, {"list", "tuple", "sorted", "reversed", "set", "iter",
-                                                  "enumerate", "zip", "sum", "map"}))
+  if (given.positional.empty() ||
+      !isOneOf(name, {"list", "tuple", "sorted", "reversed", "set", "iter", "enumerate", "zip", "sum"}))
     return std::nullopt;
-  const std::size_t at = name == "map" ? 1 : 0;
   Call inner{call.machine, call.frame, row, call.fact, call.first};
-  const std::optional<Outcomes> iterated =
-      at < given.positional.size() ? callSpecial(inner, given.positional[at], "__iter__", {}) : std::nullopt;
+  const std::optional<Outcomes> iterated = callSpecial(inner, given.positional[0], "__iter__", {});
   if (!iterated)
     return std::nullopt;
   Outcomes outcomes;
@@ -189,7 +191,7 @@ std::optional<Outcomes> onIterated(Call &call, Row &row, const std::string &name
     Given with = given;
     const Value held = behind(inner, each.result); // an iterator gives itself when it is asked for one
     const bool isIterator = is(held, ValueKind::Record) && findMethod(call.machine, held->type, "__iter__");
-    with.positional[at].value = isIterator ? iterable(inner, after, each.result) : each.result;
+    with.positional[0].value = isIterator ? iterable(inner, after, each.result) : each.result;
     if (std::optional<Outcomes> made = builtin(call, after, name, with))
       outcomes.insert(outcomes.end(), made->begin(), made->end());
     else
@@ -256,24 +258,6 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
     return result(row, first);
   if (name == "int")
     return result(row, scalarValue(call.machine.freshScalar(call)));
-  if (name == "map" && given.positional.size() == 2) {
-    std::vector<Value> elements;
-    Outcomes outcomes = result(row, unknownValue());
-    for (const Value &each : alternatives(call, given.positional[1].value)) {
-      Given argument;
-      argument.positional.push_back({each, {}, given.positional[1].text, given.positional[1].written});
-      Outcomes called = callValue(call, outcomes.front().row, first, argument, given.positional[0]);
-      if (called.size() != 1)
-        return result(row, unknownValue());
-      elements.push_back(called.front().result);
-      outcomes = std::move(called);
-    }
-    const bool isKnown = elementsOf(call, given.positional[1].value).has_value();
-    Row after = std::move(outcomes.front().row);
-    const Value list =
-        allocated(call, after, "python::list", isKnown ? tupleValue(elements) : summaryOf(elements));
-    return result(after, list);
-  }
   if (name == "str" && is(first, ValueKind::Device))
     return result(row, first);
   if (name == "sum" || name == "max" || name == "min") {

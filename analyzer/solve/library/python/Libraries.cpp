@@ -78,20 +78,27 @@ std::vector<Argument> withSizes(const Call &call, const std::vector<Argument> &a
   return rest;
 }
 
+} // namespace
+
 // "Expected a 'cuda' device type for generator but found 'cpu'" (ATen/core/Generator.h).
-void meetGenerator(Call &call, Outcome &outcome, const Argument &generator, const std::string &name) {
-  Call inner{call.machine, call.frame, outcome.row, call.fact, call.first};
-  const Value held = behind(inner, generator.value);
-  const auto device = held->fields.find("device");
-  if (device == held->fields.end() || !is(device->second, ValueKind::Device) ||
-      !is(outcome.result, ValueKind::Tensor))
-    return;
-  Machine::Requirement requirement;
-  requirement.operation = name;
-  const Value draws = tensorValue(device->second->placement, someRank, device->second->history);
-  call.machine.requireSame(inner, {{outcome.result, nullptr, "the result"}, {draws, generator.written, {}}},
-                           requirement);
+void meetGenerator(Call &call, Outcomes &outcomes, const Given &given, const std::string &name) {
+  const Argument *generator = given.find("generator");
+  for (Outcome &outcome : outcomes) {
+    Call inner{call.machine, call.frame, outcome.row, call.fact, call.first};
+    const Value held = generator ? behind(inner, generator->value) : unknownValue();
+    const auto device = held->fields.find("device");
+    if (device == held->fields.end() || !is(device->second, ValueKind::Device) ||
+        !is(outcome.result, ValueKind::Tensor))
+      continue;
+    Machine::Requirement requirement;
+    requirement.operation = name;
+    const Value draws = tensorValue(device->second->placement, someRank, device->second->history);
+    call.machine.requireSame(
+        inner, {{outcome.result, nullptr, "the result"}, {draws, generator->written, {}}}, requirement);
+  }
 }
+
+namespace {
 
 Outcomes makeTensor(Call &call, Row &row, const Asked &asked, const Given &given) {
   if (const Argument *out = given.find("out"); out && is(out->value, ValueKind::Tensor))
@@ -100,9 +107,7 @@ Outcomes makeTensor(Call &call, Row &row, const Asked &asked, const Given &given
   if (isOneOf(asked.name, {"zeros", "ones", "empty", "rand", "randn"}))
     args = withSizes(call, args);
   Outcomes outcomes = callTorch(call, row, "torch::" + asked.name, args, false);
-  if (const Argument *generator = given.find("generator"))
-    for (Outcome &outcome : outcomes)
-      meetGenerator(call, outcome, *generator, asked.name);
+  meetGenerator(call, outcomes, given, asked.name);
   return outcomes;
 }
 
@@ -173,7 +178,10 @@ Outcomes aten(Call &call, Row &row, const Asked &asked, const Given &given) {
     return done(row, out->value);
   const std::vector<Argument> args = inOrder(call, given, false);
   const bool hasDim = given.find("dim") || given.positional.size() > 1;
-  return callTorch(call, row, "torch::" + asked.name, args, false, resultTypeOf(asked.name, args, hasDim));
+  Outcomes outcomes =
+      callTorch(call, row, "torch::" + asked.name, args, false, resultTypeOf(asked.name, args, hasDim));
+  meetGenerator(call, outcomes, given, asked.name);
+  return outcomes;
 }
 
 // A model asks whether it certainly is one.

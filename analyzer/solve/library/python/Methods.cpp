@@ -127,7 +127,10 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::stri
   }
   args.insert(args.begin(), object);
   const bool hasDim = !given.positional.empty() || given.find("dim");
-  return callTorch(call, std::move(row), "at::Tensor::" + name, args, true, resultTypeOf(name, args, hasDim));
+  Outcomes outcomes =
+      callTorch(call, std::move(row), "at::Tensor::" + name, args, true, resultTypeOf(name, args, hasDim));
+  meetGenerator(call, outcomes, given, name);
+  return outcomes;
 }
 
 namespace {
@@ -191,7 +194,8 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
   }
   if (name == "state_dict") {
     const Placement where = modulePlacement(machine, row, self);
-    const Value tensor = where.isKnown() ? tensorValue(where, unknownRank, nullptr) : unknownValue();
+    // Of some buffers the tensor is a number, but not of all entries.
+    const Value tensor = where.isKnown() ? tensorValue(where, someRank, nullptr) : unknownValue();
     return done(row, allocated(call, row, dictType, recordValue(dictType, {{anyEntryField, tensor}})));
   }
   if (isOneOf(name, {"register_forward_hook", "register_forward_pre_hook"}) && !given.positional.empty())

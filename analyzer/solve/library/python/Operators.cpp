@@ -107,6 +107,12 @@ Value onValues(Call &call, const std::string &sign, const Value &left, const Val
     return is(left, ValueKind::Address) ? listOf(call, call.row, std::move(all))
                                         : listValue("std::vector<at::Tensor>", std::move(all));
   }
+  if (sign == "|" && isDict(a) && isDict(b)) {
+    std::map<Name, Value> entries = a->fields;
+    for (const auto &[field, entry] : b->fields)
+      setEntry(entries, field, entry);
+    return allocated(call, call.row, dictType, recordValue(dictType, std::move(entries)));
+  }
   if (sign == "*" && (is(a, ValueKind::List) || is(b, ValueKind::List))) {
     const Value &list = is(a, ValueKind::List) ? a : b;
     const auto times = call.row.numberOf(is(a, ValueKind::List) ? b : a);

@@ -82,6 +82,8 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
                           const Given &given);
 /// Calls method `name` of `object`.
 Outcomes callMethod(Call &call, Row row, const Argument &object, const std::string &name, const Given &given);
+/// What is drawn with the generator that is `given`, if any, must be on its device.
+void meetGenerator(Call &call, Outcomes &outcomes, const Given &given, const std::string &name);
 /// Calls a method that Python asks an object of the program for (`__add__`); nothing when it has none.
 std::optional<Outcomes> callSpecial(Call &call, const Argument &object, const std::string &name,
                                     const std::vector<Argument> &args);
