@@ -26,8 +26,8 @@ std::optional<Outcomes> assignSame(Call &call, const Effect &) {
   return put(call, call.arg(0));
 }
 
-// What the object stands for, which may be the place a pointer leads to. A module that is not known is one and
-// the same from here on.
+// What the object stands for, which may be the place a pointer leads to. A module that is not known is one
+// and the same from here on.
 std::optional<Outcomes> held(Call &call, const Effect &) {
   Machine &machine = call.machine;
   const Address where = call.objectAddress();
