@@ -36,7 +36,7 @@ Value literalValue(const Fact &fact, const Types &types) {
 
 // A pointer into a tensor's memory with a number added or taken away: the same memory. Null for other facts.
 Value movedPointer(const Row &row, const Fact &fact, const Types &types) {
-  if ((fact.name != op::plus && fact.name != op::minus) || types.classOf(fact.type) != TypeClass::Pointer)
+  if ((fact.name != op::plus && fact.name != op::minus) || !types.isPointer(fact.type))
     return nullptr;
   for (const Operand &operand : fact.operands)
     if (Value value = registerOf(row, operand.reg); isTensorMemory(value))
