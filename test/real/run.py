@@ -51,8 +51,8 @@ def repository(folder: Path, name: str) -> Path | None:
     return None
 
 
-def extract(git: Path, revision: str, into: Path, endings: tuple[str, ...], generated: dict[str, str]) -> None:
-    """Writes what `revision` holds, without the files that a partial clone lacks, and what its build would write."""
+def extract(git: Path, revision: str, into: Path, endings: tuple[str, ...], headers: dict[str, str]) -> None:
+    """Writes what `revision` holds, without the files that a partial clone lacks, and `headers`."""
     partial = into.with_name(into.name + ".part")  # an interrupted run leaves no tree that looks whole
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -70,7 +70,7 @@ def extract(git: Path, revision: str, into: Path, endings: tuple[str, ...], gene
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(answer.read(int(head[2])))
             answer.readline()
-    for name, text in generated.items():
+    for name, text in headers.items():
         file = partial / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
@@ -159,7 +159,7 @@ def main() -> None:
                 tree = base / entry["name"] / side
                 if not tree.exists():
                     endings = PYTHON if is_python(entry) else CXX
-                    extract(git, revision, tree, endings, entry.get("generated", {}))
+                    extract(git, revision, tree, endings, entry.get("headers", {}))
                 reports[side] = analyse(options, tree, entry)
             print(f"{entry['name']}: {counts(reports['before'])} findings before, {counts(reports['after'])} after")
             for failure in reports["before"]["failures"]:
