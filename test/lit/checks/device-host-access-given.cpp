@@ -65,6 +65,26 @@ void *toJava(JNIEnv_ *env, torch::Tensor tensor, torch::Device device) {
   return env->NewDirectByteBuffer(moved.data_ptr(), long(moved.nbytes()));
 }
 
+// What is on a GPU shows that there is one.
+static bool hasGpu = false;
+static void askForGpu() {
+  if (torch::cuda::is_available())
+    hasGpu = true;
+}
+
+static bool isOnHost(const torch::Tensor &x) {
+  if (x.device().type() == torch::kCPU)
+    return true;
+  TORCH_CHECK(x.is_cuda());
+  askForGpu();
+  return !hasGpu;
+}
+
+float firstOnHost(torch::Tensor x) {
+  const bool isHere = isOnHost(x);
+  return isHere ? x.data_ptr<float>()[0] : 0;
+}
+
 // CHECK: [[@LINE+3]]:{{[0-9]+}}: warning: 'lengths.data_ptr<int64_t>()[0]' works on memory of cpu and can get that of 'lengths' on lengths.device() [device-host-access]
 // A tensor beside the first one.
 torch::Tensor firstOf(const torch::Tensor &input, const torch::Tensor &lengths) {
