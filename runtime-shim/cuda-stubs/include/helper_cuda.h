@@ -1,5 +1,5 @@
-// Stand-in for helper_cuda.h of NVIDIA's CUDA samples, which projects include to check what CUDA returns. Nothing
-// implements it: it is for reading.
+// Stand-in for helper_cuda.h of NVIDIA's CUDA samples, which projects include to check what CUDA returns.
+// Nothing implements it: it is for reading.
 #pragma once
 
 #include "cuda_runtime.h"
