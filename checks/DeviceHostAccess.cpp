@@ -13,7 +13,10 @@ void DeviceHostAccess::run(const Solution &solution, const CheckContext &,
       finding.fields = {{"needed", conflict.second.device}, {"tensor", conflict.first.text}};
       const bool isBlob = conflict.operation == "from_blob";
       const bool isOfHost = conflict.first.device == "cpu";
-      finding.related = {{isOfHost ? "hostBlob" : isBlob ? "deviceBlob" : "copy", conflict.where, true}};
+      const char *advice = !isBlob    ? (isOfHost ? "hostPointer" : "copy")
+                           : isOfHost ? "hostBlob"
+                                      : "deviceBlob";
+      finding.related = {{advice, conflict.where, true}};
       findings.push_back(std::move(finding));
     }
 }

@@ -88,7 +88,7 @@ private:
   ParseState &state;
 };
 
-class LoweringConsumer : public SemaConsumer {
+class LoweringConsumer : public SemaConsumer, ASTMutationListener {
 public:
   LoweringConsumer(CompilerInstance &compiler, Unit &unit, const LowerOptions &options, ParseState &state)
       : compiler(compiler), state(state), builder(compiler.getASTContext(), unit, options) {}
@@ -103,6 +103,15 @@ public:
       if (builder.source.inProject(decl))
         topLevel.push_back(decl);
     return !state.isStopped();
+  }
+
+  ASTMutationListener *GetASTMutationListener() override { return this; }
+
+  // A class with a member of a type that clang does not know is still a class: marked as invalid, it would be
+  // no base or argument of anything, and the code that uses it would be lost with the member.
+  void CompletedTagDefinition(const TagDecl *tag) override {
+    if (isa<CXXRecordDecl>(tag) && builder.source.inProject(tag))
+      const_cast<TagDecl *>(tag)->setInvalidDecl(false);
   }
 
   bool shouldSkipFunctionBody(Decl *decl) override {

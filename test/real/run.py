@@ -51,8 +51,8 @@ def repository(folder: Path, name: str) -> Path | None:
     return None
 
 
-def extract(git: Path, revision: str, into: Path, endings: tuple[str, ...]) -> None:
-    """Writes what `revision` holds, without the files that a partial clone lacks."""
+def extract(git: Path, revision: str, into: Path, endings: tuple[str, ...], headers: dict[str, str]) -> None:
+    """Writes what `revision` holds, without the files that a partial clone lacks, and `headers`."""
     partial = into.with_name(into.name + ".part")  # an interrupted run leaves no tree that looks whole
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -70,6 +70,10 @@ def extract(git: Path, revision: str, into: Path, endings: tuple[str, ...]) -> N
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(answer.read(int(head[2])))
             answer.readline()
+    for name, text in headers.items():
+        file = partial / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
     partial.rename(into)
 
 
@@ -154,7 +158,8 @@ def main() -> None:
             for side, revision in (("before", f"{entry['fix']}~1"), ("after", entry["fix"])):
                 tree = base / entry["name"] / side
                 if not tree.exists():
-                    extract(git, revision, tree, PYTHON if is_python(entry) else CXX)
+                    endings = PYTHON if is_python(entry) else CXX
+                    extract(git, revision, tree, endings, entry.get("headers", {}))
                 reports[side] = analyse(options, tree, entry)
             print(f"{entry['name']}: {counts(reports['before'])} findings before, {counts(reports['after'])} after")
             for failure in reports["before"]["failures"]:

@@ -92,6 +92,8 @@ Value withSome(const Value &list, Term at, const Value &value) {
       isKnown && number ? static_cast<std::int64_t>(tail.size()) - *number : numberFromEnd(at, list);
   if (!number && !fromEnd)
     return unknownValue();
+  if (fromEnd == 0)
+    return withSomeLast(list, value);
   // Elements in front of `at` count from the begin, those behind it from the end.
   if (number && *number < static_cast<std::int64_t>(head.size()))
     head.resize(static_cast<std::size_t>(std::max<std::int64_t>(*number, 0)));

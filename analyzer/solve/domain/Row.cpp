@@ -256,17 +256,20 @@ bool Row::assume(Term term, std::int64_t number) {
     const Placement placement = resolve(Placement::symbol(SymbolRole::None, device, {}));
     if (placement.kind != PlacementKind::Symbol)
       return (placement.kind == PlacementKind::Cuda) == (number == 1);
-    aliases.emplace_back(placement.index,
-                         number == 1 ? Placement::cuda(indexOf(placement.index)) : Placement::cpu());
+    return assumeDevice(placement, number == 1);
   }
   if ((term->name == op::isCuda || term->name == op::isCpu) && isDevice(term->args[0])) {
-    Placement device = resolve(placementOf(term->args[0]));
+    const Placement device = resolve(placementOf(term->args[0]));
     if (device.kind == PlacementKind::Symbol)
-      aliases.emplace_back(device.index, (term->name == op::isCuda) == (number == 1)
-                                             ? Placement::cuda(indexOf(device.index))
-                                             : Placement::cpu());
+      return assumeDevice(device, (term->name == op::isCuda) == (number == 1));
   }
   return true;
+}
+
+// What is on a GPU shows that there is one.
+bool Row::assumeDevice(const Placement &device, bool isOnGpu) {
+  aliases.emplace_back(device.index, isOnGpu ? Placement::cuda(indexOf(device.index)) : Placement::cpu());
+  return !isOnGpu || assume(availableTerm(), 1);
 }
 
 std::uint64_t Row::digest() const { return mix(rowHash(*this, store.digest(), false), knownHash(*this)); }

@@ -62,6 +62,7 @@ struct Row {
   void forgetConditions(const std::function<bool(Term)> &changed);
   /// Adds `term == number`; false when the row knows otherwise.
   bool assume(Term term, std::int64_t number);
+  bool assumeDevice(const Placement &device, bool isOnGpu);
   /// Adds a condition that is so, and nothing that follows from it.
   void learn(const Condition &condition);
 

@@ -438,8 +438,12 @@ Value joinRecords(const Value &a, const Value &b, Term phi) {
     data.origin = nullptr;
   for (auto &[name, field] : data.fields) {
     auto other = b->fields.find(name);
-    // What one of two registered, Module::to moves where it is there.
-    if (other == b->fields.end() && hidden::isSubmodule(name))
+    // What one of two registered, Module::to moves where it is there. What a loop makes is known by its
+    // iteration, and is registered in any.
+    if (hidden::isSubmodule(name) &&
+        (other == b->fields.end() ||
+         (is(field, ValueKind::Address) && is(other->second, ValueKind::Address) &&
+          field->address.root == other->second->address.root)))
       continue;
     field = other == b->fields.end()
                 ? unknownValue()

@@ -76,7 +76,8 @@ Row conditionsFor(const Row &row, Row entry, const std::vector<Value> &inputs) {
   const Relevance relevance(entry.store, inputs);
   entry.guessed = row.guessed;
   for (const Condition &condition : row.known)
-    if (relevance.of(condition.first))
+    if (relevance.of(condition.first) ||
+        condition.first == availableTerm()) // whether there is a GPU holds everywhere
       entry.known.push_back(condition);
     else
       entry.guessed |= isGuess(condition.first);

@@ -36,7 +36,7 @@ Value literalValue(const Fact &fact, const Types &types) {
 
 // A pointer into a tensor's memory with a number added or taken away: the same memory. Null for other facts.
 Value movedPointer(const Row &row, const Fact &fact, const Types &types) {
-  if ((fact.name != op::plus && fact.name != op::minus) || types.classOf(fact.type) != TypeClass::Pointer)
+  if ((fact.name != op::plus && fact.name != op::minus) || !types.isPointer(fact.type))
     return nullptr;
   for (const Operand &operand : fact.operands)
     if (Value value = registerOf(row, operand.reg); isTensorMemory(value))
@@ -142,8 +142,10 @@ Value Machine::readMarked(const Row &row, const Address &address) const {
   Value owner = memory.read(row, {address.root, nullptr});
   if (!is(owner, ValueKind::Record) || !types.isProject(owner->type) || !types.isModule(owner->type))
     return value;
+  // What a loop has registered is known by its iteration there, and by a number here.
   for (const auto &[name, field] : owner->fields)
-    if (hidden::isSubmodule(name) && same(field, value))
+    if (hidden::isSubmodule(name) && is(field, ValueKind::Address) && is(value, ValueKind::Address) &&
+        field->address.root == value->address.root)
       return value;
   const Field *field = types.field(owner->type, first->field);
   if (!field || (value->history && value->history->step.kind == StepKind::Member))

@@ -69,6 +69,33 @@ void guardOfTheHost(torch::Tensor from, torch::Tensor x) {
   scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
 }
 
+// The guard of one that may be on the CPU, of two between which memory is copied.
+void copyBetween(torch::Tensor &from, torch::Tensor &to) {
+  const torch::Device source = from.device(), target = to.device();
+  cudaMemcpyKind kind;
+  if (source.is_cuda() && target.is_cuda())
+    kind = cudaMemcpyDeviceToDevice;
+  else if (source.is_cuda() && target.is_cpu())
+    kind = cudaMemcpyDeviceToHost;
+  else if (source.is_cpu() && target.is_cuda())
+    kind = cudaMemcpyHostToDevice;
+  else
+    TORCH_CHECK(false, "both on the CPU");
+  const at::cuda::OptionalCUDAGuard guard(source);
+  char *read = static_cast<char *>(from.data_ptr()), *written = static_cast<char *>(to.data_ptr());
+  const int64_t half = from.nbytes() / 2;
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'cudaMemcpyAsync' runs on the current GPU and works on 'to' on
+  cudaMemcpyAsync(written + half, read + half, half, kind, at::cuda::getCurrentCUDAStream());
+}
+
+void copyWithRightGuard(torch::Tensor &from, torch::Tensor &to) {
+  const bool isUp = from.is_cpu();
+  TORCH_CHECK(from.is_cuda() || to.is_cuda());
+  const at::cuda::OptionalCUDAGuard guard(from.is_cuda() ? from.device() : to.device());
+  cudaMemcpyAsync(to.data_ptr(), from.data_ptr(), from.nbytes(), isUp ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost,
+                  at::cuda::getCurrentCUDAStream());
+}
+
 void wrongGuard() {
   auto x = second();
   c10::cuda::CUDAGuard guard(0);

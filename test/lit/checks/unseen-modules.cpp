@@ -59,6 +59,26 @@ void script(torch::Device device) {
   shared->forward({torch::rand({1, 4})});
 }
 
+// Where the script is nobody knows, but one of what it gets is moved and the other one is not.
+void oneArgument(torch::Tensor x, torch::Tensor y, torch::Device device) {
+  auto loaded = makeScript();
+  x = x.to(device);
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'forward of a scripted module' can get 'x' on 'device' and 'y' on 'y.device()' [device-mixed-op]
+  loaded.forward({x, y});
+  loaded.forward({x, y.to(device)});
+}
+
+void argumentLists(std::vector<torch::Tensor> inputs, std::vector<torch::Tensor> others, torch::Device device) {
+  auto loaded = makeScript();
+  for (auto &each : inputs)
+    each = each.to(device);
+  std::vector<torch::jit::IValue> all;
+  all.insert(all.end(), inputs.begin(), inputs.end());
+  all.insert(all.end(), others.begin(), others.end());
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'forward of a scripted module' can get 'all' on 'device' and 'all' on 'others[i].device()' [device-mixed-op]
+  loaded.forward(all);
+}
+
 // LATENT: [[@LINE+2]]:{{[0-9]+}}: warning: 'forward of a scripted module' can get the parameters of 'given' on 'given.device()' and 'torch::rand({1, 4})' on cpu [device-mixed-op]
 at::Tensor givenScript(torch::jit::Module &given) {
   return given.forward({torch::rand({1, 4})}).toTensor();

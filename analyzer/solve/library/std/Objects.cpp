@@ -26,8 +26,16 @@ std::optional<Outcomes> assignSame(Call &call, const Effect &) {
   return put(call, call.arg(0));
 }
 
-// What the object stands for, which may be the place a pointer leads to.
-std::optional<Outcomes> held(Call &call, const Effect &) { return call.done(call.object()); }
+// What the object stands for, which may be the place a pointer leads to. A module that is not known is one
+// and the same from here on.
+std::optional<Outcomes> held(Call &call, const Effect &) {
+  Machine &machine = call.machine;
+  const Address where = call.objectAddress();
+  const Name inner = machine.types.inner(call.fact.operands[0].type);
+  if (where.valid() && is(call.object(), ValueKind::Unknown) && machine.types.isModule(inner))
+    machine.memory.write(call.row, where, machine.unseenModule(call, inner));
+  return call.done(call.object());
+}
 
 // value() of an optional throws when there is none.
 std::optional<Outcomes> checkedValue(Call &call, const Effect &) {

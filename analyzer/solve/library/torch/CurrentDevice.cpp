@@ -39,6 +39,9 @@ bool isSet(Term current) {
   return current != currentCudaIndex() && (!number || *number >= 0);
 }
 
+// Is it that of a guard of a tensor that this path has found on the CPU? Such a guard makes nothing current.
+bool isGuardOfHost(Term current) { return current != currentCudaIndex() && !isSet(current); }
+
 // Is the program complete, and has everything on one GPU?
 bool isOfOneGpu(const Call &call) {
   const Usage &usage = call.machine.usage;
@@ -57,8 +60,7 @@ Verdict verdictOn(const Call &call, const Placement &placement, Term current) {
   const Term gpu = call.row.resolve(gpuOf(placement));
   if (gpu == current || call.row.pinned(gpu) == call.row.pinned(current))
     return Verdict::Same;
-  // A guard of a tensor that this path has found on the CPU makes nothing current.
-  if (current != currentCudaIndex() && !isSet(current))
+  if (isGuardOfHost(current))
     return Verdict::Likely;
   if (isOutside(placement)) // tensors of one call share a device by convention
     return isSet(current) || isUnderBackward(call) ? Verdict::Silent : Verdict::Likely;
@@ -204,8 +206,16 @@ void loseIndex(const Call &call, const std::string &work, PlacedOperand lost, In
 }
 
 void requireGpu(Call &call, const TensorUse &memory, const std::string &work) {
-  if (hasMemory(call, memory) && !gpuOf(call.machine.memory.placementOf(call.row, memory.tensor)))
-    meetHostMemory(call, memory, currentOf(call.row), work);
+  if (!hasMemory(call, memory))
+    return;
+  const Placement placement = call.row.resolve(call.machine.memory.placementOf(call.row, memory.tensor));
+  const Term current = currentOf(call.row);
+  if (!gpuOf(placement))
+    return meetHostMemory(call, memory, current, work);
+  // Whatever is current will do, but who has written a guard means the GPU at hand.
+  if (isGuardOfHost(current))
+    missGuard(call, memory, placement, current, work,
+              call.machine.entryIsCalled ? Level::Latent : Level::Likely);
 }
 
 void requireSameGpu(Call &call, const Value &first, const Value &second) {

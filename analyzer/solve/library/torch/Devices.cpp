@@ -294,12 +294,22 @@ std::optional<Outcomes> makeOptionsObject(const Making &making, const Effect &) 
                          : makeOptions(making.call, valuesOf(making)));
 }
 
-// A guard keeps the device that was current before it; its end restores it (Machine::endGuards).
-std::optional<Outcomes> makeGuard(const Making &making, const Effect &) {
+bool isOfHost(const Call &call, const Value &device) {
+  const std::optional<Placement> placement = deviceOf(call.machine.memory, call.row, device);
+  return placement && call.machine.concrete(call.row, *placement).kind == PlacementKind::Cpu;
+}
+
+// A guard keeps the device that was current before it; its end restores it (Machine::endGuards). One for GPUs
+// alone has no use for the host.
+std::optional<Outcomes> makeGuard(const Making &making, const Effect &effect) {
+  static constexpr std::string_view gpusAlone = "gpu";
   Call &call = making.call;
   const Value before = scalarValue(call.row.currentDevice);
-  if (!making.args.empty())
+  if (!making.args.empty()) {
     makeCurrent(call, making.arg(0));
+    if (effect.detail() == gpusAlone && isOfHost(call, making.arg(0)))
+      call.row.currentDevice = intTerm(-1);
+  }
   return making.done(recordValue(making.type, {{hidden::deviceBefore, before}}));
 }
 

@@ -1,7 +1,9 @@
 //===- HostAccess.cpp - host code and the memory of tensors --------===//
 #include "analyzer/solve/library/torch/HostAccess.h"
 
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Models.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/domain/TermOps.h"
@@ -129,25 +131,49 @@ void meetHostFunction(Call &call) {
   }
 }
 
+namespace {
+
+// A device by name is the caller's choice, too, where another way through the function takes the CPU: a
+// switch over the kinds of devices. The way that comes second tells.
+std::optional<Placement> chosenBesideHost(const Call &call, const Placement &placement) {
+  auto &[onCpu, onCuda] = call.machine.agreements[call.fact.where];
+  (placement.kind == PlacementKind::Cpu ? onCpu : onCuda) = true;
+  if (!onCpu || !onCuda)
+    return std::nullopt;
+  return placement.kind == PlacementKind::Cpu ? Placement::cuda(currentCudaIndex()) : placement;
+}
+
+// Memory that a caller has passed together with the device that the tensor is made for: who does that may
+// mean the tensor to be there, or to go there.
+void meetGivenBlob(Call &call, const Placement &placement, const Operand &operand, std::string operation) {
+  const std::optional<Placement> chosen =
+      isConstant(placement) ? chosenBesideHost(call, placement) : placement;
+  if (!chosen)
+    return;
+  Machine::Requirement requirement{std::move(operation), ConflictKind::HostAccess};
+  requirement.isOpen = true;
+  const TensorUse given{tensorValue(Placement::cpu(), someRank, nullptr), &operand, operand.text.str()},
+      blob{tensorValue(*chosen, someRank, nullptr), &operand, "the result"};
+  call.machine.requireSame(call, {given, blob}, requirement);
+}
+
+} // namespace
+
 void meetBlob(Call &call, const Placement &placement) {
   if (call.fact.operands.size() <= call.first)
     return;
   const Operand &operand = call.fact.operands[call.first];
   const Value pointer = registerOf(call.row, operand.reg);
+  const std::string operation(lastPart(call.fact.name.view()));
   const TensorUse blob{tensorValue(placement, someRank, nullptr), &operand, "the result"};
   // Which of several GPUs is meant is up to the memory when the options name no index.
   if (isTensorMemory(pointer) && placement.kind == PlacementKind::Cpu)
-    requireMemory(call, memoryUse(pointer, operand), blob, "from_blob");
+    requireMemory(call, memoryUse(pointer, operand), blob, operation);
   else if (isHostMemory(call, pointer) && placement.kind != PlacementKind::Cpu)
     requireMemory(call, {tensorValue(Placement::cpu(), someRank, nullptr), &operand, operand.text.str()},
-                  blob, "from_blob");
-  else if (placement.isKnown() && !isConstant(placement) && isGivenPointer(call, pointer, operand)) {
-    // Who passes memory and chooses a device may mean the tensor to be there, or to go there.
-    Machine::Requirement requirement{"from_blob", ConflictKind::HostAccess};
-    requirement.isOpen = true;
-    const TensorUse given{tensorValue(Placement::cpu(), someRank, nullptr), &operand, operand.text.str()};
-    call.machine.requireSame(call, {given, blob}, requirement);
-  }
+                  blob, operation);
+  else if (placement.isKnown() && isGivenPointer(call, pointer, operand))
+    meetGivenBlob(call, placement, operand, operation);
 }
 
 namespace {
@@ -175,6 +201,14 @@ Outcomes memoryOf(Call &call) {
   return call.done(pointerInto(tensor, call.fact.operands[call.first].text));
 }
 
+// A pointer, and the device that its memory is said to be on.
+std::optional<Outcomes> makeDataPtr(const Making &making, const Effect &) {
+  for (const Argument &arg : making.args)
+    if (is(arg.value, ValueKind::Device))
+      meetBlob(making.call, making.call.machine.concrete(making.call.row, arg.value->placement));
+  return making.done(recordValue(making.type));
+}
+
 // What a part of an accessor leads to is the same memory.
 std::optional<Outcomes> partOfMemory(Call &call, const Effect &) {
   return isTensorMemory(call.object()) ? std::optional(call.done(call.object())) : std::nullopt;
@@ -183,7 +217,9 @@ std::optional<Outcomes> partOfMemory(Call &call, const Effect &) {
 } // namespace
 
 Words hostAccessWords() {
-  return {{{"tensor_memory", tensorMemory}, {"part_of_memory", partOfMemory}}, {{"memory_of", memoryOf}}, {}};
+  return {{{"tensor_memory", tensorMemory}, {"part_of_memory", partOfMemory}},
+          {{"memory_of", memoryOf}},
+          {{"make_data_ptr", makeDataPtr}}};
 }
 
 } // namespace devicetidy

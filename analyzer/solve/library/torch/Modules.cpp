@@ -221,28 +221,30 @@ std::optional<Outcomes> loadScript(Call &call, const Effect &) {
 bool mayBeFlag(const Value &tensor) { return tensor->rank == 0 || tensor->count == 1; }
 
 // forward() of a scripted module: what goes in must be where its parameters are, and what comes out is there
-// too.
+// too. Where those are not known, what goes in must be in one place.
 std::optional<Outcomes> runScript(Call &call, const Effect &) {
   Machine &machine = call.machine;
   const Address self = call.objectAddress();
   const Value parameters = self.valid() ? parametersOf(call, self) : unknownValue();
-  if (!is(parameters, ValueKind::Tensor))
-    return call.done(unknownValue());
-  const Placement where = machine.memory.placementOf(call.row, parameters);
+  const bool isPlaced = is(parameters, ValueKind::Tensor);
+  const Placement where = isPlaced ? machine.memory.placementOf(call.row, parameters) : Placement::unknown();
   const bool isFromOutside = where.role == SymbolRole::Module;
-  if (isFromOutside && callThatWasGiven(where) != machine.entryCall) // what an object holds
-    return call.done(unknownValue());
-  std::vector<TensorUse> uses{
-      {parameters, nullptr, "the parameters of " + quotedObject(call), nullptr, true}};
+  const bool isKept = isFromOutside && callThatWasGiven(where) != machine.entryCall; // by an object
+  std::vector<TensorUse> uses;
+  if (isPlaced && !isKept)
+    uses.push_back({parameters, nullptr, "the parameters of " + quotedObject(call), nullptr, true});
+  const bool hasParameters = !uses.empty();
   for (TensorUse &use : tensorUses(call, 1))
     if (!mayBeFlag(use.tensor))
       uses.push_back(std::move(use));
   Machine::Requirement requirement;
   requirement.operation = "forward of a scripted module";
   // One from outside may have no parameters, and may bring what it gets to where it is.
-  requirement.isSure = parameters->address.valid();
-  requirement.isOpen = isFromOutside;
-  Placement placement = machine.requireSame(call, uses, requirement);
+  requirement.isSure = hasParameters && parameters->address.valid();
+  requirement.isOpen = hasParameters && isFromOutside;
+  const Placement placement = machine.requireSame(call, uses, requirement);
+  if (!hasParameters)
+    return call.done(unknownValue());
   return call.done(tensorValue(placement, someRank, machine.memory.historyOf(call.row, uses[0].tensor)));
 }
 
