@@ -41,4 +41,8 @@ CALLS = {
     "counted": lambda: T.counted(torch.rand(2, 3, device=GPU)),
     "pair": lambda: T.Pair().to(GPU)(torch.rand(4, device=GPU)),
     "pair_plain": lambda: T.Pair().to(GPU).plain(torch.rand(4, device=GPU)),
+    "registry": lambda: T.Registry().to(GPU)(torch.rand(4, device=GPU)),
+    "registry_spaced": lambda: T.Registry().to(GPU).spaced(2),
+    "tasks": lambda: T.Tasks(3).marginal(torch.rand(3, device=GPU), torch.zeros(3, 1, device=GPU)),
+    "tasks_moved": lambda: T.Tasks(3).moved(torch.rand(3, device=GPU), torch.zeros(3, 1, device=GPU)),
 }

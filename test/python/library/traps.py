@@ -237,3 +237,43 @@ class Pair(nn.Module):
 
     def plain(self, x: Tensor) -> Tensor:
         return x + self.copied  # raises
+
+
+class Registry(nn.Module):
+    """What a module has before it registers anything, it has."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_parameter("scale", nn.Parameter(torch.ones(4)))
+
+    def register_parameter(self, name, parameter):
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("too early")
+        super().register_parameter(name, parameter)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.scale
+
+    def spaced(self, width: int) -> Tensor:
+        return self.scale / torch.full((4,), width)  # raises
+
+
+class Tasks:
+    """Whatever a caller passes is passed on with a star."""
+
+    def __init__(self, count: int):
+        self.count = count
+
+    def _are_equal(self, shape, *params):
+        tasks = params[0] if torch.is_tensor(params[0]) else params[0][0]
+        return torch.eq(torch.arange(self.count).unsqueeze(-1), tasks.long().mT)  # raises
+
+    def _are_there(self, shape, *params):
+        tasks = params[0]
+        return torch.eq(torch.arange(self.count, device=tasks.device).unsqueeze(-1), tasks.long().mT)
+
+    def marginal(self, samples: Tensor, *params):
+        return self._are_equal(samples.shape, *params)
+
+    def moved(self, samples: Tensor, *params):
+        return self._are_there(samples.shape, *params)

@@ -58,10 +58,19 @@ Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vect
   return call.machine.callAs(call.frame, row, fact);
 }
 
+namespace {
+
+// What a caller has passed on with * and **: all of it, or what stands under a key.
+Value passedOn(const Call &call, const Row &row, const Value &spread, const Value &key) {
+  return spread && isOpen(spread) ? key ? entryOfOpen(call, row, spread, key) : spread : unknownValue();
+}
+
+} // namespace
+
 Outcomes callFunction(Call &call, Row row, const Function &function, const Value &callable, Address self,
                       const Given &given) {
   std::vector<Argument> bound(function.paramCount, Argument{missing(), {}});
-  std::size_t next = 0;
+  std::size_t next = 0, fromRest = 0;
   for (std::size_t i = 0; i < bound.size(); ++i) {
     const std::string_view name = function.locals[i].name.view();
     if (startsWith(name, "**")) {
@@ -73,13 +82,16 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
         if (!isTaken)
           rest["[" + keyword.str() + "]"] = argument.value;
       }
-      bound[i].value =
-          given.isOpen ? unknownValue() : allocated(call, row, dictType, recordValue(dictType, rest));
+      bound[i].value = !given.isOpen  ? allocated(call, row, dictType, recordValue(dictType, rest))
+                       : rest.empty() ? passedOn(call, row, given.namedRest, nullptr)
+                                      : unknownValue();
     } else if (startsWith(name, "*")) {
       std::vector<Value> rest;
       for (; next < given.positional.size(); ++next)
         rest.push_back(given.positional[next].value);
-      bound[i].value = given.isOpen ? unknownValue() : listValue("std::vector<at::Tensor>", std::move(rest));
+      bound[i].value = !given.isOpen                   ? listValue("std::vector<at::Tensor>", std::move(rest))
+                       : rest.empty() && fromRest == 0 ? passedOn(call, row, given.rest, nullptr)
+                                                       : unknownValue();
     } else if (i < function.requiredParams && next < given.positional.size()) {
       bound[i] = given.positional[next++];
     } else {
@@ -88,7 +100,10 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
           bound[i] = argument;
       const bool hasDefault = function.locals[i].isConst;
       if (given.isOpen && !hasDefault && isMissing(bound[i].value))
-        bound[i].value = unknownValue();
+        bound[i].value =
+            i < function.requiredParams && given.rest
+                ? passedOn(call, row, given.rest, scalarValue(intTerm(static_cast<std::int64_t>(fromRest++))))
+                : passedOn(call, row, given.namedRest, scalarValue(textTerm(Name(name))));
     }
   }
   if (callable && !callable->fields.empty()) // what it has captured is in the fields of its closure
