@@ -103,8 +103,14 @@ Operand FunctionLowering::asUsed(const Node &target, const Operand &value) {
                isOneOf(made->name.view(),
                        {"python::get", "python::unpack", "python::method::get", "python::method::pop"}) ||
                startsWith(made->name.view(), "python::attribute::"));
-  return mayBeOpen && uses.tensors.count(target.text("id")) ? use(emitCall("tensor", {value}, target), target)
-                                                            : value;
+  const std::string name = target.text("id");
+  if (!uses.tensors.count(name))
+    return value;
+  Operand named = value;
+  named.text = Name(name);
+  return uses.asked.count(name) ? use(emitCall("asked", {named}, target), target)
+         : mayBeOpen            ? use(emitCall("tensor", {value}, target), target)
+                                : value;
 }
 
 void FunctionLowering::assign(const Node &target, const Operand &value) {

@@ -123,10 +123,12 @@ void addTensors(const Node &node, std::set<std::string> &tensors) {
 TensorUses tensorUses(const Module &module, const Node &function) {
   TensorUses uses;
   const bool arrays = hasArrays(module);
-  std::set<std::string> asked; // what the function asks for its type may be anything
+  std::set<std::string> ofAnyType; // what the function asks for its type may be anything
   forEachOfBlock(function, [&](const Node &node) {
     if (node.is("Attribute") && (isOfTensors(node.text("attr")) || isOfArrays(node.text("attr"), arrays)))
       addTensors(node["value"], uses.tensors);
+    if (node.is("Attribute") && isOneOf(node.text("attr"), {"device", "is_cuda"}))
+      uses.asked.insert(node["value"].text("id"));
     if (node.is("Subscript") && node["value"].is("Name") && hasSlices(node["slice"]))
       uses.tensors.insert(node["value"].text("id"));
     if (node.is("Subscript") && node["slice"].is("Compare") && node["slice"]["left"].is("Name")) // a mask
@@ -135,7 +137,7 @@ TensorUses tensorUses(const Module &module, const Node &function) {
       return;
     if (const std::vector<Node> given = node.list("args");
         node["func"].text("id") == "isinstance" && !given.empty())
-      asked.insert(given.front().text("id"));
+      ofAnyType.insert(given.front().text("id"));
     const std::string name = functionOfTorch(module, node["func"]);
     const bool takes = takesTensor(module, node), isJoin = joins(name);
     const bool takesAll = takes && takesOnlyTensors(name);
@@ -148,7 +150,7 @@ TensorUses tensorUses(const Module &module, const Node &function) {
         return; // the others may be numbers
     }
   });
-  for (const std::string &name : asked)
+  for (const std::string &name : ofAnyType)
     uses.tensors.erase(name);
   return uses;
 }

@@ -233,6 +233,7 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   const bool isMeant = isMeantForDevices(call) || wasMovedHere(call, isOutsideA ? a : b);
   if (fixed.kind == PlacementKind::Cpu && !isStaged && isMeant &&
       (isModule || isMadeEarlier(call, isOutsideA ? a : b) ||
+       (open.index && applies(open.index, askedForDevice)) ||
        (isGiven(call, open) && !isOfWrittenObject(call, open))))
     return isKeptByGiven(call, open) && wasBrought(call, isOutsideA ? b : a) ? Verdict::Open
                                                                              : Verdict::Likely;

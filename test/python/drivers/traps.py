@@ -45,4 +45,7 @@ CALLS = {
     "registry_spaced": lambda: T.Registry().to(GPU).spaced(2),
     "tasks": lambda: T.Tasks(3).marginal(torch.rand(3, device=GPU), torch.zeros(3, 1, device=GPU)),
     "tasks_moved": lambda: T.Tasks(3).moved(torch.rand(3, device=GPU), torch.zeros(3, 1, device=GPU)),
+    "spaced": lambda: T.spaced(torch.rand(3, device=GPU), "abs"),
+    "spaced_there": lambda: T.spaced_there(torch.rand(3, device=GPU), "abs"),
+    "spaced_here": lambda: T.spaced_here(torch.rand(3, device=GPU), "abs"),
 }

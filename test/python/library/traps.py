@@ -277,3 +277,20 @@ class Tasks:
 
     def moved(self, samples: Tensor, *params):
         return self._are_there(samples.shape, *params)
+
+
+def spaced(points: Tensor, how: str) -> Tensor:
+    """What is not known, and is asked for its device, may be anywhere."""
+    found = getattr(torch, how)(points)
+    places = torch.zeros(3, device=found.device)
+    return places + found.unsqueeze(0) * torch.arange(3)  # raises
+
+
+def spaced_there(points: Tensor, how: str) -> Tensor:
+    found = getattr(torch, how)(points)
+    return points + found.unsqueeze(0) * torch.arange(3, device=found.device)
+
+
+def spaced_here(points: Tensor, how: str) -> Tensor:
+    found = getattr(torch, how)(points.cpu())
+    return found.to(points.device).unsqueeze(0) * points.abs()

@@ -2,6 +2,7 @@
 
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Evidence.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/Words.h"
 
@@ -45,6 +46,16 @@ void write(const Call &call, Row &row, const Value &open, Name field, const Valu
 
 std::optional<Outcomes> tensorWord(Call &call, const Effect &) {
   return call.done(asTensor(call, call.operand(0)));
+}
+
+// What a call gives of which nothing is known, and what the program asks for its device: it may be anywhere.
+std::optional<Outcomes> askedWord(Call &call, const Effect &) {
+  const Value value = asTensor(call, call.operand(0));
+  if (!is(value, ValueKind::Unknown) || call.frame.function.isModel)
+    return call.done(value);
+  const Term origin = applyTerm(askedForDevice, {call.machine.freshScalar(call)});
+  const Name device(call.fact.operands[0].text.str() + ".device()");
+  return call.done(tensorValue(Placement::symbol(SymbolRole::Tensor, origin, device), unknownRank, nullptr));
 }
 
 // len(x.shape), which the tests of a program ask for; a row that knows it to be 0 knows that x is a number.
@@ -160,6 +171,7 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
 
 Words pythonOpenWords() {
   return {{{"py_tensor", python::tensorWord},
+           {"py_asked", python::askedWord},
            {"py_dimensions", python::dimensionsWord},
            {"py_length", python::lengthWord}},
           {},
