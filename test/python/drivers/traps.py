@@ -48,4 +48,6 @@ CALLS = {
     "spaced": lambda: T.spaced(torch.rand(3, device=GPU), "abs"),
     "spaced_there": lambda: T.spaced_there(torch.rand(3, device=GPU), "abs"),
     "spaced_here": lambda: T.spaced_here(torch.rand(3, device=GPU), "abs"),
+    "schedule": lambda: T.Schedule().noise(torch.rand(3, device=GPU), torch.tensor([1, 2])),
+    "schedule_here": lambda: T.Schedule().noise_here(torch.rand(3, device=GPU), torch.tensor([1, 2])),
 }

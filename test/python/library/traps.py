@@ -294,3 +294,23 @@ def spaced_there(points: Tensor, how: str) -> Tensor:
 def spaced_here(points: Tensor, how: str) -> Tensor:
     found = getattr(torch, how)(points.cpu())
     return found.to(points.device).unsqueeze(0) * points.abs()
+
+
+class Schedule:
+    """What is given and has a default is not left out."""
+
+    def __init__(self, count: int = 10):
+        self.steps = torch.arange(count)
+
+    def _index_of(self, step: Tensor, steps: Optional[Tensor] = None) -> Tensor:
+        if steps is None:
+            steps = self.steps
+        return (steps == step[0]).nonzero()
+
+    def noise(self, samples: Tensor, step: Tensor) -> Tensor:
+        steps = self.steps.to(samples.device)
+        return self._index_of(step.to(samples.device), steps)
+
+    def noise_here(self, samples: Tensor, step: Tensor) -> Tensor:
+        steps = self.steps[None]
+        return steps == step.to(samples.device)[:, None]  # raises
