@@ -401,7 +401,8 @@ std::optional<Outcomes> superWord(Call &call, const Effect &) {
 // What an entry is given for a parameter of no known type is like its default.
 std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
   const Value given = call.operand(0), otherwise = call.operand(1);
-  if (is(given, ValueKind::Tensor) && is(otherwise, ValueKind::Null)) // callers in the program say what they give
+  if (is(given, ValueKind::Tensor) &&
+      is(otherwise, ValueKind::Null)) // callers in the program say what they give
     return call.done(call.frame.caller ? given : leftOutOr(given));
   if (isMissing(given) || (is(given, ValueKind::Unknown) && is(otherwise, ValueKind::Address)))
     return call.done(otherwise);

@@ -15,7 +15,8 @@ namespace {
 // What a row remembers: as a global that no program has.
 RootId remembered(Machine &machine, Name what) { return machine.memory.global(what, "bool", {}); }
 const Name handleMade("@handle made"), localRank("@local rank"), globalRank("@global rank"),
-    gpusChosen("@visible devices"), joinedHere("@ranks joined at"), withoutGpu("@ranks without a GPU"), ownGpu("@own GPU");
+    gpusChosen("@visible devices"), joinedHere("@ranks joined at"), withoutGpu("@ranks without a GPU"),
+    ownGpu("@own GPU");
 
 void remember(Call &call, Name what, StepKind kind, const std::string &subject) {
   call.row.store.set(
