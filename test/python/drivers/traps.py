@@ -50,4 +50,7 @@ CALLS = {
     "spaced_here": lambda: T.spaced_here(torch.rand(3, device=GPU), "abs"),
     "schedule": lambda: T.Schedule().noise(torch.rand(3, device=GPU), torch.tensor([1, 2])),
     "schedule_here": lambda: T.Schedule().noise_here(torch.rand(3, device=GPU), torch.tensor([1, 2])),
+    "marked": lambda: T.marked(torch.rand(4, device=GPU), torch.tensor([[1, 2], [0, 3]], device=GPU)),
+    "accuracy_of": lambda: T.accuracy_of((np.ones((2, 3)), np.zeros(2))),
+    "put": lambda: T.put(torch.rand(3, device=GPU), "abs"),
 }

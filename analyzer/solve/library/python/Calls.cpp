@@ -109,10 +109,12 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
   if (callable && !callable->fields.empty()) // what it has captured is in the fields of its closure
     self = allocated(call, row, "python::closure", callable)->address;
   std::vector<Value> values(bound.size());
-  for (std::size_t i = 0; i < bound.size(); ++i)
-    values[i] = call.machine.types.classOf(function.locals[i].type) == TypeClass::Tensor
-                    ? asTensor(call, bound[i].value)
-                    : bound[i].value;
+  for (std::size_t i = 0; i < bound.size(); ++i) {
+    values[i] = bound[i].value;
+    if (isOpen(values[i]) && call.machine.types.classOf(function.locals[i].type) == TypeClass::Tensor)
+      values[i] = values[i]->rank == unknownRank ? asTensor(call, values[i]) // else somebody says: of numbers
+                                                 : unknownValue();
+  }
   return call.machine.invoke(call.frame, call.fact, std::move(row), function, self, std::move(values));
 }
 

@@ -70,6 +70,19 @@ std::optional<Outcomes> dimensionsWord(Call &call, const Effect &) {
                                                            : call.machine.freshScalar(call)));
 }
 
+// The variable holds a tensor of so many dimensions.
+std::optional<Outcomes> hasDimensionsWord(Call &call, const Effect &) {
+  const Address variable = call.addressOf(0);
+  const Value tensor = variable.valid() ? call.machine.memory.read(call.row, variable) : unknownValue();
+  const std::optional<std::int64_t> count = call.row.numberOf(call.operand(1));
+  if (is(tensor, ValueKind::Tensor) && !tensor->address.valid() && count) {
+    ValueData data = *tensor;
+    data.rank = static_cast<int>(*count);
+    call.machine.memory.write(call.row, variable, makeValue(std::move(data)));
+  }
+  return call.done(nullValue());
+}
+
 // x.shape[i]
 std::optional<Outcomes> lengthWord(Call &call, const Effect &) {
   return call.done(is(call.operand(0), ValueKind::Tensor) ? scalarValue(call.machine.freshScalar(call))
@@ -173,6 +186,7 @@ Words pythonOpenWords() {
   return {{{"py_tensor", python::tensorWord},
            {"py_asked", python::askedWord},
            {"py_dimensions", python::dimensionsWord},
+           {"py_has_dimensions", python::hasDimensionsWord},
            {"py_length", python::lengthWord}},
           {},
           {}};
