@@ -53,4 +53,7 @@ CALLS = {
     "marked": lambda: T.marked(torch.rand(4, device=GPU), torch.tensor([[1, 2], [0, 3]], device=GPU)),
     "accuracy_of": lambda: T.accuracy_of((np.ones((2, 3)), np.zeros(2))),
     "put": lambda: T.put(torch.rand(3, device=GPU), "abs"),
+    "padded_there": lambda: T.Padded()(torch.rand(3, device=GPU), torch.rand(3, device=GPU)),
+    "unpadded": lambda: T.Padded().unpadded(torch.rand(3, device=GPU), torch.rand(3, device=GPU)),
+    "aligned": lambda: T.Aligned().collater([T.Aligned()[0]]),
 }

@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 
 class WalkSampler(nn.Module):
@@ -339,3 +339,30 @@ def put(values: Tensor, how: str) -> Tensor:
     found[places] = getattr(torch, how)(values)
     found[places] = 1.0
     return found
+
+
+class Padded(nn.Module):
+    """Where one tensor is known to be on the CPU, the others are."""
+
+    def forward(self, weights: Tensor, previous: Tensor) -> Tensor:
+        filler = torch.zeros(3)
+        if previous.is_cuda:
+            filler = filler.to(previous.device)
+        return weights + torch.cat([previous[:0], filler])
+
+    def unpadded(self, weights: Tensor, previous: Tensor) -> Tensor:
+        filler = torch.zeros(3)
+        if previous.is_cuda:
+            print("on a GPU")
+        return weights + filler  # raises
+
+
+class Aligned(Dataset):
+    """What a loader reads is on the host, whatever is beside it."""
+
+    def __getitem__(self, index):
+        return {"alignment": torch.ones(2)}
+
+    def collater(self, samples):
+        offsets = torch.zeros(2)
+        return [offsets + sample["alignment"].view(-1) for sample in samples]
