@@ -58,9 +58,8 @@ bool isCalledFromOutside(const Call &call) {
 bool isReadByLoader(const Types &types, Name className) {
   const Type *type = types.program.type(className);
   return models::hasRole(className.view(), "dataset") ||
-         (type && std::any_of(type->bases.begin(), type->bases.end(), [&](Name base) {
-            return base != className && isReadByLoader(types, base);
-          }));
+         (type && std::any_of(type->bases.begin(), type->bases.end(),
+                              [&](Name base) { return base != className && isReadByLoader(types, base); }));
 }
 
 // Does the row know that something from outside is on the CPU? Then it is a run without GPUs.

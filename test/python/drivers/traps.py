@@ -56,4 +56,7 @@ CALLS = {
     "padded_there": lambda: T.Padded()(torch.rand(3, device=GPU), torch.rand(3, device=GPU)),
     "unpadded": lambda: T.Padded().unpadded(torch.rand(3, device=GPU), torch.rand(3, device=GPU)),
     "aligned": lambda: T.Aligned().collater([T.Aligned()[0]]),
+    "stack": lambda: T.Stack(3, 2).to(GPU)(torch.rand(2, 3, device=GPU)),
+    "stack_masked": lambda: T.Stack(3, 2).to(GPU).masked(torch.rand(2, 3, device=GPU)),
+    "stack_shifted": lambda: T.Stack(3, 2).to(GPU).shifted(torch.rand(2, 3, device=GPU)),
 }

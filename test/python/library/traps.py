@@ -366,3 +366,37 @@ class Aligned(Dataset):
     def collater(self, samples):
         offsets = torch.zeros(2)
         return [offsets + sample["alignment"].view(-1) for sample in samples]
+
+
+class Block(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.project = nn.Linear(width, width)
+
+    def forward(self, x: Tensor, mask: Optional[Tensor] = None) -> Tensor:
+        x = self.project(x)
+        return x if mask is None else x + mask  # raises
+
+
+class Stack(nn.Module):
+    """As many layers as somebody says are layers."""
+
+    def __init__(self, width: int, count: int):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(width) for _ in range(count)])
+        self.head = nn.Sequential(*[Block(width) for _ in range(count)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        mask = torch.zeros(x.size(-1), device=x.device)
+        for i, block in enumerate(self.blocks):
+            x = block(x, mask) if i % 2 else block(x)
+        return self.head(x)
+
+    def masked(self, x: Tensor) -> Tensor:
+        mask = torch.zeros(x.size(-1))
+        for block in self.blocks:
+            x = block(x, mask)
+        return x
+
+    def shifted(self, x: Tensor) -> Tensor:
+        return self.head(x) + torch.zeros(x.size(-1))  # raises

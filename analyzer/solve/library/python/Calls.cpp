@@ -184,6 +184,14 @@ Outcomes constructNamed(Call &call, Row row, const std::string &name, const Valu
 
 } // namespace
 
+void appendSome(Call &call, Row &row, const Address &container, const Value &list) {
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  if (is(list, ValueKind::List) && isSummary(list))
+    for (const Value &each : list->summary)
+      if (is(each, ValueKind::Address))
+        appendChild(inner, container, each->address, "", true);
+}
+
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &named) {
   Machine &machine = call.machine;
   const Given given = withDefaultDevice(call, row, named);
@@ -203,7 +211,8 @@ Outcomes constructModule(Call &call, Row row, const std::string &name, const Giv
     return done(row, given.positional.empty() ? listOf(call, row, {}) : given.positional[0].value);
   // A list of modules is given as its elements.
   std::vector<Argument> args;
-  if (is(only, ValueKind::List) && !isSummary(only))
+  const Value some = given.rest ? behind(call, given.rest) : only; // as many as a comprehension has made
+  if (is(only, ValueKind::List))
     for (const Value &element : only->elements)
       args.push_back({element, {}, given.positional[0].text, given.positional[0].written});
   else
@@ -215,6 +224,7 @@ Outcomes constructModule(Call &call, Row row, const std::string &name, const Giv
   const Address where = machine.allocate(row, call.frame, call.fact, type);
   Outcomes outcomes;
   for (Row &made : machine.construct(call.frame, call.fact, std::move(row), type, where, args)) {
+    appendSome(call, made, where, some);
     if (const Argument *device = given.find("device"); device && !is(device->value, ValueKind::Null)) {
       const Value on = asDevice(call, device->value);
       const Placement placement =

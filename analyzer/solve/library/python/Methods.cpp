@@ -211,8 +211,10 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
   if (isOneOf(name, {"append", "extend", "insert"}) && !given.positional.empty()) {
     const Value child = given.positional.back().value;
     std::vector<Value> children{child};
-    if (const Value list = behind(call, child); name == "extend" && is(list, ValueKind::List))
+    if (const Value list = behind(call, child); name == "extend" && is(list, ValueKind::List)) {
       children = list->elements;
+      appendSome(call, row, self, list);
+    }
     for (const Value &each : children)
       if (is(each, ValueKind::Address)) {
         Call inner{machine, call.frame, row, call.fact, call.first};

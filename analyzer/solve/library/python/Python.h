@@ -73,6 +73,8 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
                       const Given &given);
 /// A module of torch.nn by the name of its class.
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given);
+/// Adds what stands for the elements of a list of unknown length to the modules of `container`.
+void appendSome(Call &call, Row &row, const Address &container, const Value &list);
 /// The arguments as C++ takes them: keywords behind the positional ones, devices for what names them.
 /// `namesDevices`: texts are devices, too.
 std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDevices);
