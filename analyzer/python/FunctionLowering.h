@@ -109,6 +109,7 @@ private:
   Operand tensorOperand(const Node &node);
   bool isShape(const Node &node) const;
   Operand dimensions(const Node &shape);
+  void noteDimensions(const Node &target, const Node &value);
   Operand asUsed(const Node &target, const Operand &value);
   void condition(const Node &node, BlockId whenTrue, BlockId whenFalse, bool entersLoop = false);
 

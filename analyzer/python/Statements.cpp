@@ -42,6 +42,7 @@ void FunctionLowering::statement(const Node &node) {
     const Operand assigned = operand(node["value"]);
     for (const Node &target : node.list("targets")) {
       assign(target, assigned);
+      noteDimensions(target, node["value"]);
       if (isModuleBody && target.is("Name") && makesTensor(node["value"]))
         noteTensor(target);
     }
@@ -95,6 +96,22 @@ void FunctionLowering::noteTensor(const Node &target) {
     global.type = Name("at::Tensor");
 }
 
+// Who takes the shape of x apart into n numbers says that x has n dimensions.
+void FunctionLowering::noteDimensions(const Node &target, const Node &value) {
+  const bool isSize = value.is("Call") && value["func"].text("attr") == "size" && value.list("args").empty();
+  const Node of = isShape(value) ? value["value"] : isSize ? value["func"]["value"] : Node();
+  const std::vector<Node> parts = target.list("elts");
+  const bool isCounted = !parts.empty() && std::none_of(parts.begin(), parts.end(),
+                                                        [](const Node &each) { return each.is("Starred"); });
+  const Reg variable = isCounted ? addressOf(of) : NoReg;
+  if (variable == NoReg)
+    return;
+  Fact count = fact(FactKind::Literal, value);
+  count.literal = LiteralKind::Int;
+  count.number = static_cast<std::int64_t>(parts.size());
+  emitCall("has_dimensions", {use(variable, of, true), use(emit(std::move(count)), value)}, value);
+}
+
 // A variable that is used as only a tensor is used holds one.
 Operand FunctionLowering::asUsed(const Node &target, const Operand &value) {
   const Fact *made = block().facts.empty() ? nullptr : &block().facts.back();
@@ -103,8 +120,14 @@ Operand FunctionLowering::asUsed(const Node &target, const Operand &value) {
                isOneOf(made->name.view(),
                        {"python::get", "python::unpack", "python::method::get", "python::method::pop"}) ||
                startsWith(made->name.view(), "python::attribute::"));
-  return mayBeOpen && uses.tensors.count(target.text("id")) ? use(emitCall("tensor", {value}, target), target)
-                                                            : value;
+  const std::string name = target.text("id");
+  if (!uses.tensors.count(name))
+    return value;
+  Operand named = value;
+  named.text = Name(name);
+  return uses.asked.count(name) ? use(emitCall("asked", {named}, target), target)
+         : mayBeOpen            ? use(emitCall("tensor", {value}, target), target)
+                                : value;
 }
 
 void FunctionLowering::assign(const Node &target, const Operand &value) {

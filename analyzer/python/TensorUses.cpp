@@ -16,16 +16,19 @@ Words split(const char *text) {
   return {std::istream_iterator<std::string>(words), {}};
 }
 
-// The function of torch on tensors that a call names; empty for anything else.
-std::string functionOfTorch(const Module &module, const Node &callee) {
+// The dotted name of what a library has; empty for anything else.
+std::string libraryName(const Module &module, const Node &callee) {
   std::string attributes;
   Node base = callee;
   for (; base.is("Attribute"); base = base["value"])
     attributes = "." + base.text("attr") + attributes;
   const Meaning *meaning = base.is("Name") ? Modules::find(module, base.text("id")) : nullptr;
-  if (!meaning || meaning->kind != Meaning::Kind::Library)
-    return {};
-  const std::string name = meaning->name + attributes;
+  return meaning && meaning->kind == Meaning::Kind::Library ? meaning->name + attributes : std::string();
+}
+
+// The function of torch on tensors that a call names; empty for anything else.
+std::string functionOfTorch(const Module &module, const Node &callee) {
+  const std::string name = libraryName(module, callee);
   const std::size_t dot = name.rfind('.');
   const bool isOnTensors =
       isOneOf(name.substr(0, dot), {"torch", "torch.nn.functional", "torch.linalg", "torch.special"});
@@ -120,22 +123,37 @@ void addTensors(const Node &node, std::set<std::string> &tensors) {
 
 } // namespace
 
+// The names in what a call is given.
+void addGiven(const Node &call, std::set<std::string> &names) {
+  for (const Node &argument : call.list("args")) {
+    addTensors(argument, names);
+    forEachOfBlock(argument, [&](const Node &part) { addTensors(part, names); });
+  }
+}
+
 TensorUses tensorUses(const Module &module, const Node &function) {
   TensorUses uses;
   const bool arrays = hasArrays(module);
-  std::set<std::string> asked; // what the function asks for its type may be anything
+  std::set<std::string> tensorsOrArrays, forNumPy; // what is used as both are is an array where NumPy gets it
+  std::set<std::string> ofAnyType;                 // what the function asks for its type may be anything
   forEachOfBlock(function, [&](const Node &node) {
-    if (node.is("Attribute") && (isOfTensors(node.text("attr")) || isOfArrays(node.text("attr"), arrays)))
+    if (node.is("Attribute") && isOfTensors(node.text("attr")))
       addTensors(node["value"], uses.tensors);
+    if (node.is("Attribute") && isOfArrays(node.text("attr"), arrays))
+      addTensors(node["value"], tensorsOrArrays);
+    if (node.is("Attribute") && isOneOf(node.text("attr"), {"device", "is_cuda"}))
+      uses.asked.insert(node["value"].text("id"));
     if (node.is("Subscript") && node["value"].is("Name") && hasSlices(node["slice"]))
-      uses.tensors.insert(node["value"].text("id"));
+      tensorsOrArrays.insert(node["value"].text("id"));
     if (node.is("Subscript") && node["slice"].is("Compare") && node["slice"]["left"].is("Name")) // a mask
       uses.tensors.insert(node["slice"]["left"].text("id"));
     if (!node.is("Call"))
       return;
     if (const std::vector<Node> given = node.list("args");
         node["func"].text("id") == "isinstance" && !given.empty())
-      asked.insert(given.front().text("id"));
+      ofAnyType.insert(given.front().text("id"));
+    if (startsWith(libraryName(module, node["func"]), "numpy."))
+      addGiven(node, forNumPy);
     const std::string name = functionOfTorch(module, node["func"]);
     const bool takes = takesTensor(module, node), isJoin = joins(name);
     const bool takesAll = takes && takesOnlyTensors(name);
@@ -148,7 +166,10 @@ TensorUses tensorUses(const Module &module, const Node &function) {
         return; // the others may be numbers
     }
   });
-  for (const std::string &name : asked)
+  for (const std::string &name : tensorsOrArrays)
+    if (!forNumPy.count(name) || uses.asked.count(name))
+      uses.tensors.insert(name);
+  for (const std::string &name : ofAnyType)
     uses.tensors.erase(name);
   return uses;
 }

@@ -8,9 +8,10 @@
 
 namespace devicetidy::python {
 
-/// The names that a block uses as only a tensor is used, and those it joins as lists of tensors.
+/// The names that a block uses as only a tensor is used, those of them that it asks for their device, and
+/// those it joins as lists of tensors.
 struct TensorUses {
-  std::set<std::string> tensors, lists;
+  std::set<std::string> tensors, asked, lists;
 };
 TensorUses tensorUses(const Module &module, const Node &function);
 

@@ -46,11 +46,27 @@ bool isKept(const Call &call, const Placement &placement) {
 }
 
 // Is the entry one that nobody in the program calls, as those of a library are? What a program with a `main`
-// does not call is for nobody.
+// does not call is for nobody. In Python names say what is for others.
 bool isCalledFromOutside(const Call &call) {
   const Machine &machine = call.machine;
-  return !machine.entryIsCalled && !machine.usage.hasMain &&
-         !machine.usage.kernels.count(entryOf(call.frame).function.id);
+  const Function &entry = entryOf(call.frame).function;
+  const bool isForOthers = !machine.entryIsCalled || (isPython(entry.where.file.view()) && !entry.isPrivate);
+  return isForOthers && !machine.usage.hasMain && !machine.usage.kernels.count(entry.id);
+}
+
+// Is the entry a method of what a loader reads, which it does on the host, whatever code is beside it?
+bool isReadByLoader(const Types &types, Name className) {
+  const Type *type = types.program.type(className);
+  return models::hasRole(className.view(), "dataset") ||
+         (type && std::any_of(type->bases.begin(), type->bases.end(),
+                              [&](Name base) { return base != className && isReadByLoader(types, base); }));
+}
+
+// Does the row know that something from outside is on the CPU? Then it is a run without GPUs.
+bool isRunOnCpu(const Row &row) {
+  return std::any_of(row.known.begin(), row.known.end(), [](const Condition &condition) {
+    return applies(condition.first, op::isCuda) && condition.second == 0;
+  });
 }
 
 bool isBesideDeviceCode(const Machine &machine, const Function &function) {
@@ -155,7 +171,8 @@ bool isOfEarlierCall(const Call &call, const Placement &placement) {
 // in a program that moves modules.
 bool isMeantForDevices(const Call &call) {
   const Machine &machine = call.machine;
-  const bool isOpen = isCalledFromOutside(call);
+  const bool isOpen =
+      isCalledFromOutside(call) && !isReadByLoader(machine.types, entryOf(call.frame).function.className);
   for (const Frame *frame = &call.frame; frame; frame = frame->caller) {
     const Function &function = frame->function;
     if (frame->site) // what models do says nothing of the program
@@ -224,7 +241,7 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
     return Verdict::Open;
   const Placement &fixed = isOutsideA ? *b.placement : *a.placement;
   const Placement &open = isOutsideA ? *a.placement : *b.placement;
-  if (isStateOutside(open))
+  if (isStateOutside(open) || (fixed.kind == PlacementKind::Cpu && isRunOnCpu(call.row)))
     return Verdict::Open;
   const bool isModule =
       open.kind == PlacementKind::Symbol && open.role == SymbolRole::Module && !isReleased(open);
@@ -233,6 +250,7 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   const bool isMeant = isMeantForDevices(call) || wasMovedHere(call, isOutsideA ? a : b);
   if (fixed.kind == PlacementKind::Cpu && !isStaged && isMeant &&
       (isModule || isMadeEarlier(call, isOutsideA ? a : b) ||
+       (open.index && applies(open.index, askedForDevice)) ||
        (isGiven(call, open) && !isOfWrittenObject(call, open))))
     return isKeptByGiven(call, open) && wasBrought(call, isOutsideA ? b : a) ? Verdict::Open
                                                                              : Verdict::Likely;

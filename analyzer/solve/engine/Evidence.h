@@ -18,6 +18,9 @@ struct Witness {
   const Placement *placement;
 };
 
+/// The origin of what nothing is known of but that the program asks where it is.
+inline const Name askedForDevice("asked for its device");
+
 /// The verdict on `a` and `b`, which compare() has found to be up to a caller.
 Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness &b);
 /// The verdict on `memory` of a tensor from outside, which the host reads or writes.

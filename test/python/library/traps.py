@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 
 class WalkSampler(nn.Module):
@@ -237,3 +237,166 @@ class Pair(nn.Module):
 
     def plain(self, x: Tensor) -> Tensor:
         return x + self.copied  # raises
+
+
+class Registry(nn.Module):
+    """What a module has before it registers anything, it has."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_parameter("scale", nn.Parameter(torch.ones(4)))
+
+    def register_parameter(self, name, parameter):
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("too early")
+        super().register_parameter(name, parameter)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.scale
+
+    def spaced(self, width: int) -> Tensor:
+        return self.scale / torch.full((4,), width)  # raises
+
+
+class Tasks:
+    """Whatever a caller passes is passed on with a star."""
+
+    def __init__(self, count: int):
+        self.count = count
+
+    def _are_equal(self, shape, *params):
+        tasks = params[0] if torch.is_tensor(params[0]) else params[0][0]
+        return torch.eq(torch.arange(self.count).unsqueeze(-1), tasks.long().mT)  # raises
+
+    def _are_there(self, shape, *params):
+        tasks = params[0]
+        return torch.eq(torch.arange(self.count, device=tasks.device).unsqueeze(-1), tasks.long().mT)
+
+    def marginal(self, samples: Tensor, *params):
+        return self._are_equal(samples.shape, *params)
+
+    def moved(self, samples: Tensor, *params):
+        return self._are_there(samples.shape, *params)
+
+
+def spaced(points: Tensor, how: str) -> Tensor:
+    """What is not known, and is asked for its device, may be anywhere."""
+    found = getattr(torch, how)(points)
+    places = torch.zeros(3, device=found.device)
+    return places + found.unsqueeze(0) * torch.arange(3)  # raises
+
+
+def spaced_there(points: Tensor, how: str) -> Tensor:
+    found = getattr(torch, how)(points)
+    return points + found.unsqueeze(0) * torch.arange(3, device=found.device)
+
+
+def spaced_here(points: Tensor, how: str) -> Tensor:
+    found = getattr(torch, how)(points.cpu())
+    return found.to(points.device).unsqueeze(0) * points.abs()
+
+
+class Schedule:
+    """What is given and has a default is not left out."""
+
+    def __init__(self, count: int = 10):
+        self.steps = torch.arange(count)
+
+    def _index_of(self, step: Tensor, steps: Optional[Tensor] = None) -> Tensor:
+        if steps is None:
+            steps = self.steps
+        return (steps == step[0]).nonzero()
+
+    def noise(self, samples: Tensor, step: Tensor) -> Tensor:
+        steps = self.steps.to(samples.device)
+        return self._index_of(step.to(samples.device), steps)
+
+    def noise_here(self, samples: Tensor, step: Tensor) -> Tensor:
+        steps = self.steps[None]
+        return steps == step.to(samples.device)[:, None]  # raises
+
+
+def marked(image: Tensor, corners: Tensor) -> Tensor:
+    """Who takes a shape apart says how many dimensions there are: an index without dimensions is a number."""
+    count, size = corners.shape
+    image[corners[0, 0]] = torch.zeros(1)
+    image[corners[0]] = torch.zeros(2)  # raises
+    return image.new_zeros(count, size)
+
+
+def accuracy_of(predicted_and_wanted):
+    """What NumPy gets and is used as arrays are is an array."""
+    predicted, wanted = predicted_and_wanted
+    if np.array(predicted[:, 0] == predicted[:, 1]).any():
+        print("there are equal ones", torch.zeros(1, device="cuda"))
+    return (np.argmax(predicted, axis=1) == wanted).mean()
+
+
+def put(values: Tensor, how: str) -> Tensor:
+    """Indices may be on the host, whatever is put there."""
+    places = torch.arange(3)
+    found = torch.zeros(3, device=values.device)
+    found[places] = getattr(torch, how)(values)
+    found[places] = 1.0
+    return found
+
+
+class Padded(nn.Module):
+    """Where one tensor is known to be on the CPU, the others are."""
+
+    def forward(self, weights: Tensor, previous: Tensor) -> Tensor:
+        filler = torch.zeros(3)
+        if previous.is_cuda:
+            filler = filler.to(previous.device)
+        return weights + torch.cat([previous[:0], filler])
+
+    def unpadded(self, weights: Tensor, previous: Tensor) -> Tensor:
+        filler = torch.zeros(3)
+        if previous.is_cuda:
+            print("on a GPU")
+        return weights + filler  # raises
+
+
+class Aligned(Dataset):
+    """What a loader reads is on the host, whatever is beside it."""
+
+    def __getitem__(self, index):
+        return {"alignment": torch.ones(2)}
+
+    def collater(self, samples):
+        offsets = torch.zeros(2)
+        return [offsets + sample["alignment"].view(-1) for sample in samples]
+
+
+class Block(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.project = nn.Linear(width, width)
+
+    def forward(self, x: Tensor, mask: Optional[Tensor] = None) -> Tensor:
+        x = self.project(x)
+        return x if mask is None else x + mask  # raises
+
+
+class Stack(nn.Module):
+    """As many layers as somebody says are layers."""
+
+    def __init__(self, width: int, count: int):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(width) for _ in range(count)])
+        self.head = nn.Sequential(*[Block(width) for _ in range(count)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        mask = torch.zeros(x.size(-1), device=x.device)
+        for i, block in enumerate(self.blocks):
+            x = block(x, mask) if i % 2 else block(x)
+        return self.head(x)
+
+    def masked(self, x: Tensor) -> Tensor:
+        mask = torch.zeros(x.size(-1))
+        for block in self.blocks:
+            x = block(x, mask)
+        return x
+
+    def shifted(self, x: Tensor) -> Tensor:
+        return self.head(x) + torch.zeros(x.size(-1))  # raises

@@ -6,7 +6,8 @@ import torch
 
 @dt.models("dt.device_of_process")
 def device_of_process():
-    """Where libraries put things when nobody says it."""
+    """Where libraries put things when nobody says it: on the GPU of the rank, which they make current."""
+    dt.own_gpu()
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 

@@ -4,13 +4,31 @@ import dt
 import torch
 
 
+class Layers(torch.nn.Module):
+    """Some layers of a model. A part of them is some layers, too."""
+
+    def __init__(self):
+        super().__init__()
+        dt.own(self)
+
+    def forward(self, x):
+        return dt.run(self, x)
+
+    def __getitem__(self, index):
+        return self
+
+    def __iter__(self):
+        return iter([self])
+
+
 @dt.models("torchvision.models.get_model", "torchvision.models.*", "timm.create_model", "timm.models.create_model")
 class Model(torch.nn.Module):
-    """A model of the library: its layers are one thing."""
+    """A model of the library: its layers are one thing, whichever are asked for."""
 
     def __init__(self, *values, **options):
         super().__init__()
         dt.own(self)
+        self.features = self.classifier = self.layer1 = self.layer4 = self.fc = self.head = Layers()
 
     def forward(self, x):
         return dt.run(self, x)

@@ -58,10 +58,19 @@ Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vect
   return call.machine.callAs(call.frame, row, fact);
 }
 
+namespace {
+
+// What a caller has passed on with * and **: all of it, or what stands under a key.
+Value passedOn(const Call &call, const Row &row, const Value &spread, const Value &key) {
+  return spread && isOpen(spread) ? key ? entryOfOpen(call, row, spread, key) : spread : unknownValue();
+}
+
+} // namespace
+
 Outcomes callFunction(Call &call, Row row, const Function &function, const Value &callable, Address self,
                       const Given &given) {
   std::vector<Argument> bound(function.paramCount, Argument{missing(), {}});
-  std::size_t next = 0;
+  std::size_t next = 0, fromRest = 0;
   for (std::size_t i = 0; i < bound.size(); ++i) {
     const std::string_view name = function.locals[i].name.view();
     if (startsWith(name, "**")) {
@@ -73,13 +82,16 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
         if (!isTaken)
           rest["[" + keyword.str() + "]"] = argument.value;
       }
-      bound[i].value =
-          given.isOpen ? unknownValue() : allocated(call, row, dictType, recordValue(dictType, rest));
+      bound[i].value = !given.isOpen  ? allocated(call, row, dictType, recordValue(dictType, rest))
+                       : rest.empty() ? passedOn(call, row, given.namedRest, nullptr)
+                                      : unknownValue();
     } else if (startsWith(name, "*")) {
       std::vector<Value> rest;
       for (; next < given.positional.size(); ++next)
         rest.push_back(given.positional[next].value);
-      bound[i].value = given.isOpen ? unknownValue() : listValue("std::vector<at::Tensor>", std::move(rest));
+      bound[i].value = !given.isOpen                   ? listValue("std::vector<at::Tensor>", std::move(rest))
+                       : rest.empty() && fromRest == 0 ? passedOn(call, row, given.rest, nullptr)
+                                                       : unknownValue();
     } else if (i < function.requiredParams && next < given.positional.size()) {
       bound[i] = given.positional[next++];
     } else {
@@ -88,16 +100,21 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
           bound[i] = argument;
       const bool hasDefault = function.locals[i].isConst;
       if (given.isOpen && !hasDefault && isMissing(bound[i].value))
-        bound[i].value = unknownValue();
+        bound[i].value =
+            i < function.requiredParams && given.rest
+                ? passedOn(call, row, given.rest, scalarValue(intTerm(static_cast<std::int64_t>(fromRest++))))
+                : passedOn(call, row, given.namedRest, scalarValue(textTerm(Name(name))));
     }
   }
   if (callable && !callable->fields.empty()) // what it has captured is in the fields of its closure
     self = allocated(call, row, "python::closure", callable)->address;
   std::vector<Value> values(bound.size());
-  for (std::size_t i = 0; i < bound.size(); ++i)
-    values[i] = call.machine.types.classOf(function.locals[i].type) == TypeClass::Tensor
-                    ? asTensor(call, bound[i].value)
-                    : bound[i].value;
+  for (std::size_t i = 0; i < bound.size(); ++i) {
+    values[i] = bound[i].value;
+    if (isOpen(values[i]) && call.machine.types.classOf(function.locals[i].type) == TypeClass::Tensor)
+      values[i] = values[i]->rank == unknownRank ? asTensor(call, values[i]) // else somebody says: of numbers
+                                                 : unknownValue();
+  }
   return call.machine.invoke(call.frame, call.fact, std::move(row), function, self, std::move(values));
 }
 
@@ -167,6 +184,14 @@ Outcomes constructNamed(Call &call, Row row, const std::string &name, const Valu
 
 } // namespace
 
+void appendSome(Call &call, Row &row, const Address &container, const Value &list) {
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  if (is(list, ValueKind::List) && isSummary(list))
+    for (const Value &each : list->summary)
+      if (is(each, ValueKind::Address))
+        appendChild(inner, container, each->address, "", true);
+}
+
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &named) {
   Machine &machine = call.machine;
   const Given given = withDefaultDevice(call, row, named);
@@ -186,7 +211,8 @@ Outcomes constructModule(Call &call, Row row, const std::string &name, const Giv
     return done(row, given.positional.empty() ? listOf(call, row, {}) : given.positional[0].value);
   // A list of modules is given as its elements.
   std::vector<Argument> args;
-  if (is(only, ValueKind::List) && !isSummary(only))
+  const Value some = given.rest ? behind(call, given.rest) : only; // as many as a comprehension has made
+  if (is(only, ValueKind::List))
     for (const Value &element : only->elements)
       args.push_back({element, {}, given.positional[0].text, given.positional[0].written});
   else
@@ -198,6 +224,7 @@ Outcomes constructModule(Call &call, Row row, const std::string &name, const Giv
   const Address where = machine.allocate(row, call.frame, call.fact, type);
   Outcomes outcomes;
   for (Row &made : machine.construct(call.frame, call.fact, std::move(row), type, where, args)) {
+    appendSome(call, made, where, some);
     if (const Argument *device = given.find("device"); device && !is(device->value, ValueKind::Null)) {
       const Value on = asDevice(call, device->value);
       const Placement placement =
@@ -394,10 +421,10 @@ std::optional<Outcomes> superWord(Call &call, const Effect &) {
 // What an entry is given for a parameter of no known type is like its default.
 std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
   const Value given = call.operand(0), otherwise = call.operand(1);
+  const bool isOfEntry = !call.frame.caller; // callers in the program say what they give
   if (is(given, ValueKind::Tensor) && is(otherwise, ValueKind::Null))
-    return call.done(leftOutOr(given));
-  // What a caller outside leaves out is where the default is.
-  if (call.frame.depth == 0 && is(otherwise, ValueKind::Tensor) && !isMissing(given)) {
+    return call.done(isOfEntry ? leftOutOr(given) : given);
+  if (isOfEntry && is(otherwise, ValueKind::Tensor) && !isMissing(given)) { // the caller may leave it out
     Outcomes both = call.done(given);
     both.push_back({call.row, otherwise});
     return both;

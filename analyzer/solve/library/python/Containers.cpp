@@ -215,7 +215,12 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
     setEntryOfOpen(call, call.row, object, index, value);
   if (is(object, ValueKind::Tensor)) {
     std::vector<Argument> args{{object, {}, call.fact.operands[0].text, &call.fact.operands[0]}};
-    addIndexTensors(call, index, call.fact.operands[1], args);
+    if (is(value, ValueKind::Tensor)) // indices are moved, and what is put there is not
+      addIndexTensors(call, index, call.fact.operands[1], args);
+    args.erase(std::remove_if(
+                   args.begin() + 1, args.end(), // one without dimensions is a number
+                   [&](const Argument &each) { return machine.memory.rankOf(call.row, each.value) == 0; }),
+               args.end());
     args.push_back({value, {}, call.fact.operands[2].text, &call.fact.operands[2]});
     return callTorch(call, call.row, "at::Tensor::index_put_", args, true);
   }

@@ -237,6 +237,12 @@ Value meetOnGpus(Call &call, Row &row, const Given &given) {
   return nullValue();
 }
 
+Value takeOwnGpu(Call &call, Row &row, const Given &) {
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  noteOwnGpu(inner);
+  return nullValue();
+}
+
 Value rankIn(Call &call, Row &row, const Given &given) {
   const auto variable = given.positional.empty() ? std::nullopt : textOf(call, given.positional[0].value);
   Call inner{call.machine, call.frame, row, call.fact, call.first};

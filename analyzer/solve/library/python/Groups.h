@@ -29,6 +29,8 @@ Value backendOfRanks(Call &call, Row &row, const Given &given);
 Value exchangeTensors(Call &call, Row &row, const Given &given);
 /// on_gpus(ids): ranks meet on these GPUs; None: on the one that is current.
 Value meetOnGpus(Call &call, Row &row, const Given &given);
+/// own_gpu(): a library has made the GPU of the rank current.
+Value takeOwnGpu(Call &call, Row &row, const Given &given);
 /// rank(variable): what the variable tells each rank.
 Value rankIn(Call &call, Row &row, const Given &given);
 

@@ -130,6 +130,8 @@ std::vector<Value> alternatives(const Call &call, const Value &value) {
   }
   if (is(held, ValueKind::Record) && held->type == loaderType)
     return {held->fields.at("batch")};
+  if (is(held, ValueKind::Record) && held->fields.count(hidden::children)) // of a container of modules
+    return alternatives(call, held->fields.at(hidden::children));
   if (is(held, ValueKind::Record) && held->type == parameterListType && held->fields.count(anyEntryField))
     return {held->fields.at(anyEntryField)};
   return {isOpen(value) ? elementOfOpen(call, call.row, value) : unknownValue()};

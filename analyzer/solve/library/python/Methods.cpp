@@ -34,10 +34,14 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
   for (Argument &each : args)
     if (namesDevices && endsWith(each.text.view(), "device"))
       each.value = asChosenDevice(each.value);
-  for (Argument &each : args) // what is not known may name any device, unless it is called a dtype
-    if (namesDevices && mayBeAnyDevice(each.value) &&
+  // What is not known may name any device, unless it is called a dtype; a variable that is None, too: who
+  // moves to it means that it has been set.
+  for (Argument &each : args) {
+    const bool isUnset = is(each.value, ValueKind::Null) && each.text != Name("None");
+    if (namesDevices && (mayBeAnyDevice(each.value) || isUnset) &&
         each.text.view().find("dtype") == std::string_view::npos)
       each.value = deviceValue(Placement::unknown());
+  }
   if (namesDevices)
     for (Argument &each : args)
       if (is(each.value, ValueKind::Scalar) && (textOf(call, each.value) || &each == &args.front())) {
@@ -218,8 +222,10 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
   if (isOneOf(name, {"append", "extend", "insert"}) && !given.positional.empty()) {
     const Value child = given.positional.back().value;
     std::vector<Value> children{child};
-    if (const Value list = behind(call, child); name == "extend" && is(list, ValueKind::List))
+    if (const Value list = behind(call, child); name == "extend" && is(list, ValueKind::List)) {
       children = list->elements;
+      appendSome(call, row, self, list);
+    }
     for (const Value &each : children)
       if (is(each, ValueKind::Address)) {
         Call inner{machine, call.frame, row, call.fact, call.first};

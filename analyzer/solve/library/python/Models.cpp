@@ -340,6 +340,7 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
                                                               {"exchange", exchangeTensors},
                                                               {"rank", rankIn},
                                                               {"on_gpus", meetOnGpus},
+                                                              {"own_gpu", takeOwnGpu},
                                                               {"unmapped", noteUnmappedLoad}};
   const auto found = primitives.find(name);
   if (found == primitives.end())

@@ -2,6 +2,7 @@
 
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Evidence.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/Words.h"
 
@@ -47,6 +48,16 @@ std::optional<Outcomes> tensorWord(Call &call, const Effect &) {
   return call.done(asTensor(call, call.operand(0)));
 }
 
+// What a call gives of which nothing is known, and what the program asks for its device: it may be anywhere.
+std::optional<Outcomes> askedWord(Call &call, const Effect &) {
+  const Value value = asTensor(call, call.operand(0));
+  if (!is(value, ValueKind::Unknown) || call.frame.function.isModel)
+    return call.done(value);
+  const Term origin = applyTerm(askedForDevice, {call.machine.freshScalar(call)});
+  const Name device(call.fact.operands[0].text.str() + ".device()");
+  return call.done(tensorValue(Placement::symbol(SymbolRole::Tensor, origin, device), unknownRank, nullptr));
+}
+
 // len(x.shape), which the tests of a program ask for; a row that knows it to be 0 knows that x is a number.
 std::optional<Outcomes> dimensionsWord(Call &call, const Effect &) {
   const Value tensor = call.operand(0);
@@ -57,6 +68,19 @@ std::optional<Outcomes> dimensionsWord(Call &call, const Effect &) {
   return call.done(scalarValue(rank >= 0                   ? intTerm(rank)
                                : asked && rank != someRank ? asked
                                                            : call.machine.freshScalar(call)));
+}
+
+// The variable holds a tensor of so many dimensions.
+std::optional<Outcomes> hasDimensionsWord(Call &call, const Effect &) {
+  const Address variable = call.addressOf(0);
+  const Value tensor = variable.valid() ? call.machine.memory.read(call.row, variable) : unknownValue();
+  const std::optional<std::int64_t> count = call.row.numberOf(call.operand(1));
+  if (is(tensor, ValueKind::Tensor) && !tensor->address.valid() && count) {
+    ValueData data = *tensor;
+    data.rank = static_cast<int>(*count);
+    call.machine.memory.write(call.row, variable, makeValue(std::move(data)));
+  }
+  return call.done(nullValue());
 }
 
 // x.shape[i]
@@ -160,7 +184,9 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
 
 Words pythonOpenWords() {
   return {{{"py_tensor", python::tensorWord},
+           {"py_asked", python::askedWord},
            {"py_dimensions", python::dimensionsWord},
+           {"py_has_dimensions", python::hasDimensionsWord},
            {"py_length", python::lengthWord}},
           {},
           {}};

@@ -247,6 +247,8 @@ Value contains(Call &call, const Value &container, const Value &key) {
     return hasVariable(call, key);
   const Value held = behind(call, container);
   const auto text = textOf(call, key);
+  if (is(held, ValueKind::Record) && held->type == varsType)
+    return text ? hasOwnAttribute(call, held->fields.at("object"), *text) : unknownValue();
   if (const auto elements = isDict(held) ? std::nullopt : elementsOf(call, container); elements && text) {
     bool areTexts = true, isAmong = false;
     for (const Value &each : *elements) {

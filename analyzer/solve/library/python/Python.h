@@ -19,6 +19,8 @@ struct Given {
   std::vector<Argument> positional;
   std::vector<std::pair<Name, Argument>> named;
   bool isOpen = false; ///< what is spread with * or ** is not known
+  Value rest;          ///< what is spread with * and not known, which stands behind the positional ones
+  Value namedRest;     ///< what is spread with ** and not known
 
   /// Argument `name`, or the one in position `i`; null when it is not given.
   const Argument *find(std::string_view name, std::size_t i = ~std::size_t(0)) const;
@@ -71,6 +73,8 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
                       const Given &given);
 /// A module of torch.nn by the name of its class.
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given);
+/// Adds what stands for the elements of a list of unknown length to the modules of `container`.
+void appendSome(Call &call, Row &row, const Address &container, const Value &list);
 /// The arguments as C++ takes them: keywords behind the positional ones, devices for what names them.
 /// `namesDevices`: texts are devices, too.
 std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDevices);
@@ -110,6 +114,8 @@ std::optional<Outcomes> callDeviceFunction(Call &call, Row &row, const std::stri
                                            const Given &given);
 /// isinstance, hasattr, getattr, setattr, vars; nothing for other names.
 std::optional<Outcomes> reflected(Call &call, Row &row, const std::string &name, const Given &given);
+/// Does the object itself have the attribute, and not its class?
+Value hasOwnAttribute(const Call &call, const Value &object, const std::string &name);
 /// What `vars`, the attributes of an object, holds, as a dictionary.
 Value attributesOf(const Call &call, const Value &vars);
 /// vars.update(..)

@@ -161,6 +161,17 @@ std::optional<Outcomes> reflected(Call &call, Row &row, const std::string &name,
   return args.size() > 2 ? setAttribute(call, row, args[0], *attribute, args[2]) : done(row, nullValue());
 }
 
+Value hasOwnAttribute(const Call &call, const Value &object, const std::string &name) {
+  const Value held = behind(call, object);
+  if (!is(held, ValueKind::Record))
+    return unknownValue();
+  const bool isModule = call.machine.types.isModule(held->type);
+  if (held->fields.count(Name(name)) ||
+      (isModule && isOneOf(name, {"_parameters", "_buffers", "_modules", "training"})))
+    return scalarValue(intTerm(1));
+  return isModule || held->origin ? unknownValue() : scalarValue(intTerm(0));
+}
+
 Value attributesOf(const Call &call, const Value &vars) { return entriesOf(call, vars->fields.at("object")); }
 
 Outcomes setAttributes(Call &call, Row row, const Value &vars, const Given &given) {

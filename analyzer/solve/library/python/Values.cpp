@@ -27,11 +27,16 @@ Given givenTo(Call &call, std::size_t from) {
       if (is(spread, ValueKind::List) && !isSummary(spread))
         for (const Value &each : spread->elements)
           given.positional.push_back({each, {}, written.text, &written});
-      else
+      else {
         given.isOpen = true;
+        given.rest = value;
+      }
     } else if (name == "**") {
       const Value spread = behind(call, value);
-      given.isOpen |= !is(spread, ValueKind::Record);
+      if (!is(spread, ValueKind::Record)) {
+        given.isOpen = true;
+        given.namedRest = value;
+      }
       if (is(spread, ValueKind::Record))
         for (const auto &[field, each] : spread->fields)
           if (field.view().size() > 2 && field.view().front() == '[')

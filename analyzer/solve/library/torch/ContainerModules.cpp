@@ -19,7 +19,8 @@ void setField(Call &call, const Address &object, Name field, const Value &value)
 
 } // namespace
 
-void appendChild(Call &call, const Address &container, const Address &child, const std::string &name) {
+void appendChild(Call &call, const Address &container, const Address &child, const std::string &name,
+                 bool isOneOfSome) {
   if (!child.valid() || !container.valid())
     return;
   const Value children = call.machine.memory.read(call.row, container.field(hidden::children));
@@ -31,7 +32,7 @@ void appendChild(Call &call, const Address &container, const Address &child, con
     setField(call, container, hidden::submodule(key), added);
   };
   const std::string numbered = name + "#" + std::to_string(child.root);
-  if (call.machine.iterationOf(call.frame, call.row))
+  if (isOneOfSome || call.machine.iterationOf(call.frame, call.row))
     return enter(withSomeLast(children, generalise(added), bounds::modulesOfContainer), numbered);
   if (isList && isSummary(children))
     return enter(withLast(children, {}, added, bounds::modulesOfContainer), numbered);

@@ -39,8 +39,10 @@ Placement commonPlacement(const Machine &machine, const Row &row, const std::vec
 /// known, or on several.
 Placement modulePlacement(const Machine &machine, const Row &row, const Address &where);
 
-/// Adds `child` to the modules that `container` holds, under `name` (empty: its number).
-void appendChild(Call &call, const Address &container, const Address &child, const std::string &name);
+/// Adds `child` to the modules that `container` holds, under `name` (empty: its number). `isOneOfSome`: it
+/// stands for as many as a loop has made.
+void appendChild(Call &call, const Address &container, const Address &child, const std::string &name,
+                 bool isOneOfSome = false);
 /// A module argument of Sequential, ModuleList or AnyModule: a holder, a shared_ptr, or a module by value.
 Address childModule(Call &call, const Argument &arg);
 /// The container module `container` with the modules in the arguments it is made of.

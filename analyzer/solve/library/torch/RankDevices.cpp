@@ -15,7 +15,8 @@ namespace {
 // What a row remembers: as a global that no program has.
 RootId remembered(Machine &machine, Name what) { return machine.memory.global(what, "bool", {}); }
 const Name handleMade("@handle made"), localRank("@local rank"), globalRank("@global rank"),
-    gpusChosen("@visible devices"), joinedHere("@ranks joined at"), withoutGpu("@ranks without a GPU");
+    gpusChosen("@visible devices"), joinedHere("@ranks joined at"), withoutGpu("@ranks without a GPU"),
+    ownGpu("@own GPU");
 
 void remember(Call &call, Name what, StepKind kind, const std::string &subject) {
   call.row.store.set(
@@ -131,7 +132,8 @@ Location ranksAskedAt(Machine &machine, const Row &row) {
 void noteRanksJoined(Call &call, const std::string &operation) {
   remember(call, joinedHere, StepKind::Chosen, operation);
   if (call.row.currentDevice != currentCudaIndex() ||
-      call.row.store.get(remembered(call.machine, gpusChosen)))
+      call.row.store.get(remembered(call.machine, gpusChosen)) ||
+      call.row.store.get(remembered(call.machine, ownGpu)))
     return;
   remember(call, withoutGpu, StepKind::Chosen, operation);
   call.machine.ranksJoined.emplace(
@@ -178,11 +180,24 @@ void noteHandle(Call &call, std::string what) {
   noteRankGpu(call);
 }
 
-void meetSetDevice(Call &call, Term before, bool isForBlock) {
+namespace {
+
+void endWithoutGpu(Call &call) {
   if (Machine::RanksJoined *joined = joinedWithoutGpu(call.machine, call.row)) {
     joined->isSet = true;
     call.row.store.erase(remembered(call.machine, withoutGpu));
   }
+}
+
+} // namespace
+
+void noteOwnGpu(Call &call) {
+  endWithoutGpu(call);
+  remember(call, ownGpu, StepKind::Chosen, {});
+}
+
+void meetSetDevice(Call &call, Term before, bool isForBlock) {
+  endWithoutGpu(call);
   const RootId root = remembered(call.machine, handleMade);
   const Value value = call.row.store.get(root);
   const Step *handle = recall(value);
@@ -213,7 +228,9 @@ void meetPlacement(Call &call, const Placement &placement) {
   if (!rank || placement.kind != PlacementKind::Cuda ||
       call.row.store.get(remembered(call.machine, gpusChosen)))
     return;
-  const bool isFirst = local && placement.index == currentCudaIndex() && entryOf(call.frame).function.isMain;
+  const bool isFirst = local && placement.index == currentCudaIndex() &&
+                       entryOf(call.frame).function.isMain &&
+                       !call.row.store.get(remembered(call.machine, ownGpu));
   // A Python program asks for its rank in one module, and others work with the device that it gives, which
   // the analysis may have lost.
   if (isPython(rank->where.file.view()) && rank->where.file != call.fact.where.file)

@@ -21,6 +21,8 @@ bool isGlobalRank(std::string_view name);
 void noteVisibleDevices(Call &call, Name variable);
 /// The ranks are joined, to work on GPUs.
 void noteRanksJoined(Call &call, const std::string &operation);
+/// A library has made the GPU of the rank current.
+void noteOwnGpu(Call &call);
 /// A GPU of the rank is used by its index.
 void noteRankGpu(Call &call);
 /// `index` is to be that of a GPU; `what` gets it. The rank among all machines is none.
