@@ -284,8 +284,12 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     return Placement::disputed();
   // Where the code is right, it is because what the program made may be anywhere: a number, most often.
   if ((worst == Verdict::Open || worst == Verdict::Latent) && !placed.empty()) {
-    const bool isSecond =
-        placed.size() > 1 && (perhapsExempt(0) || (isOnCpu(placed[0]) && isOutside(placed[1].placement)));
+    // What the program has brought to the host meets what is there, unless it is a number.
+    const bool isBrought = placed.size() > 1 && isOnCpu(placed[0]) && wasBrought(call, placed[0].use->tensor);
+    if (isBrought && perhapsExempt(0))
+      return Placement::unknown();
+    const bool isSecond = placed.size() > 1 && !isBrought &&
+                          (perhapsExempt(0) || (isOnCpu(placed[0]) && isOutside(placed[1].placement)));
     return placed[isSecond ? 1 : 0].kept;
   }
   // One device: that of the first tensor that is known and is no CPU scalar among CUDA tensors.

@@ -113,13 +113,6 @@ bool wasMovedHere(const Call &call, const Witness &witness) {
   });
 }
 
-// Has the code brought it to where it is? Then it has a reason, and knows what else is there.
-bool wasBrought(const Call &call, const Witness &witness) {
-  const History history = call.machine.memory.historyOf(call.row, witness.use->tensor);
-  const Step *step = decidingStep(history);
-  return step && step->kind == StepKind::Moved;
-}
-
 // Does the entry bring what it is given to where the tensor is?
 bool isWhereGivenGoes(const Call &call, const Placement &placement) {
   const Term group = groupOf(placement);
@@ -165,6 +158,12 @@ bool isOfEarlierCall(const Call &call, const Placement &placement) {
     return false;
   const std::string given = callThatWasGiven(placement);
   return !given.empty() && given != call.machine.entryCall;
+}
+
+bool wasBrought(const Call &call, const Value &tensor) {
+  const History history = call.machine.memory.historyOf(call.row, tensor);
+  const Step *step = decidingStep(history);
+  return step && step->kind == StepKind::Moved;
 }
 
 // A function under way is written beside code that asks for devices, its class chooses one, or it is a module
@@ -252,8 +251,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
       (isModule || isMadeEarlier(call, isOutsideA ? a : b) ||
        (open.index && applies(open.index, askedForDevice)) ||
        (isGiven(call, open) && !isOfWrittenObject(call, open))))
-    return isKeptByGiven(call, open) && wasBrought(call, isOutsideA ? b : a) ? Verdict::Open
-                                                                             : Verdict::Likely;
+    return isKeptByGiven(call, open) && wasBrought(call, (isOutsideA ? b : a).use->tensor) ? Verdict::Open
+                                                                                           : Verdict::Likely;
   return Verdict::Latent;
 }
 

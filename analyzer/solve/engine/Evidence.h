@@ -27,6 +27,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
 Verdict weighAccess(const Call &call, const Placement &memory);
 /// Is it the device of a tensor that a caller has passed to an earlier call of the entry's object?
 bool isOfEarlierCall(const Call &call, const Placement &placement);
+/// Has the code brought `tensor` to where it is? Then it has a reason, and knows what else is there.
+bool wasBrought(const Call &call, const Value &tensor);
 /// Is the code that runs `call` meant for more devices than the CPU?
 bool isMeantForDevices(const Call &call);
 

@@ -31,6 +31,22 @@ private:
   torch::Tensor weights_, scale_;
 };
 
+// What is brought to the host meets only what is there, and so is what comes of both.
+struct Scene {
+  torch::Tensor points, offset;
+};
+class Cloud {
+public:
+  Cloud(const Scene &scene, torch::Device device) : means_(scene.points.to(device)), offset_(scene.offset) {}
+  void save(std::ostream &out, bool isShifted) {
+    const torch::Tensor means = isShifted ? means_.cpu() / 2 + offset_ : means_.cpu();
+    out.write(reinterpret_cast<const char *>(means[0].data_ptr()), 12);
+  }
+
+private:
+  torch::Tensor means_, offset_;
+};
+
 // What a reset makes anew is on the CPU. Counts do not stop what follows.
 class Replay {
 public:
