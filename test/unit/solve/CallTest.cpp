@@ -228,7 +228,7 @@ TEST(Bounds, DeepCallsAreCounted) {
 
 TEST(Bounds, ManyEntriesOfOneFunctionAreCounted) {
   std::string facts = "function f\n  block 0\n";
-  for (unsigned i = 0; i <= bounds::contextsWithoutDevices; ++i)
+  for (std::size_t i = 0; i <= bounds::contextsPerFunction; ++i)
     facts += "    %0 = literal int " + std::to_string(i) +
              " : int\n    %1 = call twice (%0 int) : int target=twice\n";
   facts += "    return (%1 int)\nfunction twice params=1\n  local 0 n int\n  block 0\n    %0 = local 0\n"
