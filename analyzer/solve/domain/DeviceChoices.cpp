@@ -22,6 +22,8 @@ Placement constantPlacement(const Value &value) {
 
 void DeviceChoices::note(const std::string &slot, const Value &value) {
   const bool isTensor = is(value, ValueKind::Tensor);
+  if (isTensor && value->count == 0) // it stands for one that there will be
+    return;
   const bool isSymbol = isPlaced(value) && value->placement.kind == PlacementKind::Symbol;
   const std::string ownSlots = constructing.str() + "::";
   if (!constructing.empty() && !isTensor && (isSymbol || slot.compare(0, ownSlots.size(), ownSlots) == 0))

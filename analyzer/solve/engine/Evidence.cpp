@@ -46,11 +46,13 @@ bool isKept(const Call &call, const Placement &placement) {
 }
 
 // Is the entry one that nobody in the program calls, as those of a library are? What a program with a `main`
-// does not call is for nobody. In Python names say what is for others.
+// does not call is for nobody. A module of Python is for whoever holds it, and names say what is not.
 bool isCalledFromOutside(const Call &call) {
   const Machine &machine = call.machine;
   const Function &entry = entryOf(call.frame).function;
-  const bool isForOthers = !machine.entryIsCalled || (isPython(entry.where.file.view()) && !entry.isPrivate);
+  const bool isOfModule =
+      !entry.isPrivate && isPython(entry.where.file.view()) && machine.types.isModule(entry.className);
+  const bool isForOthers = !machine.entryIsCalled || isOfModule;
   return isForOthers && !machine.usage.hasMain && !machine.usage.kernels.count(entry.id);
 }
 
@@ -62,10 +64,12 @@ bool isReadByLoader(const Types &types, Name className) {
                               [&](Name base) { return base != className && isReadByLoader(types, base); }));
 }
 
-// Does the row know that something from outside is on the CPU? Then it is a run without GPUs.
+// Does the row know that something from outside is on the CPU? Then it is a run without GPUs. So it is where
+// a tensor on the CPU is on the device of something else.
 bool isRunOnCpu(const Row &row) {
   return std::any_of(row.known.begin(), row.known.end(), [](const Condition &condition) {
-    return applies(condition.first, op::isCuda) && condition.second == 0;
+    return (asksForCuda(condition.first) && condition.second == 0) ||
+           (applies(condition.first, isDeviceOfUnknown) && condition.second == 1);
   });
 }
 

@@ -20,6 +20,8 @@ struct Witness {
 
 /// The origin of what nothing is known of but that the program asks where it is.
 inline const Name askedForDevice("asked for its device");
+/// The answer to the question whether a device is that of something of which nothing is known.
+inline const Name isDeviceOfUnknown("is where something unknown is");
 
 /// The verdict on `a` and `b`, which compare() has found to be up to a caller.
 Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness &b);

@@ -143,7 +143,7 @@ Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::stri
     const auto part = value->fields.find(Name(name == "values" ? "0" : name == "indices" ? "1" : name));
     return done(row, part == value->fields.end() ? unknownValue() : part->second);
   }
-  return done(row, unknownValue());
+  return done(row, name == "is_cuda" ? scalarValue(isCudaTerm(Placement::unknown())) : unknownValue());
 }
 
 namespace {

@@ -100,9 +100,17 @@ void meetGenerator(Call &call, Outcomes &outcomes, const Given &given, const std
 
 namespace {
 
+// What a function writes its result to. A variable that is None has not been set yet.
+std::optional<Value> outOf(const Given &given) {
+  const Argument *out = given.find("out");
+  if (!out || out->text == Name("None"))
+    return std::nullopt;
+  return is(out->value, ValueKind::Tensor) ? out->value : unknownValue();
+}
+
 Outcomes makeTensor(Call &call, Row &row, const Asked &asked, const Given &given) {
-  if (const Argument *out = given.find("out"); out && is(out->value, ValueKind::Tensor))
-    return done(row, out->value);
+  if (const std::optional<Value> out = outOf(given))
+    return done(row, *out);
   std::vector<Argument> args = inOrder(call, withDefaultDevice(call, row, given), false);
   if (isOneOf(asked.name, {"zeros", "ones", "empty", "rand", "randn"}))
     args = withSizes(call, args);
@@ -174,8 +182,8 @@ Outcomes legacyTensor(Call &call, Row &row, const Asked &asked, const Given &giv
 }
 
 Outcomes aten(Call &call, Row &row, const Asked &asked, const Given &given) {
-  if (const Argument *out = given.find("out"); out && is(out->value, ValueKind::Tensor))
-    return done(row, out->value);
+  if (const std::optional<Value> out = outOf(given))
+    return done(row, *out);
   const std::vector<Argument> args = inOrder(call, given, false);
   const bool hasDim = given.find("dim") || given.positional.size() > 1;
   Outcomes outcomes =

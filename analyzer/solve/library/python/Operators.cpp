@@ -3,6 +3,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Evidence.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/python/Words.h"
@@ -227,6 +228,8 @@ Value compareDevice(Call &call, const Value &device, const Value &other) {
   const Value asked = asDevice(call, other);
   return is(asked, ValueKind::Device) && asked->placement.isKnown()
              ? scalarValue(sameDeviceTerm(placement, call.row.resolve(asked->placement)))
+         : is(asked, ValueKind::Device) || is(asked, ValueKind::Unknown)
+             ? scalarValue(applyTerm(isDeviceOfUnknown, {call.machine.freshScalar(call)}))
              : unknownValue();
 }
 

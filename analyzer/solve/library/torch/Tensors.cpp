@@ -105,6 +105,8 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
   Placement placement = machine.concrete(call.row, *target);
   if (isAbsent(call.row, placement))
     return {};
+  if (isToOther && is(self, ValueKind::Tensor) && machine.memory.placementOf(call.row, self) == placement)
+    return call.done(tensorValue(placement, rank, machine.memory.historyOf(call.row, self), count));
   isToOther &= isOutside(placement);
   meetPlacement(call, placement);
   // A move that is thrown away is told of at the move: what the tensor meets later is its consequence.
