@@ -57,8 +57,8 @@ std::optional<Meaning> FunctionLowering::writtenMeaning(const Node &node) const 
   if (!node.is("Attribute"))
     return std::nullopt;
   const std::optional<Meaning> base = writtenMeaning(node["value"]);
-  if (!base || startsWith(base->name, "builtins."))
-    return std::nullopt;
+  if (!base || startsWith(base->name, "builtins.") || modelled(*base).kind == Meaning::Kind::Class)
+    return std::nullopt; // what a class has is found where it is asked for
   if (base->kind == Meaning::Kind::Library)
     return Meaning{Meaning::Kind::Library, base->name + "." + node.text("attr"), nullptr};
   if (base->kind != Meaning::Kind::Module)
