@@ -102,8 +102,10 @@ Way waysToMoved(const Types &types, const std::vector<const Fact *> &expression)
     if (fact->kind == FactKind::Field && !isPlace(types, fact->type))
       way.fields.insert(memberOf(*fact));
     all.add(way);
-    for (const Operand &operand : fact->operands)
-      if (auto known = ways.find(operand.reg); known != ways.end())
+    // What a call gives is not behind what is called: `models[name](config)` is new.
+    const bool isOfCallee = isLateBound(*fact) && fact->name == Name("python::call");
+    for (std::size_t i = isOfCallee; i < fact->operands.size(); ++i)
+      if (auto known = ways.find(fact->operands[i].reg); known != ways.end())
         way.add(known->second);
     if (movesModule(*fact)) {
       const Way &object = ways[fact->operands[0].reg];

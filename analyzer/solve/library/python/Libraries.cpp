@@ -370,6 +370,11 @@ Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given
   if (asked.scope == "dt")
     if (std::optional<Outcomes> outcomes = callPrimitive(call, row, asked.name, given))
       return std::move(*outcomes);
+  if (asked.scope == "torch.Tensor" && !given.positional.empty()) { // a method as a function
+    Given rest = given;
+    rest.positional.erase(rest.positional.begin());
+    return callMethod(call, row, given.positional[0], asked.name, rest);
+  }
   if (startsWith(asked.scope, "torch.nn.functional"))
     return functional(call, row, asked, given);
   if (startsWith(asked.scope, "torch.nn") &&
