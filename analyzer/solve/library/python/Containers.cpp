@@ -188,6 +188,14 @@ std::optional<Outcomes> getWord(Call &call, const Effect &) {
   std::vector<Argument> args{{object, {}, call.fact.operands[0].text, &call.fact.operands[0]}};
   addIndexTensors(call, index, call.fact.operands[1], args);
   const int rank = rankOfPart(call, object, index, args);
+  // One without dimensions is a number, wherever it is: an element of the steps of a scheduler.
+  args.erase(std::remove_if(args.begin() + 1, args.end(),
+                            [&](const Argument &each) {
+                              return call.machine.memory.rankOf(call.row, each.value) == unknownRank &&
+                                     call.machine.memory.placementOf(call.row, each.value).kind !=
+                                         PlacementKind::Symbol;
+                            }),
+             args.end());
   Outcomes outcomes = callTorch(call, call.row, "at::Tensor::index", args, true);
   for (Outcome &outcome : outcomes)
     if (is(outcome.result, ValueKind::Tensor) && !outcome.result->address.valid())
