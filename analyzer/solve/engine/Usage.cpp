@@ -95,6 +95,7 @@ Way waysToMoved(const Types &types, const std::vector<const Fact *> &expression)
   std::map<Reg, Way> ways;
   Way moved;
   Way all; // what a conditional or another detour leads to is not told apart
+  static const Name calls("python::call");
   for (const Fact *fact : expression) {
     Way way;
     if (fact->kind == FactKind::Global && !isPlace(types, fact->type))
@@ -103,7 +104,7 @@ Way waysToMoved(const Types &types, const std::vector<const Fact *> &expression)
       way.fields.insert(memberOf(*fact));
     all.add(way);
     // What a call gives is not behind what is called: `models[name](config)` is new.
-    const bool isOfCallee = isLateBound(*fact) && fact->name == Name("python::call");
+    const bool isOfCallee = isLateBound(*fact) && fact->name == calls;
     for (std::size_t i = isOfCallee; i < fact->operands.size(); ++i)
       if (auto known = ways.find(fact->operands[i].reg); known != ways.end())
         way.add(known->second);

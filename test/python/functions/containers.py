@@ -378,6 +378,11 @@ def case_islice():
     return sum(islice([R(2), torch.ones(2)], 2))  # raises
 
 
+def case_islice_stops_before():
+    rows = [R(2), R(2), torch.ones(2)]
+    return sum(islice(rows, 2)) + sum(islice(rows, 1, 2))
+
+
 def case_accumulate():
     return list(accumulate([R(2), torch.ones(2)]))  # raises
 

@@ -172,7 +172,6 @@ def made(*values, **options):
     "numpy.ones_like",
     "numpy.outer",
     "numpy.pad",
-    "numpy.random.shuffle",
     "numpy.repeat",
     "numpy.reshape",
     "numpy.sort",

@@ -34,8 +34,15 @@ def zip_longest(*iterables, fillvalue=None):
     return zip(*iterables)
 
 
-@dt.models("itertools.islice", "itertools.cycle")
+@dt.models("itertools.islice")
 def part(iterable, *ends):
+    if len(ends) == 1:
+        return list(iterable)[: ends[0]]
+    return list(iterable)[ends[0] : ends[1]]
+
+
+@dt.models("itertools.cycle")
+def cycle(iterable):
     return list(iterable)
 
 
