@@ -316,6 +316,12 @@ std::optional<Outcomes> iterableWord(Call &call, const Effect &) {
   return call.done(iterable(call, call.row, call.operand(0)));
 }
 
+std::optional<Outcomes> spreadWord(Call &call, const Effect &effect) {
+  const Value held = behind(call, call.operand(0));
+  const bool isOfProgram = is(held, ValueKind::Record) && findMethod(call.machine, held->type, "__iter__");
+  return isOfProgram ? iterableWord(call, effect) : call.done(call.operand(0));
+}
+
 } // namespace
 
 Value batched(Call &caller, Row &row, const Value &item) {
@@ -349,6 +355,12 @@ Value iterable(Call &call, Row &row, const Value &value) {
     return listOf(call, row, *elements);
   if (is(held, ValueKind::List))
     return allocated(call, row, "python::list", held);
+  if (const auto text = textOf(call, value); text && text->size() <= bounds::knownElements) {
+    std::vector<Value> letters;
+    for (const char letter : *text)
+      letters.push_back(scalarValue(textTerm(Name(std::string(1, letter)))));
+    return listOf(call, row, letters);
+  }
   return allocated(call, row, "python::list",
                    summaryOf(isOpen(value) ? std::vector<Value>{elementOfOpen(call, row, value)}
                                            : alternatives(call, value)));
@@ -363,7 +375,8 @@ Words pythonContainerWords() {
            {"py_get", python::getWord},
            {"py_put", python::putWord},
            {"py_unpack", python::unpackWord},
-           {"py_iterable", python::iterableWord}},
+           {"py_iterable", python::iterableWord},
+           {"py_spread", python::spreadWord}},
           {},
           {}};
 }
