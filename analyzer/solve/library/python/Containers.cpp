@@ -61,6 +61,18 @@ void addIndexTensors(const Call &call, const Value &index, const Operand &writte
       addIndexTensors(call, each, written, args);
 }
 
+// A list of positions is made a tensor of them; a tuple has one for each dimension.
+void addIndexLists(const Call &call, const Value &index, const Operand &written,
+                   std::vector<Argument> &args) {
+  const Value held = behind(call, index);
+  const bool isTuple = is(index, ValueKind::List);
+  if ((is(held, ValueKind::List) && !isTuple) || held->type == arrayType)
+    args.push_back({tensorValue(Placement::cpu(), someRank, nullptr), {}, written.text, &written});
+  else if (isTuple && !isSummary(index))
+    for (const Value &each : index->elements)
+      addIndexLists(call, each, written, args);
+}
+
 // dict[key]: a key that is certainly missing raises KeyError, and a defaultdict makes the entry.
 Outcomes entryOfDict(Call &call, const Value &object, const Value &dict, const Value &key,
                      const Operand &written) {
@@ -223,8 +235,10 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
     setEntryOfOpen(call, call.row, object, index, value);
   if (is(object, ValueKind::Tensor)) {
     std::vector<Argument> args{{object, {}, call.fact.operands[0].text, &call.fact.operands[0]}};
-    if (is(value, ValueKind::Tensor)) // indices are moved, and what is put there is not
+    if (is(value, ValueKind::Tensor)) { // indices are moved, and what is put there is not
       addIndexTensors(call, index, call.fact.operands[1], args);
+      addIndexLists(call, index, call.fact.operands[1], args);
+    }
     args.erase(std::remove_if(
                    args.begin() + 1, args.end(), // one without dimensions is a number
                    [&](const Argument &each) { return machine.memory.rankOf(call.row, each.value) == 0; }),
