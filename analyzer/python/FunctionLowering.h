@@ -123,6 +123,7 @@ private:
   void statement(const Node &node);
   void assign(const Node &target, const Operand &value);
   void noteTensor(const Node &target);
+  bool isMethodHere(const Node &value) const;
   void assignAll(const std::vector<Node> &targets, const Operand &value, const Node &where);
   Reg taken(const Operand &value, const Node &where, std::size_t i, std::size_t count, bool isStarred);
   void ifStatement(const Node &node);

@@ -38,6 +38,8 @@ void FunctionLowering::statement(const Node &node) {
       if (!block().facts.empty() && expression.is("Call"))
         block().facts.back().isDiscarded = true;
     }
+  } else if (kind == "Assign" && isClassBody && isMethodHere(node["value"])) {
+    // Another name of a method: no attribute that would stand before those of classes that derive from it.
   } else if (kind == "Assign") {
     const Operand assigned = operand(node["value"]);
     for (const Node &target : node.list("targets")) {
@@ -87,6 +89,11 @@ void FunctionLowering::statement(const Node &node) {
   }
   if (!isEnded())
     endStatement();
+}
+
+bool FunctionLowering::isMethodHere(const Node &value) const {
+  return value.is("Name") &&
+         parts.unit.functions.count(parts.module.idOf(qualified + "." + value.text("id"))) != 0;
 }
 
 // A variable of the module that is a tensor where it is first bound is one everywhere.

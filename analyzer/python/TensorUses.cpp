@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <sstream>
 
 namespace devicetidy::python {
@@ -71,19 +72,22 @@ bool hasArrays(const Module &module) {
 } // namespace
 
 bool isOfTensors(const std::string &name) {
-  static const Words names =
-      split("abs addbmm addcdiv addcmul addmm addmv addr amax amin aminmax argwhere atan2 baddbmm bincount "
-            "bitwise_and bmm ceil cholesky chunk clamp clamp_max clamp_min contiguous cos cosh data_ptr det "
-            "detach diag_embed dim div element_size eq erf exp expand expand_as expm1 flip floor "
-            "floor_divide fmod frac gather ge ger get_device grad_fn gt histc hsplit index_add index_copy "
-            "index_fill index_select is_contiguous is_cuda is_floating_point is_leaf is_sparse isfinite "
-            "isinf isnan kthvalue le lerp log10 log1p log2 log_softmax logcumsumexp logdet logical_and "
-            "logical_not logical_or logsumexp long lt mT masked_fill masked_select matmul maximum median "
-            "minimum mm moveaxis movedim msort mul nanmean narrow ne neg nelement new_empty new_full "
-            "new_ones new_tensor new_zeros norm numel permute pin_memory pinverse pow qr reciprocal relu "
-            "remainder repeat_interleave retain_grad roll rot90 rsqrt scatter scatter_add sgn sigmoid sin "
-            "sinh slogdet softmax sqrt square svd swapdims take_along_dim tan tanh tensor_split topk tril "
-            "triu true_divide trunc type_as unbind unfold unsqueeze view view_as vsplit");
+  static const Words names = split(
+      "abs acos acosh addbmm addcdiv addcmul addmm addmv addr amax amin aminmax argwhere asin asinh "
+      "atan atan2 atanh baddbmm bernoulli bincount bitwise_and bmm broadcast_to ceil cholesky chunk clamp "
+      "clamp_max clamp_min contiguous cos cosh count_nonzero cummax cummin data_ptr deg2rad det detach "
+      "diag diag_embed digamma dim div element_size eq erf erfc erfinv exp expand expand_as expm1 flip "
+      "floor floor_divide fmod frac gather ge ger get_device grad_fn gt heaviside histc hsplit hypot "
+      "index_add index_copy index_fill index_select inverse is_contiguous is_cuda is_floating_point "
+      "is_leaf is_sparse isfinite isinf isnan kthvalue le lerp lgamma log10 log1p log2 log_softmax "
+      "logaddexp logcumsumexp logdet logical_and logical_not logical_or logical_xor logit logsumexp "
+      "long lt mT masked_fill masked_select matmul maximum median minimum mm moveaxis movedim msort "
+      "mul multinomial nan_to_num nanmean narrow ne neg nelement new_empty new_full new_ones "
+      "new_tensor new_zeros norm numel outer permute pin_memory pinverse pow qr quantile reciprocal "
+      "relu remainder renorm repeat_interleave retain_grad roll rot90 rsqrt scatter scatter_add "
+      "scatter_reduce sgn sigmoid sign signbit sin sinc sinh slogdet softmax sqrt square svd swapdims "
+      "take_along_dim tan tanh tensor_split tile topk tril triu true_divide trunc type_as unbind "
+      "unfold unsqueeze vdot view view_as vsplit xlogy");
   const bool isInPlace =
       name.size() > 1 && name.back() == '_' && name.front() != '_' && name != "requires_grad_";
   return isInPlace || names.count(name) != 0;
@@ -114,9 +118,14 @@ void addTensors(const Node &node, std::set<std::string> &tensors) {
     tensors.insert(node.text("id"));
   if (!node.is("BinOp"))
     return;
-  const bool areNames = node["left"].is("Name") && node["right"].is("Name");
+  const auto isName = [&](const char *side) { return node[side].is("Name"); };
+  const auto isPart = [&](const char *side) { return node[side].is("Attribute"); };
+  const bool areNames = isName("left") && isName("right");
   const bool isNumber = node["left"].is("Constant") || node["right"].is("Constant");
-  if (isNumber || (areNames && isOneOf(node["op"].kind(), {"Add", "Sub"})))
+  const bool isWithPart = (isName("left") && isPart("right")) || (isPart("left") && isName("right"));
+  const std::string_view op = node["op"].kind();
+  if (isNumber || (areNames && isOneOf(op, {"Add", "Sub"})) ||
+      (isWithPart && isOneOf(op, {"Add", "Sub", "Div"})))
     for (const char *side : {"left", "right"})
       addTensors(node[side], tensors);
 }
@@ -129,6 +138,34 @@ void addGiven(const Node &call, std::set<std::string> &names) {
     addTensors(argument, names);
     forEachOfBlock(argument, [&](const Node &part) { addTensors(part, names); });
   }
+}
+
+// Which arguments of a method of tensors are tensors, too: not those that may be numbers.
+std::vector<std::size_t> tensorsGivenTo(std::string method) {
+  static const std::map<std::string_view, Words> methods = {
+      {"0",
+       split("bmm copy_ cross dot expand_as ger kron lerp logical_and logical_or logical_xor "
+             "masked_fill masked_scatter masked_select matmul mm mv outer reshape_as take take_along_dim "
+             "type_as view_as")},
+      {"01", split("addbmm addcdiv addcmul addmm addmv addr baddbmm")},
+      {"1", split("gather index_fill index_select scatter scatter_add")},
+      {"12", split("index_add index_copy")}};
+  if (method != "copy_" && method.size() > 1 && method.back() == '_')
+    method.pop_back();
+  std::vector<std::size_t> places;
+  for (const auto &[digits, names] : methods)
+    for (const char digit : names.count(method) ? digits : std::string_view())
+      places.push_back(static_cast<std::size_t>(digit - '0'));
+  return places;
+}
+
+// The names whose elements `loop` (a statement or a comprehension) uses as tensors: of `for a in all`, all.
+void addLists(const Module &module, const Node &loop, std::set<std::string> &lists) {
+  const std::vector<Node> generators = loop.list("generators");
+  const TensorUses within = tensorUses(module, loop);
+  for (const Node &each : generators.empty() ? std::vector<Node>{loop} : generators)
+    if (each["iter"].is("Name") && within.tensors.count(each["target"].text("id")))
+      lists.insert(each["iter"].text("id"));
 }
 
 TensorUses tensorUses(const Module &module, const Node &function) {
@@ -147,14 +184,24 @@ TensorUses tensorUses(const Module &module, const Node &function) {
       tensorsOrArrays.insert(node["value"].text("id"));
     if (node.is("Subscript") && node["slice"].is("Compare") && node["slice"]["left"].is("Name")) // a mask
       uses.tensors.insert(node["slice"]["left"].text("id"));
+    if (node.is("For") || !node.list("generators").empty())
+      addLists(module, node, uses.lists);
+    if (node.is("BinOp") && node["op"].is("MatMult"))
+      for (const char *side : {"left", "right"})
+        if (node[side].is("Name"))
+          tensorsOrArrays.insert(node[side].text("id"));
     if (!node.is("Call"))
       return;
+    const std::string name = functionOfTorch(module, node["func"]);
+    const std::size_t first = name.empty() ? 0 : 1; // the tensor itself is given, too
+    for (std::size_t place : tensorsGivenTo(name.empty() ? node["func"].text("attr") : name))
+      if (const std::vector<Node> given = node.list("args"); first + place < given.size())
+        addTensors(given[first + place], uses.tensors);
     if (const std::vector<Node> given = node.list("args");
         node["func"].text("id") == "isinstance" && !given.empty())
       ofAnyType.insert(given.front().text("id"));
     if (startsWith(libraryName(module, node["func"]), "numpy."))
       addGiven(node, forNumPy);
-    const std::string name = functionOfTorch(module, node["func"]);
     const bool takes = takesTensor(module, node), isJoin = joins(name);
     const bool takesAll = takes && takesOnlyTensors(name);
     for (const Node &argument : takes || isJoin ? node.list("args") : std::vector<Node>()) {

@@ -149,7 +149,71 @@ def settings_of(text, path):
     return ast.Module([ast.copy_location(ast.Expr(Settings().visit(expression)), expression)], [])
 
 
+def last_name(node):
+    """Of a base or a decorator, called or not: "dataclass" of dataclasses.dataclass(frozen=True), Base of Base[T]."""
+    while isinstance(node, (ast.Call, ast.Subscript)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+class Constructors(ast.NodeVisitor):
+    """Gives classes of fields (dataclasses, named tuples) the __init__ that Python makes of their annotations."""
+
+    DECORATORS = {"dataclass", "define", "frozen", "attrs"}
+    WITH_FIELDS = {"NamedTuple", "BaseModel"}
+    WITHOUT_FIELDS = {"object", "ABC", "Generic", "Protocol", "ModelOutput", "BaseOutput"}
+
+    def __init__(self):
+        self.fields = {}  # by the name of the class; None where one behind it is elsewhere
+
+    def visit_ClassDef(self, node):
+        bases = [last_name(each) for each in node.bases]
+        is_made = any(last_name(each) in self.DECORATORS for each in node.decorator_list)
+        is_made |= any(each in self.WITH_FIELDS for each in bases)
+        known = self.WITHOUT_FIELDS | self.WITH_FIELDS | self.fields.keys()
+        inherited = [self.fields.get(each, {}) for each in reversed(bases)]
+        if all(each in known for each in bases) and None not in inherited:
+            own = [each for each in node.body if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]
+            own = {each.target.id: each for each in own if last_name(each.annotation) != "ClassVar"} if is_made else {}
+            self.fields[node.name] = {name: each for fields in [*inherited, own] for name, each in fields.items()}
+            if is_made and own and "__init__" not in {getattr(each, "name", "") for each in node.body}:
+                node.body.append(self.constructor(self.fields[node.name].values()))
+        else:
+            self.fields[node.name] = None
+        self.generic_visit(node)
+
+    @staticmethod
+    def constructor(fields):
+        arguments = ast.arguments(posonlyargs=[], args=[ast.arg("self", None)], kwonlyargs=[], kw_defaults=[], defaults=[])
+        body = []
+        for field in fields:
+            said = {each.arg: each.value for each in getattr(field.value, "keywords", ())} if last_name(field.value) == "field" else None
+            has_default = field.value is not None and (said is None or not said.keys().isdisjoint({"default", "default_factory", "factory"}))
+            place = ast.copy_location(ast.Name("self", ast.Load()), field.target)
+            value = ast.copy_location(ast.Name(field.target.id, ast.Load()), field.target)
+            if getattr((said or {}).get("init"), "value", True) is False:
+                if not has_default:
+                    continue
+                value = field.value
+            elif arguments.defaults and not has_default:
+                arguments.kwonlyargs.append(ast.copy_location(ast.arg(field.target.id, field.annotation), field))
+                arguments.kw_defaults.append(None)
+            else:
+                arguments.args.append(ast.copy_location(ast.arg(field.target.id, field.annotation), field))
+                arguments.defaults += [field.value] if has_default else []
+            target = ast.copy_location(ast.Attribute(place, field.target.id, ast.Store()), field.target)
+            body.append(ast.copy_location(ast.Assign([target], value), field))
+        name = ast.FunctionDef("__init__", arguments, body or [ast.Pass()], [])
+        return ast.copy_location(name, next(iter(fields)))
+
+
 def tree_of(text, path, mends):
+    tree = plain_tree_of(text, path, mends)
+    Constructors().visit(tree)
+    return tree
+
+
+def plain_tree_of(text, path, mends):
     if path.endswith(".json"):
         return settings_of(text, path)
     for _ in range(MOST_REPAIRS if mends else 0):

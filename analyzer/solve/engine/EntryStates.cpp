@@ -1,8 +1,10 @@
 #include "analyzer/solve/engine/EntryStates.h"
+
 #include "analyzer/facts/Language.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/ClassBodies.h"
 #include "analyzer/solve/engine/Library.h"
 
 #include <algorithm>
@@ -118,27 +120,47 @@ std::vector<Name> EntryStates::constructorsOf(Name className) const {
   return {};
 }
 
+// The object before its constructor is run, with the attributes of its class.
+std::vector<Row> EntryStates::begun(Name className) {
+  std::vector<Row> rows{running};
+  rows.front().store.set(object(className).root, recordValue(className));
+  for (const Function *body : classBodies(machine.program, className)) {
+    std::vector<Row> next;
+    for (Row &before : rows)
+      for (Outcome &outcome : call(*body, std::move(before), object(className))) {
+        machine.memory.dropLocals(outcome.row, 0);
+        outcome.row.registers.clear();
+        next.push_back(std::move(outcome.row));
+      }
+    rows = std::move(next);
+  }
+  return rows;
+}
+
 std::vector<Row> EntryStates::construct(Name className) {
   std::vector<Row> rows;
   const Type *type = machine.program.type(className);
   if (!type)
     return rows;
+  const std::vector<Row> objects = begun(className);
   for (Name id : constructorsOf(className)) {
     const Function *constructor = machine.program.function(id);
     if (!constructor || !constructor->hasBody || isCompanion(id))
       continue;
-    Row row = running;
-    row.store.set(object(className).root, recordValue(className));
     machine.memory.choices.constructing = className;
-    for (Outcome &outcome : call(*constructor, std::move(row), object(className))) {
-      machine.memory.dropLocals(outcome.row, 0);
-      outcome.row.registers.clear();
-      rows.push_back(std::move(outcome.row));
-    }
+    for (const Row &before : objects)
+      for (Outcome &outcome : call(*constructor, before, object(className))) {
+        machine.memory.dropLocals(outcome.row, 0);
+        outcome.row.registers.clear();
+        rows.push_back(std::move(outcome.row));
+      }
     machine.memory.choices.constructing = {};
   }
   for (Name id : type->methods)
     addMade(className, id, rows);
+  const Value plain = objects.empty() ? nullptr : objects.front().store.get(object(className).root);
+  if (rows.empty() && plain && !plain->fields.empty()) // attributes of its class are all it has
+    rows = objects;
   if (rows.empty() && type->constructors.empty() && isOfLibraryModule(*type)) {
     const Address self = object(className);
     Row row = running;

@@ -27,6 +27,7 @@ public:
   /// What the constructors of a class leave, and its own functions that make one, one row for each way; empty
   /// when none has a body.
   std::vector<Row> construct(Name className);
+  std::vector<Row> begun(Name className);
   /// Forgets what the fields of the object in `root` hold that `isChanged` names, and where its modules are
   /// that may have been handed out.
   void forget(Row &row, RootId root, const std::function<bool(Name)> &isChanged, bool handsOutModules);

@@ -98,6 +98,13 @@ bool isOfMaker(const Call &call, const Placement &placement) {
   return earlier && (earlier->isConstructor || earlier->isStatic);
 }
 
+// Are they the parameters of a module, or made of them, which nobody has moved yet?
+bool isOfNewModule(const Call &call, const Witness &witness) {
+  const History history = call.machine.memory.historyOf(call.row, witness.use->tensor);
+  const Step *step = decidingStep(history);
+  return step && step->kind == StepKind::ModuleMade;
+}
+
 // Is it part of the object at hand, of which the entry knows a part only?
 bool isPartial(const Call &call, const Placement &placement) {
   return call.machine.isPartial && placement.index && applies(placement.index, op::self);
@@ -253,8 +260,9 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   const bool isMeant = isMeantForDevices(call) || wasMovedHere(call, isOutsideA ? a : b);
   if (fixed.kind == PlacementKind::Cpu && !isStaged && isMeant &&
       (isModule || isMadeEarlier(call, isOutsideA ? a : b) ||
-       (open.index && applies(open.index, askedForDevice)) ||
-       (isGiven(call, open) && !isOfWrittenObject(call, open))))
+       (open.index && applies(open.index, askedForDevice) && !isOfNewModule(call, isOutsideA ? b : a)) ||
+       (isGiven(call, open) && !isOfWrittenObject(call, open)) ||
+       (isOfEarlierCall(call, open) && isOfMaker(call, open))))
     return isKeptByGiven(call, open) && wasBrought(call, (isOutsideA ? b : a).use->tensor) ? Verdict::Open
                                                                                            : Verdict::Likely;
   return Verdict::Latent;

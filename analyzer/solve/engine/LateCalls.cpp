@@ -38,10 +38,16 @@ void LateCalls::add(const std::vector<const Fact *> &expression) {
   static constexpr std::string_view methods = "python::method",
                                     classes = "python::class::", calls = "python::call";
   std::map<Reg, Name> functions;
+  std::set<Reg> passed;
+  for (const Fact *fact : expression)
+    for (std::size_t i = 1; fact->name.view() == calls && i < fact->operands.size(); ++i)
+      passed.insert(fact->operands[i].reg);
   for (const Fact *fact : expression) {
     if (fact->kind == FactKind::Closure && !fact->target.empty())
       functions[fact->result] = fact->target;
-    if (fact->kind == FactKind::Closure && startsWith(fact->name.view(), classes))
+    // A class that is passed on, to what registers it above all, may be made by whoever asks for it.
+    if (fact->kind == FactKind::Closure && startsWith(fact->name.view(), classes) &&
+        !passed.count(fact->result))
       made.insert(Name(fact->name.view().substr(classes.size())));
     if (!isLateBound(*fact))
       continue;

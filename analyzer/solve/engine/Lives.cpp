@@ -1,5 +1,6 @@
 #include "analyzer/solve/engine/Lives.h"
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/TermOps.h"
@@ -239,6 +240,10 @@ Lives::Lived Lives::mostComplete(Lived lives) {
 }
 
 bool Lives::isInitialised(const Function &method, const Life &before, const Life &after) {
+  const Value old = stateIn(before.row), state = stateIn(after.row);
+  for (const auto &[field, value] : fieldsOf(state)) // what a method of Python adds
+    if (globals.empty() && !fieldsOf(old).count(field) && !isBlank(value))
+      return true;
   const Leaves now = leaves(after.row);
   for (const auto &[way, value] : leaves(before.row))
     if (const auto leaf = now.find(way); isBlank(value) && (leaf == now.end() || !isBlank(leaf->second)))
@@ -309,7 +314,10 @@ bool Lives::handsOutModules(Name className) const {
   const Type *type = machine.program.type(className);
   if (!type)
     return true;
-  return std::any_of(type->fields.begin(), type->fields.end(),
+  // Fields of Python have no types, and everybody gets at them.
+  const bool isOpen = isPython(type->where.file.view()) && !machine.types.isModule(className);
+  return isOpen ||
+         std::any_of(type->fields.begin(), type->fields.end(),
                      [&](const Field &field) { return !field.isPrivate && leadsToModule(field.type); }) ||
          std::any_of(type->methods.begin(), type->methods.end(),
                      [&](Name id) {

@@ -126,8 +126,12 @@ Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::stri
                                                                : attributeOfOpen(call, row, value, name));
   if (is(value, ValueKind::Tensor))
     return ofTensor(call, std::move(row), object, name);
-  if (is(value, ValueKind::Function) && startsWith(value->type.view(), classPrefix))
-    return done(row, bound(object, name));
+  if (is(value, ValueKind::Function) && startsWith(value->type.view(), classPrefix)) {
+    const Name type(value->type.view().substr(classPrefix.size()));
+    const bool isMethod = findMethod(call.machine, type, name) || !call.machine.types.isProject(type);
+    const Value held = isMethod ? unknownValue() : attributeOfClass(call, row, type, name);
+    return done(row, is(held, ValueKind::Unknown) ? bound(object, name) : held);
+  }
   if (is(value, ValueKind::Device))
     return ofDevice(call, std::move(row), object, name);
   if (is(value, ValueKind::Address) && is(call.machine.memory.read(row, value->address), ValueKind::Record))

@@ -3,6 +3,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/ClassBodies.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/python/Spread.h"
@@ -122,6 +123,28 @@ namespace {
 
 void setFields(Call &call, Row &row, Name type, const Address &where, const Given &given);
 
+} // namespace
+
+Value attributeOfClass(Call &call, const Row &row, Name type, const std::string &name) {
+  Row apart = row;
+  const Address where = call.machine.allocate(apart, call.frame, call.fact, type);
+  call.machine.memory.write(apart, where, recordValue(type));
+  for (const Function *body : classBodies(call.machine.program, type)) {
+    Outcomes after = callFunction(call, std::move(apart), *body, nullptr, where, {});
+    if (after.size() != 1)
+      return unknownValue();
+    apart = std::move(after.front().row);
+  }
+  const Value made = call.machine.memory.read(apart, where);
+  const auto found = made->fields.find(Name(name));
+  const bool isFixed = found != made->fields.end() &&
+                       (is(found->second, ValueKind::Tensor) || is(found->second, ValueKind::Scalar) ||
+                        is(found->second, ValueKind::Device));
+  return isFixed ? found->second : unknownValue();
+}
+
+namespace {
+
 // A new object of the class `made` of the program: attributes of the class, then __init__.
 Outcomes construct(Call &call, Row row, const Value &made, const Given &given) {
   Machine &machine = call.machine;
@@ -134,23 +157,22 @@ Outcomes construct(Call &call, Row row, const Value &made, const Given &given) {
       fields[dictField] = scalarValue(intTerm(1));
   machine.memory.write(row, where, recordValue(type, std::move(fields)));
   Outcomes outcomes = done(row, addressValue(where));
-  const auto run = [&](std::string_view method, const Given &with) {
-    const Function *function = findMethod(machine, type, method);
-    if (!function)
-      return;
+  const auto run = [&](const Function *function, const Given &with) {
     Outcomes next;
     for (Outcome &before : outcomes)
       for (Outcome &after : callFunction(call, std::move(before.row), *function, nullptr, where, with))
         next.push_back({std::move(after.row), addressValue(where)});
     outcomes = std::move(next);
   };
-  run("@class", {});
-  if (findMethod(machine, type, "__init__"))
-    run("__init__", given);
+  for (const Function *body : classBodies(machine.program, type))
+    run(body, {});
+  if (const Function *constructor = findMethod(machine, type, "__init__"))
+    run(constructor, given);
   else
     for (Outcome &outcome : outcomes)
       setFields(call, outcome.row, type, where, given);
-  run("__post_init__", {});
+  if (const Function *behind = findMethod(machine, type, "__post_init__"))
+    run(behind, {});
   return outcomes;
 }
 

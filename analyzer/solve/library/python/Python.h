@@ -73,6 +73,8 @@ void removeHook(Call &call, Row &row, const Value &hook);
 Outcomes callFunction(Call &call, Row row, const Function &function, const Value &callable, Address self,
                       const Given &given);
 /// A module of torch.nn by the name of its class.
+/// What a class has under a name, where every object finds the same; unknown otherwise.
+Value attributeOfClass(Call &call, const Row &row, Name type, const std::string &name);
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given);
 /// Adds what stands for the elements of a list of unknown length to the modules of `container`.
 void appendSome(Call &call, Row &row, const Address &container, const Value &list);

@@ -1,0 +1,14 @@
+//===- ClassBodies.h - what a class runs for its attributes -----*- C++ -*-===//
+#pragma once
+
+#include "analyzer/facts/Program.h"
+
+#include <vector>
+
+namespace devicetidy {
+
+/// The functions that give an object the attributes of its class, those of the classes behind it first. Only
+/// Python has them.
+std::vector<const Function *> classBodies(const Program &program, Name className);
+
+} // namespace devicetidy
