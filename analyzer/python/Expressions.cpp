@@ -143,7 +143,7 @@ Reg FunctionLowering::attribute(const Node &node) {
 
 Operand FunctionLowering::tensorOperand(const Node &node) {
   const Operand given = operand(node);
-  return isOneOf(node.kind(), {"Attribute", "Subscript"}) && !meaningOf(node)
+  return isOneOf(node.kind(), {"Attribute", "Subscript", "BinOp"}) && !meaningOf(node)
              ? use(emitCall("tensor", {given}, node), node)
              : given;
 }

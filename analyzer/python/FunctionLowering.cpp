@@ -145,6 +145,8 @@ void FunctionLowering::lowerBody(const Node &owner, const std::vector<Node> &bod
   }
   if (isModuleBody)
     addSurroundings(isMain);
+  else
+    addNamedTensors(body);
   statements(body);
   finish();
 }

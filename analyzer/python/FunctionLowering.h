@@ -162,6 +162,7 @@ private:
   // Parameters (Parameters.cpp)
   void addParameters(const Node &function, bool isMethod);
   void bindDefaults(const Node &function);
+  void addNamedTensors(const std::vector<Node> &body);
 
   // Building
   Fact fact(FactKind kind, const Node &node) const;
@@ -192,6 +193,7 @@ private:
   Scope scope;
   std::map<std::string, Meaning> imports; ///< of this block
   TensorUses uses;
+  std::set<std::string> namedTensors; ///< of a class: parameters of its methods
   std::map<std::string, int> locals;
   std::set<std::string> cells; ///< variables that functions in this one assign
   std::vector<std::string> captures;

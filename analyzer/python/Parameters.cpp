@@ -77,6 +77,25 @@ Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForwa
   return uses.lists.count(name) ? listType : Name();
 }
 
+// A parameter that one method uses as only a tensor is used is one in the others, too.
+void FunctionLowering::addNamedTensors(const std::vector<Node> &body) {
+  std::set<std::string> others; // they have a default, which may be a number
+  for (const Node &method : body) {
+    if (!method.is("FunctionDef") || method.text("name") == "__init__")
+      continue;
+    const TensorUses used = tensorUses(parts.module, method);
+    const std::vector<Node> parameters = method["args"].list("args");
+    const std::size_t plain = parameters.size() - method["args"].list("defaults").size();
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      if (const std::string name = parameters[i].text("arg"); i >= plain)
+        others.insert(name);
+      else if (used.tensors.count(name))
+        namedTensors.insert(name);
+  }
+  for (const std::string &name : others)
+    namedTensors.erase(name);
+}
+
 void FunctionLowering::addParameters(const Node &node, bool isMethod) {
   if (!node.list("generators").empty()) { // of a comprehension: what it goes through
     newLocal("", {}, node);
@@ -84,6 +103,9 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
     return;
   }
   uses = tensorUses(parts.module, node);
+  TensorUses said = uses;
+  if (isMethod && node.text("name") != "__init__")
+    said.tensors.insert(around->namedTensors.begin(), around->namedTensors.end());
   const Node all = node["args"];
   std::vector<Node> parameters = all.list("posonlyargs");
   for (const Node &each : all.list("args"))
@@ -100,7 +122,7 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
       else
         continue;
     }
-    newLocal(parameters[i].text("arg"), typeOfParameter(uses, parameters[i], isForward), parameters[i]);
+    newLocal(parameters[i].text("arg"), typeOfParameter(said, parameters[i], isForward), parameters[i]);
     ++function.paramCount;
     function.requiredParams += i < positional; // may be given without a name
   }

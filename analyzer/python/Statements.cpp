@@ -126,7 +126,8 @@ Operand FunctionLowering::asUsed(const Node &target, const Operand &value) {
       made && (made->kind == FactKind::Load ||
                isOneOf(made->name.view(),
                        {"python::get", "python::unpack", "python::method::get", "python::method::pop"}) ||
-               startsWith(made->name.view(), "python::attribute::"));
+               startsWith(made->name.view(), "python::attribute::") ||
+               startsWith(made->name.view(), "python::binary::"));
   const std::string name = target.text("id");
   if (!uses.tensors.count(name))
     return value;

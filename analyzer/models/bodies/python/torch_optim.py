@@ -9,7 +9,7 @@ class Optimizer:
 
     def __init__(self, params, defaults):
         self.defaults = defaults
-        self.param_groups = [{"params": list(params), **defaults}]
+        self.param_groups = [{**defaults, "params": list(params)}]
         self.state = {dt.unknown(): {}}
 
     def zero_grad(self, set_to_none=True):

@@ -153,6 +153,12 @@ Value elementOfOpen(const Call &call, const Row &row, const Value &open) {
                         applyTerm(op::element, {open->origin, elementIndex()}), open->function.str() + "[i]");
 }
 
+Value computedOfOpen(const Call &call, const Value &open) {
+  const Term origin = applyTerm(op::element, {open->origin, call.machine.freshScalar(call)});
+  return stepsTo(origin) > mostSteps || call.frame.function.isModel ? unknownValue()
+                                                                    : openValue(origin, open->function);
+}
+
 void setAttributeOfOpen(const Call &call, Row &row, const Value &open, const std::string &name,
                         const Value &value) {
   write(call, row, open, Name(name), value);
@@ -173,6 +179,13 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
   if (name == "items")
     return done(row, allocated(call, row, "python::list",
                                summaryOf({tupleValue({unknownValue(), elementOfOpen(call, row, open)})})));
+  if (const bool isNamed = startsWith(name, "named_");
+      isOneOf(name.substr(isNamed ? 6 : 0), {"parameters", "buffers"})) { // of a module
+    const Term origin = applyTerm(op::member, {open->origin, textTerm("parameters")});
+    const Value each = call.machine.memory.symbolic("at::Tensor", origin, open->function, SymbolRole::Module);
+    const Value element = isNamed ? tupleValue({unknownValue(), each}) : each;
+    return done(row, allocated(call, row, "python::list", summaryOf({element})));
+  }
   if (name != "keys")
     write(call, row, open, anyEntryField, unknownValue());
   if (isOneOf(name, {"item", "numel", "nelement", "dim"}) || (name == "size" && !given.positional.empty()))

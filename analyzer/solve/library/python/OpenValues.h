@@ -32,6 +32,8 @@ Value attributeOfOpen(const Call &call, const Row &row, const Value &open, const
 Value entryOfOpen(const Call &call, const Row &row, const Value &open, const Value &key);
 /// Any of its elements, as a loop sees them.
 Value elementOfOpen(const Call &call, const Row &row, const Value &open);
+/// What an operator makes of it: as open, and of no identity with anything else.
+Value computedOfOpen(const Call &call, const Value &open);
 void setAttributeOfOpen(const Call &call, Row &row, const Value &open, const std::string &name,
                         const Value &value);
 void setEntryOfOpen(const Call &call, Row &row, const Value &open, const Value &key, const Value &value);

@@ -168,6 +168,10 @@ std::optional<Outcomes> binaryWord(Call &call, const Effect &) {
     return outcomes;
   if (isTensor(left) || isTensor(right))
     return onTensors(call, sign(call), left, right);
+  for (const auto &[open, other] : {std::pair(left, right), std::pair(right, left)})
+    if (isOpen(open.value) && (isOpen(other.value) || is(other.value, ValueKind::Unknown) ||
+                               (is(other.value, ValueKind::Scalar) && !textOf(call, other.value))))
+      return call.done(computedOfOpen(call, open.value));
   return call.done(onValues(call, sign(call), left.value, right.value));
 }
 
