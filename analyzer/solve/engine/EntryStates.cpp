@@ -209,18 +209,31 @@ bool EntryStates::isOfLibraryModule(const Type &type) const {
   });
 }
 
-void EntryStates::release(Row &row, RootId heap, Term origin) {
-  Value module = row.store.get(heap);
+namespace {
+
+// `module` with the parameters that nobody has moved on `device`; of those a loop has made, each.
+Value releasedTo(const Value &module, const Placement &device) {
+  if (is(module, ValueKind::List)) {
+    ValueData all = *module;
+    for (auto *values : {&all.elements, &all.summary})
+      for (Value &each : *values)
+        each = releasedTo(each, device);
+    return makeValue(std::move(all));
+  }
+  Value released = module;
   for (const auto &[name, field] : module->fields)
     if (hidden::isParameter(name) && is(field, ValueKind::Tensor) &&
         field->placement.kind == PlacementKind::Cpu && !module->fields.count(hidden::moved))
-      module =
-          withField(module, name,
-                    tensorValue(Placement::symbol(SymbolRole::Module,
-                                                  applyTerm(op::deviceOfParameter, {origin, intTerm(heap)}),
-                                                  "the module's device"),
-                                field->rank, field->history));
-  row.store.set(heap, module);
+      released = withField(released, name, tensorValue(device, field->rank, field->history));
+  return released;
+}
+
+} // namespace
+
+void EntryStates::release(Row &row, RootId heap, Term origin) {
+  const Term index = applyTerm(op::deviceOfParameter, {origin, intTerm(heap)});
+  row.store.set(heap, releasedTo(row.store.get(heap),
+                                 Placement::symbol(SymbolRole::Module, index, "the module's device")));
 }
 
 void EntryStates::forgetWritten(Row &row, RootId root) {
@@ -247,7 +260,7 @@ void EntryStates::forget(Row &row, RootId root, const std::function<bool(Name)> 
   object = row.store.get(root);
   // Modules its constructor made and did not move may be moved by whoever the object hands them to.
   row.store.forEach(RootKind::Heap, [&](RootId heap, const Value &held) {
-    if (is(held, ValueKind::Record))
+    if (is(held, ValueKind::Record) || is(held, ValueKind::List))
       untouched.push_back(heap);
   });
   if (handsOutModules)

@@ -261,8 +261,7 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   if (fixed.kind == PlacementKind::Cpu && !isStaged && isMeant &&
       (isModule || isMadeEarlier(call, isOutsideA ? a : b) ||
        (open.index && applies(open.index, askedForDevice) && !isOfNewModule(call, isOutsideA ? b : a)) ||
-       (isGiven(call, open) && !isOfWrittenObject(call, open)) ||
-       isOfEarlierCall(call, open)))
+       (isGiven(call, open) && !isOfWrittenObject(call, open)) || isOfEarlierCall(call, open)))
     return isKeptByGiven(call, open) && wasBrought(call, (isOutsideA ? b : a).use->tensor) ? Verdict::Open
                                                                                            : Verdict::Likely;
   return Verdict::Latent;
