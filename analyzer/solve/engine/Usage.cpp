@@ -5,6 +5,7 @@
 #include "analyzer/models/Models.h"
 #include "analyzer/solve/engine/GpuChoices.h"
 #include "analyzer/solve/engine/LateCalls.h"
+#include "analyzer/solve/engine/UnitTests.h"
 
 #include <algorithm>
 #include <map>
@@ -437,6 +438,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
     ScopeWrites *scope =
         function.isConstructor || function.isDestructor ? &classes[function.className] : nullptr;
     usage.hasMain |= function.isMain;
+    const bool isTest = isUnitTest(function);
     std::vector<const Fact *> expression;
     for (const Block &block : function.blocks) {
       const bool initialises = isGlobalInit || initialisesStatic(block);
@@ -444,7 +446,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
         // A function whose address is taken may be called from anywhere: it stays an entry.
         const Function *target = fact.target.empty() ? nullptr : program.function(fact.target);
         const bool takesAddress = fact.kind == FactKind::Closure && !(target && target->isLambda);
-        if (!fact.target.empty() && fact.target != id && !takesAddress && !isCompanion(id)) {
+        if (!fact.target.empty() && fact.target != id && !takesAddress && !isCompanion(id) && !isTest) {
           usage.called.insert(fact.target);
           if (auto overriders = program.overriders.find(fact.target);
               fact.isVirtual && overriders != program.overriders.end())
