@@ -8,6 +8,10 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <cuco/static_map.cuh>
+#include <thrust/execution_policy.h>
+#include <thrust/iterator/zip_iterator.h>
+#include <thrust/sort.h>
 
 #include <functional>
 #include <memory>
@@ -199,6 +203,17 @@ void byHeuristic(torch::Tensor x, cublasLtHandle_t handle, cublasLtMatmulDesc_t 
                  nullptr, 0, at::cuda::getCurrentCUDAStream());
 }
 
+void byThrust(torch::Tensor x, torch::Tensor y) {
+  auto pairs = thrust::make_zip_iterator(thrust::make_tuple(x.data_ptr<float>(), y.data_ptr<float>()));
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'sort' runs on the current GPU and works on 'x' on x.device()
+  thrust::sort(thrust::cuda::par.on(at::cuda::getCurrentCUDAStream()), pairs, pairs + x.numel());
+}
+void byHashMap(torch::Tensor x, cuco::static_map<float, float> &map) {
+  float *data = x.data_ptr<float>();
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'find' runs on the current GPU and works on 'x' on x.device()
+  map.find(data, data + x.numel(), data);
+}
+
 // What is exported needs a guard of its own, although another function of the program calls it.
 void exported(torch::Tensor x) {
   // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on x.device()
@@ -216,6 +231,10 @@ void inAKernel(torch::Tensor x) { // what a kernel calls is not run on the host
   float *data = x.data_ptr<float>();
   evaluate(4, at::cuda::getCurrentCUDAStream(), [=] __device__(int i) { data[i] = 0; });
   evaluate(4, at::cuda::getCurrentCUDAStream(), [=] __host__ __device__(int i) { data[i] = 0; });
+}
+void onTheHost(torch::Tensor x, torch::Tensor y) {
+  thrust::sort(thrust::host, x.data_ptr<float>(), x.data_ptr<float>() + x.numel());
+  thrust::sort(y.data_ptr<float>(), y.data_ptr<float>() + y.numel());
 }
 constexpr auto noStream = (cudaStream_t)(~size_t(0));
 float onTheHost(torch::Tensor x) { // no GPU has such a stream

@@ -76,6 +76,17 @@ Outcomes launch(Call &call) {
   return call.done(unknownValue());
 }
 
+// works_on_gpu(args): kernels that work on what it is given.
+Outcomes workOnGpu(Call &call) {
+  meetArguments({call, std::string(lastPart(call.fact.name.view()))}, call.first);
+  return call.done(unknownValue());
+}
+
+// works_on_stream(args): the same, where a stream or a policy of a device is among it.
+Outcomes workOnStream(Call &call) {
+  return call.machine.types.takesStream(call.fact) ? workOnGpu(call) : call.done(unknownValue());
+}
+
 // launch_configuration(args): what stands in `<<< >>>`, the stream among it.
 Outcomes configureLaunch(Call &call) {
   for (std::size_t i = call.first; i < call.fact.operands.size(); ++i)
@@ -128,7 +139,11 @@ void meetUnseen(Call &call) {
 
 Words launchWords() {
   return {{},
-          {{"launch_packed", launchPacked}, {"launch", launch}, {"launch_configuration", configureLaunch}},
+          {{"launch_packed", launchPacked},
+           {"launch", launch},
+           {"works_on_gpu", workOnGpu},
+           {"works_on_stream", workOnStream},
+           {"launch_configuration", configureLaunch}},
           {}};
 }
 
