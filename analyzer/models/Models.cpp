@@ -126,8 +126,8 @@ const Module *module(std::string_view className) {
     std::map<std::string, Module, std::less<>> modules;
     for (const auto &row : tables::kNnModules)
       modules["torch::nn::" + std::string(row.module) + "Impl"] = {
-          opOf(row.module, row), row.params == "yes" || row.params == "one", row.params == "one",
-          row.params == "weight"};
+          opOf(row.module, row), row.params == "yes" || row.params == "one" || row.params == "many",
+          row.params == "one", row.params == "many", row.params == "weight"};
     return modules;
   }();
   auto found = table.find(className);

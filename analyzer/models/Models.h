@@ -83,7 +83,8 @@ struct Module {
   Op forward;
   bool hasParameters = false;
   bool hasOneParameter = false;
-  bool hasOptionalWeight = false; ///< a loss whose options may hold tensors
+  bool hasOtherParameters = false; ///< than a weight and a bias
+  bool hasOptionalWeight = false;  ///< a loss whose options may hold tensors
 };
 
 /// The rule of an ATen operator by base name ("add_", "operator+"); null when it is not modelled for this

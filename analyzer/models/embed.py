@@ -45,7 +45,7 @@ What the words mean
   model    models_*.csv: the effects of a call; Rows.h says how they are written
   word     spelling.csv: a word of source code; its kinds are explained at the top of the table
   role     distributed.csv, words.csv: what a name is for; explained at their tops
-  params   yes: owns parameters or buffers; one: a single parameter; no; weight: a loss with optional tensors given by its options
+  params   yes: owns a weight and a bias; one: a weight; many: parameters of other names; no; weight: a loss with optional tensors given by its options
 """
 import csv
 import os
@@ -66,7 +66,7 @@ WORD_KINDS = set("namespace device device_class dtype factory move same_device e
 ROLES = set("host_memory host_view makes_host_memory device_memory stream init rank local_rank visible_devices "
             "global_rank gpu_backend cpu_backend "
             "launcher python_init map_value "
-            "loader library no_throw assigns asks_device dataset "
+            "loader library no_throw lookup assigns asks_device dataset "
             "constructs maker runs_python calls_python calls_python_method starts_program "
             "bookkeeping loads model model_type plan map_key map_text no_map map_setter option_setter "
             "option_getter command outside computes exports test keeps_numbers".split())
@@ -91,7 +91,7 @@ TABLES = {
                           dict(OP_WORDS, view=YES_NO), ["op"]),
     "nn_modules.csv": Table("kNnModules", "NnModuleRow",
                             "module params rule result rank0 loss buffers source",
-                            dict(OP_WORDS, params=YES_NO | {"one", "weight"}), ["module"]),
+                            dict(OP_WORDS, params=YES_NO | {"one", "many", "weight"}), ["module"]),
     "nn_functional.csv": Table("kNnFunctional", "NnFunctionalRow",
                                "op rule result rank0 loss since until source", OP_WORDS,
                                ["op"]),

@@ -10,9 +10,7 @@ Arguments FunctionLowering::arguments(const Node &call) {
   for (const Node &argument : call.list("args")) {
     const bool spreads = argument.is("Starred");
     const bool isTensor = given.operands.empty() && !spreads && takesTensor(parts.module, call);
-    given.operands.push_back(isTensor  ? tensorOperand(argument)
-                             : spreads ? operand(argument["value"])
-                                       : operand(argument));
+    given.operands.push_back(isTensor ? tensorOperand(argument) : operand(argument));
     given.names.push_back(spreads ? Name("*") : Name());
     given.hasNames |= spreads;
   }

@@ -34,12 +34,14 @@ std::string operatorOf(const Node &node) {
   return found == spelled.end() ? std::string("?") : found->second;
 }
 
-Operand FunctionLowering::operand(const Node &node) { return use(value(node), node); }
+Operand FunctionLowering::operand(const Node &node) {
+  return use(value(node), node.is("Starred") ? node["value"] : node);
+}
 
 std::vector<Operand> FunctionLowering::operandsOf(const std::vector<Node> &nodes) {
   std::vector<Operand> operands;
   for (const Node &node : nodes)
-    operands.push_back(operand(node.is("Starred") ? node["value"] : node));
+    operands.push_back(operand(node));
   return operands;
 }
 
@@ -78,7 +80,9 @@ Reg FunctionLowering::value(const Node &node) {
     assign(node["target"], named);
     return named.reg;
   }
-  if (isOneOf(kind, {"Await", "FormattedValue", "Starred"}))
+  if (kind == "Starred")
+    return emitCall("spread", {operand(node["value"])}, node);
+  if (isOneOf(kind, {"Await", "FormattedValue"}))
     return value(node["value"]);
   if (kind == "Yield" || kind == "YieldFrom") {
     const std::string adds = kind == "Yield" ? "method::append" : "method::extend";

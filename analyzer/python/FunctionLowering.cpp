@@ -225,10 +225,9 @@ bool isPrivate(std::string_view qualified) {
 } // namespace
 
 void FunctionLowering::lowerFunction(const Node &node, const std::string &mark) {
-  const bool isMethod =
-      !className.empty() &&
-      !isOneOf(node.kind(), {"Lambda", "ListComp", "SetComp", "DictComp", "GeneratorExp"}) && around &&
-      around->isClassBody;
+  isMethod = !className.empty() &&
+             !isOneOf(node.kind(), {"Lambda", "ListComp", "SetComp", "DictComp", "GeneratorExp"}) && around &&
+             around->isClassBody;
   function.id = parts.module.idOf(qualified);
   function.where = node.where();
   function.isPrivate = isPrivate(qualified);
@@ -253,6 +252,7 @@ void FunctionLowering::lowerFunction(const Node &node, const std::string &mark) 
     function.name = Name(name.empty() ? qualified : name);
   }
   forEachOfBlock(node, [&](const Node &each) { scope.add(each); });
+  addImports();
   addParameters(node, isMethod && !function.isStatic);
   if (isMethod && takesClass && !function.locals.empty())
     function.locals.front().type = typeOfClass();

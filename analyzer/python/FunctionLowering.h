@@ -79,6 +79,11 @@ private:
   Meaning modelled(const Meaning &meaning) const;
   Reg loadMeaning(const Node &node, const Meaning &meaning);
   bool isBound(const std::string &name) const;
+  /// What a name means that is imported: here, in a function around, or in the module. Null where it is not.
+  const Meaning *imported(const std::string &name) const;
+  void addImports();
+  /// Where a method finds what its class has captured.
+  Name fieldOfCapture(const std::string &name) const;
   /// Finds the variables of `function` that functions in it assign, and makes what holds them.
   void addCells(const Node &function);
   std::string cellHolder() const { return "@cells of " + qualified; }
@@ -181,9 +186,10 @@ private:
   Name className;
   std::string qualified; ///< name in the module: "Net.forward"
   std::string selfName;  ///< of the first parameter of a method
-  bool isModuleBody = false, isClassBody = false;
+  bool isModuleBody = false, isClassBody = false, isMethod = false;
   Function function;
   Scope scope;
+  std::map<std::string, Meaning> imports; ///< of this block
   TensorUses uses;
   std::map<std::string, int> locals;
   std::set<std::string> cells; ///< variables that functions in this one assign

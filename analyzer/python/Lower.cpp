@@ -91,13 +91,6 @@ void resolveBases(Unit &unit) {
     }
 }
 
-void addNames(const Node &node, std::set<std::string> &names) {
-  if (node.is("Name"))
-    names.insert(node.text("id"));
-  for (const Node &child : node.children())
-    addNames(child, names);
-}
-
 // What functions of a script find when it is not run itself: its definitions, and what it assigns. What is
 // made of names that its other statements use is left out, for these may have changed it.
 std::vector<Node> definitionsOf(const Module &module, const std::vector<Node> &body) {

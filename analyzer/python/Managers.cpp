@@ -91,6 +91,7 @@ void FunctionLowering::lowerRest(const Node &yielded, const std::vector<Part> &b
       scope.add(each);
       forEachOfBlock(each, [&](const Node &node) { scope.add(node); });
     }
+  addImports();
   for (const std::string &bound : scope.bound)
     if (around->isBound(bound))
       scope.declaredNonlocal.insert(bound);

@@ -117,6 +117,14 @@ void forEachText(const File &file,
   walk(file.module());
 }
 
+// Those in functions too: they are run when the function is.
+void forEachImport(const Node &node, const std::function<void(const Node &)> &visit) {
+  if (isImport(node))
+    visit(node);
+  for (const Node &child : node.children())
+    forEachImport(child, visit);
+}
+
 // Does `name` fit `pattern`, where '*' is any text?
 bool fits(std::string_view name, std::string_view pattern) {
   const std::size_t star = pattern.find('*');
@@ -150,6 +158,9 @@ void Modules::add(const File &file, bool isModel) {
   Scope scope;
   forEachOfBlock(file.module(), [&](const Node &node) { scope.add(node); });
   module.variables = scope.bound;
+  for (const Node &statement : scope.imports)
+    for (const auto &[name, alias] : importedNames(statement))
+      module.variables.insert(name);
   if (isModel || !isPython(file.path))
     return;
   module.isPackaged = llvm::sys::fs::exists(packageFile(file));
@@ -167,9 +178,8 @@ std::vector<std::string> Modules::importsOf(const File &file, std::vector<std::s
     if (const std::string path = fileOf(file, dotted, level, &absent); !path.empty())
       paths.push_back(path);
   };
-  forEachOfBlock(file.module(), [&](const Node &node) {
-    for (const Node &alias :
-         node.is("Import") || node.is("ImportFrom") ? node.list("names") : std::vector<Node>())
+  forEachImport(file.module(), [&](const Node &node) {
+    for (const Node &alias : node.list("names"))
       if (node.is("Import")) {
         add(alias.text("name"), 0);
       } else {
@@ -210,12 +220,12 @@ Meaning Modules::meaningOf(const Module &module, const std::string &dotted, int 
   return meaning;
 }
 
-void Modules::addImports(Module &module, const Node &statement) {
-  for (const Node &alias : statement.list("names")) {
-    const std::string name = alias.text("name"), as = alias.text("asname");
+std::map<std::string, Meaning> Modules::meaningsOf(const Module &module, const Node &statement) const {
+  std::map<std::string, Meaning> meanings;
+  for (const auto &[bound, alias] : importedNames(statement)) {
+    const std::string name = alias.text("name");
     if (statement.is("Import")) {
-      const std::string first = name.substr(0, name.find('.'));
-      module.meanings[as.empty() ? first : as] = meaningOf(module, as.empty() ? first : name, 0);
+      meanings[bound] = meaningOf(module, alias.text("asname").empty() ? bound : name, 0);
       continue;
     }
     const int level = statement.number("level");
@@ -232,8 +242,9 @@ void Modules::addImports(Module &module, const Node &statement) {
           meaning.name = name;
         }
       }
-    module.meanings[as.empty() ? name : as] = meaning;
+    meanings[bound] = meaning;
   }
+  return meanings;
 }
 
 void Modules::resolve() {
@@ -252,8 +263,9 @@ void Modules::resolve() {
   for (int round = 0; round < 2; ++round)
     for (auto &[path, module] : modules)
       forEachOfBlock(module.file->module(), [&owner = module, this](const Node &node) {
-        if (node.is("Import") || node.is("ImportFrom"))
-          addImports(owner, node);
+        if (isImport(node))
+          for (auto &[name, meaning] : meaningsOf(owner, node))
+            owner.meanings[name] = std::move(meaning);
       });
   for (auto &[path, module] : modules)
     if (!module.isModel && isPython(path))

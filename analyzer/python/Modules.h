@@ -50,6 +50,8 @@ public:
   /// files were looked for and not found.
   static std::vector<std::string> importsOf(const File &file, std::vector<std::string> &absent);
   void resolve();
+  /// What the names mean that an import in `module` binds.
+  std::map<std::string, Meaning> meaningsOf(const Module &module, const Node &statement) const;
   /// What models the library's `dotted`; null for what has no model.
   const Meaning *modelOf(const std::string &dotted) const;
 
@@ -63,7 +65,6 @@ public:
 private:
   void addModel(const std::string &name, const Meaning &meaning);
   void forgetDecorated();
-  void addImports(Module &module, const Node &statement);
   Meaning meaningOf(const Module &module, const std::string &dotted, int level) const;
 
   std::map<std::string, Module> modules; ///< by path

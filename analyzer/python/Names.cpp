@@ -22,6 +22,26 @@ bool FunctionLowering::mayCapture(const std::string &name) const {
   return false;
 }
 
+const Meaning *FunctionLowering::imported(const std::string &name) const {
+  for (const FunctionLowering *each = this; each && !each->isBound(name); each = each->around)
+    if (const auto found = each->imports.find(name); found != each->imports.end())
+      return &found->second;
+  return Modules::find(parts.module, name);
+}
+
+// A name that is assigned, too, is a variable.
+void FunctionLowering::addImports() {
+  for (const Node &statement : scope.imports)
+    for (auto &[name, meaning] : parts.module.modules->meaningsOf(parts.module, statement))
+      if (!scope.bound.count(name))
+        imports[name] = std::move(meaning);
+}
+
+// An object of the class has it beside its own attributes; what calls a function is no object of the program.
+Name FunctionLowering::fieldOfCapture(const std::string &name) const {
+  return Name(isMethod || isClassBody ? "@captured " + name : name);
+}
+
 void FunctionLowering::capture(const std::string &name) {
   if (std::find(captures.begin(), captures.end(), name) == captures.end())
     captures.push_back(name);
@@ -43,9 +63,10 @@ std::optional<Meaning> FunctionLowering::meaningOf(const Node &node) const {
 std::optional<Meaning> FunctionLowering::writtenMeaning(const Node &node) const {
   if (node.is("Name")) {
     const std::string name = node.text("id");
-    if (isLocal(name) || name == selfName || mayCapture(name))
+    const bool isImported = imports.count(name) != 0;
+    if (!isImported && (isLocal(name) || name == selfName || mayCapture(name)))
       return std::nullopt;
-    const Meaning *found = Modules::find(parts.module, name);
+    const Meaning *found = imported(name);
     if (found)
       return found->kind == Meaning::Kind::Module && found->module->variables.count(found->name)
                  ? std::nullopt
@@ -95,10 +116,34 @@ void addNonlocals(const Node &node, std::set<std::string> &names) {
     addNonlocals(child, names);
 }
 
+// A function finds what a name stands for when it is called: what the block binds behind it, or it itself.
+void addLateNames(const Node &block, std::set<std::string> &names) {
+  std::set<std::string> used;
+  forEachOfBlock(block, [&](const Node &each) {
+    if (isOneOf(each.kind(), {"FunctionDef", "AsyncFunctionDef", "Lambda", "ClassDef"})) {
+      Scope own;
+      forEachOfBlock(each, [&](const Node &node) { own.add(node); });
+      for (const Node &parameter : each["args"].list("args"))
+        own.bound.insert(parameter.text("arg"));
+      std::set<std::string> found;
+      addNames(each, found);
+      for (const std::string &name : found)
+        if (!own.bound.count(name))
+          used.insert(name);
+    }
+    Scope binds;
+    binds.add(each);
+    for (const std::string &name : binds.bound)
+      if (used.count(name))
+        names.insert(name);
+  });
+}
+
 } // namespace
 
 void FunctionLowering::addCells(const Node &node) {
   std::set<std::string> assigned;
+  addLateNames(node, assigned);
   forEachOfBlock(node, [&](const Node &each) {
     if (hasScope(each))
       addNonlocals(each, assigned);
@@ -143,16 +188,15 @@ Reg FunctionLowering::variableOf(const Node &node, const std::string &name) {
     capture(name);
     Fact self = fact(FactKind::This, node);
     Fact field = fact(FactKind::Field, node);
-    field.name = Name(name);
+    field.name = fieldOfCapture(name);
     field.operands.push_back(use(emit(std::move(self)), node, true));
     return emit(std::move(field));
   }
   if (meaningOf(node))
     return NoReg;
   Fact address = fact(FactKind::Global, node);
-  const Meaning *imported = Modules::find(parts.module, name);
-  address.name =
-      imported && imported->module ? imported->module->idOf(imported->name) : parts.module.idOf(name);
+  const Meaning *found = imported(name);
+  address.name = found && found->module ? found->module->idOf(found->name) : parts.module.idOf(name);
   if (const auto known = parts.unit.globals.find(address.name); known != parts.unit.globals.end())
     address.type = known->second.type;
   return emit(std::move(address));
@@ -217,7 +261,7 @@ void FunctionLowering::storeName(const Node &node, const std::string &name, cons
     capture(name);
     Fact self = fact(FactKind::This, node);
     address = fact(FactKind::Field, node);
-    address.name = Name(name);
+    address.name = fieldOfCapture(name);
     address.operands.push_back(use(emit(std::move(self)), node, true));
   } else {
     Global &global = parts.unit.globals[address.name];

@@ -9,6 +9,18 @@ bool hasScope(const Node &node) {
                                "DictComp", "GeneratorExp"});
 }
 
+bool isImport(const Node &node) { return node.is("Import") || node.is("ImportFrom"); }
+
+std::vector<std::pair<std::string, Node>> importedNames(const Node &statement) {
+  std::vector<std::pair<std::string, Node>> names;
+  for (const Node &alias : statement.list("names")) {
+    const std::string as = alias.text("asname"), name = alias.text("name");
+    const bool isDotted = statement.is("Import") && as.empty();
+    names.emplace_back(isDotted ? name.substr(0, name.find('.')) : as.empty() ? name : as, alias);
+  }
+  return names;
+}
+
 void forEachOfBlock(const Node &node, const std::function<void(const Node &)> &visit) {
   for (const Node &child : node.children()) {
     visit(child);
@@ -26,6 +38,13 @@ void addTargets(const Node &target, std::set<std::string> &names) {
     addTargets(target["value"], names);
 }
 
+void addNames(const Node &node, std::set<std::string> &names) {
+  if (node.is("Name"))
+    names.insert(node.text("id"));
+  for (const Node &child : node.children())
+    addNames(child, names);
+}
+
 void Scope::add(const Node &node) {
   if (node.is("Assign"))
     for (const Node &target : node.list("targets"))
@@ -37,11 +56,8 @@ void Scope::add(const Node &node) {
   else if (node.is("ExceptHandler") ||
            isOneOf(node.kind(), {"FunctionDef", "AsyncFunctionDef", "ClassDef", "MatchAs", "MatchStar"}))
     bound.insert(node.text("name"));
-  else if (node.is("Import") || node.is("ImportFrom"))
-    for (const Node &alias : node.list("names")) {
-      const std::string as = alias.text("asname"), name = alias.text("name");
-      bound.insert(!as.empty() ? as : name.substr(0, name.find('.')));
-    }
+  else if (isImport(node))
+    imports.push_back(node);
   else if (node.is("Global"))
     for (const std::string &name : node.names("names"))
       declaredGlobal.insert(name);

@@ -192,6 +192,18 @@ void FunctionLowering::returnStatement(const Node &node) {
   block().terminator.where = node.where();
 }
 
+namespace {
+
+// Programs ask by these whether something is there.
+bool isExpected(const Node &type) {
+  const std::vector<Node> several = type.list("elts");
+  return std::any_of(several.begin(), several.end(), isExpected) ||
+         isOneOf(type.text("id"), {"KeyError", "IndexError", "LookupError", "AttributeError", "StopIteration",
+                                   "FileNotFoundError"});
+}
+
+} // namespace
+
 // What is raised in the body goes to the first handler, or on; `finally` is run behind all of them.
 void FunctionLowering::tryStatement(const Node &node) {
   const BlockId caught = newBlock(), after = newBlock();
@@ -213,6 +225,8 @@ void FunctionLowering::tryStatement(const Node &node) {
     next = newBlock();
     branch({}, catches, next, false, handler);
     enter(catches);
+    if (isExpected(handler["type"]))
+      emitCall("expected", {}, handler);
     endStatement();
     if (const std::string name = handler.text("name"); !name.empty())
       storeName(handler, name, use(emit(fact(FactKind::Opaque, handler)), handler));
@@ -311,6 +325,9 @@ void FunctionLowering::define(const Node &node) {
   if (isReplaced)
     FunctionLowering(parts, this, className, qualified + "." + name)
         .lowerDecorated(node, decorators, name + mark);
+  if (isClassBody)
+    for (const std::string &captured : inner.captures)
+      capture(captured); // its objects have it
   if (isClassBody || (isModuleBody && Modules::find(parts.module, name)))
     return; // found by its name
   Operand made = use(closure(node, inner), node);
@@ -354,7 +371,13 @@ void FunctionLowering::defineClass(const Node &node) {
   const bool isFound = isModuleBody && Modules::find(parts.module, name);
   if (isFound && decorators.empty())
     return;
-  const Operand value = use(loadMeaning(node, {Meaning::Kind::Class, type.str(), nullptr}), node);
+  Fact object = fact(FactKind::Closure, node);
+  object.name = Name("python::class::" + type.str());
+  for (const std::string &captured : body.captures) {
+    object.operands.push_back(use(loadName(node, captured), node));
+    object.captures.push_back(body.fieldOfCapture(captured));
+  }
+  const Operand value = use(emit(std::move(object)), node);
   for (const Node &decorator : decorators) // they register it
     emitCall("call", {operand(decorator), value}, node);
   if (!isFound)

@@ -37,17 +37,17 @@ constexpr std::size_t factsPerEntry = 1000000; ///< facts run from `main`, and f
 /// it falls as the cost grows, down to `factsPerLateEntry`.
 constexpr std::size_t factsPerOpenEntry = 200000, factsPerLateEntry = 10000, factsOfEntries = 4000000;
 constexpr std::size_t factsOfPhases =
-    4 * factsPerEntry;                         ///< calls from `main` may run as many each, up to this
-constexpr std::size_t forksPerRead = 4;        ///< alternatives of one element that are followed
-constexpr std::size_t unrolledElements = 8;    ///< lists up to this are run element by element by range-for
-constexpr std::size_t knownElements = 16;      ///< elements of a list that are told apart
-constexpr std::size_t listAlternatives = 4;    ///< what an element of a list without places can be
-constexpr unsigned copiesPerSite = 64;         ///< objects made at one `new` that are told apart
-constexpr std::size_t knownConditions = 64;    ///< conditions a row remembers
-constexpr std::size_t excludedPairs = 16;      ///< pairs of conditions a row knows not to hold together
-constexpr std::size_t parametersOfModule = 32; ///< parameters of one module that are told apart
-constexpr std::size_t modulesOfModule = 16;    ///< the same for the modules registered in it
-constexpr std::size_t modulesOfContainer = 16; ///< modules that are added to a container in loops
+    4 * factsPerEntry;                          ///< calls from `main` may run as many each, up to this
+constexpr std::size_t forksPerRead = 4;         ///< alternatives of one element that are followed
+constexpr std::size_t unrolledElements = 8;     ///< lists up to this are run element by element by range-for
+constexpr std::size_t knownElements = 16;       ///< elements of a list that are told apart
+constexpr std::size_t listAlternatives = 4;     ///< what an element of a list without places can be
+constexpr unsigned copiesPerSite = 64;          ///< objects made at one `new` that are told apart
+constexpr std::size_t knownConditions = 64;     ///< conditions a row remembers
+constexpr std::size_t excludedPairs = 16;       ///< pairs of conditions a row knows not to hold together
+constexpr std::size_t parametersOfModule = 128; ///< parameters of one module that are told apart
+constexpr std::size_t modulesOfModule = 64;     ///< the same for the modules registered in it
+constexpr std::size_t modulesOfContainer = 16;  ///< modules that are added to a container in loops
 constexpr std::size_t objectsOfClass = 2; ///< ways in which the constructors of a class leave its objects
 constexpr std::size_t livesOfObject = 3;  ///< ways in which an object is set up before its methods are called
 constexpr std::size_t changesOfObject =

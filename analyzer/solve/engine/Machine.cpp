@@ -192,6 +192,15 @@ bool Machine::mayThrow(const Function &function) {
 
 namespace {
 
+// Has a lookup found what it was asked for?
+bool hasFound(const Fact &fact, const std::vector<Row> &after) {
+  const std::string_view name = fact.name.view();
+  return (models::hasRole(name, "lookup") || models::hasRole(scopeOf(name), "lookup")) &&
+         std::none_of(after.begin(), after.end(), [&](const Row &row) {
+           return is(row.registers[static_cast<std::size_t>(fact.result)], ValueKind::Unknown);
+         });
+}
+
 // A fact that ends its row (an operation that throws) is told with what it was given.
 void noteStep(FactObserver &observer, const Frame &frame, const Fact &fact, const Row &before,
               const std::vector<Row> &after) {
@@ -218,9 +227,7 @@ void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vec
   };
   FactObserver *const observer = frame.site ? nullptr : facts;
   for (const Fact &fact : block.facts) {
-    if (block.handler >= 0 && mayThrow(fact))
-      for (const Row &row : rows)
-        reachHandler(row, false);
+    const bool throws = block.handler >= 0 && mayThrow(fact);
     std::size_t stepped = 0;
     while (!observer && block.handler < 0 && stepped < rows.size() && stepInPlace(frame, fact, rows[stepped]))
       ++stepped;
@@ -234,8 +241,8 @@ void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vec
       ++factsRun;
       const std::optional<Row> before = observer || block.handler >= 0 ? std::optional(row) : std::nullopt;
       std::vector<Row> after = step(frame, fact, std::move(row));
-      if (after.empty() && before)
-        reachHandler(*before, true);
+      if (before && (after.empty() || (throws && !hasFound(fact, after))))
+        reachHandler(*before, after.empty());
       if (observer)
         noteStep(*observer, frame, fact, *before, after);
       if (next.empty())

@@ -302,13 +302,13 @@ bool Machine::stepInPlace(Frame &frame, const Fact &fact, Row &row) {
     std::map<Name, Value> captures;
     for (std::size_t i = 0; i < fact.operands.size() && i < fact.captures.size(); ++i)
       captures[fact.captures[i]] = registerOf(row, fact.operands[i].reg);
-    Value callable = functionValue(fact.target, std::move(captures));
-    if (fact.target.empty())
-      callable = libraryFunction(fact.name);
+    ValueData made = *(fact.target.empty() ? libraryFunction(fact.name) : functionValue(fact.target, {}));
+    made.fields = std::move(captures);
+    const Value callable = makeValue(std::move(made));
     const Function *target = fact.captures.empty() ? nullptr : program.function(fact.target);
     if (target && target->isLambda && !closures.count(target))
       closures.emplace(target, Closure{row, callable});
-    setRegister(row, fact.result, std::move(callable));
+    setRegister(row, fact.result, callable);
     return true;
   }
   case FactKind::Operator:

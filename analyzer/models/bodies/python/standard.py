@@ -196,6 +196,13 @@ class Field:
         self.name = name
 
 
+@dt.models("dataclasses.field", "attr.ib", "attrs.field")
+def field(default=None, default_factory=None, factory=None, **options):
+    """What a class has for it is made anew for each object."""
+    make = default_factory or factory
+    return make() if make is not None else default
+
+
 @dt.models("dataclasses.fields")
 def fields(class_or_instance):
     return [Field(name) for name in dt.fields(class_or_instance)]
@@ -249,3 +256,42 @@ class UserList:
 
     def clear(self):
         self.data.clear()
+
+
+@dt.models("contextlib.AbstractContextManager")
+class AbstractContextManager:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        return None
+
+
+@dt.models("contextlib.ExitStack", "contextlib.AsyncExitStack")
+class ExitStack:
+    """Leaves, at its end, what was entered through it, the last first."""
+
+    def __init__(self):
+        self.managers = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def enter_context(self, cm):
+        self.managers.append(cm)
+        return cm.__enter__()
+
+    def push(self, cm):
+        self.managers.append(cm)
+        return cm
+
+    def callback(self, callback, *values, **named):
+        return callback
+
+    def close(self):
+        for manager in reversed(self.managers):
+            manager.__exit__(None, None, None)
+        self.managers = []

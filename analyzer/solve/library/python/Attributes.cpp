@@ -226,6 +226,13 @@ Outcomes setOwnAttribute(Call &call, Row row, const Argument &on, const std::str
       is(object, ValueKind::Address) ? machine.memory.read(row, object->address) : unknownValue();
   if (!is(record, ValueKind::Record))
     return done(row, nullValue());
+  if (name == "__dict__") {
+    Call inner{machine, call.frame, row, call.fact, call.first};
+    Given given;
+    given.positional.push_back(value);
+    return *callContainerMethod(inner, row, {recordValue(varsType, {{"object", object}}), {}}, "update",
+                                given);
+  }
   if (machine.types.isModule(record->type)) {
     Call inner{machine, call.frame, row, call.fact, call.first};
     if (std::optional<Outcomes> outcomes = setModule(inner, object->address, record, name, value))

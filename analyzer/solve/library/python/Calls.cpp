@@ -122,11 +122,12 @@ namespace {
 
 void setFields(Call &call, Row &row, Name type, const Address &where, const Given &given);
 
-// A new object of a class of the program: attributes of the class, then __init__.
-Outcomes construct(Call &call, Row row, Name type, const Given &given) {
+// A new object of the class `made` of the program: attributes of the class, then __init__.
+Outcomes construct(Call &call, Row row, const Value &made, const Given &given) {
   Machine &machine = call.machine;
+  const Name type(made->type.view().substr(classPrefix.size()));
   const Address where = machine.allocate(row, call.frame, call.fact, type);
-  std::map<Name, Value> fields;
+  std::map<Name, Value> fields = made->fields; // what the class has captured
   for (const char *base :
        {"python:builtins.dict", "python:collections.OrderedDict", "python:collections.UserDict"})
     if (machine.types.derivesFrom(type, base))
@@ -268,7 +269,7 @@ Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given,
       return callFunction(call, std::move(row), *function, callee, {}, given);
     const std::string_view name = callee->type.view();
     if (startsWith(name, classPrefix))
-      return construct(call, std::move(row), Name(name.substr(classPrefix.size())), given);
+      return construct(call, std::move(row), callee, given);
     if (!isMissing(callee))
       return callLibrary(call, std::move(row), std::string(name), given);
   }

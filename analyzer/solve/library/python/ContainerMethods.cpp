@@ -192,7 +192,8 @@ std::optional<Outcomes> onIterated(Call &call, Row &row, const std::string &name
     const Value held = behind(inner, each.result); // an iterator gives itself when it is asked for one
     const bool isIterator = is(held, ValueKind::Record) && findMethod(call.machine, held->type, "__iter__");
     with.positional[0].value = isIterator ? iterable(inner, after, each.result) : each.result;
-    if (std::optional<Outcomes> made = builtin(call, after, name, with))
+    Call behindIt{call.machine, call.frame, after, call.fact, call.first};
+    if (std::optional<Outcomes> made = builtin(behindIt, after, name, with))
       outcomes.insert(outcomes.end(), made->begin(), made->end());
     else
       outcomes.push_back({after, unknownValue()});

@@ -61,6 +61,18 @@ void addIndexTensors(const Call &call, const Value &index, const Operand &writte
       addIndexTensors(call, each, written, args);
 }
 
+// A list of positions is made a tensor of them; a tuple has one for each dimension.
+void addIndexLists(const Call &call, const Value &index, const Operand &written,
+                   std::vector<Argument> &args) {
+  const Value held = behind(call, index);
+  const bool isTuple = is(index, ValueKind::List);
+  if ((is(held, ValueKind::List) && !isTuple) || held->type == arrayType)
+    args.push_back({tensorValue(Placement::cpu(), someRank, nullptr), {}, written.text, &written});
+  else if (isTuple && !isSummary(index))
+    for (const Value &each : index->elements)
+      addIndexLists(call, each, written, args);
+}
+
 // dict[key]: a key that is certainly missing raises KeyError, and a defaultdict makes the entry.
 Outcomes entryOfDict(Call &call, const Value &object, const Value &dict, const Value &key,
                      const Operand &written) {
@@ -223,8 +235,10 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
     setEntryOfOpen(call, call.row, object, index, value);
   if (is(object, ValueKind::Tensor)) {
     std::vector<Argument> args{{object, {}, call.fact.operands[0].text, &call.fact.operands[0]}};
-    if (is(value, ValueKind::Tensor)) // indices are moved, and what is put there is not
+    if (is(value, ValueKind::Tensor)) { // indices are moved, and what is put there is not
       addIndexTensors(call, index, call.fact.operands[1], args);
+      addIndexLists(call, index, call.fact.operands[1], args);
+    }
     args.erase(std::remove_if(
                    args.begin() + 1, args.end(), // one without dimensions is a number
                    [&](const Argument &each) { return machine.memory.rankOf(call.row, each.value) == 0; }),
@@ -316,6 +330,12 @@ std::optional<Outcomes> iterableWord(Call &call, const Effect &) {
   return call.done(iterable(call, call.row, call.operand(0)));
 }
 
+std::optional<Outcomes> spreadWord(Call &call, const Effect &effect) {
+  const Value held = behind(call, call.operand(0));
+  const bool isOfProgram = is(held, ValueKind::Record) && findMethod(call.machine, held->type, "__iter__");
+  return isOfProgram ? iterableWord(call, effect) : call.done(call.operand(0));
+}
+
 } // namespace
 
 Value batched(Call &caller, Row &row, const Value &item) {
@@ -349,6 +369,12 @@ Value iterable(Call &call, Row &row, const Value &value) {
     return listOf(call, row, *elements);
   if (is(held, ValueKind::List))
     return allocated(call, row, "python::list", held);
+  if (const auto text = textOf(call, value); text && text->size() <= bounds::knownElements) {
+    std::vector<Value> letters;
+    for (const char letter : *text)
+      letters.push_back(scalarValue(textTerm(Name(std::string(1, letter)))));
+    return listOf(call, row, letters);
+  }
   return allocated(call, row, "python::list",
                    summaryOf(isOpen(value) ? std::vector<Value>{elementOfOpen(call, row, value)}
                                            : alternatives(call, value)));
@@ -363,7 +389,8 @@ Words pythonContainerWords() {
            {"py_get", python::getWord},
            {"py_put", python::putWord},
            {"py_unpack", python::unpackWord},
-           {"py_iterable", python::iterableWord}},
+           {"py_iterable", python::iterableWord},
+           {"py_spread", python::spreadWord}},
           {},
           {}};
 }

@@ -162,6 +162,13 @@ std::optional<Outcomes> exitWord(Call &call, const Effect &) {
   return call.done(nullValue());
 }
 
+// In the handler of an exception by which the program asks whether something is there: not in few runs only.
+std::optional<Outcomes> expectedWord(Call &call, const Effect &) {
+  const Condition asked{guess(symbolTerm("a lookup failed")), 1};
+  std::replace(call.row.known.begin(), call.row.known.end(), raisedCondition(), asked);
+  return call.done(nullValue());
+}
+
 } // namespace
 
 std::optional<Value> defaultDeviceOf(const Call &call, const Row &row) {
@@ -193,10 +200,12 @@ std::optional<Outcomes> callDeviceFunction(Call &call, Row &row, const std::stri
 } // namespace python
 
 Words pythonDeviceWords() {
-  return {
-      {{"py_enter", python::enterWord}, {"py_exit", python::exitWord}, {"py_manager", python::managerWord}},
-      {},
-      {}};
+  return {{{"py_enter", python::enterWord},
+           {"py_exit", python::exitWord},
+           {"py_manager", python::managerWord},
+           {"py_expected", python::expectedWord}},
+          {},
+          {}};
 }
 
 } // namespace devicetidy

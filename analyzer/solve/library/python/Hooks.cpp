@@ -41,17 +41,22 @@ Given replaced(const Given &given, const Value &result) {
   return now;
 }
 
+// The inputs of a module as its hooks get them.
+Value inputsOf(const Given &given) {
+  std::vector<Value> inputs;
+  for (const Argument &each : given.positional)
+    inputs.push_back(each.value);
+  return given.isOpen ? unknownValue() : tupleValue(std::move(inputs));
+}
+
 std::vector<Asked> runBefore(Call &call, Row row, const Value &module, const Given &given) {
   const std::vector<Value> hooks = hooksIn(call, row, module->address, hooksBeforeField);
   std::vector<Asked> asked{{std::move(row), given}};
   for (const Value &hook : hooks) {
     std::vector<Asked> next;
     for (Asked &before : asked) {
-      std::vector<Value> inputs;
-      for (const Argument &each : before.given.positional)
-        inputs.push_back(each.value);
       Given with;
-      with.positional = {{module, {}}, {tupleValue(std::move(inputs)), {}}};
+      with.positional = {{module, {}}, {inputsOf(before.given), {}}};
       for (Outcome &after : callValue(call, std::move(before.row), hook, with, {hook, {}})) {
         Given now = replaced(before.given, after.result);
         next.push_back({std::move(after.row), std::move(now)});
@@ -63,14 +68,14 @@ std::vector<Asked> runBefore(Call &call, Row row, const Value &module, const Giv
 }
 
 // What the hooks of a module make of its output.
-Outcomes runAfter(Call &call, Outcomes outcomes, const Value &module) {
+Outcomes runAfter(Call &call, Outcomes outcomes, const Value &module, const Value &inputs) {
   if (outcomes.empty())
     return outcomes;
   for (const Value &hook : hooksIn(call, outcomes.front().row, module->address, hooksField)) {
     Outcomes next;
     for (Outcome &before : outcomes) {
       Given given;
-      for (const Value &each : {module, unknownValue(), before.result})
+      for (const Value &each : {module, inputs, before.result})
         given.positional.push_back({each, {}});
       for (Outcome &after : callValue(call, before.row, hook, given, {hook, {}})) {
         if (!is(after.result, ValueKind::Tensor) && !is(after.result, ValueKind::List))
@@ -123,12 +128,13 @@ Outcomes callModule(Call &call, Row row, const Argument &module, const Given &gi
   if (isPlain && layers.empty())
     return callMethod(call, std::move(row), module, "forward", given);
   Outcomes outcomes;
-  for (Asked &each : runBefore(call, std::move(row), module.value, given))
-    for (Outcome &after : layers.empty()
-                              ? callMethod(call, std::move(each.row), module, "forward", each.given)
-                              : runLayers(call, std::move(each.row), layers, module, each.given))
+  for (Asked &each : runBefore(call, std::move(row), module.value, given)) {
+    Outcomes run = layers.empty() ? callMethod(call, std::move(each.row), module, "forward", each.given)
+                                  : runLayers(call, std::move(each.row), layers, module, each.given);
+    for (Outcome &after : runAfter(call, std::move(run), module.value, inputsOf(each.given)))
       outcomes.push_back(std::move(after));
-  return runAfter(call, std::move(outcomes), module.value);
+  }
+  return outcomes;
 }
 
 Outcomes addHook(Call &call, Row row, const Address &module, bool isBefore, const Given &given) {

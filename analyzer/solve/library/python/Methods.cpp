@@ -79,8 +79,6 @@ bool givesSelf(const std::string &name) {
 
 } // namespace
 
-constexpr const char *arrayType = "numpy.Array"; ///< numpy.py models it
-
 Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::string name, const Given &given) {
   noteDiscarded(call, object, name);
   if (endsWith(name, "_") && object.address.valid() && numberIn(object.value))
@@ -150,6 +148,36 @@ std::vector<Value> namedChildren(const Value &record, const std::string &what) {
   return all;
 }
 
+// get_submodule("blocks.0"), get_parameter("blocks.0.weight")
+Value registeredAt(const Call &call, const Row &row, const Address &self, const std::string &method,
+                   const Given &given) {
+  const Argument *asked = given.find("target", 0);
+  const auto path = asked ? textOf(call, asked->value) : std::nullopt;
+  if (!path)
+    return unknownValue();
+  if (method == "get_submodule") {
+    const Address found = submoduleAt(call.machine, row, self, *path);
+    return found.valid() ? addressValue(found) : unknownValue();
+  }
+  for (const RegisteredTensor &each : registeredTensors(call.machine, row, self))
+    if (each.path == path)
+      return each.handle;
+  return unknownValue();
+}
+
+// The entries of state_dict(), where there are a few and all names are known; null otherwise.
+Value tensorsByName(const Call &call, const Row &row, const Address &self) {
+  const std::vector<RegisteredTensor> tensors = registeredTensors(call.machine, row, self);
+  std::map<Name, Value> entries;
+  for (const RegisteredTensor &each : tensors)
+    if (each.path)
+      entries[Name("[" + *each.path + "]")] = call.machine.memory.snapshot(row, each.handle);
+  const bool isWhole = !tensors.empty() && entries.size() == tensors.size() &&
+                       tensors.size() <= bounds::knownElements &&
+                       !call.machine.memory.read(row, self)->origin;
+  return isWhole ? recordValue(dictType, std::move(entries)) : nullptr;
+}
+
 // Where all tensors of a dictionary are; unknown when they are in several places.
 Placement placementOfEntries(const Call &call, const Row &row, const Given &given) {
   const Value dict = given.positional.empty() ? unknownValue() : behind(call, given.positional[0].value);
@@ -196,7 +224,11 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
     moveModule(machine, row, self, placementOfEntries(call, row, given), nullptr);
     return done(row, unknownValue());
   }
+  if (isOneOf(name, {"get_submodule", "get_parameter", "get_buffer"}))
+    return done(row, registeredAt(call, row, self, name, given));
   if (name == "state_dict") {
+    if (const Value named = tensorsByName(call, row, self))
+      return done(row, allocated(call, row, dictType, named));
     const Placement where = modulePlacement(machine, row, self);
     // Of some buffers the tensor is a number, but not of all entries.
     const Value tensor = where.isKnown() ? tensorValue(where, someRank, nullptr) : unknownValue();

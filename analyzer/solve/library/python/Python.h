@@ -46,6 +46,7 @@ inline const Name dictType("python::dict"), sliceType("python::slice"), paramete
     boundType("python::bound"), parameterListType("torch::nn::ParameterListImpl");
 inline const Name loaderType("python::DataLoader"), parserType("python::ArgumentParser"),
     varsType("python::vars"), hookType("python::RemovableHandle"), generatorType("python::Generator");
+constexpr const char *arrayType = "numpy.Array";            ///< numpy.py models it
 constexpr std::string_view classPrefix = "python::class::"; ///< before the name of a class, as a value
 constexpr const char *classForward =
     "@forward"; ///< forward() of the class, whatever the object has in its place

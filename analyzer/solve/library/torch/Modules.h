@@ -33,6 +33,17 @@ Address moduleOf(const Call &call, const Value &value, const Address &where);
 /// Argument `i` as text; a name made at run time is told by the place of the call.
 std::string stringArgument(const Call &call, std::size_t i);
 
+/// A tensor that is registered in a module or below it, and how the module names it ("blocks.0.weight"): not
+/// where a part of that is not known.
+struct RegisteredTensor {
+  std::optional<std::string> path;
+  Value handle;
+};
+std::vector<RegisteredTensor> registeredTensors(const Machine &machine, const Row &row,
+                                                const Address &module);
+/// The module that `module` names `path`; invalid where none is known.
+Address submoduleAt(const Machine &machine, const Row &row, Address module, std::string_view path);
+
 /// The device all tensors are on; unknown when there is none, or several.
 Placement commonPlacement(const Machine &machine, const Row &row, const std::vector<Value> &tensors);
 /// The device all parameters of the module at `where` and below it are on; unknown when they are not all

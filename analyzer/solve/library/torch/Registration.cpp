@@ -127,40 +127,83 @@ std::optional<Outcomes> registerModule(Call &call, const Effect &) {
   return call.done(where.valid() ? addressValue(where) : module);
 }
 
-bool hasOneParameter(const Machine &machine, Name type) {
-  const models::Module *model = machine.types.builtinModuleBase(type);
-  return model && model->hasOneParameter;
+using Path = std::optional<std::string>;
+
+// The path of what `prefix` has under `field`: what a loop registers has no name that is known.
+Path pathOf(const Path &prefix, Name field, std::string_view fieldPrefix) {
+  const std::string_view name = field.view().substr(fieldPrefix.size());
+  return prefix && name.find('#') == std::string_view::npos ? Path(*prefix + std::string(name))
+                                                            : std::nullopt;
 }
 
-void collectParameters(const Machine &machine, const Row &row, const Address &module, std::vector<Value> &out,
-                       std::set<Address> &seen) {
+// What a torch::nn module calls its parameters, which it keeps in one cell: where it has several, two
+// handles say so.
+std::vector<Path> ownPaths(const Machine &machine, Name type, const Path &prefix) {
+  const models::Module *model = machine.types.builtinModuleBase(type);
+  const bool isKnown = prefix && model && !model->hasOtherParameters;
+  const auto named = [&](const char *name) { return isKnown ? Path(*prefix + name) : std::nullopt; };
+  return model && model->hasOneParameter ? std::vector{named("weight")}
+                                         : std::vector{named("weight"), named("bias")};
+}
+
+void collectTensors(const Machine &machine, const Row &row, const Address &module, const Path &prefix,
+                    std::vector<RegisteredTensor> &out, std::set<Address> &seen) {
   if (!module.valid() || !seen.insert(module).second)
     return;
-  Value record = machine.memory.read(row, module);
+  const Value record = machine.memory.read(row, module);
   if (!is(record, ValueKind::Record))
     return;
   for (const auto &[name, field] : record->fields) {
     if (hidden::isParameter(name) && is(field, ValueKind::Tensor)) {
-      // A torch::nn module keeps a weight and more in one cell: two handles say that there are several.
-      const std::size_t count = name == hidden::parameters && !hasOneParameter(machine, record->type) ? 2 : 1;
-      if (!isWithin(out.size() + count, bounds::parametersOfModule, Bound::ParametersOfModule))
+      const std::vector<Path> paths = name == hidden::parameters
+                                          ? ownPaths(machine, record->type, prefix)
+                                          : std::vector{pathOf(prefix, name, hidden::parameterPrefix)};
+      if (!isWithin(out.size() + paths.size(), bounds::parametersOfModule, Bound::ParametersOfModule))
         return;
-      out.insert(out.end(), count, parameterHandle(module.field(name)));
-    } else if (hidden::isSubmodule(name) && is(field, ValueKind::Address))
-      collectParameters(machine, row, field->address, out, seen);
+      for (const Path &path : paths)
+        out.push_back({path, parameterHandle(module.field(name))});
+    } else if (hidden::isSubmodule(name) && is(field, ValueKind::Address)) {
+      Path below = pathOf(prefix, name, hidden::submodulePrefix);
+      collectTensors(machine, row, field->address, below ? Path(*below + ".") : below, out, seen);
+    }
   }
 }
 
+std::vector<Value> handlesOf(const std::vector<RegisteredTensor> &tensors) {
+  std::vector<Value> handles;
+  for (const RegisteredTensor &each : tensors)
+    handles.push_back(each.handle);
+  return handles;
+}
+
 } // namespace
+
+std::vector<RegisteredTensor> registeredTensors(const Machine &machine, const Row &row,
+                                                const Address &module) {
+  std::vector<RegisteredTensor> tensors;
+  std::set<Address> seen;
+  collectTensors(machine, row, module, "", tensors, seen);
+  return tensors;
+}
+
+Address submoduleAt(const Machine &machine, const Row &row, Address module, std::string_view path) {
+  while (!path.empty() && module.valid()) {
+    const std::string_view part = path.substr(0, path.find('.'));
+    path.remove_prefix(std::min(part.size() + 1, path.size()));
+    const Value record = machine.memory.read(row, module);
+    const auto child = record->fields.find(Name(hidden::submodule(Name(part))));
+    const bool isThere = is(record, ValueKind::Record) && child != record->fields.end() &&
+                         is(child->second, ValueKind::Address);
+    module = isThere ? child->second->address : Address();
+  }
+  return module;
+}
 
 void noteRegistered(Call &call, const Address &self, const std::string &name, const Address &added) {
   Memory &memory = call.machine.memory;
   if (!movedTo(call, self).isKnown())
     return;
-  std::set<Address> seen;
-  std::vector<Value> parameters;
-  collectParameters(call.machine, call.row, added, parameters, seen);
-  for (const Value &handle : parameters) {
+  for (const Value &handle : handlesOf(registeredTensors(call.machine, call.row, added))) {
     const Value held = memory.read(call.row, handle->address);
     const Placement placement = memory.placementOf(call.row, handle);
     memory.write(call.row, handle->address,
@@ -230,22 +273,19 @@ Placement commonPlacement(const Machine &machine, const Row &row, const std::vec
 }
 
 Placement modulePlacement(const Machine &machine, const Row &row, const Address &where) {
-  std::vector<Value> handles;
   std::vector<NamedModule> below;
-  std::set<Address> seen;
   if (!collectModules(machine, row, where, "", /*deep=*/true, below))
     return Placement::unknown();
-  collectParameters(machine, row, where, handles, seen);
-  return commonPlacement(machine, row, handles);
+  return commonPlacement(machine, row, handlesOf(registeredTensors(machine, row, where)));
 }
 
 namespace {
 
 // parameters(), buffers() and their named forms, as a list of handles.
 std::optional<Outcomes> parameterList(Call &call, const Effect &effect) {
-  std::vector<Value> handles;
-  std::set<Address> seen;
-  collectParameters(call.machine, call.row, call.objectAddress(), handles, seen);
+  const std::vector<RegisteredTensor> tensors =
+      registeredTensors(call.machine, call.row, call.objectAddress());
+  std::vector<Value> handles = handlesOf(tensors);
   Value object = call.object();
   if (handles.empty()) {
     if (!is(object, ValueKind::Record) || !object->origin)
@@ -255,14 +295,13 @@ std::optional<Outcomes> parameterList(Call &call, const Effect &effect) {
                                               object->function, SymbolRole::Module);
     handles = {each};
   }
-  const bool areKept = handles.size() <= bounds::unrolledElements && !object->origin;
-  if (handles.size() > bounds::unrolledElements && commonPlacement(call.machine, call.row, handles).isKnown())
+  const bool areKept = handles.size() <= bounds::knownElements && !object->origin;
+  if (handles.size() > bounds::knownElements && commonPlacement(call.machine, call.row, handles).isKnown())
     handles.resize(1); // one stands for all when they are on one device
-  if (effect.says("named")) {
-    for (Value &handle : handles)
-      handle = recordValue(
-          "std::pair",
-          {{"first", scalarValue(symbolTerm("a parameter's name"))}, {"second", handle}, {"value", handle}});
+  for (std::size_t i = 0; effect.says("named") && i < handles.size(); ++i) {
+    const bool isKnown = handles.size() == tensors.size() && tensors[i].path;
+    const Value name = scalarValue(isKnown ? textTerm(*tensors[i].path) : symbolTerm("a parameter's name"));
+    handles[i] = recordValue("std::pair", {{"first", name}, {"second", handles[i]}, {"value", handles[i]}});
   }
   return call.done(areKept ? listValue(call.resultType(), std::move(handles))
                            : summaryList(call.resultType(), std::move(handles)));
