@@ -203,6 +203,15 @@ void byHeuristic(torch::Tensor x, cublasLtHandle_t handle, cublasLtMatmulDesc_t 
                  nullptr, 0, at::cuda::getCurrentCUDAStream());
 }
 
+void byAttributes(torch::Tensor x) {
+  cudaPointerAttributes attributes;
+  const cudaError_t result = cudaPointerGetAttributes(&attributes, x.data_ptr<float>());
+  if (result != cudaSuccess || attributes.devicePointer == nullptr)
+    return;
+  auto *data = static_cast<float *>(attributes.devicePointer);
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on
+  scale<<<1, 4>>>(data, data, 4);
+}
 void byThrust(torch::Tensor x, torch::Tensor y) {
   auto pairs = thrust::make_zip_iterator(thrust::make_tuple(x.data_ptr<float>(), y.data_ptr<float>()));
   // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'sort' runs on the current GPU and works on 'x' on x.device()
