@@ -236,7 +236,8 @@ std::string manyCallsOf(const std::string &function) {
 }
 
 TEST(Bounds, ManyEntriesOfOneFunctionAreCounted) {
-  Analysis analysis(manyCallsOf("  block 0\n    jump b1\n  block 1\n    %0 = local 0\n    return (%0& int)\n"));
+  Analysis analysis(
+      manyCallsOf("  block 0\n    jump b1\n  block 1\n    %0 = local 0\n    return (%0& int)\n"));
   EXPECT_EQ(analysis.returned(), Strings{"unknown"});
   EXPECT_EQ(analysis.capsHit("contexts of one function without devices"), 1u);
 }
