@@ -199,7 +199,8 @@ std::optional<LostCode> UnitBuilder::lostIn(const FunctionDecl *function) const 
 
 void UnitBuilder::lower(const FunctionDecl *function) {
   const FunctionDecl *definition = nullptr;
-  if (!function->hasBody(definition) || !isProject(definition) || definition->isDependentContext())
+  if (!function->hasBody(definition) || !isProject(definition) || definition->isDependentContext() ||
+      isDeviceCode(definition)) // what is left of it here are lambdas
     return;
   if (definition->isDefaulted() && !isa<CXXConstructorDecl>(definition))
     return; // copies and moves are stores

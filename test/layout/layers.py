@@ -13,6 +13,7 @@ ROOMS = {
     "analyzer/models/bodies": ["analyzer/facts", "analyzer/models"],
     "analyzer/models/bodies/lower": ["analyzer/facts", "analyzer/frontend", "analyzer/models"],
     "analyzer/models/bodies/std": ["analyzer/models/bodies"],
+    "analyzer/models/bodies/torch": ["analyzer/models/bodies"],
     "analyzer/frontend": ["analyzer/facts", "analyzer/models"],
     "analyzer/frontend/absent": ["analyzer/facts", "analyzer/frontend"],
     "analyzer/python": ["analyzer/facts"],
@@ -162,6 +163,7 @@ ROOMS_WITHOUT_LIBRARIES = ["analyzer/report/*", "analyzer/config", "analyzer/dri
 # first tree that holds a file decides.
 INCLUDE_FOLDERS = {
     "analyzer/models/bodies/std": ["analyzer/models/bodies"],
+    "analyzer/models/bodies/torch": ["analyzer/models/bodies"],
     "runtime-shim/virtual-cuda": ["runtime-shim/virtual-cuda"],
     "runtime-shim/cuda-stubs": ["runtime-shim/cuda-stubs/include", "runtime-shim/cuda-stubs/src"],
     "runtime-shim/gpu-validation": ["runtime-shim/device-shim/include", "runtime-shim/virtual-cuda/tests"],

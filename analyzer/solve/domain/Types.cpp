@@ -112,11 +112,19 @@ std::string_view Types::kindOf(Name id) const {
   return found == kinds.end() ? std::string_view() : found->second;
 }
 
+// Itself, or in an object with the parameters of a launch.
 bool Types::takesStream(const Fact &call) const {
+  const auto isStream = [&](Name id) {
+    const Type *type = program.type(id);
+    return models::hasRole((type && type->kind == TypeKind::Pointer ? type->pointee : id).view(), "stream");
+  };
   return std::any_of(call.operands.begin(), call.operands.end(), [&](const Operand &operand) {
     const Type *type = program.type(operand.type);
-    const Name handle = type && type->kind == TypeKind::Pointer ? type->pointee : operand.type;
-    return models::hasRole(handle.view(), "stream");
+    if (type && type->kind == TypeKind::Pointer && !isStream(operand.type))
+      type = program.type(type->pointee);
+    return isStream(operand.type) || (type && type->isProject &&
+                                      std::any_of(type->fields.begin(), type->fields.end(),
+                                                  [&](const Field &field) { return isStream(field.type); }));
   });
 }
 

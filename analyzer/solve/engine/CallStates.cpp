@@ -252,9 +252,17 @@ Outcomes Machine::runWithin(Frame &frame, Row start) {
 }
 
 // Most entries need what many have run in one state of their own.
+// To run one costs less than to look for what it has answered before.
+static bool isGetter(const Function &function) {
+  return function.blocks.size() == 1 &&
+         std::none_of(function.blocks[0].facts.begin(), function.blocks[0].facts.end(), [](const Fact &fact) {
+           return fact.kind == FactKind::Call || fact.kind == FactKind::Construct;
+         });
+}
+
 bool Machine::hasCostTooMuch(const Function &callee, bool matters) const {
   const auto cost = spent.find(&callee);
-  if (cost == spent.end())
+  if (cost == spent.end() || isGetter(callee))
     return false;
   const bool isOften = contextsOf.at(&callee) >= bounds::contextsPerFunction;
   const bool isCostly =

@@ -2,6 +2,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Decided.h"
 #include "analyzer/solve/engine/Evidence.h"
 #include "analyzer/solve/engine/Library.h"
 
@@ -227,7 +228,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
           (foundOnCpu(call.row) || foundNoTensor(call.row)))
         verdict = std::min(verdict, Verdict::Latent);
-      if (verdict > Verdict::Latent && hasRaised(call.row))
+      if (verdict > Verdict::Latent && (hasRaised(call.row) || restsOnNotFollowed(call.row)))
         verdict = Verdict::Latent;
       if (verdict == Verdict::Definite && (!requirement.isSure || isGuessed(call.row)))
         verdict = Verdict::Likely;

@@ -2,6 +2,7 @@
 
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>
 
@@ -32,6 +33,11 @@ bool restsOnOutside(const Types &types, const Row &row, const Value &value, Name
   }
 }
 
+Term bounded() {
+  thread_local const Term term = symbolTerm("a call that a bound keeps from being followed");
+  return term;
+}
+
 } // namespace
 
 bool isDecided(const Machine &machine, const Call &call) {
@@ -49,6 +55,18 @@ bool isDecided(const Machine &machine, const Call &call) {
       return false;
   }
   return true;
+}
+
+Value notFollowed(const Types &types, const Function &callee, std::uint64_t key) {
+  if (types.classOf(callee.resultType) != TypeClass::Scalar || callee.resultIsReference)
+    return unknownValue();
+  const Term call = applyTerm(op::call, {bounded(), textTerm(callee.id), intTerm(std::int64_t(key >> 1))});
+  return scalarValue(guess(call));
+}
+
+bool restsOnNotFollowed(const Row &row) {
+  return std::any_of(row.known.begin(), row.known.end(),
+                     [](const Condition &condition) { return contains(condition.first, bounded()); });
 }
 
 } // namespace devicetidy

@@ -15,4 +15,11 @@ namespace devicetidy {
 /// lists those that ask outside), and is all of that known?
 bool isDecided(const Machine &machine, const Call &call);
 
+/// What a call of `callee` returns that a bound keeps from being followed: the program decides it, by the
+/// state that `key` stands for.
+Value notFollowed(const Types &types, const Function &callee, std::uint64_t key);
+
+/// Has the row been reached by a branch on such a result? A bound leads to no finding.
+bool restsOnNotFollowed(const Row &row);
+
 } // namespace devicetidy

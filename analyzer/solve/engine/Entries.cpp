@@ -1,6 +1,7 @@
 #include "analyzer/solve/engine/Entries.h"
 #include "analyzer/solve/engine/EntryStates.h"
 #include "analyzer/solve/engine/Lives.h"
+#include "analyzer/solve/engine/UnitTests.h"
 
 #include <algorithm>
 
@@ -13,7 +14,7 @@ public:
       : machine(machine), usage(usage), states(machine, usage), lives(machine, states, usage) {}
 
   void runAll() {
-    std::vector<const Function *> mains, roots, lambdas, rest;
+    std::vector<const Function *> mains, roots, tests, lambdas, rest;
     for (Name id : machine.program.order) {
       const Function *function = machine.program.function(id);
       if (!function->hasBody || !function->isEntry || function->isModel || isGlobalInit(id) ||
@@ -22,12 +23,13 @@ public:
       (function->isMain         ? mains
        : function->isLambda     ? lambdas
        : usage.called.count(id) ? rest
+       : isUnitTest(*function)  ? tests
                                 : roots)
           .push_back(function);
     }
     std::set<const Function *> ofMain;
     // Lambdas that nothing has run were handed to a library, which calls them.
-    for (const auto *group : {&mains, &roots, &lambdas, &rest}) {
+    for (const auto *group : {&mains, &roots, &tests, &lambdas, &rest}) {
       for (const Function *function : *group)
         if (group == &mains || !machine.entered.count(function) || !machine.enteredWhole.count(function)) {
           isLived = group == &roots;

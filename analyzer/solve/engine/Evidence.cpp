@@ -16,11 +16,20 @@ bool hasOwnCallers(const Call &call) {
   return entry.isPrivate && isPython(entry.where.file.view());
 }
 
-// Is it that of a tensor that the caller of this entry has passed, itself or in an object?
+// Does it stand behind something that a function without a body gave: the handle of an object of the caller?
+bool isBehindHandle(Term term) {
+  return applies(term, op::written) || applies(term, op::call) ||
+         (term->kind == TermKind::Apply && std::any_of(term->args.begin(), term->args.end(), isBehindHandle));
+}
+
+// Is it that of a tensor that the caller of this entry has passed, itself, in an object or by a handle?
 bool isGiven(const Call &call, const Placement &placement) {
-  return isOutside(placement) && placement.role != SymbolRole::DeviceChoice &&
-         placement.role != SymbolRole::Module && !isStateOutside(placement) &&
-         callThatWasGiven(placement) == call.machine.entryCall;
+  if (!isOutside(placement) || placement.role == SymbolRole::DeviceChoice ||
+      placement.role == SymbolRole::Module || isStateOutside(placement))
+    return false;
+  const std::string given = callThatWasGiven(placement);
+  return given == call.machine.entryCall ||
+         (given.empty() && placement.index && isBehindHandle(placement.index));
 }
 
 // Does an object that the caller has passed keep it, and does the entry leave it to the object where that is?

@@ -53,11 +53,11 @@ bool Machine::isNewMistake(Summary &summary, const Row &entry, const std::vector
 
 Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const Function &callee, Address self,
                          std::vector<Value> args) {
-  auto giveUp = [&](Bound bound) {
+  auto giveUp = [&](Bound bound, Value result = unknownValue()) {
     countHit(bound);
     havoc(row, callee, self, args);
     Outcomes outcomes;
-    outcomes.push_back({std::move(row), unknownValue()});
+    outcomes.push_back({std::move(row), std::move(result)});
     return outcomes;
   };
   if (caller.depth + 1 >= bounds::callDepth)
@@ -126,7 +126,8 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     }
   } else {
     if (!isBody && known == summaries.end() && hasCostTooMuch(callee, matters))
-      return giveUp(matters ? Bound::Contexts : Bound::ContextsWithoutDevices);
+      return giveUp(matters ? Bound::Contexts : Bound::ContextsWithoutDevices,
+                    notFollowed(types, callee, key));
     Row start = entry;
     for (std::uint32_t i = 0; i < callee.paramCount && i < callee.locals.size(); ++i) {
       Value value = i < args.size() ? args[i] : unknownValue();
@@ -408,12 +409,18 @@ Outcomes Machine::callLibrary(Call &call) {
 void Machine::forgetWritten(Call &call) {
   const bool isStandard = isDecided(*this, call);
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
-    const Address where = call.addressOf(i);
+    Address where = call.addressOf(i);
     if (!where.valid())
       continue;
     library.hooks.forgetOperand(call, i);
     const Operand &operand = call.fact.operands[i];
-    const Value value = memory.read(call.row, where);
+    Value value = memory.read(call.row, where);
+    // A pointer that is passed by reference: what it leads to.
+    if (operand.isAddress && !operand.isWritable && types.isPointer(operand.type) &&
+        is(value, ValueKind::Address)) {
+      where = value->address;
+      value = memory.read(call.row, where);
+    }
     Term written = applyTerm(op::written, {intTerm(call.fact.where.line), intTerm(call.fact.where.column),
                                            intTerm(std::int64_t(i))});
     if (isStandard)

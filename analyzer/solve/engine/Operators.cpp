@@ -50,6 +50,17 @@ std::optional<bool> comparePointers(Name op, const std::vector<Term> &terms) {
   return op == op::unequal;
 }
 
+// No device or handle has a negative number, but programs take `(cudaStream_t)-1` or `~0` for no stream.
+bool isSentinelOfHandles(Name op, const std::vector<Value> &operands, const std::vector<Term> &terms) {
+  if (terms.size() != 2 || (op != op::equal && op != op::unequal))
+    return false;
+  for (const std::size_t i : {0, 1})
+    if (is(operands[i], ValueKind::Device) &&
+        (constantOf(terms[1 - i]).value_or(0) < 0 || applies(terms[1 - i], op::complement)))
+      return true;
+  return false;
+}
+
 // An index is -1 or more, so `index == -1` is `!(-1 < index)`: the form rows learn from.
 Term asIndexTest(Term term) {
   if (term->kind != TermKind::Apply)
@@ -90,6 +101,8 @@ Value operatorValue(const Row &row, Name op, const std::vector<Value> &operands,
   }
   if (const std::optional<bool> compared = comparePointers(op, terms))
     return scalarValue(intTerm(*compared));
+  if (isSentinelOfHandles(op, operands, terms))
+    return scalarValue(intTerm(op == op::unequal));
   Term result = applyTerm(op, std::move(terms));
   if (areIntegers)
     result = asIndexTest(compareIntegers(result));

@@ -5,6 +5,7 @@
 #include "analyzer/models/Models.h"
 #include "analyzer/solve/engine/GpuChoices.h"
 #include "analyzer/solve/engine/LateCalls.h"
+#include "analyzer/solve/engine/UnitTests.h"
 
 #include <algorithm>
 #include <map>
@@ -333,15 +334,17 @@ void addUnscoped(const std::map<Name, ScopeWrites> &classes, std::set<Name> &wri
         written.insert(global);
 }
 
-// The functions that a full expression registers with the dispatcher.
-void addKernels(const std::vector<const Fact *> &expression, std::set<Name> &kernels) {
-  static constexpr std::string_view registration = "register_kernel";
-  if (std::any_of(expression.begin(), expression.end(), [](const Fact *fact) {
-        return fact->kind == FactKind::Call && models::effect(fact->name.view(), registration);
-      }))
+bool registersKernel(const Fact &fact) { return models::effect(fact.name.view(), "register_kernel"); }
+bool exports(const Fact &fact) { return models::hasRole(fact.name.view(), "exports"); }
+
+// The functions that a full expression hands to a call that `takes` them.
+void addHanded(const std::vector<const Fact *> &expression, bool (*takes)(const Fact &),
+               std::set<Name> &handed) {
+  if (std::any_of(expression.begin(), expression.end(),
+                  [&](const Fact *fact) { return fact->kind == FactKind::Call && takes(*fact); }))
     for (const Fact *fact : expression)
       if (fact->kind == FactKind::Closure)
-        kernels.insert(fact->target);
+        handed.insert(fact->target);
 }
 
 } // namespace
@@ -435,6 +438,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
     ScopeWrites *scope =
         function.isConstructor || function.isDestructor ? &classes[function.className] : nullptr;
     usage.hasMain |= function.isMain;
+    const bool isTest = isUnitTest(function);
     std::vector<const Fact *> expression;
     for (const Block &block : function.blocks) {
       const bool initialises = isGlobalInit || initialisesStatic(block);
@@ -442,7 +446,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
         // A function whose address is taken may be called from anywhere: it stays an entry.
         const Function *target = fact.target.empty() ? nullptr : program.function(fact.target);
         const bool takesAddress = fact.kind == FactKind::Closure && !(target && target->isLambda);
-        if (!fact.target.empty() && fact.target != id && !takesAddress && !isCompanion(id)) {
+        if (!fact.target.empty() && fact.target != id && !takesAddress && !isCompanion(id) && !isTest) {
           usage.called.insert(fact.target);
           if (auto overriders = program.overriders.find(fact.target);
               fact.isVirtual && overriders != program.overriders.end())
@@ -470,7 +474,8 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
             (scope ? scope->written : usage.writtenGlobals)
                 .insert(written.globals.begin(), written.globals.end());
           }
-          addKernels(expression, usage.kernels);
+          addHanded(expression, registersKernel, usage.kernels);
+          addHanded(expression, exports, usage.exported);
           if (!function.isModel)
             lateCalls.add(expression);
           if (scope)
@@ -484,6 +489,8 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
   }
   addUnscoped(classes, usage.writtenGlobals);
   lateCalls.addTo(program, usage.called);
+  for (Name id : usage.exported)
+    usage.called.erase(id);
   for (const auto &[id, members] : writtenBy) {
     Name writer = id;
     for (auto outer = enclosing.find(writer); outer != enclosing.end(); outer = enclosing.find(writer))

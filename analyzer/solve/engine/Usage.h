@@ -26,7 +26,8 @@ struct Usage {
   Backends backends;                   ///< of process groups, which the program names
   std::set<Name> asksForDevice;        ///< functions that ask a tensor for its device, or name a device
   std::set<std::string> deviceFolders; ///< folders that hold such functions
-  std::set<Name> called;               ///< functions some fact calls, constructs with, or makes a closure of
+  std::set<Name> exported;             ///< functions that are handed to a library for others to call
+  std::set<Name> called; ///< others that some fact calls, constructs with, or makes a closure of
   std::set<Name>
       devicesMatter; ///< functions that handle tensors, modules or devices, themselves or by what they call
   std::set<Name> underGuard;       ///< functions that may be called while a device guard of a caller is alive

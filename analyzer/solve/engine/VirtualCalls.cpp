@@ -105,7 +105,7 @@ Outcomes Machine::callOverriders(Frame &frame, const Fact &fact, const Row &row,
   if (candidates.empty() || !isWithin(candidates.size(), bounds::overridersPerCall, Bound::Overriders))
     return outcomes;
   Value receiver = registerOf(row, fact.operands[0].reg);
-  // Of an object that is not known at all the choice is one of this call.
+  // Of an object that is not known at all the choice is one of this call, and a guess: the program made it.
   const Term ofObject = implementationOf(row, receiver);
   const Term ofCall = applyTerm(op::implementation, {intTerm(fact.where.line), intTerm(fact.where.column)});
   for (const Function *candidate : candidates) {
@@ -113,6 +113,7 @@ Outcomes Machine::callOverriders(Frame &frame, const Fact &fact, const Row &row,
     // Where a class is derived from another, the object may be of either.
     if (candidates.size() > 1 && !program.derivedFrom.count(candidate->className))
       chosen.assume(ofObject ? ofObject : ofCall, numberOfClass(candidate->className));
+    chosen.guessed |= !ofObject && candidates.size() > 1;
     for (Outcome &outcome : invoke(frame, fact, chosen, *candidate, receiver->address, args)) {
       if (!ofObject)
         outcome.row.forgetConditions([&](Term term) { return term == ofCall; });

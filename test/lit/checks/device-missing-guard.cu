@@ -1,11 +1,19 @@
 // REQUIRES: torch
-// RUN: not %device-tidy --checks=device-missing-guard %s -- nvcc %torch-flags | FileCheck %s --implicit-check-not=warning:
+// RUN: not %device-tidy --checks=device-missing-guard,device-host-access %s -- nvcc %torch-flags | FileCheck %s --implicit-check-not=warning:
 #include <torch/torch.h>
 
 #include <ATen/cuda/CUDAContext.h>
+#include <ATen/native/TensorIterator.h>
+#include <ATen/native/cuda/Loops.cuh>
 #include <c10/cuda/CUDAGuard.h>
+#include <cublasLt.h>
 #include <cublas_v2.h>
+#include <cuco/static_map.cuh>
+#include <thrust/execution_policy.h>
+#include <thrust/iterator/zip_iterator.h>
+#include <thrust/sort.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -153,7 +161,95 @@ void byUnseen(torch::Tensor x) {
   runUnseen(params, at::cuda::getCurrentCUDAStream());
 }
 
+template <typename F> __global__ void runKernel(int n, F f) { f(0); }
+template <typename F> void evaluate(int n, cudaStream_t stream, F f) { runKernel<<<1, n, 0, stream>>>(n, f); }
+void byClosure(torch::Tensor x) {
+  float *data = x.data_ptr<float>();
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'runKernel' runs on the current GPU and works on 'x' on x.device(), but no guard makes that GPU current
+  evaluate(4, at::cuda::getCurrentCUDAStream(), [=] __device__(int i) { data[i] = 0; });
+}
+
+void byIterator(torch::Tensor x, torch::Tensor y) {
+  TORCH_CHECK(x.is_cuda());
+  auto iterator = at::TensorIteratorConfig().add_output(y).check_all_same_dtype(false).add_input(x).build();
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'gpu_kernel' runs on the current GPU and works on 'iterator' on y.device()
+  at::native::gpu_kernel(iterator, [] __device__(float a) -> float { return a; });
+}
+
+// Whatever is called, the parameters of a launch have a stream to work on.
+struct Launch {
+  cudaStream_t stream;
+  float *x;
+};
+void byUnknown(torch::Tensor x, std::function<void(Launch &)> launcher) {
+  TORCH_CHECK(x.is_cuda());
+  Launch launch{at::cuda::getCurrentCUDAStream(), x.data_ptr<float>()};
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'launcher' runs on the current GPU and works on 'x' on cuda:i
+  launcher(launch);
+}
+
+// What the library writes through the pointer is not known.
+void byHeuristic(torch::Tensor x, cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
+                 cublasLtMatmulPreference_t preference, cublasLtMatrixLayout_t layout) {
+  int count = 0;
+  cublasLtMatmulHeuristicResult_t result;
+  cublasLtMatmulAlgoGetHeuristic(handle, operation, layout, layout, layout, layout, preference, 1, &result, &count);
+  if (count == 0)
+    return;
+  const float one = 1;
+  float *data = x.data_ptr<float>();
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'cublasLtMatmul' runs on the current GPU
+  cublasLtMatmul(handle, operation, &one, data, layout, data, layout, &one, data, layout, data, layout, &result.algo,
+                 nullptr, 0, at::cuda::getCurrentCUDAStream());
+}
+
+void byAttributes(torch::Tensor x) {
+  cudaPointerAttributes attributes;
+  const cudaError_t result = cudaPointerGetAttributes(&attributes, x.data_ptr<float>());
+  if (result != cudaSuccess || attributes.devicePointer == nullptr)
+    return;
+  auto *data = static_cast<float *>(attributes.devicePointer);
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on
+  scale<<<1, 4>>>(data, data, 4);
+}
+void byThrust(torch::Tensor x, torch::Tensor y) {
+  auto pairs = thrust::make_zip_iterator(thrust::make_tuple(x.data_ptr<float>(), y.data_ptr<float>()));
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'sort' runs on the current GPU and works on 'x' on x.device()
+  thrust::sort(thrust::cuda::par.on(at::cuda::getCurrentCUDAStream()), pairs, pairs + x.numel());
+}
+void byHashMap(torch::Tensor x, cuco::static_map<float, float> &map) {
+  float *data = x.data_ptr<float>();
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'find' runs on the current GPU and works on 'x' on x.device()
+  map.find(data, data + x.numel(), data);
+}
+
+// What is exported needs a guard of its own, although another function of the program calls it.
+void exported(torch::Tensor x) {
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'scale' runs on the current GPU and works on 'x' on x.device()
+  scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);
+}
+void callsExported(torch::Tensor x) { exported(x.t()); }
+TORCH_LIBRARY(lit, m) {
+  m.def("exported", exported);
+  m.def("calls_exported", callsExported);
+}
+
 // Nothing is wrong with these.
+void inAKernel(torch::Tensor x) { // what a kernel calls is not run on the host
+  const c10::cuda::CUDAGuard guard(x.device());
+  float *data = x.data_ptr<float>();
+  evaluate(4, at::cuda::getCurrentCUDAStream(), [=] __device__(int i) { data[i] = 0; });
+  evaluate(4, at::cuda::getCurrentCUDAStream(), [=] __host__ __device__(int i) { data[i] = 0; });
+}
+void onTheHost(torch::Tensor x, torch::Tensor y) {
+  thrust::sort(thrust::host, x.data_ptr<float>(), x.data_ptr<float>() + x.numel());
+  thrust::sort(y.data_ptr<float>(), y.data_ptr<float>() + y.numel());
+}
+constexpr auto noStream = (cudaStream_t)(~size_t(0));
+float onTheHost(torch::Tensor x) { // no GPU has such a stream
+  TORCH_CHECK(x.is_cuda());
+  return c10::cuda::getCurrentCUDAStream(x.get_device()).stream() == noStream ? *x.data_ptr<float>() : 0;
+}
 void onTheCurrent() {
   auto x = torch::rand({4}, torch::kCUDA);
   scale<<<1, 4>>>(x.data_ptr<float>(), x.data_ptr<float>(), 4);

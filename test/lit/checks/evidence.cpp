@@ -9,6 +9,8 @@ RUN: %device-tidy %t/host/c.cpp %torch
 //--- a.cpp
 #include <torch/torch.h>
 
+#include <vector>
+
 // One argument is moved, the one beside it is not.
 torch::Tensor loss(torch::Tensor logits, torch::Tensor target, torch::Device device) {
   logits = logits.to(device);
@@ -29,6 +31,23 @@ torch::Tensor weigh(torch::Tensor x) {
 torch::Tensor beside(torch::Tensor x) {
   // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'mm' can get 'x' on 'x.device()' and 'torch::ones({4, 4})' on cpu
   return x.mm(torch::ones({4, 4}));
+}
+// Memory of a container is not page-locked on purpose.
+torch::Tensor normalize(torch::Tensor x, std::vector<float> numbers) {
+  auto mean = torch::from_blob(numbers.data(), {3, 1, 1});
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'sub' can get 'x' on 'x.device()' and 'mean' on cpu
+  return x.sub(mean);
+}
+torch::Tensor ofMemory(torch::Tensor x, float *numbers) { return x.sub(torch::from_blob(numbers, {3, 1, 1})); }
+
+// A tensor of the caller, by a handle.
+struct Environment {
+  long handleOf(void *object);
+};
+torch::Tensor byHandle(Environment *environment, void *object) {
+  auto *x = reinterpret_cast<torch::Tensor *>(environment->handleOf(object));
+  // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'sub' can get 'x' on 'environment->handleOf(object).device()' and 'torch::ones({4, 4})' on cpu
+  return x->sub(torch::ones({4, 4}));
 }
 torch::Tensor staged(torch::Tensor x) {
   auto weight = torch::ones({4, 4}, torch::TensorOptions().pinned_memory(true));

@@ -226,16 +226,26 @@ TEST(Bounds, DeepCallsAreCounted) {
   EXPECT_EQ(analysis.capsHit("call depth"), 1u);
 }
 
-TEST(Bounds, ManyEntriesOfOneFunctionAreCounted) {
+// A function that is given a number, called once more than a function is run for.
+std::string manyCallsOf(const std::string &function) {
   std::string facts = "function f\n  block 0\n";
   for (std::size_t i = 0; i <= bounds::contextsPerFunction; ++i)
     facts += "    %0 = literal int " + std::to_string(i) +
-             " : int\n    %1 = call twice (%0 int) : int target=twice\n";
-  facts += "    return (%1 int)\nfunction twice params=1\n  local 0 n int\n  block 0\n    %0 = local 0\n"
-           "    return (%0& int)\n";
-  Analysis analysis(facts);
+             " : int\n    %1 = call once (%0 int) : int target=once\n";
+  return facts + "    return (%1 int)\nfunction once params=1\n  local 0 n int\n" + function;
+}
+
+TEST(Bounds, ManyEntriesOfOneFunctionAreCounted) {
+  Analysis analysis(
+      manyCallsOf("  block 0\n    jump b1\n  block 1\n    %0 = local 0\n    return (%0& int)\n"));
   EXPECT_EQ(analysis.returned(), Strings{"unknown"});
   EXPECT_EQ(analysis.capsHit("contexts of one function without devices"), 1u);
+}
+
+TEST(Bounds, FunctionsThatOnlyReadAreAlwaysRun) {
+  Analysis analysis(manyCallsOf("  block 0\n    %0 = local 0\n    return (%0& int)\n"));
+  EXPECT_EQ(analysis.returned(), Strings{std::to_string(bounds::contextsPerFunction)});
+  EXPECT_EQ(analysis.capsHit("contexts of one function without devices"), 0u);
 }
 
 TEST(Call, OfWhatNobodyKnowsIsCountedAndUnknown) {

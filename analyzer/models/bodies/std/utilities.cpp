@@ -34,14 +34,16 @@ struct reference_wrapper : dt::any {
 struct type_info : dt::any {
   bool operator==(const dt::any &other) { return dt::equal(*this, other); }
 };
-// A flag is true once its function has been called.
+// A flag is true once its function has been called. Where that is not known, it is called now: what it leaves
+// is the same.
 struct once_flag : dt::any {
   void construct() { static_cast<dt::any &>(*this) = dt::truth(false); }
 };
 inline bool is_first(dt::any &flag) {
   const bool wasCalled = dt::equal(flag, dt::truth(true));
+  const bool isKnown = dt::is_certain(wasCalled);
   flag = dt::truth(true);
-  return !wasCalled;
+  return !(isKnown && wasCalled);
 }
 void call_once(dt::any &flag, dt::any function) {
   if (is_first(flag))

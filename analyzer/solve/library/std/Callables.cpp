@@ -269,6 +269,8 @@ Outcomes callValue(Call &call, Row row, const Value &callable, const std::vector
   }
   ++machine.solution.stats.unknownCalls["(callable that is not known)"];
   Call inRow{machine, call.frame, row, call.fact, call.first};
+  if (machine.types.takesStream(call.fact))
+    machine.library.hooks.callUnseen(inRow);
   return inRow.done(machine.unknownResult(inRow));
 }
 

@@ -85,6 +85,7 @@ struct Site {
 
 // The function that should make the GPU current: the first in CUDA sources that was called, because what
 // calls it may serve other devices too; without such sources the first at all. One that gets pointers cannot.
+// One that others call as well needs a guard of its own, whoever calls it here.
 Site siteOf(const Call &call) {
   Site site;
   bool isCuda = false;
@@ -107,6 +108,8 @@ Site siteOf(const Call &call) {
     if (!site.frame || isHere || !isCuda)
       site = {frame, where};
     isCuda |= isHere;
+    if (call.machine.usage.exported.count(function.id))
+      break;
   }
   return site;
 }

@@ -171,7 +171,7 @@ Outcomes copyMemory(Call &call) {
 // cudaPointerGetAttributes(to, pointer): the memory of a tensor is that of its device. What it says of other
 // pointers is decided outside.
 Outcomes pointerAttributes(Call &call) {
-  static const Name type("type"), device("device");
+  static const Name type("type"), device("device"), devicePointer("devicePointer");
   enum MemoryType : std::int64_t { Unregistered = 0, Device = 2 };
   const Value to = call.arg(0), pointer = call.arg(1);
   const Value tensor = isTensorMemory(pointer) ? tensorBehind(pointer) : unknownValue();
@@ -188,6 +188,7 @@ Outcomes pointerAttributes(Call &call) {
     memory.write(row, to->address.field(type), scalarValue(intTerm(isDevice ? Device : Unregistered)));
     memory.write(row, to->address.field(device),
                  isDevice ? indexValue(in, row.resolve(*placement)) : unknownValue());
+    memory.write(row, to->address.field(devicePointer), isDevice ? pointer : nullValue());
     outcomes.push_back({std::move(row), scalarValue(intTerm(0))});
   }
   return outcomes;

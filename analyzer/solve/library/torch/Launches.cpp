@@ -3,6 +3,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Positions.h"
+#include "analyzer/solve/engine/Operators.h"
 #include "analyzer/solve/library/torch/CurrentDevice.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
 #include "analyzer/solve/library/torch/Words.h"
@@ -36,6 +37,14 @@ void meetMemory(const Work &work, const Operand &operand, const Value &value) {
     for (const auto *list : {&value->elements, &value->summary})
       for (const Value &element : *list)
         meetMemory(work, operand, element);
+  } else if (is(value, ValueKind::Function)) { // the kernel calls it, and nobody on the host
+    for (const auto &[name, captured] : value->fields)
+      meetMemory(work, operand, captured);
+    Machine &machine = work.call.machine;
+    if (const Function *const body = machine.program.function(value->function)) {
+      machine.entered.insert(body);
+      machine.enteredWhole.insert(body);
+    }
   }
 }
 
@@ -65,6 +74,17 @@ Outcomes launchPacked(Call &call) {
 Outcomes launch(Call &call) {
   meetArguments({call, nameOf(call, call.first)}, call.first + 1);
   return call.done(unknownValue());
+}
+
+// works_on_gpu(args): kernels that work on what it is given.
+Outcomes workOnGpu(Call &call) {
+  meetArguments({call, std::string(lastPart(call.fact.name.view()))}, call.first);
+  return call.done(unknownValue());
+}
+
+// works_on_stream(args): the same, where a stream or a policy of a device is among it.
+Outcomes workOnStream(Call &call) {
+  return call.machine.types.takesStream(call.fact) ? workOnGpu(call) : call.done(unknownValue());
 }
 
 // launch_configuration(args): what stands in `<<< >>>`, the stream among it.
@@ -109,7 +129,8 @@ void meetLaunch(Call &call) {
 }
 
 void meetUnseen(Call &call) {
-  const std::string name(lastPart(call.fact.name.view()));
+  const std::string name = overloadedBy(call.fact.name).empty() ? std::string(lastPart(call.fact.name.view()))
+                                                                : nameOf(call, 0); // of a callable
   if (call.machine.types.takesStream(call.fact))
     meetArguments({call, name, false}, call.first);
   else
@@ -118,7 +139,11 @@ void meetUnseen(Call &call) {
 
 Words launchWords() {
   return {{},
-          {{"launch_packed", launchPacked}, {"launch", launch}, {"launch_configuration", configureLaunch}},
+          {{"launch_packed", launchPacked},
+           {"launch", launch},
+           {"works_on_gpu", workOnGpu},
+           {"works_on_stream", workOnStream},
+           {"launch_configuration", configureLaunch}},
           {}};
 }
 

@@ -11,6 +11,7 @@
 
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/library/torch/HostAccess.h"
@@ -194,13 +195,21 @@ bool asksForPinned(const Call &call) {
   return false;
 }
 
+// Is the memory that a blob is given that of a container? Nobody has page-locked that.
+bool isOfContainer(const Call &call) {
+  const Memory &memory = call.machine.memory;
+  const Value first = call.argCount() ? asPosition(memory, call.row, call.arg(0)) : unknownValue();
+  return isPosition(first) && is(memory.read(call.row, sequenceOf(first->address)), ValueKind::List);
+}
+
 Outcomes factory(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
   Machine &machine = call.machine;
   const bool isBlob = op.rule == Rule::Blob;
   Placement placement = Placement::cpu();
   const int rank = resultRank(call, op, uses);
   Step step{StepKind::Created, call.fact.where, call.fact.name.str(), "cpu"};
-  step.mayBePinned = isBlob || asksForPinned(call); // of a blob, whoever gives the memory knows what it is
+  // Of a blob, whoever gives the memory knows what it is.
+  step.mayBePinned = isBlob ? !isOfContainer(call) : asksForPinned(call);
   step.isByVariable = isByVariable(call, 0);
   if (std::optional<Value> options = optionsArgument(call, 0)) {
     if (is(*options, ValueKind::Unknown))

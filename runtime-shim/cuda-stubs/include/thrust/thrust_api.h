@@ -19,6 +19,7 @@ namespace thrust {
 struct algorithm_result {
   template <typename T> operator T() const;
   template <typename T> friend std::ptrdiff_t operator-(const algorithm_result &, const T &) { return 0; }
+  algorithm_result operator+(std::ptrdiff_t) const;
 };
 #define VIRTUAL_THRUST(name)                                                                                 \
   template <typename... Arguments> algorithm_result name(Arguments &&...) VIRTUAL_CUDA_BODY({})
@@ -102,7 +103,9 @@ struct execution_policy {
   template <typename What> execution_policy on(What &&) const;
   template <typename What> execution_policy operator()(What &&) const;
 };
-inline constexpr execution_policy device{}, host{}, seq{};
+struct host_policy {};
+inline constexpr execution_policy device{};
+inline constexpr host_policy host{}, seq{};
 namespace cuda {
 inline constexpr execution_policy par{}, par_nosync{};
 }
