@@ -179,6 +179,10 @@ bool wasBrought(const Call &call, const Value &tensor) {
 
 // A function under way is written beside code that asks for devices, its class chooses one, or it is a module
 // in a program that moves modules.
+bool hasRaised(const Row &row) {
+  return std::find(row.known.begin(), row.known.end(), raisedCondition()) != row.known.end();
+}
+
 bool isMeantForDevices(const Call &call) {
   const Machine &machine = call.machine;
   const bool isOpen =
@@ -221,7 +225,30 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
   return choosesDevice || isOfKernel || isOpen ? Verdict::Latent : Verdict::Silent;
 }
 
+namespace {
+
+// Of a module that is spread: is it on the first device, as what it is given is, or behind its first layers?
+std::optional<bool> isBehindFirst(const Call &call, const Placement &placement) {
+  if (isGiven(call, placement))
+    return false;
+  if (!isChoice(placement) || !applies(placement.index, op::element) ||
+      placement.index->args[0] != textTerm(spreadDevices))
+    return std::nullopt;
+  return !constantOf(placement.index->args[1]);
+}
+
+// Its modules bring what they get to where they are; what an operator gets from both ends is apart. All else
+// is weighed where the module is whole.
+Verdict weighSpread(const Call &call, const Placement &a, const Placement &b) {
+  const auto left = isBehindFirst(call, a), right = isBehindFirst(call, b);
+  return left && right && *left != *right ? Verdict::Likely : Verdict::Open;
+}
+
+} // namespace
+
 Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness &b) {
+  if (call.machine.isSpread)
+    return weighSpread(call, *a.placement, *b.placement);
   const bool isOutsideA = isOutside(*a.placement), isOutsideB = isOutside(*b.placement);
   if (isPartial(call, *a.placement) || isPartial(call, *b.placement))
     return Verdict::Open;
