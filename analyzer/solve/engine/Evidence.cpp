@@ -105,6 +105,14 @@ bool isOfNewModule(const Call &call, const Witness &witness) {
   return step && step->kind == StepKind::ModuleMade;
 }
 
+// Has the program made it there, on a device that it asked something for? Then what it makes beside it without
+// saying where is left out.
+bool isMadeThere(const Call &call, const Witness &witness) {
+  const History history = call.machine.memory.historyOf(call.row, witness.use->tensor);
+  const Step *step = decidingStep(history);
+  return step && step->kind == StepKind::Created;
+}
+
 // Is it part of the object at hand, of which the entry knows a part only?
 bool isPartial(const Call &call, const Placement &placement) {
   return call.machine.isPartial && placement.index && applies(placement.index, op::self);
@@ -171,6 +179,10 @@ bool isOfEarlierCall(const Call &call, const Placement &placement) {
   return !given.empty() && given != call.machine.entryCall;
 }
 
+bool hasRaised(const Row &row) {
+  return std::find(row.known.begin(), row.known.end(), raisedCondition()) != row.known.end();
+}
+
 bool wasBrought(const Call &call, const Value &tensor) {
   const History history = call.machine.memory.historyOf(call.row, tensor);
   const Step *step = decidingStep(history);
@@ -179,10 +191,6 @@ bool wasBrought(const Call &call, const Value &tensor) {
 
 // A function under way is written beside code that asks for devices, its class chooses one, or it is a module
 // in a program that moves modules.
-bool hasRaised(const Row &row) {
-  return std::find(row.known.begin(), row.known.end(), raisedCondition()) != row.known.end();
-}
-
 bool isMeantForDevices(const Call &call) {
   const Machine &machine = call.machine;
   const bool isOpen =
@@ -286,7 +294,7 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   const bool isStaged = call.machine.memory.mayBePinned(call.row, (isOutsideA ? b : a).use->tensor);
   const bool isMeant = isMeantForDevices(call) || wasMovedHere(call, isOutsideA ? a : b);
   if (fixed.kind == PlacementKind::Cpu && !isStaged && isMeant &&
-      (isModule || isMadeEarlier(call, isOutsideA ? a : b) ||
+      (isModule || isMadeEarlier(call, isOutsideA ? a : b) || isMadeThere(call, isOutsideA ? a : b) ||
        (open.index && applies(open.index, askedForDevice) && !isOfNewModule(call, isOutsideA ? b : a)) ||
        (isGiven(call, open) && !isOfWrittenObject(call, open)) ||
        (isOfEarlierCall(call, open) && isOfMaker(call, open))))
