@@ -98,19 +98,22 @@ bool isOfMaker(const Call &call, const Placement &placement) {
   return earlier && (earlier->isConstructor || earlier->isStatic);
 }
 
-// Are they the parameters of a module, or made of them, which nobody has moved yet?
-bool isOfNewModule(const Call &call, const Witness &witness) {
+// Was that the step that put it where it is?
+bool isPutBy(const Call &call, const Witness &witness, StepKind kind) {
   const History history = call.machine.memory.historyOf(call.row, witness.use->tensor);
   const Step *step = decidingStep(history);
-  return step && step->kind == StepKind::ModuleMade;
+  return step && step->kind == kind;
 }
 
-// Has the program made it there, on a device that it asked something for? Then what it makes beside it without
-// saying where is left out.
+// Are they the parameters of a module, or made of them, which nobody has moved yet?
+bool isOfNewModule(const Call &call, const Witness &witness) {
+  return isPutBy(call, witness, StepKind::ModuleMade);
+}
+
+// Has the program made it there, on a device that it asked something for? Then what it makes beside it
+// without saying where is left out.
 bool isMadeThere(const Call &call, const Witness &witness) {
-  const History history = call.machine.memory.historyOf(call.row, witness.use->tensor);
-  const Step *step = decidingStep(history);
-  return step && step->kind == StepKind::Created;
+  return isPutBy(call, witness, StepKind::Created);
 }
 
 // Is it part of the object at hand, of which the entry knows a part only?
