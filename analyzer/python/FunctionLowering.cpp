@@ -249,7 +249,7 @@ void FunctionLowering::lowerFunction(const Node &node, const std::string &mark) 
   if (isMethod) {
     function.name = Name(around->qualified + "::" + name);
     function.className = className;
-    function.isConstructor = name == "__init__";
+    function.isConstructor = node.text("name") == "__init__"; // whatever a decorator adds to it
   } else {
     function.name = Name(name.empty() ? qualified : name);
   }

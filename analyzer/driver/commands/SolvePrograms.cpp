@@ -25,6 +25,12 @@ void solveProgram(std::vector<Unit> parts, const FileSettings &settings, Outcome
   };
   SolveOptions options = settings.solveOptions(parts);
   options.factsBefore = statistics.factsRun();
+  std::set<Name> imported;
+  for (const Unit &part : parts)
+    if ((part.joining == Joining::Imported || part.joining == Joining::Packaged) &&
+        !outcome.askedFor.count(part.mainFile) && !outcome.contextFiles.count(part.mainFile))
+      imported.insert(part.mainFile);
+  options.imported = &imported;
   const Program program = timed("link", [&] { return link(std::move(parts)); });
   const Solution solution = timed("solve", [&] { return solve(program, options); });
   statistics.addSolution(solution.stats);

@@ -32,6 +32,8 @@ const char *nameOf(Bound bound) {
     return "visits of one block";
   case Bound::FactsOfEntry:
     return "facts run from one entry";
+  case Bound::ImportedEntries:
+    return "entries of files that are only imported";
   case Bound::RowsOfAlgorithm:
     return "rows of one algorithm";
   case Bound::RowsOfElements:

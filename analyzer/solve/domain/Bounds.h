@@ -36,6 +36,8 @@ constexpr std::size_t factsPerEntry = 1000000; ///< facts run from `main`, and f
 /// The same from a function that nothing calls, until all entries have cost `factsOfEntries`. From there on
 /// it falls as the cost grows, down to `factsPerLateEntry`.
 constexpr std::size_t factsPerOpenEntry = 200000, factsPerLateEntry = 10000, factsOfEntries = 4000000;
+/// Entries of files that nobody has named: of a large package each file imports most others.
+constexpr std::size_t importedEntries = 100;
 constexpr std::size_t factsOfPhases =
     4 * factsPerEntry;                          ///< calls from `main` may run as many each, up to this
 constexpr std::size_t forksPerRead = 4;         ///< alternatives of one element that are followed
@@ -67,6 +69,7 @@ enum class Bound : std::uint8_t {
   Overriders,
   VisitsOfBlock,
   FactsOfEntry,
+  ImportedEntries,
   RowsOfAlgorithm,
   RowsOfElements,
   RowsOfSequential,

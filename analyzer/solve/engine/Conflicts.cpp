@@ -77,11 +77,6 @@ bool foundNoTensor(const Row &row) {
   });
 }
 
-// Is the row on the way of a handler that may never be entered?
-bool hasRaised(const Row &row) {
-  return std::find(row.known.begin(), row.known.end(), raisedCondition()) != row.known.end();
-}
-
 bool hasAskedForCuda(const Row &row) {
   return std::any_of(row.known.begin(), row.known.end(),
                      [](const Condition &condition) { return asksForCuda(condition.first); });

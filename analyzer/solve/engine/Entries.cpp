@@ -27,21 +27,32 @@ public:
                                 : roots)
           .push_back(function);
     }
-    std::set<const Function *> ofMain;
+    for (const Function *function : mains)
+      run(*function);
+    const std::set<const Function *> ofMain = machine.entered;
     // Lambdas that nothing has run were handed to a library, which calls them.
-    for (const auto *group : {&mains, &roots, &tests, &lambdas, &rest}) {
-      for (const Function *function : *group)
-        if (group == &mains || !machine.entered.count(function) || !machine.enteredWhole.count(function)) {
-          isLived = group == &roots;
-          run(*function);
-        }
-      if (group == &mains)
-        ofMain = machine.entered;
+    for (const bool ofImported : {false, true}) {
+      const auto isDue = [&](const Function &function) {
+        return isImported(function) == ofImported &&
+               (!ofImported || isWithin(++imported, bounds::importedEntries, Bound::ImportedEntries));
+      };
+      for (const auto *group : {&roots, &tests, &lambdas, &rest})
+        for (const Function *function : *group)
+          if ((!machine.entered.count(function) || !machine.enteredWhole.count(function)) &&
+              isDue(*function)) {
+            isLived = group == &roots;
+            run(*function);
+          }
+      if (!ofImported || machine.imported)
+        lives.run(roots, ofMain, isDue);
     }
-    lives.run(roots, ofMain);
   }
 
 private:
+  bool isImported(const Function &function) const {
+    return machine.imported && machine.imported->count(function.where.file) != 0;
+  }
+
   bool isGlobalInit(Name id) const {
     const auto &inits = machine.program.globalInits;
     return std::find(inits.begin(), inits.end(), id) != inits.end();
@@ -87,6 +98,7 @@ private:
   Lives lives;
   std::unordered_map<Name, std::vector<Row>> objectsOf;
   std::set<Name> constructed; ///< classes whose constructors are known
+  std::size_t imported = 0;   ///< entries of files that nobody has named
   bool isLived = false;       ///< Lives runs the function at hand, too
 };
 

@@ -5,6 +5,7 @@
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/ClassBodies.h"
+#include "analyzer/solve/engine/Evidence.h"
 #include "analyzer/solve/engine/Library.h"
 
 #include <algorithm>
@@ -37,7 +38,12 @@ void EntryStates::runGlobals() {
       Outcomes outcomes = machine.run(frame, base);
       if (outcomes.empty())
         continue;
-      base = std::move(outcomes.front().row);
+      const auto ended = std::find_if(outcomes.begin(), outcomes.end(),
+                                      [](const Outcome &each) { return !hasRaised(each.row); });
+      base = std::move((ended == outcomes.end() ? outcomes.begin() : ended)->row);
+      // What a handler has made is there for all that runs later.
+      base.known.erase(std::remove(base.known.begin(), base.known.end(), raisedCondition()),
+                       base.known.end());
       machine.memory.dropLocals(base, 0);
       base.registers.clear();
       base.expressionEnded = false;

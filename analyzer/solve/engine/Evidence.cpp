@@ -107,11 +107,22 @@ bool isOfMaker(const Call &call, const Placement &placement) {
   return earlier && (earlier->isConstructor || earlier->isStatic);
 }
 
-// Are they the parameters of a module, or made of them, which nobody has moved yet?
-bool isOfNewModule(const Call &call, const Witness &witness) {
+// Was that the step that put it where it is?
+bool isPutBy(const Call &call, const Witness &witness, StepKind kind) {
   const History history = call.machine.memory.historyOf(call.row, witness.use->tensor);
   const Step *step = decidingStep(history);
-  return step && step->kind == StepKind::ModuleMade;
+  return step && step->kind == kind;
+}
+
+// Are they the parameters of a module, or made of them, which nobody has moved yet?
+bool isOfNewModule(const Call &call, const Witness &witness) {
+  return isPutBy(call, witness, StepKind::ModuleMade);
+}
+
+// Has the program made it there, on a device that it asked something for? Then what it makes beside it
+// without saying where is left out.
+bool isMadeThere(const Call &call, const Witness &witness) {
+  return isPutBy(call, witness, StepKind::Created);
 }
 
 // Is it part of the object at hand, of which the entry knows a part only?
@@ -180,6 +191,10 @@ bool isOfEarlierCall(const Call &call, const Placement &placement) {
   return !given.empty() && given != call.machine.entryCall;
 }
 
+bool hasRaised(const Row &row) {
+  return std::find(row.known.begin(), row.known.end(), raisedCondition()) != row.known.end();
+}
+
 bool wasBrought(const Call &call, const Value &tensor) {
   const History history = call.machine.memory.historyOf(call.row, tensor);
   const Step *step = decidingStep(history);
@@ -230,7 +245,30 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
   return choosesDevice || isOfKernel || isOpen ? Verdict::Latent : Verdict::Silent;
 }
 
+namespace {
+
+// Of a module that is spread: is it on the first device, as what it is given is, or behind its first layers?
+std::optional<bool> isBehindFirst(const Call &call, const Placement &placement) {
+  if (isGiven(call, placement))
+    return false;
+  if (!isChoice(placement) || !applies(placement.index, op::element) ||
+      placement.index->args[0] != textTerm(spreadDevices))
+    return std::nullopt;
+  return !constantOf(placement.index->args[1]);
+}
+
+// Its modules bring what they get to where they are; what an operator gets from both ends is apart. All else
+// is weighed where the module is whole.
+Verdict weighSpread(const Call &call, const Placement &a, const Placement &b) {
+  const auto left = isBehindFirst(call, a), right = isBehindFirst(call, b);
+  return left && right && *left != *right ? Verdict::Likely : Verdict::Open;
+}
+
+} // namespace
+
 Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness &b) {
+  if (call.machine.isSpread)
+    return weighSpread(call, *a.placement, *b.placement);
   const bool isOutsideA = isOutside(*a.placement), isOutsideB = isOutside(*b.placement);
   if (isPartial(call, *a.placement) || isPartial(call, *b.placement))
     return Verdict::Open;
@@ -268,7 +306,7 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   const bool isStaged = call.machine.memory.mayBePinned(call.row, (isOutsideA ? b : a).use->tensor);
   const bool isMeant = isMeantForDevices(call) || wasMovedHere(call, isOutsideA ? a : b);
   if (fixed.kind == PlacementKind::Cpu && !isStaged && isMeant &&
-      (isModule || isMadeEarlier(call, isOutsideA ? a : b) ||
+      (isModule || isMadeEarlier(call, isOutsideA ? a : b) || isMadeThere(call, isOutsideA ? a : b) ||
        (open.index && applies(open.index, askedForDevice) && !isOfNewModule(call, isOutsideA ? b : a)) ||
        (isGiven(call, open) && !isOfWrittenObject(call, open)) || isOfEarlierCall(call, open)))
     return isKeptByGiven(call, open) && wasBrought(call, (isOutsideA ? b : a).use->tensor) ? Verdict::Open

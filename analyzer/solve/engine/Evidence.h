@@ -23,6 +23,10 @@ inline const Name askedForDevice("asked for its device");
 /// The answer to the question whether a device is that of something of which nothing is known.
 inline const Name isDeviceOfUnknown("is where something unknown is");
 
+/// The list of devices over which a map spreads a model: it begins on the first, which its inputs are brought
+/// to.
+inline const Name spreadDevices("the devices of a map");
+
 /// The verdict on `a` and `b`, which compare() has found to be up to a caller.
 Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness &b);
 /// The verdict on `memory` of a tensor from outside, which the host reads or writes.
@@ -31,6 +35,8 @@ Verdict weighAccess(const Call &call, const Placement &memory);
 bool isOfEarlierCall(const Call &call, const Placement &placement);
 /// Has the code brought `tensor` to where it is? Then it has a reason, and knows what else is there.
 bool wasBrought(const Call &call, const Value &tensor);
+/// Is the row on the way of a handler that may never be entered?
+bool hasRaised(const Row &row);
 /// Is the code that runs `call` meant for more devices than the CPU?
 bool isMeantForDevices(const Call &call);
 

@@ -67,6 +67,9 @@ struct Hooks {
   /// Everything that is registered in the module at `where` moves to `placement`.
   void (*moveModule)(Machine &machine, Row &row, const Address &where, const Placement &placement,
                      const History &history) = nullptr;
+  /// Puts the layers of the module at `where` onto the devices of a map; false where its class does not say
+  /// that it may be loaded so.
+  bool (*spreadModule)(Machine &machine, Row &row, const Address &where) = nullptr;
   /// A kernel is launched.
   void (*launch)(Call &call) = nullptr;
   /// A function of the program is called whose code is not known.

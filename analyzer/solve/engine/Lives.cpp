@@ -4,6 +4,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Library.h"
 
 #include <algorithm>
 
@@ -34,7 +35,8 @@ bool takesDevice(const Types &types, const Function &method) {
 
 } // namespace
 
-void Lives::run(const std::vector<const Function *> &entries, const std::set<const Function *> &ofMain) {
+void Lives::run(const std::vector<const Function *> &entries, const std::set<const Function *> &ofMain,
+                const std::function<bool(const Function &)> &isDue) {
   const std::set<const Function *> uncalled(entries.begin(), entries.end());
   std::vector<Name> classes;
   std::vector<const Function *> free;
@@ -43,7 +45,7 @@ void Lives::run(const std::vector<const Function *> &entries, const std::set<con
     const Function *function = machine.program.function(id);
     const Name className = function->className;
     if (!function->isEntry || function->isModel || function->isConstructor || function->isDestructor ||
-        function->isLambda || function->isMain || !usage.devicesMatter.count(id))
+        function->isLambda || function->isMain || !usage.devicesMatter.count(id) || !isDue(*function))
       continue;
     if (className.empty() || function->isStatic) {
       if (uncalled.count(function) || (!function->isPrivate && !ofMain.count(function)))
@@ -88,8 +90,21 @@ Leaves Lives::leaves(const Row &row) const {
 void Lives::runClass(Name className, const std::vector<const Function *> &entries) {
   object = states.object(className);
   const std::vector<const Function *> methods = publicMethods(className);
-  follow(initialise(begin(className), methods), entries, methods);
+  Lived begun = begin(className);
+  if (!begun.empty())
+    runSpread(begun.front().row, entries);
+  follow(initialise(std::move(begun), methods), entries, methods);
   results.clear();
+}
+
+void Lives::runSpread(Row row, const std::vector<const Function *> &entries) {
+  if (!machine.types.isModule(machine.memory.info(object.root).type) ||
+      !machine.library.hooks.spreadModule(machine, row, object))
+    return;
+  machine.isSpread = true;
+  for (const Function *entry : entries)
+    states.call(*entry, row, object);
+  machine.isSpread = false;
 }
 
 void Lives::runGlobals(const GlobalState &state) {

@@ -13,6 +13,8 @@
 #include "analyzer/solve/engine/GlobalStates.h"
 #include "analyzer/solve/engine/Leaves.h"
 
+#include <functional>
+
 namespace devicetidy {
 
 class Lives {
@@ -20,8 +22,10 @@ public:
   Lives(Machine &machine, EntryStates &states, const Usage &usage)
       : machine(machine), states(states), usage(usage) {}
   /// Runs methods on the objects of their classes as other methods leave them: those of `entries`, and all
-  /// public ones of a class whose constructors are not among what main leads to, `ofMain`.
-  void run(const std::vector<const Function *> &entries, const std::set<const Function *> &ofMain);
+  /// public ones of a class whose constructors are not among what main leads to, `ofMain`. Only those are run
+  /// that are `due`.
+  void run(const std::vector<const Function *> &entries, const std::set<const Function *> &ofMain,
+           const std::function<bool(const Function &)> &isDue);
 
 private:
   /// An object at some time of its life.
@@ -35,6 +39,9 @@ private:
 
   void runClass(Name className, const std::vector<const Function *> &entries);
   void runGlobals(const GlobalState &state);
+  /// Runs `entries` on an object that is a module, with its layers on several devices where its class allows
+  /// it.
+  void runSpread(Row row, const std::vector<const Function *> &entries);
   /// Runs `entries` and `methods` on `lives`, then the entries that read what one of them has changed.
   void follow(Lived lives, const std::vector<const Function *> &entries,
               const std::vector<const Function *> &methods);

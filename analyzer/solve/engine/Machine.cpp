@@ -33,7 +33,8 @@ Machine::Machine(const Program &program, const SolveOptions &options, const Libr
       version{options.torchMajor ? options.torchMajor : (program.torchMajor ? program.torchMajor : 2),
               options.torchMajor ? options.torchMinor : (program.torchMajor ? program.torchMinor : 6)},
       names(options.names), types(program), memory(types), solution(solution), usage(usage),
-      footprints(program, types), stop(options.stop), factsBefore(options.factsBefore) {}
+      footprints(program, types), imported(options.imported), stop(options.stop),
+      factsBefore(options.factsBefore) {}
 
 Placement Machine::concrete(const Row &row, Placement placement) const {
   placement = row.resolve(placement);

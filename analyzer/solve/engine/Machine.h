@@ -200,7 +200,8 @@ public:
   Solution &solution;
   const Usage &usage;
   const Footprints footprints;
-  const std::atomic<bool> *const stop; ///< may be null; true: nothing more is run
+  const std::set<Name> *const imported; ///< files that nobody has named; may be null
+  const std::atomic<bool> *const stop;  ///< may be null; true: nothing more is run
   /// The entry being run may be called with any device made current by its caller.
   bool currentDeviceIsOpen = false;
   std::string entryCall;    ///< the entry being run, and which call of it; names its parameters in terms
@@ -213,6 +214,7 @@ public:
   bool entryIsCalled = false;
   /// The object of the entry being run is one of which only a part is known; Lives runs it as it may be.
   bool isPartial = false;
+  bool isSpread = false;         ///< it is a module whose layers are on several devices (Hooks::spreadModule)
   bool objectMovesGiven = false; ///< its object has moved a tensor that a call was given, to keep it
   const std::set<Term> *devicesLeft = nullptr; ///< devices from which its object went to the CPU, in part
   bool reportLatent = false;

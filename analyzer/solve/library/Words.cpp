@@ -1,6 +1,7 @@
 #include "analyzer/solve/library/Words.h"
 
 #include "analyzer/solve/library/config/Words.h"
+#include "analyzer/solve/library/python/Spread.h"
 #include "analyzer/solve/library/python/Words.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Iterators.h"
@@ -19,9 +20,9 @@ namespace devicetidy {
 
 namespace {
 
-constexpr Hooks hooks = {callValue,      meetHostFunction, emptyMoved, movedFrom,  ordinalOf,
-                         rangeCall,      takenBatch,       moveModule, meetLaunch, meetUnseen,
-                         meetHostAccess, forgetSaved,      noteUsed};
+constexpr Hooks hooks = {
+    callValue,  meetHostFunction,      emptyMoved, movedFrom,  ordinalOf,      rangeCall,   takenBatch,
+    moveModule, python::spreadOverMap, meetLaunch, meetUnseen, meetHostAccess, forgetSaved, noteUsed};
 
 } // namespace
 

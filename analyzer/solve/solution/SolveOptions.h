@@ -28,7 +28,9 @@ struct SolveOptions {
   DistributedNames names{};    ///< further ones the user knows of
   std::shared_ptr<const models::UserModels> models{}; ///< what the user says of libraries; null: nothing
   const std::set<Name> *placedIn = nullptr;           ///< files for Solution::placed; null: none
-  const std::atomic<bool> *stop = nullptr;            ///< once true, the solution ends early and is of no use
+  const std::set<Name> *imported =
+      nullptr; ///< files that are read for others alone, which import them; null: none
+  const std::atomic<bool> *stop = nullptr; ///< once true, the solution ends early and is of no use
   bool isIncomplete = false; ///< functions of the program were left out, or parts of them, for their errors
 };
 

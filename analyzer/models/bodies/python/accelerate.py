@@ -11,6 +11,7 @@ class Accelerator:
     def __init__(self, device_placement=True, split_batches=False, mixed_precision=None, cpu=False, **options):
         self.device = torch.device("cpu") if cpu is True else dt.device_of_process()
         self.device_placement = device_placement
+        self.load_hooks = []
         dt.join("gloo" if cpu is True else dt.backend_of_process())
         self.process_index = dt.rank("process_index")
         self.local_process_index = dt.rank("local_process_index")
@@ -36,6 +37,14 @@ class Accelerator:
 
     def unwrap_model(self, model, **options):
         return model
+
+    def register_load_state_pre_hook(self, hook):
+        self.load_hooks.append(hook)
+        return dt.unknown()
+
+    def load_state(self, input_dir=None, **options):
+        for hook in self.load_hooks:
+            hook(dt.unknown(), input_dir)
 
     def backward(self, loss, **options):
         loss.backward()

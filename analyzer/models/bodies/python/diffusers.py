@@ -60,6 +60,33 @@ class Model(transformers.PreTrainedModel):
         return Output(dt.run(self, z))
 
 
+@dt.models("diffusers.EMAModel", "diffusers.training_utils.EMAModel")
+class EMAModel:
+    """Averages of parameters, made where these are. What was saved comes back on the CPU, and takes their place."""
+
+    def __init__(self, parameters=None, *values, **options):
+        self.shadow_params = [] if parameters is None else [each.detach().clone() for each in parameters]
+
+    @classmethod
+    def from_pretrained(cls, path, model_cls=None, **options):
+        loaded = EMAModel()
+        loaded.shadow_params = [torch.zeros(3)]
+        return loaded
+
+    def to(self, device=None, dtype=None, **options):
+        self.shadow_params = [each.to(device) for each in self.shadow_params]
+
+    def state_dict(self):
+        return {"shadow_params": self.shadow_params}
+
+    def load_state_dict(self, state_dict):
+        self.shadow_params = state_dict["shadow_params"]
+
+    def step(self, parameters):
+        for shadow, parameter in zip(self.shadow_params, parameters):
+            shadow.sub_(shadow - parameter)
+
+
 class Output:
     def __init__(self, tensor):
         self.sample = tensor

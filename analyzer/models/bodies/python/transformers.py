@@ -249,7 +249,7 @@ class Trainer:
         if dt.has_ranks():
             torch.distributed.init_process_group(dt.backend_of_process())
         self.accelerator = Accelerator()
-        self.accelerator.device = dt.unknown()  # where the batches are that it gives to the methods of the program
+        self.accelerator.device = self.args.device
         dt.moved(self.model, self.args.device)
 
     def get_train_dataloader(self):

@@ -63,6 +63,14 @@ bool setsAttribute(const Types &types, Name type, Name attribute) {
                                [&](Name base) { return setsAttribute(types, base, attribute); }));
 }
 
+// Does the class, or one behind it, derive from one of a library that is not known?
+bool hasUnknownBase(const Types &types, Name type) {
+  const Type *known = types.program.type(type);
+  return known && std::any_of(known->bases.begin(), known->bases.end(), [&](Name base) {
+           return startsWith(base.view(), "python:") || hasUnknownBase(types, base);
+         });
+}
+
 Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string &name) {
   Machine &machine = call.machine;
   const Address self = object.value->address;
@@ -111,6 +119,10 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
     asked.positional.push_back({scalarValue(textTerm(Name(name))), {}});
     return callMethod(call, std::move(row), object, "__getattr__", asked);
   }
+  if (record->origin && hasUnknownBase(machine.types, record->type) &&
+      !setsAttribute(machine.types, record->type, Name(name))) // the library's class has set it
+    return done(row, openValue(applyTerm(op::member, {record->origin, textTerm(Name(name))}),
+                               Name(object.text.str() + "." + name)));
   return done(row, record->origin ? machine.memory.read(row, self.field(Name(name))) : unknownValue());
 }
 

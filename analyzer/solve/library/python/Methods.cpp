@@ -276,8 +276,12 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
     else if (name == "cuda" || name == "cpu")
       args = {{deviceValue(name == "cpu" ? Placement::cpu() : Placement::cuda(currentCudaIndex())), {}}};
   }
-  args.insert(args.begin(), object);
   const bool isForward = name == "forward" || name == "__call__";
+  if (isForward && type != Name("torch::nn::Module") &&
+      !machine.types.derivesFrom(type, "torch::nn::SequentialImpl"))
+    for (Argument &arg : args) // layers take tensors
+      arg.value = asTensor(call, arg.value);
+  args.insert(args.begin(), object);
   const std::string scope = isForward ? type.str() : "torch::nn::Module";
   Outcomes outcomes =
       callTorch(call, std::move(row), scope + "::" + asked, args, true,

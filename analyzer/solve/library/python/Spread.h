@@ -10,6 +10,9 @@ inline const Name spreadField("@spread"); ///< of a module that gets what it is 
 /// Puts the layers of a model onto the GPUs, as `device_map="auto"` does; where its layers are not known, it
 /// is anywhere.
 void spread(Call &call, Row &row, const Address &model);
+/// The same of a module of the program, over devices that somebody outside chooses, where its class says that
+/// it may be loaded so (`_no_split_modules`); else false.
+bool spreadOverMap(Machine &machine, Row &row, const Address &model);
 /// Puts a layer of such a model where it is: a GPU of its own for each `which`.
 void placeLayer(Call &call, Row &row, const Address &layer, Term which);
 /// What such a module is called with, where the module is.
