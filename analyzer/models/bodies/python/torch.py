@@ -27,6 +27,11 @@ class Wrapper(torch.nn.Module):
         return self.module(*dt.moved(inputs, self.device), **dt.moved(named, self.device))
 
 
+@dt.models("torch.nn.utils.parameters_to_vector", "torch.nn.utils.convert_parameters.parameters_to_vector")
+def parameters_to_vector(parameters):
+    return torch.cat([parameter.view(-1) for parameter in parameters])
+
+
 @dt.models("torch.save")
 def save(obj, f, *values, **options):
     dt.save(file_of(f), copy.deepcopy(obj))

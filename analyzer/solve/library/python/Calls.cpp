@@ -168,6 +168,8 @@ Outcomes construct(Call &call, Row row, const Value &made, const Given &given) {
     run(body, {});
   if (const Function *constructor = findMethod(machine, type, "__init__"))
     run(constructor, given);
+  else if (const Name base = libraryModule(machine, type); !base.empty())
+    outcomes = constructBase(call, std::move(outcomes.front().row), where, base, given);
   else
     for (Outcome &outcome : outcomes)
       setFields(call, outcome.row, type, where, given);
@@ -206,6 +208,34 @@ Outcomes constructNamed(Call &call, Row row, const std::string &name, const Valu
 }
 
 } // namespace
+
+Name libraryModule(const Machine &machine, Name type) {
+  const Type *known = machine.program.type(type);
+  if (!machine.types.isModule(type) || type == Name("torch::nn::Module"))
+    return {};
+  if (!known || !known->isProject)
+    return type;
+  for (Name base : known->bases)
+    if (const Name found = base == type ? Name() : libraryModule(machine, base); !found.empty())
+      return found;
+  return {};
+}
+
+Outcomes constructBase(Call &call, Row row, const Address &self, Name base, const Given &given) {
+  std::string_view name = base.view();
+  name.remove_prefix(std::min(name.size(), std::string_view("torch::nn::").size()));
+  name.remove_suffix(std::min(name.size(), std::string_view("Impl").size()));
+  Outcomes outcomes = constructModule(call, std::move(row), std::string(name), given);
+  for (Outcome &outcome : outcomes) {
+    const Value made = is(outcome.result, ValueKind::Address)
+                           ? call.machine.memory.read(outcome.row, outcome.result->address)
+                           : unknownValue();
+    for (const auto &[field, value] : made->fields)
+      call.machine.memory.write(outcome.row, self.field(field), value);
+    outcome.result = addressValue(self);
+  }
+  return outcomes;
+}
 
 void appendSome(Call &call, Row &row, const Address &container, const Value &list) {
   Call inner{call.machine, call.frame, row, call.fact, call.first};
@@ -431,6 +461,9 @@ std::optional<Outcomes> superWord(Call &call, const Effect &) {
   for (const Name base : type ? type->bases : std::vector<Name>()) {
     if (const Function *method = findMethod(call.machine, base, name))
       return callOwn(call, call.row, *method, object, givenTo(call, 1));
+    if (const Name library = libraryModule(call.machine, base);
+        self.valid() && name == "__init__" && !library.empty())
+      return constructBase(call, call.row, self, library, givenTo(call, 1));
     if (self.valid() && name != "__init__" && name != "__setattr__" && call.machine.types.isModule(base))
       return callModuleMethod(call, call.row, object, base, name, givenTo(call, 1));
   }

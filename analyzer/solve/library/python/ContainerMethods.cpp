@@ -263,6 +263,9 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
     return result(row, first);
   if (name == "sum" || name == "max" || name == "min") {
     std::vector<Value> all = alternatives(call, first);
+    const Argument *start = name == "sum" ? given.find("start", 1) : nullptr;
+    if (start && is(start->value, ValueKind::Tensor))
+      all.insert(all.begin(), start->value);
     if (!all.empty() && is(all.front(), ValueKind::Tensor)) {
       Outcomes outcomes = result(row, all.front());
       for (std::size_t i = 1; i < all.size(); ++i) {

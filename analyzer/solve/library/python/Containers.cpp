@@ -73,6 +73,21 @@ void addIndexLists(const Call &call, const Value &index, const Operand &written,
       addIndexLists(call, each, written, args);
 }
 
+// What any key finds, where all entries are tensors on one device; null otherwise.
+Value commonEntry(const Call &call, const Value &dict) {
+  Value common = nullptr;
+  for (const auto &[name, entry] : dict->fields) {
+    if (!isEntry(name))
+      continue;
+    const Placement place = call.machine.memory.placementOf(call.row, entry);
+    if (!is(entry, ValueKind::Tensor) || !place.isKnown() ||
+        (common && place != call.machine.memory.placementOf(call.row, common)))
+      return nullptr;
+    common = entry;
+  }
+  return common;
+}
+
 // dict[key]: a key that is certainly missing raises KeyError, and a defaultdict makes the entry.
 Outcomes entryOfDict(Call &call, const Value &object, const Value &dict, const Value &key,
                      const Operand &written) {
@@ -81,6 +96,8 @@ Outcomes entryOfDict(Call &call, const Value &object, const Value &dict, const V
     if (const auto found = dict->fields.find(each); found != dict->fields.end())
       return call.done(found->second);
   const auto factory = dict->fields.find(factoryField);
+  if (const Value common = field == anyEntryField ? commonEntry(call, dict) : nullptr)
+    return call.done(common);
   if (factory == dict->fields.end()) {
     if (dict->type == dictType && hasKey(call.row, dict, key))
       return {};

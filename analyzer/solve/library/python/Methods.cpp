@@ -198,6 +198,8 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
                           const Given &given) {
   Machine &machine = call.machine;
   const Address self = object.value->address;
+  if (const Name library = libraryModule(machine, type); !library.empty())
+    type = library;
   if (name == "register_buffer" || name == "register_parameter") {
     const Argument *tensor = given.find(name == "register_buffer" ? "tensor" : "param", 1),
                    *as = given.find("name", 0);

@@ -76,6 +76,10 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
 /// What a class has under a name, where every object finds the same; unknown otherwise.
 Value attributeOfClass(Call &call, const Row &row, Name type, const std::string &name);
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given);
+/// The module of the library that `type` is, or derives from; none for others.
+Name libraryModule(const Machine &machine, Name type);
+/// Makes the object at `self` what the constructor of `base`, a module of the library, makes.
+Outcomes constructBase(Call &call, Row row, const Address &self, Name base, const Given &given);
 /// Adds what stands for the elements of a list of unknown length to the modules of `container`.
 void appendSome(Call &call, Row &row, const Address &container, const Value &list);
 /// The arguments as C++ takes them: keywords behind the positional ones, devices for what names them.
