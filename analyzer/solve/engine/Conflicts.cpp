@@ -205,7 +205,9 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
                         {placed[j].use, &placed[j].placement});
       if (verdict == Verdict::Latent && requirement.kind == ConflictKind::HostAccess)
         verdict = weighAccess(call, placed[i].placement);
-      if (verdict < Verdict::Definite && isAboutMemory(requirement.kind) &&
+      // Whoever chose the class knew where the tensor is, though another part of the code has asked only now.
+      const bool isFixed = !isOutside(placed[i].placement) && !isOutside(placed[j].placement);
+      if ((verdict < Verdict::Definite || !isFixed) && isAboutMemory(requirement.kind) &&
           isChosenByObject(call.frame, call.row))
         verdict = std::min(verdict, Verdict::Silent);
       if (requirement.isOpen && verdict >= Verdict::Open)
