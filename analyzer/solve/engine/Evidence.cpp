@@ -248,8 +248,9 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
 namespace {
 
 // Of a module that is spread: is it on the first device, as what it is given is, or behind its first layers?
+// What something unknown makes of that may be on any.
 std::optional<bool> isBehindFirst(const Call &call, const Placement &placement) {
-  if (isGiven(call, placement))
+  if (isGiven(call, placement) && applies(placement.index, op::parameter))
     return false;
   if (!isChoice(placement) || !applies(placement.index, op::element) ||
       placement.index->args[0] != textTerm(spreadDevices))

@@ -10,6 +10,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/ClassBodies.h"
 #include "analyzer/solve/engine/Evidence.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/OpenValues.h"
@@ -191,40 +192,31 @@ private:
   const bool isChosen;                 ///< over devices that somebody outside chooses
 };
 
-// What the body of a class, or of one behind it, assigns to an attribute; null where none does.
-Value attributeOfClass(Machine &machine, const Row &row, Name type, Name attribute, int depth) {
-  const Type *known = machine.program.type(type);
-  if (!known || depth == 0)
-    return nullptr;
-  for (Name id : known->methods) {
-    const Function *body = machine.program.function(id);
-    if (!body || lastPart(body->name.view()) != "@class")
-      continue;
-    const Address object{machine.memory.outside(applyTerm(op::self, {textTerm(id)}), type, "class"), nullptr};
-    Row scratch = row;
-    scratch.store.set(object.root, recordValue(type));
+// An attribute of a class; null where its body and those of the classes behind it do not assign it.
+Value attributeOfClass(Machine &machine, Row row, Name type, Name attribute) {
+  const Address object{machine.memory.outside(applyTerm(op::self, {textTerm("a class")}), type, "class"),
+                       nullptr};
+  row.store.set(object.root, recordValue(type));
+  for (const Function *body : classBodies(machine.program, type)) {
     Frame frame{*body};
     frame.self = object;
-    for (const Outcome &outcome : machine.run(frame, std::move(scratch))) {
-      const Value held = outcome.row.store.get(object.root);
-      const auto field = held->fields.find(attribute);
-      if (field != held->fields.end())
-        return is(field->second, ValueKind::Address)
-                   ? machine.memory.read(outcome.row, field->second->address)
-                   : field->second;
-    }
+    Outcomes outcomes = machine.run(frame, row);
+    if (!outcomes.empty())
+      row = std::move(outcomes.front().row);
   }
-  for (Name base : known->bases)
-    if (const Value value = attributeOfClass(machine, row, base, attribute, depth - 1))
-      return value;
-  return nullptr;
+  const Value held = row.store.get(object.root);
+  const auto field = held->fields.find(attribute);
+  if (field == held->fields.end())
+    return nullptr;
+  return is(field->second, ValueKind::Address) ? machine.memory.read(row, field->second->address)
+                                               : field->second;
 }
 
 // The classes whose modules stay whole; none where the class says nothing of them.
 std::set<std::string> blocksOf(Machine &machine, const Row &row, Name type) {
   static const Name attribute("_no_split_modules");
   std::set<std::string> names;
-  const Value listed = attributeOfClass(machine, row, type, attribute, nesting);
+  const Value listed = attributeOfClass(machine, row, type, attribute);
   if (listed && is(listed, ValueKind::List))
     for (const Value &each : listed->elements)
       if (is(each, ValueKind::Scalar) && each->term->kind == TermKind::Text)
