@@ -114,9 +114,14 @@ bool isPutBy(const Call &call, const Witness &witness, StepKind kind) {
   return step && step->kind == kind;
 }
 
-// Are they the parameters of a module, or made of them, which nobody has moved yet?
-bool isOfNewModule(const Call &call, const Witness &witness) {
-  return isPutBy(call, witness, StepKind::ModuleMade);
+// Was it made in the function at hand, and not for a module? What callers give may be what something unknown
+// was made of, too.
+bool isMadeHere(const Call &call, const Witness &witness) {
+  const History history = call.machine.memory.historyOf(call.row, witness.use->tensor);
+  const Step *step = decidingStep(history);
+  const Location &function = call.frame.function.where;
+  return step && step->kind != StepKind::ModuleMade && step->where.file == function.file &&
+         step->where.line >= function.line && step->where.line <= function.endLine;
 }
 
 // Has the program made it there, on a device that it asked something for? Then what it makes beside it
@@ -308,7 +313,7 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   const bool isMeant = isMeantForDevices(call) || wasMovedHere(call, isOutsideA ? a : b);
   if (fixed.kind == PlacementKind::Cpu && !isStaged && isMeant &&
       (isModule || isMadeEarlier(call, isOutsideA ? a : b) || isMadeThere(call, isOutsideA ? a : b) ||
-       (open.index && applies(open.index, askedForDevice) && !isOfNewModule(call, isOutsideA ? b : a)) ||
+       (open.index && applies(open.index, askedForDevice) && isMadeHere(call, isOutsideA ? b : a)) ||
        (isGiven(call, open) && !isOfWrittenObject(call, open)) || isOfEarlierCall(call, open)))
     return isKeptByGiven(call, open) && wasBrought(call, (isOutsideA ? b : a).use->tensor) ? Verdict::Open
                                                                                            : Verdict::Likely;
