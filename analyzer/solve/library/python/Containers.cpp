@@ -201,7 +201,9 @@ int rankOfPart(const Call &call, const Value &tensor, const Value &index, const 
     const int by = call.machine.memory.rankOf(call.row, args[1].value);
     return by > 0 || by == someRank || rank > 1 ? someRank : by == 0 && rank == 1 ? 0 : unknownRank;
   }
-  if (args.size() > 1)
+  std::vector<Argument> lists;
+  addIndexLists(call, index, call.fact.operands[1], lists);
+  if (args.size() > 1 || !lists.empty())
     return someRank;
   if (!taken)
     return unknownRank;

@@ -311,6 +311,7 @@ Outcomes writeIndexed(Operation &on) {
   const bool isNumber =
       count > 0 && is(on.call.arg(count - 1), ValueKind::Scalar); // the last is an index, then
   on.requirement.isSure &= rank != unknownRank;                   // a number is written wherever it is
+  on.requirement.cpuScalars = true;
   if (!isNumber && on.uses.size() > 2 && rank != 0)
     on.require({on.uses.front(), on.uses.back()});
   return finish(on.call, on.op, on.placeOf(0), unknownRank, nullptr);
