@@ -264,9 +264,11 @@ void EntryStates::forget(Row &row, RootId root, const std::function<bool(Name)> 
     return;
   moveAsWhole(row, root);
   object = row.store.get(root);
+  const Type *type = machine.program.type(machine.memory.info(root).type);
+  const bool isOfPython = type && isPython(type->where.file.view()); // modules that a loop has made, too
   // Modules its constructor made and did not move may be moved by whoever the object hands them to.
   row.store.forEach(RootKind::Heap, [&](RootId heap, const Value &held) {
-    if (is(held, ValueKind::Record) || is(held, ValueKind::List))
+    if (is(held, ValueKind::Record) || (isOfPython && is(held, ValueKind::List)))
       untouched.push_back(heap);
   });
   if (handsOutModules)
