@@ -25,7 +25,8 @@ bool isBehindHandle(Term term) {
 // Is it that of a tensor that the caller of this entry has passed, itself, in an object or by a handle?
 bool isGiven(const Call &call, const Placement &placement) {
   if (!isOutside(placement) || placement.role == SymbolRole::DeviceChoice ||
-      placement.role == SymbolRole::Module || isStateOutside(placement))
+      placement.role == SymbolRole::Module || isStateOutside(placement) ||
+      applies(placement.index, askedForDevice)) // what a call gave
     return false;
   const std::string given = callThatWasGiven(placement);
   return given == call.machine.entryCall ||
