@@ -203,13 +203,14 @@ class Constructors(ast.NodeVisitor):
                 arguments.defaults += [field.value] if has_default else []
             target = ast.copy_location(ast.Attribute(place, field.target.id, ast.Store()), field.target)
             body.append(ast.copy_location(ast.Assign([target], value), field))
-        name = ast.FunctionDef("__init__", arguments, body or [ast.Pass()], [])
-        return ast.copy_location(name, next(iter(fields)))
+        made = ast.FunctionDef("__init__", arguments, body or [ast.Pass()], [])
+        return ast.copy_location(made, next(iter(fields)))
 
 
 def tree_of(text, path, mends):
     tree = plain_tree_of(text, path, mends)
-    Constructors().visit(tree)
+    if any(word in text for word in Constructors.DECORATORS | Constructors.WITH_FIELDS):  # to walk a tree takes long
+        Constructors().visit(tree)
     return tree
 
 

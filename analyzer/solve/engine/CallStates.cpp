@@ -251,7 +251,6 @@ Outcomes Machine::runWithin(Frame &frame, Row start) {
   return outcomes;
 }
 
-// Most entries need what many have run in one state of their own.
 // To run one costs less than to look for what it has answered before.
 static bool isGetter(const Function &function) {
   return function.blocks.size() == 1 &&
@@ -260,6 +259,7 @@ static bool isGetter(const Function &function) {
          });
 }
 
+// Most entries need what many have run in one state of their own.
 bool Machine::hasCostTooMuch(const Function &callee, bool matters) const {
   const auto cost = spent.find(&callee);
   if (cost == spent.end() || isGetter(callee))
