@@ -3,14 +3,21 @@
 
 #include "analyzer/facts/NameParts.h"
 
+#include <algorithm>
+
 namespace devicetidy::python {
 
 Arguments FunctionLowering::arguments(const Node &call) {
   Arguments given;
+  const std::vector<std::size_t> places = placesOfTensors(parts.module, call);
+  const bool isOfLists = joinsTensors(parts.module, call);
   for (const Node &argument : call.list("args")) {
     const bool spreads = argument.is("Starred");
-    const bool isTensor = given.operands.empty() && !spreads && takesTensor(parts.module, call);
-    given.operands.push_back(isTensor ? tensorOperand(argument) : operand(argument));
+    const bool isTensor = std::count(places.begin(), places.end(), given.operands.size()) != 0;
+    const bool isList = isOfLists && (argument.is("List") || argument.is("Tuple"));
+    given.operands.push_back(isList                 ? use(sequence(argument, true), argument)
+                             : isTensor && !spreads ? tensorOperand(argument)
+                                                    : operand(argument));
     given.names.push_back(spreads ? Name("*") : Name());
     given.hasNames |= spreads;
   }

@@ -229,18 +229,21 @@ void FunctionLowering::condition(const Node &node, BlockId whenTrue, BlockId whe
   branch(use(truth, node), whenTrue, whenFalse, entersLoop, node);
 }
 
-Reg FunctionLowering::sequence(const Node &node) {
+Reg FunctionLowering::sequence(const Node &node, bool areTensors) {
   const std::vector<Node> elements = node.list("elts");
   if (elements.size() > mostData && isData(node))
     return emit(fact(FactKind::Opaque, node));
+  std::vector<Operand> operands;
   std::vector<Name> names;
   bool spreads = false;
   for (const Node &element : elements) {
-    spreads |= element.is("Starred");
-    names.push_back(element.is("Starred") ? Name("*") : Name());
+    const bool isSpread = element.is("Starred");
+    spreads |= isSpread;
+    names.push_back(isSpread ? Name("*") : Name());
+    operands.push_back(areTensors && !isSpread ? tensorOperand(element) : operand(element));
   }
   const std::string made = node.is("Tuple") ? "tuple" : node.is("Set") ? "set" : "list";
-  return emitCall(made, operandsOf(elements), node, spreads ? names : std::vector<Name>());
+  return emitCall(made, std::move(operands), node, spreads ? names : std::vector<Name>());
 }
 
 // Keys and values in turn; what is spread has the key None.

@@ -98,7 +98,7 @@ private:
   Reg binary(const Node &node);
   Reg comparison(const Node &node, bool isCondition = false);
   Reg chosen(const Node &node); ///< `a if c else b`, `a and b`
-  Reg sequence(const Node &node);
+  Reg sequence(const Node &node, bool areTensors = false);
   Reg dictionary(const Node &node);
   Reg subscript(const Node &node);
   Reg sliced(const std::vector<Node> &ends, const Node &node);

@@ -63,6 +63,39 @@ Name typeOfAnnotation(const Node &annotation) {
 
 } // namespace
 
+namespace {
+
+// (1.0, 2.0): several numbers where nothing is given, and where something is.
+bool areNumbers(const Node &value) {
+  const std::vector<Node> all =
+      value.is("Tuple") || value.is("List") ? value.list("elts") : std::vector<Node>();
+  return !all.empty() && std::all_of(all.begin(), all.end(), [](const Node &each) {
+    return isOneOf((each.is("UnaryOp") ? each["operand"] : each).constant().first, {"int", "float"});
+  });
+}
+
+std::vector<Node> positionalParameters(const Node &arguments) {
+  std::vector<Node> positional = arguments.list("posonlyargs");
+  for (const Node &each : arguments.list("args"))
+    positional.push_back(each);
+  return positional;
+}
+
+// The parameters that have a default, each with it.
+std::vector<std::pair<Node, Node>> defaultsOf(const Node &arguments) {
+  std::vector<std::pair<Node, Node>> given;
+  const std::vector<Node> positional = positionalParameters(arguments), named = arguments.list("kwonlyargs"),
+                          defaults = arguments.list("defaults"), ofNamed = arguments.list("kw_defaults");
+  for (std::size_t i = 0; i < defaults.size() && i < positional.size(); ++i)
+    given.emplace_back(positional[positional.size() - defaults.size() + i], defaults[i]);
+  for (std::size_t i = 0; i < named.size() && i < ofNamed.size(); ++i)
+    if (ofNamed[i])
+      given.emplace_back(named[i], ofNamed[i]);
+  return given;
+}
+
+} // namespace
+
 Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForward) {
   const std::string name = parameter.text("arg");
   if (const Name said = typeOfAnnotation(parameter["annotation"]); !said.empty())
@@ -79,7 +112,8 @@ Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForwa
 
 // A parameter that one method uses as only a tensor is used is one in the others, too.
 void FunctionLowering::addNamedTensors(const std::vector<Node> &body) {
-  std::set<std::string> others; // they have a default, which may be a number
+  std::set<std::string>
+      others; // they have a default, which may be a number, or are said to be something else
   for (const Node &method : body) {
     if (!method.is("FunctionDef") || method.text("name") == "__init__")
       continue;
@@ -87,7 +121,8 @@ void FunctionLowering::addNamedTensors(const std::vector<Node> &body) {
     const std::vector<Node> parameters = method["args"].list("args");
     const std::size_t plain = parameters.size() - method["args"].list("defaults").size();
     for (std::size_t i = 0; i < parameters.size(); ++i)
-      if (const std::string name = parameters[i].text("arg"); i >= plain)
+      if (const std::string name = parameters[i].text("arg");
+          i >= plain || !isOneOf(typeOfAnnotation(parameters[i]["annotation"]).view(), {"", "at::Tensor"}))
         others.insert(name);
       else if (used.tensors.count(name))
         namedTensors.insert(name);
@@ -107,13 +142,15 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
   if (isMethod && node.text("name") != "__init__")
     said.tensors.insert(around->namedTensors.begin(), around->namedTensors.end());
   const Node all = node["args"];
-  std::vector<Node> parameters = all.list("posonlyargs");
-  for (const Node &each : all.list("args"))
-    parameters.push_back(each);
+  std::vector<Node> parameters = positionalParameters(all);
   const std::size_t positional = parameters.size();
   for (const Node &each : all.list("kwonlyargs"))
     parameters.push_back(each);
   const bool isForward = node.text("name") == "forward";
+  std::set<std::string> numbers;
+  for (const auto &[parameter, value] : defaultsOf(all))
+    if (areNumbers(value))
+      numbers.insert(parameter.text("arg"));
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (i == 0 && isMethod) {
       selfName = parameters[i].text("arg");
@@ -122,7 +159,9 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
       else
         continue;
     }
-    newLocal(parameters[i].text("arg"), typeOfParameter(said, parameters[i], isForward), parameters[i]);
+    const std::string name = parameters[i].text("arg");
+    const Name type = typeOfParameter(said, parameters[i], isForward);
+    newLocal(name, type.empty() && numbers.count(name) ? numbersType : type, parameters[i]);
     ++function.paramCount;
     function.requiredParams += i < positional; // may be given without a name
   }
@@ -140,18 +179,7 @@ void FunctionLowering::bindDefaults(const Node &node) {
   const Node all = node["args"];
   if (!all)
     return;
-  std::vector<Node> positional = all.list("posonlyargs");
-  for (const Node &each : all.list("args"))
-    positional.push_back(each);
-  std::vector<std::pair<Node, Node>> given;
-  const std::vector<Node> defaults = all.list("defaults"), named = all.list("kwonlyargs"),
-                          ofNamed = all.list("kw_defaults");
-  for (std::size_t i = 0; i < defaults.size() && i < positional.size(); ++i)
-    given.emplace_back(positional[positional.size() - defaults.size() + i], defaults[i]);
-  for (std::size_t i = 0; i < named.size() && i < ofNamed.size(); ++i)
-    if (ofNamed[i])
-      given.emplace_back(named[i], ofNamed[i]);
-  for (const auto &[parameter, value] : given) {
+  for (const auto &[parameter, value] : defaultsOf(all)) {
     const auto local = locals.find(parameter.text("arg"));
     if (local == locals.end())
       continue;

@@ -86,7 +86,7 @@ bool isOfTensors(const std::string &name) {
       "new_tensor new_zeros norm numel outer permute pin_memory pinverse pow qr quantile reciprocal "
       "relu remainder renorm repeat_interleave retain_grad roll rot90 rsqrt scatter scatter_add "
       "scatter_reduce sgn sigmoid sign signbit sin sinc sinh slogdet softmax sqrt square svd swapdims "
-      "take_along_dim tan tanh tensor_split tile topk tril triu true_divide trunc type_as unbind "
+      "t take_along_dim tan tanh tensor_split tile topk tril triu true_divide trunc type_as unbind "
       "unfold unsqueeze vdot view view_as vsplit xlogy");
   const bool isInPlace =
       name.size() > 1 && name.back() == '_' && name.front() != '_' && name != "requires_grad_";
@@ -100,6 +100,43 @@ bool takesTensor(const Module &module, const Node &call) {
             "set_default_dtype set_default_device set_grad_enabled set_num_threads compile");
   const std::string name = functionOfTorch(module, call["func"]);
   return !name.empty() && !others.count(name) && !joins(name) && !(name[0] >= 'A' && name[0] <= 'Z');
+}
+
+// Which arguments of a method of tensors are tensors, too: not those that may be numbers.
+std::vector<std::size_t> tensorsGivenTo(std::string method) {
+  static const std::map<std::string_view, Words> methods = {
+      {"0",
+       split("bmm copy_ cross dot expand_as ger kron lerp logical_and logical_or logical_xor "
+             "masked_fill masked_scatter masked_select matmul mm mv outer reshape_as take take_along_dim "
+             "type_as view_as")},
+      {"01", split("addbmm addcdiv addcmul addmm addmv addr baddbmm")},
+      {"1", split("gather index_fill index_select scatter scatter_add")},
+      {"12", split("index_add index_copy")}};
+  if (method != "copy_" && method.size() > 1 && method.back() == '_')
+    method.pop_back();
+  std::vector<std::size_t> places;
+  for (const auto &[digits, names] : methods)
+    for (const char digit : names.count(method) ? digits : std::string_view())
+      places.push_back(static_cast<std::size_t>(digit - '0'));
+  return places;
+}
+
+std::vector<std::size_t> placesOfTensors(const Module &module, const Node &call) {
+  const std::string name = functionOfTorch(module, call["func"]);
+  std::vector<std::size_t> places = tensorsGivenTo(name.empty() ? call["func"].text("attr") : name);
+  if (!name.empty()) // the tensor itself is given, too
+    for (std::size_t &place : places)
+      ++place;
+  if (takesTensor(module, call))
+    places.push_back(0);
+  if (name == "einsum") // behind the equation
+    for (std::size_t i = 1; i < call.list("args").size(); ++i)
+      places.push_back(i);
+  return places;
+}
+
+bool joinsTensors(const Module &module, const Node &call) {
+  return joins(functionOfTorch(module, call["func"]));
 }
 
 namespace {
@@ -130,6 +167,29 @@ void addTensors(const Node &node, std::set<std::string> &tensors) {
       addTensors(node[side], tensors);
 }
 
+// Arguments that the methods of arrays have not.
+bool namesDimension(const Node &call) {
+  const std::vector<Node> named = call.list("keywords");
+  return std::any_of(named.begin(), named.end(), [](const Node &each) {
+    return isOneOf(each.text("arg"), {"dim", "keepdim", "descending", "non_blocking"});
+  });
+}
+
+bool isMethodOfTensors(const Node &callee) {
+  const std::string name = callee.text("attr");
+  return callee.is("Attribute") && (isOfTensors(name) || isOfArrays(name, false) ||
+                                    isOneOf(name, {"clone", "cpu", "cuda", "float", "numpy", "to"}));
+}
+
+// What is a tensor where `value` is one: of a.argsort().flip(0) and of a[b.argmax()] it is a.
+Node sourceOf(const Node &value) {
+  if (value.is("Call") && isMethodOfTensors(value["func"]))
+    return sourceOf(value["func"]["value"]);
+  const bool isAtTensor =
+      value.is("Subscript") && value["slice"].is("Call") && isMethodOfTensors(value["slice"]["func"]);
+  return isAtTensor ? sourceOf(value["value"]) : value;
+}
+
 } // namespace
 
 // The names in what a call is given.
@@ -138,25 +198,6 @@ void addGiven(const Node &call, std::set<std::string> &names) {
     addTensors(argument, names);
     forEachOfBlock(argument, [&](const Node &part) { addTensors(part, names); });
   }
-}
-
-// Which arguments of a method of tensors are tensors, too: not those that may be numbers.
-std::vector<std::size_t> tensorsGivenTo(std::string method) {
-  static const std::map<std::string_view, Words> methods = {
-      {"0",
-       split("bmm copy_ cross dot expand_as ger kron lerp logical_and logical_or logical_xor "
-             "masked_fill masked_scatter masked_select matmul mm mv outer reshape_as take take_along_dim "
-             "type_as view_as")},
-      {"01", split("addbmm addcdiv addcmul addmm addmv addr baddbmm")},
-      {"1", split("gather index_fill index_select scatter scatter_add")},
-      {"12", split("index_add index_copy")}};
-  if (method != "copy_" && method.size() > 1 && method.back() == '_')
-    method.pop_back();
-  std::vector<std::size_t> places;
-  for (const auto &[digits, names] : methods)
-    for (const char digit : names.count(method) ? digits : std::string_view())
-      places.push_back(static_cast<std::size_t>(digit - '0'));
-  return places;
 }
 
 // The names whose elements `loop` (a statement or a comprehension) uses as tensors: of `for a in all`, all.
@@ -173,6 +214,7 @@ TensorUses tensorUses(const Module &module, const Node &function) {
   const bool arrays = hasArrays(module);
   std::set<std::string> tensorsOrArrays, forNumPy; // what is used as both are is an array where NumPy gets it
   std::set<std::string> ofAnyType;                 // what the function asks for its type may be anything
+  std::vector<std::pair<std::string, Node>> assigned;
   forEachOfBlock(function, [&](const Node &node) {
     if (node.is("Attribute") && isOfTensors(node.text("attr")))
       addTensors(node["value"], uses.tensors);
@@ -190,29 +232,30 @@ TensorUses tensorUses(const Module &module, const Node &function) {
       for (const char *side : {"left", "right"})
         if (node[side].is("Name"))
           tensorsOrArrays.insert(node[side].text("id"));
+    if (const std::vector<Node> targets = node.list("targets"); node.is("Assign") && targets[0].is("Name"))
+      assigned.emplace_back(targets[0].text("id"), node["value"]);
     if (!node.is("Call"))
       return;
-    const std::string name = functionOfTorch(module, node["func"]);
-    const std::size_t first = name.empty() ? 0 : 1; // the tensor itself is given, too
-    for (std::size_t place : tensorsGivenTo(name.empty() ? node["func"].text("attr") : name))
-      if (const std::vector<Node> given = node.list("args"); first + place < given.size())
-        addTensors(given[first + place], uses.tensors);
-    if (const std::vector<Node> given = node.list("args");
-        node["func"].text("id") == "isinstance" && !given.empty())
+    if (node["func"].is("Attribute") && namesDimension(node))
+      addTensors(sourceOf(node["func"]["value"]), uses.tensors);
+    const std::vector<Node> given = node.list("args");
+    for (std::size_t place : placesOfTensors(module, node))
+      if (place < given.size())
+        addTensors(given[place], uses.tensors);
+    if (node["func"].text("id") == "isinstance" && !given.empty())
       ofAnyType.insert(given.front().text("id"));
     if (startsWith(libraryName(module, node["func"]), "numpy."))
       addGiven(node, forNumPy);
-    const bool takes = takesTensor(module, node), isJoin = joins(name);
-    const bool takesAll = takes && takesOnlyTensors(name);
-    for (const Node &argument : takes || isJoin ? node.list("args") : std::vector<Node>()) {
-      if (takes)
+    if (takesOnlyTensors(functionOfTorch(module, node["func"])))
+      for (const Node &argument : given)
         addTensors(argument, uses.tensors);
-      else if (argument.is("Name"))
-        uses.lists.insert(argument.text("id"));
-      if (!takesAll)
-        return; // the others may be numbers
-    }
+    if (joinsTensors(module, node) && !given.empty() && given.front().is("Name"))
+      uses.lists.insert(given.front().text("id"));
   });
+  for (auto each = assigned.rbegin(); each != assigned.rend(); ++each)
+    if (const Node source = sourceOf(each->second);
+        uses.tensors.count(each->first) && !(source == each->second))
+      addTensors(source, uses.tensors);
   for (const std::string &name : tensorsOrArrays)
     if (!forNumPy.count(name) || uses.asked.count(name))
       uses.tensors.insert(name);

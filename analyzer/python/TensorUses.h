@@ -17,7 +17,9 @@ TensorUses tensorUses(const Module &module, const Node &function);
 
 /// A method or an attribute that only tensors have.
 bool isOfTensors(const std::string &name);
-/// A call of a function of torch whose first argument is a tensor.
-bool takesTensor(const Module &module, const Node &call);
+/// The arguments that are tensors whatever the call is given: not those that may be numbers.
+std::vector<std::size_t> placesOfTensors(const Module &module, const Node &call);
+/// A call of a function of torch that is given a list of tensors: cat, stack.
+bool joinsTensors(const Module &module, const Node &call);
 
 } // namespace devicetidy::python

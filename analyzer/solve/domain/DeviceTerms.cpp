@@ -170,10 +170,12 @@ bool isLaterElement(Term device) {
 
 } // namespace
 
-std::string callThatWasGiven(const Placement &placement) {
-  const Term parameter = placement.index ? findParameter(placement.index) : nullptr;
+std::string callThatWasGiven(Term term) {
+  const Term parameter = term ? findParameter(term) : nullptr;
   return parameter ? parameter->args[0]->name.str() : std::string();
 }
+
+std::string callThatWasGiven(const Placement &placement) { return callThatWasGiven(placement.index); }
 
 Term originOf(const Placement &placement) {
   const Term parameter = placement.index ? findParameter(placement.index) : nullptr;

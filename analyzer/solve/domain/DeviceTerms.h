@@ -46,6 +46,7 @@ bool isGuessed(const Row &row);
 bool isOutside(const Placement &placement);
 /// The call of an entry that was passed what is there, or what leads to it; empty when it was no call.
 std::string callThatWasGiven(const Placement &placement);
+std::string callThatWasGiven(Term term);
 /// What stands for that parameter; the index of the device where no parameter leads to it.
 Term originOf(const Placement &placement);
 /// Is it what an object holds that is reached through other objects from outside? It is their state: nobody

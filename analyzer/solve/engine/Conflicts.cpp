@@ -69,11 +69,14 @@ bool foundOnCpu(const Row &row) {
   });
 }
 
-// Is the row on the branch where what a caller passes is no tensor? What is made of it is where the caller
-// may expect it.
-bool foundNoTensor(const Row &row) {
-  return std::any_of(row.known.begin(), row.known.end(), [](const Condition &condition) {
-    return condition.second == 0 && applies(condition.first, op::isTensor);
+// Is the row on the branch where what a caller passes to `call` is no tensor? What is made of it is where the
+// caller may expect it.
+bool foundNoTensor(const Row &row, const std::string &call) {
+  return std::any_of(row.known.begin(), row.known.end(), [&](const Condition &condition) {
+    if (condition.second != 0 || !applies(condition.first, op::isTensor))
+      return false;
+    const std::string given = callThatWasGiven(condition.first);
+    return given.empty() || given == call;
   });
 }
 
@@ -223,7 +226,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
           perhapsExempt(j))
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
-          (foundOnCpu(call.row) || foundNoTensor(call.row)))
+          (foundOnCpu(call.row) || foundNoTensor(call.row, entryCall)))
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && (hasRaised(call.row) || restsOnNotFollowed(call.row)))
         verdict = Verdict::Latent;

@@ -1,6 +1,7 @@
 #include "analyzer/solve/engine/Lives.h"
 
 #include "analyzer/facts/Language.h"
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/TermOps.h"
@@ -52,12 +53,13 @@ void Lives::run(const std::vector<const Function *> &entries, const std::set<con
         free.push_back(function);
       continue;
     }
-    if (!uncalled.count(function) && (function->isPrivate || isConstructedBy(ofMain, className)))
+    if (!uncalled.count(function) && isConstructedBy(ofMain, className))
       continue;
-    std::vector<const Function *> &group = methods[className];
-    if (group.empty())
+    const auto [group, isNew] = methods.try_emplace(className);
+    if (isNew)
       classes.push_back(className);
-    group.push_back(function);
+    if (uncalled.count(function) || !function->isPrivate) // what it overrides may be called from outside
+      group->second.push_back(function);
   }
   for (Name className : classes)
     runClass(className, methods[className]);
@@ -147,7 +149,8 @@ void Lives::follow(Lived lives, const std::vector<const Function *> &entries,
   }
 }
 
-// Those that change their object, of the class and its bases, in their order.
+// Those that change their object, of the class and its bases, in their order; an override hides what it
+// overrides.
 std::vector<const Function *> Lives::publicMethods(Name className) const {
   std::vector<const Function *> methods;
   const Type *type = machine.program.type(className);
@@ -157,6 +160,11 @@ std::vector<const Function *> Lives::publicMethods(Name className) const {
     const auto inherited = publicMethods(base);
     methods.insert(methods.end(), inherited.begin(), inherited.end());
   }
+  const auto isOverridden = [&](const Function *inherited) {
+    const Function *own = findMethod(machine, className, lastPart(inherited->name.view()));
+    return own && own->className == className;
+  };
+  methods.erase(std::remove_if(methods.begin(), methods.end(), isOverridden), methods.end());
   for (Name id : type->methods) {
     const Function *method = machine.program.function(id);
     if (method && method->hasBody && !method->isModel && !method->isConst && !method->isStatic &&

@@ -1,5 +1,7 @@
 """NumPy. Its arrays are on the host; it asks what it is given for one, which a tensor on a GPU has not."""
 
+import collections
+
 import dt
 import torch
 
@@ -7,7 +9,7 @@ import torch
 def arrayed(value):
     if torch.is_tensor(value):
         value.numpy()
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, collections.deque)):
         for each in value:
             if torch.is_tensor(each):
                 each.numpy()

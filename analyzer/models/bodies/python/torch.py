@@ -103,4 +103,4 @@ class SobolEngine:
 def grad(outputs, inputs, grad_outputs=None, *values, **options):
     if torch.is_tensor(outputs) and torch.is_tensor(grad_outputs):
         dt.together(outputs, grad_outputs)
-    return tuple([each.grad for each in inputs]) if isinstance(inputs, (list, tuple)) else (inputs.grad,)
+    return (inputs.grad,) if torch.is_tensor(inputs) else tuple([each.grad.detach() for each in inputs])

@@ -112,9 +112,12 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
   std::vector<Value> values(bound.size());
   for (std::size_t i = 0; i < bound.size(); ++i) {
     values[i] = bound[i].value;
-    if (isOpen(values[i]) && call.machine.types.classOf(function.locals[i].type) == TypeClass::Tensor)
+    if (isOpen(values[i]) && call.machine.types.classOf(function.locals[i].type) == TypeClass::Tensor) {
+      if (!function.locals[i].isConst) // may not be left out
+        row.assume(isTensorQuestion(values[i])->term, 1);
       values[i] = values[i]->rank == unknownRank ? asTensor(call, values[i]) // else somebody says: of numbers
                                                  : unknownValue();
+    }
   }
   return call.machine.invoke(call.frame, call.fact, std::move(row), function, self, std::move(values));
 }

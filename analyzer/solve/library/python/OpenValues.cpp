@@ -45,7 +45,10 @@ void write(const Call &call, Row &row, const Value &open, Name field, const Valu
 }
 
 std::optional<Outcomes> tensorWord(Call &call, const Effect &) {
-  return call.done(asTensor(call, call.operand(0)));
+  const Value value = call.operand(0);
+  if (isOpen(value))
+    call.row.assume(isTensorQuestion(value)->term, 1);
+  return call.done(asTensor(call, value));
 }
 
 // What a call gives of which nothing is known, and what the program asks for its device: it may be anywhere.
@@ -182,8 +185,11 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
   if (const bool isNamed = startsWith(name, "named_");
       isOneOf(name.substr(isNamed ? 6 : 0), {"parameters", "buffers"})) { // of a module
     const Term origin = applyTerm(op::member, {open->origin, textTerm("parameters")});
-    const Value each = call.machine.memory.symbolic("at::Tensor", origin, open->function, SymbolRole::Module);
-    const Value element = isNamed ? tupleValue({unknownValue(), each}) : each;
+    ValueData each = *call.machine.memory.symbolic("at::Tensor", origin, open->function, SymbolRole::Module);
+    if (endsWith(name, "parameters")) // some may be numbers, but not all of them
+      each.rank = someRank;
+    const Value tensor = makeValue(std::move(each)),
+                element = isNamed ? tupleValue({unknownValue(), tensor}) : tensor;
     return done(row, allocated(call, row, "python::list", summaryOf({element})));
   }
   if (name != "keys")

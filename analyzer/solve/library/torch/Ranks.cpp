@@ -197,6 +197,12 @@ int reducedRank(const Call &call, int self, const std::vector<TensorUse> &uses) 
   return keepsDimensions(call) ? self : self > 1 ? self - 1 : unknownRank;
 }
 
+// expand_as(other), gather(0, index): as many as the other has, which are no fewer.
+int secondRank(int self, const std::vector<TensorUse> &uses) {
+  const int second = uses.size() > 1 ? uses[1].tensor->rank : unknownRank;
+  return second == unknownRank && (self > 0 || self == someRank) ? someRank : second;
+}
+
 // expand() and repeat() never take a dimension away.
 int grownRank(const Call &call, int self) {
   const int given = rankOfSizes(call);
@@ -238,7 +244,7 @@ int resultRank(const Call &call, const Op &op, const std::vector<TensorUse> &use
   case Rank::Less:
     return self > 0 ? self - 1 : unknownRank;
   case Rank::Second:
-    return uses.size() > 1 ? uses[1].tensor->rank : unknownRank;
+    return secondRank(self, uses);
   case Rank::Same:
     return sameRank(uses);
   case Rank::Common:
