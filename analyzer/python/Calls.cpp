@@ -14,8 +14,7 @@ Arguments FunctionLowering::arguments(const Node &call) {
   for (const Node &argument : call.list("args")) {
     const bool spreads = argument.is("Starred");
     const bool isTensor = std::count(places.begin(), places.end(), given.operands.size()) != 0;
-    const bool isList = isOfLists && (argument.is("List") || argument.is("Tuple"));
-    given.operands.push_back(isList                 ? use(sequence(argument, true), argument)
+    given.operands.push_back(isOfLists              ? tensorsOperand(argument)
                              : isTensor && !spreads ? tensorOperand(argument)
                                                     : operand(argument));
     given.names.push_back(spreads ? Name("*") : Name());
@@ -28,6 +27,14 @@ Arguments FunctionLowering::arguments(const Node &call) {
     given.hasNames = true;
   }
   return given;
+}
+
+// A list whose elements are tensors.
+Operand FunctionLowering::tensorsOperand(const Node &node) {
+  if (node.is("List") || node.is("Tuple"))
+    return use(sequence(node, true), node);
+  return node.is("ListComp") || node.is("GeneratorExp") ? use(comprehension(node, true), node)
+                                                        : operand(node);
 }
 
 Reg FunctionLowering::call(const Node &node) {
@@ -91,12 +98,13 @@ Reg FunctionLowering::closure(const Node &node, const FunctionLowering &inner) {
   return emit(std::move(closure));
 }
 
-Reg FunctionLowering::comprehension(const Node &node) {
+Reg FunctionLowering::comprehension(const Node &node, bool areTensors) {
   const bool isLambda = node.is("Lambda");
   FunctionLowering inner(parts, this, className,
                          qualified + (isLambda ? ".<lambda" : ".<comprehension") + std::to_string(++nested) +
                              ">");
   inner.selfName = {};
+  inner.givesTensors = areTensors;
   inner.lowerFunction(node);
   const Reg made = closure(node, inner);
   if (isLambda)

@@ -102,7 +102,7 @@ private:
   Reg dictionary(const Node &node);
   Reg subscript(const Node &node);
   Reg sliced(const std::vector<Node> &ends, const Node &node);
-  Reg comprehension(const Node &node);
+  Reg comprehension(const Node &node, bool areTensors = false);
   Reg call(const Node &node);
   Reg superCall(const Node &node);
   Reg closure(const Node &node, const FunctionLowering &inner);
@@ -112,6 +112,7 @@ private:
   Operand operand(const Node &node);
   /// What `node` gives, as a tensor where only its use says that it is one.
   Operand tensorOperand(const Node &node);
+  Operand tensorsOperand(const Node &node);
   bool isShape(const Node &node) const;
   Operand dimensions(const Node &shape);
   void noteDimensions(const Node &target, const Node &value);
@@ -203,6 +204,7 @@ private:
   int yielded = -1;              ///< local that holds what a generator has given
   int entered = 0;               ///< numbers managers
   int nested = 0;                ///< numbers lambdas and comprehensions
+  bool givesTensors = false;     ///< a comprehension whose elements are used as only tensors are
   BlockId current = 0;
   Reg nextRegister = 0;
 };

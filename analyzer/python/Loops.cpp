@@ -100,7 +100,9 @@ void FunctionLowering::comprehensionBody(const Node &node, std::size_t generator
     if (node.is("DictComp"))
       emitCall("put", {use(made, node), operand(node["key"]), operand(node["value"])}, node);
     else
-      emitCall("method::append", {use(made, node), operand(node["elt"])}, node["elt"]);
+      emitCall("method::append",
+               {use(made, node), givesTensors ? tensorOperand(node["elt"]) : operand(node["elt"])},
+               node["elt"]);
     block().facts.back().hasObject = !node.is("DictComp");
     endStatement();
     return;

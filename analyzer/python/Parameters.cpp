@@ -58,6 +58,8 @@ Name typeOfAnnotation(const Node &annotation) {
     return deviceType;
   if (isOneOf(says, {"float", "int", "bool"}))
     return numberType;
+  if (isOneOf(says, {"ndarray", "np.ndarray", "numpy.ndarray"}))
+    return numbersType;
   return says.empty() || says == "None" || says == "Any" ? Name() : Name("python:" + says);
 }
 
@@ -98,10 +100,14 @@ std::vector<std::pair<Node, Node>> defaultsOf(const Node &arguments) {
 
 Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForward) {
   const std::string name = parameter.text("arg");
-  if (const Name said = typeOfAnnotation(parameter["annotation"]); !said.empty())
-    return startsWith(said.view(), "python:") && said != numberType && said != numbersType ? Name() : said;
+  const Name said = typeOfAnnotation(parameter["annotation"]);
+  const bool isKnown = !startsWith(said.view(), "python:") || said == numberType || said == numbersType;
+  if (!said.empty() && isKnown)
+    return said;
   if (isDeviceName(name))
     return deviceType;
+  if (!said.empty())
+    return {};
   if (isOneOf(name, {"model", "net", "network", "module", "optimizer", "criterion", "loader", "dataset",
                      "args", "config"}))
     return {};

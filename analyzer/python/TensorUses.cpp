@@ -54,7 +54,7 @@ bool takesOnlyTensors(const std::string &function) {
 // NumPy's arrays have these too: a parameter that is asked for the first may be either, and is taken for a
 // tensor; asked for the others only where no arrays are in sight.
 bool isOfArrays(const std::string &name, bool hasArrays) {
-  static const Words shapes = split("shape size ndim squeeze transpose reshape flatten");
+  static const Words shapes = split("shape size ndim dtype squeeze transpose reshape flatten");
   static const Words numbers =
       split("T all any argmax argmin argsort clip cumprod cumsum dot item max mean min nonzero prod ravel "
             "repeat round std sum swapaxes tolist trace var");
@@ -83,7 +83,7 @@ bool isOfTensors(const std::string &name) {
       "logaddexp logcumsumexp logdet logical_and logical_not logical_or logical_xor logit logsumexp "
       "long lt mT masked_fill masked_select matmul maximum median minimum mm moveaxis movedim msort "
       "mul multinomial nan_to_num nanmean narrow ne neg nelement new_empty new_full new_ones "
-      "new_tensor new_zeros norm numel outer permute pin_memory pinverse pow qr quantile reciprocal "
+      "new_tensor new_zeros norm numel numpy outer permute pin_memory pinverse pow qr quantile reciprocal "
       "relu remainder renorm repeat_interleave retain_grad roll rot90 rsqrt scatter scatter_add "
       "scatter_reduce sgn sigmoid sign signbit sin sinc sinh slogdet softmax sqrt square svd swapdims "
       "t take_along_dim tan tanh tensor_split tile topk tril triu true_divide trunc type_as unbind "
@@ -178,7 +178,7 @@ bool namesDimension(const Node &call) {
 bool isMethodOfTensors(const Node &callee) {
   const std::string name = callee.text("attr");
   return callee.is("Attribute") && (isOfTensors(name) || isOfArrays(name, false) ||
-                                    isOneOf(name, {"clone", "cpu", "cuda", "float", "numpy", "to"}));
+                                    isOneOf(name, {"clone", "cpu", "cuda", "float", "to"}));
 }
 
 // What is a tensor where `value` is one: of a.argsort().flip(0) and of a[b.argmax()] it is a.
@@ -191,6 +191,18 @@ Node sourceOf(const Node &value) {
 }
 
 } // namespace
+
+using Assigned = std::vector<std::pair<std::string, Node>>;
+
+// a = x; a, b = x, y
+void addAssigned(const Node &target, const Node &value, Assigned &assigned) {
+  if (target.is("Name"))
+    assigned.emplace_back(target.text("id"), value);
+  const std::vector<Node> targets = target.list("elts"), values = value.list("elts");
+  for (std::size_t i = 0;
+       target.is("Tuple") && value.is("Tuple") && i < std::min(targets.size(), values.size()); ++i)
+    addAssigned(targets[i], values[i], assigned);
+}
 
 // The names in what a call is given.
 void addGiven(const Node &call, std::set<std::string> &names) {
@@ -214,10 +226,10 @@ TensorUses tensorUses(const Module &module, const Node &function) {
   const bool arrays = hasArrays(module);
   std::set<std::string> tensorsOrArrays, forNumPy; // what is used as both are is an array where NumPy gets it
   std::set<std::string> ofAnyType;                 // what the function asks for its type may be anything
-  std::vector<std::pair<std::string, Node>> assigned;
+  Assigned assigned;
   forEachOfBlock(function, [&](const Node &node) {
     if (node.is("Attribute") && isOfTensors(node.text("attr")))
-      addTensors(node["value"], uses.tensors);
+      addTensors(sourceOf(node["value"]), uses.tensors);
     if (node.is("Attribute") && isOfArrays(node.text("attr"), arrays))
       addTensors(node["value"], tensorsOrArrays);
     if (node.is("Attribute") && isOneOf(node.text("attr"), {"device", "is_cuda"}))
@@ -232,8 +244,8 @@ TensorUses tensorUses(const Module &module, const Node &function) {
       for (const char *side : {"left", "right"})
         if (node[side].is("Name"))
           tensorsOrArrays.insert(node[side].text("id"));
-    if (const std::vector<Node> targets = node.list("targets"); node.is("Assign") && targets[0].is("Name"))
-      assigned.emplace_back(targets[0].text("id"), node["value"]);
+    if (node.is("Assign"))
+      addAssigned(node.list("targets").front(), node["value"], assigned);
     if (!node.is("Call"))
       return;
     if (node["func"].is("Attribute") && namesDimension(node))
@@ -241,7 +253,7 @@ TensorUses tensorUses(const Module &module, const Node &function) {
     const std::vector<Node> given = node.list("args");
     for (std::size_t place : placesOfTensors(module, node))
       if (place < given.size())
-        addTensors(given[place], uses.tensors);
+        addTensors(sourceOf(given[place]), uses.tensors);
     if (node["func"].text("id") == "isinstance" && !given.empty())
       ofAnyType.insert(given.front().text("id"));
     if (startsWith(libraryName(module, node["func"]), "numpy."))
@@ -252,13 +264,13 @@ TensorUses tensorUses(const Module &module, const Node &function) {
     if (joinsTensors(module, node) && !given.empty() && given.front().is("Name"))
       uses.lists.insert(given.front().text("id"));
   });
+  for (const std::string &name : tensorsOrArrays)
+    if (!forNumPy.count(name) || uses.asked.count(name))
+      uses.tensors.insert(name);
   for (auto each = assigned.rbegin(); each != assigned.rend(); ++each)
     if (const Node source = sourceOf(each->second);
         uses.tensors.count(each->first) && !(source == each->second))
       addTensors(source, uses.tensors);
-  for (const std::string &name : tensorsOrArrays)
-    if (!forNumPy.count(name) || uses.asked.count(name))
-      uses.tensors.insert(name);
   for (const std::string &name : ofAnyType)
     uses.tensors.erase(name);
   return uses;

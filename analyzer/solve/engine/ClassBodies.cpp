@@ -1,5 +1,7 @@
 #include "analyzer/solve/engine/ClassBodies.h"
 
+#include <algorithm>
+
 #include "analyzer/facts/NameParts.h"
 
 #include <set>
@@ -27,6 +29,15 @@ std::vector<const Function *> classBodies(const Program &program, Name className
   std::set<Name> seen;
   addBodies(program, className, seen, bodies);
   return bodies;
+}
+
+bool areRelated(const Program &program, Name a, Name b) {
+  auto isBase = [&](const auto &self, Name derived, Name base) -> bool {
+    const Type *type = program.type(derived);
+    return derived == base || (type && std::any_of(type->bases.begin(), type->bases.end(),
+                                                   [&](Name each) { return self(self, each, base); }));
+  };
+  return isBase(isBase, a, b) || isBase(isBase, b, a);
 }
 
 } // namespace devicetidy

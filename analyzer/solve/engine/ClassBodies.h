@@ -11,4 +11,7 @@ namespace devicetidy {
 /// Python has them.
 std::vector<const Function *> classBodies(const Program &program, Name className);
 
+/// Is one of the two classes a base of the other?
+bool areRelated(const Program &program, Name a, Name b);
+
 } // namespace devicetidy

@@ -69,14 +69,15 @@ bool foundOnCpu(const Row &row) {
   });
 }
 
-// Is the row on the branch where what a caller passes to `call` is no tensor? What is made of it is where the
-// caller may expect it.
-bool foundNoTensor(const Row &row, const std::string &call) {
+// Is the row on the branch where what a caller passes, now or when the object was made, is no tensor? What is
+// made of it is where the caller may expect it.
+bool foundNoTensor(const Machine &machine, const Row &row) {
   return std::any_of(row.known.begin(), row.known.end(), [&](const Condition &condition) {
     if (condition.second != 0 || !applies(condition.first, op::isTensor))
       return false;
     const std::string given = callThatWasGiven(condition.first);
-    return given.empty() || given == call;
+    const Function *earlier = machine.program.function(Name(given));
+    return given.empty() || given == machine.entryCall || (earlier && earlier->isConstructor);
   });
 }
 
@@ -226,7 +227,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
           perhapsExempt(j))
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
-          (foundOnCpu(call.row) || foundNoTensor(call.row, entryCall)))
+          (foundOnCpu(call.row) || foundNoTensor(*this, call.row)))
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && (hasRaised(call.row) || restsOnNotFollowed(call.row)))
         verdict = Verdict::Latent;

@@ -165,7 +165,8 @@ std::vector<Row> EntryStates::construct(Name className) {
   for (Name id : type->methods)
     addMade(className, id, rows);
   const Value plain = objects.empty() ? nullptr : objects.front().store.get(object(className).root);
-  if (rows.empty() && plain && !plain->fields.empty()) // attributes of its class are all it has
+  const bool isPlain = isPython(type->where.file.view()) && constructorsOf(className).empty();
+  if (rows.empty() && plain && (isPlain || !plain->fields.empty())) // attributes of its class are all it has
     rows = objects;
   if (rows.empty() && type->constructors.empty() && isOfLibraryModule(*type)) {
     const Address self = object(className);

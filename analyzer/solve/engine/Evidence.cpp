@@ -115,6 +115,13 @@ bool isPutBy(const Call &call, const Witness &witness, StepKind kind) {
   return step && step->kind == kind;
 }
 
+// Is the entry a method that others may call beside the program, which asks for devices?
+bool isPublicMethod(const Call &call) {
+  const Function &entry = entryOf(call.frame).function;
+  return !entry.isPrivate && isPython(entry.where.file.view()) && !call.machine.usage.hasMain &&
+         isBesideDeviceCode(call.machine, entry);
+}
+
 // Was it made in the function at hand, and not for a module? What callers give may be what something unknown
 // was made of, too.
 bool isMadeHere(const Call &call, const Witness &witness) {
@@ -229,10 +236,12 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
   if (isPartial(call, memory))
     return Verdict::Silent;
   const Machine &machine = call.machine;
-  bool copies = false, choosesDevice = false, isExport = true;
+  bool copies = false, choosesDevice = false, isExport = true, knowsModels = false;
   for (const Frame *frame = &call.frame; frame; frame = frame->caller) {
     const Function &function = frame->function;
     copies |= machine.copiesToHost.count(function.id) != 0;
+    knowsModels |=
+        machine.usage.asksForDevice.count(function.id) || machine.usage.leavesAutograd.count(function.id);
     choosesDevice |= holdsDevice(machine.types, function.className);
     isExport &= takesOutOfTensors(machine.types, function);
   }
@@ -248,6 +257,8 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
   const bool isOfKernel = memory.index && applies(memory.index, op::dispatched);
   // What nobody here calls may be for the CPU alone, though code beside it is meant for more.
   const bool isOpen = isGiven(call, memory) && isCalledFromOutside(call) && isMeantForDevices(call);
+  if (isOpen && knowsModels)
+    return Verdict::Likely;
   return choosesDevice || isOfKernel || isOpen ? Verdict::Latent : Verdict::Silent;
 }
 
@@ -311,7 +322,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
       open.kind == PlacementKind::Symbol && open.role == SymbolRole::Module && !isReleased(open);
   // Pinned memory is on the host on purpose.
   const bool isStaged = call.machine.memory.mayBePinned(call.row, (isOutsideA ? b : a).use->tensor);
-  const bool isMeant = isMeantForDevices(call) || wasMovedHere(call, isOutsideA ? a : b);
+  const bool isMeant = isMeantForDevices(call) || wasMovedHere(call, isOutsideA ? a : b) ||
+                       (isPublicMethod(call) && isMadeHere(call, isOutsideA ? b : a));
   if (fixed.kind == PlacementKind::Cpu && !isStaged && isMeant &&
       (isModule || isMadeEarlier(call, isOutsideA ? a : b) || isMadeThere(call, isOutsideA ? a : b) ||
        (open.index && applies(open.index, askedForDevice) && isMadeHere(call, isOutsideA ? b : a)) ||

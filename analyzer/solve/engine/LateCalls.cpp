@@ -1,6 +1,8 @@
 #include "analyzer/solve/engine/LateCalls.h"
 
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/models/Models.h"
+#include "analyzer/solve/engine/ClassBodies.h"
 
 #include <algorithm>
 #include <map>
@@ -34,15 +36,17 @@ void addLateWrites(const Program &program, const Function &function, const Fact 
         fields.insert(field.name);
 }
 
-void LateCalls::add(const std::vector<const Fact *> &expression) {
+void LateCalls::add(const std::vector<const Fact *> &expression, Name className) {
   static constexpr std::string_view methods = "python::method",
                                     classes = "python::class::", calls = "python::call";
   std::map<Reg, Name> functions;
-  std::set<Reg> passed;
+  std::set<Reg> passed, selves;
   for (const Fact *fact : expression)
     for (std::size_t i = 1; fact->name.view() == calls && i < fact->operands.size(); ++i)
       passed.insert(fact->operands[i].reg);
   for (const Fact *fact : expression) {
+    if (fact->kind == FactKind::This)
+      selves.insert(fact->result);
     if (fact->kind == FactKind::Closure && !fact->target.empty())
       functions[fact->result] = fact->target;
     // A class that is passed on, to what registers it above all, may be made by whoever asks for it.
@@ -51,8 +55,11 @@ void LateCalls::add(const std::vector<const Fact *> &expression) {
       made.insert(Name(fact->name.view().substr(classes.size())));
     if (!isLateBound(*fact))
       continue;
-    if (scopeOf(fact->name.view()) == methods)
-      named.insert(Name(lastPart(fact->name.view())));
+    const std::string_view method = scopeOf(fact->name.view()) == methods ? lastPart(fact->name.view()) : "";
+    if (!method.empty() && selves.count(fact->operands[0].reg))
+      ofSelf[Name(method)].insert(className);
+    else if (!method.empty() && !models::hasRole(method, "of_containers")) // most often a dictionary, a list
+      named.insert(Name(method));
     if (fact->name.view() == calls && functions.count(fact->operands[0].reg))
       called.insert(functions[fact->operands[0].reg]);
   }
@@ -60,11 +67,16 @@ void LateCalls::add(const std::vector<const Fact *> &expression) {
 
 void LateCalls::addTo(const Program &program, std::set<Name> &all) const {
   all.insert(called.begin(), called.end());
-  for (const auto &[id, function] : program.functions)
-    if (!function.className.empty() &&
-        (made.count(function.className) || named.count(Name(lastPart(function.name.view())))) &&
-        isLate(function))
+  for (const auto &[id, function] : program.functions) {
+    const Name method(lastPart(function.name.view())), className = function.className;
+    const auto own = ofSelf.find(method);
+    const bool isCalled =
+        made.count(className) || named.count(method) ||
+        (own != ofSelf.end() && std::any_of(own->second.begin(), own->second.end(),
+                                            [&](Name each) { return areRelated(program, each, className); }));
+    if (!className.empty() && isCalled && isLate(function))
       all.insert(id);
+  }
 }
 
 } // namespace devicetidy

@@ -7,6 +7,7 @@
 
 #include "analyzer/facts/Program.h"
 
+#include <map>
 #include <set>
 #include <vector>
 
@@ -21,13 +22,14 @@ void addLateWrites(const Program &program, const Function &function, const Fact 
 /// used then.
 class LateCalls {
 public:
-  /// Adds the calls of a full expression.
-  void add(const std::vector<const Fact *> &expression);
+  /// Adds the calls of a full expression of a function of `className`.
+  void add(const std::vector<const Fact *> &expression, Name className);
   /// Adds the ids of the functions that may be called so.
   void addTo(const Program &program, std::set<Name> &all) const;
 
 private:
   std::set<Name> called, made, named;
+  std::map<Name, std::set<Name>> ofSelf; ///< what methods call on their own object, with their classes
 };
 
 } // namespace devicetidy

@@ -3,6 +3,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Distributed.h"
 #include "analyzer/models/Models.h"
+#include "analyzer/solve/engine/ClassBodies.h"
 #include "analyzer/solve/engine/GpuChoices.h"
 #include "analyzer/solve/engine/LateCalls.h"
 #include "analyzer/solve/engine/UnitTests.h"
@@ -154,16 +155,6 @@ Way scanExpression(const Program &program, const Types &types, const std::vector
   if (moves)
     written.add(waysToMoved(types, expression));
   return written;
-}
-
-// Is one of the two classes a base of the other?
-bool areRelated(const Program &program, Name a, Name b) {
-  auto isBase = [&](const auto &self, Name derived, Name base) -> bool {
-    const Type *type = program.type(derived);
-    return derived == base || (type && std::any_of(type->bases.begin(), type->bases.end(),
-                                                   [&](Name each) { return self(self, each, base); }));
-  };
-  return isBase(isBase, a, b) || isBase(isBase, b, a);
 }
 
 // The initialiser of a static local stands between the test of its flag and the setting of it.
@@ -459,6 +450,8 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
           usage.asksForDevice.insert(id);
           usage.deviceFolders.insert(folderOf(function));
         }
+        if (models::hasRole(lastPart(fact.name.view()), "leaves_autograd"))
+          usage.leavesAutograd.insert(id);
         if (fact.kind == FactKind::Global && endsWith(fact.name.view(), initialisedSuffix))
           usage.staticFlags.insert(fact.name);
         if (!function.isConstructor)
@@ -477,7 +470,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
           addHanded(expression, registersKernel, usage.kernels);
           addHanded(expression, exports, usage.exported);
           if (!function.isModel)
-            lateCalls.add(expression);
+            lateCalls.add(expression, function.className);
           if (scope)
             notePairs(expression, function.isConstructor, *scope);
           expression.clear();

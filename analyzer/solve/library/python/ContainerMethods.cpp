@@ -132,8 +132,12 @@ Value tuplesOf(Call &call, const std::vector<Value> &lists) {
   if (isKnown)
     return tupleValue(std::move(tuples));
   std::vector<Value> any;
-  for (const auto &column : columns)
+  for (auto &column : columns) {
+    for (Value &each : column) // a parameter and a tensor that was computed
+      if (column.size() > 1 && is(each, ValueKind::Tensor))
+        each = call.machine.memory.snapshot(call.row, each);
     any.push_back(column.empty() ? unknownValue() : anyOf(column));
+  }
   return summaryOf({tupleValue(std::move(any))});
 }
 
@@ -238,11 +242,9 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
       entries["[" + keyword.str() + "]"] = argument.value;
     if (!given.positional.empty() && isDict(behind(call, first)))
       addEntries(behind(call, first), entries);
-    else if (const auto pairs = elementsOf(call, first))
-      for (const Value &pair : *pairs)
-        addPair(row, behind(call, pair), entries);
     else if (!given.positional.empty())
-      entries[anyEntryField] = unknownValue();
+      for (const Value &pair : elementsOf(call, first).value_or(alternatives(call, first)))
+        addPair(row, behind(call, pair), entries);
     return result(row, allocated(call, row, dictType, recordValue(dictType, std::move(entries))));
   }
   if (name == "next") {

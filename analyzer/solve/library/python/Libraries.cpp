@@ -132,6 +132,15 @@ bool isNamed(const Argument &data) {
          (key.empty() || key[1] == '"' || key[1] == '\'');
 }
 
+// How deep lists of numbers are: as many dimensions a tensor of them has. 0 where that is not known.
+int depthOf(const Call &call, const Value &data) {
+  int depth = 0;
+  Value level = behind(call, data);
+  for (; is(level, ValueKind::List) && !isSummary(level) && !level->elements.empty(); ++depth)
+    level = behind(call, level->elements.front());
+  return is(level, ValueKind::Scalar) ? depth : 0;
+}
+
 // tensor(data), as_tensor(data), from_numpy(data); of a number it has no dimensions, of something unknown it
 // may have.
 Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) {
@@ -159,10 +168,12 @@ Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) 
     else // what is in it does not matter
       args[0].value = summaryList("std::vector<long>", {scalarValue(symbolTerm("an element"))});
   }
+  const int depth = depthOf(call, data);
   Outcomes outcomes = callTorch(call, row, "torch::tensor", args, false);
   for (Outcome &outcome : outcomes)
-    if (isOfNumbers) // of one, or of many
-      outcome.result = tensorValue(outcome.result->placement, data->rank, outcome.result->history);
+    if (isOfNumbers || depth > 0) // of one, or of many
+      outcome.result = tensorValue(outcome.result->placement, isOfNumbers ? data->rank : depth,
+                                   outcome.result->history, outcome.result->count);
     else if (is(data, ValueKind::Scalar) && numberOf(row.resolve(data->term)))
       outcome.result = ofNumber(outcome.result, row.resolve(data->term));
   return outcomes;

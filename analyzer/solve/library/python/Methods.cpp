@@ -118,8 +118,10 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::stri
   if (name == "backward" && !given.positional.empty() && is(given.positional[0].value, ValueKind::Tensor))
     return callTorch(call, std::move(row), "at::Tensor::backward", {object, given.positional[0]}, true);
   if (name == "numpy" || name == "tolist" || name == "__array__") {
-    if (name == "tolist")
-      return done(row, unknownValue());
+    if (name == "tolist") // of a tensor without dimensions it is a number
+      return done(row, call.machine.memory.rankOf(row, object.value) == 0
+                           ? unknownValue()
+                           : allocated(call, row, "python::list", summaryOf({unknownValue()})));
     Outcomes outcomes = callTorch(call, std::move(row), "at::Tensor::numpy", {object}, true, {});
     for (Outcome &outcome : outcomes)
       if (const int rank = call.machine.memory.rankOf(outcome.row, object.value);

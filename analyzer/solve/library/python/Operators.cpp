@@ -40,13 +40,25 @@ bool hasSign(const std::string &sign) {
   return isOneOf(sign, {"+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">="});
 }
 
+// Is it a number of the CPU, so that what it is computed with says where the result is?
+bool isCpuScalar(const Call &call, const Value &value) {
+  return is(value, ValueKind::Tensor) && call.machine.memory.rankOf(call.row, value) == 0 &&
+         call.machine.memory.placementOf(call.row, value).kind == PlacementKind::Cpu;
+}
+
 Outcomes onTensors(Call &call, const std::string &sign, const Argument &left, const Argument &right) {
-  if (hasSign(sign))
-    return callTorch(call, call.row, "at::operator" + sign, {left, right}, false);
   const std::string method = methodOf(sign);
-  if (method.empty())
+  if (!hasSign(sign) && method.empty())
     return done(call.row, unknownValue());
-  return callTorch(call, call.row, "at::" + method, {left, right}, false);
+  const auto isUnknown = [](const Value &value) { return is(value, ValueKind::Unknown) && !isOpen(value); };
+  const bool isAnywhere = (isUnknown(left.value) && isCpuScalar(call, right.value)) ||
+                          (isUnknown(right.value) && isCpuScalar(call, left.value));
+  Outcomes outcomes = callTorch(call, call.row, hasSign(sign) ? "at::operator" + sign : "at::" + method,
+                                {left, right}, false);
+  if (isAnywhere)
+    for (Outcome &outcome : outcomes)
+      outcome.result = tensorValue(Placement::unknown(), unknownRank, nullptr);
+  return outcomes;
 }
 
 // Two texts in a row; a number becomes its text.
@@ -95,7 +107,7 @@ Value onValues(Call &call, const std::string &sign, const Value &left, const Val
     const auto found = names.find(sign);
     if (found != names.end())
       return operatorValue(call.row, found->second, {left, right}, /*areIntegers=*/true);
-    return unknownValue();
+    return scalarValue(call.machine.freshScalar(call)); // a number
   }
   const Value a = behind(call, left), b = behind(call, right);
   if (sign == "+" && is(a, ValueKind::List) && is(b, ValueKind::List)) {
