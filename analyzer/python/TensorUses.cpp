@@ -254,7 +254,9 @@ TensorUses tensorUses(const Module &module, const Node &function) {
     for (std::size_t place : placesOfTensors(module, node))
       if (place < given.size())
         addTensors(sourceOf(given[place]), uses.tensors);
-    if (node["func"].text("id") == "isinstance" && !given.empty())
+    const bool asksType =
+        node["func"].text("id") == "isinstance" || libraryName(module, node["func"]) == "torch.is_tensor";
+    if (asksType && !given.empty())
       ofAnyType.insert(given.front().text("id"));
     if (startsWith(libraryName(module, node["func"]), "numpy."))
       addGiven(node, forNumPy);

@@ -115,8 +115,8 @@ bool isPutBy(const Call &call, const Witness &witness, StepKind kind) {
   return step && step->kind == kind;
 }
 
-// Is the entry a method that others may call beside the program, which asks for devices?
-bool isPublicMethod(const Call &call) {
+// Is the entry one that others may call beside the program, which asks for devices?
+bool isPublic(const Call &call) {
   const Function &entry = entryOf(call.frame).function;
   return !entry.isPrivate && isPython(entry.where.file.view()) && !call.machine.usage.hasMain &&
          isBesideDeviceCode(call.machine, entry);
@@ -323,7 +323,7 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   // Pinned memory is on the host on purpose.
   const bool isStaged = call.machine.memory.mayBePinned(call.row, (isOutsideA ? b : a).use->tensor);
   const bool isMeant = isMeantForDevices(call) || wasMovedHere(call, isOutsideA ? a : b) ||
-                       (isPublicMethod(call) && isMadeHere(call, isOutsideA ? b : a));
+                       (isPublic(call) && isGiven(call, open) && isMadeHere(call, isOutsideA ? b : a));
   if (fixed.kind == PlacementKind::Cpu && !isStaged && isMeant &&
       (isModule || isMadeEarlier(call, isOutsideA ? a : b) || isMadeThere(call, isOutsideA ? a : b) ||
        (open.index && applies(open.index, askedForDevice) && isMadeHere(call, isOutsideA ? b : a)) ||
