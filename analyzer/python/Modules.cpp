@@ -88,14 +88,22 @@ std::string fileOf(const File &file, const std::string &dotted, int level, Paths
 }
 
 bool isDefinition(const Node &statement) {
-  if (statement.is("Expr")) // a docstring
-    return statement["value"].is("Constant");
+  if (statement.is("Expr")) // a docstring; what is set up for all that follows
+    return statement["value"].is("Constant") ||
+           isOneOf(statement["value"]["func"]["value"].text("id"), {"warnings", "logging", "logger", "sys"});
   if (isOneOf(statement.kind(), {"If", "Try"})) {
     const std::vector<Node> body = statement.list("body");
     return std::all_of(body.begin(), body.end(), isDefinition);
   }
+  if (statement.is("For")) { // fills a table
+    const std::vector<Node> body = statement.list("body");
+    return std::all_of(body.begin(), body.end(), [](const Node &each) {
+      return each.is("For") ? isDefinition(each)
+                            : each.is("Assign") && each.list("targets").front().is("Subscript");
+    });
+  }
   return isOneOf(statement.kind(), {"FunctionDef", "AsyncFunctionDef", "ClassDef", "Import", "ImportFrom",
-                                    "Assign", "AnnAssign", "Pass", "AugAssign"});
+                                    "Assign", "AnnAssign", "Pass", "AugAssign", "Delete", "Assert"});
 }
 
 // Calls `visit` with each text of the file that names a JSON file, and its path: from the folder of the file

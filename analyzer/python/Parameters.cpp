@@ -3,6 +3,8 @@
 
 #include "analyzer/facts/NameParts.h"
 
+#include <utility>
+
 namespace devicetidy::python {
 namespace {
 
@@ -180,7 +182,8 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
     }
 }
 
-// A parameter that nothing was given for is what its default says.
+// A parameter that nothing was given for is what its default says, with the names of the block around: in
+// `lambda x, device=device: ..` the second is a variable there.
 void FunctionLowering::bindDefaults(const Node &node) {
   const Node all = node["args"];
   if (!all)
@@ -189,10 +192,13 @@ void FunctionLowering::bindDefaults(const Node &node) {
     const auto local = locals.find(parameter.text("arg"));
     if (local == locals.end())
       continue;
-    function.locals[static_cast<std::size_t>(local->second)].isConst = true; // it may be left out
-    const Operand passed = use(loadLocal(local->second, parameter), parameter);
-    storeLocal(local->second, use(emitCall("default", {passed, operand(value)}, parameter), parameter),
-               parameter);
+    const int index = local->second;
+    function.locals[static_cast<std::size_t>(index)].isConst = true; // it may be left out
+    const Operand passed = use(loadLocal(index, parameter), parameter);
+    const auto own = std::exchange(locals, {});
+    const Operand otherwise = operand(value);
+    locals = own;
+    storeLocal(index, use(emitCall("default", {passed, otherwise}, parameter), parameter), parameter);
     endStatement();
   }
 }

@@ -257,7 +257,8 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
   const bool isOfKernel = memory.index && applies(memory.index, op::dispatched);
   // What nobody here calls may be for the CPU alone, though code beside it is meant for more.
   const bool isOpen = isGiven(call, memory) && isCalledFromOutside(call) && isMeantForDevices(call);
-  if (isOpen && knowsModels)
+  // Memory of C++ may be one that every device reads.
+  if (isOpen && knowsModels && isPython(entry.where.file.view()))
     return Verdict::Likely;
   return choosesDevice || isOfKernel || isOpen ? Verdict::Latent : Verdict::Silent;
 }

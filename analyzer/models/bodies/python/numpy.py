@@ -258,6 +258,20 @@ def asked_of(*values, **options):
     return dt.unknown()
 
 
+@dt.models("numpy.*", "numpy.linalg.*", "numpy.fft.*", "numpy.ma.*")
+def other(*values, **options):
+    """Most of them ask for an array."""
+    for value in values:
+        if torch.is_tensor(value):
+            value.numpy()
+    return dt.unknown()
+
+
+@dt.models("numpy.iterable", "numpy.isscalar", "numpy.ndim", "numpy.shape", "numpy.size")
+def seen(value, *others):
+    return dt.unknown()
+
+
 def drawn(size):
     return float(dt.unknown()) if size is None else Array()
 

@@ -71,6 +71,27 @@ bool hasUnknownBase(const Types &types, Name type) {
          });
 }
 
+// What a module has registered, by name: its _parameters, _buffers or _modules.
+Value registered(const Address &self, const Value &record, const std::string &what) {
+  std::map<Name, Value> entries;
+  for (const auto &[field, held] : record->fields) {
+    const bool isModule = hidden::isSubmodule(field);
+    const std::string_view prefix = isModule ? hidden::submodulePrefix : hidden::parameterPrefix;
+    if ((!isModule && !hidden::isParameter(field)) || field == hidden::parameters)
+      continue;
+    const std::string name(field.view().substr(prefix.size()));
+    const bool isBuffer = record->fields.count(Name(bufferMark + name)) != 0;
+    if (what != (isModule ? "_modules" : isBuffer ? "_buffers" : "_parameters"))
+      continue;
+    const bool isNamed = !startsWith(name, madeAtLine) && name.find('#') == std::string::npos;
+    entries[isNamed ? Name("[" + name + "]") : anyEntryField] =
+        isModule ? held : parameterHandle(self.field(field), held->rank);
+  }
+  if (record->origin && !entries.count(anyEntryField)) // and what else it may have
+    entries[anyEntryField] = unknownValue();
+  return recordValue(dictType, std::move(entries));
+}
+
 Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string &name) {
   Machine &machine = call.machine;
   const Address self = object.value->address;
@@ -97,6 +118,8 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
   if (machine.types.isModule(record->type)) {
     if (isOneOf(name, {"weight", "bias"}) && record->fields.count(hidden::parameters))
       return done(row, parameterHandle(self.field(hidden::parameters)));
+    if (isOneOf(name, {"_parameters", "_buffers", "_modules"}))
+      return done(row, allocated(call, row, dictType, registered(self, record, name)));
     if (name == "device" && setsAttribute(machine.types, record->type, "device"))
       return done(row, unknownValue()); // that it has is not known here
     if (name == "device") {

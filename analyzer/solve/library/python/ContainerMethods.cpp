@@ -182,11 +182,14 @@ void addPair(const Row &row, const Value &pair, std::map<Name, Value> &entries) 
 std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, const Given &given);
 
 std::optional<Outcomes> onIterated(Call &call, Row &row, const std::string &name, const Given &given) {
-  if (given.positional.empty() ||
-      !isOneOf(name, {"list", "tuple", "sorted", "reversed", "set", "iter", "enumerate", "zip", "sum"}))
+  if (!isOneOf(name, {"list", "tuple", "sorted", "reversed", "set", "iter", "enumerate", "zip", "sum"}))
     return std::nullopt;
   Call inner{call.machine, call.frame, row, call.fact, call.first};
-  const std::optional<Outcomes> iterated = callSpecial(inner, given.positional[0], "__iter__", {});
+  std::optional<Outcomes> iterated;
+  std::size_t at = 0;
+  for (; at < given.positional.size() && (at == 0 || name == "zip"); ++at)
+    if ((iterated = callSpecial(inner, given.positional[at], "__iter__", {})))
+      break;
   if (!iterated)
     return std::nullopt;
   Outcomes outcomes;
@@ -195,7 +198,7 @@ std::optional<Outcomes> onIterated(Call &call, Row &row, const std::string &name
     Given with = given;
     const Value held = behind(inner, each.result); // an iterator gives itself when it is asked for one
     const bool isIterator = is(held, ValueKind::Record) && findMethod(call.machine, held->type, "__iter__");
-    with.positional[0].value = isIterator ? iterable(inner, after, each.result) : each.result;
+    with.positional[at].value = isIterator ? iterable(inner, after, each.result) : each.result;
     Call behindIt{call.machine, call.frame, after, call.fact, call.first};
     if (std::optional<Outcomes> made = builtin(behindIt, after, name, with))
       outcomes.insert(outcomes.end(), made->begin(), made->end());
@@ -264,7 +267,12 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
   if (name == "str" && is(first, ValueKind::Device))
     return result(row, first);
   if (name == "sum" || name == "max" || name == "min") {
-    std::vector<Value> all = alternatives(call, first);
+    std::vector<Value> all;
+    if (name == "sum" || given.positional.size() == 1)
+      all = alternatives(call, first);
+    else
+      for (const Argument &each : given.positional)
+        all.push_back(each.value);
     const Argument *start = name == "sum" ? given.find("start", 1) : nullptr;
     if (start && is(start->value, ValueKind::Tensor))
       all.insert(all.begin(), start->value);

@@ -206,16 +206,18 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
     const Argument *tensor = given.find(name == "register_buffer" ? "tensor" : "param", 1),
                    *as = given.find("name", 0);
     const std::optional<std::string> field = as ? textOf(call, as->value) : std::nullopt;
-    if (!tensor || !field)
+    if (!tensor || !as)
       return done(row, nullValue());
+    const std::string cell = field.value_or(std::string(madeAtLine) + std::to_string(call.fact.where.line));
     Call inner{machine, call.frame, row, call.fact, call.first};
     std::vector<Argument> args{
         object, {as->value, {}, as->text, as->written}, {tensor->value, {}, tensor->text, tensor->written}};
     Outcomes outcomes = callTorch(inner, row, "torch::nn::Module::register_parameter", args, true);
     for (Outcome &outcome : outcomes) {
-      machine.memory.write(outcome.row, self.field(Name(*field)), outcome.result);
+      if (field)
+        machine.memory.write(outcome.row, self.field(Name(*field)), outcome.result);
       if (name == "register_buffer")
-        machine.memory.write(outcome.row, self.field(Name(bufferMark + *field)), scalarValue(intTerm(1)));
+        machine.memory.write(outcome.row, self.field(Name(bufferMark + cell)), scalarValue(intTerm(1)));
     }
     return outcomes;
   }

@@ -183,14 +183,17 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
     return done(row, allocated(call, row, "python::list",
                                summaryOf({tupleValue({unknownValue(), elementOfOpen(call, row, open)})})));
   if (const bool isNamed = startsWith(name, "named_");
+      name == "state_dict" ||
       isOneOf(name.substr(isNamed ? 6 : 0), {"parameters", "buffers"})) { // of a module
     const Term origin = applyTerm(op::member, {open->origin, textTerm("parameters")});
     ValueData each = *call.machine.memory.symbolic("at::Tensor", origin, open->function, SymbolRole::Module);
-    if (endsWith(name, "parameters")) // some may be numbers, but not all of them
+    if (!endsWith(name, "buffers")) // some may be numbers, but not all of them
       each.rank = someRank;
-    const Value tensor = makeValue(std::move(each)),
-                element = isNamed ? tupleValue({unknownValue(), tensor}) : tensor;
-    return done(row, allocated(call, row, "python::list", summaryOf({element})));
+    const Value tensor = makeValue(std::move(each));
+    if (name == "state_dict")
+      return done(row, allocated(call, row, dictType, recordValue(dictType, {{anyEntryField, tensor}})));
+    return done(row, allocated(call, row, "python::list",
+                               summaryOf({isNamed ? tupleValue({unknownValue(), tensor}) : tensor})));
   }
   if (name != "keys")
     write(call, row, open, anyEntryField, unknownValue());

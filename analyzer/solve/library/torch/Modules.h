@@ -30,6 +30,8 @@ void moveModule(Machine &machine, Row &row, const Address &where, const Placemen
 
 /// The module that a holder, smart pointer or AnyModule value stands for; `where` is the value's own place.
 Address moduleOf(const Call &call, const Value &value, const Address &where);
+/// Before the line of the call, which stands for a name that is made at run time.
+constexpr std::string_view madeAtLine = "at line ";
 /// Argument `i` as text; a name made at run time is told by the place of the call.
 std::string stringArgument(const Call &call, std::size_t i);
 

@@ -36,8 +36,7 @@ std::optional<Name> textArgument(const Call &call, std::size_t i) {
 std::string stringArgument(const Call &call, std::size_t i) {
   if (std::optional<Name> text = textArgument(call, i))
     return text->str();
-  // A name made at run time: the place of the call stands for it.
-  return "at line " + std::to_string(call.fact.where.line);
+  return std::string(madeAtLine) + std::to_string(call.fact.where.line);
 }
 
 namespace {
