@@ -60,22 +60,25 @@ function(device_shim_torch_root root)
 endfunction()
 
 function(device_shim_define_libtorch torch_lib_dir)
-  add_library(DeviceShim::libtorch INTERFACE IMPORTED)
-  target_include_directories(DeviceShim::libtorch SYSTEM INTERFACE
+  # For what is loaded into a process that has LibTorch, by whatever of it the process is linked with.
+  add_library(DeviceShim::libtorch_cpu INTERFACE IMPORTED)
+  target_include_directories(DeviceShim::libtorch_cpu SYSTEM INTERFACE
     "${DEVICE_SHIM_TORCH_INCLUDE}" "${DEVICE_SHIM_TORCH_INCLUDE}/torch/csrc/api/include")
+  target_link_libraries(DeviceShim::libtorch_cpu INTERFACE
+    "${DEVICE_SHIM_LIB_torch_cpu}" "${DEVICE_SHIM_LIB_c10}" Threads::Threads)
   # libtorch.so has no symbols of its own; a CUDA build registers its kernels through it, so it must stay.
   set(libraries -Wl,--push-state,--no-as-needed "${DEVICE_SHIM_LIB_torch}")
   if(DEVICE_SHIM_LIB_torch_cuda)
     list(APPEND libraries "${DEVICE_SHIM_LIB_torch_cuda}" "${DEVICE_SHIM_LIB_c10_cuda}")
   endif()
-  list(APPEND libraries -Wl,--pop-state "${DEVICE_SHIM_LIB_torch_cpu}" "${DEVICE_SHIM_LIB_c10}" Threads::Threads)
-  target_link_libraries(DeviceShim::libtorch INTERFACE ${libraries})
+  add_library(DeviceShim::libtorch INTERFACE IMPORTED)
+  target_link_libraries(DeviceShim::libtorch INTERFACE ${libraries} -Wl,--pop-state DeviceShim::libtorch_cpu)
   # Wheels before 2.7 were built with the old ABI of libstdc++ and say so in their package file.
   set(package "${torch_lib_dir}/../share/cmake/Torch/TorchConfig.cmake")
   if(EXISTS "${package}")
     file(STRINGS "${package}" old_abi REGEX "_GLIBCXX_USE_CXX11_ABI=0")
     if(old_abi)
-      target_compile_definitions(DeviceShim::libtorch INTERFACE _GLIBCXX_USE_CXX11_ABI=0)
+      target_compile_definitions(DeviceShim::libtorch_cpu INTERFACE _GLIBCXX_USE_CXX11_ABI=0)
     endif()
   endif()
 endfunction()
