@@ -69,15 +69,25 @@ bool foundOnCpu(const Row &row) {
   });
 }
 
-// Is the row on the branch where what a caller passes, now or when the object was made, is no tensor? What is
+// Does the object at hand keep a tensor on the CPU?
+bool keepsOnCpu(const Call &call) {
+  const Address self = entryOf(call.frame).self;
+  const Value object = self.valid() ? call.machine.memory.read(call.row, self) : unknownValue();
+  return std::any_of(object->fields.begin(), object->fields.end(), [](const auto &field) {
+    return is(field.second, ValueKind::Tensor) && field.second->placement.kind == PlacementKind::Cpu;
+  });
+}
+
+// Is the row on the branch where what a caller passes is no tensor, now or when the object was made? What is
 // made of it is where the caller may expect it.
-bool foundNoTensor(const Machine &machine, const Row &row) {
-  return std::any_of(row.known.begin(), row.known.end(), [&](const Condition &condition) {
+bool foundNoTensor(const Call &call) {
+  return std::any_of(call.row.known.begin(), call.row.known.end(), [&](const Condition &condition) {
     if (condition.second != 0 || !applies(condition.first, op::isTensor))
       return false;
     const std::string given = callThatWasGiven(condition.first);
-    const Function *earlier = machine.program.function(Name(given));
-    return given.empty() || given == machine.entryCall || (earlier && earlier->isConstructor);
+    const Function *earlier = call.machine.program.function(Name(given));
+    return given.empty() || given == call.machine.entryCall ||
+           (earlier && earlier->isConstructor && keepsOnCpu(call));
   });
 }
 
@@ -227,7 +237,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
           perhapsExempt(j))
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
-          (foundOnCpu(call.row) || foundNoTensor(*this, call.row)))
+          (foundOnCpu(call.row) || foundNoTensor(call)))
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && (hasRaised(call.row) || restsOnNotFollowed(call.row)))
         verdict = Verdict::Latent;

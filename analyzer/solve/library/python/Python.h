@@ -75,6 +75,8 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
 /// A module of torch.nn by the name of its class.
 /// What a class has under a name, where every object finds the same; unknown otherwise.
 Value attributeOfClass(Call &call, const Row &row, Name type, const std::string &name);
+/// A new object of the class `made` of the program: attributes of the class, then __init__.
+Outcomes constructObject(Call &call, Row row, const Value &made, const Given &given);
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given);
 /// The module of the library that `type` is, or derives from; none for others.
 Name libraryModule(const Machine &machine, Name type);

@@ -1,0 +1,186 @@
+//===- Construction.cpp - objects of classes and modules -----------------===//
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/engine/ClassBodies.h"
+#include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/python/Words.h"
+#include "analyzer/solve/library/std/Containers.h"
+#include "analyzer/solve/library/torch/Modules.h"
+
+namespace devicetidy::python {
+
+Value attributeOfClass(Call &call, const Row &row, Name type, const std::string &name) {
+  Row apart = row;
+  const Address where = call.machine.allocate(apart, call.frame, call.fact, type);
+  call.machine.memory.write(apart, where, recordValue(type));
+  for (const Function *body : classBodies(call.machine.program, type)) {
+    Outcomes after = callFunction(call, std::move(apart), *body, nullptr, where, {});
+    if (after.size() != 1)
+      return unknownValue();
+    apart = std::move(after.front().row);
+  }
+  const Value made = call.machine.memory.read(apart, where);
+  const auto found = made->fields.find(Name(name));
+  const bool isFixed = found != made->fields.end() &&
+                       (is(found->second, ValueKind::Tensor) || is(found->second, ValueKind::Scalar) ||
+                        is(found->second, ValueKind::Device));
+  return isFixed ? found->second : unknownValue();
+}
+
+namespace {
+
+// The fields of a class without __init__: a dataclass, a named tuple.
+void setFields(Call &call, Row &row, Name type, const Address &where, const Given &given) {
+  const Type *known = call.machine.program.type(type);
+  for (std::size_t i = 0; known && i < given.positional.size() && i < known->fields.size(); ++i)
+    call.machine.memory.write(row, where.field(known->fields[i].name), given.positional[i].value);
+  for (const auto &[name, argument] : given.named)
+    call.machine.memory.write(row, where.field(name), argument.value);
+}
+
+} // namespace
+
+// A new object of the class `made` of the program: attributes of the class, then __init__.
+Outcomes constructObject(Call &call, Row row, const Value &made, const Given &given) {
+  Machine &machine = call.machine;
+  const Name type(made->type.view().substr(classPrefix.size()));
+  const Address where = machine.allocate(row, call.frame, call.fact, type);
+  std::map<Name, Value> fields = made->fields; // what the class has captured
+  for (const char *base :
+       {"python:builtins.dict", "python:collections.OrderedDict", "python:collections.UserDict"})
+    if (machine.types.derivesFrom(type, base))
+      fields[dictField] = scalarValue(intTerm(1));
+  machine.memory.write(row, where, recordValue(type, std::move(fields)));
+  Outcomes outcomes = done(row, addressValue(where));
+  const auto run = [&](const Function *function, const Given &with) {
+    Outcomes next;
+    for (Outcome &before : outcomes)
+      for (Outcome &after : callFunction(call, std::move(before.row), *function, nullptr, where, with))
+        next.push_back({std::move(after.row), addressValue(where)});
+    outcomes = std::move(next);
+  };
+  for (const Function *body : classBodies(machine.program, type))
+    run(body, {});
+  if (const Function *constructor = findMethod(machine, type, "__init__"))
+    run(constructor, given);
+  else if (const Name base = libraryModule(machine, type); !base.empty())
+    outcomes = constructBase(call, std::move(outcomes.front().row), where, base, given);
+  else
+    for (Outcome &outcome : outcomes)
+      setFields(call, outcome.row, type, where, given);
+  if (const Function *behind = findMethod(machine, type, "__post_init__"))
+    run(behind, {});
+  return outcomes;
+}
+
+namespace {
+
+// ModuleDict, ParameterDict, and Sequential of an OrderedDict: each entry is registered under its key.
+Outcomes constructNamed(Call &call, Row row, const std::string &name, const Value &entries) {
+  Machine &machine = call.machine;
+  const Name type("torch::nn::" + name + "Impl");
+  const Address where = machine.allocate(row, call.frame, call.fact, type);
+  machine.memory.write(row, where, recordValue(type));
+  for (const auto &[field, entry] : entries->fields) {
+    const std::string key(field.view().substr(1, field.view().size() - 2));
+    Call inner{machine, call.frame, row, call.fact, call.first};
+    if (is(entry, ValueKind::Address) &&
+        machine.types.isModule(machine.memory.read(row, entry->address)->type)) {
+      appendChild(inner, where, entry->address, key);
+      machine.memory.write(row, where.field(Name(hidden::submodule(key))), entry);
+    } else if (is(entry, ValueKind::Tensor)) {
+      const Value held = entry->address.valid() ? machine.memory.read(row, entry->address) : entry;
+      machine.memory.write(row, where.field(Name(hidden::parameter(key))), held);
+      const Value handle = parameterHandle(where.field(Name(hidden::parameter(key))), entry->rank);
+      machine.memory.write(row, where.field(field), handle);
+      if (entry->address.valid())
+        machine.memory.write(row, entry->address, handle);
+    }
+  }
+  return done(row, addressValue(where));
+}
+
+} // namespace
+
+Name libraryModule(const Machine &machine, Name type) {
+  const Type *known = machine.program.type(type);
+  if (!machine.types.isModule(type) || type == Name("torch::nn::Module"))
+    return {};
+  if (!known || !known->isProject)
+    return type;
+  for (Name base : known->bases)
+    if (const Name found = base == type ? Name() : libraryModule(machine, base); !found.empty())
+      return found;
+  return {};
+}
+
+Outcomes constructBase(Call &call, Row row, const Address &self, Name base, const Given &given) {
+  std::string_view name = base.view();
+  name.remove_prefix(std::min(name.size(), std::string_view("torch::nn::").size()));
+  name.remove_suffix(std::min(name.size(), std::string_view("Impl").size()));
+  Outcomes outcomes = constructModule(call, std::move(row), std::string(name), given);
+  for (Outcome &outcome : outcomes) {
+    const Value made = is(outcome.result, ValueKind::Address)
+                           ? call.machine.memory.read(outcome.row, outcome.result->address)
+                           : unknownValue();
+    for (const auto &[field, value] : made->fields)
+      call.machine.memory.write(outcome.row, self.field(field), value);
+    outcome.result = addressValue(self);
+  }
+  return outcomes;
+}
+
+void appendSome(Call &call, Row &row, const Address &container, const Value &list) {
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  if (is(list, ValueKind::List) && isSummary(list))
+    for (const Value &each : list->summary)
+      if (is(each, ValueKind::Address))
+        appendChild(inner, container, each->address, "", true);
+}
+
+Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &named) {
+  Machine &machine = call.machine;
+  const Given given = withDefaultDevice(call, row, named);
+  const Name type("torch::nn::" + name + "Impl");
+  const Value only = given.positional.size() == 1 ? behind(call, given.positional[0].value) : missing();
+  if (is(only, ValueKind::Record) && only->type == dictType)
+    return constructNamed(call, std::move(row), name, only);
+  if (name == "ParameterList" && is(only, ValueKind::List)) {
+    std::map<Name, Value> entries;
+    if (isSummary(only) && !only->summary.empty())
+      entries[anyEntryField] = only->summary.front();
+    for (std::size_t i = 0; i < only->elements.size(); ++i)
+      entries[*keyField(row, scalarValue(intTerm(std::int64_t(i))))] = only->elements[i];
+    return constructNamed(call, std::move(row), name, recordValue(dictType, std::move(entries)));
+  }
+  if (isOneOf(name, {"ParameterList", "ParameterDict"}))
+    return done(row, given.positional.empty() ? listOf(call, row, {}) : given.positional[0].value);
+  // A list of modules is given as its elements.
+  std::vector<Argument> args;
+  const Value some = given.rest ? behind(call, given.rest) : only; // as many as a comprehension has made
+  if (is(only, ValueKind::List))
+    for (const Value &element : only->elements)
+      args.push_back({element, {}, given.positional[0].text, given.positional[0].written});
+  else
+    for (const Argument &argument : given.positional)
+      args.push_back({argument.value, {}, argument.text, argument.written});
+  for (const auto &[keyword, argument] : given.named)
+    if (keyword.view() == "weight" || keyword.view() == "pos_weight")
+      args.push_back(argument);
+  const Address where = machine.allocate(row, call.frame, call.fact, type);
+  Outcomes outcomes;
+  for (Row &made : machine.construct(call.frame, call.fact, std::move(row), type, where, args)) {
+    appendSome(call, made, where, some);
+    if (const Argument *device = given.find("device"); device && !is(device->value, ValueKind::Null)) {
+      const Value on = asDevice(call, device->value);
+      const Placement placement =
+          is(on, ValueKind::Device) ? machine.concrete(made, on->placement) : Placement::unknown();
+      moveModule(machine, made, where, placement,
+                 machine.note(nullptr, StepKind::ModuleMade, call.fact.where, name, placement.describe()));
+    }
+    outcomes.push_back({std::move(made), addressValue(where)});
+  }
+  return outcomes;
+}
+
+} // namespace devicetidy::python
