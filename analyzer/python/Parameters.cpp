@@ -120,8 +120,8 @@ Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForwa
 
 // A parameter that one method uses as only a tensor is used is one in the others, too.
 void FunctionLowering::addNamedTensors(const std::vector<Node> &body) {
-  std::set<std::string>
-      others; // they have a default, which may be a number, or are said to be something else
+  // They have a default, which may be a number, or are said to be something else.
+  std::set<std::string> others;
   for (const Node &method : body) {
     if (!method.is("FunctionDef") || method.text("name") == "__init__")
       continue;
