@@ -93,6 +93,9 @@ bool isOfTensors(const std::string &name) {
   return isInPlace || names.count(name) != 0;
 }
 
+namespace {
+
+// A call of a function of torch whose first argument is a tensor.
 bool takesTensor(const Module &module, const Node &call) {
   static const Words others =
       split("arange zeros ones full linspace randint eye empty rand randn randperm tensor manual_seed device "
@@ -120,6 +123,8 @@ std::vector<std::size_t> tensorsGivenTo(std::string method) {
       places.push_back(static_cast<std::size_t>(digit - '0'));
   return places;
 }
+
+} // namespace
 
 std::vector<std::size_t> placesOfTensors(const Module &module, const Node &call) {
   const std::string name = functionOfTorch(module, call["func"]);

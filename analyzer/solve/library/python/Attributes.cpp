@@ -77,6 +77,8 @@ Value registered(const Address &self, const Value &record, const std::string &wh
   for (const auto &[field, held] : record->fields) {
     const bool isModule = hidden::isSubmodule(field);
     const std::string_view prefix = isModule ? hidden::submodulePrefix : hidden::parameterPrefix;
+    if (field == hidden::parameters && what != "_modules") // those of a module of the library have no names
+      entries[anyEntryField] = parameterHandle(self.field(field), held->rank);
     if ((!isModule && !hidden::isParameter(field)) || field == hidden::parameters)
       continue;
     const std::string name(field.view().substr(prefix.size()));
@@ -87,8 +89,7 @@ Value registered(const Address &self, const Value &record, const std::string &wh
     entries[isNamed ? Name("[" + name + "]") : anyEntryField] =
         isModule ? held : parameterHandle(self.field(field), held->rank);
   }
-  if (record->origin && !entries.count(anyEntryField)) // and what else it may have
-    entries[anyEntryField] = unknownValue();
+  entries.emplace(anyEntryField, unknownValue()); // what else it may have, None too
   return recordValue(dictType, std::move(entries));
 }
 

@@ -3,14 +3,12 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
-#include "analyzer/solve/engine/ClassBodies.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/python/Spread.h"
 #include "analyzer/solve/library/python/Words.h"
 #include "analyzer/solve/library/std/Callables.h"
 #include "analyzer/solve/library/std/Containers.h"
-#include "analyzer/solve/library/torch/Modules.h"
 
 #include <algorithm>
 
