@@ -36,6 +36,7 @@ CALLS = {
     "visible": lambda: G.PerspectiveCameras().to(C).visible(r(1, 5, 3)),
     "band": lambda: G.PerspectiveCameras().to(C).band(r(1, 5, 3)),
     "fisheye": lambda: G.FisheyeCameras().to(C).project(r(1, 5, 3)),
+    "fisheye_device": lambda: G.FisheyeCameras(device=C).project(r(1, 5, 3)),
     "distort": lambda: G.distort(r(5, 2)),
     "tilt": lambda: G.tilt(r(1, 5, 2)),
     "blur": lambda: G.blur(r(1, 2, 6, 6)),

@@ -19,6 +19,8 @@ def stereo_cached():
 
 
 CALLS = {
+    "shifted_class": lambda: T.Shifted(device=GPU).shifted(torch.rand(3, device=GPU)),
+    "with_offsets": lambda: T.Shifted(device=GPU).with_offsets(torch.rand(3, device=GPU)),
     "walks_of_a_loader": lambda: [T.WalkSampler([0, 4]).to(GPU)(each) for each in T.WalkSampler([0, 4]).loader()],
     "walks_of_a_caller": lambda: T.WalkSampler([0, 4]).to(GPU).shifted(torch.tensor([1, 2], device=GPU)),
     "threshold": lambda: T.Threshold(0.5, weights=2.0).to(GPU)(torch.rand(3, device=GPU)),

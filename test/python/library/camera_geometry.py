@@ -220,7 +220,7 @@ class FisheyeCameras(PerspectiveCameras):
         flat = super().project(points)
         theta = flat.norm(dim=-1, keepdim=True).atan()
         powers = torch.cat([theta**power for power in self.powers], dim=-1)
-        return flat * (1 + (powers * self.radial).sum(-1, keepdim=True))
+        return flat * (1 + (powers * self.radial).sum(-1, keepdim=True))  # raises
 
 
 def distort(points: torch.Tensor, coefficients: torch.Tensor = torch.zeros(4)) -> torch.Tensor:

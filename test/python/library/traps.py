@@ -400,3 +400,26 @@ class Stack(nn.Module):
 
     def shifted(self, x: Tensor) -> Tensor:
         return self.head(x) + torch.zeros(x.size(-1))  # raises
+
+
+class Scaled:
+    def __init__(self, scale=(1.0, 2.0, 3.0), device="cpu"):
+        self.scale = torch.tensor(scale, device=device)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.scale
+
+
+class Shifted(Scaled):
+    """What it does not know it passes on, a device among it."""
+
+    def __init__(self, shift: float = 0.5, **options):
+        super().__init__(**options)
+        self.shift = shift
+        self.offsets = torch.zeros(3)
+
+    def shifted(self, x: torch.Tensor) -> torch.Tensor:
+        return self(x) + self.shift
+
+    def with_offsets(self, x: torch.Tensor) -> torch.Tensor:
+        return self(x) + self.offsets  # raises

@@ -97,10 +97,12 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
       for (const auto &[keyword, argument] : given.named)
         if (keyword.view() == name)
           bound[i] = argument;
-      const bool hasDefault = function.locals[i].isConst;
-      if (given.isOpen && !hasDefault && isMissing(bound[i].value))
+      const auto &parameter = function.locals[i];
+      const bool isPlace = given.namedRest && call.machine.types.classOf(parameter.type) == TypeClass::Device;
+      if (given.isOpen && isMissing(bound[i].value) &&
+          (!parameter.isConst || isPlace)) // else it has a default
         bound[i].value =
-            i < function.requiredParams && given.rest
+            i < function.requiredParams && given.rest && !parameter.isConst
                 ? passedOn(call, row, given.rest, scalarValue(intTerm(static_cast<std::int64_t>(fromRest++))))
                 : passedOn(call, row, given.namedRest, scalarValue(textTerm(Name(name))));
     }
