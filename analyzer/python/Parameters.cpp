@@ -10,12 +10,18 @@ namespace {
 
 const Name tensorType("at::Tensor"), deviceType("c10::Device"), listType("std::vector<at::Tensor>");
 const Name numberType("python::number"), numbersType("python::numbers"); // C++ has no types for them
+constexpr std::string_view holdsType = "python::holds::"; // and of what a container or a dictionary holds
 
 bool isDeviceName(std::string_view name) {
   return name == "device" || name == "dev" || endsWith(name, "_device");
 }
 
 Name typeOfAnnotation(const Node &annotation);
+
+// Is it a type that the analysis has, and no name of the program?
+bool isKnown(Name type) {
+  return !type.empty() && (!startsWith(type.view(), "python:") || startsWith(type.view(), "python::"));
+}
 
 // What all alternatives say, None left out; where they say different things, nothing is known.
 Name typeOfUnion(const std::vector<Node> &alternatives) {
@@ -36,18 +42,21 @@ Name typeOfAnnotation(const Node &annotation) {
   if (annotation.is("BinOp")) // Tensor | None
     return typeOfUnion({annotation["left"], annotation["right"]});
   if (annotation.is("Subscript")) {
-    const Node slice = annotation["slice"];
-    const Name inner = slice.is("Tuple") ? typeOfUnion(slice.list("elts")) : typeOfAnnotation(slice);
     const std::string of = annotation["value"].is("Attribute") ? annotation["value"].text("attr")
                                                                : annotation["value"].text("id");
-    if (of == "Optional")
-      return inner;
-    if (of == "Union")
+    const Node slice = annotation["slice"];
+    const std::vector<Node> parts = slice.is("Tuple") ? slice.list("elts") : std::vector<Node>{slice};
+    const bool isMap = isOneOf(of, {"Dict", "dict", "Mapping", "MutableMapping", "OrderedDict", "DefaultDict"});
+    const Name inner = isMap ? typeOfAnnotation(parts.back()) : typeOfUnion(parts);
+    if (isOneOf(of, {"Optional", "Union"}))
       return inner;
     const bool isSequence = isOneOf(of, {"List", "list", "Sequence", "Iterable"});
     if (inner == numberType && (isSequence || isOneOf(of, {"Tuple", "tuple"})))
       return numbersType;
-    return inner == tensorType && isSequence ? listType : Name("python:" + of);
+    if (inner == tensorType && isSequence)
+      return listType;
+    const bool holds = isSequence || isMap || isOneOf(of, {"Tuple", "tuple"});
+    return Name((holds && isKnown(inner) ? std::string(holdsType) : "python:" + of + ":") + inner.str());
   }
   const std::string says = annotation.is("Attribute")  ? annotation.text("attr")
                            : annotation.is("Name")     ? annotation.text("id")
@@ -103,8 +112,7 @@ std::vector<std::pair<Node, Node>> defaultsOf(const Node &arguments) {
 Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForward) {
   const std::string name = parameter.text("arg");
   const Name said = typeOfAnnotation(parameter["annotation"]);
-  const bool isKnown = !startsWith(said.view(), "python:") || said == numberType || said == numbersType;
-  if (!said.empty() && isKnown)
+  if (isKnown(said))
     return said;
   if (isDeviceName(name))
     return deviceType;

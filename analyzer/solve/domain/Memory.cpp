@@ -123,6 +123,8 @@ Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole)
   default:
     if (type == numberType || type == numbersType)
       return openValue(origin, text, type == numberType ? 0 : someRank);
+    if (startsWith(type.view(), holdsType))
+      return openValue(origin, text, unknownRank, Name(type.view().substr(holdsType.size())));
     return type.empty() ? openValue(origin, text) : unknownValue();
   }
 }

@@ -36,6 +36,8 @@ enum class TypeClass : std::uint8_t {
 
 /// What an annotation of Python says of a parameter: it is a number, or a list or tuple of numbers.
 inline const Name numberType("python::number"), numbersType("python::numbers");
+/// Before the type of what a container of Python holds that a caller passes.
+constexpr std::string_view holdsType = "python::holds::";
 
 /// The field for part `number` of a pair, a tuple or an example.
 Name partName(TypeClass kind, std::size_t number);

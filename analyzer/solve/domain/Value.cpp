@@ -122,8 +122,9 @@ Value unknownValue() {
   thread_local const Value value = makeValue({});
   return value;
 }
-Value openValue(Term origin, Name text, int rank) {
+Value openValue(Term origin, Name text, int rank, Name holds) {
   ValueData data;
+  data.type = holds;
   data.rank = rank;
   data.origin = origin;
   data.function = text;

@@ -107,7 +107,7 @@ struct ValueData {
   Placement placement;
   Address address;
   Name type;             ///< Record: dynamic class; List: canonical type, may be empty; Function: its name
-                         ///< when it is the library's
+                         ///< when it is the library's; Unknown: that of its entries
   Term origin = nullptr; ///< Record, List: symbolic; names the access path from outside
   std::map<Name, Value> fields;
   std::vector<Value> elements; ///< List: the elements when their number is known
@@ -128,7 +128,8 @@ Value makeValue(ValueData data);
 Value unknownValue();
 /// What a caller has passed whose type nobody says: known by where it comes from, so that it is one value
 /// wherever it is read. `rank`: of a tensor that is made of it, where it is said to be a number or numbers.
-Value openValue(Term origin, Name text, int rank = unknownRank);
+/// `holds`: the type of its entries, where somebody says that.
+Value openValue(Term origin, Name text, int rank = unknownRank, Name holds = {});
 /// What is not known, but can be told from other values that are not.
 Value withIdentity(Term identity);
 Value nullValue();

@@ -31,13 +31,15 @@ std::vector<const Function *> classBodies(const Program &program, Name className
   return bodies;
 }
 
+bool isOrDerivesFrom(const Program &program, Name derived, Name base) {
+  const Type *type = program.type(derived);
+  return derived == base ||
+         (type && std::any_of(type->bases.begin(), type->bases.end(),
+                              [&](Name each) { return isOrDerivesFrom(program, each, base); }));
+}
+
 bool areRelated(const Program &program, Name a, Name b) {
-  auto isBase = [&](const auto &self, Name derived, Name base) -> bool {
-    const Type *type = program.type(derived);
-    return derived == base || (type && std::any_of(type->bases.begin(), type->bases.end(),
-                                                   [&](Name each) { return self(self, each, base); }));
-  };
-  return isBase(isBase, a, b) || isBase(isBase, b, a);
+  return isOrDerivesFrom(program, a, b) || isOrDerivesFrom(program, b, a);
 }
 
 } // namespace devicetidy

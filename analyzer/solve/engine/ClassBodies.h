@@ -11,6 +11,8 @@ namespace devicetidy {
 /// Python has them.
 std::vector<const Function *> classBodies(const Program &program, Name className);
 
+bool isOrDerivesFrom(const Program &program, Name derived, Name base);
+
 /// Is one of the two classes a base of the other?
 bool areRelated(const Program &program, Name a, Name b);
 

@@ -232,6 +232,18 @@ bool isMeantForDevices(const Call &call) {
   return false;
 }
 
+namespace {
+
+// Does a method of the class ask for devices, or take what it is given out of what autograd follows?
+bool classKnowsModels(const Machine &machine, Name className) {
+  const Type *type = machine.program.type(className);
+  return type && std::any_of(type->methods.begin(), type->methods.end(), [&](Name id) {
+           return machine.usage.asksForDevice.count(id) || machine.usage.leavesAutograd.count(id);
+         });
+}
+
+} // namespace
+
 Verdict weighAccess(const Call &call, const Placement &memory) {
   if (isPartial(call, memory))
     return Verdict::Silent;
@@ -256,7 +268,11 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
   // host.
   const bool isOfKernel = memory.index && applies(memory.index, op::dispatched);
   // What nobody here calls may be for the CPU alone, though code beside it is meant for more.
-  const bool isOpen = isGiven(call, memory) && isCalledFromOutside(call) && isMeantForDevices(call);
+  const bool isKept = isOfEarlierCall(call, memory);
+  const bool isOpen =
+      (isGiven(call, memory) || isKept) && isCalledFromOutside(call) && isMeantForDevices(call);
+  if (isKept)
+    knowsModels |= classKnowsModels(machine, entry.className);
   // Memory of C++ may be one that every device reads.
   if (isOpen && knowsModels && isPython(entry.where.file.view()))
     return Verdict::Likely;

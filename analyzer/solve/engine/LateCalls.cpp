@@ -17,6 +17,11 @@ bool isLate(const Function &function) {
   });
 }
 
+// Is it called without its name, as `object(x)`, `object[i]` and `len(object)` do?
+bool isImplicit(std::string_view method) {
+  return startsWith(method, "__") || method == "forward";
+}
+
 } // namespace
 
 void addLateWrites(const Program &program, const Function &function, const Fact &fact,
@@ -58,7 +63,7 @@ void LateCalls::add(const std::vector<const Fact *> &expression, Name className)
     const std::string_view method = scopeOf(fact->name.view()) == methods ? lastPart(fact->name.view()) : "";
     if (!method.empty() && selves.count(fact->operands[0].reg))
       ofSelf[Name(method)].insert(className);
-    else if (!method.empty() && !models::hasRole(method, "of_containers")) // most often a dictionary, a list
+    else if (!method.empty())
       named.insert(Name(method));
     if (fact->name.view() == calls && functions.count(fact->operands[0].reg))
       called.insert(functions[fact->operands[0].reg]);
@@ -69,12 +74,18 @@ void LateCalls::addTo(const Program &program, std::set<Name> &all) const {
   all.insert(called.begin(), called.end());
   for (const auto &[id, function] : program.functions) {
     const Name method(lastPart(function.name.view())), className = function.className;
+    if (className.empty() || !isLate(function))
+      continue;
     const auto own = ofSelf.find(method);
     const bool isCalled =
-        made.count(className) || named.count(method) ||
+        named.count(method) || isImplicit(method.view()) ||
         (own != ofSelf.end() && std::any_of(own->second.begin(), own->second.end(),
                                             [&](Name each) { return areRelated(program, each, className); }));
-    if (!className.empty() && isCalled && isLate(function))
+    // Objects that the program does not make are those of whoever makes them.
+    const bool isMade = std::any_of(made.begin(), made.end(), [&](Name each) {
+      return isOrDerivesFrom(program, each, className);
+    });
+    if (isCalled && isMade)
       all.insert(id);
   }
 }

@@ -99,10 +99,12 @@ Outcomes entryOfDict(Call &call, const Value &object, const Value &dict, const V
   if (const Value common = field == anyEntryField ? commonEntry(call, dict) : nullptr)
     return call.done(common);
   if (factory == dict->fields.end()) {
-    if (dict->type == dictType && hasKey(call.row, dict, key))
+    const Store *before = entryOf(call.frame).before;
+    const bool isMadeHere = is(object, ValueKind::Address) && before && !before->get(object->address.root);
+    const bool isEmpty = std::none_of(dict->fields.begin(), dict->fields.end(),
+                                      [](const auto &each) { return isEntry(each.first); });
+    if (dict->type == dictType && (hasKey(call.row, dict, key) || (isMadeHere && isEmpty)))
       return {};
-    if (field == anyEntryField && is(object, ValueKind::Address)) // somebody has put it there
-      call.machine.memory.write(call.row, object->address, withField(dict, field, unknownValue()));
     return call.done(unknownValue());
   }
   const Value make = factory->second;

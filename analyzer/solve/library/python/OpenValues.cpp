@@ -27,15 +27,16 @@ RootId writtenTo(const Call &call, const Value &open) {
   return call.machine.memory.outside(open->origin, "python::open", open->function);
 }
 
+// What is read from it, where somebody says of which type that is.
 Value read(const Call &call, const Row &row, const Value &open, Name field, Term origin,
-           const std::string &text) {
+           const std::string &text, Name type = {}) {
   if (const Value written = row.store.get(writtenTo(call, open))) {
     if (const auto found = written->fields.find(field); found != written->fields.end())
       return found->second;
     if (written->fields.count(anyEntryField))
       return unknownValue();
   }
-  return stepsTo(origin) > mostSteps ? unknownValue() : openValue(origin, Name(text));
+  return stepsTo(origin) > mostSteps ? unknownValue() : call.machine.memory.symbolic(type, origin, Name(text));
 }
 
 void write(const Call &call, Row &row, const Value &open, Name field, const Value &value) {
@@ -146,14 +147,15 @@ Value entryOfOpen(const Call &call, const Row &row, const Value &open, const Val
                               : constantOf(at)       ? std::to_string(*constantOf(at))
                                                      : std::string("i");
   return read(call, row, open, field, applyTerm(op::element, {open->origin, at}),
-              open->function.str() + "[" + written + "]");
+              open->function.str() + "[" + written + "]", open->type);
 }
 
 Value elementOfOpen(const Call &call, const Row &row, const Value &open) {
   const Value written = row.store.get(writtenTo(call, open));
   return written ? unknownValue()
                  : read(call, row, open, anyEntryField,
-                        applyTerm(op::element, {open->origin, elementIndex()}), open->function.str() + "[i]");
+                        applyTerm(op::element, {open->origin, elementIndex()}), open->function.str() + "[i]",
+                        open->type);
 }
 
 Value computedOfOpen(const Call &call, const Value &open) {
@@ -173,8 +175,10 @@ void setEntryOfOpen(const Call &call, Row &row, const Value &open, const Value &
 
 Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::string &name, const Given &given) {
   const Value first = given.positional.empty() ? unknownValue() : given.positional[0].value;
-  if (name == "get")
-    return done(row, entryOfOpen(call, row, open, first));
+  if (name == "get") {
+    const Value entry = entryOfOpen(call, row, open, first);
+    return done(row, is(entry, ValueKind::Tensor) ? leftOutOr(entry) : entry);
+  }
   if (name == "copy")
     return done(row, open);
   if (name == "values")
