@@ -46,7 +46,8 @@ Name typeOfAnnotation(const Node &annotation) {
                                                                : annotation["value"].text("id");
     const Node slice = annotation["slice"];
     const std::vector<Node> parts = slice.is("Tuple") ? slice.list("elts") : std::vector<Node>{slice};
-    const bool isMap = isOneOf(of, {"Dict", "dict", "Mapping", "MutableMapping", "OrderedDict", "DefaultDict"});
+    const bool isMap =
+        isOneOf(of, {"Dict", "dict", "Mapping", "MutableMapping", "OrderedDict", "DefaultDict"});
     const Name inner = isMap ? typeOfAnnotation(parts.back()) : typeOfUnion(parts);
     if (isOneOf(of, {"Optional", "Union"}))
       return inner;

@@ -33,9 +33,9 @@ std::vector<const Function *> classBodies(const Program &program, Name className
 
 bool isOrDerivesFrom(const Program &program, Name derived, Name base) {
   const Type *type = program.type(derived);
-  return derived == base ||
-         (type && std::any_of(type->bases.begin(), type->bases.end(),
-                              [&](Name each) { return isOrDerivesFrom(program, each, base); }));
+  return derived == base || (type && std::any_of(type->bases.begin(), type->bases.end(), [&](Name each) {
+                               return isOrDerivesFrom(program, each, base);
+                             }));
 }
 
 bool areRelated(const Program &program, Name a, Name b) {

@@ -18,9 +18,7 @@ bool isLate(const Function &function) {
 }
 
 // Is it called without its name, as `object(x)`, `object[i]` and `len(object)` do?
-bool isImplicit(std::string_view method) {
-  return startsWith(method, "__") || method == "forward";
-}
+bool isImplicit(std::string_view method) { return startsWith(method, "__") || method == "forward"; }
 
 } // namespace
 
@@ -70,22 +68,22 @@ void LateCalls::add(const std::vector<const Fact *> &expression, Name className)
   }
 }
 
-void LateCalls::addTo(const Program &program, std::set<Name> &all) const {
+void LateCalls::addTo(const Program &program, std::set<Name> &all, std::set<Name> &bySiblings) const {
   all.insert(called.begin(), called.end());
   for (const auto &[id, function] : program.functions) {
     const Name method(lastPart(function.name.view())), className = function.className;
     if (className.empty() || !isLate(function))
       continue;
     const auto own = ofSelf.find(method);
-    const bool isCalled =
-        named.count(method) || isImplicit(method.view()) ||
-        (own != ofSelf.end() && std::any_of(own->second.begin(), own->second.end(),
-                                            [&](Name each) { return areRelated(program, each, className); }));
+    if (own != ofSelf.end() &&
+        std::any_of(own->second.begin(), own->second.end(),
+                    [&, &owner = className](Name each) { return areRelated(program, each, owner); }))
+      bySiblings.insert(id);
     // Objects that the program does not make are those of whoever makes them.
-    const bool isMade = std::any_of(made.begin(), made.end(), [&](Name each) {
-      return isOrDerivesFrom(program, each, className);
+    const bool isMade = std::any_of(made.begin(), made.end(), [&, &owner = className](Name each) {
+      return isOrDerivesFrom(program, each, owner);
     });
-    if (isCalled && isMade)
+    if (isMade && (named.count(method) || isImplicit(method.view()) || bySiblings.count(id)))
       all.insert(id);
   }
 }

@@ -24,8 +24,8 @@ class LateCalls {
 public:
   /// Adds the calls of a full expression of a function of `className`.
   void add(const std::vector<const Fact *> &expression, Name className);
-  /// Adds the ids of the functions that may be called so.
-  void addTo(const Program &program, std::set<Name> &all) const;
+  /// Adds the ids of the functions that may be called so, and apart those that methods call on their object.
+  void addTo(const Program &program, std::set<Name> &all, std::set<Name> &bySiblings) const;
 
 private:
   std::set<Name> called, made, named;

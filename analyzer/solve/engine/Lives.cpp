@@ -200,7 +200,7 @@ Lives::Lived Lives::initialise(Lived lives, const std::vector<const Function *> 
   // A second time, for one may need what another makes that stands after it.
   for (int round = 0; round < 2; ++round)
     for (const Function *method : methods) {
-      if (done.count(method))
+      if (done.count(method) || usage.calledBySiblings.count(method->id)) // others set it up with that
         continue;
       Lived next;
       bool isInitialiser = false;

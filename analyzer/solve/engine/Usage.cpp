@@ -431,6 +431,22 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
     usage.hasMain |= function.isMain;
     const bool isTest = isUnitTest(function);
     std::vector<const Fact *> expression;
+    const auto endExpression = [&](bool initialises) {
+      if (!initialises) {
+        const Way written = scanExpression(program, types, expression);
+        if (!function.isConstructor)
+          writtenBy[id].insert(written.fields.begin(), written.fields.end());
+        (scope ? scope->written : usage.writtenGlobals)
+            .insert(written.globals.begin(), written.globals.end());
+      }
+      addHanded(expression, registersKernel, usage.kernels);
+      addHanded(expression, exports, usage.exported);
+      if (!function.isModel)
+        lateCalls.add(expression, function.className);
+      if (scope)
+        notePairs(expression, function.isConstructor, *scope);
+      expression.clear();
+    };
     for (const Block &block : function.blocks) {
       const bool initialises = isGlobalInit || initialisesStatic(block);
       for (const Fact &fact : block.facts) {
@@ -459,29 +475,17 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
         usage.tellsGpusApart |= choosesGpu(types, fact) || isGuard(types, fact.type);
         if (fact.kind == FactKind::Call && models::effect(fact.name.view(), "set_current"))
           usage.setsDevice = true;
-        if (fact.kind == FactKind::EndStatement) {
-          if (!initialises) {
-            const Way written = scanExpression(program, types, expression);
-            if (!function.isConstructor)
-              writtenBy[id].insert(written.fields.begin(), written.fields.end());
-            (scope ? scope->written : usage.writtenGlobals)
-                .insert(written.globals.begin(), written.globals.end());
-          }
-          addHanded(expression, registersKernel, usage.kernels);
-          addHanded(expression, exports, usage.exported);
-          if (!function.isModel)
-            lateCalls.add(expression, function.className);
-          if (scope)
-            notePairs(expression, function.isConstructor, *scope);
-          expression.clear();
-        } else {
+        if (fact.kind == FactKind::EndStatement)
+          endExpression(initialises);
+        else
           expression.push_back(&fact);
-        }
       }
+      if (block.terminator.kind == TerminatorKind::Return)
+        endExpression(initialises);
     }
   }
   addUnscoped(classes, usage.writtenGlobals);
-  lateCalls.addTo(program, usage.called);
+  lateCalls.addTo(program, usage.called, usage.calledBySiblings);
   for (Name id : usage.exported)
     usage.called.erase(id);
   for (const auto &[id, members] : writtenBy) {

@@ -36,7 +36,8 @@ Value read(const Call &call, const Row &row, const Value &open, Name field, Term
     if (written->fields.count(anyEntryField))
       return unknownValue();
   }
-  return stepsTo(origin) > mostSteps ? unknownValue() : call.machine.memory.symbolic(type, origin, Name(text));
+  return stepsTo(origin) > mostSteps ? unknownValue()
+                                     : call.machine.memory.symbolic(type, origin, Name(text));
 }
 
 void write(const Call &call, Row &row, const Value &open, Name field, const Value &value) {
@@ -152,10 +153,10 @@ Value entryOfOpen(const Call &call, const Row &row, const Value &open, const Val
 
 Value elementOfOpen(const Call &call, const Row &row, const Value &open) {
   const Value written = row.store.get(writtenTo(call, open));
-  return written ? unknownValue()
-                 : read(call, row, open, anyEntryField,
-                        applyTerm(op::element, {open->origin, elementIndex()}), open->function.str() + "[i]",
-                        open->type);
+  return written
+             ? unknownValue()
+             : read(call, row, open, anyEntryField, applyTerm(op::element, {open->origin, elementIndex()}),
+                    open->function.str() + "[i]", open->type);
 }
 
 Value computedOfOpen(const Call &call, const Value &open) {
