@@ -105,9 +105,10 @@ Way waysToMoved(const Types &types, const std::vector<const Fact *> &expression)
     if (fact->kind == FactKind::Field && !isPlace(types, fact->type))
       way.fields.insert(memberOf(*fact));
     all.add(way);
-    // What a call gives is not behind what is called: `models[name](config)` is new.
-    const bool isOfCallee = isLateBound(*fact) && fact->name == calls;
-    for (std::size_t i = isOfCallee; i < fact->operands.size(); ++i)
+    // What a call gives is not behind what is called, nor a part of what it passes: `models[name](config)` is
+    // new.
+    const bool isMade = isLateBound(*fact) && fact->name == calls;
+    for (std::size_t i = 0; i < fact->operands.size() && !isMade; ++i)
       if (auto known = ways.find(fact->operands[i].reg); known != ways.end())
         way.add(known->second);
     if (movesModule(*fact)) {
