@@ -149,12 +149,12 @@ void FunctionLowering::addNamedTensors(const std::vector<Node> &body) {
 }
 
 void FunctionLowering::addParameters(const Node &node, bool isMethod) {
+  uses = tensorUses(parts.module, node);
   if (!node.list("generators").empty()) { // of a comprehension: what it goes through
     newLocal("", {}, node);
     function.paramCount = function.requiredParams = 1;
     return;
   }
-  uses = tensorUses(parts.module, node);
   TensorUses said = uses;
   if (isMethod && node.text("name") != "__init__")
     said.tensors.insert(around->namedTensors.begin(), around->namedTensors.end());

@@ -121,8 +121,10 @@ Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole)
   case TypeClass::Function:
     return types.hasOneValue(type) ? libraryFunction(type) : unknownValue();
   default:
-    if (type == numberType || type == numbersType)
-      return openValue(origin, text, type == numberType ? 0 : someRank);
+    if (type == numberType)
+      return openValue(origin, text, 0);
+    if (type == numbersType)
+      return openValue(origin, text, someRank, numberType);
     if (startsWith(type.view(), holdsType))
       return openValue(origin, text, unknownRank, Name(type.view().substr(holdsType.size())));
     return type.empty() ? openValue(origin, text) : unknownValue();

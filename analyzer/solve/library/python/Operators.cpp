@@ -180,9 +180,12 @@ std::optional<Outcomes> binaryWord(Call &call, const Effect &) {
     return outcomes;
   if (isTensor(left) || isTensor(right))
     return onTensors(call, sign(call), left, right);
+  const auto isSaidNumber = [](const Value &value) { return isOpen(value) && value->rank == 0; };
   for (const auto &[open, other] : {std::pair(left, right), std::pair(right, left)})
-    if (isOpen(open.value) && (isOpen(other.value) || is(other.value, ValueKind::Unknown) ||
-                               (is(other.value, ValueKind::Scalar) && !textOf(call, other.value))))
+    if (isOpen(open.value) &&
+        (is(other.value, ValueKind::Scalar) ? !textOf(call, other.value)
+                                            : is(other.value, ValueKind::Unknown) &&
+                                                  (!isSaidNumber(open.value) || isSaidNumber(other.value))))
       return call.done(computedOfOpen(call, open.value));
   return call.done(onValues(call, sign(call), left.value, right.value));
 }
