@@ -266,7 +266,8 @@ Reg FunctionLowering::subscript(const Node &node) {
   const bool isNumber = node["slice"].is("Constant") || node["slice"].is("UnaryOp");
   if (isNumber && isShape(node["value"]))
     return emitCall("length", {operand(node["value"]["value"])}, node);
-  const Operand object = operand(node["value"]), index = operand(node["slice"]);
+  const Operand object = hasSlices(node["slice"]) ? tensorOperand(node["value"]) : operand(node["value"]),
+                index = operand(node["slice"]);
   return emitCall("get", {object, index}, node);
 }
 

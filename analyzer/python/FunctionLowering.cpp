@@ -232,7 +232,7 @@ void FunctionLowering::lowerFunction(const Node &node, const std::string &mark) 
              around->isClassBody;
   function.id = parts.module.idOf(qualified);
   function.where = node.where();
-  function.isPrivate = isPrivate(qualified);
+  function.isPrivate = isPrivate(qualified) || !node.list("generators").empty(); // of a comprehension
   const bool isNested = around && !around->isModuleBody && !around->isClassBody;
   function.isLambda = isNested;
   bool takesClass = false;

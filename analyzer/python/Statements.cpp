@@ -125,7 +125,8 @@ Operand FunctionLowering::asUsed(const Node &target, const Operand &value) {
   const bool mayBeOpen =
       made && (made->kind == FactKind::Load ||
                isOneOf(made->name.view(),
-                       {"python::get", "python::unpack", "python::method::get", "python::method::pop"}) ||
+                       {"python::get", "python::unpack", "python::method::get", "python::method::pop",
+                        "python::method::to", "python::method::cuda", "python::method::cpu"}) ||
                startsWith(made->name.view(), "python::attribute::") ||
                startsWith(made->name.view(), "python::binary::"));
   const std::string name = target.text("id");

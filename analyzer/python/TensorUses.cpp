@@ -71,6 +71,13 @@ bool hasArrays(const Module &module) {
 
 } // namespace
 
+bool hasSlices(const Node &index) {
+  const std::vector<Node> parts = index.is("Tuple") ? index.list("elts") : std::vector<Node>{};
+  return std::any_of(parts.begin(), parts.end(), [](const Node &part) {
+    return part.is("Slice") || isOneOf(part.constant().first, {"ellipsis", "NoneType"});
+  });
+}
+
 bool isOfTensors(const std::string &name) {
   static const Words names = split(
       "abs acos acosh addbmm addcdiv addcmul addmm addmv addr amax amin aminmax argwhere asin asinh "
@@ -145,14 +152,6 @@ bool joinsTensors(const Module &module, const Node &call) {
 }
 
 namespace {
-
-// x[:, 0], x[..., None]: no list is asked for that.
-bool hasSlices(const Node &index) {
-  const std::vector<Node> parts = index.is("Tuple") ? index.list("elts") : std::vector<Node>{};
-  return std::any_of(parts.begin(), parts.end(), [](const Node &part) {
-    return part.is("Slice") || isOneOf(part.constant().first, {"ellipsis", "NoneType"});
-  });
-}
 
 // What is one tensor with `node`: of a - b both are; of a name with what has none, the name.
 void addTensors(const Node &node, std::set<std::string> &tensors) {

@@ -15,6 +15,8 @@ struct TensorUses {
 };
 TensorUses tensorUses(const Module &module, const Node &function);
 
+/// x[:, 1], x[..., None]: an index that lists and dictionaries do not have.
+bool hasSlices(const Node &index);
 /// A method or an attribute that only tensors have.
 bool isOfTensors(const std::string &name);
 /// The arguments that are tensors whatever the call is given: not those that may be numbers.

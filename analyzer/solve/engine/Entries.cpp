@@ -18,8 +18,8 @@ public:
     for (Name id : machine.program.order) {
       const Function *function = machine.program.function(id);
       if (!function->hasBody || !function->isEntry || function->isModel || isGlobalInit(id) ||
-          isCompanion(id) || !usage.devicesMatter.count(id))
-        continue;
+          isCompanion(id) || !usage.devicesMatter.count(id) || (function->isLambda && function->isPrivate))
+        continue; // a comprehension is run where it stands
       (function->isMain         ? mains
        : function->isLambda     ? lambdas
        : usage.called.count(id) ? rest

@@ -44,7 +44,8 @@ def load(f, map_location=None, *values, **options):
     if saved is None:
         if map_location is None:
             dt.unmapped()
-        return dt.unknown()
+            return dt.unknown()
+        return dt.unknown() if callable(map_location) else dt.moved(dt.unknown(), map_location)
     if map_location is None:
         return copy.deepcopy(saved)
     if callable(map_location):
@@ -72,6 +73,29 @@ def exporting():
 @dt.models("torch.broadcast_tensors", "torch.functional.broadcast_tensors")
 def broadcast_tensors(*tensors):
     return tuple([each.reshape(-1) for each in tensors])
+
+
+@dt.models("torch.autograd.functional.jacobian", "torch.autograd.functional.hessian")
+def jacobian(func, inputs, *values, **options):
+    """Tensors beside the inputs, with more dimensions."""
+    if isinstance(inputs, tuple):
+        func(*inputs)
+        return tuple([each.reshape(1, -1) for each in inputs])
+    func(inputs)
+    return inputs.reshape(1, -1)
+
+
+@dt.models(
+    "torch.autograd.functional.vjp",
+    "torch.autograd.functional.jvp",
+    "torch.autograd.functional.hvp",
+    "torch.autograd.functional.vhp",
+)
+def product(func, inputs, v=None, *values, **options):
+    """What the function gives, and its derivative along v, which is beside the inputs."""
+    if isinstance(inputs, tuple):
+        return func(*inputs), tuple([each.clone() for each in inputs])
+    return func(inputs), inputs.clone()
 
 
 @dt.models("torch.atleast_1d", "torch.atleast_2d", "torch.atleast_3d")

@@ -180,7 +180,9 @@ Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::stri
   if (is(value, ValueKind::Address) || is(value, ValueKind::Scalar))
     return done(row, bound(object, name));
   if (is(value, ValueKind::Record)) { // what an operator gives: .values, .indices
-    const auto part = value->fields.find(Name(name == "values" ? "0" : name == "indices" ? "1" : name));
+    const bool isFirst = isOneOf(name, {"values", "min", "eigenvalues", "sign", "Q"}),
+               isSecond = isOneOf(name, {"indices", "max", "eigenvectors", "logabsdet", "R"});
+    const auto part = value->fields.find(Name(isFirst ? "0" : isSecond ? "1" : name));
     return done(row, part == value->fields.end() ? unknownValue() : part->second);
   }
   return done(row, name == "is_cuda" ? scalarValue(isCudaTerm(Placement::unknown())) : unknownValue());

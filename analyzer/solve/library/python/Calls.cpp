@@ -46,7 +46,7 @@ Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vect
     Operand operand = arg.written ? *arg.written : Operand();
     if (!arg.written)
       operand.where = call.fact.where;
-    const Value value = arg.value;
+    const Value value = asOperand(call, arg.value);
     const Value held = is(value, ValueKind::Address) ? call.machine.memory.read(row, value->address) : value;
     operand.type = typeOf(held);
     operand.isAddress = is(value, ValueKind::Address) || arg.address.valid();
@@ -61,6 +61,8 @@ namespace {
 
 // What a caller has passed on with * and **: all of it, or what stands under a key.
 Value passedOn(const Call &call, const Row &row, const Value &spread, const Value &key) {
+  if (spread && !key && is(behind(call, spread), ValueKind::List))
+    return spread;
   return spread && isOpen(spread) ? key ? entryOfOpen(call, row, spread, key) : spread : unknownValue();
 }
 
@@ -191,6 +193,8 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
                     const Given &given) {
   Machine &machine = call.machine;
   const Value value = whereAsked(call, object.value);
+  if (is(value, ValueKind::Unknown) && isOneOf(name, {"to", "cuda", "cpu"}))
+    return moveUnknown(call, std::move(row), object, name, given);
   if (isOpen(value))
     return callOpenMethod(call, std::move(row), value, name, given);
   if (is(value, ValueKind::Tensor))

@@ -53,7 +53,7 @@ std::optional<Outcomes> sliceWord(Call &call, const Effect &) {
 // The tensors among indices; basic ones choose a part.
 void addIndexTensors(const Call &call, const Value &index, const Operand &written,
                      std::vector<Argument> &args) {
-  const Value held = behind(call, index);
+  const Value held = whereAsked(call, behind(call, index));
   if (is(held, ValueKind::Tensor))
     args.push_back({held, {}, written.text, &written});
   if (is(held, ValueKind::List))

@@ -400,7 +400,13 @@ Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given
       return std::move(*outcomes);
   if (isOneOf(asked.scope, {"torch", "torch.linalg", "torch.fft", "torch.special"})) {
     const Asked op{asked.scope, operatorName(call, asked)};
-    return (isFactory(call, op.name, given) ? makeTensor : aten)(call, row, op, given);
+    Given all = given;
+    if (const Value rest = given.rest ? behind(call, given.rest) : nullptr;
+        rest && is(rest, ValueKind::List) && isOneOf(op.name, {"meshgrid", "cartesian_prod", "block_diag"})) {
+      all.positional.push_back({rest, {}}); // as a list
+      all.isOpen = false;
+    }
+    return (isFactory(call, op.name, given) ? makeTensor : aten)(call, row, op, all);
   }
   if (isOneOf(asked.scope, {"math", "random", "time", "np.random", "numpy.random"}))
     return number(call, row, asked, given);

@@ -285,8 +285,11 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
   const bool isForward = name == "forward" || name == "__call__";
   if (isForward && type != Name("torch::nn::Module") &&
       !machine.types.derivesFrom(type, "torch::nn::SequentialImpl"))
-    for (Argument &arg : args) // layers take tensors
+    for (Argument &arg : args) { // layers take tensors
+      if (isOpen(arg.value))
+        row.assume(isTensorQuestion(arg.value)->term, 1);
       arg.value = asTensor(call, arg.value);
+    }
   args.insert(args.begin(), object);
   const std::string scope = isForward ? type.str() : "torch::nn::Module";
   Outcomes outcomes =

@@ -11,6 +11,7 @@
 #include "analyzer/solve/library/python/Groups.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/Loads.h"
+#include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/python/Spread.h"
 #include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/OptimizerState.h"
@@ -92,8 +93,11 @@ namespace {
 
 // moved(value, device): tensors in collections are, too; modules and loaders move themselves.
 Value moveAll(Call &call, Row &row, const Given &given) {
+  const Value value = argument(given, 0);
   const auto to = targetOf(call, row, argument(given, 1));
-  return moved(call, row, argument(given, 0), to.value_or(Placement::unknown()), nesting);
+  return is(value, ValueKind::Unknown) && to && to->isKnown()
+             ? placedValue(call, *to, false)
+             : moved(call, row, value, to.value_or(Placement::unknown()), nesting);
 }
 
 // move(dictionary, device): its entries, in place.

@@ -27,6 +27,16 @@ RootId writtenTo(const Call &call, const Value &open) {
   return call.machine.memory.outside(open->origin, "python::open", open->function);
 }
 
+bool isPlaced(const Value &value) { return isOpen(value) && value->placement.isKnown(); }
+
+// `value`, where `there` is.
+Value placedAt(const Value &there, const Value &value) {
+  ValueData data = *value;
+  data.placement = there->placement;
+  data.history = there->history;
+  return makeValue(std::move(data));
+}
+
 // What is read from it, where somebody says of which type that is.
 Value read(const Call &call, const Row &row, const Value &open, Name field, Term origin,
            const std::string &text, Name type = {}) {
@@ -36,8 +46,10 @@ Value read(const Call &call, const Row &row, const Value &open, Name field, Term
     if (written->fields.count(anyEntryField))
       return unknownValue();
   }
-  return stepsTo(origin) > mostSteps ? unknownValue()
-                                     : call.machine.memory.symbolic(type, origin, Name(text));
+  if (stepsTo(origin) > mostSteps || (isPlaced(open) && !applies(origin, op::element)))
+    return unknownValue(); // what an object that was moved keeps may be anywhere
+  const Value value = call.machine.memory.symbolic(type, origin, Name(text));
+  return isPlaced(open) ? placedAt(open, value) : value;
 }
 
 void write(const Call &call, Row &row, const Value &open, Name field, const Value &value) {
@@ -115,6 +127,8 @@ bool mayBeLeftOut(const Value &value) {
 }
 
 Value asTensor(const Call &call, const Value &value) {
+  if (isPlaced(value))
+    return tensorValue(value->placement, unknownRank, value->history);
   return isOpen(value) ? leftOutOr(call.machine.memory.symbolic("at::Tensor", value->origin, value->function))
                        : value;
 }
@@ -123,6 +137,38 @@ Value isTensorQuestion(const Value &open) { return scalarValue(applyTerm(op::isT
 
 Value whereAsked(const Call &call, const Value &value) {
   return isOpen(value) && call.row.numberOf(isTensorQuestion(value)) == 1 ? asTensor(call, value) : value;
+}
+
+Value placedValue(Call &call, const Placement &device, bool isWhole) {
+  static const Name part("a part of what was moved");
+  const Term moved = call.machine.freshScalar(call);
+  Value open = openValue(isWhole ? moved : applyTerm(part, {moved}),
+                         call.fact.operands.empty() ? Name() : call.fact.operands[0].text);
+  const History history =
+      call.machine.note(nullptr, StepKind::Moved, call.fact.where, open->function.str(), device.describe());
+  return placedAt(tensorValue(device, unknownRank, history), open);
+}
+
+Value asOperand(const Call &call, const Value &value) {
+  return isPlaced(value) && applies(value->origin, op::call) ? asTensor(call, value)
+                                                             : whereAsked(call, value);
+}
+
+Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::string &name,
+                     const Given &given) {
+  std::vector<Argument> args = inOrder(call, given, name != "cpu");
+  if (name == "cuda" && !args.empty())
+    args[0].value = asDevice(call, args[0].value);
+  args.insert(args.begin(),
+              {tensorValue(Placement::unknown(), unknownRank, nullptr), {}, object.text, object.written});
+  const std::string method = "at::Tensor::" + (name == "cuda" && args.size() > 1 ? "to" : name);
+  Outcomes outcomes = callTorch(call, std::move(row), method, args, true);
+  for (Outcome &outcome : outcomes) {
+    const Placement device = call.machine.memory.placementOf(outcome.row, outcome.result);
+    const bool isChosen = device.kind == PlacementKind::Symbol && device.role == SymbolRole::DeviceChoice;
+    outcome.result = device.isKnown() && !isChosen ? placedValue(call, device, true) : unknownValue();
+  }
+  return outcomes;
 }
 
 Value asChosenDevice(const Value &value) {
@@ -161,8 +207,9 @@ Value elementOfOpen(const Call &call, const Row &row, const Value &open) {
 
 Value computedOfOpen(const Call &call, const Value &open) {
   const Term origin = applyTerm(op::element, {open->origin, call.machine.freshScalar(call)});
-  return stepsTo(origin) > mostSteps || call.frame.function.isModel ? unknownValue()
-                                                                    : openValue(origin, open->function);
+  return stepsTo(origin) > mostSteps || call.frame.function.isModel
+             ? unknownValue()
+             : openValue(origin, open->function, open->rank == someRank ? someRank : unknownRank);
 }
 
 void setAttributeOfOpen(const Call &call, Row &row, const Value &open, const std::string &name,

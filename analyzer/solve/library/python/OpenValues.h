@@ -22,6 +22,14 @@ std::optional<double> numberIn(const Value &tensor);
 Value withoutNumber(const Value &tensor);
 /// The same where the program has asked whether it is one, and it is.
 Value whereAsked(const Call &call, const Value &value);
+/// What is on a device, whatever it is: something that is not known was moved there, or was loaded so. What
+/// is read from it is there, too. `isWhole`: it is itself what moved, and a tensor where it is an operand.
+Value placedValue(Call &call, const Placement &device, bool isWhole);
+/// That tensor; other values as they are.
+Value asOperand(const Call &call, const Value &value);
+/// x.to(device), x.cuda(), x.cpu() of what is not known.
+Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::string &name,
+                     const Given &given);
 /// "Is it a tensor?" as a value; the same question has the same answer.
 Value isTensorQuestion(const Value &open);
 /// The device that an open value is where it is used as one.

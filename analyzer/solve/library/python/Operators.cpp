@@ -20,7 +20,7 @@ using models::Effect;
 std::string sign(const Call &call) { return std::string(lastPart(call.fact.name.view())); }
 
 Argument argumentAt(const Call &call, std::size_t i) {
-  return {whereAsked(call, call.operand(i)), {}, call.fact.operands[i].text, &call.fact.operands[i]};
+  return {asOperand(call, call.operand(i)), {}, call.fact.operands[i].text, &call.fact.operands[i]};
 }
 
 bool isTensor(const Argument &argument) { return is(argument.value, ValueKind::Tensor); }

@@ -108,7 +108,7 @@ Name resultTypeOf(std::string_view name, const std::vector<Argument> &args, bool
     return Name("std::tuple<at::Tensor, at::Tensor, at::Tensor>");
   const bool areTwoTensors = args.size() > 1 && is(args[1].value, ValueKind::Tensor);
   if (isOneOf(name, {"topk", "sort", "kthvalue", "svd", "qr", "cummax", "cummin", "slogdet", "mode",
-                     "std_mean", "var_mean", "eigh"}) ||
+                     "std_mean", "var_mean", "eigh", "aminmax"}) ||
       (hasDim && !areTwoTensors && isOneOf(name, {"max", "min", "median"})))
     return Name("std::tuple<at::Tensor, at::Tensor>");
   if (isOneOf(name, {"split", "chunk", "unbind", "tensor_split", "split_with_sizes", "meshgrid",
