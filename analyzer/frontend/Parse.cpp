@@ -9,6 +9,7 @@
 #include "analyzer/frontend/ToolArguments.h"
 #include "analyzer/frontend/UnitBuilder.h"
 
+#include "clang/AST/ASTMutationListener.h"
 #include "clang/Basic/FileManager.h"
 #include "clang/Frontend/CompilerInstance.h"
 #include "clang/Frontend/FrontendAction.h"
