@@ -1,4 +1,5 @@
 #include "analyzer/solve/engine/Entries.h"
+#include "analyzer/facts/Language.h"
 #include "analyzer/solve/engine/EntryStates.h"
 #include "analyzer/solve/engine/Lives.h"
 #include "analyzer/solve/engine/UnitTests.h"
@@ -7,6 +8,16 @@
 
 namespace devicetidy {
 namespace {
+
+// What constructors put into their object.
+std::set<Name> fieldsIn(const std::vector<Row> &rows, RootId object) {
+  std::set<Name> fields;
+  for (const Row &row : rows)
+    if (const Value made = row.store.get(object))
+      for (const auto &[name, value] : made->fields)
+        fields.insert(name);
+  return fields;
+}
 
 class Entries {
 public:
@@ -65,8 +76,11 @@ private:
     if (!isNew)
       return rows;
     rows = states.construct(className);
-    if (!rows.empty() && !machine.types.isModule(className))
-      constructed.insert(className);
+    if (const Type *type = machine.program.type(className); !rows.empty()) {
+      const bool isModule = machine.types.isModule(className);
+      if (!isModule || isPython(type->where.file.view()))
+        constructed[className] = isModule ? fieldsIn(rows, states.object(className).root) : std::set<Name>();
+    }
     for (Row &row : rows)
       states.forgetWritten(row, states.object(className).root);
     if (rows.empty())
@@ -86,7 +100,9 @@ private:
       objects(function.className);
     else
       for (const Row &row : objects(function.className)) {
-        machine.isPartial = isLived && constructed.count(function.className) != 0;
+        const auto made = constructed.find(function.className);
+        machine.isPartial = isLived && made != constructed.end();
+        machine.partialFields = machine.isPartial ? made->second : std::set<Name>();
         states.call(function, row, states.object(function.className));
         machine.isPartial = false;
       }
@@ -97,9 +113,9 @@ private:
   EntryStates states;
   Lives lives;
   std::unordered_map<Name, std::vector<Row>> objectsOf;
-  std::set<Name> constructed; ///< classes whose constructors are known
-  std::size_t imported = 0;   ///< entries of files that nobody has named
-  bool isLived = false;       ///< Lives runs the function at hand, too
+  std::map<Name, std::set<Name>> constructed; ///< classes whose constructors are known: partialFields of each
+  std::size_t imported = 0;                   ///< entries of files that nobody has named
+  bool isLived = false;                       ///< Lives runs the function at hand, too
 };
 
 } // namespace

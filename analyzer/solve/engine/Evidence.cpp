@@ -138,9 +138,19 @@ bool isMadeThere(const Call &call, const Witness &witness) {
   return isPutBy(call, witness, StepKind::Created);
 }
 
+// The member of the object at hand that a term is of.
+Name memberOfSelf(Term term) {
+  for (; term->kind == TermKind::Apply && !term->args.empty(); term = term->args[0])
+    if (term->args.size() > 1 && applies(term->args[0], op::self) && term->args[0]->name == op::self)
+      return term->args[1]->name;
+  return {};
+}
+
 // Is it part of the object at hand, of which the entry knows a part only?
 bool isPartial(const Call &call, const Placement &placement) {
-  return call.machine.isPartial && placement.index && applies(placement.index, op::self);
+  const std::set<Name> &fields = call.machine.partialFields;
+  return call.machine.isPartial && placement.index && applies(placement.index, op::self) &&
+         (fields.empty() || fields.count(memberOfSelf(placement.index)));
 }
 
 // Is it a module that the program made and did not move, but may have handed out?

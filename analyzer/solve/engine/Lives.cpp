@@ -271,7 +271,10 @@ bool Lives::isInitialised(const Function &method, const Life &before, const Life
   for (const auto &[way, value] : leaves(before.row))
     if (const auto leaf = now.find(way); isBlank(value) && (leaf == now.end() || !isBlank(leaf->second)))
       return true;
-  return takesDevice(machine.types, method) && !changedFields(before.row, after.row).empty();
+  static const std::set<std::string_view> placers{"to",
+                                                  "cuda"}; // of a module that passes on what it is given
+  return (takesDevice(machine.types, method) || placers.count(lastPart(method.name.view()))) &&
+         !changedFields(before.row, after.row).empty();
 }
 
 // Most methods set nothing up: they are run once on an object and asked several times.

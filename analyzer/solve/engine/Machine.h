@@ -214,6 +214,7 @@ public:
   bool entryIsCalled = false;
   /// The object of the entry being run is one of which only a part is known; Lives runs it as it may be.
   bool isPartial = false;
+  std::set<Name> partialFields;  ///< only of these, where there are any
   bool isSpread = false;         ///< it is a module whose layers are on several devices (Hooks::spreadModule)
   bool objectMovesGiven = false; ///< its object has moved a tensor that a call was given, to keep it
   const std::set<Term> *devicesLeft = nullptr; ///< devices from which its object went to the CPU, in part

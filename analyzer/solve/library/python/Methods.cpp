@@ -31,6 +31,8 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
     }
     args.push_back(std::move(each));
   }
+  if (namesDevices && args.empty() && given.isOpen) // to(*args, **kwargs): what a caller passes
+    args.push_back({asChosenDevice(given.rest ? given.rest : given.namedRest), {}});
   for (Argument &each : args)
     if (namesDevices && endsWith(each.text.view(), "device"))
       each.value = asChosenDevice(each.value);

@@ -221,10 +221,21 @@ void setEntryOfOpen(const Call &call, Row &row, const Value &open, const Value &
   write(call, row, open, fieldOf(row, key), value);
 }
 
+namespace {
+
+Value untyped(const Value &open) {
+  ValueData data = *open;
+  data.type = {};
+  return makeValue(std::move(data));
+}
+
+} // namespace
+
 Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::string &name, const Given &given) {
   const Value first = given.positional.empty() ? unknownValue() : given.positional[0].value;
-  if (name == "get") {
-    const Value entry = entryOfOpen(call, row, open, first);
+  if (name == "get") { // an entry that may be missing, and what is there then says more than an annotation
+    const bool hasOther = given.positional.size() > 1 && !is(given.positional[1].value, ValueKind::Tensor);
+    const Value entry = entryOfOpen(call, row, hasOther ? untyped(open) : open, first);
     return done(row, is(entry, ValueKind::Tensor) ? leftOutOr(entry) : entry);
   }
   if (name == "copy")

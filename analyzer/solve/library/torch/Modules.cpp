@@ -109,6 +109,29 @@ Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, 
 
 } // namespace
 
+namespace {
+
+/// What a class moves that has a method _apply() of its own.
+struct OwnMoves {
+  std::set<Name> named; ///< fields, as it likes
+  bool byName = false;  ///< tensors under names that it keeps, as one moves what is registered
+};
+
+OwnMoves ownMoves(const Machine &machine, Name className) {
+  OwnMoves moves;
+  if (const Function *apply = findMethod(machine, className, "_apply"))
+    for (const Block &block : apply->blocks)
+      for (const Fact &fact : block.facts) {
+        const std::string_view scope = scopeOf(fact.name.view()), name = lastPart(fact.name.view());
+        if (isLateBound(fact) && isOneOf(scope, {"python::attribute", "python::set"}))
+          moves.named.insert(Name(name));
+        moves.byName |= isLateBound(fact) && name == "builtins.setattr";
+      }
+  return moves;
+}
+
+} // namespace
+
 void moveModule(Machine &machine, Row &row, const Address &where, const Placement &placement,
                 const History &history) {
   std::set<Address> seen;
@@ -127,7 +150,12 @@ void moveModule(Machine &machine, Row &row, const Address &where, const Placemen
       row.moves.push_back({record->origin, placement, history});
     noteMoved(machine, row, module, record, placement);
     Value moved = record;
+    const OwnMoves own = ownMoves(machine, record->type);
     for (const auto &[name, field] : record->fields) {
+      if (own.byName && is(field, ValueKind::Tensor))
+        moved = withField(moved, name, tensorValue(placement, field->rank, history));
+      else if (own.named.count(name))
+        moved = withField(moved, name, unknownValue());
       if (hidden::isParameter(name) && is(field, ValueKind::Tensor))
         moved = withField(moved, name, tensorValue(placement, field->rank, history));
       else if (hidden::isSubmodule(name) && is(field, ValueKind::Address))
