@@ -4,6 +4,7 @@
 
 #ifdef USE_C10D_GLOO
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/reducer_timer.hpp>
 
