@@ -143,7 +143,7 @@ Reg FunctionLowering::attribute(const Node &node) {
 
 Operand FunctionLowering::tensorOperand(const Node &node) {
   const Operand given = operand(node);
-  return isOneOf(node.kind(), {"Attribute", "Subscript", "BinOp"}) && !meaningOf(node)
+  return isOneOf(node.kind(), {"Attribute", "Subscript", "BinOp", "UnaryOp"}) && !meaningOf(node)
              ? use(emitCall("tensor", {given}, node), node)
              : given;
 }

@@ -321,13 +321,25 @@ void addFields(const Node &definition, Type &type) {
   }
 }
 
+// @torch.no_grad() and its like run the function as it is.
+bool isOfTorch(const Module &module, const Node &decorator) {
+  Node base = decorator.is("Call") ? decorator["func"] : decorator;
+  while (base.is("Attribute"))
+    base = base["value"];
+  const Meaning *meaning = base.is("Name") ? Modules::find(module, base.text("id")) : nullptr;
+  return meaning && meaning->kind == Meaning::Kind::Library && startsWith(meaning->name, "torch");
+}
+
 } // namespace
 
 void FunctionLowering::define(const Node &node) {
   const std::string name = node.text("name");
   const std::vector<Node> decorators = Modules::decorators(parts.module, node);
+  const std::vector<Node> written = node.list("decorator_list");
+  const auto kept = std::count_if(written.begin(), written.end(),
+                                  [&](const Node &each) { return isOfTorch(parts.module, each); });
   const bool isReplaced =
-      isClassBody && !decorators.empty() && decorators.size() == node.list("decorator_list").size();
+      isClassBody && !decorators.empty() && decorators.size() + std::size_t(kept) == written.size();
   const std::string mark = isReplaced ? "@plain" : "";
   FunctionLowering inner(parts, this, className, (qualified.empty() ? name : qualified + "." + name) + mark);
   inner.lowerFunction(node, mark);

@@ -247,9 +247,29 @@ void EntryStates::forgetWritten(Row &row, RootId root) {
   forget(row, root, [&](Name field) { return usage.writtenFields.count(field) != 0; }, true);
 }
 
+namespace {
+
+// Has the program put a parameter of it, or of a module in it, on a GPU? Then nobody moves it as a whole.
+bool isOnGpus(const Row &row, const Value &module, std::set<RootId> &seen) {
+  bool isThere = false;
+  for (const auto &[name, field] : module->fields) {
+    isThere |= hidden::isParameter(name) && field->placement.kind == PlacementKind::Cuda;
+    forEachAddress(field, [&](const Address &address) {
+      const Value held = row.store.get(address.root);
+      isThere = isThere || (held && seen.insert(address.root).second && isOnGpus(row, held, seen));
+    });
+  }
+  return isThere || std::any_of(module->summary.begin(), module->summary.end(),
+                                [&](const Value &each) { return isOnGpus(row, each, seen); });
+}
+
+} // namespace
+
 void EntryStates::moveAsWhole(Row &row, RootId root) {
   const RootInfo &info = machine.memory.info(root);
-  if (!machine.types.isModule(info.type))
+  const Value module = row.store.get(root);
+  std::set<RootId> seen{root};
+  if (!machine.types.isModule(info.type) || (module && isOnGpus(row, module, seen)))
     return;
   const Placement placement = Placement::symbol(
       SymbolRole::Module, applyTerm(op::deviceOfParameter, {info.origin}), "the module's device");

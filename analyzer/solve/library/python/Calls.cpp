@@ -224,10 +224,11 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
       for (const std::string &field : {name, hidden::submodule(Name(name))})
         if (const auto found = held->fields.find(Name(field)); found != held->fields.end())
           return callValue(call, std::move(row), found->second, given, object);
-    if (machine.types.isModule(held->type))
+    const bool isProperty = findMethod(machine, held->type, "@get " + name) != nullptr;
+    if (machine.types.isModule(held->type) && !isProperty)
       return callModuleMethod(call, std::move(row), {value, {}, object.text, object.written}, held->type,
                               name, given);
-    if (findMethod(machine, held->type, "__getattr__")) {
+    if (isProperty || findMethod(machine, held->type, "__getattr__")) {
       Outcomes outcomes;
       for (Outcome &got : attributeOf(call, std::move(row), {value, {}, object.text, object.written}, name)) {
         Outcomes called = callValue(call, std::move(got.row), got.result, given, object);

@@ -73,7 +73,11 @@ std::optional<Outcomes> dictMethod(Call &call, Row &row, const Argument &object,
       setEntry(data.fields, fieldOf(row, key), entry);
       call.machine.memory.write(row, where, makeValue(std::move(data)));
     }
-    return result(row, entry);
+    // Under a key that is not known there may be nothing.
+    std::optional<Outcomes> outcomes = result(row, entry);
+    if (found != dict->fields.end() && found->first == anyEntryField && is(otherwise, ValueKind::Tensor))
+      outcomes->push_back({row, otherwise});
+    return outcomes;
   }
   if (name == "update") {
     ValueData now = *dict;

@@ -88,7 +88,7 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::stri
 
   std::vector<Argument> args = inOrder(call, given, name == "to" || name == "cuda");
   if (name == "cuda" && !args.empty()) {
-    args[0].value = asDevice(call, args[0].value);
+    args[0].value = asGpu(call, args[0].value);
     args.insert(args.begin(), object);
     return callTorch(call, std::move(row), "at::Tensor::to", args, true);
   }
@@ -280,7 +280,7 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
   if (name == "cuda" || name == "cpu" || name == "to_empty" || name == "xpu") {
     asked = "to";
     if (name == "cuda" && !args.empty())
-      args[0].value = asDevice(call, args[0].value);
+      args[0].value = asGpu(call, args[0].value);
     else if (name == "cuda" || name == "cpu")
       args = {{deviceValue(name == "cpu" ? Placement::cpu() : Placement::cuda(currentCudaIndex())), {}}};
   }

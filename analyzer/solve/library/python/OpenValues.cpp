@@ -158,7 +158,7 @@ Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::str
                      const Given &given) {
   std::vector<Argument> args = inOrder(call, given, name != "cpu");
   if (name == "cuda" && !args.empty())
-    args[0].value = asDevice(call, args[0].value);
+    args[0].value = asGpu(call, args[0].value);
   args.insert(args.begin(),
               {tensorValue(Placement::unknown(), unknownRank, nullptr), {}, object.text, object.written});
   const std::string method = "at::Tensor::" + (name == "cuda" && args.size() > 1 ? "to" : name);

@@ -222,6 +222,8 @@ std::optional<Outcomes> unaryWord(Call &call, const Effect &) {
       return outcomes;
   if (is(operand.value, ValueKind::Null) && sign(call) == "not")
     return call.done(scalarValue(intTerm(1)));
+  if (isOpen(operand.value) && sign(call) != "not")
+    return call.done(computedOfOpen(call, operand.value));
   if (is(operand.value, ValueKind::Scalar)) {
     if (sign(call) == "not")
       return call.done(scalarValue(notTerm(call.row.resolve(operand.value->term))));

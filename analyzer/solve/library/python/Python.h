@@ -41,6 +41,8 @@ Value withValues(const Row &row, const std::string &text, const std::vector<std:
                  const std::vector<Value> &values);
 /// A device where `value` is one, or names one; `value` otherwise.
 Value asDevice(const Call &call, const Value &value);
+/// The same of what cuda() is given: a number that is not known tells a GPU, too.
+Value asGpu(const Call &call, const Value &value);
 
 inline const Name dictType("python::dict"), sliceType("python::slice"), parameterType("python::Parameter"),
     boundType("python::bound"), parameterListType("torch::nn::ParameterListImpl");

@@ -80,11 +80,17 @@ Value asDevice(const Call &call, const Value &value) {
     return each->kind == TermKind::Apply && each->name == of && each->args.size() == count;
   };
   if (parts(term, op::concat, 2) && devicetidy::textOf(term->args[0]) == Name("cuda:") && // f"cuda:{rank}"
-      parts(term->args[1], op::toString, 1) && isRank(term->args[1]->args[0]))
+      parts(term->args[1], op::toString, 1))
     return deviceValue(Placement::cuda(term->args[1]->args[0]));
   if (const std::optional<Placement> placement = deviceOf(call.machine.memory, call.row, value))
     return deviceValue(*placement, value->history);
   return value;
+}
+
+Value asGpu(const Call &call, const Value &value) {
+  const Value device = asDevice(call, value);
+  return is(device, ValueKind::Scalar) ? deviceValue(Placement::cuda(call.row.resolve(device->term)))
+                                       : device;
 }
 
 Value allocated(Call &call, Row &row, Name type, const Value &value) {
