@@ -269,6 +269,9 @@ TensorUses tensorUses(const Module &module, const Node &function) {
         addTensors(argument, uses.tensors);
     if (joinsTensors(module, node) && !given.empty() && given.front().is("Name"))
       uses.lists.insert(given.front().text("id"));
+    if (joinsTensors(module, node) && !given.empty())
+      for (const Node &each : given.front().list("elts"))
+        addTensors(sourceOf(each), uses.tensors);
   });
   for (const std::string &name : tensorsOrArrays)
     if (!forNumPy.count(name) || uses.asked.count(name))
