@@ -388,8 +388,9 @@ void FunctionLowering::defineClass(const Node &node) {
       if (each->second.isConstructor)
         made.constructors.push_back(each->first);
     }
-  std::stable_sort(made.methods.begin(), made.methods.end(), [&](Name a, Name b) { // as they are written
-    return parts.unit.functions.at(a).where.line < parts.unit.functions.at(b).where.line;
+  std::sort(made.methods.begin(), made.methods.end(), [&](Name a, Name b) { // as they are written
+    const Location &first = parts.unit.functions.at(a).where, &second = parts.unit.functions.at(b).where;
+    return std::pair(first.line, a.view()) < std::pair(second.line, b.view());
   });
   const std::vector<Node> decorators = Modules::decorators(parts.module, node);
   const bool isFound = isModuleBody && Modules::find(parts.module, name);

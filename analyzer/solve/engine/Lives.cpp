@@ -28,10 +28,12 @@ std::uint64_t placesOf(const Row &row, const Value &value, std::set<RootId> &see
   return hash;
 }
 
-bool takesDevice(const Types &types, const Function &method) {
-  return std::any_of(
-      method.locals.begin(), method.locals.begin() + method.paramCount,
-      [&](const Variable &parameter) { return types.classOf(parameter.type) == TypeClass::Device; });
+// Is it one that callers put an object on a device with? to() of a module may pass on what it is given.
+bool isPlacer(const Types &types, const Function &method) {
+  return lastPart(method.name.view()) == "to" || lastPart(method.name.view()) == "cuda" ||
+         std::any_of(
+             method.locals.begin(), method.locals.begin() + method.paramCount,
+             [&](const Variable &parameter) { return types.classOf(parameter.type) == TypeClass::Device; });
 }
 
 } // namespace
@@ -194,8 +196,13 @@ Lives::Lived Lives::begin(Name className) {
   return mostComplete(std::move(lives));
 }
 
-Lives::Lived Lives::initialise(Lived lives, const std::vector<const Function *> &methods) {
+Lives::Lived Lives::initialise(Lived lives, std::vector<const Function *> methods) {
   std::set<const Function *> done;
+  std::vector<const Function *> placers;
+  for (const Function *method : methods)
+    if (isPlacer(machine.types, *method))
+      placers.push_back(method);
+  methods.insert(methods.begin(), placers.begin(), placers.end()); // what was done is not done again
   std::set<Name> counts;
   // A second time, for one may need what another makes that stands after it.
   for (int round = 0; round < 2; ++round)
@@ -271,10 +278,7 @@ bool Lives::isInitialised(const Function &method, const Life &before, const Life
   for (const auto &[way, value] : leaves(before.row))
     if (const auto leaf = now.find(way); isBlank(value) && (leaf == now.end() || !isBlank(leaf->second)))
       return true;
-  static const std::set<std::string_view> placers{"to",
-                                                  "cuda"}; // of a module that passes on what it is given
-  return (takesDevice(machine.types, method) || placers.count(lastPart(method.name.view()))) &&
-         !changedFields(before.row, after.row).empty();
+  return isPlacer(machine.types, method) && !changedFields(before.row, after.row).empty();
 }
 
 // Most methods set nothing up: they are run once on an object and asked several times.

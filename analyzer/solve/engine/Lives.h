@@ -51,7 +51,7 @@ private:
   bool isConstructedBy(const std::set<const Function *> &functions, Name className) const;
   std::vector<const Function *> publicMethods(Name className) const;
   Lived begin(Name className);
-  Lived initialise(Lived lives, const std::vector<const Function *> &methods);
+  Lived initialise(Lived lives, std::vector<const Function *> methods);
   /// Those that are set up best, at most as many as a class may have.
   Lived mostComplete(Lived lives);
   /// What `method` leaves of an object.

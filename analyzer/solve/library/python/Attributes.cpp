@@ -285,11 +285,7 @@ Outcomes setOwnAttribute(Call &call, Row row, const Argument &on, const std::str
     given.positional.push_back(value);
     return callFunction(call, std::move(row), *setter, nullptr, object->address, given);
   }
-  // A module with an _apply() of its own moves what it likes.
-  const bool isItsOwn = is(value.value, ValueKind::Tensor) && machine.types.isModule(record->type) &&
-                        findMethod(machine, record->type, "_apply");
-  machine.memory.write(row, object->address.field(Name(name)),
-                       isItsOwn ? tensorValue(Placement::unknown(), unknownRank, nullptr) : value.value);
+  machine.memory.write(row, object->address.field(Name(name)), value.value);
   return done(row, nullValue());
 }
 
