@@ -179,7 +179,7 @@ Outcomes callUnknownPart(Call &call, Row row, const Given &given) {
   if (!there.isKnown())
     return done(row, unknownValue());
   row.guessed = true;
-  return done(row, placedValue(call, there, true));
+  return done(row, placedValue(call, there, true, StepKind::Inherited));
 }
 
 // A call of a method of the program: of the object's class, or of a class behind it.

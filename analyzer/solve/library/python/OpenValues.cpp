@@ -139,13 +139,13 @@ Value whereAsked(const Call &call, const Value &value) {
   return isOpen(value) && call.row.numberOf(isTensorQuestion(value)) == 1 ? asTensor(call, value) : value;
 }
 
-Value placedValue(Call &call, const Placement &device, bool isWhole) {
+Value placedValue(Call &call, const Placement &device, bool isWhole, StepKind how) {
   static const Name part("a part of what was moved");
   const Term moved = call.machine.freshScalar(call);
   Value open = openValue(isWhole ? moved : applyTerm(part, {moved}),
                          call.fact.operands.empty() ? Name() : call.fact.operands[0].text);
   const History history =
-      call.machine.note(nullptr, StepKind::Moved, call.fact.where, open->function.str(), device.describe());
+      call.machine.note(nullptr, how, call.fact.where, open->function.str(), device.describe());
   return placedAt(tensorValue(device, unknownRank, history), open);
 }
 

@@ -24,7 +24,7 @@ Value withoutNumber(const Value &tensor);
 Value whereAsked(const Call &call, const Value &value);
 /// What is on a device, whatever it is: something that is not known was moved there, or was loaded so. What
 /// is read from it is there, too. `isWhole`: it is itself what moved, and a tensor where it is an operand.
-Value placedValue(Call &call, const Placement &device, bool isWhole);
+Value placedValue(Call &call, const Placement &device, bool isWhole, StepKind how = StepKind::Moved);
 /// That tensor; other values as they are.
 Value asOperand(const Call &call, const Value &value);
 /// x.to(device), x.cuda(), x.cpu() of what is not known.
