@@ -4,6 +4,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
+#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Library.h"
 
@@ -34,6 +35,22 @@ bool isPlacer(const Types &types, const Function &method) {
          std::any_of(
              method.locals.begin(), method.locals.begin() + method.paramCount,
              [&](const Variable &parameter) { return types.classOf(parameter.type) == TypeClass::Device; });
+}
+
+// Has a call made on the CPU anew what was where the module is, and moved nothing as a whole? Nobody moves
+// the module again for that.
+bool isAnewOnCpu(const Leaves &before, const Leaves &now) {
+  bool isAnew = false;
+  for (const auto &[way, leaf] : now) {
+    const auto old = before.find(way);
+    const bool isOnCpu = leaf->placement.kind == PlacementKind::Cpu;
+    if (is(leaf, ValueKind::Device) && isOnCpu)
+      return false;
+    isAnew |= old != before.end() && is(leaf, ValueKind::Tensor) && is(old->second, ValueKind::Tensor) &&
+              isOnCpu && old->second->placement.kind == PlacementKind::Symbol &&
+              old->second->placement.role == SymbolRole::Module;
+  }
+  return isAnew;
 }
 
 } // namespace
@@ -309,7 +326,7 @@ Lives::Lived Lives::run(const Function &method, const Life &life) {
     row.iterations = nullptr;
     row.currentDevice = states.open().currentDevice;
     row.forgetConditions([](Term term) { return applies(term, op::call); });
-    if (globals.empty())
+    if (globals.empty() && (usage.calledBySiblings.count(method.id) || !isAnewOnCpu(old, leaves(row))))
       states.moveAsWhole(row, object.root);
     machine.memory.collectGarbage(row, nullptr);
     markFormer(old, leaves(row), row);
@@ -366,7 +383,7 @@ std::set<Name> Lives::changedFields(const Row &before, const Row &after) const {
     const auto field = old.find(name);
     std::set<RootId> seen{object.root}, seenBefore{object.root};
     if (field == old.end() || placesOf(after, value, seen) != placesOf(before, field->second, seenBefore))
-      changed.insert(name);
+      changed.insert(hidden::asRegistered(name));
   }
   return changed;
 }
@@ -387,6 +404,8 @@ const std::set<Name> &Lives::mentionedIn(const Function &function) {
       for (const Fact &fact : block.facts) {
         if (fact.kind == FactKind::Field || fact.kind == FactKind::Global)
           names.insert(fact.name);
+        else if (isLateBound(fact)) // self.layer(x)
+          names.insert(Name(lastPart(fact.name.view())));
         if (fact.target.empty())
           continue;
         work.push_back(machine.program.function(fact.target));

@@ -115,6 +115,10 @@ def drive_categorical():
     agent.loss(filled(r.UniformReplay).sample(4)).backward()
 
 
+def drive_categorical_moved():
+    r.CategoricalAgent(C).to("cuda:1").act(torch.rand(6, 4, device=G))
+
+
 def drive_tail_risk():
     r.CategoricalAgent(C).tail_risk(torch.rand(6, 4, device=G))
 

@@ -31,6 +31,12 @@ def mem():
     return m
 
 
+def cleared():
+    m = mem()
+    m.clear()
+    return m
+
+
 def q():
     return torch.rand(2, 8, device=D)
 
@@ -49,6 +55,9 @@ def euro():
 
 
 CALLS = {
+    "cleared_push": lambda: cleared().push(torch.rand(3, 8, device=D), [4, 5, 6]),
+    "cleared_forward": lambda: cleared()(q()),
+    "cleared_lookup": lambda: cleared().lookup_used(q()),
     "kf": lambda: kf(),
     "kf_damped": lambda: kf(motion="damped"),
     "kf_jitter": lambda: kf(motion="jitter"),

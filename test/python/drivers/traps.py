@@ -6,6 +6,12 @@ import traps as T
 GPU = "cuda:1"
 
 
+def weighed_on_two():
+    beam = T.Overlap()
+    beam.weighed(torch.rand(3, 4, device="cuda:0"), 3)
+    beam.weighed(torch.rand(3, 4, device=GPU), 2)
+
+
 def overlap():
     beam = T.Overlap()
     for step in range(2):
@@ -31,6 +37,7 @@ CALLS = {
     "picked": lambda: T.picked({"x": torch.rand(4, device=GPU), "y": np.ones(4)}, torch.tensor([0, 1], device=GPU), torch.tensor([1, 0])),
     "shifted": lambda: T.shifted({"x": torch.rand(4, device=GPU)}, torch.tensor([0, 1], device=GPU)),
     "overlap": overlap,
+    "overlap_weighed_on_two": weighed_on_two,
     "overlap_weighed": lambda: T.Overlap().weighed(torch.rand(3, 4, device=GPU), 3),
     "overlap_keep": lambda: T.Overlap().keep(torch.rand(2, 4, device=GPU)),
     "joined_by_name": lambda: T.joined_by_name({each + "_ids": torch.rand(2, device="cuda:0") for each in ("chosen", "rejected")}, GPU),

@@ -276,7 +276,7 @@ class CategoricalAgent(ValueAgent):
         self.step = (high - low) / (config.atoms - 1)
 
     def values(self, output: torch.Tensor) -> torch.Tensor:
-        return (output.softmax(-1) * self.support).sum(-1)
+        return (output.softmax(-1) * self.support).sum(-1)  # raises
 
     def project(self, batch: TransitionBatch) -> torch.Tensor:
         low, high = self.config.value_range

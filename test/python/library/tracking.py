@@ -284,17 +284,17 @@ class ReIDMemory(nn.Module):
 
     def push(self, feats: Tensor, ids: Sequence[int]) -> None:
         at = (torch.arange(len(feats)) + self.cursor) % self.bank.shape[0]
-        self.bank[at] = F.normalize(self.head(feats), dim=-1).detach()
+        self.bank[at] = F.normalize(self.head(feats), dim=-1).detach()  # raises
         self.ids[at] = torch.as_tensor(ids).to(self.ids)
         self.usage[at] += 1
         self.cursor = int(at[-1]) + 1
 
     def forward(self, feats: Tensor) -> Tensor:
-        scores = F.normalize(self.head(feats), dim=-1) @ self.bank.T
+        scores = F.normalize(self.head(feats), dim=-1) @ self.bank.T  # raises
         return self.ids[scores.argmax(-1)]
 
     def lookup_used(self, feats: Tensor) -> Tensor:
-        scores = self.head(feats) @ self.bank.T
+        scores = self.head(feats) @ self.bank.T  # raises
         return scores.masked_fill(self.usage == 0, -1.0)  # raises
 
     def restart(self, feats: Tensor) -> Tensor:

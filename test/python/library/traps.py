@@ -119,7 +119,7 @@ class Overlap(nn.Module):
         if length > self.length:
             self.length = length
             self.table = torch.arange(length, device=features.device)[:, None] * torch.ones_like(features[0])
-        return features * self.table[:length]
+        return features * self.table[:length]  # raises
 
     def keep(self, features: Tensor) -> Tensor:
         self.seen = torch.cat([self.seen, features])  # raises
