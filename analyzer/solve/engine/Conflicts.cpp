@@ -233,8 +233,10 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (verdict == Verdict::Latent && foundOnCpu(call.row) &&
           (isOnCpu(placed[i]) || isOnCpu(placed[j]) || requirement.kind == ConflictKind::HostAccess))
         verdict = Verdict::Silent;
+      const bool isNameless = // nobody could be told of it
+          placed[i].placement.describe().empty() || placed[j].placement.describe().empty();
       if (isStateOutside(placed[i].placement) || isStateOutside(placed[j].placement) || perhapsExempt(i) ||
-          perhapsExempt(j))
+          perhapsExempt(j) || isNameless)
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
           (foundOnCpu(call.row) || foundNoTensor(call)))

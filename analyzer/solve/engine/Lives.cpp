@@ -37,22 +37,6 @@ bool isPlacer(const Types &types, const Function &method) {
              [&](const Variable &parameter) { return types.classOf(parameter.type) == TypeClass::Device; });
 }
 
-// Has a call made on the CPU anew what was where the module is, and moved nothing as a whole? Nobody moves
-// the module again for that.
-bool isAnewOnCpu(const Leaves &before, const Leaves &now) {
-  bool isAnew = false;
-  for (const auto &[way, leaf] : now) {
-    const auto old = before.find(way);
-    const bool isOnCpu = leaf->placement.kind == PlacementKind::Cpu;
-    if (is(leaf, ValueKind::Device) && isOnCpu)
-      return false;
-    isAnew |= old != before.end() && is(leaf, ValueKind::Tensor) && is(old->second, ValueKind::Tensor) &&
-              isOnCpu && old->second->placement.kind == PlacementKind::Symbol &&
-              old->second->placement.role == SymbolRole::Module;
-  }
-  return isAnew;
-}
-
 } // namespace
 
 void Lives::run(const std::vector<const Function *> &entries, const std::set<const Function *> &ofMain,
@@ -326,7 +310,7 @@ Lives::Lived Lives::run(const Function &method, const Life &life) {
     row.iterations = nullptr;
     row.currentDevice = states.open().currentDevice;
     row.forgetConditions([](Term term) { return applies(term, op::call); });
-    if (globals.empty() && (usage.calledBySiblings.count(method.id) || !isAnewOnCpu(old, leaves(row))))
+    if (globals.empty())
       states.moveAsWhole(row, object.root);
     machine.memory.collectGarbage(row, nullptr);
     markFormer(old, leaves(row), row);
@@ -404,7 +388,8 @@ const std::set<Name> &Lives::mentionedIn(const Function &function) {
       for (const Fact &fact : block.facts) {
         if (fact.kind == FactKind::Field || fact.kind == FactKind::Global)
           names.insert(fact.name);
-        else if (isLateBound(fact)) // self.layer(x)
+        else if (isLateBound(fact) && (startsWith(fact.name.view(), "python::method::") ||
+                                       startsWith(fact.name.view(), "python::attribute::")))
           names.insert(Name(lastPart(fact.name.view())));
         if (fact.target.empty())
           continue;
