@@ -27,6 +27,9 @@ RootId writtenTo(const Call &call, const Value &open) {
   return call.machine.memory.outside(open->origin, "python::open", open->function);
 }
 
+// Is it that itself, and not made of it?
+bool isOf(Term term, Name operation) { return term->kind == TermKind::Apply && term->name == operation; }
+
 bool isPlaced(const Value &value) { return isOpen(value) && value->placement.isKnown(); }
 
 // `value`, where `there` is.
@@ -46,7 +49,7 @@ Value read(const Call &call, const Row &row, const Value &open, Name field, Term
     if (written->fields.count(anyEntryField))
       return unknownValue();
   }
-  if (stepsTo(origin) > mostSteps || (isPlaced(open) && !applies(origin, op::element)))
+  if (stepsTo(origin) > mostSteps || (isPlaced(open) && !isOf(origin, op::element)))
     return unknownValue(); // what an object that was moved keeps may be anywhere
   const Value value = call.machine.memory.symbolic(type, origin, Name(text));
   return isPlaced(open) ? placedAt(open, value) : value;
@@ -150,8 +153,7 @@ Value placedValue(Call &call, const Placement &device, bool isWhole, StepKind ho
 }
 
 Value asOperand(const Call &call, const Value &value) {
-  return isPlaced(value) && applies(value->origin, op::call) ? asTensor(call, value)
-                                                             : whereAsked(call, value);
+  return isPlaced(value) && isOf(value->origin, op::call) ? asTensor(call, value) : whereAsked(call, value);
 }
 
 Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::string &name,
