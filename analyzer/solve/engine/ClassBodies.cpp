@@ -1,9 +1,8 @@
 #include "analyzer/solve/engine/ClassBodies.h"
 
-#include <algorithm>
-
 #include "analyzer/facts/NameParts.h"
 
+#include <algorithm>
 #include <set>
 
 namespace devicetidy {
@@ -32,10 +31,13 @@ std::vector<const Function *> classBodies(const Program &program, Name className
 }
 
 bool isOrDerivesFrom(const Program &program, Name derived, Name base) {
-  const Type *type = program.type(derived);
-  return derived == base || (type && std::any_of(type->bases.begin(), type->bases.end(), [&](Name each) {
-                               return isOrDerivesFrom(program, each, base);
-                             }));
+  std::vector<Name> behind{derived}; // with the class itself; some seem to be behind themselves
+  for (std::size_t i = 0; i < behind.size() && behind[i] != base; ++i)
+    if (const Type *type = program.type(behind[i]))
+      for (Name each : type->bases)
+        if (std::find(behind.begin(), behind.end(), each) == behind.end())
+          behind.push_back(each);
+  return std::find(behind.begin(), behind.end(), base) != behind.end();
 }
 
 bool areRelated(const Program &program, Name a, Name b) {

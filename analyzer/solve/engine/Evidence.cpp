@@ -141,7 +141,7 @@ bool isMadeThere(const Call &call, const Witness &witness) {
 // The member of the object at hand that a term is of.
 Name memberOfSelf(Term term) {
   for (; term->kind == TermKind::Apply && !term->args.empty(); term = term->args[0])
-    if (term->args.size() > 1 && applies(term->args[0], op::self) && term->args[0]->name == op::self)
+    if (term->args.size() > 1 && term->args[0]->name == op::self)
       return term->args[1]->name;
   return {};
 }

@@ -79,7 +79,7 @@ Value asDevice(const Call &call, const Value &value) {
   const auto parts = [](Term each, Name of, std::size_t count) {
     return each->kind == TermKind::Apply && each->name == of && each->args.size() == count;
   };
-  if (parts(term, op::concat, 2) && devicetidy::textOf(term->args[0]) == Name("cuda:") && // f"cuda:{rank}"
+  if (parts(term, op::concat, 2) && devicetidy::textOf(term->args[0]) == Name("cuda:") && // f"cuda:{i}"
       parts(term->args[1], op::toString, 1))
     return deviceValue(Placement::cuda(term->args[1]->args[0]));
   if (const std::optional<Placement> placement = deviceOf(call.machine.memory, call.row, value))

@@ -107,10 +107,6 @@ Outcomes forwardBuiltin(Call &call, const Address &module, const Value &record, 
   return applyOp(call, model.forward, std::move(uses), std::string(model.forward.name) + "::forward");
 }
 
-} // namespace
-
-namespace {
-
 /// What a class moves that has a method _apply() of its own.
 struct OwnMoves {
   std::set<Name> named; ///< fields, as it likes
