@@ -29,7 +29,8 @@ public:
     for (Name id : machine.program.order) {
       const Function *function = machine.program.function(id);
       if (!function->hasBody || !function->isEntry || function->isModel || isGlobalInit(id) ||
-          isCompanion(id) || !usage.devicesMatter.count(id) || (function->isLambda && function->isPrivate))
+          isCompanion(id) || !usage.devicesMatter.count(id) ||
+          (function->isLambda && function->isPrivate && isPython(function->where.file.view())))
         continue; // a comprehension is run where it stands
       (function->isMain         ? mains
        : function->isLambda     ? lambdas

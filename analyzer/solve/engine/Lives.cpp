@@ -4,7 +4,6 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
-#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Library.h"
 
@@ -31,7 +30,8 @@ std::uint64_t placesOf(const Row &row, const Value &value, std::set<RootId> &see
 
 // Is it one that callers put an object on a device with? to() of a module may pass on what it is given.
 bool isPlacer(const Types &types, const Function &method) {
-  return lastPart(method.name.view()) == "to" || lastPart(method.name.view()) == "cuda" ||
+  const std::string_view name = lastPart(method.name.view());
+  return (isPython(method.where.file.view()) && (name == "to" || name == "cuda")) ||
          std::any_of(
              method.locals.begin(), method.locals.begin() + method.paramCount,
              [&](const Variable &parameter) { return types.classOf(parameter.type) == TypeClass::Device; });
@@ -201,7 +201,7 @@ Lives::Lived Lives::initialise(Lived lives, std::vector<const Function *> method
   std::set<const Function *> done;
   std::vector<const Function *> placers;
   for (const Function *method : methods)
-    if (isPlacer(machine.types, *method))
+    if (isPython(method->where.file.view()) && isPlacer(machine.types, *method))
       placers.push_back(method);
   methods.insert(methods.begin(), placers.begin(), placers.end()); // what was done is not done again
   std::set<Name> counts;
@@ -367,7 +367,7 @@ std::set<Name> Lives::changedFields(const Row &before, const Row &after) const {
     const auto field = old.find(name);
     std::set<RootId> seen{object.root}, seenBefore{object.root};
     if (field == old.end() || placesOf(after, value, seen) != placesOf(before, field->second, seenBefore))
-      changed.insert(hidden::asRegistered(name));
+      changed.insert(name);
   }
   return changed;
 }

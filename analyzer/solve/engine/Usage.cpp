@@ -1,5 +1,6 @@
 #include "analyzer/solve/engine/Usage.h"
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Distributed.h"
 #include "analyzer/models/Models.h"
@@ -481,7 +482,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
         else
           expression.push_back(&fact);
       }
-      if (block.terminator.kind == TerminatorKind::Return)
+      if (block.terminator.kind == TerminatorKind::Return && isPython(function.where.file.view()))
         endExpression(initialises);
     }
   }
