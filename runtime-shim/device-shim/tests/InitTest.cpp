@@ -11,6 +11,8 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <unistd.h>
 
+#include <thread>
+
 using namespace device_shim;
 using device_shim::detail::waitForCount;
 using ranks::Launch;
@@ -179,6 +181,19 @@ TEST(Init, MissingPeersAreListed) {
   Launch launch{"join", 2};
   launch.worldSize = 4;
   expectInitError(launch, "missing: 2, 3");
+}
+
+// Rank 0 gives up first, and the store ends with it.
+TEST(Init, MissingPeersAreListedByALateRank) {
+  Launch launch{"join_late", 2};
+  launch.worldSize = 4;
+  expectInitError(launch, "missing: 2, 3");
+}
+
+RANK_WORKER(join_late) {
+  if (std::string(::getenv("RANK")) == "1")
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+  init_distributed(quick());
 }
 
 TEST(Init, RankZeroMissing) {

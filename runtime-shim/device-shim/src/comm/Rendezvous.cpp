@@ -65,22 +65,33 @@ std::string listOf(const std::vector<int> &ranks) {
   return ranks.size() > kShown ? text + " and " + std::to_string(ranks.size() - kShown) + " more" : text;
 }
 
+std::string lateness(c10d::Store &store, const Job &job, const Endpoint &endpoint,
+                     std::chrono::milliseconds timeout) {
+  return "rank " + std::to_string(job.rank) + " waited " + secondsText(timeout) + " at " + endpoint.text() +
+         " for all " + std::to_string(job.size) +
+         " ranks; missing: " + listOf(missingRanks(store, job.size)) +
+         ". Start them with the same MASTER_ADDR and MASTER_PORT, or look why they ended";
+}
+
+// The store ends with rank 0, and the ranks that came shall see what is wrong, too.
+void letOthersRead(c10d::Store &store, const std::string &refusal) {
+  constexpr auto kReadTimeout = std::chrono::seconds(5);
+  store.set(kRefusalKey, bytesOf(refusal));
+  const auto came = static_cast<int>(store.add("came", 0));
+  waitForCount(store, "read", came, kReadTimeout, [] { return false; });
+}
+
 void waitForAll(c10d::Store &store, const Job &job, const Endpoint &endpoint,
                 std::chrono::milliseconds timeout) {
   bool refused = false;
   const auto isRefused = [&] { return refused = store.check({kRefusalKey}); };
   if (waitForCount(store, "came", job.size, timeout, isRefused))
     return;
-  const auto missing = missingRanks(store, job.size);
-  const auto refusal = refused ? textAt(store, kRefusalKey) : "";
-  if (job.rank == 0) // the store ends with it, and the others shall see what is wrong, too
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-  if (refused)
-    throw InitError(refusal);
-  throw InitError("rank " + std::to_string(job.rank) + " waited " + secondsText(timeout) + " at " +
-                  endpoint.text() + " for all " + std::to_string(job.size) +
-                  " ranks; missing: " + listOf(missing) +
-                  ". Start them with the same MASTER_ADDR and MASTER_PORT, or look why they ended");
+  const auto refusal = refused ? textAt(store, kRefusalKey) : lateness(store, job, endpoint, timeout);
+  store.add("read", 1);
+  if (job.rank == 0)
+    letOthersRead(store, refusal);
+  throw InitError(refusal);
 }
 
 // Names of machines that only just started may come late, those with a mistake never.
