@@ -2,6 +2,7 @@
 
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/python/Launches.h"
+#include "analyzer/python/ParameterNames.h"
 
 #include <algorithm>
 
@@ -145,8 +146,7 @@ void FunctionLowering::lowerBody(const Node &owner, const std::vector<Node> &bod
   }
   if (isModuleBody)
     addSurroundings(isMain);
-  else
-    addNamedTensors(body);
+  namedTensors = tensorsByName(parts.module, functionsIn(body));
   statements(body);
   finish();
 }

@@ -163,7 +163,6 @@ private:
   // Parameters (Parameters.cpp)
   void addParameters(const Node &function, bool isMethod);
   void bindDefaults(const Node &function);
-  void addNamedTensors(const std::vector<Node> &body);
 
   // Building
   Fact fact(FactKind kind, const Node &node) const;
@@ -194,7 +193,7 @@ private:
   Scope scope;
   std::map<std::string, Meaning> imports; ///< of this block
   TensorUses uses;
-  std::set<std::string> namedTensors; ///< of a class: parameters of its methods
+  std::set<std::string> namedTensors; ///< of a class or module: parameters of what it defines
   std::map<std::string, int> locals;
   std::set<std::string> cells; ///< variables that functions in this one assign
   std::vector<std::string> captures;
@@ -213,5 +212,7 @@ private:
 std::string operatorOf(const Node &node);
 /// The type a parameter certainly or probably has ("at::Tensor", "c10::Device"), or none.
 Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForward);
+/// The type that an annotation says; empty where there is none.
+Name typeOfAnnotation(const Node &annotation);
 
 } // namespace devicetidy::python

@@ -16,8 +16,6 @@ bool isDeviceName(std::string_view name) {
   return name == "device" || name == "dev" || endsWith(name, "_device");
 }
 
-Name typeOfAnnotation(const Node &annotation);
-
 // Is it a type that the analysis has, and no name of the program?
 bool isKnown(Name type) {
   return !type.empty() && (!startsWith(type.view(), "python:") || startsWith(type.view(), "python::"));
@@ -37,7 +35,9 @@ Name typeOfUnion(const std::vector<Node> &alternatives) {
   return common;
 }
 
-// What an annotation says: `torch.Tensor`, "Tensor", Optional[Tensor].
+} // namespace
+
+// `torch.Tensor`, "Tensor", Optional[Tensor]
 Name typeOfAnnotation(const Node &annotation) {
   if (annotation.is("BinOp")) // Tensor | None
     return typeOfUnion({annotation["left"], annotation["right"]});
@@ -74,8 +74,6 @@ Name typeOfAnnotation(const Node &annotation) {
     return numbersType;
   return says.empty() || says == "None" || says == "Any" ? Name() : Name("python:" + says);
 }
-
-} // namespace
 
 namespace {
 
@@ -127,27 +125,6 @@ Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForwa
   return uses.lists.count(name) ? listType : Name();
 }
 
-// A parameter that one method uses as only a tensor is used is one in the others, too.
-void FunctionLowering::addNamedTensors(const std::vector<Node> &body) {
-  // They have a default, which may be a number, or are said to be something else.
-  std::set<std::string> others;
-  for (const Node &method : body) {
-    if (!method.is("FunctionDef") || method.text("name") == "__init__")
-      continue;
-    const TensorUses used = tensorUses(parts.module, method);
-    const std::vector<Node> parameters = method["args"].list("args");
-    const std::size_t plain = parameters.size() - method["args"].list("defaults").size();
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-      if (const std::string name = parameters[i].text("arg");
-          i >= plain || !isOneOf(typeOfAnnotation(parameters[i]["annotation"]).view(), {"", "at::Tensor"}))
-        others.insert(name);
-      else if (used.tensors.count(name))
-        namedTensors.insert(name);
-  }
-  for (const std::string &name : others)
-    namedTensors.erase(name);
-}
-
 void FunctionLowering::addParameters(const Node &node, bool isMethod) {
   uses = tensorUses(parts.module, node);
   if (!node.list("generators").empty()) { // of a comprehension: what it goes through
@@ -156,8 +133,10 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
     return;
   }
   TensorUses said = uses;
-  if (isMethod && node.text("name") != "__init__")
-    said.tensors.insert(around->namedTensors.begin(), around->namedTensors.end());
+  const bool isNested = around && !around->isModuleBody && !around->isClassBody;
+  if (node.text("name") != "__init__" && (!isNested || node.is("Lambda")))
+    for (const FunctionLowering *block = around; block; block = block->around)
+      said.tensors.insert(block->namedTensors.begin(), block->namedTensors.end());
   const Node all = node["args"];
   std::vector<Node> parameters = positionalParameters(all);
   const std::size_t positional = parameters.size();

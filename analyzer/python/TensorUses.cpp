@@ -17,7 +17,8 @@ Words split(const char *text) {
   return {std::istream_iterator<std::string>(words), {}};
 }
 
-// The dotted name of what a library has; empty for anything else.
+} // namespace
+
 std::string libraryName(const Module &module, const Node &callee) {
   std::string attributes;
   Node base = callee;
@@ -26,6 +27,8 @@ std::string libraryName(const Module &module, const Node &callee) {
   const Meaning *meaning = base.is("Name") ? Modules::find(module, base.text("id")) : nullptr;
   return meaning && meaning->kind == Meaning::Kind::Library ? meaning->name + attributes : std::string();
 }
+
+namespace {
 
 // The function of torch on tensors that a call names; empty for anything else.
 std::string functionOfTorch(const Module &module, const Node &callee) {
@@ -228,6 +231,7 @@ void addLists(const Module &module, const Node &loop, std::set<std::string> &lis
 TensorUses tensorUses(const Module &module, const Node &function) {
   TensorUses uses;
   const bool arrays = hasArrays(module);
+  std::set<std::string> moved, indices;            // what is both is no module
   std::set<std::string> tensorsOrArrays, forNumPy; // what is used as both are is an array where NumPy gets it
   std::set<std::string> ofAnyType;                 // what the function asks for its type may be anything
   Assigned assigned;
@@ -238,6 +242,8 @@ TensorUses tensorUses(const Module &module, const Node &function) {
       addTensors(node["value"], tensorsOrArrays);
     if (node.is("Attribute") && isOneOf(node.text("attr"), {"device", "is_cuda"}))
       uses.asked.insert(node["value"].text("id"));
+    if (node.is("Subscript"))
+      addTensors(sourceOf(node["slice"]), indices);
     if (node.is("Subscript") && node["value"].is("Name") && hasSlices(node["slice"]))
       tensorsOrArrays.insert(node["value"].text("id"));
     if (node.is("Subscript") && node["slice"].is("Compare") && node["slice"]["left"].is("Name")) // a mask
@@ -255,6 +261,8 @@ TensorUses tensorUses(const Module &module, const Node &function) {
     if (node["func"].is("Attribute") && namesDimension(node))
       addTensors(sourceOf(node["func"]["value"]), uses.tensors);
     const std::vector<Node> given = node.list("args");
+    if (node["func"].text("attr") == "to" && !given.empty() && given.front().text("attr") == "device")
+      addTensors(node["func"]["value"], moved);
     for (std::size_t place : placesOfTensors(module, node))
       if (place < given.size())
         addTensors(sourceOf(given[place]), uses.tensors);
@@ -273,6 +281,8 @@ TensorUses tensorUses(const Module &module, const Node &function) {
       for (const Node &each : given.front().list("elts"))
         addTensors(sourceOf(each), uses.tensors);
   });
+  std::set_intersection(moved.begin(), moved.end(), indices.begin(), indices.end(),
+                        std::inserter(uses.tensors, uses.tensors.end()));
   for (const std::string &name : tensorsOrArrays)
     if (!forNumPy.count(name) || uses.asked.count(name))
       uses.tensors.insert(name);

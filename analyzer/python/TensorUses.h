@@ -15,6 +15,8 @@ struct TensorUses {
 };
 TensorUses tensorUses(const Module &module, const Node &function);
 
+/// The dotted name of what a library has; empty for anything else.
+std::string libraryName(const Module &module, const Node &callee);
 /// x[:, 1], x[..., None]: an index that lists and dictionaries do not have.
 bool hasSlices(const Node &index);
 /// A method or an attribute that only tensors have.

@@ -1,0 +1,109 @@
+#include "analyzer/python/ParameterNames.h"
+
+#include "analyzer/facts/NameParts.h"
+#include "analyzer/python/FunctionLowering.h"
+#include "analyzer/python/Scopes.h"
+#include "analyzer/python/TensorUses.h"
+
+namespace devicetidy::python {
+namespace {
+
+// range(x), math.log(x), torch.zeros(x), nn.Linear(x, 2): what is given there is a number.
+bool takesNumbers(const Module &module, const Node &callee) {
+  if (isOneOf(callee.text("id"), {"range", "int"}))
+    return true;
+  const std::string name = libraryName(module, callee);
+  const std::string last = name.substr(name.rfind('.') + 1);
+  return startsWith(name, "math.") ||
+         (startsWith(name, "torch.nn.") && !last.empty() && last[0] >= 'A' && last[0] <= 'Z') ||
+         (startsWith(name, "torch.") &&
+          isOneOf(last, {"arange", "zeros", "ones", "full", "linspace", "randint", "eye", "empty", "rand",
+                         "randn", "randperm"}));
+}
+
+void addName(const Node &node, std::set<std::string> &names) {
+  if (node.is("Name"))
+    names.insert(node.text("id"));
+}
+
+// The names that a number is computed of: of n // 2 + 1, n.
+void addComputed(const Node &node, std::set<std::string> &names) {
+  addName(node, names);
+  for (const char *side : {"left", "right", "operand"})
+    if (node.is("BinOp") || node.is("UnaryOp"))
+      addComputed(node[side], names);
+}
+
+// t > 0 decides where the program goes: t is one number.
+void addDecided(const Node &test, std::set<std::string> &names) {
+  for (const Node &each : test.list("values"))
+    addDecided(each, names);
+  if (test.is("Compare") && isOneOf(test.list("comparators").front().constant().first, {"int", "float"}))
+    addName(test["left"], names);
+}
+
+// The names that a function uses as numbers, texts, dictionaries, functions: as no tensor is used.
+std::set<std::string> usedOtherwise(const Module &module, const Node &function) {
+  std::set<std::string> names;
+  forEachOfBlock(function, [&](const Node &node) {
+    if (node.is("Subscript") && node["slice"].constant().first == "str")
+      addName(node["value"], names);
+    if (node.is("Compare"))
+      for (const Node &other : node.list("comparators"))
+        if (other.constant().first == "str")
+          addName(node["left"], names);
+    if (isOneOf(node.kind(), {"If", "IfExp", "While", "Assert"}))
+      addDecided(node["test"], names);
+    if (!node.is("Call"))
+      return;
+    addName(node["func"], names);
+    if (isOneOf(node["func"].text("attr"), {"items", "keys", "parameters", "named_parameters", "append"}))
+      addName(node["func"]["value"], names);
+    const std::vector<Node> given = node.list("args");
+    if (node["func"].text("id") == "isinstance" && !given.empty())
+      addName(given.front(), names);
+    if (takesNumbers(module, node["func"]))
+      for (const Node &each : given)
+        addComputed(each, names);
+  });
+  return names;
+}
+
+} // namespace
+
+std::vector<Node> functionsIn(const std::vector<Node> &body) {
+  std::vector<Node> functions;
+  for (const Node &each : body)
+    if (each.is("FunctionDef")) {
+      functions.push_back(each);
+    } else if (each.is("ClassDef")) {
+      const std::vector<Node> methods = functionsIn(each.list("body"));
+      functions.insert(functions.end(), methods.begin(), methods.end());
+    }
+  return functions;
+}
+
+std::set<std::string> tensorsByName(const Module &module, const std::vector<Node> &functions) {
+  std::set<std::string> tensors, others;
+  for (const Node &function : functions) {
+    if (function.text("name") == "__init__")
+      continue;
+    const TensorUses used = tensorUses(module, function);
+    const std::set<std::string> otherwise = usedOtherwise(module, function);
+    const std::vector<Node> parameters = function["args"].list("args");
+    const std::size_t plain = parameters.size() - function["args"].list("defaults").size();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const std::string name = parameters[i].text("arg");
+      const Name said = typeOfAnnotation(parameters[i]["annotation"]);
+      if (i >= plain || otherwise.count(name) || !isOneOf(said.view(), {"", "at::Tensor"}))
+        others.insert(name); // a default may be a number
+      else if (used.tensors.count(name) || !said.empty())
+        tensors.insert(name);
+    }
+  }
+  for (const std::string &name : others)
+    tensors.erase(name);
+  return tensors;
+}
+
+} // namespace devicetidy::python
