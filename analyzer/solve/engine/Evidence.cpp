@@ -284,7 +284,7 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
   if (isKept)
     knowsModels |= classKnowsModels(machine, entry.className);
   // Memory of C++ may be one that every device reads.
-  if (isOpen && knowsModels && isPython(entry.where.file.view()))
+  if (((isOpen && knowsModels) || (isModule && isMeantForDevices(call))) && isPython(entry.where.file.view()))
     return Verdict::Likely;
   return choosesDevice || isOfKernel || isOpen ? Verdict::Latent : Verdict::Silent;
 }
