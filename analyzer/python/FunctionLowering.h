@@ -163,6 +163,8 @@ private:
   // Parameters (Parameters.cpp)
   void addParameters(const Node &function, bool isMethod);
   void bindDefaults(const Node &function);
+  /// The type of objects of a class of the program, where an annotation names one.
+  Name objectType(const Node &annotation);
 
   // Building
   Fact fact(FactKind kind, const Node &node) const;

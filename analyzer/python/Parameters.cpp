@@ -125,6 +125,19 @@ Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForwa
   return uses.lists.count(name) ? listType : Name();
 }
 
+Name FunctionLowering::objectType(const Node &annotation) {
+  const std::optional<Meaning> meaning =
+      annotation.is("Name") || annotation.is("Attribute") ? meaningOf(annotation) : std::nullopt;
+  if (!meaning || meaning->kind != Meaning::Kind::Class)
+    return {};
+  const Name id(meaning->name + " *");
+  Type &type = parts.unit.types[id];
+  type.id = id;
+  type.kind = TypeKind::Pointer;
+  type.pointee = Name(meaning->name);
+  return id;
+}
+
 void FunctionLowering::addParameters(const Node &node, bool isMethod) {
   uses = tensorUses(parts.module, node);
   if (!node.list("generators").empty()) { // of a comprehension: what it goes through
@@ -156,7 +169,9 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
         continue;
     }
     const std::string name = parameters[i].text("arg");
-    const Name type = typeOfParameter(said, parameters[i], isForward);
+    Name type = typeOfParameter(said, parameters[i], isForward);
+    if (type.empty())
+      type = objectType(parameters[i]["annotation"]);
     newLocal(name, type.empty() && numbers.count(name) ? numbersType : type, parameters[i]);
     ++function.paramCount;
     function.requiredParams += i < positional; // may be given without a name

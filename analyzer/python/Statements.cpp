@@ -373,6 +373,8 @@ void FunctionLowering::defineClass(const Node &node) {
     std::optional<Meaning> meaning = meaningOf(base);
     if (meaning && meaning->name == "builtins.list") // has its methods
       meaning = modelled({Meaning::Kind::Library, "collections.UserList", nullptr});
+    if (meaning && isOneOf(meaning->name, {"abc.ABC", "builtins.object", "typing.Generic"}))
+      continue; // its objects have nothing of them
     if (meaning)
       made.bases.push_back(
           Name(meaning->kind == Meaning::Kind::Class ? meaning->name : "python:" + meaning->name));

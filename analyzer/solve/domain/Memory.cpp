@@ -96,6 +96,8 @@ Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole)
   case TypeClass::Pointer:
   case TypeClass::Holder: {
     Name pointee = types.inner(type);
+    if (types.hasUnknownBase(pointee))
+      return openValue(origin, text);
     return addressValue({outside(applyTerm(op::pointee, {origin}), pointee, text), nullptr});
   }
   case TypeClass::Optional:

@@ -1,5 +1,6 @@
 #include "analyzer/solve/domain/Types.h"
 
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Models.h"
 
 #include <algorithm>
@@ -182,6 +183,22 @@ Name Types::fieldType(Name id, Name name) const {
     return "at::Tensor";
   }
   return {};
+}
+
+const std::vector<Name> &Types::derivedFrom(Name id) const {
+  const auto [entry, isNew] = derived.try_emplace(id);
+  if (isNew)
+    for (const auto &[other, type] : program.types)
+      if (other != id && derivesFrom(other, id.view()))
+        entry->second.push_back(other);
+  return entry->second;
+}
+
+bool Types::hasUnknownBase(Name id) const {
+  const Type *type = program.type(id);
+  return type && std::any_of(type->bases.begin(), type->bases.end(), [&](Name base) {
+           return startsWith(base.view(), "python:") || (base != id && hasUnknownBase(base));
+         });
 }
 
 bool Types::isPointer(Name id) const {

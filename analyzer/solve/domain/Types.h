@@ -78,6 +78,10 @@ public:
   /// Derives from torch::nn::Module (or is it).
   bool isModule(Name type) const { return derivesFrom(type, "torch::nn::Module"); }
   bool isProject(Name type) const;
+  /// The classes that derive from it.
+  const std::vector<Name> &derivedFrom(Name type) const;
+  /// Is a class behind it one of a library that is not known?
+  bool hasUnknownBase(Name type) const;
   /// The module of torch::nn that `type` is; null for any other class.
   const models::Module *builtinModule(Name type) const;
   /// The same for `type` or the nearest base that is one.
@@ -88,6 +92,7 @@ public:
 private:
   TypeClass compute(Name type) const;
   mutable std::unordered_map<Name, TypeClass> classes;
+  mutable std::unordered_map<Name, std::vector<Name>> derived;
 };
 
 } // namespace devicetidy

@@ -63,14 +63,6 @@ bool setsAttribute(const Types &types, Name type, Name attribute) {
                                [&](Name base) { return setsAttribute(types, base, attribute); }));
 }
 
-// Does the class, or one behind it, derive from one of a library that is not known?
-bool hasUnknownBase(const Types &types, Name type) {
-  const Type *known = types.program.type(type);
-  return known && std::any_of(known->bases.begin(), known->bases.end(), [&](Name base) {
-           return startsWith(base.view(), "python:") || hasUnknownBase(types, base);
-         });
-}
-
 // What a module has registered, by name: its _parameters, _buffers or _modules.
 Value registered(const Address &self, const Value &record, const std::string &what) {
   std::map<Name, Value> entries;
@@ -109,7 +101,10 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
                          : unknownValue());
   if (name == "__dict__")
     return done(row, recordValue(varsType, {{"object", object.value}}));
-  if (const Function *property = findMethod(machine, record->type, "@get " + name))
+  const std::string get = "@get " + name;
+  if (isOfSeveralClasses(machine, record, get))
+    return done(row, attributeOfGiven(record, name));
+  if (const Function *property = findMethod(machine, record->type, get))
     return callFunction(call, std::move(row), *property, nullptr, self, {});
   if (findMethod(machine, record->type, name)) // what is put in its place later does not change it
     return done(row, bound(object, name == "forward" ? classForward : name));
@@ -143,11 +138,14 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
     asked.positional.push_back({scalarValue(textTerm(Name(name))), {}});
     return callMethod(call, std::move(row), object, "__getattr__", asked);
   }
-  if (record->origin && hasUnknownBase(machine.types, record->type) &&
+  if (record->origin && machine.types.hasUnknownBase(record->type) &&
       !setsAttribute(machine.types, record->type, Name(name))) // the library's class has set it
     return done(row, openValue(applyTerm(op::member, {record->origin, textTerm(Name(name))}),
                                Name(object.text.str() + "." + name)));
-  return done(row, record->origin ? machine.memory.read(row, self.field(Name(name))) : unknownValue());
+  const Value held = record->origin ? machine.memory.read(row, self.field(Name(name))) : unknownValue();
+  return done(row, record->origin && is(held, ValueKind::Unknown) && applies(record->origin, op::pointee)
+                       ? attributeOfGiven(record, name)
+                       : held);
 }
 
 } // namespace

@@ -203,6 +203,15 @@ Outcomes callOwn(Call &call, Row row, const Function &method, const Argument &ob
 
 } // namespace
 
+bool isOfSeveralClasses(const Machine &machine, const Value &object, const std::string &name) {
+  if (!object->origin || !applies(object->origin, op::pointee))
+    return false;
+  const std::vector<Name> &derived = machine.types.derivedFrom(object->type);
+  return std::any_of(derived.begin(), derived.end(), [&](Name type) {
+    return findMethod(machine, type, name) != findMethod(machine, object->type, name);
+  });
+}
+
 Outcomes callMethod(Call &call, Row row, const Argument &object, const std::string &name,
                     const Given &given) {
   Machine &machine = call.machine;
@@ -232,6 +241,8 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
     if (isOriginal && !findMethod(machine, held->type, "forward"))
       return callModuleMethod(call, std::move(row), {value, {}, object.text, object.written}, held->type,
                               "forward", given);
+    if (isOfSeveralClasses(machine, held, name))
+      return done(row, unknownValue());
     if (const Function *method = findMethod(machine, held->type, isOriginal ? "forward" : name))
       return callOwn(call, std::move(row), *method, {value, {}, object.text, object.written}, given);
     if (name != "forward")

@@ -185,6 +185,11 @@ Value attributeOfOpen(const Call &call, const Row &row, const Value &open, const
               open->function.str() + "." + name);
 }
 
+Value attributeOfGiven(const Value &object, const std::string &name) {
+  return openValue(applyTerm(op::inner, {object->origin->args[0], textTerm(Name(name))}),
+                   Name(object->function.str() + "." + name));
+}
+
 Value entryOfOpen(const Call &call, const Row &row, const Value &open, const Value &key) {
   if (is(key, ValueKind::Record)) // a slice holds what the whole holds
     return row.store.get(writtenTo(call, open)) ? unknownValue() : open;

@@ -38,6 +38,8 @@ Value asChosenDevice(const Value &value);
 /// The attribute of an open value, or what it has under a key or a number.
 Value attributeOfOpen(const Call &call, const Row &row, const Value &open, const std::string &name);
 Value entryOfOpen(const Call &call, const Row &row, const Value &open, const Value &key);
+/// The attribute of an object that a caller has passed, of a class that does not say its type.
+Value attributeOfGiven(const Value &object, const std::string &name);
 /// Any of its elements, as a loop sees them.
 Value elementOfOpen(const Call &call, const Row &row, const Value &open);
 /// What an operator makes of it: as open, and of no identity with anything else.
