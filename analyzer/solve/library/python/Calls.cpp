@@ -115,7 +115,7 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
   for (std::size_t i = 0; i < bound.size(); ++i) {
     values[i] = bound[i].value;
     if (isOpen(values[i]) && function.locals[i].type == numberType) // so an annotation says
-      values[i] = unknownValue();
+      values[i] = openValue(values[i]->origin, values[i]->function, 0);
     if (isOpen(values[i]) && call.machine.types.classOf(function.locals[i].type) == TypeClass::Tensor) {
       if (!function.locals[i].isConst) // may not be left out
         row.assume(isTensorQuestion(values[i])->term, 1);

@@ -218,7 +218,8 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
   const Value first = given.positional.empty() ? unknownValue() : given.positional[0].value;
   if (name == "len") {
     const auto elements = elementsOf(call, first);
-    return result(row, elements ? scalarValue(intTerm(std::int64_t(elements->size()))) : unknownValue());
+    return result(row, scalarValue(elements ? intTerm(std::int64_t(elements->size()))
+                                            : call.machine.freshScalar(call)));
   }
   if (name == "range")
     return result(row, rangeOf(row, given));

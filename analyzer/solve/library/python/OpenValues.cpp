@@ -194,6 +194,9 @@ Value entryOfOpen(const Call &call, const Row &row, const Value &open, const Val
   if (is(key, ValueKind::Record)) // a slice holds what the whole holds
     return row.store.get(writtenTo(call, open)) ? unknownValue() : open;
   const Name field = fieldOf(row, key);
+  if (field == anyEntryField && isOpen(key)) // a caller says which, and it is one
+    return read(call, row, open, field, applyTerm(op::element, {open->origin, key->origin}),
+                open->function.str() + "[" + key->function.str() + "]", open->type);
   if (field == anyEntryField)
     return elementOfOpen(call, row, open);
   const Term at = row.resolve(key->term);
