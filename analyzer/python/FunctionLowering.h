@@ -165,6 +165,9 @@ private:
   void bindDefaults(const Node &function);
   /// The type of objects of a class of the program, where an annotation names one.
   Name objectType(const Node &annotation);
+  /// The type of what an annotated attribute of a class holds, where it is never None.
+  Name typeOfField(const Node &annotation);
+  void addFields(const Node &definition, Type &type);
 
   // Building
   Fact fact(FactKind kind, const Node &node) const;

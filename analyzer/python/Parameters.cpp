@@ -138,6 +138,13 @@ Name FunctionLowering::objectType(const Node &annotation) {
   return id;
 }
 
+Name FunctionLowering::typeOfField(const Node &annotation) {
+  const Name said = typeOfAnnotation(annotation);
+  const bool mayBeNone =
+      annotation.is("BinOp") || (annotation.is("Subscript") && annotation["value"].text("id") == "Optional");
+  return mayBeNone ? Name() : isKnown(said) ? said : objectType(annotation);
+}
+
 void FunctionLowering::addParameters(const Node &node, bool isMethod) {
   uses = tensorUses(parts.module, node);
   if (!node.list("generators").empty()) { // of a comprehension: what it goes through

@@ -287,14 +287,13 @@ void FunctionLowering::exitManagers(std::size_t from, const Node &node) {
              node);
 }
 
-namespace {
-
 // The attributes that methods give the object, each where it is set first.
-void addFields(const Node &definition, Type &type) {
+void FunctionLowering::addFields(const Node &definition, Type &type) {
   for (const Node &method : definition.list("body")) {
     if (method.is("AnnAssign") && method["target"].is("Name")) { // of a dataclass, in their order
       Field field;
       field.name = Name(method["target"].text("id"));
+      field.type = typeOfField(method["annotation"]);
       field.where = method["target"].where();
       type.fields.push_back(field);
     }
@@ -320,6 +319,8 @@ void addFields(const Node &definition, Type &type) {
     });
   }
 }
+
+namespace {
 
 // @torch.no_grad() and its like run the function as it is.
 bool isOfTorch(const Module &module, const Node &decorator) {

@@ -95,8 +95,8 @@ Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given
 Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::string name, const Given &given);
 Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type, const std::string &name,
                           const Given &given);
-/// Is `object` one that a caller has passed, and is method `name` another in a class behind the one it is said
-/// to be of?
+/// Is `object` one that a caller has passed, and is method `name` another in a class behind the one it is
+/// said to be of?
 bool isOfSeveralClasses(const Machine &machine, const Value &object, const std::string &name);
 /// Calls method `name` of `object`.
 Outcomes callMethod(Call &call, Row row, const Argument &object, const std::string &name, const Given &given);
