@@ -62,7 +62,7 @@ class Array:
         return self
 
     def __getitem__(self, index):
-        return self if takes_part(index) else dt.unknown()
+        return self if takes_part(index) else dt.on_host()
 
     def __setitem__(self, index, value):
         """A number may be anywhere: float() is asked for it."""
@@ -70,7 +70,7 @@ class Array:
             arrayed(value)
 
     def __iter__(self):
-        return [dt.unknown() for _ in range(int(dt.unknown()))]
+        return [dt.on_host() for _ in range(int(dt.unknown()))]
 
     def __bool__(self):
         return dt.unknown()
@@ -190,7 +190,7 @@ def array_of(*values, **options):
         arrayed(value)
     if isinstance(values[0], (list, tuple, Array)) or torch.is_tensor(values[0]):
         return Array()
-    return dt.unknown()
+    return dt.on_host()
 
 
 @dt.models(
@@ -216,7 +216,7 @@ def each_of(x, *others, **options):
     arrayed(x)
     for other in others:
         arrayed(other)
-    return x if isinstance(x, Array) else dt.unknown()
+    return x if isinstance(x, Array) else dt.on_host()
 
 
 # Of a tensor, sum() and its kin are the tensor's own method, which has other arguments.
@@ -224,7 +224,7 @@ def each_of(x, *others, **options):
 def one_of(values, *others, **options):
     if not torch.is_tensor(values):
         arrayed(values)
-    return dt.unknown()
+    return dt.on_host()
 
 
 @dt.models(
@@ -255,7 +255,7 @@ def one_of(values, *others, **options):
 def asked_of(*values, **options):
     for value in values:
         arrayed(value)
-    return dt.unknown()
+    return dt.on_host()
 
 
 @dt.models("numpy.*", "numpy.linalg.*", "numpy.fft.*", "numpy.ma.*")
@@ -264,7 +264,7 @@ def other(*values, **options):
     for value in values:
         if torch.is_tensor(value):
             value.numpy()
-    return dt.unknown()
+    return dt.on_host()
 
 
 @dt.models("numpy.iterable", "numpy.isscalar", "numpy.ndim", "numpy.shape", "numpy.size")
@@ -293,7 +293,7 @@ def draw_size(size=None):
 
 @dt.models("numpy.random.choice")
 def choice(a, size=None, replace=True, p=None):
-    return dt.unknown() if size is None else Array()
+    return dt.on_host() if size is None else Array()
 
 
 @dt.models("numpy.random.default_rng", "numpy.random.RandomState")

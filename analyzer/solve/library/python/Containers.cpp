@@ -122,6 +122,8 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
     return readVariable(call, call.row, {index, {}}, nullptr);
   if (isOpen(object))
     return call.done(entryOfOpen(call, call.row, object, index));
+  if (isOfHost(object))
+    return call.done(object);
   const Value held = behind(call, object);
   if (isDict(held) && hasDevice(index))
     return call.done(unknownValue());
@@ -305,6 +307,8 @@ std::optional<Outcomes> unpackWord(Call &call, const Effect &) {
   const auto number = static_cast<std::size_t>(call.fact.number);
   if (isOpen(value) && lastPart(call.fact.name.view()) != "rest")
     return call.done(entryOfOpen(call, call.row, value, scalarValue(intTerm(call.fact.number))));
+  if (isOfHost(value))
+    return call.done(value);
   if (lastPart(call.fact.name.view()) == "rest")
     return call.done(allocated(call, call.row, "python::list", summaryOf(alternatives(call, value))));
   if (std::optional<Outcomes> outcomes = callSpecial(

@@ -134,7 +134,7 @@ std::vector<Value> alternatives(const Call &call, const Value &value) {
     return alternatives(call, held->fields.at(hidden::children));
   if (is(held, ValueKind::Record) && held->type == parameterListType && held->fields.count(anyEntryField))
     return {held->fields.at(anyEntryField)};
-  return {isOpen(value) ? elementOfOpen(call, call.row, value) : unknownValue()};
+  return {isOpen(value) ? elementOfOpen(call, call.row, value) : isOfHost(value) ? value : unknownValue()};
 }
 
 Value summaryOf(const std::vector<Value> &all) {

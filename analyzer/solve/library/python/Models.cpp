@@ -311,6 +311,9 @@ Value fieldNames(Call &call, Row &row, const Given &given) {
 
 Value nothingKnown(Call &, Row &, const Given &) { return unknownValue(); }
 
+// A number or numbers: what a tensor is made of there is on the CPU.
+Value somethingOnHost(Call &, Row &, const Given &) { return valueOfHost(); }
+
 } // namespace
 
 std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &name, const Given &given) {
@@ -338,6 +341,7 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
                                                               {"has_ranks", hasRanksOf},
                                                               {"fields", fieldNames},
                                                               {"unknown", nothingKnown},
+                                                              {"on_host", somethingOnHost},
                                                               {"join", joinRanks},
                                                               {"leave", leaveRanks},
                                                               {"backend", backendOfRanks},

@@ -152,6 +152,16 @@ Value placedValue(Call &call, const Placement &device, bool isWhole, StepKind ho
   return placedAt(tensorValue(device, unknownRank, history), open);
 }
 
+Value valueOfHost() {
+  ValueData data;
+  data.placement = Placement::cpu();
+  return makeValue(std::move(data));
+}
+
+bool isOfHost(const Value &value) {
+  return is(value, ValueKind::Unknown) && !isOpen(value) && value->placement.isKnown();
+}
+
 Value asOperand(const Call &call, const Value &value) {
   return isPlaced(value) && isOf(value->origin, op::call) ? asTensor(call, value) : whereAsked(call, value);
 }

@@ -25,6 +25,9 @@ Value whereAsked(const Call &call, const Value &value);
 /// What is on a device, whatever it is: something that is not known was moved there, or was loaded so. What
 /// is read from it is there, too. `isWhole`: it is itself what moved, and a tensor where it is an operand.
 Value placedValue(Call &call, const Placement &device, bool isWhole, StepKind how = StepKind::Moved);
+/// A number or numbers of the host, where nothing else is known of it; and whether a value is that.
+Value valueOfHost();
+bool isOfHost(const Value &value);
 /// That tensor; other values as they are.
 Value asOperand(const Call &call, const Value &value);
 /// x.to(device), x.cuda(), x.cpu() of what is not known.

@@ -180,6 +180,9 @@ std::optional<Outcomes> binaryWord(Call &call, const Effect &) {
     return outcomes;
   if (isTensor(left) || isTensor(right))
     return onTensors(call, sign(call), left, right);
+  for (const Value &each : {left.value, right.value})
+    if (isOfHost(each))
+      return call.done(each);
   const auto isSaidNumber = [](const Value &value) { return isOpen(value) && value->rank == 0; };
   for (const auto &[open, other] : {std::pair(left, right), std::pair(right, left)})
     if (isOpen(open.value) &&
