@@ -106,4 +106,15 @@ std::set<std::string> tensorsByName(const Module &module, const std::vector<Node
   return tensors;
 }
 
+std::set<std::string> tensorsOfForward(const Module &module, const Node &forward) {
+  std::set<std::string> tensors;
+  forEachOfBlock(forward, [&](const Node &node) {
+    if (node.is("BinOp"))
+      addComputed(node, tensors);
+  });
+  for (const std::string &name : usedOtherwise(module, forward))
+    tensors.erase(name);
+  return tensors;
+}
+
 } // namespace devicetidy::python

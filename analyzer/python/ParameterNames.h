@@ -17,4 +17,7 @@ std::vector<Node> functionsIn(const std::vector<Node> &body);
 /// they are given, they may make a tensor of.
 std::set<std::string> tensorsByName(const Module &module, const std::vector<Node> &functions);
 
+/// The names that `forward`, a method of a module, computes with, and uses as no number, text or dictionary.
+std::set<std::string> tensorsOfForward(const Module &module, const Node &forward);
+
 } // namespace devicetidy::python

@@ -2,6 +2,7 @@
 #include "analyzer/python/FunctionLowering.h"
 
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/python/ParameterNames.h"
 
 #include <utility>
 
@@ -163,6 +164,9 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
   for (const Node &each : all.list("kwonlyargs"))
     parameters.push_back(each);
   const bool isForward = node.text("name") == "forward";
+  const std::set<std::string> computed =
+      isForward ? tensorsOfForward(parts.module, node) : std::set<std::string>();
+  said.tensors.insert(computed.begin(), computed.end());
   std::set<std::string> numbers;
   for (const auto &[parameter, value] : defaultsOf(all))
     if (areNumbers(value))

@@ -143,9 +143,9 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
     return done(row, openValue(applyTerm(op::member, {record->origin, textTerm(Name(name))}),
                                Name(object.text.str() + "." + name)));
   const Value held = record->origin ? machine.memory.read(row, self.field(Name(name))) : unknownValue();
-  return done(row, record->origin && is(held, ValueKind::Unknown) && applies(record->origin, op::pointee)
-                       ? attributeOfGiven(record, name)
-                       : held);
+  const bool isOfGiven = record->origin && applies(record->origin, op::pointee);
+  return done(row, isOfGiven && is(held, ValueKind::Unknown) && !isOpen(held) ? attributeOfGiven(record, name)
+                                                                              : held);
 }
 
 } // namespace
