@@ -144,8 +144,10 @@ void FunctionLowering::lowerBody(const Node &owner, const std::vector<Node> &bod
     function.where.file = parts.module.path;
     function.where.line = function.where.column = function.where.endLine = function.where.endColumn = 1;
   }
-  if (isModuleBody)
+  if (isModuleBody) {
     addSurroundings(isMain);
+    shapes = ClassShapes(body);
+  }
   namedTensors = tensorsByName(parts.module, functionsIn(body));
   statements(body);
   finish();

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "analyzer/facts/Program.h"
+#include "analyzer/python/ClassShapes.h"
 #include "analyzer/python/Modules.h"
 #include "analyzer/python/TensorUses.h"
 
@@ -165,6 +166,9 @@ private:
   void bindDefaults(const Node &function);
   /// The type of objects of a class of the program, where an annotation names one.
   Name objectType(const Node &annotation);
+  Name typeOfObjects(const Meaning &ofClass);
+  /// The same for the class that has what the function asks a parameter for.
+  Name shapedType(const std::set<std::string> &asked);
   /// The type of what an annotated attribute of a class holds, where it is never None.
   Name typeOfField(const Node &annotation);
   void addFields(const Node &definition, Type &type);
@@ -198,6 +202,7 @@ private:
   Scope scope;
   std::map<std::string, Meaning> imports; ///< of this block
   TensorUses uses;
+  ClassShapes shapes;                 ///< of a module
   std::set<std::string> namedTensors; ///< of a class or module: parameters of what it defines
   std::map<std::string, int> locals;
   std::set<std::string> cells; ///< variables that functions in this one assign
@@ -217,6 +222,8 @@ private:
 std::string operatorOf(const Node &node);
 /// The type a parameter certainly or probably has ("at::Tensor", "c10::Device"), or none.
 Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForward);
+/// Does a variable of the name hold a device, by convention?
+bool isDeviceName(std::string_view name);
 /// The type that an annotation says; empty where there is none.
 Name typeOfAnnotation(const Node &annotation);
 

@@ -7,15 +7,15 @@
 #include <utility>
 
 namespace devicetidy::python {
+bool isDeviceName(std::string_view name) {
+  return name == "device" || name == "dev" || endsWith(name, "_device");
+}
+
 namespace {
 
 const Name tensorType("at::Tensor"), deviceType("c10::Device"), listType("std::vector<at::Tensor>");
 const Name numberType("python::number"), numbersType("python::numbers"); // C++ has no types for them
 constexpr std::string_view holdsType = "python::holds::"; // and of what a container or a dictionary holds
-
-bool isDeviceName(std::string_view name) {
-  return name == "device" || name == "dev" || endsWith(name, "_device");
-}
 
 // Is it a type that the analysis has, and no name of the program?
 bool isKnown(Name type) {
@@ -129,13 +129,24 @@ Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForwa
 Name FunctionLowering::objectType(const Node &annotation) {
   const std::optional<Meaning> meaning =
       annotation.is("Name") || annotation.is("Attribute") ? meaningOf(annotation) : std::nullopt;
-  if (!meaning || meaning->kind != Meaning::Kind::Class)
-    return {};
-  const Name id(meaning->name + " *");
+  return meaning && meaning->kind == Meaning::Kind::Class ? typeOfObjects(*meaning) : Name();
+}
+
+Name FunctionLowering::shapedType(const std::set<std::string> &asked) {
+  const FunctionLowering *module = this;
+  while (module->around)
+    module = module->around;
+  const std::string name = module->shapes.classWith(asked);
+  const Meaning *meaning = name.empty() ? nullptr : Modules::find(parts.module, name);
+  return meaning && meaning->kind == Meaning::Kind::Class ? typeOfObjects(*meaning) : Name();
+}
+
+Name FunctionLowering::typeOfObjects(const Meaning &ofClass) {
+  const Name id(ofClass.name + " *");
   Type &type = parts.unit.types[id];
   type.id = id;
   type.kind = TypeKind::Pointer;
-  type.pointee = Name(meaning->name);
+  type.pointee = Name(ofClass.name);
   return id;
 }
 
@@ -167,6 +178,7 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
   const std::set<std::string> computed =
       isForward ? tensorsOfForward(parts.module, node) : std::set<std::string>();
   said.tensors.insert(computed.begin(), computed.end());
+  const std::map<std::string, std::set<std::string>> asked = attributesAsked(node);
   std::set<std::string> numbers;
   for (const auto &[parameter, value] : defaultsOf(all))
     if (areNumbers(value))
@@ -183,6 +195,9 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
     Name type = typeOfParameter(said, parameters[i], isForward);
     if (type.empty())
       type = objectType(parameters[i]["annotation"]);
+    if (const auto found = asked.find(name);
+        type.empty() && found != asked.end() && !parameters[i]["annotation"] && !numbers.count(name))
+      type = shapedType(found->second);
     newLocal(name, type.empty() && numbers.count(name) ? numbersType : type, parameters[i]);
     ++function.paramCount;
     function.requiredParams += i < positional; // may be given without a name

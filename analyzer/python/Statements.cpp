@@ -14,9 +14,11 @@ bool makesTensor(const Node &value) {
   if (!value.is("Call") || !base.is("Attribute") ||
       (base.text("attr")[0] >= 'A' && base.text("attr")[0] <= 'Z'))
     return false;
+  const bool makesOther =
+      isOneOf(base.text("attr"), {"device", "load", "finfo", "iinfo", "manual_seed", "is_tensor", "no_grad"});
   while (base.is("Attribute") || base.is("Call"))
     base = base.is("Call") ? base["func"] : base["value"];
-  return base.text("id") == "torch";
+  return base.text("id") == "torch" && !makesOther;
 }
 
 } // namespace
@@ -312,7 +314,9 @@ void FunctionLowering::addFields(const Node &definition, Type &type) {
           continue;
         Field field;
         field.name = name;
-        field.type = makesTensor(node["value"]) ? Name("at::Tensor") : Name();
+        field.type = makesTensor(node["value"])  ? Name("at::Tensor")
+                     : isDeviceName(name.view()) ? Name("c10::Device")
+                                                 : Name();
         field.where = target.where();
         type.fields.push_back(field);
       }
