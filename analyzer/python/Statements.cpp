@@ -296,6 +296,8 @@ void FunctionLowering::addFields(const Node &definition, Type &type) {
       Field field;
       field.name = Name(method["target"].text("id"));
       field.type = typeOfField(method["annotation"]);
+      if (field.type.empty() && isDeviceName(field.name.view()) && method["annotation"].text("id") == "str")
+        field.type = "c10::Device";
       field.where = method["target"].where();
       type.fields.push_back(field);
     }

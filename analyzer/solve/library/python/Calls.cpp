@@ -116,6 +116,9 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
     values[i] = bound[i].value;
     if (isOpen(values[i]) && function.locals[i].type == numberType) // so an annotation says
       values[i] = openValue(values[i]->origin, values[i]->function, 0);
+    if (isOpen(values[i]) && call.machine.types.classOf(function.locals[i].type) == TypeClass::Device &&
+        !function.locals[i].isConst)
+      values[i] = asChosenDevice(values[i]);
     if (isOpen(values[i]) && call.machine.types.classOf(function.locals[i].type) == TypeClass::Tensor) {
       if (!function.locals[i].isConst) // may not be left out
         row.assume(isTensorQuestion(values[i])->term, 1);
@@ -128,15 +131,22 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
 
 namespace {
 
-// What a function that a caller passes makes of tensors from outside is for the caller to say, too.
-Value madeByOpen(Call &call, const Row &row, const Value &callee, const Given &given) {
+// What a function that a caller passes makes of tensors from outside is for the caller to say, too; most give
+// tensors where they get them.
+Value madeByOpen(Call &call, Row &row, const Value &callee, const Given &given) {
   const Value first = given.positional.empty() ? unknownValue() : given.positional.front().value;
-  const bool isOnOutside = isOpen(first) || (is(first, ValueKind::Tensor) &&
-                                             isOutside(call.machine.memory.placementOf(row, first)));
-  if (!isOpen(callee) || !isOnOutside)
-    return unknownValue();
-  return openValue(applyTerm(op::element, {callee->origin, call.machine.freshScalar(call)}),
-                   Name(callee->function.str() + "(..)"));
+  const Placement there =
+      is(first, ValueKind::Tensor) ? call.machine.memory.placementOf(row, first) : Placement::unknown();
+  const bool isMoved = there.kind == PlacementKind::Cuda ||
+                       (there.kind == PlacementKind::Symbol && there.role == SymbolRole::DeviceChoice);
+  if (isOpen(callee) && isMoved) {
+    row.guessed = true;
+    return placedValue(call, there, true, StepKind::Inherited);
+  }
+  return isOpen(callee) && (isOpen(first) || isOutside(there))
+             ? openValue(applyTerm(op::element, {callee->origin, call.machine.freshScalar(call)}),
+                         Name(callee->function.str() + "(..)"))
+             : unknownValue();
 }
 
 } // namespace
