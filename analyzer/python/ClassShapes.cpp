@@ -163,12 +163,16 @@ std::string ClassShapes::classWith(const std::set<std::string> &used) const {
   return {};
 }
 
+void addAsked(const Node &node, std::map<std::string, std::set<std::string>> &asked) {
+  if (node.is("Attribute") && node["value"].is("Name"))
+    asked[node["value"].text("id")].insert(node.text("attr"));
+  for (const Node &child : node.children())
+    addAsked(child, asked);
+}
+
 std::map<std::string, std::set<std::string>> attributesAsked(const Node &function) {
   std::map<std::string, std::set<std::string>> asked;
-  forEachOfBlock(function, [&](const Node &node) {
-    if (node.is("Attribute") && node["value"].is("Name"))
-      asked[node["value"].text("id")].insert(node.text("attr"));
-  });
+  addAsked(function, asked);
   return asked;
 }
 

@@ -171,6 +171,8 @@ private:
   Name shapedType(const std::set<std::string> &asked);
   /// The type of what an annotated attribute of a class holds, where it is never None.
   Name typeOfField(const Node &annotation);
+  /// The types that the annotations of its parameters say, of those that are never None.
+  std::map<std::string, Name> typesOfParameters(const Node &function);
   void addFields(const Node &definition, Type &type);
 
   // Building

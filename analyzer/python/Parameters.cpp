@@ -157,6 +157,16 @@ Name FunctionLowering::typeOfField(const Node &annotation) {
   return mayBeNone ? Name() : isKnown(said) ? said : objectType(annotation);
 }
 
+std::map<std::string, Name> FunctionLowering::typesOfParameters(const Node &node) {
+  std::map<std::string, Name> types;
+  for (const Node &each : positionalParameters(node["args"]))
+    if (const Name type = typeOfField(each["annotation"]); !type.empty())
+      types.emplace(each.text("arg"), type);
+  for (const auto &[parameter, value] : defaultsOf(node["args"]))
+    types.erase(parameter.text("arg"));
+  return types;
+}
+
 void FunctionLowering::addParameters(const Node &node, bool isMethod) {
   uses = tensorUses(parts.module, node);
   if (!node.list("generators").empty()) { // of a comprehension: what it goes through

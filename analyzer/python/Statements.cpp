@@ -289,6 +289,32 @@ void FunctionLowering::exitManagers(std::size_t from, const Node &node) {
              node);
 }
 
+namespace {
+
+// self.a = x; self.a, self.b = x, y
+void addField(const Node &target, const Node &value, const std::string &self,
+              const std::map<std::string, Name> &given, Type &type) {
+  const std::vector<Node> targets = target.list("elts"), values = value.list("elts");
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    addField(targets[i], i < values.size() ? values[i] : Node(), self, given, type);
+  const Name name(target.text("attr"));
+  if (!target.is("Attribute") || target["value"].text("id") != self ||
+      std::any_of(type.fields.begin(), type.fields.end(),
+                  [&](const Field &each) { return each.name == name; }))
+    return;
+  const auto passed = given.find(value.text("id"));
+  Field field;
+  field.name = name;
+  field.type = makesTensor(value)          ? Name("at::Tensor")
+               : passed != given.end()     ? passed->second
+               : isDeviceName(name.view()) ? Name("c10::Device")
+                                           : Name();
+  field.where = target.where();
+  type.fields.push_back(field);
+}
+
+} // namespace
+
 // The attributes that methods give the object, each where it is set first.
 void FunctionLowering::addFields(const Node &definition, Type &type) {
   for (const Node &method : definition.list("body")) {
@@ -305,23 +331,10 @@ void FunctionLowering::addFields(const Node &definition, Type &type) {
     if (parameters.empty())
       continue;
     const std::string self = parameters.front().text("arg");
+    const std::map<std::string, Name> given = typesOfParameters(method);
     forEachOfBlock(method, [&](const Node &node) {
-      for (const Node &target :
-           node.is("Assign") ? node.list("targets") : std::vector<Node>{node["target"]}) {
-        if (!target.is("Attribute") || !target["value"].is("Name") || target["value"].text("id") != self)
-          continue;
-        const Name name(target.text("attr"));
-        if (std::any_of(type.fields.begin(), type.fields.end(),
-                        [&](const Field &each) { return each.name == name; }))
-          continue;
-        Field field;
-        field.name = name;
-        field.type = makesTensor(node["value"])  ? Name("at::Tensor")
-                     : isDeviceName(name.view()) ? Name("c10::Device")
-                                                 : Name();
-        field.where = target.where();
-        type.fields.push_back(field);
-      }
+      for (const Node &target : node.is("Assign") ? node.list("targets") : std::vector<Node>{node["target"]})
+        addField(target, node["value"], self, given, type);
     });
   }
 }
