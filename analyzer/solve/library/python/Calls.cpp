@@ -29,6 +29,21 @@ Name typeOf(const Value &value) {
   return found == types.end() ? Name() : found->second;
 }
 
+// A list of what was moved, of which nothing else is known, is one of tensors.
+Value asOperands(const Call &call, const Row &row, const Value &value) {
+  const Value held = is(value, ValueKind::Address) ? call.machine.memory.read(row, value->address) : value;
+  if (!is(held, ValueKind::List))
+    return value;
+  ValueData data = *held;
+  bool areChanged = false;
+  for (auto *parts : {&data.elements, &data.summary})
+    for (Value &each : *parts) {
+      const Value before = std::exchange(each, asOperand(call, each));
+      areChanged |= before != each;
+    }
+  return areChanged ? makeValue(std::move(data)) : value;
+}
+
 } // namespace
 
 Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vector<Argument> &args,
@@ -46,7 +61,7 @@ Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vect
     Operand operand = arg.written ? *arg.written : Operand();
     if (!arg.written)
       operand.where = call.fact.where;
-    const Value value = asOperand(call, arg.value);
+    const Value value = asOperands(call, row, asOperand(call, arg.value));
     const Value held = is(value, ValueKind::Address) ? call.machine.memory.read(row, value->address) : value;
     operand.type = typeOf(held);
     operand.isAddress = is(value, ValueKind::Address) || arg.address.valid();

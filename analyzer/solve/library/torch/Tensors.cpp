@@ -295,9 +295,12 @@ Outcomes choose(Operation &on) {
 // Indices are on the CPU or where the first tensor is; one number is read wherever it is.
 Outcomes readIndexed(Operation &on) {
   std::vector<TensorUse> bound{on.uses.front()};
+  const auto mayBeOnCpu = [&](const Placement &index) { // a member may turn out to be kept there
+    return index.kind == PlacementKind::Cpu ||
+           (index.kind == PlacementKind::Symbol && on.call.machine.memory.choices.isSlot(index.index));
+  };
   for (std::size_t i = 1; i < on.uses.size(); ++i)
-    if (on.placeOf(i).kind != PlacementKind::Cpu &&
-        on.call.machine.memory.rankOf(on.call.row, on.uses[i].tensor) != 0)
+    if (!mayBeOnCpu(on.placeOf(i)) && on.call.machine.memory.rankOf(on.call.row, on.uses[i].tensor) != 0)
       bound.push_back(on.uses[i]);
   const Placement met = bound.size() > 1 ? on.require(bound) : Placement::unknown();
   return on.withHistoryOfSelf(met.isDisputed() ? met : on.placeOf(0));
