@@ -181,6 +181,14 @@ bool isMovedBetween(const Call &call, const Placement &a, const Placement &b) {
          (moves.count({a.index, b.index}) || moves.count({b.index, a.index}));
 }
 
+// Is it what the object was made with, and does another of its methods move it to what that is given?
+bool isMovedElsewhere(const Call &call, const Placement &kept, const Placement &given) {
+  const auto found = call.machine.keptAndMoved.find(kept.index);
+  return found != call.machine.keptAndMoved.end() && isOfMaker(call, kept) &&
+         found->second.size() > found->second.count(entryOf(call.frame).function.id) &&
+         isGiven(call, given) && !isKeptByGiven(call, given);
+}
+
 bool holdsDevice(const Types &types, Name className) {
   const Type *type = types.program.type(className);
   return type && (std::any_of(type->fields.begin(), type->fields.end(),
@@ -332,7 +340,9 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
            (wasMovedHere(call, right) || isWhereGivenGoes(call, *right.placement) ||
             (isCalledFromOutside(call) && isMadeEarlier(call, right) && !isOfMaker(call, *right.placement)));
   };
-  if (speaksAgainst(a, b) || speaksAgainst(b, a) || isMovedBetween(call, *a.placement, *b.placement))
+  if (speaksAgainst(a, b) || speaksAgainst(b, a) || isMovedBetween(call, *a.placement, *b.placement) ||
+      isMovedElsewhere(call, *a.placement, *b.placement) ||
+      isMovedElsewhere(call, *b.placement, *a.placement))
     return Verdict::Likely;
   if ((isKept(call, *a.placement) && isChoice(*b.placement)) ||
       (isKept(call, *b.placement) && isChoice(*a.placement)))

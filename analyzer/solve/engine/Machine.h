@@ -209,7 +209,9 @@ public:
   std::set<Term> movedFrom; ///< objects that it was given, of whose private members it moves some
   std::set<Term> asked;     ///< tensors from outside, whose devices the code has asked for
   std::set<std::pair<Term, Term>> moves; ///< from which device to which it moves something
-  std::set<Name> copiesToHost;           ///< functions that have copied a tensor to the host
+  /// Where an object keeps what methods move to what they are given, and which methods.
+  std::map<Term, std::set<Name>> keptAndMoved;
+  std::set<Name> copiesToHost; ///< functions that have copied a tensor to the host
   /// The entry being run is called by something in the program, though not in a way that was followed.
   bool entryIsCalled = false;
   /// The object of the entry being run is one of which only a part is known; Lives runs it as it may be.

@@ -136,6 +136,8 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
       if ((before.role == SymbolRole::Tensor || before.kind == PlacementKind::Cuda) &&
           callThatWasGiven(before) == machine.entryCall && !isWithGiven && !isToOther)
         step.givenTo = machine.entryCall;
+      if (isWithGiven && before.role == SymbolRole::Tensor && callThatWasGiven(before) != machine.entryCall)
+        machine.keptAndMoved[before.index].insert(entryOf(call.frame).function.id);
       if (const Term holder = holderOf(before); holder && !isToOther)
         machine.movedFrom.insert(holder);
       if (before.index && placement.index && before != placement && before.role != SymbolRole::Module &&
