@@ -193,6 +193,7 @@ void FunctionLowering::lowerDecorated(const Node &method, const std::vector<Node
   function.where = method.where();
   function.name = Name(around->qualified + "::" + method.text("name"));
   function.className = className;
+  function.isPrivate = method.text("name") == "__init__"; // objects are made with what it decorates
   selfName = "self";
   std::vector<Operand> passed;
   std::vector<Name> names = {{}, {}};

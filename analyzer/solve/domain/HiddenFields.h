@@ -25,6 +25,11 @@ inline bool isParameter(Name field) {
 inline bool isSubmodule(Name field) {
   return field.view().substr(0, submodulePrefix.size()) == submodulePrefix;
 }
+/// The name under which it is registered; of other fields their own.
+inline Name asRegistered(Name field) {
+  const bool hasName = field != parameters && (isParameter(field) || isSubmodule(field));
+  return hasName ? Name(field.view().substr(parameterPrefix.size())) : field;
+}
 /// Is it a field of any kind that no program has?
 inline bool isHidden(Name field) { return !field.empty() && field.view().front() == '@'; }
 

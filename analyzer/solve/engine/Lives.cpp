@@ -4,6 +4,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
+#include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Library.h"
 
@@ -26,6 +27,22 @@ std::uint64_t placesOf(const Row &row, const Value &value, std::set<RootId> &see
       hash = mix(hash, placesOf(row, held, seen));
   });
   return hash;
+}
+
+// Has a call made on the CPU anew what was where the module is, and moved nothing as a whole? Nobody moves
+// the module again for that.
+bool isAnewOnCpu(const Leaves &before, const Leaves &now) {
+  bool isAnew = false;
+  for (const auto &[way, leaf] : now) {
+    const auto old = before.find(way);
+    const bool isOnCpu = leaf->placement.kind == PlacementKind::Cpu;
+    if (is(leaf, ValueKind::Device) && isOnCpu)
+      return false;
+    isAnew |= old != before.end() && is(leaf, ValueKind::Tensor) && is(old->second, ValueKind::Tensor) &&
+              isOnCpu && old->second->placement.kind == PlacementKind::Symbol &&
+              old->second->placement.role == SymbolRole::Module;
+  }
+  return isAnew;
 }
 
 // Is it one that callers put an object on a device with? to() of a module may pass on what it is given.
@@ -302,6 +319,8 @@ Lives::Lived Lives::run(const Function &method, const Life &life) {
     return std::any_of(history.begin(), history.end(),
                        [](const Step &step) { return !step.givenTo.empty(); });
   });
+  // What another method calls may be for the constructor, too, and nobody else calls it later.
+  const bool isLater = isPython(method.where.file.view()) && usage.calledBySiblings.count(method.id) == 0;
   for (Outcome &outcome : states.call(method, life.row, object, static_cast<unsigned>(before))) {
     Row &row = outcome.row;
     machine.memory.dropLocals(row, 0);
@@ -310,7 +329,8 @@ Lives::Lived Lives::run(const Function &method, const Life &life) {
     row.iterations = nullptr;
     row.currentDevice = states.open().currentDevice;
     row.forgetConditions([](Term term) { return applies(term, op::call); });
-    if (globals.empty())
+    const bool isAnew = isLater && isAnewOnCpu(old, leaves(row));
+    if (globals.empty() && !isAnew)
       states.moveAsWhole(row, object.root);
     machine.memory.collectGarbage(row, nullptr);
     markFormer(old, leaves(row), row);
@@ -367,7 +387,7 @@ std::set<Name> Lives::changedFields(const Row &before, const Row &after) const {
     const auto field = old.find(name);
     std::set<RootId> seen{object.root}, seenBefore{object.root};
     if (field == old.end() || placesOf(after, value, seen) != placesOf(before, field->second, seenBefore))
-      changed.insert(name);
+      changed.insert(hidden::asRegistered(name));
   }
   return changed;
 }
