@@ -184,7 +184,7 @@ bool isMovedBetween(const Call &call, const Placement &a, const Placement &b) {
 // Is it what the object was made with, and does another of its methods move it to what that is given?
 bool isMovedElsewhere(const Call &call, const Placement &kept, const Placement &given) {
   const auto found = call.machine.keptAndMoved.find(kept.index);
-  return found != call.machine.keptAndMoved.end() && isOfMaker(call, kept) &&
+  return found != call.machine.keptAndMoved.end() && isOfMaker(call, kept) && !holderOf(kept) &&
          found->second.size() > found->second.count(entryOf(call.frame).function.id) &&
          isGiven(call, given) && !isKeptByGiven(call, given);
 }
@@ -338,7 +338,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   auto speaksAgainst = [&](const Witness &left, const Witness &right) {
     return isGiven(call, *left.placement) && !isKeptByGiven(call, *left.placement) &&
            (wasMovedHere(call, right) || isWhereGivenGoes(call, *right.placement) ||
-            (isCalledFromOutside(call) && isMadeEarlier(call, right) && !isOfMaker(call, *right.placement)));
+            (isCalledFromOutside(call) && isMadeEarlier(call, right) && !isOfMaker(call, *right.placement) &&
+             !holderOf(*right.placement)));
   };
   if (speaksAgainst(a, b) || speaksAgainst(b, a) || isMovedBetween(call, *a.placement, *b.placement) ||
       isMovedElsewhere(call, *a.placement, *b.placement) ||

@@ -223,6 +223,10 @@ std::optional<Outcomes> setModule(Call &call, const Address &self, const Value &
   const bool isShared =
       isTensor && value.value->address.path && hidden::isParameter(value.value->address.path->field);
   const bool isBuffer = isTensor && record->fields.count(Name(hidden::parameter(Name(name))));
+  if (is(value.value, ValueKind::Unknown) && isOneOf(name, {"weight", "bias"}) &&
+      record->fields.count(hidden::parameters)) // those it was made with are gone
+    machine.memory.write(call.row, self.field(hidden::parameters),
+                         tensorValue(Placement::unknown(), unknownRank, nullptr));
   if (!isModule && !isParameter && !isShared && !isBuffer)
     return std::nullopt;
   const Value given =

@@ -175,9 +175,12 @@ Value withValues(const Row &row, const std::string &text, const std::vector<std:
 namespace {
 
 std::optional<Outcomes> binaryWord(Call &call, const Effect &) {
-  const Argument left = argumentAt(call, 0), right = argumentAt(call, 1);
+  Argument left = argumentAt(call, 0), right = argumentAt(call, 1);
   if (std::optional<Outcomes> outcomes = ofObjects(call, left, right))
     return outcomes;
+  for (auto [open, number] : {std::pair(&left, &right), std::pair(&right, &left)})
+    if (isOpen(open->value) && open->value->rank != 0 && isCpuScalar(call, number->value))
+      open->value = asTensor(call, open->value); // else the result were a number, too
   if (isTensor(left) || isTensor(right))
     return onTensors(call, sign(call), left, right);
   for (const Value &each : {left.value, right.value})
