@@ -313,7 +313,10 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       return Placement::unknown();
     if (exempt(i))
       continue;
-    return placed[i].kept;
+    const bool mayBeElsewhere =
+        isOnCpu(placed[i]) && std::any_of(placed.begin() + i, placed.end(),
+                                          [](const Placed &each) { return !each.placement.isKnown(); });
+    return mayBeElsewhere ? Placement::unknown() : placed[i].kept;
   }
   return common;
 }
