@@ -271,6 +271,7 @@ void FunctionLowering::lowerFunction(const Node &node, const std::string &mark) 
     endStatement();
   }
   bindDefaults(node);
+  markWide(node);
   addCells(node);
   if (node.is("Lambda")) {
     block().terminator.value = use(value(node["body"]), node["body"]);

@@ -118,6 +118,7 @@ private:
   Operand dimensions(const Node &shape);
   void noteDimensions(const Node &target, const Node &value);
   Operand asUsed(const Node &target, const Operand &value);
+  Operand asWide(const Node &target, const Operand &value);
   void condition(const Node &node, BlockId whenTrue, BlockId whenFalse, bool entersLoop = false);
 
   // Statements (Statements.cpp, Loops.cpp)
@@ -164,6 +165,7 @@ private:
   // Parameters (Parameters.cpp)
   void addParameters(const Node &function, bool isMethod);
   void bindDefaults(const Node &function);
+  void markWide(const Node &function);
   /// The type of objects of a class of the program, where an annotation names one.
   Name objectType(const Node &annotation);
   Name typeOfObjects(const Meaning &ofClass);

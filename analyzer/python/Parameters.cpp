@@ -221,6 +221,17 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
     }
 }
 
+// Parameters that are used as what holds several numbers.
+void FunctionLowering::markWide(const Node &node) {
+  for (std::uint32_t i = 0; i < function.paramCount; ++i)
+    if (const Variable &parameter = function.locals[i];
+        parameter.type == tensorType && uses.wide.count(parameter.name.str())) {
+      const int index = static_cast<int>(i);
+      storeLocal(index, use(emitCall("wide", {use(loadLocal(index, node), node)}, node), node), node);
+      endStatement();
+    }
+}
+
 // A parameter that nothing was given for is what its default says, with the names of the block around: in
 // `lambda x, device=device: ..` the second is a variable there.
 void FunctionLowering::bindDefaults(const Node &node) {

@@ -141,9 +141,14 @@ Operand FunctionLowering::asUsed(const Node &target, const Operand &value) {
                                 : value;
 }
 
+// A variable that is used as what holds several numbers.
+Operand FunctionLowering::asWide(const Node &target, const Operand &value) {
+  return uses.wide.count(target.text("id")) ? use(emitCall("wide", {value}, target), target) : value;
+}
+
 void FunctionLowering::assign(const Node &target, const Operand &value) {
   if (target.is("Name")) {
-    storeName(target, target.text("id"), asUsed(target, value));
+    storeName(target, target.text("id"), asWide(target, asUsed(target, value)));
   } else if (target.is("Attribute")) {
     const Operand object = operand(target["value"]);
     emitCall("set::" + target.text("attr"), {object, value}, target);

@@ -188,6 +188,50 @@ bool isMethodOfTensors(const Node &callee) {
                                     isOneOf(name, {"clone", "cpu", "cuda", "float", "to"}));
 }
 
+// x[i], x[:, 1]; not x[None]
+bool isOfSeveral(const Node &index) {
+  const std::vector<Node> parts = index.is("Tuple") ? index.list("elts") : std::vector<Node>{index};
+  return std::any_of(parts.begin(), parts.end(), [](const Node &part) {
+    return !isOneOf(part.constant().first, {"ellipsis", "NoneType", "str"}) && !part.is("Compare");
+  });
+}
+
+// Methods that nobody calls for one number.
+bool reduces(const std::string &method) {
+  static const Words names = split(
+      "T amax amin argmax argmin argsort chunk cumprod cumsum diag diagonal flip gather index_select "
+      "kthvalue log_softmax logsumexp max mean median min mm mode mv permute prod quantile roll softmax "
+      "sort split std sum t topk transpose tril triu unbind unique var");
+  return names.count(method) != 0;
+}
+
+void addName(const Node &node, std::set<std::string> &names) {
+  if (node.is("Name"))
+    names.insert(node.text("id"));
+}
+
+// The names that `node` uses as what holds several numbers.
+void addWide(const Node &node, std::set<std::string> &wide) {
+  if (node.is("Attribute") && reduces(node.text("attr")))
+    addName(node["value"], wide);
+  if (node.is("Subscript") && isOfSeveral(node["slice"])) {
+    addName(node["value"], wide);
+    if (node["value"].is("Attribute") && node["value"].text("attr") == "shape")
+      addName(node["value"]["value"], wide);
+  }
+  if (node.is("BinOp") && node["op"].is("MatMult"))
+    for (const char *side : {"left", "right"})
+      addName(node[side], wide);
+  if (node.is("For") || node.is("comprehension"))
+    addName(node["iter"], wide);
+  if (!node.is("Call"))
+    return;
+  if (node["func"].text("id") == "len" && node.list("args").size() == 1)
+    addName(node.list("args").front(), wide);
+  if (node["func"].text("attr") == "size" && !node.list("args").empty())
+    addName(node["func"]["value"], wide);
+}
+
 // What is a tensor where `value` is one: of a.argsort().flip(0) and of a[b.argmax()] it is a.
 Node sourceOf(const Node &value) {
   if (value.is("Call") && isMethodOfTensors(value["func"]))
@@ -236,6 +280,7 @@ TensorUses tensorUses(const Module &module, const Node &function) {
   std::set<std::string> ofAnyType;                 // what the function asks for its type may be anything
   Assigned assigned;
   forEachOfBlock(function, [&](const Node &node) {
+    addWide(node, uses.wide);
     if (node.is("Attribute") && isOfTensors(node.text("attr")))
       addTensors(sourceOf(node["value"]), uses.tensors);
     if (node.is("Attribute") && isOfArrays(node.text("attr"), arrays))

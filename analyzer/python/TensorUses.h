@@ -8,10 +8,10 @@
 
 namespace devicetidy::python {
 
-/// The names that a block uses as only a tensor is used, those of them that it asks for their device, and
-/// those it joins as lists of tensors.
+/// The names that a block uses as only a tensor is used, those of them that it asks for their device,
+/// those it joins as lists of tensors, and those that hold more than one number if they are tensors.
 struct TensorUses {
-  std::set<std::string> tensors, asked, lists;
+  std::set<std::string> tensors, asked, lists, wide;
 };
 TensorUses tensorUses(const Module &module, const Node &function);
 

@@ -68,6 +68,16 @@ std::optional<Outcomes> tensorWord(Call &call, const Effect &) {
   return call.done(asTensor(call, value));
 }
 
+// A tensor that holds several numbers has a dimension.
+std::optional<Outcomes> wideWord(Call &call, const Effect &) {
+  const Value value = call.operand(0);
+  if (!is(value, ValueKind::Tensor) || value->address.valid() || value->rank != unknownRank)
+    return call.done(value);
+  ValueData data = *value;
+  data.rank = someRank;
+  return call.done(makeValue(std::move(data)));
+}
+
 // What a call gives of which nothing is known, and what the program asks for its device: it may be anywhere.
 std::optional<Outcomes> askedWord(Call &call, const Effect &) {
   const Value value = asTensor(call, call.operand(0));
@@ -289,6 +299,7 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
 
 Words pythonOpenWords() {
   return {{{"py_tensor", python::tensorWord},
+           {"py_wide", python::wideWord},
            {"py_asked", python::askedWord},
            {"py_dimensions", python::dimensionsWord},
            {"py_has_dimensions", python::hasDimensionsWord},
