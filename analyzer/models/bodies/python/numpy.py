@@ -237,7 +237,6 @@ def one_of(values, *others, **options):
     "numpy.dot",
     "numpy.float32",
     "numpy.float64",
-    "numpy.histogram",
     "numpy.interp",
     "numpy.isclose",
     "numpy.isfinite",
@@ -256,6 +255,43 @@ def asked_of(*values, **options):
     for value in values:
         arrayed(value)
     return dt.on_host()
+
+
+@dt.models(
+    "numpy.linalg.cholesky",
+    "numpy.linalg.eigvalsh",
+    "numpy.linalg.inv",
+    "numpy.linalg.pinv",
+    "numpy.linalg.solve",
+    "numpy.linalg.svdvals",
+)
+def array(*values, **options):
+    for value in values:
+        arrayed(value)
+    return Array()
+
+
+@dt.models(
+    "numpy.gradient",
+    "numpy.histogram",
+    "numpy.histogram2d",
+    "numpy.meshgrid",
+    "numpy.nonzero",
+    "numpy.linalg.eig",
+    "numpy.linalg.eigh",
+    "numpy.linalg.lstsq",
+    "numpy.linalg.qr",
+    "numpy.linalg.svd",
+    "numpy.polynomial.chebyshev.chebgauss",
+    "numpy.polynomial.hermite.hermgauss",
+    "numpy.polynomial.hermite_e.hermegauss",
+    "numpy.polynomial.laguerre.laggauss",
+    "numpy.polynomial.legendre.leggauss",
+)
+def arrays(*values, **options):
+    for value in values:
+        arrayed(value)
+    return [Array() for _ in range(int(dt.unknown()))]
 
 
 @dt.models("numpy.*", "numpy.linalg.*", "numpy.fft.*", "numpy.ma.*")
