@@ -252,6 +252,16 @@ bool isMeantForDevices(const Call &call) {
 
 namespace {
 
+// Does a method of the class, or of one behind it, bring to the host what it works with there?
+bool classBringsToHost(const Machine &machine, Name className) {
+  const Type *type = machine.program.type(className);
+  return type && (std::any_of(type->methods.begin(), type->methods.end(),
+                              [&](Name id) { return machine.usage.bringsToHost.count(id) != 0; }) ||
+                  std::any_of(type->bases.begin(), type->bases.end(), [&](Name base) {
+                    return base != className && classBringsToHost(machine, base);
+                  }));
+}
+
 // Does a method of the class ask for devices, or take what it is given out of what autograd follows?
 bool classKnowsModels(const Machine &machine, Name className) {
   const Type *type = machine.program.type(className);
@@ -292,6 +302,7 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
   if (isKept)
     knowsModels |= classKnowsModels(machine, entry.className);
   // Memory of C++ may be one that every device reads.
+  knowsModels |= classBringsToHost(machine, entry.className);
   if (((isOpen && knowsModels) || (isModule && isMeantForDevices(call))) && isPython(entry.where.file.view()))
     return Verdict::Likely;
   return choosesDevice || isOfKernel || isOpen ? Verdict::Latent : Verdict::Silent;

@@ -468,6 +468,8 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
           usage.asksForDevice.insert(id);
           usage.deviceFolders.insert(folderOf(function));
         }
+        if (static const Name toHost("python::method::cpu"); fact.name == toHost)
+          usage.bringsToHost.insert(id);
         if (models::hasRole(lastPart(fact.name.view()), "leaves_autograd"))
           usage.leavesAutograd.insert(id);
         if (fact.kind == FactKind::Global && endsWith(fact.name.view(), initialisedSuffix))
