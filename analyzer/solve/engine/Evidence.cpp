@@ -234,6 +234,21 @@ bool wasBrought(const Call &call, const Value &tensor) {
 
 // A function under way is written beside code that asks for devices, its class chooses one, or it is a module
 // in a program that moves modules.
+namespace {
+
+// Is a method of the class, or of one behind it, among `methods`?
+bool hasMethodAmong(const Machine &machine, Name className, const std::set<Name> &methods) {
+  const Type *type = machine.program.type(className);
+  return type && isPython(type->where.file.view()) &&
+         (std::any_of(type->methods.begin(), type->methods.end(),
+                      [&](Name id) { return methods.count(id) != 0; }) ||
+          std::any_of(type->bases.begin(), type->bases.end(), [&](Name base) {
+            return base != className && hasMethodAmong(machine, base, methods);
+          }));
+}
+
+} // namespace
+
 bool isMeantForDevices(const Call &call) {
   const Machine &machine = call.machine;
   const bool isOpen =
@@ -244,33 +259,12 @@ bool isMeantForDevices(const Call &call) {
       continue;
     if ((isOpen && isBesideDeviceCode(machine, function)) || machine.usage.asksForDevice.count(function.id) ||
         holdsDevice(machine.types, function.className) ||
+        hasMethodAmong(machine, function.className, machine.usage.asksForDevice) ||
         (machine.usage.movesModules && machine.types.isModule(function.className)))
       return true;
   }
   return false;
 }
-
-namespace {
-
-// Does a method of the class, or of one behind it, bring to the host what it works with there?
-bool classBringsToHost(const Machine &machine, Name className) {
-  const Type *type = machine.program.type(className);
-  return type && (std::any_of(type->methods.begin(), type->methods.end(),
-                              [&](Name id) { return machine.usage.bringsToHost.count(id) != 0; }) ||
-                  std::any_of(type->bases.begin(), type->bases.end(), [&](Name base) {
-                    return base != className && classBringsToHost(machine, base);
-                  }));
-}
-
-// Does a method of the class ask for devices, or take what it is given out of what autograd follows?
-bool classKnowsModels(const Machine &machine, Name className) {
-  const Type *type = machine.program.type(className);
-  return type && std::any_of(type->methods.begin(), type->methods.end(), [&](Name id) {
-           return machine.usage.asksForDevice.count(id) || machine.usage.leavesAutograd.count(id);
-         });
-}
-
-} // namespace
 
 Verdict weighAccess(const Call &call, const Placement &memory) {
   if (isPartial(call, memory))
@@ -299,10 +293,10 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
   const bool isKept = isOfEarlierCall(call, memory);
   const bool isOpen =
       (isGiven(call, memory) || isKept) && isCalledFromOutside(call) && isMeantForDevices(call);
-  if (isKept)
-    knowsModels |= classKnowsModels(machine, entry.className);
+  for (const std::set<Name> *each : {&machine.usage.asksForDevice, &machine.usage.leavesAutograd})
+    knowsModels |= isKept && hasMethodAmong(machine, entry.className, *each);
   // Memory of C++ may be one that every device reads.
-  knowsModels |= classBringsToHost(machine, entry.className);
+  knowsModels |= hasMethodAmong(machine, entry.className, machine.usage.bringsToHost);
   if (((isOpen && knowsModels) || (isModule && isMeantForDevices(call))) && isPython(entry.where.file.view()))
     return Verdict::Likely;
   return choosesDevice || isOfKernel || isOpen ? Verdict::Latent : Verdict::Silent;
