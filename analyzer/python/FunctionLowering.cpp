@@ -2,7 +2,6 @@
 
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/python/Launches.h"
-#include "analyzer/python/ParameterNames.h"
 
 #include <algorithm>
 
@@ -148,7 +147,7 @@ void FunctionLowering::lowerBody(const Node &owner, const std::vector<Node> &bod
     addSurroundings(isMain);
     shapes = ClassShapes(body);
   }
-  namedTensors = tensorsByName(parts.module, functionsIn(body));
+  named = parameterNames(parts.module, functionsIn(body));
   statements(body);
   finish();
 }

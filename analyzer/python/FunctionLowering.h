@@ -11,6 +11,7 @@
 #include "analyzer/facts/Program.h"
 #include "analyzer/python/ClassShapes.h"
 #include "analyzer/python/Modules.h"
+#include "analyzer/python/ParameterNames.h"
 #include "analyzer/python/TensorUses.h"
 
 #include <map>
@@ -166,6 +167,7 @@ private:
   void addParameters(const Node &function, bool isMethod);
   void bindDefaults(const Node &function);
   void markWide(const Node &function);
+  void addNamed(const Node &function, std::set<std::string> &tensors) const;
   /// The type of objects of a class of the program, where an annotation names one.
   Name objectType(const Node &annotation);
   Name typeOfObjects(const Meaning &ofClass);
@@ -206,8 +208,8 @@ private:
   Scope scope;
   std::map<std::string, Meaning> imports; ///< of this block
   TensorUses uses;
-  ClassShapes shapes;                 ///< of a module
-  std::set<std::string> namedTensors; ///< of a class or module: parameters of what it defines
+  ClassShapes shapes;   ///< of a module
+  ParameterNames named; ///< of a class or module: by what it defines
   std::map<std::string, int> locals;
   std::set<std::string> cells; ///< variables that functions in this one assign
   std::vector<std::string> captures;

@@ -83,11 +83,10 @@ std::vector<Node> functionsIn(const std::vector<Node> &body) {
   return functions;
 }
 
-std::set<std::string> tensorsByName(const Module &module, const std::vector<Node> &functions) {
-  std::set<std::string> tensors, others;
+ParameterNames parameterNames(const Module &module, const std::vector<Node> &functions) {
+  ParameterNames names;
   for (const Node &function : functions) {
-    if (function.text("name") == "__init__")
-      continue;
+    const bool isConstructor = function.text("name") == "__init__";
     const TensorUses used = tensorUses(module, function);
     const std::set<std::string> otherwise = usedOtherwise(module, function);
     const std::vector<Node> parameters = function["args"].list("args");
@@ -96,25 +95,26 @@ std::set<std::string> tensorsByName(const Module &module, const std::vector<Node
       const std::string name = parameters[i].text("arg");
       const Name said = typeOfAnnotation(parameters[i]["annotation"]);
       if (i >= plain || otherwise.count(name) || !isOneOf(said.view(), {"", "at::Tensor"}))
-        others.insert(name); // a default may be a number
-      else if (used.tensors.count(name) || !said.empty())
-        tensors.insert(name);
+        (isConstructor ? names.ofConstructors : names.others).insert(name); // a default may be a number
+      else if (!isConstructor && (used.tensors.count(name) || !said.empty()))
+        names.tensors.insert(name);
     }
   }
-  for (const std::string &name : others)
-    tensors.erase(name);
-  return tensors;
+  for (const std::string &name : names.others)
+    names.tensors.erase(name);
+  return names;
 }
 
-std::set<std::string> tensorsOfForward(const Module &module, const Node &forward) {
-  std::set<std::string> tensors;
-  forEachOfBlock(forward, [&](const Node &node) {
-    if (node.is("BinOp"))
-      addComputed(node, tensors);
+std::set<std::string> computedWith(const Node &function) {
+  std::set<std::string> names;
+  forEachOfBlock(function, [&](const Node &node) {
+    if (!node.is("BinOp") || !isOneOf(node["op"].kind(), {"Add", "Sub", "Mult", "Div"}) ||
+        node["left"].is("Constant") || node["right"].is("Constant"))
+      return;
+    for (const char *side : {"left", "right"})
+      addName(node[side], names);
   });
-  for (const std::string &name : usedOtherwise(module, forward))
-    tensors.erase(name);
-  return tensors;
+  return names;
 }
 
 } // namespace devicetidy::python

@@ -12,12 +12,16 @@ namespace devicetidy::python {
 /// The functions and methods that `body` defines, those of its classes included.
 std::vector<Node> functionsIn(const std::vector<Node> &body);
 
-/// The names of parameters that one of `functions` says or uses as only a tensor is used, and none as
-/// anything else: what is called so elsewhere in the same code is one, too. Constructors are not asked: what
-/// they are given, they may make a tensor of.
-std::set<std::string> tensorsByName(const Module &module, const std::vector<Node> &functions);
-
-/// The names that `forward`, a method of a module, computes with, and uses as no number, text or dictionary.
-std::set<std::string> tensorsOfForward(const Module &module, const Node &forward);
+/// What functions say of the names of their parameters.
+struct ParameterNames {
+  /// One function says or uses them as only a tensor is used, and none as anything else: what is called so
+  /// elsewhere in the same code is one, too. What a constructor is given, it may make a tensor of.
+  std::set<std::string> tensors;
+  /// Numbers, texts, dictionaries, functions: in one function at least, or in one constructor.
+  std::set<std::string> others, ofConstructors;
+};
+ParameterNames parameterNames(const Module &module, const std::vector<Node> &functions);
+/// The names that a function computes with as tensors are: with what is no constant.
+std::set<std::string> computedWith(const Node &function);
 
 } // namespace devicetidy::python

@@ -2,7 +2,6 @@
 #include "analyzer/python/FunctionLowering.h"
 
 #include "analyzer/facts/NameParts.h"
-#include "analyzer/python/ParameterNames.h"
 
 #include <utility>
 
@@ -167,6 +166,20 @@ std::map<std::string, Name> FunctionLowering::typesOfParameters(const Node &node
   return types;
 }
 
+// What the code around says of its parameters' names. A method is given tensors to compute with, more often
+// than numbers.
+void FunctionLowering::addNamed(const Node &node, std::set<std::string> &tensors) const {
+  const bool isOfClass = around && around->isClassBody && node.is("FunctionDef");
+  std::set<std::string> computed = isOfClass ? computedWith(node) : std::set<std::string>();
+  for (const FunctionLowering *block = around; block; block = block->around) {
+    tensors.insert(block->named.tensors.begin(), block->named.tensors.end());
+    for (const auto *others : {&block->named.others, &block->named.ofConstructors})
+      for (const std::string &name : *others)
+        computed.erase(name);
+  }
+  tensors.insert(computed.begin(), computed.end());
+}
+
 void FunctionLowering::addParameters(const Node &node, bool isMethod) {
   uses = tensorUses(parts.module, node);
   if (!node.list("generators").empty()) { // of a comprehension: what it goes through
@@ -177,17 +190,13 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
   TensorUses said = uses;
   const bool isNested = around && !around->isModuleBody && !around->isClassBody;
   if (node.text("name") != "__init__" && (!isNested || node.is("Lambda")))
-    for (const FunctionLowering *block = around; block; block = block->around)
-      said.tensors.insert(block->namedTensors.begin(), block->namedTensors.end());
+    addNamed(node, said.tensors);
   const Node all = node["args"];
   std::vector<Node> parameters = positionalParameters(all);
   const std::size_t positional = parameters.size();
   for (const Node &each : all.list("kwonlyargs"))
     parameters.push_back(each);
   const bool isForward = node.text("name") == "forward";
-  const std::set<std::string> computed =
-      isForward ? tensorsOfForward(parts.module, node) : std::set<std::string>();
-  said.tensors.insert(computed.begin(), computed.end());
   const std::map<std::string, std::set<std::string>> asked = attributesAsked(node);
   std::set<std::string> numbers;
   for (const auto &[parameter, value] : defaultsOf(all))

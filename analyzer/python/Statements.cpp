@@ -314,6 +314,7 @@ void addField(const Node &target, const Node &value, const std::string &self,
                : passed != given.end()     ? passed->second
                : isDeviceName(name.view()) ? Name("c10::Device")
                                            : Name();
+  field.isPrivate = true; // where it is, is the object's affair
   field.where = target.where();
   type.fields.push_back(field);
 }
@@ -329,6 +330,7 @@ void FunctionLowering::addFields(const Node &definition, Type &type) {
       field.type = typeOfField(method["annotation"]);
       if (field.type.empty() && isDeviceName(field.name.view()) && method["annotation"].text("id") == "str")
         field.type = "c10::Device";
+      field.isPrivate = true;
       field.where = method["target"].where();
       type.fields.push_back(field);
     }

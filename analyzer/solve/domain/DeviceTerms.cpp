@@ -196,7 +196,7 @@ Term holderOf(const Placement &placement) {
        term = term->args[0])
     if (term->name == op::inner)
       holder = term->args[0];
-  return holder;
+  return holder && applies(holder, op::pointee) ? holder->args[0] : holder;
 }
 
 Term groupOf(const Placement &placement) {
