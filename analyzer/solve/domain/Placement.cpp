@@ -69,6 +69,17 @@ Verdict compareSymbol(const Placement &symbol, const Placement &other) {
   return symbol.role == SymbolRole::DeviceChoice && !isChosenGpu(other) ? Verdict::Likely : Verdict::Latent;
 }
 
+// Two elements of one list, at different distances from the iteration.
+bool areApart(Term a, Term b) {
+  const auto split = [](Term term) {
+    const auto distance = applies(term, op::plus) ? constantOf(term->args[1]) : std::nullopt;
+    return distance ? std::pair(term->args[0], *distance) : std::pair(term, std::int64_t(0));
+  };
+  const auto [baseA, distanceA] = split(a);
+  const auto [baseB, distanceB] = split(b);
+  return baseA == baseB && distanceA != distanceB;
+}
+
 } // namespace
 
 Term currentCudaIndex() {
@@ -82,7 +93,7 @@ bool differentPositions(Term a, Term b) {
   const auto number = constantOf(a) ? constantOf(a) : constantOf(b);
   // This iteration of a loop over devices against the iteration before.
   if (ofLoop(a) && ofLoop(b))
-    return applies(a, op::previous) != applies(b, op::previous);
+    return applies(a, op::previous) != applies(b, op::previous) || areApart(a, b);
   // A device that changes with the iteration, the last of a list, or the rank, against a fixed one. The
   // iteration after the loop may be the last of the list: those two are not told apart.
   auto varies = [](Term term) { return ofLoop(term) || applies(term, op::back) || applies(term, op::rank); };

@@ -336,7 +336,10 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   };
   if (isLeftFor(*a.placement, *b.placement) || isLeftFor(*b.placement, *a.placement))
     return Verdict::Likely;
-  if (verdict == Verdict::Likely)
+  const bool areNumbered =
+      a.placement->kind == PlacementKind::Cuda && b.placement->kind == PlacementKind::Cuda;
+  if (verdict == Verdict::Likely ||
+      (areNumbered && !isOutsideA && !isOutsideB)) // GPUs that the program counts
     return verdict;
   if (hasOwnCallers(call))
     return isOutsideA && isOutsideB ? Verdict::Open : Verdict::Latent;

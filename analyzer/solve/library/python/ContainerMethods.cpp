@@ -112,7 +112,9 @@ Value rangeOf(const Row &row, const Given &given) {
       numbers.push_back(scalarValue(intTerm(i)));
     return tupleValue(std::move(numbers));
   }
-  return summaryOf({unknownValue()});
+  const bool isCounted = start && given.positional.size() < 3;
+  return summaryOf(
+      {isCounted ? scalarValue(applyTerm(op::plus, {intTerm(*start), elementIndex()})) : unknownValue()});
 }
 
 // zip and enumerate: tuples of what is in each.
@@ -230,7 +232,8 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
       if (const auto elements = elementsOf(call, first))
         for (std::size_t i = 0; i < elements->size(); ++i)
           numbers.push_back(scalarValue(intTerm(std::int64_t(i))));
-      lists.push_back(elementsOf(call, first) ? tupleValue(numbers) : summaryOf({unknownValue()}));
+      lists.push_back(elementsOf(call, first) ? tupleValue(numbers)
+                                              : summaryOf({scalarValue(elementIndex())}));
     }
     for (const Argument &each : given.positional)
       lists.push_back(each.value);

@@ -173,8 +173,10 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
     return call.done(at >= 0 && at < size ? held->elements[std::size_t(at)] : unknownValue());
   }
   if (is(object, ValueKind::Address) && is(index, ValueKind::Scalar))
-    return elementAt(call, object->address, held, index->term);
-  return call.done(isSummary(held) && held->summary.size() == 1 ? held->summary.front() : unknownValue());
+    return elementAt(call, object->address, held, number && *number < 0 ? fromTheEnd(*number) : index->term);
+  return call.done(isSummary(held) && held->summary.size() == 1
+                       ? substitute(held->summary.front(), elementIndex(), machine.freshScalar(call))
+                       : unknownValue());
 }
 
 // How many dimensions x[index] has less than x; nothing when that is not known.

@@ -86,9 +86,37 @@ std::optional<std::vector<Value>> elementsOf(const Call &call, const Value &valu
   return keys;
 }
 
+namespace {
+
+// Which element of a list of unknown length stands at a place of a part of it.
+Term behindPart(const Row &row, const Value &slice) {
+  static const Name reordered("reordered");
+  const auto lower = slice->fields.find("lower"), step = slice->fields.find("step");
+  if (step != slice->fields.end() && row.numberOf(step->second) != 1)
+    return applyTerm(reordered, {elementIndex()});
+  if (lower == slice->fields.end())
+    return elementIndex();
+  const auto number = row.numberOf(lower->second);
+  if (!number && !is(lower->second, ValueKind::Scalar))
+    return applyTerm(reordered, {elementIndex()});
+  const Term first = number && *number < 0 ? fromTheEnd(*number) : row.resolve(lower->second->term);
+  return applyTerm(op::plus, {elementIndex(), first});
+}
+
+} // namespace
+
+Term fromTheEnd(std::int64_t number) {
+  static const Name end("from the end");
+  return number == -1 ? applyTerm(op::back, {textTerm("a list")}) : applyTerm(end, {intTerm(number)});
+}
+
 Value partOf(const Row &row, const Value &list, const Value &slice) {
-  if (isSummary(list))
-    return list;
+  if (isSummary(list)) {
+    std::vector<Value> shifted;
+    for (const Value &each : list->summary)
+      shifted.push_back(substitute(each, elementIndex(), behindPart(row, slice)));
+    return slice->fields.empty() ? list : summaryOf(shifted);
+  }
   const auto size = static_cast<std::int64_t>(list->elements.size());
   bool isKnown = true;
   const auto end = [&](const char *name, std::int64_t otherwise) {

@@ -30,6 +30,8 @@ std::optional<bool> hasKey(const Row &row, const Value &dict, const Value &key);
 bool hasDevice(const Value &key);
 /// The elements that a loop or a list() sees; nothing when their number is not known.
 std::optional<std::vector<Value>> elementsOf(const Call &call, const Value &value);
+/// The number of the element `number` (-1, -2, ..) of a list whose length is not known.
+Term fromTheEnd(std::int64_t number);
 /// list[slice]: its elements, or any of the list's when the ends are not known.
 Value partOf(const Row &row, const Value &list, const Value &slice);
 /// What any element may be.
