@@ -8,13 +8,16 @@
 namespace devicetidy::python {
 namespace {
 
-// range(x), math.log(x), torch.zeros(x), nn.Linear(x, 2): what is given there is a number.
+// range(x), math.log(x), np.ceil(x), torch.zeros(x), nn.Linear(x, 2): what is given there is a number, or
+// none of a GPU.
 bool takesNumbers(const Module &module, const Node &callee) {
   if (isOneOf(callee.text("id"), {"range", "int"}))
     return true;
   const std::string name = libraryName(module, callee);
   const std::string last = name.substr(name.rfind('.') + 1);
-  return startsWith(name, "math.") ||
+  const bool rounds =
+      startsWith(name, "numpy.") && isOneOf(last, {"ceil", "floor", "log", "log2", "prod", "round", "sqrt"});
+  return startsWith(name, "math.") || rounds ||
          (startsWith(name, "torch.nn.") && !last.empty() && last[0] >= 'A' && last[0] <= 'Z') ||
          (startsWith(name, "torch.") &&
           isOneOf(last, {"arange", "zeros", "ones", "full", "linspace", "randint", "eye", "empty", "rand",

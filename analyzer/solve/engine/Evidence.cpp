@@ -296,7 +296,8 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
   for (const std::set<Name> *each : {&machine.usage.asksForDevice, &machine.usage.leavesAutograd})
     knowsModels |= isKept && hasMethodAmong(machine, entry.className, *each);
   // Memory of C++ may be one that every device reads.
-  knowsModels |= hasMethodAmong(machine, entry.className, machine.usage.bringsToHost);
+  const bool isEntry = memory.index && applies(memory.index, op::element); // of a batch, which a loader makes
+  knowsModels |= !isEntry && hasMethodAmong(machine, entry.className, machine.usage.bringsToHost);
   if (((isOpen && knowsModels) || (isModule && isMeantForDevices(call))) && isPython(entry.where.file.view()))
     return Verdict::Likely;
   return choosesDevice || isOfKernel || isOpen ? Verdict::Latent : Verdict::Silent;

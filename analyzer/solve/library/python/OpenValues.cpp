@@ -149,7 +149,10 @@ Value asTensor(const Call &call, const Value &value) {
 Value isTensorQuestion(const Value &open) { return scalarValue(applyTerm(op::isTensor, {open->origin})); }
 
 Value whereAsked(const Call &call, const Value &value) {
-  return isOpen(value) && call.row.numberOf(isTensorQuestion(value)) == 1 ? asTensor(call, value) : value;
+  const bool isSaidNumber = value->rank == 0;
+  return isOpen(value) && !isSaidNumber && call.row.numberOf(isTensorQuestion(value)) == 1
+             ? asTensor(call, value)
+             : value;
 }
 
 Value placedValue(Call &call, const Placement &device, bool isWhole, StepKind how) {
