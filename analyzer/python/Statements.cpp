@@ -310,10 +310,10 @@ void addField(const Node &target, const Node &value, const std::string &self,
   const auto passed = given.find(value.text("id"));
   Field field;
   field.name = name;
-  field.type = makesTensor(value)          ? Name("at::Tensor")
-               : passed != given.end()     ? passed->second
-               : isDeviceName(name.view()) ? Name("c10::Device")
-                                           : Name();
+  field.type = makesTensor(value)                                        ? Name("at::Tensor")
+               : passed != given.end()                                   ? passed->second
+               : isDeviceName(name.view()) && name.view().front() != '_' ? Name("c10::Device")
+                                                                         : Name();
   field.isPrivate = true; // where it is, is the object's affair
   field.where = target.where();
   type.fields.push_back(field);
