@@ -1,6 +1,5 @@
 #include "analyzer/python/ClassShapes.h"
 
-#include "analyzer/facts/NameParts.h"
 #include "analyzer/python/Scopes.h"
 #include "analyzer/python/TensorUses.h"
 
@@ -8,85 +7,6 @@
 
 namespace devicetidy::python {
 namespace {
-
-// Tensors, modules, optimizers, containers, texts and files have these, too.
-bool isCommon(const std::string &name) {
-  return isOfTensors(name) || isOneOf(name, {"T",
-                                             "add",
-                                             "append",
-                                             "backward",
-                                             "clear",
-                                             "clone",
-                                             "close",
-                                             "config",
-                                             "copy",
-                                             "cpu",
-                                             "cuda",
-                                             "data",
-                                             "detach",
-                                             "device",
-                                             "dtype",
-                                             "eval",
-                                             "extend",
-                                             "forward",
-                                             "format",
-                                             "get",
-                                             "grad",
-                                             "half",
-                                             "item",
-                                             "items",
-                                             "keys",
-                                             "load",
-                                             "load_state_dict",
-                                             "max",
-                                             "mean",
-                                             "min",
-                                             "name",
-                                             "ndim",
-                                             "parameters",
-                                             "pop",
-                                             "read",
-                                             "reset",
-                                             "reshape",
-                                             "save",
-                                             "shape",
-                                             "size",
-                                             "split",
-                                             "state",
-                                             "state_dict",
-                                             "std",
-                                             "step",
-                                             "sum",
-                                             "to",
-                                             "train",
-                                             "training",
-                                             "type",
-                                             "update",
-                                             "values",
-                                             "view",
-                                             "weight",
-                                             "write",
-                                             "zero_grad",
-                                             "double",
-                                             "float",
-                                             "int",
-                                             "named_parameters",
-                                             "modules",
-                                             "children",
-                                             "buffers",
-                                             "apply",
-                                             "register_buffer",
-                                             "bias",
-                                             "index",
-                                             "sort",
-                                             "sample",
-                                             "log_prob",
-                                             "fit",
-                                             "predict",
-                                             "transform",
-                                             "loss",
-                                             "logits"});
-}
 
 void addAssigned(const Node &target, const std::string &self, std::set<std::string> &members) {
   if (target.is("Attribute") && target["value"].text("id") == self)
@@ -113,6 +33,13 @@ void addMembers(const Node &definition, std::set<std::string> &members) {
         addAssigned(target, self, members);
     });
   }
+}
+
+void addAsked(const Node &node, std::map<std::string, std::set<std::string>> &asked) {
+  if (node.is("Attribute") && node["value"].is("Name"))
+    asked[node["value"].text("id")].insert(node.text("attr"));
+  for (const Node &child : node.children())
+    addAsked(child, asked);
 }
 
 } // namespace
@@ -150,7 +77,7 @@ bool ClassShapes::derives(const std::string &name, const std::string &base) cons
 }
 
 std::string ClassShapes::classWith(const std::set<std::string> &used) const {
-  if (std::all_of(used.begin(), used.end(), isCommon))
+  if (std::all_of(used.begin(), used.end(), isOfMany))
     return {};
   std::vector<std::string> fitting;
   for (const auto &[name, own] : members)
@@ -161,13 +88,6 @@ std::string ClassShapes::classWith(const std::set<std::string> &used) const {
                     [&](const std::string &each) { return derives(each, base); }))
       return base;
   return {};
-}
-
-void addAsked(const Node &node, std::map<std::string, std::set<std::string>> &asked) {
-  if (node.is("Attribute") && node["value"].is("Name"))
-    asked[node["value"].text("id")].insert(node.text("attr"));
-  for (const Node &child : node.children())
-    addAsked(child, asked);
 }
 
 std::map<std::string, std::set<std::string>> attributesAsked(const Node &function) {

@@ -103,6 +103,16 @@ bool isOfTensors(const std::string &name) {
   return isInPlace || names.count(name) != 0;
 }
 
+bool isOfMany(const std::string &name) {
+  static const Words names =
+      split("add append apply backward bias buffers children clear clone close config copy cpu cuda data "
+            "device double eval extend fit float forward format get grad half index int items keys load "
+            "load_state_dict log_prob logits loss modules name named_parameters parameters pop predict read "
+            "register_buffer reset sample save sort split state state_dict step to train training transform "
+            "type update values weight write zero_grad");
+  return isOfTensors(name) || isOfArrays(name, /*hasArrays=*/false) || names.count(name) != 0;
+}
+
 namespace {
 
 // A call of a function of torch whose first argument is a tensor.

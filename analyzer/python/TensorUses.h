@@ -21,6 +21,8 @@ std::string libraryName(const Module &module, const Node &callee);
 bool hasSlices(const Node &index);
 /// A method or an attribute that only tensors have.
 bool isOfTensors(const std::string &name);
+/// The same, or one that modules, optimizers, containers, texts or files have, too.
+bool isOfMany(const std::string &name);
 /// The arguments that are tensors whatever the call is given: not those that may be numbers.
 std::vector<std::size_t> placesOfTensors(const Module &module, const Node &call);
 /// A call of a function of torch that is given a list of tensors: cat, stack.

@@ -468,7 +468,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
           usage.asksForDevice.insert(id);
           usage.deviceFolders.insert(folderOf(function));
         }
-        if (static const Name toHost("python::method::cpu"); fact.name == toHost)
+        if (models::hasRole(lastPart(fact.name.view()), "brings_to_host"))
           usage.bringsToHost.insert(id);
         if (models::hasRole(lastPart(fact.name.view()), "leaves_autograd"))
           usage.leavesAutograd.insert(id);

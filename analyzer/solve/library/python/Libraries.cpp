@@ -154,13 +154,12 @@ Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) 
   const bool isArray = is(data, ValueKind::Record) && findMethod(call.machine, data->type, "__array__");
   const bool hasDevice = given.find("device") != nullptr;
   const bool isSaid = isOpen(data) && data->rank != unknownRank; // an annotation says that it is of numbers
-  const bool isOfNumbers = is(data, ValueKind::Unknown) && !hasDevice && !isOfHost(data) &&
-                           (isSaid || (asked.name == "tensor" && isNamed(args[0])));
+  const bool isHost = isOfHost(data), isUnknown = is(data, ValueKind::Unknown) && !hasDevice && !isHost;
+  const bool isOfNumbers = isUnknown && (isSaid || (asked.name == "tensor" && isNamed(args[0])));
   if (isOfNumbers)
     row.guessed = true; // tensor(x) of a tensor is where x is; it is for numbers, and PyTorch says so
-  else if (is(data, ValueKind::Unknown) && !hasDevice && !isOfHost(data) && asked.name != "from_numpy")
+  else if (isUnknown && asked.name != "from_numpy")
     return done(row, tensorValue(Placement::unknown(), unknownRank, nullptr));
-  const bool isHost = isOfHost(data) && asked.name != "from_numpy"; // which takes no number
   if (is(data, ValueKind::List) || isArray || isHost || asked.name == "from_numpy") {
     if (!is(data, ValueKind::List))
       args[0].value = summaryList("std::vector<long>", {unknownValue()});
@@ -170,10 +169,11 @@ Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) 
       args[0].value = summaryList("std::vector<long>", {scalarValue(symbolTerm("an element"))});
   }
   const int depth = depthOf(call, data);
+  const bool mayBeNumber = isOfNumbers || (isHost && asked.name != "from_numpy"); // which takes none
   Outcomes outcomes = callTorch(call, row, "torch::tensor", args, false);
   for (Outcome &outcome : outcomes)
-    if (isOfNumbers || isHost || depth > 0) // of one, or of many
-      outcome.result = tensorValue(outcome.result->placement, isOfNumbers || isHost ? data->rank : depth,
+    if (mayBeNumber || depth > 0) // of one, or of many
+      outcome.result = tensorValue(outcome.result->placement, mayBeNumber ? data->rank : depth,
                                    outcome.result->history, outcome.result->count);
     else if (is(data, ValueKind::Scalar) && numberOf(row.resolve(data->term)))
       outcome.result = ofNumber(outcome.result, row.resolve(data->term));
