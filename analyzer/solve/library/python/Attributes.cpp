@@ -163,8 +163,10 @@ Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::stri
   if (is(value, ValueKind::Function) && startsWith(value->type.view(), classPrefix)) {
     const Name type(value->type.view().substr(classPrefix.size()));
     const bool isMethod = findMethod(call.machine, type, name) || !call.machine.types.isProject(type);
-    const Value held = isMethod ? unknownValue() : attributeOfClass(call, row, type, name);
-    return done(row, is(held, ValueKind::Unknown) ? bound(object, name) : held);
+    const Value held = isMethod ? nullptr : attributeOfClass(call.machine, row, type, Name(name));
+    const bool isFixed = held && (is(held, ValueKind::Tensor) || is(held, ValueKind::Scalar) ||
+                                  is(held, ValueKind::Device)); // every object finds the same
+    return done(row, isFixed ? held : bound(object, name));
   }
   if (is(value, ValueKind::Device))
     return ofDevice(call, std::move(row), object, name);

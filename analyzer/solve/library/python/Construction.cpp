@@ -1,6 +1,7 @@
 //===- Construction.cpp - objects of classes and modules -----------------===//
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/ClassBodies.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/Words.h"
@@ -9,22 +10,24 @@
 
 namespace devicetidy::python {
 
-Value attributeOfClass(Call &call, const Row &row, Name type, const std::string &name) {
-  Row apart = row;
-  const Address where = call.machine.allocate(apart, call.frame, call.fact, type);
-  call.machine.memory.write(apart, where, recordValue(type));
-  for (const Function *body : classBodies(call.machine.program, type)) {
-    Outcomes after = callFunction(call, std::move(apart), *body, nullptr, where, {});
-    if (after.size() != 1)
-      return unknownValue();
-    apart = std::move(after.front().row);
+Value attributeOfClass(Machine &machine, Row row, Name type, Name attribute) {
+  const Address object{machine.memory.outside(applyTerm(op::self, {textTerm("a class")}), type, "class"),
+                       nullptr};
+  row.store.set(object.root, recordValue(type));
+  for (const Function *body : classBodies(machine.program, type)) {
+    Frame frame{*body};
+    frame.self = object;
+    Outcomes outcomes = machine.run(frame, row);
+    if (outcomes.size() != 1)
+      return nullptr;
+    row = std::move(outcomes.front().row);
   }
-  const Value made = call.machine.memory.read(apart, where);
-  const auto found = made->fields.find(Name(name));
-  const bool isFixed = found != made->fields.end() &&
-                       (is(found->second, ValueKind::Tensor) || is(found->second, ValueKind::Scalar) ||
-                        is(found->second, ValueKind::Device));
-  return isFixed ? found->second : unknownValue();
+  const Value held = row.store.get(object.root);
+  const auto field = held->fields.find(attribute);
+  if (field == held->fields.end())
+    return nullptr;
+  return is(field->second, ValueKind::Address) ? machine.memory.read(row, field->second->address)
+                                               : field->second;
 }
 
 namespace {

@@ -222,6 +222,8 @@ Value entryOfOpen(const Call &call, const Row &row, const Value &open, const Val
                 open->function.str() + "[" + key->function.str() + "]", open->type);
   if (field == anyEntryField)
     return elementOfOpen(call, row, open);
+  if (!is(key, ValueKind::Scalar)) // a device: what is kept for it may be there
+    return unknownValue();
   const Term at = row.resolve(key->term);
   const std::string written = devicetidy::textOf(at) ? "\"" + devicetidy::textOf(at)->str() + "\""
                               : constantOf(at)       ? std::to_string(*constantOf(at))

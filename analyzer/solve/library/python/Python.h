@@ -75,8 +75,8 @@ void removeHook(Call &call, Row &row, const Value &hook);
 Outcomes callFunction(Call &call, Row row, const Function &function, const Value &callable, Address self,
                       const Given &given);
 /// A module of torch.nn by the name of its class.
-/// What a class has under a name, where every object finds the same; unknown otherwise.
-Value attributeOfClass(Call &call, const Row &row, Name type, const std::string &name);
+/// An attribute of a class; null where its body and those of the classes behind it do not assign it.
+Value attributeOfClass(Machine &machine, Row row, Name type, Name attribute);
 /// A new object of the class `made` of the program: attributes of the class, then __init__.
 Outcomes constructObject(Call &call, Row row, const Value &made, const Given &given);
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given);

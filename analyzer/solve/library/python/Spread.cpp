@@ -192,26 +192,6 @@ private:
   const bool isChosen;                 ///< over devices that somebody outside chooses
 };
 
-// An attribute of a class; null where its body and those of the classes behind it do not assign it.
-Value attributeOfClass(Machine &machine, Row row, Name type, Name attribute) {
-  const Address object{machine.memory.outside(applyTerm(op::self, {textTerm("a class")}), type, "class"),
-                       nullptr};
-  row.store.set(object.root, recordValue(type));
-  for (const Function *body : classBodies(machine.program, type)) {
-    Frame frame{*body};
-    frame.self = object;
-    Outcomes outcomes = machine.run(frame, row);
-    if (!outcomes.empty())
-      row = std::move(outcomes.front().row);
-  }
-  const Value held = row.store.get(object.root);
-  const auto field = held->fields.find(attribute);
-  if (field == held->fields.end())
-    return nullptr;
-  return is(field->second, ValueKind::Address) ? machine.memory.read(row, field->second->address)
-                                               : field->second;
-}
-
 // The classes whose modules stay whole; none where the class says nothing of them.
 std::set<std::string> blocksOf(Machine &machine, const Row &row, Name type) {
   static const Name attribute("_no_split_modules");
