@@ -33,6 +33,12 @@ bool isCpuScalar(const Placed &placed) {
 }
 bool mayBeCpuScalar(const Placed &placed) { return placed.rank == unknownRank && isOnCpu(placed); }
 
+// A number on a device that is chosen, which may be the CPU, and a GPU that is not.
+bool mayBeChosenScalar(const Placed &placed, const Placed &other) {
+  return placed.rank == 0 && placed.placement.kind == PlacementKind::Symbol &&
+         placed.placement.role == SymbolRole::DeviceChoice && other.placement.kind == PlacementKind::Cuda;
+}
+
 // A tensor without elements stands where there will be one. Where it is not put together with others (cat),
 // its sizes rarely fit, on one device either: the program hardly comes there with it.
 bool isPlaceholder(const Placed &placed) { return placed.use->tensor->count == 0 && !placed.use->isOfList; }
@@ -235,8 +241,11 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
         verdict = Verdict::Silent;
       const bool isNameless = // nobody could be told of it
           placed[i].placement.describe().empty() || placed[j].placement.describe().empty();
-      if (isStateOutside(placed[i].placement) || isStateOutside(placed[j].placement) || perhapsExempt(i) ||
-          perhapsExempt(j) || isNameless)
+      const bool isPerhapsExempt = perhapsExempt(i) || perhapsExempt(j) ||
+                                   (mayBeScalar(i) && mayBeChosenScalar(placed[i], placed[j])) ||
+                                   (mayBeScalar(j) && mayBeChosenScalar(placed[j], placed[i]));
+      if (isStateOutside(placed[i].placement) || isStateOutside(placed[j].placement) || isPerhapsExempt ||
+          isNameless)
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
           (foundOnCpu(call.row) || foundNoTensor(call)))

@@ -330,6 +330,7 @@ Outcomes EntryStates::call(const Function &function, Row row, Address self, unsi
   machine.broughtTo.clear();
   machine.moves.clear();
   machine.movedFrom.clear();
+  machine.unpacked.clear();
   Frame frame{function};
   frame.self = self;
   row = bindParameters(function, std::move(row));

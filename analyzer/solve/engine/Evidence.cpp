@@ -167,6 +167,15 @@ bool wasMovedHere(const Call &call, const Witness &witness) {
   });
 }
 
+// Was it brought to the CPU by code that moves what callers pass to a device? They pass the rest on the CPU,
+// too.
+bool isBroughtBack(const Call &call, const Witness &witness) {
+  const History history = call.machine.memory.historyOf(call.row, witness.use->tensor);
+  const Step *step = decidingStep(history);
+  return witness.placement->kind == PlacementKind::Cpu && step && step->kind == StepKind::Moved &&
+         !step->from.empty() && step->givenTo.empty() && !call.machine.broughtTo.empty();
+}
+
 // Does the entry bring what it is given to where the tensor is?
 bool isWhereGivenGoes(const Call &call, const Placement &placement) {
   const Term group = groupOf(placement);
@@ -344,6 +353,9 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
     return verdict;
   if (hasOwnCallers(call))
     return isOutsideA && isOutsideB ? Verdict::Open : Verdict::Latent;
+  if ((isBroughtBack(call, a) && isGiven(call, *b.placement)) ||
+      (isBroughtBack(call, b) && isGiven(call, *a.placement)))
+    return Verdict::Latent;
   auto speaksAgainst = [&](const Witness &left, const Witness &right) {
     return isGiven(call, *left.placement) && !isKeptByGiven(call, *left.placement) &&
            (wasMovedHere(call, right) || isWhereGivenGoes(call, *right.placement) ||

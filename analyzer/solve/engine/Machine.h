@@ -207,7 +207,9 @@ public:
   std::string entryCall;    ///< the entry being run, and which call of it; names its parameters in terms
   std::set<Term> broughtTo; ///< where it brings what that call is given, as groupOf() names it
   std::set<Term> movedFrom; ///< objects that it was given, of whose private members it moves some
-  std::set<Term> asked;     ///< tensors from outside, whose devices the code has asked for
+  std::set<Term>
+      unpacked;         ///< what has come with several things, of which it moves one: the others are tensors
+  std::set<Term> asked; ///< tensors from outside, whose devices the code has asked for
   std::set<std::pair<Term, Term>> moves; ///< from which device to which it moves something
   /// Where an object keeps what methods move to what they are given, and which methods.
   std::map<Term, std::set<Name>> keptAndMoved;

@@ -146,17 +146,24 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
 
 namespace {
 
+// Was it given to the entry, and moved since?
+bool wasGiven(const Call &call, const Value &value) {
+  const Step *step = decidingStep(value->history);
+  return step && step->kind != StepKind::Created && step->givenTo == call.machine.entryCall;
+}
+
 // What a function that a caller passes makes of tensors from outside is for the caller to say, too; most give
 // tensors where they get them.
 Value madeByOpen(Call &call, Row &row, const Value &callee, const Given &given) {
   const Value first = given.positional.empty() ? unknownValue() : given.positional.front().value;
-  const Placement there =
-      is(first, ValueKind::Tensor) ? call.machine.memory.placementOf(row, first) : Placement::unknown();
+  const Placement there = isPlaced(first)                ? first->placement
+                          : is(first, ValueKind::Tensor) ? call.machine.memory.placementOf(row, first)
+                                                         : Placement::unknown();
   const bool isMoved = there.kind == PlacementKind::Cuda ||
                        (there.kind == PlacementKind::Symbol && there.role == SymbolRole::DeviceChoice);
   if (isOpen(callee) && isMoved) {
     row.guessed = true;
-    return placedValue(call, there, true, StepKind::Inherited);
+    return placedValue(call, there, true, StepKind::Inherited, wasGiven(call, first));
   }
   return isOpen(callee) && (isOpen(first) || isOutside(there))
              ? openValue(applyTerm(op::element, {callee->origin, call.machine.freshScalar(call)}),
@@ -240,7 +247,8 @@ bool isOfSeveralClasses(const Machine &machine, const Value &object, const std::
 Outcomes callMethod(Call &call, Row row, const Argument &object, const std::string &name,
                     const Given &given) {
   Machine &machine = call.machine;
-  const Value value = whereAsked(call, object.value);
+  const Value value =
+      isMethodOfTensors(machine, name) ? asOperand(call, object.value) : whereAsked(call, object.value);
   if (is(value, ValueKind::Unknown) && isOneOf(name, {"to", "cuda", "cpu"}))
     return moveUnknown(call, std::move(row), object, name, given);
   if (isOpen(value))
@@ -377,7 +385,7 @@ std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
                                                          symbolTerm(Name("parameter " + name)), Name(name)))
                          : given);
   }
-  return call.done(scalarValue(call.machine.freshScalar(call)));
+  return call.done(scalarValue(isOpen(given) ? given->origin : call.machine.freshScalar(call)));
 }
 
 } // namespace

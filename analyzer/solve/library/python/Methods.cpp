@@ -81,6 +81,12 @@ bool givesSelf(const std::string &name) {
 
 } // namespace
 
+bool isMethodOfTensors(const Machine &machine, const std::string &name) {
+  static const std::set<std::string> others = {"long", "int",  "short",   "bool",
+                                               "byte", "char", "view_as", "reshape_as"};
+  return others.count(name) || (models::atenOp(name, machine.version) && name != "requires_grad_");
+}
+
 Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::string name, const Given &given) {
   noteDiscarded(call, object, name);
   if (endsWith(name, "_") && object.address.valid() && numberIn(object.value))

@@ -1,6 +1,7 @@
 #include "analyzer/solve/library/python/OpenValues.h"
 
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Evidence.h"
 #include "analyzer/solve/library/python/Lists.h"
@@ -29,8 +30,6 @@ RootId writtenTo(const Call &call, const Value &open) {
 
 // Is it that itself, and not made of it?
 bool isOf(Term term, Name operation) { return term->kind == TermKind::Apply && term->name == operation; }
-
-bool isPlaced(const Value &value) { return isOpen(value) && value->placement.isKnown(); }
 
 // `value`, where `there` is.
 Value placedAt(const Value &there, const Value &value) {
@@ -155,14 +154,17 @@ Value whereAsked(const Call &call, const Value &value) {
              : value;
 }
 
-Value placedValue(Call &call, const Placement &device, bool isWhole, StepKind how) {
+bool isPlaced(const Value &value) { return isOpen(value) && value->placement.isKnown(); }
+
+Value placedValue(Call &call, const Placement &device, bool isWhole, StepKind how, bool isGiven) {
   static const Name part("a part of what was moved");
   const Term moved = call.machine.freshScalar(call);
   Value open = openValue(isWhole ? moved : applyTerm(part, {moved}),
                          call.fact.operands.empty() ? Name() : call.fact.operands[0].text);
-  const History history =
-      call.machine.note(nullptr, how, call.fact.where, open->function.str(), device.describe());
-  return placedAt(tensorValue(device, unknownRank, history), open);
+  Step step{how, call.fact.where, open->function.str(), device.describe()};
+  if (isGiven)
+    step.givenTo = call.machine.entryCall;
+  return placedAt(tensorValue(device, unknownRank, extend(nullptr, std::move(step))), open);
 }
 
 Value valueOfHost() {
@@ -175,8 +177,20 @@ bool isOfHost(const Value &value) {
   return is(value, ValueKind::Unknown) && !isOpen(value) && value->placement.isKnown();
 }
 
+namespace {
+
+// A batch and the like: what it has come with, under keys or numbers.
+Term batchOf(const Value &open) {
+  return isOpen(open) && isOf(open->origin, op::element) ? open->origin->args[0] : nullptr;
+}
+
+} // namespace
+
 Value asOperand(const Call &call, const Value &value) {
-  return isPlaced(value) && isOf(value->origin, op::call) ? asTensor(call, value) : whereAsked(call, value);
+  const bool isWhole = isPlaced(value) && isOf(value->origin, op::call);
+  const Term batch = isPlaced(value) || value->rank == 0 ? nullptr : batchOf(value);
+  return isWhole || (batch && call.machine.unpacked.count(batch)) ? asTensor(call, value)
+                                                                  : whereAsked(call, value);
 }
 
 Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::string &name,
@@ -188,10 +202,23 @@ Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::str
               {tensorValue(Placement::unknown(), unknownRank, nullptr), {}, object.text, object.written});
   const std::string method = "at::Tensor::" + (name == "cuda" && args.size() > 1 ? "to" : name);
   Outcomes outcomes = callTorch(call, std::move(row), method, args, true);
+  const Term batch = batchOf(object.value);
+  const Value whole = asTensor(call, object.value); // what an object keeps is for the object to place
+  const bool isGiven = is(whole, ValueKind::Tensor) && !holderOf(whole->placement) &&
+                       callThatWasGiven(whole->placement) == call.machine.entryCall;
   for (Outcome &outcome : outcomes) {
     const Placement device = call.machine.memory.placementOf(outcome.row, outcome.result);
-    const bool isChosen = device.kind == PlacementKind::Symbol && device.role == SymbolRole::DeviceChoice;
-    outcome.result = device.isKnown() && !isChosen ? placedValue(call, device, true) : unknownValue();
+    // To where another thing is that it came with: that says nothing of where it was.
+    const bool isToOther = device.kind == PlacementKind::Symbol && device.role != SymbolRole::DeviceChoice;
+    if (batch && !isToOther)
+      call.machine.unpacked.insert(batch);
+    if (const Term group = groupOf(device); group && isGiven && !isToOther)
+      call.machine.broughtTo.insert(group);
+    if (isOpen(object.value) && call.fact.isDiscarded) // a module moves itself
+      outcome.row.moves.push_back({object.value->origin, device, nullptr});
+    outcome.result = device.isKnown()
+                         ? placedValue(call, device, true, StepKind::Moved, isGiven && !isToOther)
+                         : unknownValue();
   }
   return outcomes;
 }
@@ -273,8 +300,8 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
     const Value entry = entryOfOpen(call, row, hasOther ? untyped(open) : open, first);
     return done(row, is(entry, ValueKind::Tensor) ? leftOutOr(entry) : entry);
   }
-  if (name == "copy")
-    return done(row, open);
+  if (isOneOf(name, {"copy", "eval", "train", "requires_grad_", "float", "half", "double", "bfloat16"}))
+    return done(row, open); // of a module, the same where it is
   if (name == "values")
     return done(row, allocated(call, row, "python::list", summaryOf({elementOfOpen(call, row, open)})));
   if (name == "items")
@@ -287,7 +314,8 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
     ValueData each = *call.machine.memory.symbolic("at::Tensor", origin, open->function, SymbolRole::Module);
     if (!endsWith(name, "buffers")) // some may be numbers, but not all of them
       each.rank = someRank;
-    const Value tensor = makeValue(std::move(each));
+    const Value tensor =
+        isPlaced(open) ? placedAt(open, makeValue(std::move(each))) : makeValue(std::move(each));
     if (name == "state_dict")
       return done(row, allocated(call, row, dictType, recordValue(dictType, {{anyEntryField, tensor}})));
     return done(row, allocated(call, row, "python::list",

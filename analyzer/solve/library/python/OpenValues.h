@@ -23,8 +23,11 @@ Value withoutNumber(const Value &tensor);
 /// The same where the program has asked whether it is one, and it is.
 Value whereAsked(const Call &call, const Value &value);
 /// What is on a device, whatever it is: something that is not known was moved there, or was loaded so. What
-/// is read from it is there, too. `isWhole`: it is itself what moved, and a tensor where it is an operand.
-Value placedValue(Call &call, const Placement &device, bool isWhole, StepKind how = StepKind::Moved);
+/// is read from it is there, too. `isWhole`: it is itself what moved, and a tensor where it is an operand;
+/// `isGiven`: the entry was given it.
+Value placedValue(Call &call, const Placement &device, bool isWhole, StepKind how = StepKind::Moved,
+                  bool isGiven = false);
+bool isPlaced(const Value &value);
 /// A number or numbers of the host, where nothing else is known of it; and whether a value is that.
 Value valueOfHost();
 bool isOfHost(const Value &value);

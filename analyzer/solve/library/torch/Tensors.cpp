@@ -134,7 +134,8 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
                                placement.role == SymbolRole::Tensor &&
                                callThatWasGiven(placement) == machine.entryCall;
       if ((before.role == SymbolRole::Tensor || before.kind == PlacementKind::Cuda) &&
-          callThatWasGiven(before) == machine.entryCall && !isWithGiven && !isToOther)
+          callThatWasGiven(before) == machine.entryCall && !isWithGiven && !isToOther &&
+          !(isInPython && holderOf(before)))
         step.givenTo = machine.entryCall;
       if (isWithGiven && before.role == SymbolRole::Tensor && callThatWasGiven(before) != machine.entryCall)
         machine.keptAndMoved[before.index].insert(entryOf(call.frame).function.id);
