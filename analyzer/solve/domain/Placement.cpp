@@ -90,6 +90,8 @@ Term currentCudaIndex() {
 bool differentPositions(Term a, Term b) {
   if (a == b)
     return false;
+  if (constantOf(a) && constantOf(b))
+    return true;
   const auto number = constantOf(a) ? constantOf(a) : constantOf(b);
   // This iteration of a loop over devices against the iteration before.
   if (ofLoop(a) && ofLoop(b))

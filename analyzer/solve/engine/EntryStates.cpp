@@ -249,27 +249,45 @@ void EntryStates::forgetWritten(Row &row, RootId root) {
 
 namespace {
 
-// Has the program put a parameter of it, or of a module in it, on a GPU? Then nobody moves it as a whole.
-bool isOnGpus(const Row &row, const Value &module, std::set<RootId> &seen) {
-  bool isThere = false;
+// Where the program has put the parameters of a module, and of the modules in it: on GPUs, and on which of
+// the devices that somebody chooses.
+struct Placed {
+  bool onGpus = false;
+  std::set<Term> chosen;
+  std::set<RootId> seen;
+};
+
+void addPlaced(const Row &row, const Value &module, Placed &placed, bool isOfList = false) {
   for (const auto &[name, field] : module->fields) {
-    isThere |= hidden::isParameter(name) && field->placement.kind == PlacementKind::Cuda;
+    if (hidden::isParameter(name)) {
+      const Placement &there = field->placement;
+      placed.onGpus |= there.kind == PlacementKind::Cuda;
+      if (!isOfList && there.kind == PlacementKind::Symbol && there.role == SymbolRole::DeviceChoice)
+        placed.chosen.insert(there.index);
+    }
     forEachAddress(field, [&](const Address &address) {
-      const Value held = row.store.get(address.root);
-      isThere = isThere || (held && seen.insert(address.root).second && isOnGpus(row, held, seen));
+      if (const Value held = row.store.get(address.root); held && placed.seen.insert(address.root).second)
+        addPlaced(row, held, placed, isOfList || is(held, ValueKind::List));
     });
   }
-  return isThere || std::any_of(module->summary.begin(), module->summary.end(),
-                                [&](const Value &each) { return isOnGpus(row, each, seen); });
+  for (const Value &each : module->summary)
+    addPlaced(row, each, placed, true);
+}
+
+// Nobody moves as a whole what the program has spread, or put on a GPU.
+bool isPlaced(const Row &row, RootId root) {
+  Placed placed;
+  placed.seen.insert(root);
+  if (const Value module = row.store.get(root))
+    addPlaced(row, module, placed);
+  return placed.onGpus || placed.chosen.size() > 1;
 }
 
 } // namespace
 
 void EntryStates::moveAsWhole(Row &row, RootId root) {
   const RootInfo &info = machine.memory.info(root);
-  const Value module = row.store.get(root);
-  std::set<RootId> seen{root};
-  if (!machine.types.isModule(info.type) || (module && isOnGpus(row, module, seen)))
+  if (!machine.types.isModule(info.type) || isPlaced(row, root))
     return;
   const Placement placement = Placement::symbol(
       SymbolRole::Module, applyTerm(op::deviceOfParameter, {info.origin}), "the module's device");

@@ -186,7 +186,7 @@ bool isWhereGivenGoes(const Call &call, const Placement &placement) {
 bool isMovedBetween(const Call &call, const Placement &a, const Placement &b) {
   const auto &moves = call.machine.moves;
   const Term group = groupOf(a); // elements of one list are compared by their positions
-  return (!group || group != groupOf(b)) &&
+  return (!group || group != groupOf(b)) && a.describe() != b.describe() &&
          (moves.count({a.index, b.index}) || moves.count({b.index, a.index}));
 }
 

@@ -18,6 +18,18 @@ bool mayBeAnyDevice(const Value &value) {
 
 } // namespace
 
+namespace {
+
+// self.device, devices[0]
+bool isNamedDevice(std::string_view text) {
+  const std::size_t index = text.rfind('[');
+  return endsWith(text, "device") ||
+         (index != std::string_view::npos && endsWith(text.substr(0, index), "devices") &&
+          text.find_first_not_of("0123456789]", index + 1) == std::string_view::npos);
+}
+
+} // namespace
+
 std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDevices) {
   std::vector<Argument> args = given.positional;
   for (const auto &[keyword, argument] : given.named) {
@@ -34,7 +46,7 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
   if (namesDevices && args.empty() && given.isOpen) // to(*args, **kwargs): what a caller passes
     args.push_back({asChosenDevice(given.rest ? given.rest : given.namedRest), {}});
   for (Argument &each : args)
-    if (namesDevices && endsWith(each.text.view(), "device"))
+    if (namesDevices && isNamedDevice(each.text.view()))
       each.value = asChosenDevice(each.value);
   // What is not known may name any device, unless it is called a dtype; a variable that is None, too: who
   // moves to it means that it has been set.

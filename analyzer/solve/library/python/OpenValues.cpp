@@ -230,9 +230,12 @@ Value asChosenDevice(const Value &value) {
 }
 
 Value attributeOfOpen(const Call &call, const Row &row, const Value &open, const std::string &name) {
+  const Name text(open->function.str() + "." + name);
+  if (name == "grad") // only tensors have one, and it is where they are
+    return leftOutOr(call.machine.memory.symbolic("at::Tensor", open->origin, text));
   // Where it keeps that is the object's affair, as it is with the private members of C++.
   return read(call, row, open, Name(name), applyTerm(op::inner, {open->origin, textTerm(Name(name))}),
-              open->function.str() + "." + name);
+              text.str());
 }
 
 Value attributeOfGiven(const Value &object, const std::string &name) {
