@@ -39,6 +39,25 @@ void addLateWrites(const Program &program, const Function &function, const Fact 
         fields.insert(field.name);
 }
 
+bool movesOwnModule(const std::vector<const Fact *> &expression) {
+  static constexpr std::string_view attributes = "python::attribute", move = "module_to";
+  std::set<Reg> selves, parts;
+  bool moves = false, isDiscarded = false;
+  for (const Fact *fact : expression) {
+    if (fact->kind == FactKind::This)
+      selves.insert(fact->result);
+    if (!isLateBound(*fact) || fact->operands.empty())
+      continue;
+    const Reg object = fact->operands[0].reg;
+    const std::string_view name = fact->name.view();
+    if (scopeOf(name) == attributes && selves.count(object))
+      parts.insert(fact->result);
+    moves |= parts.count(object) && models::effect("torch::nn::Module::" + std::string(lastPart(name)), move);
+    isDiscarded = fact->isDiscarded;
+  }
+  return moves && isDiscarded;
+}
+
 void LateCalls::add(const std::vector<const Fact *> &expression, Name className) {
   static constexpr std::string_view methods = "python::method",
                                     classes = "python::class::", calls = "python::call";

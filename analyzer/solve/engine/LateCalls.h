@@ -18,6 +18,10 @@ namespace devicetidy {
 void addLateWrites(const Program &program, const Function &function, const Fact &fact,
                    std::set<Name> &fields);
 
+/// Does a full expression move a module that the object at hand keeps? Nobody takes the result: a module
+/// moves itself.
+bool movesOwnModule(const std::vector<const Fact *> &expression);
+
 /// What the late-bound calls of a program call: functions and methods by name, and classes, whose methods are
 /// used then.
 class LateCalls {

@@ -365,8 +365,11 @@ bool Lives::handsOutModules(Name className) const {
   const Type *type = machine.program.type(className);
   if (!type)
     return true;
-  // Fields of Python have no types, and everybody gets at them.
-  const bool isOpen = isPython(type->where.file.view()) && !machine.types.isModule(className);
+  // Fields of Python have no types, and everybody gets at them. A class that moves one itself moves all that
+  // it wants elsewhere.
+  const bool movesOwn = std::any_of(type->methods.begin(), type->methods.end(),
+                                    [&](Name id) { return usage.movesOwn.count(id) != 0; });
+  const bool isOpen = isPython(type->where.file.view()) && !machine.types.isModule(className) && !movesOwn;
   return isOpen ||
          std::any_of(type->fields.begin(), type->fields.end(),
                      [&](const Field &field) { return !field.isPrivate && leadsToModule(field.type); }) ||

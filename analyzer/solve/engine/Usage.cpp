@@ -445,6 +445,8 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
       addHanded(expression, exports, usage.exported);
       if (!function.isModel)
         lateCalls.add(expression, function.className);
+      if (movesOwnModule(expression))
+        usage.movesOwn.insert(id);
       if (scope)
         notePairs(expression, function.isConstructor, *scope);
       expression.clear();
