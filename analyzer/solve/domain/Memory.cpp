@@ -459,7 +459,8 @@ bool Memory::mayBePinned(const Row &row, const Value &tensor) const {
 History Memory::historyOf(const Row &row, const Value &tensor) const {
   if (is(tensor, ValueKind::Tensor) && tensor->address.valid())
     return historyOf(row, read(row, tensor->address));
-  if (is(tensor, ValueKind::Tensor) && tensor->placement.kind == PlacementKind::Symbol)
+  if (is(tensor, ValueKind::Tensor) && tensor->placement.kind == PlacementKind::Symbol &&
+      tensor->placement.role == SymbolRole::Module)
     for (auto move = row.moves.rbegin(); move != row.moves.rend(); ++move)
       if (contains(tensor->placement.index, move->origin))
         return move->history;

@@ -179,9 +179,12 @@ bool isOfHost(const Value &value) {
 
 namespace {
 
-// A batch and the like: what it has come with, under keys or numbers.
+// A batch and the like: what it has come with, under keys or numbers. Those of all iterations are alike.
 Term batchOf(const Value &open) {
-  return isOpen(open) && isOf(open->origin, op::element) ? open->origin->args[0] : nullptr;
+  const Term batch = isOpen(open) && isOf(open->origin, op::element) ? open->origin->args[0] : nullptr;
+  return batch && isOf(batch, op::element) && !constantOf(batch->args[1]) && !textOf(batch->args[1])
+             ? applyTerm(op::element, {batch->args[0], elementIndex()})
+             : batch;
 }
 
 } // namespace
@@ -192,6 +195,16 @@ Value asOperand(const Call &call, const Value &value) {
   return isWhole || (batch && call.machine.unpacked.count(batch)) ? asTensor(call, value)
                                                                   : whereAsked(call, value);
 }
+
+namespace {
+
+void noteMoved(Row &row, const ModuleMove &move) {
+  if (row.moves.empty() || row.moves.back().origin != move.origin ||
+      row.moves.back().placement != move.placement)
+    row.moves.push_back(move);
+}
+
+} // namespace
 
 Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::string &name,
                      const Given &given) {
@@ -214,8 +227,8 @@ Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::str
       call.machine.unpacked.insert(batch);
     if (const Term group = groupOf(device); group && isGiven && !isToOther)
       call.machine.broughtTo.insert(group);
-    if (isOpen(object.value) && call.fact.isDiscarded) // a module moves itself
-      outcome.row.moves.push_back({object.value->origin, device, nullptr});
+    if (isOpen(object.value) && !batch) // a module moves itself
+      noteMoved(outcome.row, {object.value->origin, device, nullptr});
     outcome.result = device.isKnown()
                          ? placedValue(call, device, true, StepKind::Moved, isGiven && !isToOther)
                          : unknownValue();
