@@ -125,6 +125,18 @@ Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForwa
   return uses.lists.count(name) ? listType : Name();
 }
 
+namespace {
+
+// The X of Optional[X] and X | None.
+Node withoutNone(const Node &annotation) {
+  if (annotation.is("BinOp") && annotation["right"].constant().first == "NoneType")
+    return annotation["left"];
+  return annotation.is("Subscript") && annotation["value"].text("id") == "Optional" ? annotation["slice"]
+                                                                                    : annotation;
+}
+
+} // namespace
+
 Name FunctionLowering::objectType(const Node &annotation) {
   const std::optional<Meaning> meaning =
       annotation.is("Name") || annotation.is("Attribute") ? meaningOf(annotation) : std::nullopt;
@@ -213,7 +225,7 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
     const std::string name = parameters[i].text("arg");
     Name type = typeOfParameter(said, parameters[i], isForward);
     if (type.empty())
-      type = objectType(parameters[i]["annotation"]);
+      type = objectType(withoutNone(parameters[i]["annotation"]));
     if (const auto found = asked.find(name);
         type.empty() && found != asked.end() && !parameters[i]["annotation"] && !numbers.count(name))
       type = shapedType(found->second);

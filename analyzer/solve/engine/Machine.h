@@ -213,6 +213,8 @@ public:
   std::set<std::pair<Term, Term>> moves; ///< from which device to which it moves something
   /// Where an object keeps what methods move to what they are given, and which methods.
   std::map<Term, std::set<Name>> keptAndMoved;
+  std::map<Name, Value>
+      madeObjects;             ///< an object of each class as its constructor leaves it, whatever it is given
   std::set<Name> copiesToHost; ///< functions that have copied a tensor to the host
   /// The entry being run is called by something in the program, though not in a way that was followed.
   bool entryIsCalled = false;

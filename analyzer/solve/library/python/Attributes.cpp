@@ -133,17 +133,14 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
   }
   if (isOneOf(record->type.view(), {"std::tuple<at::Tensor, at::Tensor>"}))
     return done(row, unknownValue());
-  if (findMethod(machine, record->type, "__getattr__")) {
-    Given asked;
-    asked.positional.push_back({scalarValue(textTerm(Name(name))), {}});
-    return callMethod(call, std::move(row), object, "__getattr__", asked);
-  }
   if (record->origin && machine.types.hasUnknownBase(record->type) &&
       !setsAttribute(machine.types, record->type, Name(name))) // the library's class has set it
     return done(row, openValue(applyTerm(op::member, {record->origin, textTerm(Name(name))}),
                                Name(object.text.str() + "." + name)));
   const Value held = record->origin ? machine.memory.read(row, self.field(Name(name))) : unknownValue();
   const bool isOfGiven = record->origin && applies(record->origin, op::pointee);
+  if (const Value made = isOfGiven ? keptOnCpu(call, row, record->type, Name(name)) : nullptr)
+    return done(row, made);
   return done(row, isOfGiven && is(held, ValueKind::Unknown) && !isOpen(held) ? attributeOfGiven(record, name)
                                                                               : held);
 }

@@ -369,7 +369,9 @@ std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
   const bool isOfEntry = !call.frame.caller; // callers in the program say what they give
   if (is(given, ValueKind::Tensor) && is(otherwise, ValueKind::Null))
     return call.done(isOfEntry ? leftOutOr(given) : given);
-  if (isOfEntry && is(otherwise, ValueKind::Tensor) && !isMissing(given)) { // the caller may leave it out
+  const bool mayBeLeftOut =
+      is(otherwise, ValueKind::Tensor) || (is(given, ValueKind::Address) && is(otherwise, ValueKind::Null));
+  if (isOfEntry && mayBeLeftOut && !isMissing(given)) { // by the caller
     Outcomes both = call.done(given);
     both.push_back({call.row, otherwise});
     return both;

@@ -30,6 +30,34 @@ Value attributeOfClass(Machine &machine, Row row, Name type, Name attribute) {
                                                : field->second;
 }
 
+Value keptOnCpu(Call &call, const Row &row, Name type, Name attribute) {
+  Machine &machine = call.machine;
+  const Function *constructor = findMethod(machine, type, "__init__");
+  if (!constructor || machine.usage.writtenFields.count(attribute) ||
+      !machine.types.derivedFrom(type).empty())
+    return nullptr;
+  const auto [made, isNew] = machine.madeObjects.try_emplace(type);
+  if (isNew) {
+    const Address object{
+        machine.memory.outside(applyTerm(op::self, {textTerm("an object")}), type, "an object"), nullptr};
+    Row apart = row;
+    apart.store.set(object.root, recordValue(type));
+    Frame frame{*constructor};
+    frame.self = object;
+    const Outcomes outcomes = machine.run(frame, std::move(apart));
+    if (outcomes.size() == 1)
+      machine.madeObjects[type] = outcomes.front().row.store.get(object.root);
+  }
+  const Value object = machine.madeObjects[type];
+  if (!object)
+    return nullptr;
+  const auto field = object->fields.find(attribute);
+  const bool isOnCpu = field != object->fields.end() && is(field->second, ValueKind::Tensor) &&
+                       !field->second->address.valid() && field->second->placement == Placement::cpu() &&
+                       !object->fields.count(Name(bufferMark + attribute.str()));
+  return isOnCpu ? field->second : nullptr;
+}
+
 namespace {
 
 // The fields of a class without __init__: a dataclass, a named tuple.
