@@ -269,6 +269,7 @@ bool isMeantForDevices(const Call &call) {
     if ((isOpen && isBesideDeviceCode(machine, function)) || machine.usage.asksForDevice.count(function.id) ||
         holdsDevice(machine.types, function.className) ||
         hasMethodAmong(machine, function.className, machine.usage.asksForDevice) ||
+        hasMethodAmong(machine, function.className, machine.usage.takesDevice) ||
         (machine.usage.movesModules && machine.types.isModule(function.className)))
       return true;
   }

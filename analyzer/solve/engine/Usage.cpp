@@ -52,6 +52,15 @@ bool movesModule(const Fact &fact) {
           models::effect("torch::nn::Module::" + std::string(lastPart(name)), move));
 }
 
+// Is a function of Python given a device?
+bool takesDevice(const Types &types, const Function &function) {
+  const auto parameters = function.locals.begin() + function.paramCount;
+  return isPython(function.where.file.view()) && !function.isModel &&
+         std::any_of(function.locals.begin(), parameters, [&](const Variable &parameter) {
+           return types.classOf(parameter.type) == TypeClass::Device;
+         });
+}
+
 // Does the program ask a tensor where it is, or work with a device?
 bool asksForDevice(const Types &types, const Fact &fact) {
   const bool isAsked = fact.kind == FactKind::Call && fact.hasObject && !fact.operands.empty() &&
@@ -431,6 +440,8 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
     ScopeWrites *scope =
         function.isConstructor || function.isDestructor ? &classes[function.className] : nullptr;
     usage.hasMain |= function.isMain;
+    if (takesDevice(types, function))
+      usage.takesDevice.insert(id);
     const bool isTest = isUnitTest(function);
     std::vector<const Fact *> expression;
     const auto endExpression = [&](bool initialises) {
