@@ -207,14 +207,14 @@ public:
   std::string entryCall;    ///< the entry being run, and which call of it; names its parameters in terms
   std::set<Term> broughtTo; ///< where it brings what that call is given, as groupOf() names it
   std::set<Term> movedFrom; ///< objects that it was given, of whose private members it moves some
-  std::set<Term>
-      unpacked;         ///< what has come with several things, of which it moves one: the others are tensors
+  /// What it was given that holds several things, of which it moves one: the others are tensors, too.
+  std::set<Term> unpacked;
   std::set<Term> asked; ///< tensors from outside, whose devices the code has asked for
   std::set<std::pair<Term, Term>> moves; ///< from which device to which it moves something
   /// Where an object keeps what methods move to what they are given, and which methods.
   std::map<Term, std::set<Name>> keptAndMoved;
-  std::map<Name, Value>
-      madeObjects;             ///< an object of each class as its constructor leaves it, whatever it is given
+  /// An object of each class as its constructor leaves it, whatever that is given.
+  std::map<Name, Value> madeObjects;
   std::set<Name> copiesToHost; ///< functions that have copied a tensor to the host
   /// The entry being run is called by something in the program, though not in a way that was followed.
   bool entryIsCalled = false;

@@ -41,6 +41,8 @@ Value keptOnCpu(Call &call, const Row &row, Name type, Name attribute) {
     const Address object{
         machine.memory.outside(applyTerm(op::self, {textTerm("an object")}), type, "an object"), nullptr};
     Row apart = row;
+    machine.memory.dropLocals(apart, 0);
+    apart.registers.clear();
     apart.store.set(object.root, recordValue(type));
     Frame frame{*constructor};
     frame.self = object;

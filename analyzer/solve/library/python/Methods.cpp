@@ -16,10 +16,6 @@ bool mayBeAnyDevice(const Value &value) {
   return is(value, ValueKind::Unknown) || is(value, ValueKind::Address) || is(value, ValueKind::Record);
 }
 
-} // namespace
-
-namespace {
-
 // self.device, devices[0]
 bool isNamedDevice(std::string_view text) {
   const std::size_t index = text.rfind('[');
