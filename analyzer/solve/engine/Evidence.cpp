@@ -358,7 +358,11 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
       (isBroughtBack(call, b) && isGiven(call, *a.placement)))
     return Verdict::Latent;
   auto speaksAgainst = [&](const Witness &left, const Witness &right) {
-    return isGiven(call, *left.placement) && !isKeptByGiven(call, *left.placement) &&
+    // What is moved to where a module is speaks of the rest of its batch. Other arguments may be made for
+    // that.
+    const bool isApart = right.placement->role == SymbolRole::Module &&
+                         !(left.placement->index && applies(left.placement->index, op::element));
+    return isGiven(call, *left.placement) && !isKeptByGiven(call, *left.placement) && !isApart &&
            (wasMovedHere(call, right) || isWhereGivenGoes(call, *right.placement) ||
             (isCalledFromOutside(call) && isMadeEarlier(call, right) && !isOfMaker(call, *right.placement) &&
              !holderOf(*right.placement)));

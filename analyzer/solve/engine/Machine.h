@@ -209,7 +209,7 @@ public:
   std::set<Term> movedFrom; ///< objects that it was given, of whose private members it moves some
   /// What it was given that holds several things, of which it moves one: the others are tensors, too.
   std::set<Term> unpacked;
-  std::set<Term> asked; ///< tensors from outside, whose devices the code has asked for
+  std::set<Term> asked;                  ///< tensors from outside, whose devices the code has asked for
   std::set<std::pair<Term, Term>> moves; ///< from which device to which it moves something
   /// Where an object keeps what methods move to what they are given, and which methods.
   std::map<Term, std::set<Name>> keptAndMoved;

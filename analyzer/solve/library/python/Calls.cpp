@@ -159,7 +159,7 @@ Value madeByOpen(Call &call, Row &row, const Value &callee, const Given &given) 
   const Placement there = isPlaced(first)                ? first->placement
                           : is(first, ValueKind::Tensor) ? call.machine.memory.placementOf(row, first)
                                                          : Placement::unknown();
-  const bool isMoved = there.kind == PlacementKind::Cuda ||
+  const bool isMoved = isPlaced(first) || there.kind == PlacementKind::Cuda ||
                        (there.kind == PlacementKind::Symbol && there.role == SymbolRole::DeviceChoice);
   if (isOpen(callee) && isMoved) {
     row.guessed = true;

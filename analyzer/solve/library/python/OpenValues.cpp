@@ -222,7 +222,7 @@ Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::str
   for (Outcome &outcome : outcomes) {
     const Placement device = call.machine.memory.placementOf(outcome.row, outcome.result);
     // To where another thing is that it came with: that says nothing of where it was.
-    const bool isToOther = device.kind == PlacementKind::Symbol && device.role != SymbolRole::DeviceChoice;
+    const bool isToOther = device.kind == PlacementKind::Symbol && device.role == SymbolRole::Tensor;
     if (batch && !isToOther)
       call.machine.unpacked.insert(batch);
     if (const Term group = groupOf(device); group && isGiven && !isToOther)
