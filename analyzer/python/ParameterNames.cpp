@@ -37,12 +37,18 @@ void addComputed(const Node &node, std::set<std::string> &names) {
       addComputed(node[side], names);
 }
 
-// t > 0 decides where the program goes: t is one number.
+// t > 0 and t >= self.start decide where the program goes: t is one number.
 void addDecided(const Node &test, std::set<std::string> &names) {
   for (const Node &each : test.list("values"))
     addDecided(each, names);
-  if (test.is("Compare") && isOneOf(test.list("comparators").front().constant().first, {"int", "float"}))
+  if (!test.is("Compare"))
+    return;
+  const Node other = test.list("comparators").front();
+  const bool isOrder = isOneOf(test.list("ops").front().kind(), {"Lt", "Gt", "LtE", "GtE"});
+  if (isOrder || isOneOf(other.constant().first, {"int", "float"}))
     addName(test["left"], names);
+  if (isOrder)
+    addName(other, names);
 }
 
 // The names that a function uses as numbers, texts, dictionaries, functions: as no tensor is used.

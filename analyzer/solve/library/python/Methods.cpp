@@ -116,8 +116,10 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::stri
     if (given.positional.empty())
       return done(row, now.kind == PlacementKind::Cuda  ? libraryFunction("torch.cuda.FloatTensor")
                        : now.kind == PlacementKind::Cpu ? libraryFunction("torch.FloatTensor")
-                                                        : unknownValue());
+                                                        : deviceValue(now)); // which it says, too
     std::vector<Argument> moved{object};
+    if (!given.positional.empty() && is(given.positional[0].value, ValueKind::Device))
+      moved.push_back(given.positional[0]);
     if (endsWith(type, "Tensor"))
       moved.push_back({deviceValue(startsWith(type, "torch.cuda") ? Placement::cuda(currentCudaIndex())
                                                                   : Placement::cpu()),
