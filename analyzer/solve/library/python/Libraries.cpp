@@ -155,7 +155,10 @@ Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) 
   const bool hasDevice = given.find("device") != nullptr;
   const bool isSaid = isOpen(data) && data->rank != unknownRank; // an annotation says that it is of numbers
   const bool isHost = isOfHost(data), isUnknown = is(data, ValueKind::Unknown) && !hasDevice && !isHost;
-  const bool isOfNumbers = isUnknown && (isSaid || (asked.name == "tensor" && isNamed(args[0])));
+  // What makes an object is a setting, or what somebody has read.
+  const bool isSetting = asked.name == "as_tensor" && isOpen(data) && !data->placement.isKnown() &&
+                         call.frame.function.isConstructor;
+  const bool isOfNumbers = isUnknown && (isSaid || isSetting || (asked.name == "tensor" && isNamed(args[0])));
   if (isOfNumbers)
     row.guessed = true; // tensor(x) of a tensor is where x is; it is for numbers, and PyTorch says so
   else if (isUnknown && asked.name != "from_numpy")
