@@ -316,7 +316,8 @@ TensorUses tensorUses(const Module &module, const Node &function) {
     if (node["func"].is("Attribute") && namesDimension(node))
       addTensors(sourceOf(node["func"]["value"]), uses.tensors);
     const std::vector<Node> given = node.list("args");
-    if (node["func"].text("attr") == "to" && !given.empty() && given.front().text("attr") == "device")
+    if ((node["func"].text("attr") == "to" && !given.empty() && given.front().text("attr") == "device") ||
+        isOneOf(node["func"].text("attr"), {"cpu", "cuda"}))
       addTensors(node["func"]["value"], moved);
     for (std::size_t place : placesOfTensors(module, node))
       if (place < given.size())
