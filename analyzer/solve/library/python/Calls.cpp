@@ -387,7 +387,7 @@ std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
                                                          symbolTerm(Name("parameter " + name)), Name(name)))
                          : given);
   }
-  return call.done(scalarValue(isOpen(given) ? given->origin : call.machine.freshScalar(call)));
+  return call.done(scalarValue(call.machine.freshScalar(call)));
 }
 
 } // namespace
