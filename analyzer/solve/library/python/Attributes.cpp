@@ -139,7 +139,7 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
                                Name(object.text.str() + "." + name)));
   const Value held = record->origin ? machine.memory.read(row, self.field(Name(name))) : unknownValue();
   const bool isOfGiven = record->origin && applies(record->origin, op::pointee);
-  if (const Value made = isOfGiven ? keptOnCpu(call, row, record->type, Name(name)) : nullptr)
+  if (const Value made = isOfGiven ? keptOnCpu(machine, row, record->type, Name(name)) : nullptr)
     return done(row, made);
   return done(row, isOfGiven && is(held, ValueKind::Unknown) && !isOpen(held) ? attributeOfGiven(record, name)
                                                                               : held);

@@ -8,48 +8,61 @@
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/torch/Modules.h"
 
+#include <optional>
+
 namespace devicetidy::python {
 
-Value attributeOfClass(Machine &machine, Row row, Name type, Name attribute) {
-  const Address object{machine.memory.outside(applyTerm(op::self, {textTerm("a class")}), type, "class"),
-                       nullptr};
+namespace {
+
+struct Made {
+  Row row;
+  Value object;
+};
+
+// An object of `type` that `bodies` have been run on, apart from the variables of who asks; nothing where
+// they go several ways.
+std::optional<Made> madeApart(Machine &machine, Row row, Name type,
+                              const std::vector<const Function *> &bodies) {
+  const Term origin = applyTerm(op::self, {textTerm(Name("a new " + type.str()))});
+  const Address object{machine.memory.outside(origin, type, type), nullptr};
+  machine.memory.dropLocals(row, 0);
+  row.registers.clear();
   row.store.set(object.root, recordValue(type));
-  for (const Function *body : classBodies(machine.program, type)) {
+  for (const Function *body : bodies) {
     Frame frame{*body};
     frame.self = object;
-    Outcomes outcomes = machine.run(frame, row);
+    Outcomes outcomes = machine.run(frame, std::move(row));
     if (outcomes.size() != 1)
-      return nullptr;
+      return std::nullopt;
     row = std::move(outcomes.front().row);
   }
-  const Value held = row.store.get(object.root);
-  const auto field = held->fields.find(attribute);
-  if (field == held->fields.end())
+  const Value made = row.store.get(object.root);
+  return Made{std::move(row), made};
+}
+
+} // namespace
+
+Value attributeOfClass(Machine &machine, Row row, Name type, Name attribute) {
+  const std::optional<Made> made =
+      madeApart(machine, std::move(row), type, classBodies(machine.program, type));
+  if (!made)
     return nullptr;
-  return is(field->second, ValueKind::Address) ? machine.memory.read(row, field->second->address)
+  const auto field = made->object->fields.find(attribute);
+  if (field == made->object->fields.end())
+    return nullptr;
+  return is(field->second, ValueKind::Address) ? machine.memory.read(made->row, field->second->address)
                                                : field->second;
 }
 
-Value keptOnCpu(Call &call, const Row &row, Name type, Name attribute) {
-  Machine &machine = call.machine;
+Value keptOnCpu(Machine &machine, const Row &row, Name type, Name attribute) {
   const Function *constructor = findMethod(machine, type, "__init__");
   if (!constructor || machine.usage.writtenFields.count(attribute) ||
       !machine.types.derivedFrom(type).empty())
     return nullptr;
-  const auto [made, isNew] = machine.madeObjects.try_emplace(type);
-  if (isNew) {
-    const Address object{
-        machine.memory.outside(applyTerm(op::self, {textTerm("an object")}), type, "an object"), nullptr};
-    Row apart = row;
-    machine.memory.dropLocals(apart, 0);
-    apart.registers.clear();
-    apart.store.set(object.root, recordValue(type));
-    Frame frame{*constructor};
-    frame.self = object;
-    const Outcomes outcomes = machine.run(frame, std::move(apart));
-    if (outcomes.size() == 1)
-      machine.madeObjects[type] = outcomes.front().row.store.get(object.root);
-  }
+  if (machine.madeObjects.try_emplace(type)
+          .second) // it is there while the constructor runs, which may ask, too
+    if (const std::optional<Made> made = madeApart(machine, row, type, {constructor}))
+      machine.madeObjects[type] = made->object;
   const Value object = machine.madeObjects[type];
   if (!object)
     return nullptr;

@@ -79,7 +79,7 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
 Value attributeOfClass(Machine &machine, Row row, Name type, Name attribute);
 /// The attribute of an object of `type` that a caller passes, where its constructor makes a tensor on the
 /// CPU, whatever it is given, and nothing puts another in its place; null otherwise.
-Value keptOnCpu(Call &call, const Row &row, Name type, Name attribute);
+Value keptOnCpu(Machine &machine, const Row &row, Name type, Name attribute);
 /// A new object of the class `made` of the program: attributes of the class, then __init__.
 Outcomes constructObject(Call &call, Row row, const Value &made, const Given &given);
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given);
