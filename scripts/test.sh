@@ -37,7 +37,7 @@ suites() {
   local preset=$1
   shift
   "$repoRoot/scripts/build.sh" --preset "$preset" &&
-    ctest --test-dir "$(buildDir "$preset")" --output-on-failure --no-tests=error "$@"
+    ctest --test-dir "$(buildDir "$preset")" --parallel "$jobCount" --output-on-failure --no-tests=error "$@"
 }
 
 # LLVM is not instrumented, so a container it filled looks overflowed to code that is, and memory it took from an
