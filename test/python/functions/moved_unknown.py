@@ -94,3 +94,14 @@ def case_decorated_twice():
 
 def case_undecorated():
     return Scaler("cuda:1").alone(torch.ones(3))
+
+
+def case_hung_on_parameters():
+    net, total = nn.Linear(3, 3).cuda(), 0
+    for parameter in net.parameters():
+        parameter.seen, parameter.anchor = torch.zeros_like(parameter), torch.ones(3)
+    for parameter in net.parameters():
+        total = total + (parameter * parameter.seen).sum()
+    for parameter in net.parameters():
+        total = total + (parameter - parameter.anchor).sum()  # raises
+    return total

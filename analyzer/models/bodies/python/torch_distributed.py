@@ -39,6 +39,11 @@ def get_world_size(group=None):
     return dt.rank("WORLD_SIZE") if group is None else dt.unknown()
 
 
+@dt.models("torch.distributed.is_initialized", "deepspeed.comm.is_initialized")
+def is_initialized():
+    return dt.joined()
+
+
 @dt.models("torch.distributed.destroy_process_group")
 def destroy_process_group(group=None):
     if group is None:

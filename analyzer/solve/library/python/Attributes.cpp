@@ -8,6 +8,7 @@
 #include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/python/Words.h"
 #include "analyzer/solve/library/torch/Modules.h"
+#include "analyzer/solve/library/torch/OptimizerState.h"
 
 #include <algorithm>
 
@@ -23,6 +24,33 @@ Argument nameArgument(const std::string &name) { return {scalarValue(textTerm(Na
 
 Value bound(const Argument &object, const std::string &name) {
   return recordValue(boundType, {{"self", object.value}, {"name", scalarValue(textTerm(Name(name)))}});
+}
+
+// What programs hang on parameters (`p.shard = ..`): parameter and name -> value.
+RootId hungOnParameters(Machine &machine) {
+  static const Name id("attributes of parameters");
+  return machine.memory.global(id, {}, {});
+}
+
+Name keyOfAttribute(const Value &parameter, const std::string &name) {
+  return Name(keyOfParameter(parameter->address).str() + "." + name);
+}
+
+void hangOnParameter(Machine &machine, Row &row, const Value &parameter, const std::string &name,
+                     const Value &value) {
+  const Value known = row.store.get(hungOnParameters(machine));
+  row.store.set(hungOnParameters(machine),
+                withField(known && is(known, ValueKind::Record) ? known : recordValue({}),
+                          keyOfAttribute(parameter, name), value));
+}
+
+// Null: nothing is known to hang there.
+Value hungOnParameter(Machine &machine, const Row &row, const Value &parameter, const std::string &name) {
+  const Value known = row.store.get(hungOnParameters(machine));
+  if (!parameter->address.valid() || !known || !is(known, ValueKind::Record))
+    return nullptr;
+  const auto found = known->fields.find(keyOfAttribute(parameter, name));
+  return found == known->fields.end() ? nullptr : found->second;
 }
 
 Outcomes ofTensor(Call &call, Row row, const Argument &object, const std::string &name) {
@@ -45,7 +73,8 @@ Outcomes ofTensor(Call &call, Row row, const Argument &object, const std::string
     return done(row, libraryFunction("torch.dtype"));
   if (isOneOf(name, {"shape", "layout", "ndim", "requires_grad", "is_leaf", "grad_fn", "itemsize", "names"}))
     return done(row, unknownValue());
-  return done(row, bound(object, name));
+  const Value hung = hungOnParameter(call.machine, row, object.value, name);
+  return done(row, hung ? hung : bound(object, name));
 }
 
 Outcomes ofDevice(Call &call, Row row, const Argument &object, const std::string &name) {
@@ -265,6 +294,9 @@ Outcomes setOwnAttribute(Call &call, Row row, const Argument &on, const std::str
   if (is(object, ValueKind::Tensor) && name == "data" && object->address.valid() &&
       is(value.value, ValueKind::Tensor))
     machine.memory.write(row, object->address, machine.memory.snapshot(row, value.value));
+  else if (is(object, ValueKind::Tensor) && object->address.valid() &&
+           !isOneOf(name, {"grad", "requires_grad"}))
+    hangOnParameter(machine, row, object, name, value.value);
   const Value record =
       is(object, ValueKind::Address) ? machine.memory.read(row, object->address) : unknownValue();
   if (!is(record, ValueKind::Record))

@@ -127,11 +127,13 @@ std::string operationOf(const Call &call) {
   return std::string(name.substr(name.rfind('.') + 1));
 }
 
-// Has the code brought it to the CPU on purpose, or made it where it makes all else?
+// Has the code brought it to the CPU on purpose, or made it where it makes all else? With a backend that is
+// named, and takes none of the CPU, neither helps.
 bool isMeant(const Call &call, const Row &row, const Value &tensor) {
   const History history = call.machine.memory.historyOf(row, tensor);
   const Step *step = history ? decidingStep(history) : nullptr;
-  return step && (step->isByVariable || (!joined(call, row) && step->kind == StepKind::Moved));
+  return step && ((step->isByVariable && isNamed(row, backendOf(call, row), "nccl") != true) ||
+                  (!joined(call, row) && step->kind == StepKind::Moved));
 }
 
 // "[self.process_index]" names a rank, whatever it holds.
@@ -193,6 +195,10 @@ Value joinRanks(Call &call, Row &row, const Given &given) {
 Value leaveRanks(Call &call, Row &row, const Given &) {
   row.store.erase(joinedRoot(call));
   return nullValue();
+}
+
+Value areJoined(Call &call, Row &row, const Given &) {
+  return scalarValue(joined(call, row) ? intTerm(1) : row.resolve(symbolTerm("the ranks are joined")));
 }
 
 Value backendOfRanks(Call &call, Row &row, const Given &) {

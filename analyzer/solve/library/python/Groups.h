@@ -23,6 +23,8 @@ bool areRanksJoined(const Call &call, const Row &row);
 Value joinRanks(Call &call, Row &row, const Given &given);
 /// leave(): the ranks are no longer joined.
 Value leaveRanks(Call &call, Row &row, const Given &given);
+/// joined(): whether the ranks are; where nothing has joined them, one answer holds for the whole way.
+Value areJoined(Call &call, Row &row, const Given &given);
 /// backend(): what the ranks were joined with.
 Value backendOfRanks(Call &call, Row &row, const Given &given);
 /// exchange(group, tensors..): the ranks exchange them. `group` is None, or has a backend of its own.

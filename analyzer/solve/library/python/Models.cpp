@@ -344,6 +344,7 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
                                                               {"on_host", somethingOnHost},
                                                               {"join", joinRanks},
                                                               {"leave", leaveRanks},
+                                                              {"joined", areJoined},
                                                               {"backend", backendOfRanks},
                                                               {"exchange", exchangeTensors},
                                                               {"rank", rankIn},
