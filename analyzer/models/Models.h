@@ -50,6 +50,7 @@ enum class Result : unsigned char { Common, Self, Pieces, Cpu, None, Unknown };
 enum class Rank : unsigned char {
   Zero,
   One,
+  Two,
   Some,
   Unknown,
   Keep,

@@ -29,7 +29,7 @@ What the words mean
            modules, parameters  a module that holds modules or parameters, and has no forward
   result   common (the one device of the arguments), self (the first tensor's), cpu, none (no tensor), unknown;
            pieces: as many tensors as the second argument says, where the first tensor is
-  rank0    how many dimensions has the result? yes: it is 0-dim; one; no: at least one; unknown
+  rank0    how many dimensions has the result? yes: it is 0-dim; one; two; no: at least one; unknown
            keep, more, less  as many as the first tensor, one more, one less
            second       as many as the second tensor
            same         as many as the tensors, which all have at least one and the same number
@@ -55,7 +55,7 @@ RULES = set("strict iterator third same_self index index_put where masked_fill f
             "move to_cpu to_cuda type_as pin_memory host cpu_lengths set_data sequential functional modules "
             "parameters".split())
 RESULTS = set("common self pieces cpu none unknown".split())
-RANKS = set("yes one no unknown keep more less second same common size data grow reduce loss squeeze diagonal matmul "
+RANKS = set("yes one two no unknown keep more less second same common size data grow reduce loss squeeze diagonal matmul "
             "einsum index".split())
 YES_NO = {"yes", "no"}
 TYPE_KINDS = set("tensor device options string list map pair tuple pointer holder any_module optional "

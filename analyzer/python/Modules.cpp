@@ -13,6 +13,7 @@ namespace devicetidy::python {
 namespace {
 
 constexpr int foldersAbove = 6; ///< of the importing file that may be the root of its imports
+constexpr int longestChain = 8; ///< of modules through which a name is imported
 
 std::string parentOf(const std::string &path) { return llvm::sys::path::parent_path(path).str(); }
 
@@ -147,6 +148,24 @@ bool fits(std::string_view name, std::string_view pattern) {
   return false;
 }
 
+bool bringsAll(const Node &import) {
+  const std::vector<Node> names = import.list("names");
+  return names.size() == 1 && names.front().text("name") == "*";
+}
+
+// The texts in __all__; nothing where there is none, or it is made of other lists.
+std::optional<std::set<std::string>> listedNames(const Node &module) {
+  for (const Node &statement : module.list("body")) {
+    if (!statement.is("Assign") || statement.list("targets").front().text("id") != "__all__")
+      continue;
+    std::set<std::string> names;
+    for (const Node &each : statement["value"].list("elts"))
+      names.insert(each.constant().second);
+    return names.empty() ? std::nullopt : std::optional(names);
+  }
+  return std::nullopt;
+}
+
 // What makes the folder of a file a package.
 std::string packageFile(const File &file) { return parentOf(file.path) + "/__init__.py"; }
 
@@ -168,7 +187,8 @@ void Modules::add(const File &file, bool isModel) {
   module.variables = scope.bound;
   for (const Node &statement : scope.imports)
     for (const auto &[name, alias] : importedNames(statement))
-      module.variables.insert(name);
+      if (name != "*")
+        module.variables.insert(name);
   if (isModel || !isPython(file.path))
     return;
   module.isPackaged = llvm::sys::fs::exists(packageFile(file));
@@ -228,8 +248,29 @@ Meaning Modules::meaningOf(const Module &module, const std::string &dotted, int 
   return meaning;
 }
 
+// What `from .. import *` brings.
+std::map<std::string, Meaning> Modules::publicMeanings(const Meaning &owner) {
+  std::map<std::string, Meaning> meanings;
+  const Module &module = *owner.module;
+  const std::optional<std::set<std::string>> listed = listedNames(module.file->module());
+  const auto isPublic = [&](const std::string &name) {
+    return listed ? listed->count(name) != 0 : !startsWith(name, "_");
+  };
+  for (const std::string &name : module.variables)
+    if (isPublic(name))
+      meanings[name] = {owner.kind, name, owner.module};
+  for (const auto &[name, meaning] : module.meanings)
+    if (isPublic(name))
+      meanings[name] = meaning;
+  return meanings;
+}
+
 std::map<std::string, Meaning> Modules::meaningsOf(const Module &module, const Node &statement) const {
   std::map<std::string, Meaning> meanings;
+  if (bringsAll(statement)) {
+    const Meaning owner = meaningOf(module, statement.text("module"), statement.number("level"));
+    return owner.kind == Meaning::Kind::Module && owner.module != &module ? publicMeanings(owner) : meanings;
+  }
   for (const auto &[bound, alias] : importedNames(statement)) {
     const std::string name = alias.text("name");
     if (statement.is("Import")) {
@@ -256,7 +297,7 @@ std::map<std::string, Meaning> Modules::meaningsOf(const Module &module, const N
 }
 
 void Modules::resolve() {
-  // Definitions first, so that imports find them; twice, for what is imported through another module.
+  // Definitions first, so that imports find them; again, for what is imported through another module.
   for (auto &[path, module] : modules)
     for (const Node &statement : module.file->module().list("body")) {
       const std::string name = statement.text("name");
@@ -268,13 +309,24 @@ void Modules::resolve() {
         for (const Node &pattern : decorator.list("args"))
           addModel(pattern.constant().second, module.meanings[name]);
     }
-  for (int round = 0; round < 2; ++round)
-    for (auto &[path, module] : modules)
-      forEachOfBlock(module.file->module(), [&owner = module, this](const Node &node) {
-        if (isImport(node))
-          for (auto &[name, meaning] : meaningsOf(owner, node))
-            owner.meanings[name] = std::move(meaning);
-      });
+  std::vector<std::pair<Module *, Node>> imports;
+  for (auto &[path, module] : modules)
+    forEachOfBlock(module.file->module(), [&owner = module, &imports](const Node &node) {
+      if (isImport(node))
+        imports.emplace_back(&owner, node);
+    });
+  bool hasChanged = true;
+  for (int round = 0; hasChanged && round < longestChain; ++round) {
+    hasChanged = false;
+    for (const auto &[owner, statement] : imports)
+      for (auto &[name, meaning] : meaningsOf(*owner, statement)) {
+        if (bringsAll(statement) && owner->variables.count(name)) // what the module binds itself counts
+          continue;
+        Meaning &known = owner->meanings[name];
+        hasChanged |= known.kind != meaning.kind || known.module != meaning.module || known.name != meaning.name;
+        known = std::move(meaning);
+      }
+  }
   for (auto &[path, module] : modules)
     if (!module.isModel && isPython(path))
       forEachText(*module.file, [&owner = module, this](const std::string &text, const std::string &data) {

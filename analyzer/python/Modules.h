@@ -65,6 +65,7 @@ public:
 private:
   void addModel(const std::string &name, const Meaning &meaning);
   void forgetDecorated();
+  static std::map<std::string, Meaning> publicMeanings(const Meaning &owner);
   Meaning meaningOf(const Module &module, const std::string &dotted, int level) const;
 
   std::map<std::string, Module> modules; ///< by path

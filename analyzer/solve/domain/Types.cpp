@@ -194,6 +194,22 @@ const std::vector<Name> &Types::derivedFrom(Name id) const {
   return entry->second;
 }
 
+// A base of several classes stands behind the last of them.
+const std::vector<Name> &Types::lookupOrder(Name id) const {
+  if (const auto known = orders.find(id); known != orders.end())
+    return known->second;
+  orders[id] = {id}; // for a class that is its own base
+  std::vector<Name> order = {id};
+  if (const Type *type = program.type(id))
+    for (const Name base : type->bases)
+      for (const Name each : std::vector<Name>(lookupOrder(base))) {
+        order.erase(std::remove(order.begin() + 1, order.end(), each), order.end());
+        if (each != id)
+          order.push_back(each);
+      }
+  return orders[id] = std::move(order);
+}
+
 bool Types::hasUnknownBase(Name id) const {
   const Type *type = program.type(id);
   return type && std::any_of(type->bases.begin(), type->bases.end(), [&](Name base) {

@@ -80,6 +80,9 @@ public:
   bool isProject(Name type) const;
   /// The classes that derive from it.
   const std::vector<Name> &derivedFrom(Name type) const;
+  /// The class and its bases in the order in which Python looks for attributes: each class before its own
+  /// bases.
+  const std::vector<Name> &lookupOrder(Name type) const;
   /// Is a class behind it one of a library that is not known?
   bool hasUnknownBase(Name type) const;
   /// The module of torch::nn that `type` is; null for any other class.
@@ -92,7 +95,7 @@ public:
 private:
   TypeClass compute(Name type) const;
   mutable std::unordered_map<Name, TypeClass> classes;
-  mutable std::unordered_map<Name, std::vector<Name>> derived;
+  mutable std::unordered_map<Name, std::vector<Name>> derived, orders;
 };
 
 } // namespace devicetidy

@@ -341,15 +341,33 @@ std::optional<Outcomes> libraryWord(Call &call, const Effect &) {
   return callLibrary(call, call.row, lastWord(call), givenTo(call, 0));
 }
 
+// The classes that super() looks through: those behind `own` in the class of the object.
+std::vector<Name> classesBehind(const Call &call, const Address &self, Name own) {
+  const Types &types = call.machine.types;
+  const Value object = self.valid() ? call.machine.memory.read(call.row, self) : unknownValue();
+  for (const Name type : {is(object, ValueKind::Record) ? object->type : own, own}) {
+    const std::vector<Name> &order = types.lookupOrder(type);
+    if (const auto found = std::find(order.begin(), order.end(), own); found != order.end())
+      return {found + 1, order.end()};
+  }
+  return {};
+}
+
+const Function *ownMethod(const Machine &machine, Name type, std::string_view name) {
+  const Function *found = findMethod(machine, type, name);
+  return found && found->className == type ? found : nullptr;
+}
+
 std::optional<Outcomes> superWord(Call &call, const Effect &) {
   const Address self = call.addressOf(0);
-  const Type *type =
-      call.fact.templateTypes.empty() ? nullptr : call.machine.program.type(call.fact.templateTypes[0]);
   const std::string name = lastWord(call);
   const Argument object{addressValue(self), {}, call.fact.operands[0].text, &call.fact.operands[0]};
-  for (const Name base : type ? type->bases : std::vector<Name>()) {
-    if (const Function *method = findMethod(call.machine, base, name))
+  const Name own = call.fact.templateTypes.empty() ? Name() : call.fact.templateTypes[0];
+  for (const Name base : classesBehind(call, self, own)) {
+    if (const Function *method = ownMethod(call.machine, base, name))
       return callOwn(call, call.row, *method, object, givenTo(call, 1));
+    if (call.machine.types.isProject(base))
+      continue;
     if (const Name library = libraryModule(call.machine, base);
         self.valid() && name == "__init__" && !library.empty())
       return constructBase(call, call.row, self, library, givenTo(call, 1));

@@ -127,13 +127,11 @@ std::string operationOf(const Call &call) {
   return std::string(name.substr(name.rfind('.') + 1));
 }
 
-// Has the code brought it to the CPU on purpose, or made it where it makes all else? With a backend that is
-// named, and takes none of the CPU, neither helps.
+// Has the code brought it to the CPU on purpose, or made it where it makes all else?
 bool isMeant(const Call &call, const Row &row, const Value &tensor) {
   const History history = call.machine.memory.historyOf(row, tensor);
   const Step *step = history ? decidingStep(history) : nullptr;
-  return step && ((step->isByVariable && isNamed(row, backendOf(call, row), "nccl") != true) ||
-                  (!joined(call, row) && step->kind == StepKind::Moved));
+  return step && (step->isByVariable || (!joined(call, row) && step->kind == StepKind::Moved));
 }
 
 // "[self.process_index]" names a rank, whatever it holds.
@@ -212,13 +210,18 @@ Value exchangeTensors(Call &call, Row &row, const Given &given) {
   if (!level || isAbsent(row, Placement::cuda(currentCudaIndex())))
     return nullValue();
   Call inner{call.machine, call.frame, row, call.fact, call.first};
+  const bool isNccl = isNamed(row, backendOf(call, row), "nccl") == true;
   for (std::size_t i = 1; i < given.positional.size(); ++i) {
     std::vector<Value> tensors;
     addTensors(call, row, given.positional[i].value, nesting, tensors);
-    for (const Value &tensor : tensors)
-      if (row.resolve(call.machine.memory.placementOf(row, tensor)).kind == PlacementKind::Cpu &&
-          !isMeant(call, row, tensor))
+    for (const Value &tensor : tensors) {
+      if (row.resolve(call.machine.memory.placementOf(row, tensor)).kind != PlacementKind::Cpu)
+        continue;
+      if (!isMeant(call, row, tensor))
         requireGpu(inner, given.positional[i], tensor, *level);
+      else if (isNccl) // a variable may hold the CPU on ways that exchange nothing
+        requireGpu(inner, given.positional[i], tensor, Level::Latent);
+    }
   }
   return nullValue();
 }

@@ -29,6 +29,13 @@ Value classQuestion(const Value &value, const Value &type) {
 
 Value isInstance(const Call &call, const Value &value, const Value &type) {
   if (is(type, ValueKind::List) && !isSummary(type)) { // one of these
+    const auto names = [&](const char *wanted) {
+      return std::any_of(type->elements.begin(), type->elements.end(), [&](const Value &each) {
+        return is(each, ValueKind::Function) && each->type.view() == wanted;
+      });
+    };
+    if (is(behind(call, value), ValueKind::List) && names("builtins.list") && names("builtins.tuple"))
+      return scalarValue(intTerm(1));
     bool isKnown = true;
     for (const Value &each : type->elements) {
       const Value answer = isInstance(call, value, each);
@@ -66,6 +73,9 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
   const Value held = behind(call, value);
   if (isOneOf(name.substr(name.rfind('.') + 1), {"dict", "Mapping", "MutableMapping"}))
     return scalarValue(intTerm(isDict(held)));
+  const bool isListOrTuple = is(value, ValueKind::List) && isSummary(value); // from outside, or made of one
+  if (isListOrTuple && isOneOf(name, {"builtins.list", "builtins.tuple"}))
+    return classQuestion(value, type);
   if (name == "builtins.list")
     return scalarValue(intTerm(is(value, ValueKind::Address) && is(held, ValueKind::List)));
   if (isOneOf(name, {"builtins.str", "builtins.int", "builtins.float", "builtins.bool"})) {

@@ -111,20 +111,19 @@ private:
     return isChosen ? chosenPlace("the last GPU", applyTerm(op::back, {last})) : placeOf("last", last);
   }
 
-  // Submodules in the order in which the classes name them.
+  // Submodules in the order in which the classes name them: a constructor calls that behind it first.
   std::vector<Address> childrenOf(const Value &record) const {
     std::vector<Address> children;
-    addChildren(record, record->type, children, nesting);
+    const std::vector<Name> &order = machine.types.lookupOrder(record->type);
+    for (auto type = order.rbegin(); type != order.rend(); ++type)
+      if (const Type *known = machine.program.type(*type))
+        addChildren(record, known->fields, children);
     return children;
   }
 
-  void addChildren(const Value &record, Name type, std::vector<Address> &children, int depth) const {
-    const Type *known = machine.program.type(type);
-    if (!known || depth == 0)
-      return;
-    for (Name base : known->bases)
-      addChildren(record, base, children, depth - 1);
-    for (const Field &field : known->fields) {
+  static void addChildren(const Value &record, const std::vector<Field> &fields,
+                          std::vector<Address> &children) {
+    for (const Field &field : fields) {
       const auto child = record->fields.find(Name(hidden::submodule(field.name)));
       if (child != record->fields.end() && is(child->second, ValueKind::Address) &&
           std::find(children.begin(), children.end(), child->second->address) == children.end())

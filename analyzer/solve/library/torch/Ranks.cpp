@@ -233,6 +233,8 @@ int resultRank(const Call &call, const Op &op, const std::vector<TensorUse> &use
     return 0;
   case Rank::One:
     return 1;
+  case Rank::Two:
+    return 2;
   case Rank::Some:
     return someRank;
   case Rank::Unknown:
