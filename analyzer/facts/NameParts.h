@@ -22,6 +22,11 @@ inline std::string_view lastPart(std::string_view name) {
   return colon == std::string_view::npos ? name : name.substr(colon + 2);
 }
 
+/// By the convention of Python: "_step", but not "__init__".
+inline bool isPrivateName(std::string_view name) {
+  return name.substr(0, 1) == "_" && (name.size() < 2 || name.substr(name.size() - 2) != "__");
+}
+
 /// "std::vector" of "std::vector::push_back"; empty for a name of no class or namespace.
 inline std::string_view scopeOf(std::string_view name) {
   const std::size_t colon = name.rfind("::");

@@ -49,13 +49,13 @@ Result resultOf(std::string_view word) {
 
 Rank rankOf(std::string_view word) {
   static const std::map<std::string_view, Rank> ranks = {
-      {"yes", Rank::Zero}, {"one", Rank::One}, {"two", Rank::Two}, {"no", Rank::Some},
-      {"unknown", Rank::Unknown}, {"keep", Rank::Keep},         {"more", Rank::More},
-      {"less", Rank::Less},       {"second", Rank::Second},     {"same", Rank::Same},
-      {"common", Rank::Common},   {"size", Rank::Size},         {"data", Rank::Data},
-      {"grow", Rank::Grow},       {"reduce", Rank::Reduce},     {"loss", Rank::Loss},
-      {"squeeze", Rank::Squeeze}, {"diagonal", Rank::Diagonal}, {"matmul", Rank::Matmul},
-      {"einsum", Rank::Einsum},   {"index", Rank::Index}};
+      {"yes", Rank::Zero},      {"one", Rank::One},         {"two", Rank::Two},
+      {"no", Rank::Some},       {"unknown", Rank::Unknown}, {"keep", Rank::Keep},
+      {"more", Rank::More},     {"less", Rank::Less},       {"second", Rank::Second},
+      {"same", Rank::Same},     {"common", Rank::Common},   {"size", Rank::Size},
+      {"data", Rank::Data},     {"grow", Rank::Grow},       {"reduce", Rank::Reduce},
+      {"loss", Rank::Loss},     {"squeeze", Rank::Squeeze}, {"diagonal", Rank::Diagonal},
+      {"matmul", Rank::Matmul}, {"einsum", Rank::Einsum},   {"index", Rank::Index}};
   return ranks.at(word);
 }
 

@@ -218,8 +218,7 @@ namespace {
 bool isPrivate(std::string_view qualified) {
   while (!qualified.empty()) {
     const std::size_t end = std::min(qualified.find('.'), qualified.size());
-    const std::string_view part = qualified.substr(0, end);
-    if (part.front() == '_' && !endsWith(part, "__"))
+    if (isPrivateName(qualified.substr(0, end)))
       return true;
     qualified.remove_prefix(std::min(end + 1, qualified.size()));
   }

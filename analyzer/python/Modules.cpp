@@ -323,7 +323,8 @@ void Modules::resolve() {
         if (bringsAll(statement) && owner->variables.count(name)) // what the module binds itself counts
           continue;
         Meaning &known = owner->meanings[name];
-        hasChanged |= known.kind != meaning.kind || known.module != meaning.module || known.name != meaning.name;
+        hasChanged |=
+            known.kind != meaning.kind || known.module != meaning.module || known.name != meaning.name;
         known = std::move(meaning);
       }
   }

@@ -5,6 +5,8 @@
 #include "analyzer/python/Scopes.h"
 #include "analyzer/python/TensorUses.h"
 
+#include <algorithm>
+
 namespace devicetidy::python {
 namespace {
 
@@ -51,6 +53,21 @@ void addDecided(const Node &test, std::set<std::string> &names) {
     addName(other, names);
 }
 
+bool asksFor(const Node &node, const std::string &object, const std::string &key) {
+  const std::vector<Node> children = node.children();
+  return (node.is("Subscript") && node["value"].text("id") == object && node["slice"].text("id") == key) ||
+         std::any_of(children.begin(), children.end(),
+                     [&](const Node &child) { return asksFor(child, object, key); });
+}
+
+// for key in table: table[key]
+void addTables(const Node &node, std::set<std::string> &names) {
+  for (const Node &loop : node.is("For") ? std::vector<Node>{node} : node.list("generators"))
+    if (const std::string key = loop["target"].text("id"), table = loop["iter"].text("id");
+        !key.empty() && !table.empty() && asksFor(node, table, key))
+      names.insert(table);
+}
+
 // The names that a function uses as numbers, texts, dictionaries, functions: as no tensor is used.
 std::set<std::string> usedOtherwise(const Module &module, const Node &function) {
   std::set<std::string> names;
@@ -63,6 +80,7 @@ std::set<std::string> usedOtherwise(const Module &module, const Node &function) 
           addName(node["left"], names);
     if (isOneOf(node.kind(), {"If", "IfExp", "While", "Assert"}))
       addDecided(node["test"], names);
+    addTables(node, names);
     if (!node.is("Call"))
       return;
     addName(node["func"], names);

@@ -218,6 +218,37 @@ bool isExpected(const Node &type) {
          isOneOf(type.text("id"), {"KeyError", "IndexError", "LookupError", "FileNotFoundError"});
 }
 
+// Names that the statements set to True or False.
+std::set<std::string> flagsIn(const std::vector<Node> &statements) {
+  std::set<std::string> names;
+  for (const Node &statement : statements)
+    if (statement.is("Assign") && isOneOf(statement["value"].constant().first, {"bool", "True", "False"}))
+      for (const Node &target : statement.list("targets"))
+        addTargets(target, names);
+  return names;
+}
+
+bool catchesImports(const Node &handler) {
+  const Node type = handler["type"];
+  const std::vector<Node> several = type.list("elts");
+  const auto isOfImports = [](const Node &each) {
+    return isOneOf(each.text("id"), {"ImportError", "ModuleNotFoundError"});
+  };
+  return isOfImports(type) || std::any_of(several.begin(), several.end(), isOfImports);
+}
+
+// What a program notes of a library that may be missing, which is not known here.
+std::set<std::string> flagsOfImport(const Node &node) {
+  std::set<std::string> flags;
+  const std::vector<Node> body = node.list("body");
+  if (std::none_of(body.begin(), body.end(), isImport))
+    return flags;
+  for (const Node &handler : node.list("handlers"))
+    if (catchesImports(handler))
+      flags.merge(flagsIn(handler.list("body")));
+  return flags;
+}
+
 } // namespace
 
 // What is raised in the body goes to the first handler, or on; `finally` is run behind all of them.
@@ -251,6 +282,8 @@ void FunctionLowering::tryStatement(const Node &node) {
   }
   function.blocks[static_cast<std::size_t>(next)].terminator.where = node.where(); // it goes on being raised
   enter(after);
+  for (const std::string &flag : flagsOfImport(node))
+    storeName(node, flag, use(emit(fact(FactKind::Opaque, node)), node));
   statements(node.list("finalbody"));
 }
 

@@ -1,5 +1,6 @@
 #include "analyzer/solve/domain/Types.h"
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Models.h"
 
@@ -192,6 +193,17 @@ const std::vector<Name> &Types::derivedFrom(Name id) const {
       if (other != id && derivesFrom(other, id.view()))
         entry->second.push_back(other);
   return entry->second;
+}
+
+bool Types::isHidden(const Function &function) const {
+  if (!function.isPrivate || function.className.empty() || !isPython(function.where.file.view()) ||
+      isPrivateName(lastPart(function.name.view())))
+    return function.isPrivate;
+  const std::vector<Name> &heirs = derivedFrom(function.className);
+  return std::all_of(heirs.begin(), heirs.end(), [](Name heir) {
+    const std::string_view name = heir.view();
+    return isPrivateName(name.substr(name.find_last_of(".:") + 1));
+  });
 }
 
 // A base of several classes stands behind the last of them.

@@ -80,6 +80,9 @@ public:
   bool isProject(Name type) const;
   /// The classes that derive from it.
   const std::vector<Name> &derivedFrom(Name type) const;
+  /// Is it one that callers outside do not see? A class of Python shows what it has of a base with a private
+  /// name.
+  bool isHidden(const Function &function) const;
   /// The class and its bases in the order in which Python looks for attributes: each class before its own
   /// bases.
   const std::vector<Name> &lookupOrder(Name type) const;

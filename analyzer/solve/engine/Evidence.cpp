@@ -13,7 +13,7 @@ namespace {
 // that: what is private in C++ may be registered with somebody outside.
 bool hasOwnCallers(const Call &call) {
   const Function &entry = entryOf(call.frame).function;
-  return entry.isPrivate && isPython(entry.where.file.view());
+  return call.machine.types.isHidden(entry) && isPython(entry.where.file.view());
 }
 
 // Does it stand behind something that a function without a body gave: the handle of an object of the caller?
@@ -60,8 +60,8 @@ bool isKept(const Call &call, const Placement &placement) {
 bool isCalledFromOutside(const Call &call) {
   const Machine &machine = call.machine;
   const Function &entry = entryOf(call.frame).function;
-  const bool isOfModule =
-      !entry.isPrivate && isPython(entry.where.file.view()) && machine.types.isModule(entry.className);
+  const bool isOfModule = !machine.types.isHidden(entry) && isPython(entry.where.file.view()) &&
+                          machine.types.isModule(entry.className);
   const bool isForOthers = !machine.entryIsCalled || isOfModule;
   return isForOthers && !machine.usage.hasMain && !machine.usage.kernels.count(entry.id);
 }
@@ -118,8 +118,8 @@ bool isPutBy(const Call &call, const Witness &witness, StepKind kind) {
 // Is the entry one that others may call beside the program, which asks for devices?
 bool isPublic(const Call &call) {
   const Function &entry = entryOf(call.frame).function;
-  return !entry.isPrivate && isPython(entry.where.file.view()) && !call.machine.usage.hasMain &&
-         isBesideDeviceCode(call.machine, entry);
+  return !call.machine.types.isHidden(entry) && isPython(entry.where.file.view()) &&
+         !call.machine.usage.hasMain && isBesideDeviceCode(call.machine, entry);
 }
 
 // Was it made in the function at hand, and not for a module? What callers give may be what something unknown

@@ -69,7 +69,7 @@ void Lives::run(const std::vector<const Function *> &entries, const std::set<con
         function->isLambda || function->isMain || !usage.devicesMatter.count(id) || !isDue(*function))
       continue;
     if (className.empty() || function->isStatic) {
-      if (uncalled.count(function) || (!function->isPrivate && !ofMain.count(function)))
+      if (uncalled.count(function) || (!machine.types.isHidden(*function) && !ofMain.count(function)))
         free.push_back(function);
       continue;
     }
@@ -78,7 +78,8 @@ void Lives::run(const std::vector<const Function *> &entries, const std::set<con
     const auto [group, isNew] = methods.try_emplace(className);
     if (isNew)
       classes.push_back(className);
-    if (uncalled.count(function) || !function->isPrivate) // what it overrides may be called from outside
+    if (uncalled.count(function) ||
+        !machine.types.isHidden(*function)) // what it overrides may be called from outside
       group->second.push_back(function);
   }
   for (Name className : classes)
@@ -188,8 +189,8 @@ std::vector<const Function *> Lives::publicMethods(Name className) const {
   for (Name id : type->methods) {
     const Function *method = machine.program.function(id);
     if (method && method->hasBody && !method->isModel && !method->isConst && !method->isStatic &&
-        !method->isPrivate && !method->isConstructor && !method->isDestructor && !method->isLambda &&
-        usage.devicesMatter.count(id))
+        !machine.types.isHidden(*method) && !method->isConstructor && !method->isDestructor &&
+        !method->isLambda && usage.devicesMatter.count(id))
       methods.push_back(method);
   }
   return methods;

@@ -38,11 +38,11 @@ class Distribution:
         self.inner = [each for each in given if isinstance(each, Distribution)]
         self.tensors = self.inner[0].tensors if self.inner else [each for each in given if torch.is_tensor(each)]
 
-    def sample(self, sample_shape=(), **options):
-        return drawn(self.tensors, sample_shape) if self.given else dt.unknown()
+    def sample(self, *shapes, sample_shape=None, **options):
+        return drawn(self.tensors, shapes, sample_shape) if self.given else dt.unknown()
 
-    def rsample(self, sample_shape=()):
-        return drawn(self.tensors, sample_shape) if self.given else dt.unknown()
+    def rsample(self, *shapes, sample_shape=None):
+        return drawn(self.tensors, shapes, sample_shape) if self.given else dt.unknown()
 
     def log_prob(self, value):
         dt.together(*self.tensors)
@@ -72,11 +72,13 @@ class Bounded(Distribution):
         dt.together(*self.tensors)
 
 
-def drawn(tensors, shape):
+def drawn(tensors, shapes, named):
+    """`shapes`: empty, or the one that is given by its place."""
+    given = [*shapes, *([] if named is None else [named])]
     if not tensors:
-        return torch.empty(shape)
+        return torch.empty(given[0] if given else ())
     dt.together(*tensors)
-    return tensors[0].expand(*shape, *tensors[0].shape) if shape else torch.empty_like(tensors[0])
+    return tensors[0].unsqueeze(0).expand(*given[0], *tensors[0].shape) if given else torch.empty_like(tensors[0])
 
 
 @dt.models("torch.distributions.kl_divergence", "torch.distributions.kl.kl_divergence")

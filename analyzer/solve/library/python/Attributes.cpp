@@ -111,6 +111,7 @@ Value registered(const Address &self, const Value &record, const std::string &wh
         isModule ? held : parameterHandle(self.field(field), held->rank);
   }
   entries.emplace(anyEntryField, unknownValue()); // what else it may have, None too
+  entries.emplace(ownerField, addressValue(self));
   return recordValue(dictType, std::move(entries));
 }
 

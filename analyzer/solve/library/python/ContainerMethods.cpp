@@ -67,7 +67,11 @@ std::optional<Outcomes> dictMethod(Call &call, Row &row, const Argument &object,
   const auto found = dict->fields.find(fieldOf(row, key));
   const Value otherwise = given.positional.size() > 1 ? given.positional[1].value : nullValue();
   if (isOneOf(name, {"get", "pop", "setdefault"})) {
-    const Value entry = found != dict->fields.end() ? found->second : isWhole ? otherwise : unknownValue();
+    const bool isOpenKey = fieldOf(row, key) == anyEntryField;
+    const Value entry = found != dict->fields.end() ? found->second
+                        : isWhole                   ? otherwise
+                        : isOpenKey                 ? unknownValue()
+                                                    : dict->fields.at(anyEntryField);
     if (name == "setdefault") {
       ValueData data = *dict;
       setEntry(data.fields, fieldOf(row, key), entry);
@@ -75,7 +79,8 @@ std::optional<Outcomes> dictMethod(Call &call, Row &row, const Argument &object,
     }
     // Under a key that is not known there may be nothing.
     std::optional<Outcomes> outcomes = result(row, entry);
-    if (found != dict->fields.end() && found->first == anyEntryField && is(otherwise, ValueKind::Tensor))
+    const bool isExact = found != dict->fields.end() && found->first != anyEntryField;
+    if (!isExact && !is(entry, ValueKind::Unknown) && !same(entry, otherwise) && given.positional.size() > 1)
       outcomes->push_back({row, otherwise});
     return outcomes;
   }

@@ -3,6 +3,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Operators.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/python/Words.h"
@@ -14,6 +15,8 @@ namespace python {
 namespace {
 
 using models::Effect;
+
+constexpr std::size_t mostChosen = 4; ///< of a table of functions, which are all run
 
 std::optional<Outcomes> listWord(Call &call, const Effect &) {
   const Given given = givenTo(call, 0);
@@ -88,6 +91,22 @@ Value commonEntry(const Call &call, const Value &dict) {
   return common;
 }
 
+// A table of functions: somebody outside has chosen one of them, and the same one where the key is the same.
+Outcomes chosenFunction(const Call &call, const Value &dict, const Value &key) {
+  Outcomes outcomes;
+  for (const auto &[name, entry] : dict->fields) {
+    if (!isEntry(name))
+      continue;
+    if (!is(entry, ValueKind::Function) || outcomes.size() == mostChosen)
+      return {};
+    Row row = call.row;
+    const Value same = operatorValue(row, op::equal, {key, keyOf(name)}, true);
+    if (!is(same, ValueKind::Scalar) || row.assume(same->term, 1))
+      outcomes.push_back({std::move(row), entry});
+  }
+  return outcomes;
+}
+
 // dict[key]: a key that is certainly missing raises KeyError, and a defaultdict makes the entry.
 Outcomes entryOfDict(Call &call, const Value &object, const Value &dict, const Value &key,
                      const Operand &written) {
@@ -98,6 +117,9 @@ Outcomes entryOfDict(Call &call, const Value &object, const Value &dict, const V
   const auto factory = dict->fields.find(factoryField);
   if (const Value common = field == anyEntryField ? commonEntry(call, dict) : nullptr)
     return call.done(common);
+  if (Outcomes chosen = field == anyEntryField ? chosenFunction(call, dict, key) : Outcomes();
+      !chosen.empty())
+    return chosen;
   if (factory == dict->fields.end()) {
     const Store *before = entryOf(call.frame).before;
     const bool isMadeHere = is(object, ValueKind::Address) && before && !before->get(object->address.root);
@@ -289,6 +311,9 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
     ValueData data = *held;
     setEntry(data.fields, fieldOf(call.row, index), value);
     machine.memory.write(call.row, object->address, makeValue(std::move(data)));
+    const auto owner = held->fields.find(ownerField);
+    if (const auto attribute = textOf(call, index); attribute && owner != held->fields.end())
+      return setOwnAttribute(call, call.row, {owner->second, {}}, *attribute, written(2));
   } else if (is(held, ValueKind::List)) {
     const auto number = call.row.numberOf(index);
     if (!isSummary(held) && number && *number >= 0 && std::size_t(*number) < held->elements.size()) {

@@ -8,6 +8,7 @@ namespace devicetidy::python {
 inline const Name listType("std::vector<at::Tensor>");
 inline const Name anyEntryField("[?]");     ///< what a dictionary holds under keys that are not known
 inline const Name factoryField("@default"); ///< of a defaultdict: what makes an entry that is missing
+inline const Name ownerField("@owner");     ///< of _parameters, _buffers, _modules: the module
 
 Value tupleValue(std::vector<Value> elements);
 /// A list of unknown length whose elements are among `all`.

@@ -405,6 +405,15 @@ std::optional<Outcomes> isKindWord(Call &call, const Effect &) {
   return call.done(scalarValue(intTerm(isIt)));
 }
 
+// FLAG, of a library of which nothing is known; its classes and functions are true.
+bool isConstantOfLibrary(const Value &value) {
+  if (!is(value, ValueKind::Function) || startsWith(value->type.view(), classPrefix))
+    return false;
+  const std::string_view name = value->type.view(), last = name.substr(name.rfind('.') + 1);
+  return last.size() > 1 &&
+         std::none_of(last.begin(), last.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
 Value truthOf(const Call &call, const Value &value) {
   if (is(value, ValueKind::Null))
     return scalarValue(intTerm(0));
@@ -412,6 +421,8 @@ Value truthOf(const Call &call, const Value &value) {
     return scalarValue(intTerm(!text->empty()));
   if (is(value, ValueKind::Scalar))
     return scalarValue(call.row.resolve(value->term));
+  if (isConstantOfLibrary(value))
+    return scalarValue(call.row.resolve(applyTerm("truth", {textTerm(value->type)})));
   const Value held = behind(call, value);
   if (is(held, ValueKind::List))
     return isSummary(held) ? unknownValue() : scalarValue(intTerm(!held->elements.empty()));

@@ -1,0 +1,133 @@
+"""What the language says of names, classes and tables, and what a library may lack."""
+from typing import Dict, List, Optional
+
+import torch
+from torch import Tensor, nn
+
+try:
+    import fused_norms_that_nobody_has as fused
+
+    has_fused = True
+except ImportError:
+    has_fused = False
+
+
+class Body(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up = nn.Linear(width, width)
+        self.scale = torch.ones(width)
+
+
+class Tower:
+    """A mixin: what is behind it depends on the class of the object."""
+
+    def __init__(self, width):
+        super().__init__(width)
+        self.tower = nn.Linear(width, width)
+
+
+class Model(Tower, Body):
+    def forward(self, x):
+        return self.tower(self.up(x)) * self.scale  # raises
+
+    def plain(self, x):
+        return self.tower(self.up(x))
+
+
+class _Augmentation(nn.Module):
+    """Its methods are those of the classes that others see."""
+
+    def __init__(self):
+        super().__init__()
+        self._params: Dict[str, Tensor] = {}
+        self.sampler = torch.distributions.Uniform(torch.tensor(0.0), torch.tensor(1.0))
+
+    def forward(self, input: Tensor, params: Optional[Dict[str, Tensor]] = None) -> Tensor:
+        self._params = self.draw(input.shape) if params is None else params
+        return self.apply(input, self._params)
+
+    def draw(self, shape) -> Dict[str, Tensor]:
+        raise NotImplementedError
+
+    def apply(self, input: Tensor, params: Dict[str, Tensor]) -> Tensor:
+        raise NotImplementedError
+
+
+class Noise(_Augmentation):
+    def draw(self, shape):
+        return {"noise": self.sampler.rsample(shape)}
+
+    def apply(self, input, params):
+        return input + params["noise"]  # raises
+
+
+class Shift(_Augmentation):
+    def draw(self, shape):
+        return {"size": torch.tensor((1, 1)).expand(shape[0], -1)}
+
+    def apply(self, input, params):
+        return input + params["size"].to(input.device)
+
+
+class Gain(_Augmentation):
+    def draw(self, shape):
+        return {"gain": self.sampler.sample()}
+
+    def apply(self, input, params):
+        return input * params["gain"]
+
+
+def norm_of(x: Tensor):
+    if has_fused:
+        return fused.norm(x)
+    return x * torch.ones(3)  # raises
+
+
+def rows_of(x: Tensor, mask: Tensor):
+    chosen = mask.cpu().nonzero()
+    return x[chosen[:, 0]]
+
+
+def host_rows_of(x: Tensor, mask: Tensor):
+    chosen = mask.nonzero()
+    return x.cpu()[chosen[:, 0]]  # raises
+
+
+def total(scores: List[Tensor], x: Tensor):
+    if not isinstance(scores, list):
+        raise ValueError("scores must be a list")
+    return x + torch.ones(3) + scores[0]  # raises
+
+
+def part_of(names, x: Tensor):
+    parts = dict(zip(names, torch.split(torch.ones(4), 2)))
+    return x[:2] + parts.get("b", 0)  # raises
+
+
+COMPARE = {"min": torch.lt, "max": torch.gt}
+
+
+def better(mode, x: Tensor):
+    return COMPARE[mode](x, torch.zeros(3))  # raises
+
+
+def better_there(mode, x: Tensor):
+    return COMPARE[mode](x, torch.zeros(3, device=x.device))
+
+
+def moved_by_hand(layer: nn.Linear, x: Tensor):
+    layer._parameters["weight"] = nn.Parameter(layer.weight.to(x.device))
+    layer._parameters["bias"] = nn.Parameter(layer.bias.to(x.device))
+    return layer(x)
+
+
+def moved(data, device):
+    for key in data:
+        data[key] = data[key].to(device)
+    return data
+
+
+def flat(data, mask):
+    flat_data = data.view(-1)
+    return flat_data[mask.view(-1).nonzero()[:, 0]]
