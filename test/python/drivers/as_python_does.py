@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import torch
 from as_python_does import *  # noqa: F401,F403
 
@@ -21,5 +23,7 @@ CALLS = {
     "better_there": lambda: better_there("max", x()),
     "moved_by_hand": lambda: moved_by_hand(torch.nn.Linear(3, 3), x()),
     "moved": lambda: moved({"a": torch.ones(3)}, "cuda")["a"] + x(),
+    "on_gpu": lambda: on_gpu(1),
+    "on_that_gpu": lambda: on_that_gpu(SimpleNamespace(gpu="1")),
     "flat": lambda: flat(x(), x()),
 }

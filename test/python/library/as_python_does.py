@@ -131,3 +131,13 @@ def moved(data, device):
 def flat(data, mask):
     flat_data = data.view(-1)
     return flat_data[mask.view(-1).nonzero()[:, 0]]
+
+
+def on_gpu(i):
+    return torch.ones(3, device=f"cuda:{i}") + torch.ones(3)  # raises
+
+
+def on_that_gpu(options):
+    a = torch.ones(3, device=f"cuda:{int(options.gpu)}")
+    b = torch.ones(3, device="cuda:%d" % int(options.gpu))
+    return a + b

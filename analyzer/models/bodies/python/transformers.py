@@ -108,6 +108,28 @@ class ModelOutput:
         return (self.logits,)
 
 
+@dt.models(
+    "transformers.modeling_outputs.*",
+    "transformers.*.ModelOutput",
+    "transformers.models.*Output*",
+    "diffusers.utils.BaseOutput",
+    "diffusers.*Output",
+)
+class GivenOutput:
+    """What a model of the program gives: its parts have names, and stand in their order."""
+
+    def __init__(self, *values, **parts):
+        self.values = [each for each in [*values, *parts.values()] if each is not None]
+        for name, value in parts.items():
+            setattr(self, name, value)
+
+    def __getitem__(self, index):
+        return getattr(self, index) if isinstance(index, str) else self.values[index]
+
+    def to_tuple(self):
+        return tuple(self.values)
+
+
 @dt.models("transformers.PreTrainedModel", "transformers.modeling_utils.PreTrainedModel")
 class PreTrainedModel(torch.nn.Module):
     def __init__(self, config=None, *inputs, **options):

@@ -2,6 +2,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/std/Containers.h"
 
 #include <algorithm>
@@ -275,6 +276,8 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
     return result(row, scalarValue(textTerm(Name(std::to_string(*number)))));
   if (isOneOf(name, {"str", "int"}) && is(first, ValueKind::Scalar))
     return result(row, first);
+  if (const Term number = numberOfOpen(first); number && (name == "int" || (name == "str" && isOpen(first))))
+    return result(row, scalarValue(number));
   if (name == "int")
     return result(row, scalarValue(call.machine.freshScalar(call)));
   if (name == "str" && is(first, ValueKind::Device))

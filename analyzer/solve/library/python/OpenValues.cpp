@@ -145,6 +145,13 @@ Value asTensor(const Call &call, const Value &value) {
                        : value;
 }
 
+Term numberOfOpen(const Value &value) {
+  const Term origin = isOpen(value)                                                 ? value->origin
+                      : is(value, ValueKind::Device) && isOutside(value->placement) ? value->placement.index
+                                                                                    : nullptr;
+  return origin ? applyTerm("number", {origin}) : nullptr;
+}
+
 Value isTensorQuestion(const Value &open) { return scalarValue(applyTerm(op::isTensor, {open->origin})); }
 
 Value whereAsked(const Call &call, const Value &value) {

@@ -36,6 +36,8 @@ Value asOperand(const Call &call, const Value &value);
 /// x.to(device), x.cuda(), x.cpu() of what is not known.
 Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::string &name,
                      const Given &given);
+/// The number that a value is where it is used as one, though nothing says what it is; else null.
+Term numberOfOpen(const Value &value);
 /// "Is it a tensor?" as a value; the same question has the same answer.
 Value isTensorQuestion(const Value &open);
 /// The device that an open value is where it is used as one.

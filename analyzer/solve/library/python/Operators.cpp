@@ -79,6 +79,15 @@ Term joined(const Row &row, Term left, Term right) {
   return applyTerm(op::concat, {asText(row.resolve(left), first), asText(row.resolve(right), second)});
 }
 
+// A part of a text that is put together. What stands behind "cuda:" is a number, whatever is known of it.
+std::optional<Term> partOfText(const Row &row, Term before, const Value &part) {
+  if (is(part, ValueKind::Scalar))
+    return part->term;
+  const auto known = devicetidy::textOf(row.resolve(before));
+  const Term number = known && known->view() == "cuda:" ? numberOfOpen(part) : nullptr;
+  return number ? std::optional(number) : std::nullopt;
+}
+
 constexpr std::int64_t mostRepeated = 8; ///< times that a list is written out
 
 std::vector<Value> repeated(const std::vector<Value> &elements, std::int64_t times) {
@@ -160,11 +169,13 @@ Value withValues(const Row &row, const std::string &text, const std::vector<std:
   std::size_t from = 0, used = 0;
   for (std::size_t at = text.find(marks[0][0]); at != std::string::npos; at = text.find(marks[0][0], from)) {
     const std::string_view found = std::string_view(text).substr(at, marks[0].size());
-    if (std::find(marks.begin(), marks.end(), found) == marks.end() || used == values.size() ||
-        !is(values[used], ValueKind::Scalar))
+    if (std::find(marks.begin(), marks.end(), found) == marks.end() || used == values.size())
       return unknownValue();
-    whole =
-        joined(row, joined(row, whole, textTerm(Name(text.substr(from, at - from)))), values[used++]->term);
+    whole = joined(row, whole, textTerm(Name(text.substr(from, at - from))));
+    const std::optional<Term> part = partOfText(row, whole, values[used++]);
+    if (!part)
+      return unknownValue();
+    whole = joined(row, whole, *part);
     from = at + found.size();
   }
   if (used != values.size())
@@ -459,10 +470,10 @@ std::optional<Outcomes> bothWord(Call &call, const Effect &) {
 std::optional<Outcomes> textWord(Call &call, const Effect &) {
   Term text = textTerm("");
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
-    const Value part = call.operand(i);
-    if (!is(part, ValueKind::Scalar))
+    const std::optional<Term> part = partOfText(call.row, text, call.operand(i));
+    if (!part)
       return call.done(unknownValue());
-    text = joined(call.row, text, part->term);
+    text = joined(call.row, text, *part);
   }
   return call.done(scalarValue(text));
 }
