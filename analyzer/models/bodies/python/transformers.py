@@ -116,18 +116,22 @@ class ModelOutput:
     "diffusers.*Output",
 )
 class GivenOutput:
-    """What a model of the program gives: its parts have names, and stand in their order."""
+    """What a model of the program gives: its parts have names. The class says which is the first one."""
 
-    def __init__(self, *values, **parts):
-        self.values = [each for each in [*values, *parts.values()] if each is not None]
+    def __init__(self, *values, loss=None, logits=None, last_hidden_state=None, sample=None, **parts):
+        named = [each for each in (loss, logits, last_hidden_state, sample) if each is not None]
+        self.first = [*values, *named]
+        self.loss = loss
+        self.logits = logits
+        self.last_hidden_state = values[0] if values else last_hidden_state
+        self.sample = values[0] if values else sample
         for name, value in parts.items():
             setattr(self, name, value)
 
     def __getitem__(self, index):
-        return getattr(self, index) if isinstance(index, str) else self.values[index]
-
-    def to_tuple(self):
-        return tuple(self.values)
+        if isinstance(index, str):
+            return getattr(self, index)
+        return self.first[0] if index == 0 and self.first else dt.unknown()
 
 
 @dt.models("transformers.PreTrainedModel", "transformers.modeling_utils.PreTrainedModel")
