@@ -105,3 +105,19 @@ def case_hung_on_parameters():
     for parameter in net.parameters():
         total = total + (parameter - parameter.anchor).sum()  # raises
     return total
+
+
+def case_eager_state():
+    net = nn.Linear(3, 3)
+    optimizer = torch.optim.Adagrad(net.parameters(), lr=0.1)
+    net.cuda()
+    net(torch.ones(2, 3, device="cuda")).sum().backward()
+    optimizer.step()  # raises
+
+
+def case_later_state():
+    net = nn.Linear(3, 3)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+    net.cuda()
+    net(torch.ones(2, 3, device="cuda")).sum().backward()
+    optimizer.step()

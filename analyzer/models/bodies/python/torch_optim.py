@@ -24,7 +24,6 @@ class Optimizer:
 
 @dt.models(
     "torch.optim.Adadelta",
-    "torch.optim.Adagrad",
     "torch.optim.Adam",
     "torch.optim.AdamW",
     "torch.optim.Adamax",
@@ -61,6 +60,15 @@ class KeepingOptimizer:
     def param_groups(self):
         self._kept = dt.unknown()
         return dt.unknown()
+
+
+@dt.models("torch.optim.Adagrad")
+class EagerOptimizer(KeepingOptimizer):
+    """The same, made with the optimizer."""
+
+    def __init__(self, params, *options, **named):
+        super().__init__(params, *options, **named)
+        dt.step(self._kept)
 
 
 def parameters_of(params):
