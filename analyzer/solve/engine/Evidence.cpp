@@ -87,6 +87,17 @@ bool isBesideDeviceCode(const Machine &machine, const Function &function) {
   return machine.usage.deviceFolders.count(folderOf(function)) != 0;
 }
 
+// Do other functions of the file move what they are given under that name, as this one does not?
+bool isMovedBySiblings(const Call &call, const Placement &placement) {
+  constexpr std::size_t enough = 3;
+  const Function &entry = entryOf(call.frame).function;
+  const std::string_view text = placement.text.view();
+  const Name name(text.substr(0, text.find('.')));
+  const auto movers = call.machine.usage.movesParameter.find({entry.where.file, name});
+  return movers != call.machine.usage.movesParameter.end() && movers->second.size() >= enough &&
+         !movers->second.count(entry.id) && isGiven(call, placement) && isCalledFromOutside(call);
+}
+
 // Was it made for what an earlier call was given, and kept? What a constructor was given says where the
 // object is: callers keep the object and what they pass to it together.
 bool isMadeEarlier(const Call &call, const Witness &witness) {
@@ -377,7 +388,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   if (isFormer(*a.placement) != isFormer(*b.placement))
     return Verdict::Likely;
   if (isOutsideA && isOutsideB)
-    return Verdict::Open;
+    return isMovedBySiblings(call, *a.placement) || isMovedBySiblings(call, *b.placement) ? Verdict::Likely
+                                                                                          : Verdict::Open;
   const Placement &fixed = isOutsideA ? *b.placement : *a.placement;
   const Placement &open = isOutsideA ? *a.placement : *b.placement;
   if (isStateOutside(open) || (fixed.kind == PlacementKind::Cpu && isRunOnCpu(call.row)))

@@ -45,6 +45,23 @@ bool asksForDevice(const Types &types, const Fact &fact) {
          });
 }
 
+// The parameter that x.to(y.device) moves, where y is another one; empty where the fact is none of these.
+Name movedParameter(const Function &function, const Fact &fact) {
+  static constexpr std::string_view ofDevice = ".device";
+  if (!isLateBound(fact) || lastPart(fact.name.view()) != "to" || fact.operands.size() < 2)
+    return {};
+  const std::string_view to = fact.operands[1].text.view();
+  const auto isParameter = [&](std::string_view name) {
+    return std::any_of(function.locals.begin(), function.locals.begin() + function.paramCount,
+                       [&](const Variable &parameter) { return parameter.name.view() == name; });
+  };
+  const Name moved = fact.operands[0].text;
+  return endsWith(to, ofDevice) && isParameter(moved.view()) &&
+                 isParameter(to.substr(0, to.size() - ofDevice.size()))
+             ? moved
+             : Name();
+}
+
 // The initialiser of a static local stands between the test of its flag and the setting of it.
 bool initialisesStatic(const Block &block) {
   for (const Fact &fact : block.facts)
@@ -358,6 +375,8 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
           usage.asksForDevice.insert(id);
           usage.deviceFolders.insert(folderOf(function));
         }
+        if (const Name moved = movedParameter(function, fact); !moved.empty())
+          usage.movesParameter[{function.where.file, moved}].insert(id);
         if (models::hasRole(lastPart(fact.name.view()), "brings_to_host"))
           usage.bringsToHost.insert(id);
         if (models::hasRole(lastPart(fact.name.view()), "leaves_autograd"))

@@ -19,15 +19,18 @@ using Member = std::pair<Name, Name>;
 
 /// What a scan over all facts tells.
 struct Usage {
-  bool setsDevice = false;             ///< set_device calls occur
-  bool hasMain = false;                ///< else somebody outside passes what the program works on
-  bool tellsGpusApart = false;         ///< some code chooses one of several GPUs, or guards the current one
-  bool movesModules = false;           ///< a module is moved
-  Backends backends;                   ///< of process groups, which the program names
-  std::set<Name> asksForDevice;        ///< functions that ask a tensor for its device, or name a device
-  std::set<Name> takesDevice;          ///< functions of Python that are given a device
-  std::set<Name> bringsToHost;         ///< functions that bring something to the host
-  std::set<Name> movesOwn;             ///< methods of Python that move a module of their object
+  bool setsDevice = false;      ///< set_device calls occur
+  bool hasMain = false;         ///< else somebody outside passes what the program works on
+  bool tellsGpusApart = false;  ///< some code chooses one of several GPUs, or guards the current one
+  bool movesModules = false;    ///< a module is moved
+  Backends backends;            ///< of process groups, which the program names
+  std::set<Name> asksForDevice; ///< functions that ask a tensor for its device, or name a device
+  std::set<Name> takesDevice;   ///< functions of Python that are given a device
+  std::set<Name> bringsToHost;  ///< functions that bring something to the host
+  std::set<Name> movesOwn;      ///< methods of Python that move a module of their object
+  /// Functions of Python that move a parameter to where another one is: by file and by the name of the
+  /// parameter.
+  std::map<std::pair<Name, Name>, std::set<Name>> movesParameter;
   std::set<Name> leavesAutograd;       ///< functions that take what a model has computed out of autograd
   std::set<std::string> deviceFolders; ///< folders that hold such functions
   std::set<Name> exported;             ///< functions that are handed to a library for others to call

@@ -33,4 +33,10 @@ CALLS = {
     "order": lambda: S.Reader().order(x()),
     "node_sum": lambda: S.node_sum(x()),
     "windows": lambda: S.windows(S.Config(), x()),
+    "brighter": lambda: S.brighter(x(), torch.ones(4)),
+    "stronger": lambda: S.stronger(x(), torch.ones(4)),
+    "clearer": lambda: S.clearer(x(), torch.ones(4)),
+    "sharper": lambda: S.sharper(x(), torch.ones(4)),
+    "mixed": lambda: S.mixed(x(), x()),
+    "blended": lambda: S.blended(x(), torch.ones(4)),
 }

@@ -133,3 +133,34 @@ def node_sum(x: torch.Tensor) -> torch.Tensor:
 def windows(config: Config, x: torch.Tensor) -> torch.Tensor:
     """What a configuration says are numbers are numbers."""
     return x / config.window + torch.arange(config.window, device=x.device) / config.window
+
+
+def brighter(image: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+    factor = factor.to(image.device)
+    return image + factor
+
+
+def stronger(image: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+    factor = factor.to(image.device, image.dtype)
+    return image * factor
+
+
+def clearer(image: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+    return image - image.mean() * factor.to(image.device)
+
+
+def sharper(image: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+    """Those beside it move what they are given under that name."""
+    return image.clamp(0, 1) * factor  # raises
+
+
+def mixed(image: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    return image + other
+
+
+def _blended(image: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+    return image * factor
+
+
+def blended(image: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+    return _blended(image, factor.to(image.device))
