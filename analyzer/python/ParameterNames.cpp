@@ -53,6 +53,18 @@ void addDecided(const Node &test, std::set<std::string> &names) {
     addName(other, names);
 }
 
+// Of what numbers are computed, in the order of the statements from the last one on.
+void addSources(const Node &function, std::set<std::string> &numbers) {
+  std::vector<Node> assigned;
+  forEachOfBlock(function, [&](const Node &node) {
+    if (node.is("Assign") && node["value"].is("BinOp"))
+      assigned.push_back(node);
+  });
+  for (auto node = assigned.rbegin(); node != assigned.rend(); ++node)
+    if (numbers.count(node->list("targets").front().text("id")))
+      addComputed((*node)["value"], numbers);
+}
+
 bool asksFor(const Node &node, const std::string &object, const std::string &key) {
   const std::vector<Node> children = node.children();
   return (node.is("Subscript") && node["value"].text("id") == object && node["slice"].text("id") == key) ||
@@ -70,7 +82,7 @@ void addTables(const Node &node, std::set<std::string> &names) {
 
 // The names that a function uses as numbers, texts, dictionaries, functions: as no tensor is used.
 std::set<std::string> usedOtherwise(const Module &module, const Node &function) {
-  std::set<std::string> names;
+  std::set<std::string> names, numbers;
   forEachOfBlock(function, [&](const Node &node) {
     if (node.is("Subscript") && node["slice"].constant().first == "str")
       addName(node["value"], names);
@@ -79,7 +91,7 @@ std::set<std::string> usedOtherwise(const Module &module, const Node &function) 
         if (other.constant().first == "str")
           addName(node["left"], names);
     if (isOneOf(node.kind(), {"If", "IfExp", "While", "Assert"}))
-      addDecided(node["test"], names);
+      addDecided(node["test"], numbers);
     addTables(node, names);
     if (!node.is("Call"))
       return;
@@ -93,6 +105,8 @@ std::set<std::string> usedOtherwise(const Module &module, const Node &function) 
       for (const Node &each : given)
         addComputed(each, names);
   });
+  addSources(function, numbers);
+  names.merge(numbers);
   return names;
 }
 

@@ -25,5 +25,7 @@ CALLS = {
     "moved": lambda: moved({"a": torch.ones(3)}, "cuda")["a"] + x(),
     "on_gpu": lambda: on_gpu(1),
     "on_that_gpu": lambda: on_that_gpu(SimpleNamespace(gpu="1")),
+    "averages": lambda: averages({"a": torch.ones(2, 3)}, x()),
+    "step": lambda: Clipped([x(), x()]).step(),
     "flat": lambda: flat(x(), x()),
 }

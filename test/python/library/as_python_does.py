@@ -141,3 +141,30 @@ def on_that_gpu(options):
     a = torch.ones(3, device=f"cuda:{int(options.gpu)}")
     b = torch.ones(3, device="cuda:%d" % int(options.gpu))
     return a + b
+
+
+def averages(more: dict, x: Tensor):
+    stats = {"mean": torch.ones(3)}
+    for key, value in more.items():
+        stats[f"more/{key}"] = value.mean(0)
+    return stats["mean"] + x  # raises
+
+
+class Clipped:
+    """Who decides by what is computed of a number has a number."""
+
+    def __init__(self, params, limit=1.0):
+        self.masters = [p.detach().cpu().clone() for p in params]
+        self.limit = limit
+
+    def unscale(self, i, total):
+        scale = 2.0
+        clip = ((total / scale) + 1e-6) / self.limit
+        if clip > 1:
+            scale = clip * scale
+        self.masters[i].mul_(1.0 / scale)
+
+    def step(self):
+        total = float(sum(each.sum() for each in self.masters))
+        for i in range(len(self.masters)):
+            self.unscale(i, total)

@@ -309,7 +309,7 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
   const Value held = machine.memory.read(call.row, object->address);
   if (isDict(held)) {
     ValueData data = *held;
-    setEntry(data.fields, fieldOf(call.row, index), value);
+    setEntryUnder(call.row, data.fields, index, value);
     machine.memory.write(call.row, object->address, makeValue(std::move(data)));
     const auto owner = held->fields.find(ownerField);
     if (const auto attribute = textOf(call, index); attribute && owner != held->fields.end())

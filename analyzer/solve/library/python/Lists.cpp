@@ -30,6 +30,23 @@ void setEntry(std::map<Name, Value> &entries, Name field, const Value &value) {
       entry = key == field && is(value, ValueKind::Address) ? value : anyOf({entry, value});
 }
 
+void setEntryUnder(const Row &row, std::map<Name, Value> &entries, const Value &key, const Value &value) {
+  const Name field = fieldOf(row, key);
+  const Term text = is(key, ValueKind::Scalar) ? row.resolve(key->term) : nullptr;
+  const bool isBegun =
+      field == anyEntryField && text && applies(text, op::concat) && text->args[0]->kind == TermKind::Text;
+  std::map<Name, Value> others;
+  if (isBegun) {
+    const std::string begin = "[" + text->args[0]->name.str();
+    for (const auto &[name, entry] : entries)
+      if (isEntry(name) && name != anyEntryField && !startsWith(name.view(), begin))
+        others.emplace(name, entry);
+  }
+  setEntry(entries, field, value);
+  for (auto &[name, entry] : others)
+    entries[name] = std::move(entry);
+}
+
 void addEntries(const Value &dict, std::map<Name, Value> &entries) {
   for (const auto &[field, entry] : dict->fields)
     if (isEntry(field))

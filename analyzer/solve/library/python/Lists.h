@@ -20,6 +20,8 @@ inline const Name dictField("@dict"); ///< of such an object
 bool isEntry(Name field);
 /// Puts an entry into a dictionary: under a key that is not known it may replace any that is there.
 void setEntry(std::map<Name, Value> &entries, Name field, const Value &value);
+/// The same under `key`: a text of which the beginning is known replaces none that begins otherwise.
+void setEntryUnder(const Row &row, std::map<Name, Value> &entries, const Value &key, const Value &value);
 /// Adds the entries of a dictionary; they replace those under the same keys.
 void addEntries(const Value &dict, std::map<Name, Value> &entries);
 /// The field of the entry under `key`, and the key of a field.

@@ -79,13 +79,10 @@ Term joined(const Row &row, Term left, Term right) {
   return applyTerm(op::concat, {asText(row.resolve(left), first), asText(row.resolve(right), second)});
 }
 
-// A part of a text that is put together. What stands behind "cuda:" is a number, whatever is known of it.
-std::optional<Term> partOfText(const Row &row, Term before, const Value &part) {
-  if (is(part, ValueKind::Scalar))
-    return part->term;
-  const auto known = devicetidy::textOf(row.resolve(before));
-  const Term number = known && known->view() == "cuda:" ? numberOfOpen(part) : nullptr;
-  return number ? std::optional(number) : std::nullopt;
+// A part of a text that is put together: what is not known of it is told apart by where it comes from.
+Term partOfText(const Call &call, const Value &part) {
+  const Term number = is(part, ValueKind::Scalar) ? part->term : numberOfOpen(part);
+  return number ? number : call.machine.freshScalar(call);
 }
 
 constexpr std::int64_t mostRepeated = 8; ///< times that a list is written out
@@ -100,7 +97,7 @@ std::vector<Value> repeated(const std::vector<Value> &elements, std::int64_t tim
 Value onValues(Call &call, const std::string &sign, const Value &left, const Value &right) {
   if (const auto text = sign == "%" ? textOf(call, left) : std::nullopt) {
     const bool areSeveral = is(right, ValueKind::List) && !isSummary(right);
-    return withValues(call.row, *text, {"%d", "%s", "%i"},
+    return withValues(call, call.row, *text, {"%d", "%s", "%i"},
                       areSeveral ? right->elements : std::vector<Value>{right});
   }
   if (is(left, ValueKind::Scalar) && is(right, ValueKind::Scalar)) {
@@ -163,8 +160,8 @@ std::optional<Outcomes> ofObjects(Call &call, const Argument &left, const Argume
 
 } // namespace
 
-Value withValues(const Row &row, const std::string &text, const std::vector<std::string_view> &marks,
-                 const std::vector<Value> &values) {
+Value withValues(const Call &call, const Row &row, const std::string &text,
+                 const std::vector<std::string_view> &marks, const std::vector<Value> &values) {
   Term whole = textTerm("");
   std::size_t from = 0, used = 0;
   for (std::size_t at = text.find(marks[0][0]); at != std::string::npos; at = text.find(marks[0][0], from)) {
@@ -172,10 +169,7 @@ Value withValues(const Row &row, const std::string &text, const std::vector<std:
     if (std::find(marks.begin(), marks.end(), found) == marks.end() || used == values.size())
       return unknownValue();
     whole = joined(row, whole, textTerm(Name(text.substr(from, at - from))));
-    const std::optional<Term> part = partOfText(row, whole, values[used++]);
-    if (!part)
-      return unknownValue();
-    whole = joined(row, whole, *part);
+    whole = joined(row, whole, partOfText(call, values[used++]));
     from = at + found.size();
   }
   if (used != values.size())
@@ -470,10 +464,7 @@ std::optional<Outcomes> bothWord(Call &call, const Effect &) {
 std::optional<Outcomes> textWord(Call &call, const Effect &) {
   Term text = textTerm("");
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
-    const std::optional<Term> part = partOfText(call.row, text, call.operand(i));
-    if (!part)
-      return call.done(unknownValue());
-    text = joined(call.row, text, *part);
+    text = joined(call.row, text, partOfText(call, call.operand(i)));
   }
   return call.done(scalarValue(text));
 }

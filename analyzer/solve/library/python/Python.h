@@ -37,8 +37,8 @@ Value behind(const Call &call, const Value &value);
 std::optional<std::string> textOf(const Call &call, const Value &value);
 /// `text` with numbers and texts in the place of `marks`, which begin alike; unknown where there is more to
 /// it.
-Value withValues(const Row &row, const std::string &text, const std::vector<std::string_view> &marks,
-                 const std::vector<Value> &values);
+Value withValues(const Call &call, const Row &row, const std::string &text,
+                 const std::vector<std::string_view> &marks, const std::vector<Value> &values);
 /// A device where `value` is one, or names one; `value` otherwise.
 Value asDevice(const Call &call, const Value &value);
 /// The same of what cuda() is given: a number that is not known tells a GPU, too.

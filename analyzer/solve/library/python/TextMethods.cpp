@@ -57,7 +57,7 @@ std::optional<Outcomes> callTextMethod(Call &call, Row &row, const std::string &
     std::vector<Value> values;
     for (const Argument &each : given.positional)
       values.push_back(each.value);
-    return done(row, withValues(row, text, {"{}"}, values));
+    return done(row, withValues(call, row, text, {"{}"}, values));
   }
   std::vector<std::string> parts;
   for (const Argument &each : given.positional)
