@@ -352,6 +352,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   const bool isOutsideA = isOutside(*a.placement), isOutsideB = isOutside(*b.placement);
   if (isPartial(call, *a.placement) || isPartial(call, *b.placement))
     return Verdict::Open;
+  if (call.row.numberOf(scalarValue(availableTerm())) == 0) // what is outside is on the CPU, too
+    return Verdict::Open;
   const std::set<Term> *left = call.machine.devicesLeft;
   auto isLeftFor = [&](const Placement &now, const Placement &other) {
     return (now.kind == PlacementKind::Cpu || isSaved(now)) && left && left->count(originOf(other));
