@@ -37,6 +37,7 @@ bool asksForDevice(const Types &types, const Fact &fact) {
                        models::hasRole(lastPart(fact.name.view()), "asks_device");
   static const Name keyword("device");
   const bool isAskedLate = isLateBound(fact) && (models::hasRole(lastPart(fact.name.view()), "asks_device") ||
+                                                 models::hasRole(lastPart(fact.name.view()), "names_gpus") ||
                                                  std::find(fact.captures.begin(), fact.captures.end(),
                                                            keyword) != fact.captures.end());
   return isAsked || isAskedLate || types.classOf(fact.type) == TypeClass::Device ||
