@@ -2,6 +2,7 @@
 
 #include "analyzer/facts/Language.h"
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/models/Models.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
@@ -68,7 +69,8 @@ std::vector<std::string> addedFolders(const File &file) {
   return added;
 }
 
-// The file that `dotted`, imported in `file`, names; empty for a library.
+// The file that `dotted`, imported in `file`, names; empty for a library. Packages of many projects are in a
+// folder `src`; a library that has models is what these say, also in its own examples.
 std::string fileOf(const File &file, const std::string &dotted, int level, Paths *absent = nullptr) {
   const std::string &importer = file.path;
   if (level == 0 && isInstalled(importer))
@@ -79,9 +81,12 @@ std::string fileOf(const File &file, const std::string &dotted, int level, Paths
       folder = parentOf(folder);
     return fileBelow(folder, dotted, absent);
   }
+  const bool mayBeInSources = !models::hasRole(dotted.substr(0, dotted.find('.')), "has_models");
   for (int above = 0; above < foldersAbove && folder.size() > 1; ++above, folder = parentOf(folder))
-    if (const std::string found = fileBelow(folder, dotted, absent); !found.empty() && found != importer)
-      return found;
+    for (const std::string &root : {folder, folder + "/src"})
+      if (root == folder || (mayBeInSources && llvm::sys::fs::is_directory(root)))
+        if (const std::string found = fileBelow(root, dotted, absent); !found.empty() && found != importer)
+          return found;
   for (const std::string &added : addedFolders(file))
     if (const std::string found = fileBelow(added, dotted, absent); !found.empty() && found != importer)
       return found;
