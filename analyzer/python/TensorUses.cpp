@@ -1,6 +1,7 @@
 #include "analyzer/python/TensorUses.h"
 
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/models/Models.h"
 
 #include <algorithm>
 #include <iterator>
@@ -273,6 +274,14 @@ void addGiven(const Node &call, std::set<std::string> &names) {
   }
 }
 
+// An attribute that no tensor has: model.config, batch.lengths.
+bool isOfObjects(const std::string &name) {
+  static const Words others =
+      split("imag is_quantized itemsize layout names nbytes real requires_grad requires_grad_ "
+            "storage stride untyped_storage");
+  return !isOfMany(name) && !others.count(name) && !models::atenOp(name, {});
+}
+
 // The names whose elements `loop` (a statement or a comprehension) uses as tensors: of `for a in all`, all.
 void addLists(const Module &module, const Node &loop, std::set<std::string> &lists) {
   const std::vector<Node> generators = loop.list("generators");
@@ -287,6 +296,7 @@ TensorUses tensorUses(const Module &module, const Node &function) {
   const bool arrays = hasArrays(module);
   std::set<std::string> moved, indices;            // what is both is no module
   std::set<std::string> tensorsOrArrays, forNumPy; // what is used as both are is an array where NumPy gets it
+  std::set<std::string> ofObjects;                 // models have types and devices, too
   std::set<std::string> ofAnyType;                 // what the function asks for its type may be anything
   Assigned assigned;
   forEachOfBlock(function, [&](const Node &node) {
@@ -295,6 +305,8 @@ TensorUses tensorUses(const Module &module, const Node &function) {
       addTensors(sourceOf(node["value"]), uses.tensors);
     if (node.is("Attribute") && isOfArrays(node.text("attr"), arrays))
       addTensors(node["value"], tensorsOrArrays);
+    if (node.is("Attribute") && isOfObjects(node.text("attr")))
+      addName(node["value"], ofObjects);
     if (node.is("Attribute") && isOneOf(node.text("attr"), {"device", "is_cuda"}))
       uses.asked.insert(node["value"].text("id"));
     if (node.is("Subscript"))
@@ -340,7 +352,7 @@ TensorUses tensorUses(const Module &module, const Node &function) {
   std::set_intersection(moved.begin(), moved.end(), indices.begin(), indices.end(),
                         std::inserter(uses.tensors, uses.tensors.end()));
   for (const std::string &name : tensorsOrArrays)
-    if (!forNumPy.count(name) || uses.asked.count(name))
+    if (!ofObjects.count(name) && (!forNumPy.count(name) || uses.asked.count(name)))
       uses.tensors.insert(name);
   for (auto each = assigned.rbegin(); each != assigned.rend(); ++each)
     if (const Node source = sourceOf(each->second);

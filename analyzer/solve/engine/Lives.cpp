@@ -114,8 +114,11 @@ void Lives::runClass(Name className, const std::vector<const Function *> &entrie
   object = states.object(className);
   const std::vector<const Function *> methods = publicMethods(className);
   Lived begun = begin(className);
+  const auto hasLess = [&](const Life &a, const Life &b) {
+    return leaves(a.row).size() < leaves(b.row).size();
+  };
   if (!begun.empty())
-    runSpread(begun.front().row, entries);
+    runSpread(std::max_element(begun.begin(), begun.end(), hasLess)->row, entries);
   follow(initialise(std::move(begun), methods), entries, methods);
   results.clear();
 }

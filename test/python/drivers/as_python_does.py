@@ -27,5 +27,6 @@ CALLS = {
     "on_that_gpu": lambda: on_that_gpu(SimpleNamespace(gpu="1")),
     "averages": lambda: averages({"a": torch.ones(2, 3)}, x()),
     "step": lambda: Clipped([x(), x()]).step(),
+    "with_head": lambda: with_head(Headless(), 3),
     "flat": lambda: flat(x(), x()),
 }

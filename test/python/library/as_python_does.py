@@ -168,3 +168,14 @@ class Clipped:
         total = float(sum(each.sum() for each in self.masters))
         for i in range(len(self.masters)):
             self.unscale(i, total)
+
+
+class Headless(nn.Module):
+    dtype, device = torch.float32, torch.device("cpu")
+
+
+def with_head(model, width):
+    """Models have types and devices, too."""
+    model.head = nn.Linear(width, width, dtype=model.dtype, device=model.device)
+    model.to(torch.float32)
+    return model
