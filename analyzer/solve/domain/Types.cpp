@@ -196,14 +196,15 @@ const std::vector<Name> &Types::derivedFrom(Name id) const {
 }
 
 bool Types::isHidden(const Function &function) const {
-  if (!function.isPrivate || function.className.empty() || !isPython(function.where.file.view()) ||
+  const auto isPrivateClass = [](Name type) {
+    const std::string_view name = type.view();
+    return isPrivateName(name.substr(name.find_last_of(".:") + 1));
+  };
+  if (!function.isPrivate || !isPython(function.where.file.view()) || !isPrivateClass(function.className) ||
       isPrivateName(lastPart(function.name.view())))
     return function.isPrivate;
   const std::vector<Name> &heirs = derivedFrom(function.className);
-  return std::all_of(heirs.begin(), heirs.end(), [](Name heir) {
-    const std::string_view name = heir.view();
-    return isPrivateName(name.substr(name.find_last_of(".:") + 1));
-  });
+  return std::all_of(heirs.begin(), heirs.end(), isPrivateClass);
 }
 
 // A base of several classes stands behind the last of them.

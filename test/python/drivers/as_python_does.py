@@ -28,5 +28,7 @@ CALLS = {
     "averages": lambda: averages({"a": torch.ones(2, 3)}, x()),
     "step": lambda: Clipped([x(), x()]).step(),
     "with_head": lambda: with_head(Headless(), 3),
+    "predictor": lambda: Predictor(3).to("cuda")(x()),
+    "softer": lambda: Softer(3).to("cuda")(x()),
     "flat": lambda: flat(x(), x()),
 }

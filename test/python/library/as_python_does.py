@@ -1,4 +1,5 @@
 """What the language says of names, classes and tables, and what a library may lack."""
+import functools
 from typing import Dict, List, Optional
 
 import torch
@@ -179,3 +180,28 @@ def with_head(model, width):
     model.head = nn.Linear(width, width, dtype=model.dtype, device=model.device)
     model.to(torch.float32)
     return model
+
+
+def configured(init):
+    @functools.wraps(init)
+    def inner(self, *values, **options):
+        init(self, *values, **options)
+
+    return inner
+
+
+class Predictor(nn.Module):
+    """Nobody makes an object twice."""
+
+    @configured
+    def __init__(self, width):
+        super().__init__()
+        self.score = nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.score(x)
+
+
+class Softer(Predictor):
+    def forward(self, x):
+        return self.score(x).softmax(0)
