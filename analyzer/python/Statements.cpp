@@ -222,7 +222,7 @@ bool isExpected(const Node &type) {
 std::set<std::string> flagsIn(const std::vector<Node> &statements) {
   std::set<std::string> names;
   for (const Node &statement : statements)
-    if (statement.is("Assign") && isOneOf(statement["value"].constant().first, {"bool", "True", "False"}))
+    if (statement.is("Assign") && statement["value"].constant().first == "bool")
       for (const Node &target : statement.list("targets"))
         addTargets(target, names);
   return names;

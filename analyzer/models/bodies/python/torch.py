@@ -27,6 +27,12 @@ class Wrapper(torch.nn.Module):
         return self.module(*dt.moved(inputs, self.device), **dt.moved(named, self.device))
 
 
+@dt.models("torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard")
+def fully_shard(module, *values, offload_policy=None, **options):
+    """Shards are on the GPU of the rank, or where the policy says."""
+    return module.to(dt.device_of_process() if offload_policy is None else torch.device(dt.unknown()))
+
+
 @dt.models("torch.nn.utils.parameters_to_vector", "torch.nn.utils.convert_parameters.parameters_to_vector")
 def parameters_to_vector(parameters):
     return torch.cat([parameter.view(-1) for parameter in parameters])
