@@ -121,3 +121,24 @@ def case_later_state():
     net.cuda()
     net(torch.ones(2, 3, device="cuda")).sum().backward()
     optimizer.step()
+
+
+def _parts():
+    return {"z": torch.ones(3, device="cuda"), "a": torch.ones(3)}
+
+
+def _plus(on_gpu, on_cpu):
+    return on_gpu + torch.ones(3, device="cuda"), on_cpu + torch.ones(3)
+
+
+def case_order_of_a_dictionary():
+    first = next(iter(_parts().values()))
+    x, y = _parts().values()
+    late = dict(on_gpu=x)
+    late["before"] = y
+    return first + x, tuple(_parts().values())[1] + y, _plus(*_parts().values()), _plus(*late.values())
+
+
+def case_other_order_of_a_dictionary():
+    x, y = {**_parts(), "b": torch.ones(3)}.values() if False else _parts().values()
+    return y + torch.ones(3, device="cuda")  # raises

@@ -96,7 +96,7 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
         for (std::size_t j = 0; j < bound.size(); ++j)
           isTaken |= function.locals[j].name == keyword;
         if (!isTaken)
-          rest["[" + keyword.str() + "]"] = argument.value;
+          setEntry(rest, Name("[" + keyword.str() + "]"), argument.value);
       }
       bound[i].value = !given.isOpen  ? allocated(call, row, dictType, recordValue(dictType, rest))
                        : rest.empty() ? passedOn(call, row, given.namedRest, nullptr)

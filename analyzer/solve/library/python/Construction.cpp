@@ -127,7 +127,8 @@ Outcomes constructNamed(Call &call, Row row, const std::string &name, const Valu
   const Name type("torch::nn::" + name + "Impl");
   const Address where = machine.allocate(row, call.frame, call.fact, type);
   machine.memory.write(row, where, recordValue(type));
-  for (const auto &[field, entry] : entries->fields) {
+  for (const Name field : fieldsInOrder(entries)) {
+    const Value &entry = entries->fields.at(field);
     const std::string key(field.view().substr(1, field.view().size() - 2));
     Call inner{machine, call.frame, row, call.fact, call.first};
     if (is(entry, ValueKind::Address) &&

@@ -58,11 +58,12 @@ std::optional<Outcomes> dictMethod(Call &call, Row &row, const Argument &object,
   const bool isWhole = !dict->fields.count(anyEntryField);
   if (isOneOf(name, {"keys", "values", "items"})) {
     std::vector<Value> all;
-    for (const auto &[field, entry] : dict->fields)
-      if (isEntry(field))
-        all.push_back(name == "keys"     ? keyOf(field)
-                      : name == "values" ? entry
-                                         : tupleValue({keyOf(field), entry}));
+    for (const Name field : fieldsInOrder(dict)) {
+      const Value &entry = dict->fields.at(field);
+      all.push_back(name == "keys"     ? keyOf(field)
+                    : name == "values" ? entry
+                                       : tupleValue({keyOf(field), entry}));
+    }
     return result(row, allocated(call, row, "python::list", isWhole ? tupleValue(all) : summaryOf(all)));
   }
   const auto found = dict->fields.find(fieldOf(row, key));
@@ -93,7 +94,7 @@ std::optional<Outcomes> dictMethod(Call &call, Row &row, const Argument &object,
     else if (!given.positional.empty())
       setEntry(now.fields, anyEntryField, unknownValue());
     for (const auto &[keyword, argument] : given.named)
-      now.fields[Name("[" + keyword.str() + "]")] = argument.value;
+      setEntry(now.fields, Name("[" + keyword.str() + "]"), argument.value);
     call.machine.memory.write(row, where, makeValue(std::move(now)));
     return result(row, nullValue());
   }
@@ -183,11 +184,11 @@ void addPair(const Row &row, const Value &pair, std::map<Name, Value> &entries) 
   const bool isTuple = is(pair, ValueKind::List) && pair->elements.size() == 2;
   const auto first = pair->fields.find("first"), second = pair->fields.find("second");
   if (isTuple)
-    entries[fieldOf(row, pair->elements[0])] = pair->elements[1];
+    setEntry(entries, fieldOf(row, pair->elements[0]), pair->elements[1]);
   else if (first != pair->fields.end() && second != pair->fields.end())
-    entries[fieldOf(row, first->second)] = second->second;
+    setEntry(entries, fieldOf(row, first->second), second->second);
   else
-    entries[anyEntryField] = unknownValue();
+    setEntry(entries, anyEntryField, unknownValue());
 }
 
 // What takes an object that can be gone through takes what its __iter__ gives.
@@ -256,7 +257,7 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
   if (name == "dict") {
     std::map<Name, Value> entries;
     for (const auto &[keyword, argument] : given.named)
-      entries["[" + keyword.str() + "]"] = argument.value;
+      setEntry(entries, Name("[" + keyword.str() + "]"), argument.value);
     if (!given.positional.empty() && isDict(behind(call, first)))
       addEntries(behind(call, first), entries);
     else if (!given.positional.empty())

@@ -19,8 +19,39 @@ bool isDict(const Value &held) {
 
 bool isEntry(Name field) { return !field.empty() && field.view().front() == '['; }
 
+namespace {
+
+const Name orderField("@order"); // of a dictionary: its keys
+constexpr std::size_t mostOrdered = 64;
+
+void appendKey(std::map<Name, Value> &entries, Name field) {
+  Value &order = entries[orderField];
+  std::vector<Value> keys = order && is(order, ValueKind::List) ? order->elements : std::vector<Value>();
+  if (keys.size() < mostOrdered)
+    keys.push_back(scalarValue(textTerm(field)));
+  order = tupleValue(std::move(keys));
+}
+
+} // namespace
+
+std::vector<Name> fieldsInOrder(const Value &dict) {
+  std::vector<Name> fields;
+  if (const auto order = dict->fields.find(orderField);
+      order != dict->fields.end() && is(order->second, ValueKind::List) && !isSummary(order->second))
+    for (const Value &key : order->second->elements)
+      if (is(key, ValueKind::Scalar) && key->term->kind == TermKind::Text &&
+          dict->fields.count(key->term->name))
+        fields.push_back(key->term->name);
+  for (const auto &[field, entry] : dict->fields)
+    if (isEntry(field) && std::find(fields.begin(), fields.end(), field) == fields.end())
+      fields.push_back(field);
+  return fields;
+}
+
 void setEntry(std::map<Name, Value> &entries, Name field, const Value &value) {
   if (field != anyEntryField) {
+    if (!entries.count(field))
+      appendKey(entries, field);
     entries[field] = value;
     return;
   }
@@ -48,9 +79,8 @@ void setEntryUnder(const Row &row, std::map<Name, Value> &entries, const Value &
 }
 
 void addEntries(const Value &dict, std::map<Name, Value> &entries) {
-  for (const auto &[field, entry] : dict->fields)
-    if (isEntry(field))
-      setEntry(entries, field, entry);
+  for (const Name field : fieldsInOrder(dict))
+    setEntry(entries, field, dict->fields.at(field));
 }
 
 Name fieldOf(const Row &row, const Value &key) { return keyField(row, key).value_or(anyEntryField); }
@@ -97,9 +127,8 @@ std::optional<std::vector<Value>> elementsOf(const Call &call, const Value &valu
   if (!isDict(held) || held->fields.count(anyEntryField))
     return std::nullopt;
   std::vector<Value> keys;
-  for (const auto &[field, entry] : held->fields)
-    if (isEntry(field))
-      keys.push_back(keyOf(field));
+  for (const Name field : fieldsInOrder(held))
+    keys.push_back(keyOf(field));
   return keys;
 }
 

@@ -18,6 +18,8 @@ bool isDict(const Value &held);
 inline const Name dictField("@dict"); ///< of such an object
 /// Is it the field of an entry?
 bool isEntry(Name field);
+/// The fields of the entries of a dictionary in their order, as far as that is known.
+std::vector<Name> fieldsInOrder(const Value &dict);
 /// Puts an entry into a dictionary: under a key that is not known it may replace any that is there.
 void setEntry(std::map<Name, Value> &entries, Name field, const Value &value);
 /// The same under `key`: a text of which the beginning is known replaces none that begins otherwise.

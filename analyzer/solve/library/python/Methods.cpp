@@ -203,7 +203,8 @@ Placement placementOfEntries(const Call &call, const Row &row, const Given &give
   const Value dict = given.positional.empty() ? unknownValue() : behind(call, given.positional[0].value);
   std::optional<Placement> common;
   if (isDict(dict))
-    for (const auto &[field, entry] : dict->fields) {
+    for (const Name field : fieldsInOrder(dict)) {
+      const Value &entry = dict->fields.at(field);
       const Placement place = call.machine.memory.placementOf(row, entry);
       if (!is(entry, ValueKind::Tensor) || (common && *common != place))
         return Placement::unknown();

@@ -128,8 +128,7 @@ Value onValues(Call &call, const std::string &sign, const Value &left, const Val
   }
   if (sign == "|" && isDict(a) && isDict(b)) {
     std::map<Name, Value> entries = a->fields;
-    for (const auto &[field, entry] : b->fields)
-      setEntry(entries, field, entry);
+    addEntries(b, entries);
     return allocated(call, call.row, dictType, recordValue(dictType, std::move(entries)));
   }
   if (sign == "*" && (is(a, ValueKind::List) || is(b, ValueKind::List))) {

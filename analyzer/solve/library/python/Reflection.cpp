@@ -188,7 +188,8 @@ Outcomes setAttributes(Call &call, Row row, const Value &vars, const Given &give
   std::map<Name, Value> entries;
   for (const Argument &each : given.positional)
     if (const Value from = behind(call, each.value); isDict(from))
-      entries.insert(from->fields.begin(), from->fields.end());
+      for (const Name field : fieldsInOrder(from))
+        entries[field] = from->fields.at(field);
   for (const auto &[keyword, argument] : given.named)
     entries["[" + keyword.str() + "]"] = argument.value;
   Outcomes outcomes = done(row, nullValue());

@@ -1,6 +1,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/Python.h"
 
 namespace devicetidy::python {
@@ -38,10 +39,10 @@ Given givenTo(Call &call, std::size_t from) {
         given.namedRest = value;
       }
       if (is(spread, ValueKind::Record))
-        for (const auto &[field, each] : spread->fields)
-          if (field.view().size() > 2 && field.view().front() == '[')
+        for (const Name field : fieldsInOrder(spread))
+          if (field.view().size() > 2)
             given.named.emplace_back(Name(field.view().substr(1, field.view().size() - 2)),
-                                     Argument{each, {}, written.text, &written});
+                                     Argument{spread->fields.at(field), {}, written.text, &written});
     } else if (!name.empty()) {
       given.named.emplace_back(Name(name), argument);
     } else {
