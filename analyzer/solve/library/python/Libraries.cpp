@@ -51,15 +51,16 @@ Outcomes functional(Call &call, Row &row, const Asked &asked, const Given &given
                    inOrder(call, given, false), false);
 }
 
-// zeros(2, 3) and zeros((2, 3)): the sizes are one argument in C++.
-std::vector<Argument> withSizes(const Call &call, const std::vector<Argument> &args) {
+// zeros(2, 3) and zeros((2, 3)): the sizes are one argument in C++. The first `placed` have no names.
+std::vector<Argument> withSizes(const Call &call, const std::vector<Argument> &args, std::size_t placed) {
   std::vector<Argument> rest;
   std::vector<Value> sizes;
   std::optional<Argument> shape;
-  for (const Argument &each : args) {
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const Argument &each = args[i];
     const Value held = behind(call, each.value);
-    const bool isSize =
-        is(held, ValueKind::Scalar) || (is(held, ValueKind::Unknown) && each.written && !shape);
+    const bool isSize = is(held, ValueKind::Scalar) ||
+                        (is(held, ValueKind::Unknown) && each.written && (i < placed || !shape));
     if (isSize)
       sizes.push_back(held);
     if (isSize || is(held, ValueKind::List)) {
@@ -113,7 +114,7 @@ Outcomes makeTensor(Call &call, Row &row, const Asked &asked, const Given &given
     return done(row, *out);
   std::vector<Argument> args = inOrder(call, withDefaultDevice(call, row, given), false);
   if (isOneOf(asked.name, {"zeros", "ones", "empty", "rand", "randn"}))
-    args = withSizes(call, args);
+    args = withSizes(call, args, given.positional.size());
   Outcomes outcomes = callTorch(call, row, "torch::" + asked.name, args, false);
   meetGenerator(call, outcomes, given, asked.name);
   return outcomes;
