@@ -16,7 +16,7 @@ ROOMS = {
     "analyzer/models/bodies/torch": ["analyzer/models/bodies"],
     "analyzer/frontend": ["analyzer/facts", "analyzer/models"],
     "analyzer/frontend/absent": ["analyzer/facts", "analyzer/frontend"],
-    "analyzer/python": ["analyzer/facts"],
+    "analyzer/python": ["analyzer/facts", "analyzer/models"],
 
     # The solver, from the bottom to the top.
     "analyzer/solve/solution": ["analyzer/facts", "analyzer/models"],

@@ -15,9 +15,12 @@ using models::Effect;
 
 constexpr int mostSteps = 4; ///< from the parameter to what is read: a list that is walked has no end
 
+const Name movedPart("a part of what was moved");
+
 int stepsTo(Term origin) {
   int steps = 0;
-  for (; origin->kind == TermKind::Apply && origin->name != op::parameter && !origin->args.empty();
+  for (; origin->kind == TermKind::Apply && origin->name != op::parameter && origin->name != movedPart &&
+         !origin->args.empty();
        origin = origin->args[0])
     ++steps;
   return steps;
@@ -164,9 +167,8 @@ Value whereAsked(const Call &call, const Value &value) {
 bool isPlaced(const Value &value) { return isOpen(value) && value->placement.isKnown(); }
 
 Value placedValue(Call &call, const Placement &device, bool isWhole, StepKind how, bool isGiven) {
-  static const Name part("a part of what was moved");
   const Term moved = call.machine.freshScalar(call);
-  Value open = openValue(isWhole ? moved : applyTerm(part, {moved}),
+  Value open = openValue(isWhole ? moved : applyTerm(movedPart, {moved}),
                          call.fact.operands.empty() ? Name() : call.fact.operands[0].text);
   Step step{how, call.fact.where, open->function.str(), device.describe()};
   if (isGiven)
@@ -194,9 +196,22 @@ Term batchOf(const Value &open) {
              : batch;
 }
 
+// Of what is on a device an entry under a key that the program does not write: a weight among others, no count of steps.
+bool isUnderAnyKey(const Value &value) {
+  if (!isPlaced(value) || !isOf(value->origin, op::element))
+    return false;
+  const Term key = value->origin->args[1];
+  return !constantOf(key) && !textOf(key);
+}
+
 } // namespace
 
 Value asOperand(const Call &call, const Value &value) {
+  if (isUnderAnyKey(value)) {
+    ValueData tensor = *asTensor(call, value);
+    tensor.rank = someRank;
+    return makeValue(std::move(tensor));
+  }
   const bool isWhole = isPlaced(value) && isOf(value->origin, op::call);
   const Term batch = isPlaced(value) || value->rank == 0 ? nullptr : batchOf(value);
   return isWhole || (batch && call.machine.unpacked.count(batch)) ? asTensor(call, value)
