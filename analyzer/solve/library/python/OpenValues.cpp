@@ -196,7 +196,8 @@ Term batchOf(const Value &open) {
              : batch;
 }
 
-// Of what is on a device an entry under a key that the program does not write: a weight among others, no count of steps.
+// Of what is on a device an entry under a key that the program does not write: a weight among others, no
+// count of steps.
 bool isUnderAnyKey(const Value &value) {
   if (!isPlaced(value) || !isOf(value->origin, op::element))
     return false;
