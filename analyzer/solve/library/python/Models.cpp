@@ -200,8 +200,9 @@ Value deviceOfMap(Call &call, Row &, const Given &given) {
   const Value held = behind(call, map);
   if (is(map, ValueKind::Null))
     return deviceValue(Placement::cpu());
-  const bool hasOneEntry = isDict(held) && held->fields.size() == 1 && !held->fields.count(anyEntryField);
-  const Value device = asDevice(call, hasOneEntry ? held->fields.begin()->second : map);
+  const std::vector<Name> entries = isDict(held) ? fieldsInOrder(held) : std::vector<Name>();
+  const bool hasOneEntry = entries.size() == 1 && entries.front() != anyEntryField;
+  const Value device = asDevice(call, hasOneEntry ? held->fields.at(entries.front()) : map);
   return is(device, ValueKind::Device) ? device : nullValue();
 }
 
