@@ -69,11 +69,14 @@ Verdict compareSymbol(const Placement &symbol, const Placement &other) {
   return symbol.role == SymbolRole::DeviceChoice && !isChosenGpu(other) ? Verdict::Likely : Verdict::Latent;
 }
 
-// Two elements of one list, at different distances from the iteration.
+// Two elements of one list, at different distances from the iteration. The parts of a sum have no order.
 bool areApart(Term a, Term b) {
   const auto split = [](Term term) {
-    const auto distance = applies(term, op::plus) ? constantOf(term->args[1]) : std::nullopt;
-    return distance ? std::pair(term->args[0], *distance) : std::pair(term, std::int64_t(0));
+    if (term->kind == TermKind::Apply && term->name == op::plus && term->args.size() == 2)
+      for (const std::size_t i : {0, 1})
+        if (const auto distance = constantOf(term->args[i]))
+          return std::pair(term->args[1 - i], *distance);
+    return std::pair(term, std::int64_t(0));
   };
   const auto [baseA, distanceA] = split(a);
   const auto [baseB, distanceB] = split(b);
