@@ -1,5 +1,6 @@
 // The table of verdicts: one test for each cell, and the page that shows it to people.
 #include "analyzer/solve/domain/Placement.h"
+#include "analyzer/solve/domain/TermOps.h"
 #include "test/unit/solve/FactsHarness.h"
 #include "test/unit/solve/MarkdownTable.h"
 
@@ -298,6 +299,17 @@ TEST(VerdictPage, ShowsTheSameTables) {
     ASSERT_EQ(shown.cells.size(), tested.cells.size()) << heading;
     for (std::size_t i = 0; i < shown.cells.size(); ++i)
       EXPECT_EQ(shown.cells[i], tested.cells[i]) << heading << ", row " << shown.rows[i];
+  }
+}
+
+// How the parts of a sum are ordered depends on names, and these on where a file lies.
+TEST(Positions, NextOfOneListAreApartWhateverItsName) {
+  for (int i = 0; i < 64; ++i) {
+    const Term list = symbolTerm(Name("list " + std::to_string(i)));
+    const Term here = applyTerm(op::element, {list, elementIndex()});
+    const Term next = applyTerm(op::plus, {here, intTerm(1)});
+    EXPECT_TRUE(differentPositions(here, next)) << i;
+    EXPECT_FALSE(differentPositions(next, applyTerm(op::plus, {intTerm(1), here}))) << i;
   }
 }
 
