@@ -140,5 +140,5 @@ def case_order_of_a_dictionary():
 
 
 def case_other_order_of_a_dictionary():
-    x, y = {**_parts(), "b": torch.ones(3)}.values() if False else _parts().values()
+    x, y, z = {**_parts(), "b": torch.ones(3)}.values()
     return y + torch.ones(3, device="cuda")  # raises
