@@ -146,6 +146,7 @@ void FunctionLowering::lowerBody(const Node &owner, const std::vector<Node> &bod
   if (isModuleBody) {
     addSurroundings(isMain);
     shapes = ClassShapes(body);
+    hooks = HookFunctions(body);
   }
   named = parameterNames(parts.module, functionsIn(body));
   statements(body);
@@ -233,7 +234,8 @@ void FunctionLowering::lowerFunction(const Node &node, const std::string &mark) 
              around->isClassBody;
   function.id = parts.module.idOf(qualified);
   function.where = node.where();
-  function.isPrivate = isPrivate(qualified) || !node.list("generators").empty(); // of a comprehension
+  function.isPrivate = (isPrivate(qualified) && !ofModule().hooks.has(node)) ||
+                       !node.list("generators").empty(); // of a comprehension
   const bool isNested = around && !around->isModuleBody && !around->isClassBody;
   function.isLambda = isNested;
   bool takesClass = false;

@@ -10,6 +10,7 @@
 
 #include "analyzer/facts/Program.h"
 #include "analyzer/python/ClassShapes.h"
+#include "analyzer/python/HookFunctions.h"
 #include "analyzer/python/Modules.h"
 #include "analyzer/python/ParameterNames.h"
 #include "analyzer/python/TensorUses.h"
@@ -172,6 +173,7 @@ private:
   Name objectType(const Node &annotation);
   Name typeOfObjects(const Meaning &ofClass);
   /// The same for the class that has what the function asks a parameter for.
+  const FunctionLowering &ofModule() const; ///< the module around
   Name shapedType(const std::set<std::string> &asked);
   /// The type of what an annotated attribute of a class holds, where it is never None.
   Name typeOfField(const Node &annotation);
@@ -209,6 +211,7 @@ private:
   std::map<std::string, Meaning> imports; ///< of this block
   TensorUses uses;
   ClassShapes shapes;   ///< of a module
+  HookFunctions hooks;  ///< of a module
   ParameterNames named; ///< of a class or module: by what it defines
   std::map<std::string, int> locals;
   std::set<std::string> cells; ///< variables that functions in this one assign

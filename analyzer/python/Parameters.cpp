@@ -143,11 +143,15 @@ Name FunctionLowering::objectType(const Node &annotation) {
   return meaning && meaning->kind == Meaning::Kind::Class ? typeOfObjects(*meaning) : Name();
 }
 
-Name FunctionLowering::shapedType(const std::set<std::string> &asked) {
+const FunctionLowering &FunctionLowering::ofModule() const {
   const FunctionLowering *module = this;
   while (module->around)
     module = module->around;
-  const std::string name = module->shapes.classWith(asked);
+  return *module;
+}
+
+Name FunctionLowering::shapedType(const std::set<std::string> &asked) {
+  const std::string name = ofModule().shapes.classWith(asked);
   const Meaning *meaning = name.empty() ? nullptr : Modules::find(parts.module, name);
   return meaning && meaning->kind == Meaning::Kind::Class ? typeOfObjects(*meaning) : Name();
 }
@@ -203,6 +207,7 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
   const bool isNested = around && !around->isModuleBody && !around->isClassBody;
   if (node.text("name") != "__init__" && (!isNested || node.is("Lambda")))
     addNamed(node, said.tensors);
+  said.tensors.insert(ofModule().hooks.tensorOf(node));
   const Node all = node["args"];
   std::vector<Node> parameters = positionalParameters(all);
   const std::size_t positional = parameters.size();

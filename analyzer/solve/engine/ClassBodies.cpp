@@ -1,32 +1,16 @@
 #include "analyzer/solve/engine/ClassBodies.h"
 
-#include "analyzer/facts/NameParts.h"
-
 #include <algorithm>
-#include <set>
 
 namespace devicetidy {
-namespace {
 
-void addBodies(const Program &program, Name className, std::set<Name> &seen,
-               std::vector<const Function *> &bodies) {
-  const Type *type = program.type(className);
-  if (!type || !seen.insert(className).second)
-    return;
-  for (auto base = type->bases.rbegin(); base != type->bases.rend(); ++base) // the first one counts most
-    addBodies(program, *base, seen, bodies);
-  for (Name id : type->methods)
-    if (const Function *method = program.function(id);
-        method && method->hasBody && endsWith(method->name.view(), "::@class"))
-      bodies.push_back(method);
-}
-
-} // namespace
-
-std::vector<const Function *> classBodies(const Program &program, Name className) {
+std::vector<const Function *> classBodies(const Machine &machine, Name className) {
+  static constexpr std::string_view body = "@class";
   std::vector<const Function *> bodies;
-  std::set<Name> seen;
-  addBodies(program, className, seen, bodies);
+  for (Name each : machine.types.lookupOrder(className))
+    if (const Function *found = ownMethod(machine, each, body))
+      bodies.push_back(found);
+  std::reverse(bodies.begin(), bodies.end());
   return bodies;
 }
 

@@ -1,7 +1,7 @@
 //===- ClassBodies.h - what a class runs for its attributes -----*- C++ -*-===//
 #pragma once
 
-#include "analyzer/facts/Program.h"
+#include "analyzer/solve/engine/Machine.h"
 
 #include <vector>
 
@@ -9,7 +9,7 @@ namespace devicetidy {
 
 /// The functions that give an object the attributes of its class, those of the classes behind it first. Only
 /// Python has them.
-std::vector<const Function *> classBodies(const Program &program, Name className);
+std::vector<const Function *> classBodies(const Machine &machine, Name className);
 
 bool isOrDerivesFrom(const Program &program, Name derived, Name base);
 

@@ -87,18 +87,19 @@ const Function *Machine::selectConstructor(const Type &type, const std::vector<A
   return best;
 }
 
+const Function *ownMethod(const Machine &machine, Name type, std::string_view name) {
+  if (const Type *record = machine.program.type(type))
+    for (Name id : record->methods)
+      if (const Function *method = machine.program.function(id))
+        if (method->hasBody && lastPart(method->name.view()) == name)
+          return method;
+  return nullptr;
+}
+
 const Function *findMethod(const Machine &machine, Name type, std::string_view name) {
-  const Type *record = machine.program.type(type);
-  if (!record)
-    return nullptr;
-  for (Name id : record->methods)
-    if (const Function *method = machine.program.function(id))
-      if (method->hasBody && lastPart(method->name.view()) == name)
-        return method;
-  for (Name base : record->bases)
-    if (base != type)
-      if (const Function *method = findMethod(machine, base, name))
-        return method;
+  for (Name each : machine.types.lookupOrder(type))
+    if (const Function *method = ownMethod(machine, each, name))
+      return method;
   return nullptr;
 }
 

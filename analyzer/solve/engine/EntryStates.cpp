@@ -130,7 +130,7 @@ std::vector<Name> EntryStates::constructorsOf(Name className) const {
 std::vector<Row> EntryStates::begun(Name className) {
   std::vector<Row> rows{running};
   rows.front().store.set(object(className).root, recordValue(className));
-  for (const Function *body : classBodies(machine.program, className)) {
+  for (const Function *body : classBodies(machine, className)) {
     std::vector<Row> next;
     for (Row &before : rows)
       for (Outcome &outcome : call(*body, std::move(before), object(className))) {

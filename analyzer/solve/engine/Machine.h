@@ -391,6 +391,8 @@ void startIteration(Row &row, Term current);
 
 /// A method of a project class or its bases by its unqualified name; null when there is none.
 const Function *findMethod(const Machine &machine, Name type, std::string_view name);
+/// The same, of the class itself.
+const Function *ownMethod(const Machine &machine, Name type, std::string_view name);
 /// Calls `callee` with arguments as a library function would forward them.
 Outcomes invokeForwarded(Call &call, Row row, const Function &callee, const Address &self,
                          const std::vector<Argument> &args);

@@ -335,8 +335,10 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
     ScopeWrites *scope =
         function.isConstructor || function.isDestructor ? &classes[function.className] : nullptr;
     usage.hasMain |= function.isMain;
-    if (takesDevice(types, function))
+    if (takesDevice(types, function)) {
       usage.takesDevice.insert(id);
+      usage.deviceFolders.insert(folderOf(function));
+    }
     const bool isTest = isUnitTest(function);
     std::vector<const Fact *> expression;
     const auto endExpression = [&](bool initialises) {

@@ -30,5 +30,7 @@ CALLS = {
     "with_head": lambda: with_head(Headless(), 3),
     "predictor": lambda: Predictor(3).to("cuda")(x()),
     "softer": lambda: Softer(3).to("cuda")(x()),
+    "placed": lambda: PlainFirst().placed(x()),
+    "there": lambda: PlainFirst().there(x()),
     "flat": lambda: flat(x(), x()),
 }

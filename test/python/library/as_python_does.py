@@ -205,3 +205,31 @@ class Predictor(nn.Module):
 class Softer(Predictor):
     def forward(self, x):
         return self.score(x).softmax(0)
+
+
+class Anywhere:
+    where = "cuda:1"
+
+    def place(self):
+        return "cuda:1"
+
+
+class Plain(Anywhere):
+    pass
+
+
+class First(Anywhere):
+    where = "cuda:0"
+
+    def place(self):
+        return "cuda:0"
+
+
+class PlainFirst(Plain, First):
+    """What all bases stand on comes behind them."""
+
+    def placed(self, x):
+        return torch.ones(3, device=self.place()) + x.cuda(0)
+
+    def there(self, x):
+        return torch.ones(3, device=self.where) + x.cuda(0)

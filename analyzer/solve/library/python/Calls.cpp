@@ -353,11 +353,6 @@ std::vector<Name> classesBehind(const Call &call, const Address &self, Name own)
   return {};
 }
 
-const Function *ownMethod(const Machine &machine, Name type, std::string_view name) {
-  const Function *found = findMethod(machine, type, name);
-  return found && found->className == type ? found : nullptr;
-}
-
 std::optional<Outcomes> superWord(Call &call, const Effect &) {
   const Address self = call.addressOf(0);
   const std::string name = lastWord(call);

@@ -43,8 +43,7 @@ std::optional<Made> madeApart(Machine &machine, Row row, Name type,
 } // namespace
 
 Value attributeOfClass(Machine &machine, Row row, Name type, Name attribute) {
-  const std::optional<Made> made =
-      madeApart(machine, std::move(row), type, classBodies(machine.program, type));
+  const std::optional<Made> made = madeApart(machine, std::move(row), type, classBodies(machine, type));
   if (!made)
     return nullptr;
   const auto field = made->object->fields.find(attribute);
@@ -105,7 +104,7 @@ Outcomes constructObject(Call &call, Row row, const Value &made, const Given &gi
         next.push_back({std::move(after.row), addressValue(where)});
     outcomes = std::move(next);
   };
-  for (const Function *body : classBodies(machine.program, type))
+  for (const Function *body : classBodies(machine, type))
     run(body, {});
   if (const Function *constructor = findMethod(machine, type, "__init__"))
     run(constructor, given);
