@@ -233,3 +233,53 @@ class PlainFirst(Plain, First):
 
     def there(self, x):
         return torch.ones(3, device=self.where) + x.cuda(0)
+
+
+class Placed:
+    """A property has a setter of the same name."""
+
+    def __init__(self, device):
+        self.device = device
+
+    @property
+    def device(self):
+        return self._device
+
+    @device.setter
+    def device(self, device):
+        self._device = device
+
+    @device.deleter
+    def device(self):
+        self._device = None
+
+    def made(self, x):
+        return torch.ones(3, device=self.device) + x
+
+
+def made_elsewhere():
+    placed = Placed(torch.device("cuda:0"))
+    return torch.ones(3) + torch.zeros(3, device=placed.device)  # raises
+
+
+class Around(nn.Module):
+    """What a module gives is where it gets its input, whatever it does."""
+
+    def __init__(self, inner: nn.Module):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x: torch.Tensor):
+        return self.inner(x) + torch.ones(3)  # raises
+
+    def there(self, x: torch.Tensor):
+        return self.inner(x) + torch.ones(3, device=x.device)
+
+
+def spread_out(x):
+    """Of a number that is expanded there are several."""
+    return torch.tensor(0.5).expand(x.size(-1)) * x  # raises
+
+
+def scaled(x):
+    return torch.tensor(0.5).expand(()) * x

@@ -204,16 +204,8 @@ Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given,
 
 namespace {
 
-// A part of a module of which nothing is known gives tensors where it gets them: it is moved with the others.
-Outcomes callUnknownPart(Call &call, Row row, const Given &given) {
-  ++call.machine.solution.stats.unknownCalls["(callable that is not known)"];
-  const Value first = given.positional.empty() ? unknownValue() : asTensor(call, given.positional[0].value);
-  const Placement there =
-      is(first, ValueKind::Tensor) ? call.machine.memory.placementOf(row, first) : Placement::unknown();
-  if (!there.isKnown())
-    return done(row, unknownValue());
-  row.guessed = true;
-  return done(row, placedValue(call, there, true, StepKind::Inherited));
+bool takesTensor(const Given &given) {
+  return !given.positional.empty() && is(given.positional.front().value, ValueKind::Tensor);
 }
 
 // A call of a method of the program: of the object's class, or of a class behind it.
@@ -234,6 +226,17 @@ Outcomes callOwn(Call &call, Row row, const Function &method, const Argument &ob
 }
 
 } // namespace
+
+Outcomes callUnknownModule(Call &call, Row row, const Given &given) {
+  ++call.machine.solution.stats.unknownCalls["(callable that is not known)"];
+  const Value first = given.positional.empty() ? unknownValue() : asTensor(call, given.positional[0].value);
+  const Placement there =
+      is(first, ValueKind::Tensor) ? call.machine.memory.placementOf(row, first) : Placement::unknown();
+  if (!there.isKnown())
+    return done(row, unknownValue());
+  row.guessed = true;
+  return done(row, placedValue(call, there, true, StepKind::Inherited));
+}
 
 bool isOfSeveralClasses(const Machine &machine, const Value &object, const std::string &name) {
   if (!object->origin || !applies(object->origin, op::pointee))
@@ -281,9 +284,9 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
     if (name != "forward")
       for (const std::string &field : {name, hidden::submodule(Name(name))})
         if (const auto found = held->fields.find(Name(field)); found != held->fields.end())
-          return is(found->second, ValueKind::Unknown) && !isOpen(found->second) &&
-                         machine.types.isModule(held->type)
-                     ? callUnknownPart(call, std::move(row), given)
+          return is(found->second, ValueKind::Unknown) && machine.types.isModule(held->type) &&
+                         (!isOpen(found->second) || takesTensor(given))
+                     ? callUnknownModule(call, std::move(row), given)
                      : callValue(call, std::move(row), found->second, given, object);
     const bool isProperty = findMethod(machine, held->type, "@get " + name) != nullptr;
     if (machine.types.isModule(held->type) && !isProperty)

@@ -302,8 +302,9 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
       args = {{deviceValue(name == "cpu" ? Placement::cpu() : Placement::cuda(currentCudaIndex())), {}}};
   }
   const bool isForward = name == "forward" || name == "__call__";
-  if (isForward && type != Name("torch::nn::Module") &&
-      !machine.types.derivesFrom(type, "torch::nn::SequentialImpl"))
+  if (isForward && type == Name("torch::nn::Module"))
+    return callUnknownModule(call, std::move(row), given);
+  if (isForward && !machine.types.derivesFrom(type, "torch::nn::SequentialImpl"))
     for (Argument &arg : args) { // layers take tensors
       if (isOpen(arg.value))
         row.assume(isTensorQuestion(arg.value)->term, 1);

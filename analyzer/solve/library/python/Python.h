@@ -68,6 +68,8 @@ Name resultTypeOf(std::string_view name, const std::vector<Argument> &args, bool
 Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given, const Argument &written);
 /// Runs a module with the hooks that it and its layers have.
 Outcomes callModule(Call &call, Row row, const Argument &module, const Given &given);
+/// A module of which nothing is known gives tensors where it gets them.
+Outcomes callUnknownModule(Call &call, Row row, const Given &given);
 /// Registers the first argument as a hook; gives what removes it.
 Outcomes addHook(Call &call, Row row, const Address &module, bool isBefore, const Given &given);
 void removeHook(Call &call, Row &row, const Value &hook);

@@ -206,7 +206,8 @@ int secondRank(int self, const std::vector<TensorUse> &uses) {
 // expand() and repeat() never take a dimension away.
 int grownRank(const Call &call, int self) {
   const int given = rankOfSizes(call);
-  return given >= 0 || self > 0 || self == someRank ? given : unknownRank;
+  const bool hasNumber = call.fact.operands.size() > 1 && is(call.operand(1), ValueKind::Scalar);
+  return given >= 0 || self > 0 || self == someRank || hasNumber ? given : unknownRank;
 }
 
 // How deep the braces of tensor({{1, 2}, {3, 4}}) are: as many dimensions it has.
