@@ -246,9 +246,9 @@ void FunctionLowering::lowerFunction(const Node &node, const std::string &mark) 
       name.insert(0, "@get ");
     function.isStatic |= isOneOf(says, {"staticmethod", "classmethod"});
     takesClass |= says == "classmethod";
-    if (isOneOf(says, {"setter", "deleter"})) { // beside the property, which has the same name
-      name.insert(0, says == "setter" ? "@set " : "@delete ");
-      function.id = parts.module.idOf(qualified + "@" + says);
+    if (says == "setter") { // beside the property, which has the same name
+      name.insert(0, "@set ");
+      function.id = parts.module.idOf(qualified + "@set");
     }
   }
   if (isMethod) {

@@ -396,6 +396,9 @@ void FunctionLowering::define(const Node &node) {
   const std::string name = node.text("name");
   const std::vector<Node> decorators = Modules::decorators(parts.module, node);
   const std::vector<Node> written = node.list("decorator_list");
+  if (std::any_of(written.begin(), written.end(),
+                  [](const Node &each) { return each.text("attr") == "deleter"; }))
+    return; // has the name of the property
   const auto kept = std::count_if(written.begin(), written.end(),
                                   [&](const Node &each) { return isOfTorch(parts.module, each); });
   const bool isReplaced =

@@ -123,9 +123,9 @@ void markFormer(const Leaves &before, const Leaves &now, Row &after) {
   Former former;
   addKept(before, now, former);
   for (const auto &[way, value] : now)
-    if (const auto old = before.find(way); old != before.end() &&
-                                           old->second->placement != value->placement &&
-                                           isChosen(old->second->placement) && isChosen(value->placement))
+    if (const auto old = before.find(way); // what a test has told of the same device is no move
+        old != before.end() && after.resolve(old->second->placement) != after.resolve(value->placement) &&
+        isChosen(old->second->placement) && isChosen(value->placement))
       former.emplace(old->second->placement.index, moveOf(value));
   for (auto &each : former) {
     const Term index = each.first;

@@ -416,8 +416,12 @@ const std::set<Name> &Lives::mentionedIn(const Function &function) {
         if (fact.kind == FactKind::Field || fact.kind == FactKind::Global)
           names.insert(fact.name);
         else if (isLateBound(fact) && (startsWith(fact.name.view(), "python::method::") ||
-                                       startsWith(fact.name.view(), "python::attribute::")))
-          names.insert(Name(lastPart(fact.name.view())));
+                                       startsWith(fact.name.view(), "python::attribute::"))) {
+          const std::string_view name = lastPart(fact.name.view());
+          names.insert(Name(name));
+          for (const std::string &method : {std::string(name), "@get " + std::string(name)})
+            work.push_back(findMethod(machine, function.className, method)); // of the object, most often
+        }
         if (fact.target.empty())
           continue;
         work.push_back(machine.program.function(fact.target));

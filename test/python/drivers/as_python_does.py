@@ -8,6 +8,11 @@ def x():
     return torch.ones(3, device="cuda")
 
 
+def spread(committee):
+    committee.spread()
+    return committee
+
+
 CALLS = {
     "forward": lambda: Model(3).to("cuda")(x()),
     "plain": lambda: Model(3).to("cuda").plain(x()),
@@ -30,6 +35,17 @@ CALLS = {
     "with_head": lambda: with_head(Headless(), 3),
     "predictor": lambda: Predictor(3).to("cuda")(x()),
     "softer": lambda: Softer(3).to("cuda")(x()),
+    "consensus": lambda: spread(Committee()).consensus(),
+    "step_of_table": lambda: step_of_table(x(), 1),
+    "shares_of": lambda: shares_of(x()),
+    "summed": lambda: summed(2),
+    "first_and_last": lambda: first_and_last(x(), ["cuda:0", "cuda:1"]),
+    "in_turn": lambda: in_turn(x(), ["cuda:0", "cuda:1"]),
+    "all_of": lambda: Tables({"a": 3}).to("cuda").all_of("a"),
+    "all_there": lambda: Tables({"a": 3}).to("cuda").all_there("a"),
+    "windowed": lambda: windowed(x()),
+    "offsets": lambda: offsets(x(), [1, 2]),
+    "boxes": lambda: Boxes(torch.ones(3)).to("cuda").merged(x()).masks(3),
     "made": lambda: Placed(torch.device("cuda:0")).made(x()),
     "made_elsewhere": made_elsewhere,
     "around": lambda: Around(torch.nn.Linear(3, 3)).to("cuda")(x()),

@@ -2,6 +2,7 @@
 import functools
 from typing import Dict, List, Optional
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -283,3 +284,92 @@ def spread_out(x):
 
 def scaled(x):
     return torch.tensor(0.5).expand(()) * x
+
+
+class Committee:
+    """What one method changes, another reads through a third."""
+
+    def __init__(self):
+        self.place, self.weights = "cpu", torch.ones(3)
+
+    def spread(self):
+        self.place = "cuda:1"
+
+    def vote(self):
+        return torch.ones(3, device=self.place)
+
+    def consensus(self):
+        return self.weights + self.vote()  # raises
+
+
+def step_of_table(x, step: int):
+    """An entry of an array is a number."""
+    table = np.ones(3)
+    return x * torch.tensor(table[step])
+
+
+def shares_of(x):
+    counts = np.ones(3)
+    return x * torch.as_tensor(counts / counts.sum()).float()  # raises
+
+
+def summed(n):
+    return sum([torch.ones(3, device=f"cuda:{i}") for i in range(n)])  # raises
+
+
+def first_and_last(x, devices):
+    return x.to(devices[0]) + x.to(devices[-1])  # raises
+
+
+def in_turn(x, devices):
+    return torch.stack([x.to(each) for each in devices])  # raises
+
+
+class Tables(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        self.tables = nn.ModuleDict({key: nn.Embedding(n, 3) for key, n in sizes.items()})
+
+    def all_of(self, key):
+        return self.tables[key](torch.arange(2))  # raises
+
+    def all_there(self, key):
+        return self.tables[key](torch.arange(2, device=self.tables[key].weight.device))
+
+
+def windowed(x, name="hann_window"):
+    return x * getattr(torch, "hann_window")(x.size(0))  # raises
+
+
+def offsets(x, sizes: list):
+    return x + torch.tensor([0] + sizes).cumsum(0)  # raises
+
+
+class Boxes:
+    """Who asks what kind of device it is moves nothing."""
+
+    def __init__(self, boxes: torch.Tensor):
+        self.boxes = boxes
+
+    @property
+    def device(self) -> torch.device:
+        return self.boxes.device
+
+    def to(self, device: Optional[torch.device] = None):
+        self.boxes = self.boxes.to(device=device)
+        return self
+
+    def masks(self, height: int):
+        if self.boxes.requires_grad:
+            raise RuntimeError("no gradients")
+        device = self.device
+        if device.type != "cuda":
+            return torch.zeros(height)
+        return torch.zeros(height, device=device)
+
+    def merged(self, other: torch.Tensor, inplace: bool = False):
+        boxes = torch.cat([self.boxes, other])
+        if inplace:
+            self.boxes = boxes
+            return self
+        return Boxes(boxes)

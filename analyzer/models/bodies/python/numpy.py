@@ -56,10 +56,15 @@ class Array:
             "view",
         ):
             return self._same
+        if name in ("all", "any", "argmax", "argmin", "item", "max", "mean", "min", "prod", "ptp", "std", "sum", "var"):
+            return self._reduced
         return dt.unknown()
 
     def _same(self, *values, **options):
         return self
+
+    def _reduced(self, *values, **options):
+        return dt.on_host()
 
     def __getitem__(self, index):
         return self if takes_part(index) else dt.on_host()

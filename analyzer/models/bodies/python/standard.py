@@ -22,6 +22,14 @@ def reduce(function, iterable, initial=None):
     return value
 
 
+@dt.models("builtins.sum")
+def added(iterable, start=0):
+    total = start
+    for each in iterable:
+        total = total + each
+    return total
+
+
 @dt.models("builtins.map")
 def mapped(function, *iterables):
     if len(iterables) > 1:

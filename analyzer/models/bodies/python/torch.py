@@ -109,6 +109,21 @@ def with_dimensions(*tensors):
     return tensors[0].reshape(1, -1) if len(tensors) == 1 else tuple([each.reshape(1, -1) for each in tensors])
 
 
+@dt.models("torch.nn.Embedding.from_pretrained", "torch.nn.EmbeddingBag.from_pretrained")
+def embedding(embeddings, *values, **options):
+    return torch.nn.Embedding(1, 1, device=embeddings.device)
+
+
+@dt.models("torch.sparse.mm")
+def sparse_product(sparse, dense, *values):
+    return torch.mm(sparse, dense)
+
+
+@dt.models("torch.sparse.addmm")
+def sparse_sum_of_product(mat, mat1, mat2, *values, **options):
+    return torch.addmm(mat, mat1, mat2)
+
+
 @dt.models("torch.nn.init.*")
 def initialised(tensor, *values, **options):
     return tensor

@@ -195,7 +195,7 @@ void addPair(const Row &row, const Value &pair, std::map<Name, Value> &entries) 
 std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, const Given &given);
 
 std::optional<Outcomes> onIterated(Call &call, Row &row, const std::string &name, const Given &given) {
-  if (!isOneOf(name, {"list", "tuple", "sorted", "reversed", "set", "iter", "enumerate", "zip", "sum"}))
+  if (!isOneOf(name, {"list", "tuple", "sorted", "reversed", "set", "iter", "enumerate", "zip"}))
     return std::nullopt;
   Call inner{call.machine, call.frame, row, call.fact, call.first};
   std::optional<Outcomes> iterated;
@@ -283,16 +283,13 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
     return result(row, scalarValue(call.machine.freshScalar(call)));
   if (name == "str" && is(first, ValueKind::Device))
     return result(row, first);
-  if (name == "sum" || name == "max" || name == "min") {
+  if (name == "max" || name == "min") {
     std::vector<Value> all;
-    if (name == "sum" || given.positional.size() == 1)
+    if (given.positional.size() == 1)
       all = alternatives(call, first);
     else
       for (const Argument &each : given.positional)
         all.push_back(each.value);
-    const Argument *start = name == "sum" ? given.find("start", 1) : nullptr;
-    if (start && is(start->value, ValueKind::Tensor))
-      all.insert(all.begin(), start->value);
     if (!all.empty() && is(all.front(), ValueKind::Tensor)) {
       Outcomes outcomes = result(row, all.front());
       for (std::size_t i = 1; i < all.size(); ++i) {

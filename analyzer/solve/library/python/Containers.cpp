@@ -166,7 +166,7 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
       if (const auto child = held->fields.find(Name(field)); child != held->fields.end())
         return call.done(child->second);
   if (is(held, ValueKind::Record) && held->fields.count(hidden::children)) {
-    if (!is(index, ValueKind::Scalar))
+    if (is(index, ValueKind::Record)) // a slice
       return call.done(object);
     const Value children = held->fields.at(hidden::children);
     const Address where = object->address.field(hidden::children);
@@ -174,7 +174,9 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
     const auto number = call.row.numberOf(index);
     const std::int64_t size =
         is(children, ValueKind::List) && !isSummary(children) ? std::int64_t(children->elements.size()) : -1;
-    const Term at = number && *number < 0 && size >= 0 ? intTerm(*number + size) : index->term;
+    const Term at = number && *number < 0 && size >= 0 ? intTerm(*number + size)
+                    : is(index, ValueKind::Scalar)     ? index->term
+                                                       : machine.freshScalar(call);
     return elementAt(inner, where, children, at);
   }
   if (is(held, ValueKind::Record) && !held->origin) { // a pair of results

@@ -211,9 +211,11 @@ Outcomes aten(Call &call, Row &row, const Asked &asked, const Given &given) {
 // A model asks whether it certainly is one.
 Outcomes isTensor(Call &call, Row &row, const Asked &, const Given &given) {
   const Value value = given.positional.empty() ? unknownValue() : given.positional[0].value;
+  const bool isNumber = isOfHost(value) || (isOpen(value) && value->rank == 0);
   return done(row, isOpen(value) && !call.frame.function.isModel ? isTensorQuestion(value)
-                   : is(value, ValueKind::Unknown) ? scalarValue(intTerm(1))
-                                                   : scalarValue(intTerm(is(value, ValueKind::Tensor))));
+                   : is(value, ValueKind::Unknown) && !isNumber
+                       ? scalarValue(intTerm(1))
+                       : scalarValue(intTerm(is(value, ValueKind::Tensor))));
 }
 
 Outcomes environment(Call &call, Row &row, const Asked &, const Given &given) {

@@ -19,9 +19,8 @@ bool mayBeAnyDevice(const Value &value) {
 // self.device, devices[0]
 bool isNamedDevice(std::string_view text) {
   const std::size_t index = text.rfind('[');
-  return endsWith(text, "device") ||
-         (index != std::string_view::npos && endsWith(text.substr(0, index), "devices") &&
-          text.find_first_not_of("0123456789]", index + 1) == std::string_view::npos);
+  return endsWith(text, "device") || (index != std::string_view::npos && text.back() == ']' &&
+                                      endsWith(text.substr(0, index), "devices"));
 }
 
 } // namespace
@@ -42,7 +41,8 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
   if (namesDevices && args.empty() && given.isOpen) // to(*args, **kwargs): what a caller passes
     args.push_back({asChosenDevice(given.rest ? given.rest : given.namedRest), {}});
   for (Argument &each : args)
-    if (namesDevices && isNamedDevice(each.text.view()))
+    if (namesDevices && (isNamedDevice(each.text.view()) ||
+                         (isOpen(each.value) && isNamedDevice(each.value->function.view()))))
       each.value = asChosenDevice(each.value);
   // What is not known may name any device, unless it is called a dtype; a variable that is None, too: who
   // moves to it means that it has been set.

@@ -126,6 +126,12 @@ Value onValues(Call &call, const std::string &sign, const Value &left, const Val
     return is(left, ValueKind::Address) ? listOf(call, call.row, std::move(all))
                                         : listValue("std::vector<at::Tensor>", std::move(all));
   }
+  for (const auto &[list, open] : {std::pair(a, right), std::pair(b, left)})
+    if (sign == "+" && is(list, ValueKind::List) && isOpen(open)) { // [0] + sizes
+      std::vector<Value> all = isSummary(list) ? list->summary : list->elements;
+      all.push_back(elementOfOpen(call, call.row, open));
+      return allocated(call, call.row, "python::list", summaryOf(all));
+    }
   if (sign == "|" && isDict(a) && isDict(b)) {
     std::map<Name, Value> entries = a->fields;
     addEntries(b, entries);

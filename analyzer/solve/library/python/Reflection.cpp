@@ -52,9 +52,15 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
   if (name == "torch.Tensor" &&
       is(value, ValueKind::Unknown)) // what is done with other things is of no interest
     return scalarValue(intTerm(1));
+  if (isOpen(value) && call.frame.function.isModel) // which asks whether it certainly is one
+    return scalarValue(intTerm(0));
   if (name.empty() || is(value, ValueKind::Unknown))
     return classQuestion(value, type);
-  if (is(value, ValueKind::Tensor) && startsWith(name, classPrefix)) // an object of a class is no such value
+  // An object of a class is no such value; numbers and texts may be enumerators.
+  if (startsWith(name, classPrefix) &&
+      (is(value, ValueKind::Tensor) ||
+       (is(value, ValueKind::Scalar) &&
+        !call.machine.types.hasUnknownBase(Name(name.substr(classPrefix.size()))))))
     return scalarValue(intTerm(0));
   if (name == "torch.device")
     return scalarValue(intTerm(is(value, ValueKind::Device)));
