@@ -110,6 +110,19 @@ std::set<std::string> usedOtherwise(const Module &module, const Node &function) 
   return names;
 }
 
+// The members in cat(self.parts) and stack(list(self.parts)).
+void addJoined(const Module &module, const Node &function, std::set<std::string> &members) {
+  forEachOfBlock(function, [&](const Node &node) {
+    if (!node.is("Call") || node.list("args").empty() || !joinsTensors(module, node))
+      return;
+    Node joined = node.list("args").front();
+    if (isOneOf(joined["func"].text("id"), {"list", "tuple"}) && !joined.list("args").empty())
+      joined = joined.list("args").front();
+    if (joined.is("Attribute"))
+      members.insert(joined.text("attr"));
+  });
+}
+
 } // namespace
 
 std::vector<Node> functionsIn(const std::vector<Node> &body) {
@@ -130,6 +143,7 @@ ParameterNames parameterNames(const Module &module, const std::vector<Node> &fun
     const bool isConstructor = function.text("name") == "__init__";
     const TensorUses used = tensorUses(module, function);
     const std::set<std::string> otherwise = usedOtherwise(module, function);
+    addJoined(module, function, names.joined);
     const std::vector<Node> parameters = function["args"].list("args");
     const std::size_t plain = parameters.size() - function["args"].list("defaults").size();
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -143,6 +157,17 @@ ParameterNames parameterNames(const Module &module, const std::vector<Node> &fun
   }
   for (const std::string &name : names.others)
     names.tensors.erase(name);
+  return names;
+}
+
+std::set<std::string> appendedTo(const Node &function, const std::set<std::string> &members) {
+  std::set<std::string> names;
+  forEachOfBlock(function, [&](const Node &node) {
+    const Node list = node["func"]["value"];
+    if (node.is("Call") && node["func"].text("attr") == "append" && list.is("Attribute") &&
+        members.count(list.text("attr")) && node.list("args").size() == 1)
+      addName(node.list("args").front(), names);
+  });
   return names;
 }
 

@@ -19,9 +19,13 @@ struct ParameterNames {
   std::set<std::string> tensors;
   /// Numbers, texts, dictionaries, functions: in one function at least, or in one constructor.
   std::set<std::string> others, ofConstructors;
+  /// The members that are joined as lists of tensors: what is appended to them is one.
+  std::set<std::string> joined;
 };
 ParameterNames parameterNames(const Module &module, const std::vector<Node> &functions);
 /// The names that a function computes with as tensors are: with what is no constant.
 std::set<std::string> computedWith(const Node &function);
+/// The names that a function appends to one of `members`.
+std::set<std::string> appendedTo(const Node &function, const std::set<std::string> &members);
 
 } // namespace devicetidy::python

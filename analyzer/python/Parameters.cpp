@@ -72,6 +72,8 @@ Name typeOfAnnotation(const Node &annotation) {
     return numberType;
   if (isOneOf(says, {"ndarray", "np.ndarray", "numpy.ndarray"}))
     return numbersType;
+  if (isOneOf(says, {"Module", "nn.Module", "torch.nn.Module"}))
+    return "python::module";
   return says.empty() || says == "None" || says == "Any" ? Name() : Name("python:" + says);
 }
 
@@ -194,6 +196,8 @@ void FunctionLowering::addNamed(const Node &node, std::set<std::string> &tensors
         computed.erase(name);
   }
   tensors.insert(computed.begin(), computed.end());
+  if (isOfClass)
+    tensors.merge(appendedTo(node, around->named.joined));
 }
 
 void FunctionLowering::addParameters(const Node &node, bool isMethod) {

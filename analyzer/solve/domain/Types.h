@@ -36,6 +36,8 @@ enum class TypeClass : std::uint8_t {
 
 /// What an annotation of Python says of a parameter: it is a number, or a list or tuple of numbers.
 inline const Name numberType("python::number"), numbersType("python::numbers");
+/// The same: it is a module, of whatever class.
+inline const Name moduleType("python::module");
 /// Before the type of what a container of Python holds that a caller passes.
 constexpr std::string_view holdsType = "python::holds::";
 

@@ -152,6 +152,21 @@ bool wasGiven(const Call &call, const Value &value) {
   return step && step->kind != StepKind::Created && step->givenTo == call.machine.entryCall;
 }
 
+bool takesTensor(const Given &given) {
+  return !given.positional.empty() && is(given.positional.front().value, ValueKind::Tensor);
+}
+
+// A module of which nothing is known gives tensors where it gets them, as the operators in it do.
+Value madeByModule(Call &call, Row &row, const Given &given) {
+  const Value first = given.positional.empty() ? unknownValue() : asTensor(call, given.positional[0].value);
+  const Placement there =
+      is(first, ValueKind::Tensor) ? call.machine.memory.placementOf(row, first) : Placement::unknown();
+  if (!there.isKnown())
+    return unknownValue();
+  row.guessed = true;
+  return withHistory(placedValue(call, there, true), call.machine.memory.historyOf(row, first));
+}
+
 // What a function that a caller passes makes of tensors from outside is for the caller to say, too; most give
 // tensors where they get them.
 Value madeByOpen(Call &call, Row &row, const Value &callee, const Given &given) {
@@ -159,6 +174,8 @@ Value madeByOpen(Call &call, Row &row, const Value &callee, const Given &given) 
   const Placement there = isPlaced(first)                ? first->placement
                           : is(first, ValueKind::Tensor) ? call.machine.memory.placementOf(row, first)
                                                          : Placement::unknown();
+  if (isOpen(callee) && callee->type == moduleType && takesTensor(given))
+    return madeByModule(call, row, given);
   const bool isMoved = isPlaced(first) || there.kind == PlacementKind::Cuda ||
                        (there.kind == PlacementKind::Symbol && there.role == SymbolRole::DeviceChoice);
   if (isOpen(callee) && isMoved) {
@@ -204,10 +221,6 @@ Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given,
 
 namespace {
 
-bool takesTensor(const Given &given) {
-  return !given.positional.empty() && is(given.positional.front().value, ValueKind::Tensor);
-}
-
 // A call of a method of the program: of the object's class, or of a class behind it.
 Outcomes callOwn(Call &call, Row row, const Function &method, const Argument &object, const Given &given) {
   const bool takesClass =
@@ -229,13 +242,7 @@ Outcomes callOwn(Call &call, Row row, const Function &method, const Argument &ob
 
 Outcomes callUnknownModule(Call &call, Row row, const Given &given) {
   ++call.machine.solution.stats.unknownCalls["(callable that is not known)"];
-  const Value first = given.positional.empty() ? unknownValue() : asTensor(call, given.positional[0].value);
-  const Placement there =
-      is(first, ValueKind::Tensor) ? call.machine.memory.placementOf(row, first) : Placement::unknown();
-  if (!there.isKnown())
-    return done(row, unknownValue());
-  row.guessed = true;
-  return done(row, placedValue(call, there, true, StepKind::Inherited));
+  return done(row, madeByModule(call, row, given));
 }
 
 bool isOfSeveralClasses(const Machine &machine, const Value &object, const std::string &name) {
@@ -278,7 +285,9 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
       return callModuleMethod(call, std::move(row), {value, {}, object.text, object.written}, held->type,
                               "forward", given);
     if (isOfSeveralClasses(machine, held, name))
-      return done(row, unknownValue());
+      return machine.types.isModule(held->type) && name == "forward"
+                 ? callUnknownModule(call, std::move(row), given)
+                 : done(row, unknownValue());
     if (const Function *method = findMethod(machine, held->type, isOriginal ? "forward" : name))
       return callOwn(call, std::move(row), *method, {value, {}, object.text, object.written}, given);
     if (name != "forward")
