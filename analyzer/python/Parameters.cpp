@@ -13,7 +13,8 @@ bool isDeviceName(std::string_view name) {
 namespace {
 
 const Name tensorType("at::Tensor"), deviceType("c10::Device"), listType("std::vector<at::Tensor>");
-const Name numberType("python::number"), numbersType("python::numbers"); // C++ has no types for them
+const Name numberType("python::number"), numbersType("python::numbers"), // C++ has no types for them
+    moduleType("python::module");
 constexpr std::string_view holdsType = "python::holds::"; // and of what a container or a dictionary holds
 
 // Is it a type that the analysis has, and no name of the program?
@@ -72,8 +73,10 @@ Name typeOfAnnotation(const Node &annotation) {
     return numberType;
   if (isOneOf(says, {"ndarray", "np.ndarray", "numpy.ndarray"}))
     return numbersType;
-  if (isOneOf(says, {"Module", "nn.Module", "torch.nn.Module"}))
-    return "python::module";
+  const Node scope = annotation["value"];
+  const bool isOfNn = annotation.is("Attribute") && (scope.text("id") == "nn" || scope.text("attr") == "nn");
+  if (isOneOf(says, {"Module", "nn.Module", "torch.nn.Module"}) || (isOfNn && !startsWith(says, "Parameter")))
+    return moduleType;
   return says.empty() || says == "None" || says == "Any" ? Name() : Name("python:" + says);
 }
 
@@ -128,6 +131,13 @@ Name typeOfParameter(const TensorUses &uses, const Node &parameter, bool isForwa
 }
 
 namespace {
+
+// Is it asked for what only a module has?
+bool isModule(const std::set<std::string> &asked) {
+  return std::any_of(asked.begin(), asked.end(), [](const std::string &name) {
+    return isOneOf(name, {"parameters", "named_parameters", "modules", "named_modules"});
+  });
+}
 
 // The X of Optional[X] and X | None.
 Node withoutNone(const Node &annotation) {
@@ -238,6 +248,9 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
     if (const auto found = asked.find(name);
         type.empty() && found != asked.end() && !parameters[i]["annotation"] && !numbers.count(name))
       type = shapedType(found->second);
+    if (const auto found = asked.find(name);
+        type.empty() && found != asked.end() && !parameters[i]["annotation"] && isModule(found->second))
+      type = moduleType;
     newLocal(name, type.empty() && numbers.count(name) ? numbersType : type, parameters[i]);
     ++function.paramCount;
     function.requiredParams += i < positional; // may be given without a name

@@ -124,14 +124,14 @@ void FunctionLowering::noteDimensions(const Node &target, const Node &value) {
 // A variable that is used as only a tensor is used holds one.
 Operand FunctionLowering::asUsed(const Node &target, const Operand &value) {
   const Fact *made = block().facts.empty() ? nullptr : &block().facts.back();
+  const std::string name = target.text("id");
   const bool mayBeOpen =
       made && (made->kind == FactKind::Load ||
                isOneOf(made->name.view(),
                        {"python::get", "python::unpack", "python::method::get", "python::method::pop",
                         "python::method::to", "python::method::cuda", "python::method::cpu"}) ||
                startsWith(made->name.view(), "python::attribute::") ||
-               startsWith(made->name.view(), "python::binary::"));
-  const std::string name = target.text("id");
+               (startsWith(made->name.view(), "python::binary::") && !uses.reassigned.count(name)));
   if (!uses.tensors.count(name))
     return value;
   Operand named = value;
@@ -141,8 +141,10 @@ Operand FunctionLowering::asUsed(const Node &target, const Operand &value) {
                                 : value;
 }
 
-// A variable that is used as what holds several numbers.
+// A variable that is used as what holds several numbers, or as one.
 Operand FunctionLowering::asWide(const Node &target, const Operand &value) {
+  if (uses.positions.count(target.text("id")))
+    return use(emitCall("one", {value}, target), target);
   return uses.wide.count(target.text("id")) ? use(emitCall("wide", {value}, target), target) : value;
 }
 

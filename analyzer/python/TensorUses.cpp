@@ -317,6 +317,8 @@ TensorUses tensorUses(const Module &module, const Node &function) {
       uses.tensors.insert(node["slice"]["left"].text("id"));
     if (node.is("For") || !node.list("generators").empty())
       addLists(module, node, uses.lists);
+    if (node.is("For") || node.is("comprehension"))
+      addName(node["target"], uses.positions);
     if (node.is("BinOp") && node["op"].is("MatMult"))
       for (const char *side : {"left", "right"})
         if (node[side].is("Name"))
@@ -349,6 +351,10 @@ TensorUses tensorUses(const Module &module, const Node &function) {
       for (const Node &each : given.front().list("elts"))
         addTensors(sourceOf(each), uses.tensors);
   });
+  std::set<std::string> once;
+  for (const auto &[name, value] : assigned)
+    if (!once.insert(name).second)
+      uses.reassigned.insert(name);
   std::set_intersection(moved.begin(), moved.end(), indices.begin(), indices.end(),
                         std::inserter(uses.tensors, uses.tensors.end()));
   for (const std::string &name : tensorsOrArrays)
@@ -360,6 +366,8 @@ TensorUses tensorUses(const Module &module, const Node &function) {
       addTensors(source, uses.tensors);
   for (const std::string &name : ofAnyType)
     uses.tensors.erase(name);
+  for (auto name = uses.positions.begin(); name != uses.positions.end();)
+    name = indices.count(*name) && !uses.tensors.count(*name) ? std::next(name) : uses.positions.erase(name);
   return uses;
 }
 

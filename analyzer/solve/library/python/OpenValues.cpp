@@ -70,15 +70,18 @@ std::optional<Outcomes> tensorWord(Call &call, const Effect &) {
   return call.done(asTensor(call, value));
 }
 
-// A tensor that holds several numbers has a dimension.
-std::optional<Outcomes> wideWord(Call &call, const Effect &) {
+Outcomes withRank(Call &call, int rank) {
   const Value value = call.operand(0);
   if (!is(value, ValueKind::Tensor) || value->address.valid() || value->rank != unknownRank)
     return call.done(value);
   ValueData data = *value;
-  data.rank = someRank;
+  data.rank = rank;
   return call.done(makeValue(std::move(data)));
 }
+
+// A tensor that holds several numbers has a dimension, and an index has none.
+std::optional<Outcomes> wideWord(Call &call, const Effect &) { return withRank(call, someRank); }
+std::optional<Outcomes> oneWord(Call &call, const Effect &) { return withRank(call, 0); }
 
 // What a call gives of which nothing is known, and what the program asks for its device: it may be anywhere.
 std::optional<Outcomes> askedWord(Call &call, const Effect &) {
@@ -265,10 +268,25 @@ Value asChosenDevice(const Value &value) {
              : value;
 }
 
+namespace {
+
+// A parameter of a module from outside; some buffers are numbers.
+Value parameterOf(const Call &call, const Value &open, int rank) {
+  const Term origin = applyTerm(op::member, {open->origin, textTerm("parameters")});
+  ValueData each = *call.machine.memory.symbolic("at::Tensor", origin, open->function, SymbolRole::Module);
+  each.rank = rank;
+  return isPlaced(open) ? placedAt(open, makeValue(std::move(each))) : makeValue(std::move(each));
+}
+
+} // namespace
+
 Value attributeOfOpen(const Call &call, const Row &row, const Value &open, const std::string &name) {
   const Name text(open->function.str() + "." + name);
   if (name == "grad") // only tensors have one, and it is where they are
     return leftOutOr(call.machine.memory.symbolic("at::Tensor", open->origin, text));
+  const Value written = row.store.get(writtenTo(call, open));
+  if (name == "weight" && open->type == moduleType && !(written && written->fields.count(Name(name))))
+    return parameterOf(call, open, someRank);
   // Where it keeps that is the object's affair, as it is with the private members of C++.
   return read(call, row, open, Name(name), applyTerm(op::inner, {open->origin, textTerm(Name(name))}),
               text.str());
@@ -349,16 +367,19 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
   if (const bool isNamed = startsWith(name, "named_");
       name == "state_dict" ||
       isOneOf(name.substr(isNamed ? 6 : 0), {"parameters", "buffers"})) { // of a module
-    const Term origin = applyTerm(op::member, {open->origin, textTerm("parameters")});
-    ValueData each = *call.machine.memory.symbolic("at::Tensor", origin, open->function, SymbolRole::Module);
-    if (!endsWith(name, "buffers")) // some may be numbers, but not all of them
-      each.rank = someRank;
-    const Value tensor =
-        isPlaced(open) ? placedAt(open, makeValue(std::move(each))) : makeValue(std::move(each));
+    const Value tensor = parameterOf(call, open, endsWith(name, "buffers") ? unknownRank : someRank);
     if (name == "state_dict")
       return done(row, allocated(call, row, dictType, recordValue(dictType, {{anyEntryField, tensor}})));
     return done(row, allocated(call, row, "python::list",
                                summaryOf({isNamed ? tupleValue({unknownValue(), tensor}) : tensor})));
+  }
+  if (const bool isNamed = startsWith(name, "named_");
+      isOneOf(name.substr(isNamed ? 6 : 0), {"modules", "children"})) {
+    const Term origin =
+        applyTerm(op::element, {applyTerm(op::member, {open->origin, textTerm("modules")}), elementIndex()});
+    const Value each = openValue(origin, Name(open->function.str() + " layer"), unknownRank, moduleType);
+    return done(row, allocated(call, row, "python::list",
+                               summaryOf({isNamed ? tupleValue({unknownValue(), each}) : each})));
   }
   if (name != "keys")
     write(call, row, open, anyEntryField, unknownValue());
@@ -372,6 +393,7 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
 Words pythonOpenWords() {
   return {{{"py_tensor", python::tensorWord},
            {"py_wide", python::wideWord},
+           {"py_one", python::oneWord},
            {"py_asked", python::askedWord},
            {"py_dimensions", python::dimensionsWord},
            {"py_has_dimensions", python::hasDimensionsWord},
