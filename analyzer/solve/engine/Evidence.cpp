@@ -370,6 +370,13 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   if ((isBroughtBack(call, a) && isGiven(call, *b.placement)) ||
       (isBroughtBack(call, b) && isGiven(call, *a.placement)))
     return Verdict::Latent;
+  // Who brings something to the CPU for what an object has kept knows that it is there.
+  const auto isBroughtFor = [&](const Witness &brought, const Witness &kept) {
+    return brought.placement->kind == PlacementKind::Cpu && isMadeHere(call, brought) &&
+           wasBrought(call, brought.use->tensor) && isOfEarlierCall(call, *kept.placement);
+  };
+  if (isBroughtFor(a, b) || isBroughtFor(b, a))
+    return Verdict::Latent;
   auto speaksAgainst = [&](const Witness &left, const Witness &right) {
     // What is moved to where a module is speaks of the rest of its batch. Other arguments may be made for
     // that.

@@ -298,9 +298,10 @@ Outcomes choose(Operation &on) {
 // Indices are on the CPU or where the first tensor is; one number is read wherever it is.
 Outcomes readIndexed(Operation &on) {
   std::vector<TensorUse> bound{on.uses.front()};
+  const bool isOfCpu = on.placeOf(0).kind == PlacementKind::Cpu;
   const auto mayBeOnCpu = [&](const Placement &index) { // a member may turn out to be kept there
-    return index.kind == PlacementKind::Cpu ||
-           (index.kind == PlacementKind::Symbol && on.call.machine.memory.choices.isSlot(index.index));
+    return index.kind == PlacementKind::Cpu || (index.kind == PlacementKind::Symbol && !isOfCpu &&
+                                                on.call.machine.memory.choices.isSlot(index.index));
   };
   for (std::size_t i = 1; i < on.uses.size(); ++i)
     if (!mayBeOnCpu(on.placeOf(i)) && on.call.machine.memory.rankOf(on.call.row, on.uses[i].tensor) != 0)
