@@ -173,6 +173,7 @@ private:
   Name objectType(const Node &annotation);
   Name typeOfObjects(const Meaning &ofClass);
   /// The same for the class that has what the function asks a parameter for.
+  Name containerNamed(const std::string &name) const;
   const FunctionLowering &ofModule() const; ///< the module around
   Name shapedType(const std::set<std::string> &asked);
   /// The type of what an annotated attribute of a class holds, where it is never None.

@@ -149,6 +149,9 @@ ParameterNames parameterNames(const Module &module, const std::vector<Node> &fun
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const std::string name = parameters[i].text("arg");
       const Name said = typeOfAnnotation(parameters[i]["annotation"]);
+      if (const Name type = startsWith(said.view(), holdsType) ? said : Name(); parameters[i]["annotation"])
+        if (const auto [entry, isNew] = names.containers.emplace(name, type); !isNew && entry->second != type)
+          entry->second = {};
       if (i >= plain || otherwise.count(name) || !isOneOf(said.view(), {"", "at::Tensor"}))
         (isConstructor ? names.ofConstructors : names.others).insert(name); // a default may be a number
       else if (!isConstructor && (used.tensors.count(name) || !said.empty()))

@@ -3,11 +3,16 @@
 
 #include "analyzer/python/Modules.h"
 
+#include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace devicetidy::python {
+
+/// Before the type of what a container holds, or a dictionary.
+constexpr std::string_view holdsType = "python::holds::";
 
 /// The functions and methods that `body` defines, those of its classes included.
 std::vector<Node> functionsIn(const std::vector<Node> &body);
@@ -21,6 +26,8 @@ struct ParameterNames {
   std::set<std::string> others, ofConstructors;
   /// The members that are joined as lists of tensors: what is appended to them is one.
   std::set<std::string> joined;
+  /// What annotations say that they hold, all of them the same: a dictionary of tensors.
+  std::map<std::string, Name> containers;
 };
 ParameterNames parameterNames(const Module &module, const std::vector<Node> &functions);
 /// The names that a function computes with as tensors are: with what is no constant.

@@ -15,7 +15,6 @@ namespace {
 const Name tensorType("at::Tensor"), deviceType("c10::Device"), listType("std::vector<at::Tensor>");
 const Name numberType("python::number"), numbersType("python::numbers"), // C++ has no types for them
     moduleType("python::module");
-constexpr std::string_view holdsType = "python::holds::"; // and of what a container or a dictionary holds
 
 // Is it a type that the analysis has, and no name of the program?
 bool isKnown(Name type) {
@@ -210,6 +209,14 @@ void FunctionLowering::addNamed(const Node &node, std::set<std::string> &tensors
     tensors.merge(appendedTo(node, around->named.joined));
 }
 
+// What functions beside it say that a parameter of this name holds.
+Name FunctionLowering::containerNamed(const std::string &name) const {
+  for (const FunctionLowering *block = around; block; block = block->around)
+    if (const auto found = block->named.containers.find(name); found != block->named.containers.end())
+      return found->second;
+  return {};
+}
+
 void FunctionLowering::addParameters(const Node &node, bool isMethod) {
   uses = tensorUses(parts.module, node);
   if (!node.list("generators").empty()) { // of a comprehension: what it goes through
@@ -229,10 +236,12 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
     parameters.push_back(each);
   const bool isForward = node.text("name") == "forward";
   const std::map<std::string, std::set<std::string>> asked = attributesAsked(node);
-  std::set<std::string> numbers;
-  for (const auto &[parameter, value] : defaultsOf(all))
+  std::set<std::string> numbers, withDefault;
+  for (const auto &[parameter, value] : defaultsOf(all)) {
+    withDefault.insert(parameter.text("arg"));
     if (areNumbers(value))
       numbers.insert(parameter.text("arg"));
+  }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (i == 0 && isMethod) {
       selfName = parameters[i].text("arg");
@@ -251,6 +260,8 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
     if (const auto found = asked.find(name);
         type.empty() && found != asked.end() && !parameters[i]["annotation"] && isModule(found->second))
       type = moduleType;
+    if (type.empty() && !parameters[i]["annotation"] && !withDefault.count(name))
+      type = containerNamed(name);
     newLocal(name, type.empty() && numbers.count(name) ? numbersType : type, parameters[i]);
     ++function.paramCount;
     function.requiredParams += i < positional; // may be given without a name

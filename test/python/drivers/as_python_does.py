@@ -13,6 +13,16 @@ def spread(committee):
     return committee
 
 
+def masked(masks):
+    masks.compute()
+    masks.apply()
+
+
+def weighted(mean):
+    mean.update(x().sum())
+    return mean.weighted()
+
+
 CALLS = {
     "forward": lambda: Model(3).to("cuda")(x()),
     "plain": lambda: Model(3).to("cuda").plain(x()),
@@ -46,6 +56,16 @@ CALLS = {
     "windowed": lambda: windowed(x()),
     "offsets": lambda: offsets(x(), [1, 2]),
     "boxes": lambda: Boxes(torch.ones(3)).to("cuda").merged(x()).masks(3),
+    "scored": lambda: scored(torch.nn.Linear(3, 3).to("cuda"), x()),
+    "scored_there": lambda: scored_there(torch.nn.Linear(3, 3).to("cuda"), torch.ones(2, 3)),
+    "kept_columns": lambda: kept_columns(torch.nn.Linear(3, 3).to("cuda"), [1]),
+    "masks": lambda: masked(Masks(torch.nn.Sequential(torch.nn.Linear(3, 3)).to("cuda"))),
+    "mean": lambda: weighted(Mean()),
+    "picked": lambda: picked(x(), torch.tensor([1, 2], device="cuda")),
+    "rated": lambda: rated(4),
+    "seen": lambda: Seen(torch.ones(3, 2)).clash(
+        torch.tensor([1, 2], device="cuda"), torch.ones(2, 1, dtype=torch.long, device="cuda")),
+    "times_of": lambda: times_of({"scores": x()}),
     "made": lambda: Placed(torch.device("cuda:0")).made(x()),
     "made_elsewhere": made_elsewhere,
     "around": lambda: Around(torch.nn.Linear(3, 3)).to("cuda")(x()),

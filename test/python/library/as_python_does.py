@@ -373,3 +373,83 @@ class Boxes:
             self.boxes = boxes
             return self
         return Boxes(boxes)
+
+
+def scored(model: nn.Module, x: torch.Tensor):
+    """What is asked for parameters, or called a module, is one, and so are its layers."""
+    return model(x).softmax(-1) * torch.ones(3)  # raises
+
+
+def scored_there(model, batch):
+    device = next(model.parameters()).device
+    labels = torch.zeros(2, 1, dtype=torch.long)
+    return model(batch.to(device)).gather(-1, labels)  # raises
+
+
+def kept_columns(layer: nn.Linear, keep: List[int]):
+    index = torch.tensor(sorted(keep))
+    return layer.weight.detach().index_select(1, index)  # raises
+
+
+class Masks:
+    def __init__(self, model):
+        self.model, self.masks = model, {}
+
+    def compute(self):
+        for name, module in self.model.named_modules():
+            if isinstance(module, nn.Linear):
+                self.masks[name] = module.weight.detach().cpu().abs() > 0.1
+
+    def apply(self):
+        for name, module in self.model.named_modules():
+            if isinstance(module, nn.Linear):
+                module.weight.detach().mul_(self.masks[name])  # raises
+
+
+class Mean:
+    """What is appended to a list that is joined is a tensor."""
+
+    def __init__(self):
+        self.values = []
+
+    def update(self, value):
+        self.values.append(value)
+
+    def weighted(self):
+        values = torch.stack(self.values)
+        return torch.dot(values, torch.arange(len(values)).float())  # raises
+
+
+def picked(loss, where: torch.Tensor):
+    """An element that is an index is a number."""
+    table = torch.ones(10)
+    for i in where:
+        loss = loss + table[i]
+    return loss
+
+
+def rated(dim):
+    """What a name has held before is another thing."""
+    rate = 3 / (dim - 1)
+    rate = torch.arange(4) * -rate
+    return rate.unsqueeze(0)
+
+
+class Seen:
+    """Who brings an index to the CPU knows where the table is."""
+
+    def __init__(self, seen: torch.Tensor):
+        self.seen = seen
+
+    def clash(self, users: torch.Tensor, drawn: torch.Tensor):
+        drawn = torch.randint_like(drawn, 2)
+        return self.seen[users.cpu()].gather(1, drawn.cpu())
+
+
+def kept_scores(result: Dict[str, torch.Tensor]):
+    return result["scores"] * 2
+
+
+def times_of(result, rate=30.0):
+    times = torch.arange(len(result["scores"])) / rate
+    return times[(result["scores"] > 0.1).nonzero().squeeze(1)]  # raises
