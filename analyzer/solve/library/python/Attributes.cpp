@@ -195,8 +195,6 @@ Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::stri
                                   is(held, ValueKind::Device)); // every object finds the same
     return done(row, isFixed ? held : bound(object, name));
   }
-  if (is(value, ValueKind::Function) && value->function.empty() && !value->type.empty() && !isMissing(value))
-    return done(row, libraryFunction(Name(value->type.str() + "." + name))); // getattr(torch, "relu")
   if (is(value, ValueKind::Device))
     return ofDevice(call, std::move(row), object, name);
   if (is(value, ValueKind::Address) && is(call.machine.memory.read(row, value->address), ValueKind::Record))

@@ -170,6 +170,8 @@ std::optional<Outcomes> reflected(Call &call, Row &row, const std::string &name,
     return done(row, name == "setattr" ? nullValue() : unknownValue());
   if (name == "hasattr")
     return done(row, hasAttribute(call, args[0].value, *attribute));
+  if (name == "getattr" && is(args[0].value, ValueKind::Function) && args[0].value->type == Name("torch"))
+    return done(row, libraryFunction(Name("torch." + *attribute)));
   if (name == "getattr") // what it gives otherwise counts where there is no such attribute
     return args.size() > 2 && row.numberOf(hasAttribute(call, args[0].value, *attribute)) == 0
                ? done(row, args[2].value)
