@@ -173,9 +173,11 @@ private:
   Name objectType(const Node &annotation);
   Name typeOfObjects(const Meaning &ofClass);
   /// The same for the class that has what the function asks a parameter for.
+  Name shapedType(const std::set<std::string> &asked);
+  /// What functions around say that a parameter of this name holds; empty where none does, or not all the
+  /// same.
   Name containerNamed(const std::string &name) const;
   const FunctionLowering &ofModule() const; ///< the module around
-  Name shapedType(const std::set<std::string> &asked);
   /// The type of what an annotated attribute of a class holds, where it is never None.
   Name typeOfField(const Node &annotation);
   /// The types that the annotations of its parameters say, of those that are never None.

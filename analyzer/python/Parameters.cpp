@@ -209,7 +209,6 @@ void FunctionLowering::addNamed(const Node &node, std::set<std::string> &tensors
     tensors.merge(appendedTo(node, around->named.joined));
 }
 
-// What functions beside it say that a parameter of this name holds.
 Name FunctionLowering::containerNamed(const std::string &name) const {
   for (const FunctionLowering *block = around; block; block = block->around)
     if (const auto found = block->named.containers.find(name); found != block->named.containers.end())

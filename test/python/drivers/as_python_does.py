@@ -54,6 +54,7 @@ CALLS = {
     "all_of": lambda: Tables({"a": 3}).to("cuda").all_of("a"),
     "all_there": lambda: Tables({"a": 3}).to("cuda").all_there("a"),
     "windowed": lambda: windowed(x()),
+    "activated": lambda: activated(x()),
     "offsets": lambda: offsets(x(), [1, 2]),
     "boxes": lambda: Boxes(torch.ones(3)).to("cuda").merged(x()).masks(3),
     "scored": lambda: scored(torch.nn.Linear(3, 3).to("cuda"), x()),

@@ -22,6 +22,7 @@ CALLS = {
     "frozen": lambda: learnt(FrozenRows),
     "frozen_there": lambda: learnt(FrozenRowsThere),
     "recorder": lambda: ran(lambda layer: Recorder({"a": layer}, 3)),
+    "scale": lambda: ran(lambda layer: scale(layer, 2.0)),
     "scale_after": lambda: ran(lambda layer: scale_after(layer, 3)),
     "keep_first": lambda: ran(keep_first),
     "module_of": lambda: module_of(nn.Linear(3, 3).to("cuda")),

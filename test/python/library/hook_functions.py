@@ -1,4 +1,6 @@
 """What hooks compute with: a library calls them with what a layer, or a gradient, is."""
+from functools import partial
+
 import torch
 from torch import nn
 
@@ -57,6 +59,14 @@ class Recorder:
             self.kept[name] = (output - self.sums).mean()  # raises
 
         return record
+
+
+def scaled(by, module, inputs, output):
+    return output * (by * torch.ones(3))  # raises
+
+
+def scale(layer, by):
+    return layer.register_forward_hook(partial(scaled, by))
 
 
 def scale_after(layer, size):

@@ -170,12 +170,12 @@ Value madeByModule(Call &call, Row &row, const Given &given) {
 // What a function that a caller passes makes of tensors from outside is for the caller to say, too; most give
 // tensors where they get them.
 Value madeByOpen(Call &call, Row &row, const Value &callee, const Given &given) {
+  if (isOpen(callee) && callee->type == moduleType && takesTensor(given))
+    return madeByModule(call, row, given);
   const Value first = given.positional.empty() ? unknownValue() : given.positional.front().value;
   const Placement there = isPlaced(first)                ? first->placement
                           : is(first, ValueKind::Tensor) ? call.machine.memory.placementOf(row, first)
                                                          : Placement::unknown();
-  if (isOpen(callee) && callee->type == moduleType && takesTensor(given))
-    return madeByModule(call, row, given);
   const bool isMoved = isPlaced(first) || there.kind == PlacementKind::Cuda ||
                        (there.kind == PlacementKind::Symbol && there.role == SymbolRole::DeviceChoice);
   if (isOpen(callee) && isMoved) {

@@ -170,8 +170,10 @@ std::optional<Outcomes> reflected(Call &call, Row &row, const std::string &name,
     return done(row, name == "setattr" ? nullValue() : unknownValue());
   if (name == "hasattr")
     return done(row, hasAttribute(call, args[0].value, *attribute));
-  if (name == "getattr" && is(args[0].value, ValueKind::Function) && args[0].value->type == Name("torch"))
-    return done(row, libraryFunction(Name("torch." + *attribute)));
+  const bool isOfLibrary = is(args[0].value, ValueKind::Function) && args[0].value->function.empty() &&
+                           !startsWith(args[0].value->type.view(), classPrefix);
+  if (name == "getattr" && isOfLibrary && args.size() == 2) // with something else to take, it may be missing
+    return done(row, libraryFunction(Name(args[0].value->type.str() + "." + *attribute)));
   if (name == "getattr") // what it gives otherwise counts where there is no such attribute
     return args.size() > 2 && row.numberOf(hasAttribute(call, args[0].value, *attribute)) == 0
                ? done(row, args[2].value)
