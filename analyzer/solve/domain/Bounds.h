@@ -51,7 +51,7 @@ constexpr std::size_t parametersOfModule = 128; ///< parameters of one module th
 constexpr std::size_t modulesOfModule = 64;     ///< the same for the modules registered in it
 constexpr std::size_t modulesOfContainer = 16;  ///< modules that are added to a container in loops
 constexpr std::size_t objectsOfClass = 2; ///< ways in which the constructors of a class leave its objects
-constexpr std::size_t livesOfObject = 3;  ///< ways in which an object is set up before its methods are called
+constexpr std::size_t livesOfObject = 4;  ///< ways in which an object is set up before its methods are called
 constexpr std::size_t changesOfObject =
     16;                                 ///< calls of methods that change an object and are followed by others
 constexpr int mapNesting = 4;           ///< containers and objects around a device_map

@@ -244,7 +244,8 @@ void EntryStates::release(Row &row, RootId heap, Term origin) {
 }
 
 void EntryStates::forgetWritten(Row &row, RootId root) {
-  forget(row, root, [&](Name field) { return usage.writtenFields.count(field) != 0; }, true);
+  const Name type = machine.memory.info(root).type;
+  forget(row, root, [&](Name field) { return isWrittenLater(machine.program, usage, type, field); }, true);
 }
 
 namespace {

@@ -22,21 +22,16 @@ bool isImplicit(std::string_view method) { return startsWith(method, "__") || me
 
 } // namespace
 
-void addLateWrites(const Program &program, const Function &function, const Fact &fact,
-                   std::set<Name> &fields) {
+void addLateWrites(const Function &function, const Fact &fact, std::set<Name> &fields,
+                   std::set<Name> &classes) {
   static constexpr std::string_view sets = "python::set", setAny = "builtins.setattr";
   if (!isLateBound(fact))
     return;
   const std::string_view what = lastPart(fact.name.view());
   if (scopeOf(fact.name.view()) == sets)
     fields.insert(Name(what));
-  if (what != setAny)
-    return;
-  for (const auto &[id, type] : program.types)
-    if (std::find(type.bases.begin(), type.bases.end(), function.className) != type.bases.end() ||
-        id == function.className)
-      for (const Field &field : type.fields)
-        fields.insert(field.name);
+  if (what == setAny && !function.className.empty())
+    classes.insert(function.className);
 }
 
 bool movesOwnModule(const std::vector<const Fact *> &expression) {

@@ -13,10 +13,10 @@
 
 namespace devicetidy {
 
-/// Adds the fields that `fact` of `function` sets, should it be late bound. By a name that is not known it
-/// may set any field of its class.
-void addLateWrites(const Program &program, const Function &function, const Fact &fact,
-                   std::set<Name> &fields);
+/// Adds the field that `fact` of `function` sets, should it be late bound, to `fields`. By a name that is not
+/// known it may set any: then its class is added to `classes`.
+void addLateWrites(const Function &function, const Fact &fact, std::set<Name> &fields,
+                   std::set<Name> &classes);
 
 /// Does a full expression move a module that the object at hand keeps? Nobody takes the result: a module
 /// moves itself.

@@ -2,6 +2,7 @@
 
 #include "analyzer/facts/Language.h"
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/HiddenFields.h"
@@ -241,7 +242,7 @@ Lives::Lived Lives::initialise(Lived lives, std::vector<const Function *> method
           else if (changedFields(life.row, each.row).empty())
             addCounts(life.row, each.row, counts);
         isInitialiser |= !after.empty();
-        if (after.empty())
+        if (after.empty() || isUsedAsMade(*method, after))
           after.push_back(life);
         std::move(after.begin(), after.end(), std::back_inserter(next));
       }
@@ -323,10 +324,13 @@ Lives::Lived Lives::run(const Function &method, const Life &life) {
     return std::any_of(history.begin(), history.end(),
                        [](const Step &step) { return !step.givenTo.empty(); });
   });
-  // What another method calls may be for the constructor, too, and nobody else calls it later.
-  const bool isLater = isPython(method.where.file.view()) && usage.calledBySiblings.count(method.id) == 0;
+  // What another method calls may be for the constructor, and nobody else calls it later, but for what starts again.
+  const bool isLater =
+      isPython(method.where.file.view()) && (usage.calledBySiblings.count(method.id) == 0 ||
+                                             models::hasRole(lastPart(method.name.view()), "starts_again"));
   for (Outcome &outcome : states.call(method, life.row, object, static_cast<unsigned>(before))) {
     Row &row = outcome.row;
+    const bool isOther = isPlacer(machine.types, method) && goOnWith(outcome.result, row);
     machine.memory.dropLocals(row, 0);
     row.registers.clear();
     row.failed = row.expressionEnded = false;
@@ -339,6 +343,7 @@ Lives::Lived Lives::run(const Function &method, const Life &life) {
     machine.memory.collectGarbage(row, nullptr);
     markFormer(old, leaves(row), row);
     Life after{std::move(row), life.called, life.left};
+    after.isOther = isOther;
     after.called.push_back(method.id);
     addLeft(old, leaves(after.row), after.left);
     lives.push_back(std::move(after));
@@ -346,6 +351,29 @@ Lives::Lived Lives::run(const Function &method, const Life &life) {
   machine.devicesLeft = nullptr;
   machine.objectMovesGiven = false;
   return lives;
+}
+
+// Where to() gives another object of the class, callers go on with that.
+bool Lives::goOnWith(const Value &result, Row &row) const {
+  if (!is(result, ValueKind::Address) || result->address.root == object.root || result->address.path ||
+      machine.memory.info(result->address.root).type != machine.memory.info(object.root).type)
+    return false;
+  const Value other = row.store.get(result->address.root);
+  if (!other || !is(other, ValueKind::Record))
+    return false;
+  row.store.set(object.root, other);
+  return true;
+}
+
+// Is the object also used as its constructor leaves it: where to() gives another one, and where the
+// constructor itself is given a device?
+bool Lives::isUsedAsMade(const Function &placer, const Lived &after) const {
+  if (!isPython(placer.where.file.view()) || !isPlacer(machine.types, placer))
+    return false;
+  const std::vector<Name> constructors = states.constructorsOf(machine.memory.info(object.root).type);
+  return std::any_of(after.begin(), after.end(), [](const Life &each) { return each.isOther; }) ||
+         std::any_of(constructors.begin(), constructors.end(),
+                     [&](Name id) { return usage.takesDevice.count(id) != 0; });
 }
 
 bool Lives::leadsToModule(Name type) const {

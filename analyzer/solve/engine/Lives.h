@@ -33,6 +33,7 @@ private:
     Row row;
     std::vector<Name> called{}; ///< methods that brought it here, in order
     std::set<Term> left{};      ///< devices from which something in it went to the CPU
+    bool isOther = false;       ///< the object is one that to() gave
     std::size_t number = 0;     ///< the same for equal times only; 0: has none yet
   };
   using Lived = std::vector<Life>;
@@ -61,6 +62,8 @@ private:
   void addCounts(const Row &before, const Row &after, std::set<Name> &counts) const;
   Value outsideNumber(Name field) const;
   bool handsOutModules(Name className) const;
+  bool goOnWith(const Value &result, Row &row) const;
+  bool isUsedAsMade(const Function &placer, const Lived &after) const;
   bool leadsToModule(Name type) const;
   /// The fields whose tensors, modules or devices are others than before, directly or by what they lead to.
   std::set<Name> changedFields(const Row &before, const Row &after) const;

@@ -319,6 +319,13 @@ bool isBackward(const Types &types, const Function &function) {
          types.derivesFrom(function.className, "torch::autograd::Function");
 }
 
+bool isWrittenLater(const Program &program, const Usage &usage, Name type, Name field) {
+  return usage.writtenFields.count(field) ||
+         (!hidden::isHidden(field) &&
+          std::any_of(usage.setsAny.begin(), usage.setsAny.end(),
+                      [&](Name owner) { return isOrDerivesFrom(program, type, owner); }));
+}
+
 Usage scanUsage(const Program &program, const Types &types, const DistributedNames &names) {
   Usage usage;
   std::map<Name, std::set<Member>> writtenBy;
@@ -387,7 +394,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
         if (fact.kind == FactKind::Global && endsWith(fact.name.view(), initialisedSuffix))
           usage.staticFlags.insert(fact.name);
         if (!function.isConstructor)
-          addLateWrites(program, function, fact, usage.writtenFields);
+          addLateWrites(function, fact, usage.writtenFields, usage.setsAny);
         usage.tellsGpusApart |= choosesGpu(types, fact) || isGuard(types, fact.type);
         if (fact.kind == FactKind::Call && models::effect(fact.name.view(), "set_current"))
           usage.setsDevice = true;

@@ -42,6 +42,7 @@ struct Usage {
   std::set<Name> kernels;          ///< functions that are registered with the dispatcher, which calls them
   std::set<Name> writtenFields;    ///< fields that something besides a constructor assigns or moves
   std::set<Member> writtenOutside; ///< fields that functions of other classes, or of none, assign or move
+  std::set<Name> setsAny;          ///< classes of Python that set fields by names that are not known
   std::set<Name> staticFlags;      ///< flags of static locals (initialisedSuffix)
   std::set<Name> writtenGlobals;   ///< globals and statics that something besides their initialiser changes
 };
@@ -50,6 +51,9 @@ struct Usage {
 bool isBackward(const Types &types, const Function &function);
 /// The folder that `function` is written in.
 std::string folderOf(const Function &function);
+
+/// May something besides a constructor set `field` of objects of `type`?
+bool isWrittenLater(const Program &program, const Usage &usage, Name type, Name field);
 
 Usage scanUsage(const Program &program, const Types &types, const DistributedNames &names = {});
 

@@ -55,7 +55,7 @@ Value attributeOfClass(Machine &machine, Row row, Name type, Name attribute) {
 
 Value keptOnCpu(Machine &machine, const Row &row, Name type, Name attribute) {
   const Function *constructor = findMethod(machine, type, "__init__");
-  if (!constructor || machine.usage.writtenFields.count(attribute) ||
+  if (!constructor || isWrittenLater(machine.program, machine.usage, type, attribute) ||
       !machine.types.derivedFrom(type).empty())
     return nullptr;
   if (machine.madeObjects.try_emplace(type)
