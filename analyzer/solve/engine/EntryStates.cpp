@@ -254,6 +254,7 @@ namespace {
 // the devices that somebody chooses.
 struct Placed {
   bool onGpus = false;
+  bool oneByOne = false; ///< each on a device of its own
   std::set<Term> chosen;
   std::set<RootId> seen;
 };
@@ -263,8 +264,12 @@ void addPlaced(const Row &row, const Value &module, Placed &placed, bool isOfLis
     if (hidden::isParameter(name)) {
       const Placement &there = field->placement;
       placed.onGpus |= there.kind == PlacementKind::Cuda;
-      if (!isOfList && there.kind == PlacementKind::Symbol && there.role == SymbolRole::DeviceChoice)
-        placed.chosen.insert(there.index);
+      if (there.kind == PlacementKind::Symbol && there.role == SymbolRole::DeviceChoice) {
+        if (!isOfList)
+          placed.chosen.insert(there.index);
+        else
+          placed.oneByOne |= applies(there.index, op::element);
+      }
     }
     forEachAddress(field, [&](const Address &address) {
       if (const Value held = row.store.get(address.root); held && placed.seen.insert(address.root).second)
@@ -281,7 +286,7 @@ bool isPlaced(const Row &row, RootId root) {
   placed.seen.insert(root);
   if (const Value module = row.store.get(root))
     addPlaced(row, module, placed);
-  return placed.onGpus || placed.chosen.size() > 1;
+  return placed.onGpus || placed.oneByOne || placed.chosen.size() > 1;
 }
 
 } // namespace
@@ -348,6 +353,7 @@ Outcomes EntryStates::call(const Function &function, Row row, Address self, unsi
   machine.entryCall = function.id.str() + (call > 0 ? "@" + std::to_string(call) : std::string());
   machine.broughtTo.clear();
   machine.moves.clear();
+  machine.met.clear();
   machine.movedFrom.clear();
   machine.unpacked.clear();
   Frame frame{function};

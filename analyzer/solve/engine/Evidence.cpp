@@ -201,6 +201,12 @@ bool isMovedBetween(const Call &call, const Placement &a, const Placement &b) {
          (moves.count({a.index, b.index}) || moves.count({b.index, a.index}));
 }
 
+// Has the entry had operands on the two devices before, and counted on one?
+bool haveMet(const Call &call, const Placement &a, const Placement &b) {
+  const auto &met = call.machine.met;
+  return met.count({a.index, b.index}) || met.count({b.index, a.index});
+}
+
 // Is it what the object was made with, and does another of its methods move it to what that is given?
 bool isMovedElsewhere(const Call &call, const Placement &kept, const Placement &given) {
   const auto found = call.machine.keptAndMoved.find(kept.index);
@@ -377,6 +383,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   };
   if (isBroughtFor(a, b) || isBroughtFor(b, a))
     return Verdict::Latent;
+  if (isOutsideA && isOutsideB && haveMet(call, *a.placement, *b.placement))
+    return Verdict::Open;
   auto speaksAgainst = [&](const Witness &left, const Witness &right) {
     // What is moved to where a module is speaks of the rest of its batch. Other arguments may be made for
     // that.

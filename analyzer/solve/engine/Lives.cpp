@@ -324,7 +324,8 @@ Lives::Lived Lives::run(const Function &method, const Life &life) {
     return std::any_of(history.begin(), history.end(),
                        [](const Step &step) { return !step.givenTo.empty(); });
   });
-  // What another method calls may be for the constructor, and nobody else calls it later, but for what starts again.
+  // What another method calls may be for the constructor, and nobody else calls it later, but for what starts
+  // again.
   const bool isLater =
       isPython(method.where.file.view()) && (usage.calledBySiblings.count(method.id) == 0 ||
                                              models::hasRole(lastPart(method.name.view()), "starts_again"));

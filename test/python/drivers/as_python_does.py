@@ -23,6 +23,15 @@ def weighted(mean):
     return mean.weighted()
 
 
+def targets():
+    return Targets(torch.ones(3), torch.ones(3), torch.ones(3)).to("cuda")
+
+
+def started_again(module):
+    module.reset()
+    return module
+
+
 CALLS = {
     "forward": lambda: Model(3).to("cuda")(x()),
     "plain": lambda: Model(3).to("cuda").plain(x()),
@@ -76,4 +85,10 @@ CALLS = {
     "placed": lambda: PlainFirst().placed(x()),
     "there": lambda: PlainFirst().there(x()),
     "flat": lambda: flat(x(), x()),
+    "histogram": lambda: Histogram().to("cuda").update(x()),
+    "usable": lambda: targets().usable(),
+    "labelled": lambda: targets().labelled(),
+    "peak": lambda: started_again(Peak(3).to("cuda"))(x()),
+    "experts": lambda: Experts(3, ["cuda:0", "cuda:1"])(torch.ones(4, 3, device="cuda")),
+    "left": lambda: Experts(3, ["cuda:0", "cuda:1"]).left(torch.ones(4, 3, device="cuda")),
 }

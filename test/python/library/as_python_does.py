@@ -1,6 +1,7 @@
 """What the language says of names, classes and tables, and what a library may lack."""
 import functools
-from typing import Dict, List, Optional
+from dataclasses import dataclass
+from typing import Dict, List, Optional, Sequence
 
 import numpy as np
 import torch
@@ -457,3 +458,92 @@ def kept_scores(result: Dict[str, torch.Tensor]):
 def times_of(result, rate=30.0):
     times = torch.arange(len(result["scores"])) / rate
     return times[(result["scores"] > 0.1).nonzero().squeeze(1)]  # raises
+
+
+class States:
+    """What has its own to() is moved with that, whatever it calls what it keeps."""
+
+    def __init__(self):
+        self.kept = {}
+
+    def add(self, name, value):
+        self.kept[name] = value
+        setattr(self, name, value.clone())
+
+    def to(self, device):
+        for name in self.kept:
+            setattr(self, name, getattr(self, name).to(device))
+        return self
+
+
+class Histogram(States):
+    def __init__(self, bins: int = 4):
+        super().__init__()
+        self.add("counts", torch.zeros(bins))
+
+    def update(self, values: torch.Tensor):
+        return self.counts.scatter_add_(0, values.argsort(), values)
+
+
+@dataclass
+class Targets:
+    """to() gives another object, which has left one behind."""
+
+    boxes: torch.Tensor
+    labels: torch.Tensor
+    crowd: torch.Tensor
+
+    def to(self, device):
+        return Targets(self.boxes.to(device), self.labels.to(device), self.crowd)
+
+    def usable(self):
+        return self.boxes * self.crowd  # raises
+
+    def labelled(self):
+        return self.boxes * self.labels
+
+
+class Peak(torch.nn.Module):
+    """What starts again is called when the module has been moved, too."""
+
+    def __init__(self, channels: int):
+        super().__init__()
+        self.channels = channels
+        self.register_buffer("peak", torch.empty(0))
+        self.reset()
+
+    def reset(self):
+        self.peak = torch.zeros(self.channels)
+
+    def forward(self, values):
+        return torch.maximum(self.peak, values.abs())  # raises
+
+
+class Experts(torch.nn.Module):
+    """One on each device: nobody moves that as a whole."""
+
+    def __init__(self, dim: int, devices: Sequence[str]):
+        super().__init__()
+        self.router = torch.nn.Linear(dim, 4).to(devices[0])
+        self.placement = [devices[i % len(devices)] for i in range(4)]
+        self.experts = torch.nn.ModuleList(torch.nn.Linear(dim, dim).to(each) for each in self.placement)
+
+    def sent(self, values: torch.Tensor, index: torch.Tensor):
+        for i, device in enumerate(self.placement):
+            rows = torch.where(index == i)[0]
+            yield i, rows, values[rows].to(device)
+
+    def forward(self, values: torch.Tensor):
+        """What the router gets without a move is where the router is."""
+        index = self.router(values).argmax(-1)
+        out = torch.zeros_like(values)
+        for i, rows, sent in self.sent(values, index):
+            out = out.index_add(0, rows, self.experts[i](sent).to(out.device))
+        return out
+
+    def left(self, values: torch.Tensor):
+        index = torch.arange(len(values), device=values.device) % 4
+        out = torch.zeros_like(values)
+        for i, rows, sent in self.sent(values, index):
+            out = out.index_add(0, rows, self.experts[i](sent))  # raises
+        return out
