@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/facts/Program.h"
 
 namespace devicetidy {
 
@@ -10,5 +11,10 @@ inline bool isNotebook(std::string_view file) { return endsWith(file, ".ipynb");
 
 /// By its name.
 inline bool isPython(std::string_view file) { return endsWith(file, ".py") || isNotebook(file); }
+
+/// Is it the body of a comprehension, which is run where it stands?
+inline bool isComprehension(const Function &function) {
+  return function.isLambda && function.isPrivate && isPython(function.where.file.view());
+}
 
 } // namespace devicetidy

@@ -174,6 +174,19 @@ std::optional<std::set<std::string>> listedNames(const Node &module) {
 // What makes the folder of a file a package.
 std::string packageFile(const File &file) { return parentOf(file.path) + "/__init__.py"; }
 
+// Can others than the project have the package of a file? Beside it, or one folder up, stands what says how it
+// is installed; that of a program beside its modules has none.
+bool isInstalled(const File &file) {
+  std::string folder = parentOf(file.path);
+  while (llvm::sys::fs::exists(folder + "/__init__.py"))
+    folder = parentOf(folder);
+  for (const std::string &where : {folder, parentOf(folder)})
+    for (const char *name : {"setup.py", "setup.cfg", "pyproject.toml"})
+      if (llvm::sys::fs::exists(where + "/" + name))
+        return true;
+  return false;
+}
+
 bool asksWhetherMain(const Node &statement) {
   const Node left = statement["test"]["left"];
   return statement.is("If") && left.is("Name") && left.text("id") == "__name__";
@@ -197,6 +210,7 @@ void Modules::add(const File &file, bool isModel) {
   if (isModel || !isPython(file.path))
     return;
   module.isPackaged = llvm::sys::fs::exists(packageFile(file));
+  module.isInstalled = module.isPackaged && isInstalled(file);
   for (const Node &statement : file.module().list("body")) {
     module.asksWhetherMain |= asksWhetherMain(statement);
     module.isScript |= asksWhetherMain(statement) || (!module.isPackaged && !isDefinition(statement));

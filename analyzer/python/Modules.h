@@ -31,6 +31,7 @@ struct Module {
   bool asksWhetherMain = false; ///< its code asks whether it is __main__
   bool isScript = false;        ///< it does, or its code does more than define things and is no package's
   bool isPackaged = false;      ///< it lies in a package
+  bool isInstalled = false;     ///< and others than the project can import that
   std::map<std::string, Meaning> meanings;
   std::set<std::string> variables;            ///< names of the module that have no fixed meaning
   std::map<std::string, const Module *> data; ///< JSON files by how the module calls them

@@ -42,6 +42,8 @@ constexpr std::size_t factsOfPhases =
     4 * factsPerEntry;                          ///< calls from `main` may run as many each, up to this
 constexpr std::size_t forksPerRead = 4;         ///< alternatives of one element that are followed
 constexpr std::size_t unrolledElements = 8;     ///< lists up to this are run element by element by range-for
+constexpr std::size_t unrolledInComprehension =
+    64; ///< the same in a comprehension of Python, whose iterations cost little
 constexpr std::size_t knownElements = 16;       ///< elements of a list that are told apart
 constexpr std::size_t listAlternatives = 4;     ///< what an element of a list without places can be
 constexpr unsigned copiesPerSite = 64;          ///< objects made at one `new` that are told apart

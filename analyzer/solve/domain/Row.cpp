@@ -374,10 +374,23 @@ template <typename KeyOf> void mergeEqual(std::vector<Row> &rows, KeyOf keyOf, T
 
 } // namespace
 
+namespace {
+
+// Runs without GPUs have nothing to tell: what is on them makes way for the others.
+void dropWithoutGpus(std::vector<Row> &rows) {
+  const auto hasNone = [](const Row &row) { return row.numberOf(scalarValue(availableTerm())) == 0; };
+  if (!std::all_of(rows.begin(), rows.end(), hasNone))
+    rows.erase(std::remove_if(rows.begin(), rows.end(), hasNone), rows.end());
+}
+
+} // namespace
+
 std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t cap, Term phi) {
   if (rows.size() < 2)
     return 0;
   mergeEqual(rows, [](const Row &row) { return rowHash(row, row.store.digest(), false); }, phi);
+  if (rows.size() > softCap)
+    dropWithoutGpus(rows);
   if (rows.size() > softCap)
     mergeEqual(rows, [](const Row &row) { return row.placeDigest(); }, phi);
   if (rows.size() > cap)
@@ -389,6 +402,31 @@ std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t c
     ++joins;
   }
   return joins;
+}
+
+namespace {
+
+bool differInLeftOut(const Row &a, const Row &b) {
+  std::size_t lists = 0, others = 0;
+  Store::forEachDifference(a.store, b.store, [&](RootId, const Value &left, const Value &right) {
+    const bool areLists = left && right && is(left, ValueKind::List) && is(right, ValueKind::List) &&
+                          (isSummary(left) || isSummary(right) || left->elements.size() != right->elements.size());
+    ++(areLists && (holdsAll(left, right) || holdsAll(right, left)) ? lists : others);
+  });
+  return lists == 1 && others == 0 && a.currentDevice == b.currentDevice && a.moves.size() == b.moves.size();
+}
+
+} // namespace
+
+void mergeLeftOut(std::vector<Row> &rows, Term phi) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t j = i + 1; j < rows.size();)
+      if (differInLeftOut(rows[i], rows[j])) {
+        rows[i] = joinRows(rows[i], rows[j], phi);
+        rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(j));
+      } else {
+        ++j;
+      }
 }
 
 } // namespace devicetidy

@@ -84,6 +84,9 @@ Term deviceWithIndex(Term condition);
 /// rows that differ only in scalars merge; past `cap` those that differ in no device, then any. Returns how
 /// many joins lost a placement.
 std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t cap, Term phi);
+/// Makes one of rows that differ in a single list, which in one has all that it has in the other: an element
+/// was left out.
+void mergeLeftOut(std::vector<Row> &rows, Term phi);
 Row joinRows(const Row &a, const Row &b, Term phi);
 
 } // namespace devicetidy

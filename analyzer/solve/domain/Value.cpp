@@ -418,12 +418,7 @@ Value joinLists(const Value &a, const Value &b, Term phi) {
   if (alternatives.empty())
     return a;
   // Elements of one list are in it together, those of two need not be.
-  const auto isWithin = [](const std::vector<Value> &inner, const std::vector<Value> &outer) {
-    return std::all_of(inner.begin(), inner.end(), [&](const Value &each) {
-      return std::any_of(outer.begin(), outer.end(), [&](const Value &other) { return same(each, other); });
-    });
-  };
-  if (!isWithin(first, second) && !isWithin(second, first)) {
+  if (!holdsAll(a, b) && !holdsAll(b, a)) {
     Value any = alternatives.front();
     for (const Value &each : alternatives)
       any = joinValues(any, each, applyTerm(op::elementOf, {phi}));
@@ -456,6 +451,13 @@ Value joinRecords(const Value &a, const Value &b, Term phi) {
 }
 
 } // namespace
+
+bool holdsAll(const Value &outer, const Value &inner) {
+  const std::vector<Value> all = elementsOf(outer), some = elementsOf(inner);
+  return std::all_of(some.begin(), some.end(), [&](const Value &each) {
+    return std::any_of(all.begin(), all.end(), [&](const Value &other) { return same(each, other); });
+  });
+}
 
 bool absorbs(const Value &a, const Value &b) {
   if (is(a, ValueKind::Unknown))

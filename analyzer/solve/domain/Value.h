@@ -187,6 +187,9 @@ Value generalise(const Value &value);
 /// the place of the join, so that a scalar that differs becomes one stable symbol.
 Value joinValues(const Value &a, const Value &b, Term phi);
 
+/// Has the list `outer` all elements that the list `inner` may have?
+bool holdsAll(const Value &outer, const Value &inner);
+
 /// Is nothing left in `a` that a join with `b` would change? Then joinValues(a, b) is `a`, whatever `phi` is.
 bool absorbs(const Value &a, const Value &b);
 

@@ -30,7 +30,7 @@ public:
       const Function *function = machine.program.function(id);
       if (!function->hasBody || !function->isEntry || function->isModel || isGlobalInit(id) ||
           isCompanion(id) || !usage.devicesMatter.count(id) ||
-          (function->isLambda && function->isPrivate && isPython(function->where.file.view())))
+          isComprehension(*function))
         continue; // a comprehension is run where it stands
       (function->isMain         ? mains
        : function->isLambda     ? lambdas

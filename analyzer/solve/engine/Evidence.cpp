@@ -10,10 +10,13 @@ namespace devicetidy {
 namespace {
 
 // Does the program alone call the entry, though the analysis has not seen how? Only Python has names for
-// that: what is private in C++ may be registered with somebody outside.
+// that: what is private in C++ may be registered with somebody outside. What a program with a main calls, and
+// is not run for that call, lies behind an error or something unknown.
 bool hasOwnCallers(const Call &call) {
+  const Machine &machine = call.machine;
   const Function &entry = entryOf(call.frame).function;
-  return call.machine.types.isHidden(entry) && isPython(entry.where.file.view());
+  return isPython(entry.where.file.view()) &&
+         (machine.types.isHidden(entry) || (machine.usage.hasMain && machine.entryIsCalled));
 }
 
 // Does it stand behind something that a function without a body gave: the handle of an object of the caller?

@@ -282,7 +282,7 @@ RootId Machine::countedFlag(const Frame &frame, BlockId head) {
 std::size_t Machine::enterLoop(Frame &frame, BlockId head, std::vector<Row> &rows) {
   const Block &block = frame.function.blocks[static_cast<std::size_t>(head)];
   if (isRangeHead(block)) // whether its iterations are known is seen at its next element
-    return bounds::visitsBeforeWidening + bounds::unrolledElements;
+    return bounds::visitsBeforeWidening + unrolledElements(frame.function);
   bool isCounted = false;
   const RootId flag = countedFlag(frame, head);
   for (Row &row : rows)

@@ -85,6 +85,11 @@ void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, Block
     for (Row &row : rows)
       memory.collectGarbage(row, frame.entry);
   const std::size_t patience = block.isLoopHead ? enterLoop(frame, id, rows) : 0;
+  if (block.isLoopHead && rows.size() > 1 && isComprehension(frame.function)) {
+    for (Row &row : rows)
+      row.registers.clear();   // of the condition
+    mergeLeftOut(rows, phi()); // each element would double them
+  }
   if (rows.size() > 1)
     solution.stats.rowsJoined += mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi());
   // Rows that still differ after some iterations are joined: with a row of the same placements where there is

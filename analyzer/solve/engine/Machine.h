@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/Bounds.h"
 #include "analyzer/solve/domain/Memory.h"
@@ -18,6 +19,7 @@
 #include "analyzer/solve/solution/SolveOptions.h"
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -26,6 +28,11 @@ namespace devicetidy {
 
 /// Copy number of the heap object that stands for all objects a loop makes at one site.
 constexpr unsigned arrayCopy = 1000;
+
+/// Lists and dictionaries up to this are run element by element by the range-for loops of `function`.
+inline std::size_t unrolledElements(const Function &function) {
+  return isComprehension(function) ? bounds::unrolledInComprehension : bounds::unrolledElements;
+}
 
 /// The name of a block in terms: the same for every run of the function.
 std::string blockName(const Function &function, BlockId id);
@@ -244,6 +251,8 @@ public:
   std::set<const Function *> enteredWhole;
   /// Moves of tensors whose result is thrown away, as far as what is called was decided when it was run.
   std::vector<DiscardedMove> discarded;
+  /// Those that were run, by their place: would one have changed where the tensor is?
+  std::map<Location, bool> discardedChange;
   /// What more is known of each of the solution's conflicts, in their order.
   struct ConflictContext {
     Placement first, second;

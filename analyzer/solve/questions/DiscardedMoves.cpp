@@ -61,8 +61,11 @@ class DiscardedMoves {
 public:
   explicit DiscardedMoves(const Machine &machine)
       : program(machine.program), types(machine.types), version(machine.version) {
+    for (const auto &[where, changes] : machine.discardedChange)
+      if (!changes) // the tensor is there already, whenever it is run
+        idle.insert(where);
     for (const DiscardedMove &move : machine.discarded)
-      if (seen.emplace(move.where, move.tensor).second)
+      if (!idle.count(move.where) && seen.emplace(move.where, move.tensor).second)
         moves.push_back(move);
   }
 
@@ -125,7 +128,7 @@ private:
 
   void add(const FactPlace &place, const Fact &fact, Name tensor, bool isOfCopy) {
     static const Name dtype("c10::ScalarType");
-    if (!seen.emplace(fact.where, tensor.str()).second)
+    if (idle.count(fact.where) || !seen.emplace(fact.where, tensor.str()).second)
       return;
     DiscardedMove move;
     move.where = fact.where;
@@ -142,6 +145,7 @@ private:
   const Types &types;
   const models::TorchVersion version;
   std::vector<DiscardedMove> moves;
+  std::set<Location> idle;
   std::set<std::pair<Location, std::string>> seen; // each instance of a template has the same calls
 };
 

@@ -74,9 +74,17 @@ Value keptOnCpu(Machine &machine, const Row &row, Name type, Name attribute) {
 
 namespace {
 
-// The fields of a class without __init__: a dataclass, a named tuple.
+// The fields of a class without __init__: a dataclass, a named tuple. What ** brings that is not known may set
+// any.
 void setFields(Call &call, Row &row, Name type, const Address &where, const Given &given) {
   const Type *known = call.machine.program.type(type);
+  for (std::size_t i = given.positional.size(); known && given.namedRest && i < known->fields.size(); ++i) {
+    const Address field = where.field(known->fields[i].name);
+    const Term open =
+        applyTerm(op::member, {call.machine.freshScalar(call), textTerm(known->fields[i].name)});
+    const bool isScalar = is(call.machine.memory.read(row, field), ValueKind::Scalar); // by default
+    call.machine.memory.write(row, field, isScalar ? scalarValue(open) : withIdentity(open));
+  }
   for (std::size_t i = 0; known && i < given.positional.size() && i < known->fields.size(); ++i)
     call.machine.memory.write(row, where.field(known->fields[i].name), given.positional[i].value);
   for (const auto &[name, argument] : given.named)

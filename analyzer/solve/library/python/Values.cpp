@@ -33,14 +33,16 @@ Given givenTo(Call &call, std::size_t from) {
         given.rest = value;
       }
     } else if (name == "**") {
-      const Value spread = behind(call, value);
-      if (!is(spread, ValueKind::Record)) {
+      const Value held = behind(call, value);
+      const bool isVars = is(held, ValueKind::Record) && held->type == varsType;
+      const Value spread = isVars ? attributesOf(call, held) : held;
+      if (!is(spread, ValueKind::Record) || spread->fields.count(anyEntryField)) {
         given.isOpen = true;
         given.namedRest = value;
       }
       if (is(spread, ValueKind::Record))
         for (const Name field : fieldsInOrder(spread))
-          if (field.view().size() > 2)
+          if (field != anyEntryField && field.view().size() > 2)
             given.named.emplace_back(Name(field.view().substr(1, field.view().size() - 2)),
                                      Argument{spread->fields.at(field), {}, written.text, &written});
     } else if (!name.empty()) {

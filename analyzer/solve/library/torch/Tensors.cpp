@@ -106,12 +106,17 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
   Placement placement = machine.concrete(call.row, *target);
   if (isAbsent(call.row, placement))
     return {};
-  if (isToOther && is(self, ValueKind::Tensor) && machine.memory.placementOf(call.row, self) == placement)
+  const bool isDiscarded = call.fact.isDiscarded && call.fact.hasObject && self->kind == ValueKind::Tensor;
+  const bool isThere = is(self, ValueKind::Tensor) && placement.isKnown() &&
+                       machine.memory.placementOf(call.row, self) == placement;
+  if (isDiscarded)
+    machine.discardedChange[call.fact.where] |= !isThere;
+  if (isThere && (isToOther || isDiscarded))
     return call.done(tensorValue(placement, rank, machine.memory.historyOf(call.row, self), count));
   isToOther &= isOutside(placement);
   meetPlacement(call, placement);
   // A move that is thrown away is told of at the move: what the tensor meets later is its consequence.
-  if (call.fact.isDiscarded && call.fact.hasObject && self->kind == ValueKind::Tensor) {
+  if (isDiscarded) {
     const Placement kept = machine.memory.placementOf(call.row, self);
     History history;
     if (kept.isKnown() && kept.kind != PlacementKind::Symbol)
