@@ -9,8 +9,13 @@ namespace {
 
 bool ofLoop(Term term) { return applies(term, op::loop) || contains(term, elementIndex()); }
 
+// Is `index` that of the device `chosen`, or the number that was chosen itself?
+bool isIndexOf(Term index, Term chosen) {
+  return index == chosen || index == applyTerm(op::indexOf, {chosen});
+}
+
 Verdict compareCuda(Term a, Term b, bool programSetsDevice) {
-  if (a == b)
+  if (isIndexOf(a, b) || isIndexOf(b, a))
     return Verdict::Same;
   auto ca = constantOf(a), cb = constantOf(b);
   if (ca && cb)
@@ -56,6 +61,8 @@ bool isChosenGpu(const Placement &placement) {
 }
 
 Verdict compareSymbol(const Placement &symbol, const Placement &other) {
+  if (other.kind == PlacementKind::Cuda && symbol.index && isIndexOf(other.index, symbol.index))
+    return Verdict::Same;
   // Code that asks whether a tensor is on CUDA has not put it there.
   const bool isAsked = other.kind == PlacementKind::Cuda && applies(other.index, op::indexOf);
   if (symbol.role == SymbolRole::Saved ||

@@ -200,7 +200,10 @@ std::optional<Outcomes> setDeviceIndex(Call &call, const Effect &) {
 
 void makeCurrent(Call &call, const Value &device) {
   Term index = nullptr;
-  if (std::optional<Placement> placement = deviceOf(call.machine.memory, call.row, device)) {
+  if (is(device, ValueKind::Scalar) && !textOf(call.row.resolve(device->term))) {
+    index = call.row.resolve(device->term);
+    meetIndex(call, index);
+  } else if (std::optional<Placement> placement = deviceOf(call.machine.memory, call.row, device)) {
     Placement resolved = call.machine.concrete(call.row, *placement);
     if (resolved.kind == PlacementKind::Cuda)
       index = resolved.index;
@@ -208,9 +211,6 @@ void makeCurrent(Call &call, const Value &device) {
       index = indexOf(resolved.index);
     else
       return;
-  } else if (is(device, ValueKind::Scalar)) {
-    index = call.row.resolve(device->term);
-    meetIndex(call, index);
   } else {
     index = call.machine.freshScalar(call);
   }
