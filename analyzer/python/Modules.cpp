@@ -174,8 +174,8 @@ std::optional<std::set<std::string>> listedNames(const Node &module) {
 // What makes the folder of a file a package.
 std::string packageFile(const File &file) { return parentOf(file.path) + "/__init__.py"; }
 
-// Can others than the project have the package of a file? Beside it, or one folder up, stands what says how it
-// is installed; that of a program beside its modules has none.
+// Can others than the project have the package of a file? Beside it, or one folder up, stands what says how
+// it is installed; that of a program beside its modules has none.
 bool isInstalled(const File &file) {
   std::string folder = parentOf(file.path);
   while (llvm::sys::fs::exists(folder + "/__init__.py"))

@@ -39,9 +39,9 @@ constexpr std::size_t factsPerOpenEntry = 200000, factsPerLateEntry = 10000, fac
 /// Entries of files that nobody has named: of a large package each file imports most others.
 constexpr std::size_t importedEntries = 100;
 constexpr std::size_t factsOfPhases =
-    4 * factsPerEntry;                          ///< calls from `main` may run as many each, up to this
-constexpr std::size_t forksPerRead = 4;         ///< alternatives of one element that are followed
-constexpr std::size_t unrolledElements = 8;     ///< lists up to this are run element by element by range-for
+    4 * factsPerEntry;                      ///< calls from `main` may run as many each, up to this
+constexpr std::size_t forksPerRead = 4;     ///< alternatives of one element that are followed
+constexpr std::size_t unrolledElements = 8; ///< lists up to this are run element by element by range-for
 constexpr std::size_t unrolledInComprehension =
     64; ///< the same in a comprehension of Python, whose iterations cost little
 constexpr std::size_t knownElements = 16;       ///< elements of a list that are told apart

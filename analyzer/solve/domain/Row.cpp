@@ -354,22 +354,23 @@ Row joinRows(const Row &a, const Row &b, Term phi) {
 
 namespace {
 
-// Merges rows with equal keys in place, keeping the first of each.
-template <typename KeyOf> void mergeEqual(std::vector<Row> &rows, KeyOf keyOf, Term phi) {
-  std::vector<Row> merged;
+// Merges rows with equal keys in place, into the first of each, the last rows first, until there are
+// `enough`.
+template <typename KeyOf>
+void mergeEqual(std::vector<Row> &rows, KeyOf keyOf, Term phi, std::size_t enough = 1) {
   std::vector<std::uint64_t> keys;
-  for (Row &row : rows) {
-    const std::uint64_t key = keyOf(row);
-    auto found = std::find(keys.begin(), keys.end(), key);
-    if (found == keys.end()) {
-      keys.push_back(key);
-      merged.push_back(std::move(row));
-    } else {
-      Row &first = merged[static_cast<std::size_t>(found - keys.begin())];
-      first = joinRows(first, row, phi);
-    }
+  for (const Row &row : rows)
+    keys.push_back(keyOf(row));
+  for (std::size_t i = rows.size(); i-- > 1 && rows.size() > enough;) {
+    const auto end = keys.begin() + static_cast<std::ptrdiff_t>(i),
+               first = std::find(keys.begin(), end, keys[i]);
+    if (first == end)
+      continue;
+    Row &target = rows[static_cast<std::size_t>(first - keys.begin())];
+    target = joinRows(target, rows[i], phi);
+    rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(i));
+    keys.erase(end);
   }
-  rows = std::move(merged);
 }
 
 } // namespace
@@ -394,7 +395,7 @@ std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t c
   if (rows.size() > softCap)
     mergeEqual(rows, [](const Row &row) { return row.placeDigest(); }, phi);
   if (rows.size() > cap)
-    mergeEqual(rows, [](const Row &row) { return row.deviceDigest(); }, phi);
+    mergeEqual(rows, [](const Row &row) { return row.deviceDigest(); }, phi, cap);
   std::size_t joins = 0;
   while (rows.size() > cap) {
     rows[cap - 1] = joinRows(rows[cap - 1], rows.back(), phi);
@@ -409,8 +410,9 @@ namespace {
 bool differInLeftOut(const Row &a, const Row &b) {
   std::size_t lists = 0, others = 0;
   Store::forEachDifference(a.store, b.store, [&](RootId, const Value &left, const Value &right) {
-    const bool areLists = left && right && is(left, ValueKind::List) && is(right, ValueKind::List) &&
-                          (isSummary(left) || isSummary(right) || left->elements.size() != right->elements.size());
+    const bool areLists =
+        left && right && is(left, ValueKind::List) && is(right, ValueKind::List) &&
+        (isSummary(left) || isSummary(right) || left->elements.size() != right->elements.size());
     ++(areLists && (holdsAll(left, right) || holdsAll(right, left)) ? lists : others);
   });
   return lists == 1 && others == 0 && a.currentDevice == b.currentDevice && a.moves.size() == b.moves.size();

@@ -29,8 +29,7 @@ public:
     for (Name id : machine.program.order) {
       const Function *function = machine.program.function(id);
       if (!function->hasBody || !function->isEntry || function->isModel || isGlobalInit(id) ||
-          isCompanion(id) || !usage.devicesMatter.count(id) ||
-          isComprehension(*function))
+          isCompanion(id) || !usage.devicesMatter.count(id) || isComprehension(*function))
         continue; // a comprehension is run where it stands
       (function->isMain         ? mains
        : function->isLambda     ? lambdas

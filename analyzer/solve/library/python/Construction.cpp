@@ -74,8 +74,8 @@ Value keptOnCpu(Machine &machine, const Row &row, Name type, Name attribute) {
 
 namespace {
 
-// The fields of a class without __init__: a dataclass, a named tuple. What ** brings that is not known may set
-// any.
+// The fields of a class without __init__: a dataclass, a named tuple. What ** brings that is not known may
+// set any.
 void setFields(Call &call, Row &row, Name type, const Address &where, const Given &given) {
   const Type *known = call.machine.program.type(type);
   for (std::size_t i = given.positional.size(); known && given.namedRest && i < known->fields.size(); ++i) {

@@ -46,13 +46,21 @@ bool isCpuScalar(const Call &call, const Value &value) {
          call.machine.memory.placementOf(call.row, value).kind == PlacementKind::Cpu;
 }
 
+// The same of any tensor there where ways of a whole program were joined: what is not known is what that has
+// lost sight of, and may be on a GPU.
+bool leavesOpen(const Call &call, const Value &value) {
+  return isCpuScalar(call, value) ||
+         (call.row.guessed && call.machine.usage.hasMain && is(value, ValueKind::Tensor) &&
+          call.machine.memory.placementOf(call.row, value).kind == PlacementKind::Cpu);
+}
+
 Outcomes onTensors(Call &call, const std::string &sign, const Argument &left, const Argument &right) {
   const std::string method = methodOf(sign);
   if (!hasSign(sign) && method.empty())
     return done(call.row, unknownValue());
   const auto isUnknown = [](const Value &value) { return is(value, ValueKind::Unknown) && !isOpen(value); };
-  const bool isAnywhere = (isUnknown(left.value) && isCpuScalar(call, right.value)) ||
-                          (isUnknown(right.value) && isCpuScalar(call, left.value));
+  const bool isAnywhere = (isUnknown(left.value) && leavesOpen(call, right.value)) ||
+                          (isUnknown(right.value) && leavesOpen(call, left.value));
   Outcomes outcomes = callTorch(call, call.row, hasSign(sign) ? "at::operator" + sign : "at::" + method,
                                 {left, right}, false);
   if (isAnywhere)

@@ -102,8 +102,8 @@ Outcomes rangeCall(Call &call) {
   const bool isMap = is(list, ValueKind::Record) && types.classOf(list->type) == TypeClass::Map;
   const std::vector<Name> keys = isMap ? mapKeys(types, list) : std::vector<Name>();
   const std::size_t size = isMap ? keys.size() : part ? part->count : list->elements.size();
-  const bool known =
-      size <= unrolledElements(call.frame.function) && (isMap ? size > 0 : is(list, ValueKind::List) && !isSummary(list));
+  const bool known = size <= unrolledElements(call.frame.function) &&
+                     (isMap ? size > 0 : is(list, ValueKind::List) && !isSummary(list));
   const RootId counter = memory.noted(call.frame.depth, Name("iterator " + iteratorKey(call, range)));
   const Block &block = call.frame.function.blocks[static_cast<std::size_t>(call.frame.block)];
   Value position =
