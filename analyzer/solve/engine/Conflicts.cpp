@@ -224,7 +224,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
         verdict = weigh(call, verdict, {placed[i].use, &placed[i].placement},
                         {placed[j].use, &placed[j].placement});
       if (verdict == Verdict::Open && !perhapsExempt(i) && !perhapsExempt(j))
-        met.insert({placed[i].placement.index, placed[j].placement.index});
+        met.emplace(std::pair(placed[i].placement.index, placed[j].placement.index), call.fact.where);
       if (verdict == Verdict::Latent && requirement.kind == ConflictKind::HostAccess)
         verdict = weighAccess(call, placed[i].placement);
       // Whoever chose the class knew where the tensor is, though another part of the code has asked only now.

@@ -204,10 +204,14 @@ bool isMovedBetween(const Call &call, const Placement &a, const Placement &b) {
          (moves.count({a.index, b.index}) || moves.count({b.index, a.index}));
 }
 
-// Has the entry had operands on the two devices before, and counted on one?
+// Has another operation of the entry had operands on the two devices before, and counted on one? That of the
+// last iteration is the same.
 bool haveMet(const Call &call, const Placement &a, const Placement &b) {
-  const auto &met = call.machine.met;
-  return met.count({a.index, b.index}) || met.count({b.index, a.index});
+  const auto isElsewhere = [&](Term first, Term second) {
+    const auto found = call.machine.met.find({first, second});
+    return found != call.machine.met.end() && found->second != call.fact.where;
+  };
+  return isElsewhere(a.index, b.index) || isElsewhere(b.index, a.index);
 }
 
 // Is it what the object was made with, and does another of its methods move it to what that is given?

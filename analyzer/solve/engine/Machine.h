@@ -220,7 +220,7 @@ public:
   std::set<std::pair<Term, Term>> moves; ///< from which device to which it moves something
   /// Devices that something outside chose, both, and of which an operation has had operands: it counts on
   /// one.
-  std::set<std::pair<Term, Term>> met;
+  std::map<std::pair<Term, Term>, Location> met;
   /// Where an object keeps what methods move to what they are given, and which methods.
   std::map<Term, std::set<Name>> keptAndMoved;
   /// An object of each class as its constructor leaves it, whatever that is given.
