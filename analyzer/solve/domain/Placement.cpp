@@ -61,7 +61,7 @@ bool isChosenGpu(const Placement &placement) {
 }
 
 Verdict compareSymbol(const Placement &symbol, const Placement &other) {
-  if (other.kind == PlacementKind::Cuda && symbol.index && isIndexOf(other.index, symbol.index))
+  if (other.kind == PlacementKind::Cuda && symbol.index && other.index == symbol.index) // a number is its GPU
     return Verdict::Same;
   // Code that asks whether a tensor is on CUDA has not put it there.
   const bool isAsked = other.kind == PlacementKind::Cuda && applies(other.index, op::indexOf);
