@@ -373,10 +373,6 @@ void mergeEqual(std::vector<Row> &rows, KeyOf keyOf, Term phi, std::size_t enoug
   }
 }
 
-} // namespace
-
-namespace {
-
 // Runs without GPUs have nothing to tell: what is on them makes way for the others.
 void dropWithoutGpus(std::vector<Row> &rows) {
   const auto hasNone = [](const Row &row) { return row.numberOf(scalarValue(availableTerm())) == 0; };
