@@ -180,8 +180,8 @@ std::vector<std::string> changesWhereMade(const std::vector<const ErrorArgument 
   return changes;
 }
 
-/// "move 'other' to cuda:0 ('.to(self.device())')"
-std::string moveAtCall(const ErrorRecord &error, const OddArgument &odd, bool python) {
+/// "move 'other' to cuda:0, where 'self' is"
+std::string moveAtCall(const ErrorRecord &error, const OddArgument &odd) {
   std::vector<const ErrorArgument *> moving = misplacedArguments(error, odd);
   const ErrorArgument *goal = &error.arguments[odd.reference];
   // What is written in place stays where it is: the write into a copy of it would be lost.
@@ -193,8 +193,7 @@ std::string moveAtCall(const ErrorRecord &error, const OddArgument &odd, bool py
       if (argument.device != goal->device)
         moving.push_back(&argument);
   }
-  return fmt::format("move {} to {} ('.to({}.device{})')", namesOf(moving), goal->device, nameOf(*goal),
-                     python ? "" : "()");
+  return fmt::format("move {} to {}, where '{}' is", namesOf(moving), goal->device, nameOf(*goal));
 }
 
 std::string describeFix(const ErrorRecord &error, const std::optional<Frame> &failing,
@@ -207,7 +206,7 @@ std::string describeFix(const ErrorRecord &error, const std::optional<Frame> &fa
   if (!odd)
     return describeGradientFix(error, failing);
   const std::vector<const ErrorArgument *> misplaced = misplacedArguments(error, *odd);
-  const std::string move = moveAtCall(error, *odd, failing && isPython(*failing));
+  const std::string move = moveAtCall(error, *odd);
   const std::vector<std::string> changes = changesWhereMade(misplaced, odd->expected, resolver);
   const std::string made = fmt::format("{}", fmt::join(changes, "; "));
   if (!changes.empty() && failing)

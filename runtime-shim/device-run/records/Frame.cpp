@@ -30,6 +30,12 @@ std::string addressKey(const std::string &module, std::uint64_t offset) {
   return fmt::format("{}+{:#x}", module, offset);
 }
 
+// Such as /home/me/train.py.
+bool isPython(const Frame &frame) {
+  const std::string_view file = frame.file, end = ".py";
+  return file.size() > end.size() && file.substr(file.size() - end.size()) == end;
+}
+
 } // namespace
 
 std::optional<Frame> parseFrame(std::string_view text) {
@@ -109,11 +115,6 @@ bool isProjectModule(std::string_view module) {
     if (startsWith(name, start))
       return false;
   return !isLibTorch(name);
-}
-
-bool isPython(const Frame &frame) {
-  const std::string_view file = frame.file, end = ".py";
-  return file.size() > end.size() && file.substr(file.size() - end.size()) == end;
 }
 
 std::string displayPlace(const Frame &frame) {

@@ -37,9 +37,6 @@ struct Address {
 
 std::optional<Address> parseAddress(std::string_view text);
 
-/// Whether the frame is in Python code, such as /home/me/train.py.
-bool isPython(const Frame &frame);
-
 /// Whether a source file belongs to the user rather than to LibTorch, the C++ library or the system.
 bool isProjectFile(std::string_view file);
 

@@ -177,7 +177,7 @@ class Reports(RecordsTest):
                     f"created by aten::randn at {SOURCE}:{line_of('line of the creation')}",
                     f"moved by aten::_to_copy at {SOURCE}:{line_of('line of the move')}",
                     f"change {SOURCE}:{line_of('line of the creation')}: create it on cuda:0",
-                    "move 'mat2' to cuda:0 ('.to(self.device())')")
+                    "move 'mat2' to cuda:0, where 'self' is")
         for words in expected:
             self.assertIn(words, explained)
 

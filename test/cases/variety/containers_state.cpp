@@ -287,7 +287,7 @@ void comma_ternary_bad() {
   bool gpu = torch::cuda::is_available();
   auto x = torch::ones({2});
   gpu ? x.cuda() // [[device-discarded-move]]
-      : x.cpu(); // [[device-discarded-move]]
+      : x.cpu();
   (void)(x + torch::ones({2}, gpu ? torch::kCUDA : torch::kCPU));
 }
 void comma_ternary_ok() {
