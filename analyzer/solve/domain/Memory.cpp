@@ -2,6 +2,7 @@
 
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/Ends.h"
+#include "analyzer/solve/domain/Joins.h"
 #include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>

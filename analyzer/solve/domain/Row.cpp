@@ -4,6 +4,7 @@
 #include "analyzer/solve/domain/Comparisons.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
+#include "analyzer/solve/domain/Joins.h"
 #include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>
@@ -314,25 +315,53 @@ Value withAgreedNumbers(const Row &a, const Value &va, const Row &b, const Value
 
 } // namespace
 
+namespace {
+
+using ObjectsOfOne = std::map<RootId, Value>; ///< made on one of two ways
+
+// Keeps those of `objects` that `joined` leads to: alternatives, and what was added to a list.
+void keepReached(Store &store, std::vector<Value> joined, ObjectsOfOne &objects) {
+  while (!joined.empty() && !objects.empty()) {
+    const Value value = std::move(joined.back());
+    joined.pop_back();
+    forEachAddress(value, [&](const Address &address) {
+      const auto object = objects.find(address.root);
+      if (object == objects.end())
+        return;
+      store.set(object->first, object->second);
+      joined.push_back(object->second);
+      objects.erase(object);
+    });
+  }
+}
+
+} // namespace
+
 Row joinRows(const Row &a, const Row &b, Term phi) {
   Row result = a;
+  std::vector<Value> joined;
+  ObjectsOfOne objects;
   Store::forEachDifference(a.store, b.store, [&](RootId root, const Value &va, const Value &vb) {
     if (va && vb &&
         absorbs(va, vb)) // what was unknown before stays so: most of what differs in long functions
       return;
-    Value joined = va && vb ? joinValues(withAgreedNumbers(a, va, b, vb), withAgreedNumbers(b, vb, a, va),
-                                         applyTerm(op::root, {phi, intTerm(root)}))
-                            : nullptr;
-    result.store.set(root, joined);
+    if (!(va && vb) && kindOf(root) == RootKind::Heap)
+      objects.emplace(root, va ? va : vb);
+    if (va && vb)
+      joined.push_back(joinValues(withAgreedNumbers(a, va, b, vb), withAgreedNumbers(b, vb, a, va),
+                                  applyTerm(op::root, {phi, intTerm(root)})));
+    result.store.set(root, va && vb ? joined.back() : nullptr);
   });
   for (std::size_t i = 0; i < result.registers.size(); ++i) {
     Value other = i < b.registers.size() ? b.registers[i] : nullptr;
     Value &mine = result.registers[i];
     if (mine && other && !same(mine, other))
-      mine = joinValues(mine, other, applyTerm(op::registerOf, {phi, intTerm(std::int64_t(i))}));
+      joined.push_back(
+          mine = joinValues(mine, other, applyTerm(op::registerOf, {phi, intTerm(std::int64_t(i))})));
     else if (!other)
       mine = nullptr;
   }
+  keepReached(result.store, std::move(joined), objects);
   result.known = intersect(a.known, b.known);
   result.guessed = staysGuessed(a, b, result.known);
   result.excluded.clear();

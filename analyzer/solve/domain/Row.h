@@ -81,8 +81,8 @@ Term indexOf(Term device);
 Term deviceWithIndex(Term condition);
 
 /// Makes at most `cap` rows of `rows`: equal rows merge and keep the conditions they share; past `softCap`
-/// rows without a GPU go, where there are others, and rows that differ only in scalars merge; past `cap` those that differ in no device, then any. Returns how
-/// many joins lost a placement.
+/// rows without a GPU go, where there are others, and rows that differ only in scalars merge; past `cap`
+/// those that differ in no device, then any. Returns how many joins lost a placement.
 std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t cap, Term phi);
 /// Makes one of rows that differ in a single list, which in one has all that it has in the other: an element
 /// was left out.

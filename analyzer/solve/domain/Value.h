@@ -183,16 +183,6 @@ Value endIterations(const Value &value);
 /// `value` with the iterations of loops taken as the index of a list's element.
 Value generalise(const Value &value);
 
-/// Least upper bound: what differs becomes unknown; lists of different lengths become summaries. `phi` names
-/// the place of the join, so that a scalar that differs becomes one stable symbol.
-Value joinValues(const Value &a, const Value &b, Term phi);
-
-/// Has the list `outer` all elements that the list `inner` may have?
-bool holdsAll(const Value &outer, const Value &inner);
-
-/// Is nothing left in `a` that a join with `b` would change? Then joinValues(a, b) is `a`, whatever `phi` is.
-bool absorbs(const Value &a, const Value &b);
-
 /// Calls `visit` on every address in `value`.
 void forEachAddress(const Value &value, const std::function<void(const Address &)> &visit);
 

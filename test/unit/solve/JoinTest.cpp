@@ -1,4 +1,5 @@
 // Joins are upper bounds: what a join claims to know is true of both.
+#include "analyzer/solve/domain/Joins.h"
 #include "analyzer/solve/domain/Row.h"
 
 #include "gtest/gtest.h"

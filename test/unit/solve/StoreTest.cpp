@@ -1,5 +1,6 @@
 // The persistent store against std::map, on random operations.
 #include "analyzer/solve/domain/Store.h"
+#include "analyzer/solve/domain/Joins.h"
 
 #include "gtest/gtest.h"
 

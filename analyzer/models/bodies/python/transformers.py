@@ -158,6 +158,7 @@ def placed(model, device_map, options):
     """A loader puts the model where the map says."""
     if "quantization_config" in options or "load_in_8bit" in options or "load_in_4bit" in options:
         return dt.spread(model)
+    model.is_quantized = model.is_loaded_in_8bit = model.is_loaded_in_4bit = False
     return dt.placed(model, device_map)
 
 

@@ -2,6 +2,7 @@
 #include "analyzer/solve/library/std/Containers.h"
 
 #include "analyzer/solve/domain/Ends.h"
+#include "analyzer/solve/domain/Joins.h"
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/domain/TensorMemory.h"
 #include "analyzer/solve/domain/TermOps.h"

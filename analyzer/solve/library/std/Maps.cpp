@@ -3,6 +3,7 @@
 #include "analyzer/solve/library/std/Maps.h"
 
 #include "analyzer/models/Models.h"
+#include "analyzer/solve/domain/Joins.h"
 #include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>

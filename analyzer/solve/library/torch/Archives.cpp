@@ -8,6 +8,7 @@
 #include "analyzer/solve/library/torch/Archives.h"
 
 #include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/domain/Joins.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/torch/Devices.h"
 #include "analyzer/solve/library/torch/Modules.h"
