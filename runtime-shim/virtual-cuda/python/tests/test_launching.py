@@ -30,7 +30,7 @@ class Launching(PythonRuns):
             "called from failing.py:25",
             "created by aten::randint at failing.py:23",
             "change failing.py:23: create it on cuda:0",
-            "or failing.py:19: move 'target' to cuda:0 ('.to(self.device)')",
+            "or failing.py:19: move 'target' to cuda:0, where 'self' is",
         ):
             self.assertIn(line, told)
         self.assertRegex(told, r"self +on cuda:0 +\[8, 3\] +created by aten::cross_entropy_loss at failing.py:19")
