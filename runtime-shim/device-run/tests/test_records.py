@@ -1,5 +1,6 @@
 """device-run and virtual GPUs: the environment, the refusals, and what becomes of the records."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -57,9 +58,10 @@ class Folders(RecordsTest):
                 self.assertEqual(len(running), 1)
                 self.run_virtual("--", "true", env=env)
                 self.assertEqual(os.listdir(parent), running, "the folder of a launcher that runs is gone")
-                # The launcher's process that would remove it ends first.
+                # The launcher's process that would remove it ends first; the others may follow by themselves.
                 for pid in sorted(launching.marked_processes(self.mark)):
-                    os.kill(pid, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
                 process.communicate(timeout=30)
             self.assertEqual(os.listdir(parent), running)
             self.run_virtual("--", "true", env=env)
