@@ -327,6 +327,9 @@ void Modules::resolve() {
       for (const Node &decorator : module.isModel ? statement.list("decorator_list") : std::vector<Node>())
         for (const Node &pattern : decorator.list("args"))
           addModel(pattern.constant().second, module.meanings[name]);
+      if (module.isModel && statement.is("Expr") && statement["value"].is("Call")) // dt.numbers(..)
+        for (const Node &number : statement["value"].list("args"))
+          addModel(number.constant().second, {Meaning::Kind::Library, "dt.number", nullptr});
     }
   std::vector<std::pair<Module *, Node>> imports;
   for (auto &[path, module] : modules)

@@ -313,10 +313,6 @@ Value withAgreedNumbers(const Row &a, const Value &va, const Row &b, const Value
   return result;
 }
 
-} // namespace
-
-namespace {
-
 using ObjectsOfOne = std::map<RootId, Value>; ///< made on one of two ways
 
 // Keeps those of `objects` that `joined` leads to: alternatives, and what was added to a list.

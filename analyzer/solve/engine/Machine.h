@@ -218,8 +218,8 @@ public:
   std::set<Term> unpacked;
   std::set<Term> asked;                  ///< tensors from outside, whose devices the code has asked for
   std::set<std::pair<Term, Term>> moves; ///< from which device to which it moves something
-  /// Devices that something outside chose, both, and of which an operation has had operands: it counts on
-  /// one.
+  /// Devices that something outside chose, both, and of which an operation has had operands, and where: it
+  /// counts on one.
   std::map<std::pair<Term, Term>, Location> met;
   /// Where an object keeps what methods move to what they are given, and which methods.
   std::map<Term, std::set<Name>> keptAndMoved;

@@ -179,6 +179,23 @@ TEST(Join, OfRowsIsAnUpperBound) {
   }
 }
 
+TEST(Join, KeepsAnObjectOfOneWayWhereAListMayHoldIt) {
+  const RootId list = makeRoot(RootKind::Heap, 1), held = makeRoot(RootKind::Heap, 2),
+               lost = makeRoot(RootKind::Heap, 3);
+  const Value object = recordValue("Penalty", {{"prior", tensorValue(Placement::cpu(), 1, nullptr)}});
+  Row without, with;
+  without.store.set(list, listValue({}, {}));
+  with.store.set(list, listValue({}, {addressValue({held, nullptr})}));
+  with.store.set(held, object);
+  with.store.set(lost, object); // nothing leads to it
+  for (const Row &joined :
+       {joinRows(with, without, symbolTerm("here")), joinRows(without, with, symbolTerm("here"))}) {
+    ASSERT_TRUE(joined.store.get(held));
+    EXPECT_TRUE(same(joined.store.get(held), object));
+    EXPECT_FALSE(joined.store.get(lost));
+  }
+}
+
 TEST(Join, MergedRowsCoverAllRows) {
   Random random(24);
   for (int i = 0; i < 500; ++i) {

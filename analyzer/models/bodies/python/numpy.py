@@ -5,6 +5,8 @@ import collections
 import dt
 import torch
 
+dt.numbers("numpy.pi", "numpy.e", "numpy.euler_gamma", "numpy.inf", "numpy.nan", "numpy.Inf", "numpy.NaN")
+
 
 def arrayed(value):
     if torch.is_tensor(value):

@@ -2,6 +2,8 @@
 
 import dt
 
+dt.numbers("math.pi", "math.e", "math.inf", "math.tau", "math.nan")
+
 
 @dt.models("functools.partial")
 class Partial:

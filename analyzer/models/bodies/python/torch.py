@@ -5,6 +5,8 @@ import copy
 import dt
 import torch
 
+dt.numbers("torch.pi", "torch.e", "torch.inf", "torch.nan")
+
 
 @dt.models(
     "torch.nn.DataParallel",

@@ -336,8 +336,7 @@ std::optional<Outcomes> valueWord(Call &call, const Effect &) {
   const std::string name = lastWord(call);
   if (name == "builtins.__name__")
     return call.done(scalarValue(textTerm(call.frame.function.isMain ? "__main__" : "module")));
-  if (isOneOf(name, {"math.pi", "math.e", "math.inf", "math.tau", "math.nan", "numpy.pi", "numpy.e",
-                     "numpy.inf", "numpy.nan", "numpy.Inf", "numpy.NaN"}))
+  if (name == "dt.number")
     return call.done(scalarValue(call.machine.freshScalar(call)));
   const std::optional<Value> backend = backendNamed(name);
   return call.done(backend ? *backend : libraryFunction(Name(name)));
