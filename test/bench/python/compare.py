@@ -1,6 +1,6 @@
 """How much longer a training step takes on a virtual GPU than on the CPU, and `import torch` with virtual GPUs.
 
-usage: compare.py --device-run PATH --python INTERPRETER_WITH_TORCH [--steps N] [--rounds N]
+usage: compare.py --device-run PATH --python INTERPRETER_WITH_TORCH [--seconds S] [--rounds N]
 
 Rounds of both take turns, and the fastest of each counts, so that other work on the machine matters little.
 """
@@ -24,15 +24,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device-run", required=True)
     parser.add_argument("--python", required=True)
-    parser.add_argument("--steps", default="60")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", default="5", help="for each model and round")
+    parser.add_argument("--rounds", type=int, default=6)
     options = parser.parse_args()
     python = [options.python, "-W", "ignore"]
     ways = {"cpu": python, "virtual GPU": [options.device_run, "--virtual-gpus", "1", "--", *python]}
     fastest = {}
     for _ in range(options.rounds):
         for way, command in ways.items():
-            output, _ = timed([*command, str(STEPS), options.steps])
+            output, _ = timed([*command, str(STEPS), options.seconds])
             measured = [line.split() for line in output.splitlines()]
             measured.append(("import", 1000 * timed([*command, *IMPORT])[1]))
             for name, milliseconds in measured:
