@@ -115,7 +115,7 @@ Solution solve(const Program &program, const SolveOptions &options) {
     machine.facts = &placed.emplace(machine, *options.placedIn);
   runEntries(machine, usage);
   reportUnsetRanks(machine);
-  solution.stats.factsRun += machine.factsRun;
+  solution.stats.factsRun += machine.factsRun + machine.factsOfPhases;
   if (placed)
     solution.placed = placed->take();
   solution.mapsUnderDistributed = deviceMaps.findings();

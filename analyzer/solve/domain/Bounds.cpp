@@ -62,6 +62,8 @@ const char *nameOf(Bound bound) {
     return "ways to set up one object";
   case Bound::ChangesOfObject:
     return "changes of one object";
+  case Bound::FactsOfLives:
+    return "facts run on one object";
   case Bound::MapNesting:
     return "nesting of one device_map";
   case Bound::StacksOfMap:

@@ -32,14 +32,13 @@ constexpr std::int64_t countedIterations =
     8; ///< loops whose bounds the row knows are run one iteration at a time up to this
 constexpr std::size_t visitsBeforeWidening = 3;
 constexpr std::size_t visitsPerBlock = 400;
-constexpr std::size_t factsPerEntry = 1000000; ///< facts run from `main`, and from initialisers
-/// The same from a function that nothing calls, until all entries have cost `factsOfEntries`. From there on
-/// it falls as the cost grows, down to `factsPerLateEntry`.
-constexpr std::size_t factsPerOpenEntry = 200000, factsPerLateEntry = 10000, factsOfEntries = 4000000;
+/// Facts run from `main`, and from initialisers, and from a function that nothing calls, until all entries
+/// have cost `factsOfEntries`. From there on both fall as the cost grows, down to one of `latestEntry` parts.
+constexpr std::size_t factsPerEntry = 1000000, factsPerOpenEntry = 200000, factsOfEntries = 2000000,
+                      latestEntry = 20;
 /// Entries of files that nobody has named: of a large package each file imports most others.
 constexpr std::size_t importedEntries = 100;
-constexpr std::size_t factsOfPhases =
-    4 * factsPerEntry;                      ///< calls from `main` may run as many each, up to this
+constexpr std::size_t phasesOfEntry = 4;    ///< calls from `main` may cost as much each, so many times
 constexpr std::size_t forksPerRead = 4;     ///< alternatives of one element that are followed
 constexpr std::size_t unrolledElements = 8; ///< lists up to this are run element by element by range-for
 constexpr std::size_t unrolledInComprehension =
@@ -55,10 +54,11 @@ constexpr std::size_t modulesOfContainer = 16;  ///< modules that are added to a
 constexpr std::size_t objectsOfClass = 2; ///< ways in which the constructors of a class leave its objects
 constexpr std::size_t livesOfObject = 4;  ///< ways in which an object is set up before its methods are called
 constexpr std::size_t changesOfObject =
-    16;                                 ///< calls of methods that change an object and are followed by others
-constexpr int mapNesting = 4;           ///< containers and objects around a device_map
-constexpr std::size_t stacksOfMap = 16; ///< call stacks that lead to one device_map
-constexpr int textNesting = 3;          ///< containers around the text of a command
+    16; ///< calls of methods that change an object and are followed by others
+constexpr std::size_t entriesOfLives = 2; ///< all calls in the lives of one object cost what so many may
+constexpr int mapNesting = 4;             ///< containers and objects around a device_map
+constexpr std::size_t stacksOfMap = 16;   ///< call stacks that lead to one device_map
+constexpr int textNesting = 3;            ///< containers around the text of a command
 } // namespace bounds
 
 enum class Bound : std::uint8_t {
@@ -86,6 +86,7 @@ enum class Bound : std::uint8_t {
   ObjectsOfClass,
   LivesOfObject,
   ChangesOfObject,
+  FactsOfLives,
   MapNesting,
   StacksOfMap,
   TextNesting,

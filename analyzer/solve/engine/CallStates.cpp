@@ -125,11 +125,10 @@ bool holdsCallable(const Store &store, const std::vector<Value> &inputs) {
 // Most functions are run in some hundred facts. Those that take as many as they may, such as functions that
 // each make a large model, would take minutes in a package that has thousands.
 void Machine::beginEntry(const Store &start, bool isStart) {
-  solution.stats.factsRun += factsRun;
+  solution.stats.factsRun += factsRun + factsOfPhases;
   const std::size_t spentBefore = std::max(factsBefore + solution.stats.factsRun, bounds::factsOfEntries);
-  mostFacts = isStart ? bounds::factsPerEntry
-                      : std::max(bounds::factsPerLateEntry,
-                                 bounds::factsPerOpenEntry * bounds::factsOfEntries / spentBefore);
+  const std::size_t most = isStart ? bounds::factsPerEntry : bounds::factsPerOpenEntry;
+  mostFacts = std::max(most / bounds::latestEntry, most * bounds::factsOfEntries / spentBefore);
   factsRun = factsOfPhases = 0;
   spent.clear();
   Store all = start.outer().with(RootKind::Heap, start);
@@ -232,7 +231,7 @@ void Machine::forgetNamed(Row &row, const Fact &unparsed) const {
 
 Outcomes Machine::runWithin(Frame &frame, Row start) {
   const bool isPhase = frame.caller && frame.caller->depth == 0 && frame.caller->function.isMain &&
-                       factsOfPhases < bounds::factsOfPhases;
+                       factsOfPhases < bounds::phasesOfEntry * mostFacts;
   const std::size_t before = isPhase ? std::exchange(factsRun, 0) : factsRun;
   Outcomes outcomes = run(frame, start);
   if (outcomes.empty() && factsRun > mostFacts) { // it was cut short, and may return all the same

@@ -121,7 +121,12 @@ void Lives::runClass(Name className, const std::vector<const Function *> &entrie
   if (!begun.empty())
     runSpread(std::max_element(begun.begin(), begun.end(), hasLess)->row, entries);
   follow(initialise(std::move(begun), methods), entries, methods);
+  forgetObject();
+}
+
+void Lives::forgetObject() {
   results.clear();
+  factsRun = 0;
 }
 
 void Lives::runSpread(Row row, const std::vector<const Function *> &entries) {
@@ -143,7 +148,7 @@ void Lives::runGlobals(const GlobalState &state) {
   lives.push_back({std::move(row)});
   follow(initialise(std::move(lives), state.functions), state.functions, {});
   globals.clear();
-  results.clear();
+  forgetObject();
 }
 
 void Lives::follow(Lived lives, const std::vector<const Function *> &entries,
@@ -309,7 +314,7 @@ const Lives::Lived &Lives::call(const Function &method, Life &life) {
   if (life.number == 0)
     life.number = ++numbered;
   const auto [result, isNew] = results.try_emplace({&method, life.number});
-  if (isNew)
+  if (isNew && isWithin(factsRun, bounds::entriesOfLives * machine.mostFacts, Bound::FactsOfLives))
     result->second = run(method, life);
   return result->second;
 }
@@ -349,6 +354,7 @@ Lives::Lived Lives::run(const Function &method, const Life &life) {
     addLeft(old, leaves(after.row), after.left);
     lives.push_back(std::move(after));
   }
+  factsRun += machine.factsRun;
   machine.devicesLeft = nullptr;
   machine.objectMovesGiven = false;
   return lives;

@@ -40,6 +40,7 @@ private:
 
   void runClass(Name className, const std::vector<const Function *> &entries);
   void runGlobals(const GlobalState &state);
+  void forgetObject();
   /// Runs `entries` on an object that is a module, with its layers on several devices where its class allows
   /// it.
   void runSpread(Row row, const std::vector<const Function *> &entries);
@@ -78,6 +79,7 @@ private:
   /// What methods left of the object at hand, by the number of the life that they were run on.
   std::map<std::pair<const Function *, std::size_t>, Lived> results;
   std::size_t numbered = 0; ///< how many lives have a number
+  std::size_t factsRun = 0; ///< by all calls on the object at hand
 };
 
 } // namespace devicetidy

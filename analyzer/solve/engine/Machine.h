@@ -122,6 +122,8 @@ public:
 
   /// Runs `function` from `row` with its parameters bound; the rows it returns in.
   Outcomes run(Frame &frame, Row row);
+  /// What `callee` can come upon when it is given `inputs`.
+  Row restrict(const Row &row, const Function &callee, const std::vector<Value> &inputs) const;
   /// Calls a project function with `args` (addresses for reference parameters, values otherwise).
   Outcomes invoke(const Frame &caller, const Fact &fact, Row row, const Function &callee, Address self,
                   std::vector<Value> args);
@@ -225,6 +227,8 @@ public:
   std::map<Term, std::set<Name>> keptAndMoved;
   /// An object of each class as its constructor leaves it, whatever that is given.
   std::map<Name, Value> madeObjects;
+  /// What the bodies of classes assign, by class and by what they were run on.
+  std::unordered_map<std::uint64_t, std::map<Name, Value>> attributesOf;
   std::set<Name> copiesToHost; ///< functions that have copied a tensor to the host
   /// The entry being run is called by something in the program, though not in a way that was followed.
   bool entryIsCalled = false;
@@ -329,7 +333,6 @@ private:
   void forgetFields(Row &row, const Address &object) const;
   void havoc(Row &row, const Function &callee, const Address &self, const std::vector<Value> &args);
   const Function *selectConstructor(const Type &type, const std::vector<Argument> &args) const;
-  Row restrict(const Row &row, const Function &callee, const std::vector<Value> &inputs) const;
   void forgetGiven(Row &row) const;
   /// The array of the objects that `site` makes in a loop run for any iteration. Earlier runs of the loop may
   /// have left theirs.

@@ -1,5 +1,6 @@
 //===- Construction.cpp - objects of classes and modules -----------------===//
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/ClassBodies.h"
@@ -42,15 +43,28 @@ std::optional<Made> madeApart(Machine &machine, Row row, Name type,
 
 } // namespace
 
-Value attributeOfClass(Machine &machine, Row row, Name type, Name attribute) {
-  const std::optional<Made> made = madeApart(machine, std::move(row), type, classBodies(machine, type));
-  if (!made)
-    return nullptr;
-  const auto field = made->object->fields.find(attribute);
-  if (field == made->object->fields.end())
-    return nullptr;
-  return is(field->second, ValueKind::Address) ? machine.memory.read(made->row, field->second->address)
-                                               : field->second;
+// The bodies of a class are run once for the values that they can come upon: most name no variables, and the
+// members of an enumeration are asked for many thousand times.
+Value attributeOfClass(Machine &machine, const Row &row, Name type, Name attribute) {
+  const std::vector<const Function *> bodies = classBodies(machine, type);
+  std::uint64_t key = textHash(type);
+  for (const Function *body : bodies)
+    key = mix(key, machine.restrict(row, *body, {}).store.digest());
+  // It is there while the bodies run, which may ask, too.
+  if (machine.attributesOf.try_emplace(key).second) {
+    Row before;
+    before.store = row.store;
+    if (const std::optional<Made> made = madeApart(machine, std::move(before), type, bodies)) {
+      std::map<Name, Value> attributes = made->object->fields;
+      for (auto &[name, held] : attributes)
+        if (is(held, ValueKind::Address))
+          held = machine.memory.read(made->row, held->address);
+      machine.attributesOf[key] = std::move(attributes);
+    }
+  }
+  const std::map<Name, Value> &known = machine.attributesOf[key];
+  const auto found = known.find(attribute);
+  return found == known.end() ? nullptr : found->second;
 }
 
 Value keptOnCpu(Machine &machine, const Row &row, Name type, Name attribute) {
