@@ -68,4 +68,5 @@ CALLS = {
     "stack": lambda: T.Stack(3, 2).to(GPU)(torch.rand(2, 3, device=GPU)),
     "stack_masked": lambda: T.Stack(3, 2).to(GPU).masked(torch.rand(2, 3, device=GPU)),
     "stack_shifted": lambda: T.Stack(3, 2).to(GPU).shifted(torch.rand(2, 3, device=GPU)),
+    "place_layers": lambda: T.place_layers(torch.nn.Sequential(torch.nn.Linear(3, 3)), GPU, torch.rand(3, device=GPU)),
 }

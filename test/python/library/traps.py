@@ -423,3 +423,14 @@ class Shifted(Scaled):
 
     def with_offsets(self, x: torch.Tensor) -> torch.Tensor:
         return self(x) + self.offsets  # raises
+
+
+def place_layers(model, device, x: Tensor):
+    """The layers of a model are moved in place, also where nobody says what the model is."""
+    moved = []
+    for name, module in model.named_modules():
+        if name:
+            moved.append(module.to(device))
+        else:
+            module.to(device)
+    return model(x), moved

@@ -217,7 +217,8 @@ Value asOperand(const Call &call, const Value &value) {
     return makeValue(std::move(tensor));
   }
   const bool isWhole = isPlaced(value) && isOf(value->origin, op::call);
-  const Term batch = isPlaced(value) || value->rank == 0 ? nullptr : batchOf(value);
+  const bool mayBeTensor = !isPlaced(value) && value->rank != 0 && value->type != moduleType;
+  const Term batch = mayBeTensor ? batchOf(value) : nullptr;
   return isWhole || (batch && call.machine.unpacked.count(batch)) ? asTensor(call, value)
                                                                   : whereAsked(call, value);
 }
