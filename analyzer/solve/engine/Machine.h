@@ -257,6 +257,8 @@ public:
   std::vector<DiscardedMove> discarded;
   /// Those that were run, by their place: would one have changed where the tensor is?
   std::map<Location, bool> discardedChange;
+  /// And those that were also run for an object, which moves itself.
+  std::set<Location> movedInPlace;
   /// What more is known of each of the solution's conflicts, in their order.
   struct ConflictContext {
     Placement first, second;

@@ -69,4 +69,6 @@ CALLS = {
     "stack_masked": lambda: T.Stack(3, 2).to(GPU).masked(torch.rand(2, 3, device=GPU)),
     "stack_shifted": lambda: T.Stack(3, 2).to(GPU).shifted(torch.rand(2, 3, device=GPU)),
     "place_layers": lambda: T.place_layers(torch.nn.Sequential(torch.nn.Linear(3, 3)), GPU, torch.rand(3, device=GPU)),
+    "placed": lambda: T.Placed(GPU).run(torch.rand(3)),
+    "placed_all": lambda: T.Placed(GPU).run_all([(torch.rand(3), torch.nn.Linear(3, 3))]),
 }

@@ -434,3 +434,22 @@ def place_layers(model, device, x: Tensor):
         else:
             module.to(device)
     return model(x), moved
+
+
+def place_both(pair, device):
+    """One of two things moves in place where it is a layer, as it is for a caller."""
+    data, layer = pair
+    data = data.to(device)
+    layer.to(device)
+    return layer(data)
+
+
+class Placed:
+    def __init__(self, device):
+        self.device = device
+
+    def run(self, data):
+        return place_both((data, nn.Linear(3, 3)), self.device)
+
+    def run_all(self, pairs):
+        return [place_both(pair, self.device) for pair in pairs]

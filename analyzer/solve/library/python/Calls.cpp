@@ -263,9 +263,14 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
     return moveUnknown(call, std::move(row), object, name, given);
   if (isOpen(value))
     return callOpenMethod(call, std::move(row), value, name, given);
-  if (is(value, ValueKind::Tensor))
+  if (is(value, ValueKind::Tensor)) {
+    if (is(whereUsed(call, object.value), ValueKind::Tensor)) // what was moved can be a module, too
+      noteDiscarded(call, object, name);
     return callTensorMethod(call, std::move(row), {value, object.address, object.text, object.written}, name,
                             given);
+  }
+  if (is(value, ValueKind::Address) && isOneOf(name, {"to", "cuda", "cpu"}))
+    machine.movedInPlace.insert(call.fact.where);
   if (is(value, ValueKind::Function) && startsWith(value->type.view(), classPrefix)) {
     const Name type(value->type.view().substr(classPrefix.size()));
     const Function *method = findMethod(machine, type, name);

@@ -64,9 +64,7 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
   return args;
 }
 
-namespace {
-
-// x.to(device) whose result nobody takes. That of a call waits for the GPU: it has no name to go on with.
+// That of a call waits for the GPU: it has no name to go on with.
 void noteDiscarded(Call &call, const Argument &object, const std::string &name) {
   using models::Rule;
   const models::Op *op = call.fact.isDiscarded ? models::atenOp(name, call.machine.version) : nullptr;
@@ -80,6 +78,8 @@ void noteDiscarded(Call &call, const Argument &object, const std::string &name) 
   call.machine.discarded.push_back(
       {call.fact.where, text, name, text + "." + name + "(...)", false, false, call.frame.function.id.str()});
 }
+
+namespace {
 
 // What a method of a module gives back is the module, for those that work in place.
 bool givesSelf(const std::string &name) {
@@ -96,7 +96,6 @@ bool isMethodOfTensors(const Machine &machine, const std::string &name) {
 }
 
 Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::string name, const Given &given) {
-  noteDiscarded(call, object, name);
   if (endsWith(name, "_") && object.address.valid() && numberIn(object.value))
     call.machine.memory.write(row, object.address, withoutNumber(object.value));
 

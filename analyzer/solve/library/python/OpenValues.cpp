@@ -210,6 +210,12 @@ bool isUnderAnyKey(const Value &value) {
 
 } // namespace
 
+Value whereUsed(const Call &call, const Value &value) {
+  const bool mayBeTensor = !isPlaced(value) && value->rank != 0 && value->type != moduleType;
+  const Term batch = mayBeTensor ? batchOf(value) : nullptr;
+  return batch && call.machine.unpacked.count(batch) ? asTensor(call, value) : whereAsked(call, value);
+}
+
 Value asOperand(const Call &call, const Value &value) {
   if (isUnderAnyKey(value)) {
     ValueData tensor = *asTensor(call, value);
@@ -217,10 +223,7 @@ Value asOperand(const Call &call, const Value &value) {
     return makeValue(std::move(tensor));
   }
   const bool isWhole = isPlaced(value) && isOf(value->origin, op::call);
-  const bool mayBeTensor = !isPlaced(value) && value->rank != 0 && value->type != moduleType;
-  const Term batch = mayBeTensor ? batchOf(value) : nullptr;
-  return isWhole || (batch && call.machine.unpacked.count(batch)) ? asTensor(call, value)
-                                                                  : whereAsked(call, value);
+  return isWhole ? asTensor(call, value) : whereUsed(call, value);
 }
 
 namespace {

@@ -22,6 +22,8 @@ std::optional<double> numberIn(const Value &tensor);
 Value withoutNumber(const Value &tensor);
 /// The same where the program has asked whether it is one, and it is.
 Value whereAsked(const Call &call, const Value &value);
+/// The same, and where the entry has moved another thing that came with it, which is a tensor then.
+Value whereUsed(const Call &call, const Value &value);
 /// What is on a device, whatever it is: something that is not known was moved there, or was loaded so. What
 /// is read from it is there, too. `isWhole`: it is itself what moved, and a tensor where it is an operand;
 /// `isGiven`: the entry was given it.

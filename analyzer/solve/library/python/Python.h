@@ -98,6 +98,8 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
 Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given &given);
 /// Has a tensor a method of that name, which gives a tensor, and a module none?
 bool isMethodOfTensors(const Machine &machine, const std::string &name);
+/// Notes x.to(device) of a tensor whose result nobody takes.
+void noteDiscarded(Call &call, const Argument &object, const std::string &name);
 /// Calls method `name` of a tensor; of a module of class `type`.
 Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::string name, const Given &given);
 Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type, const std::string &name,
