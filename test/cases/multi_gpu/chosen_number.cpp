@@ -1,10 +1,20 @@
 // The GPU of a number that the program has made current, and the device of that number.
-#include <c10/cuda/CUDAFunctions.h>
 #include <torch/torch.h>
 
 #include <cstdlib>
 
 #include "../cases.h"
+
+#ifdef DT_RUN // LibTorch for the CPU has no header of CUDA that can be compiled
+#include <c10/core/impl/VirtualGuardImpl.h>
+namespace c10::cuda {
+inline void set_device(int number) {
+  impl::VirtualGuardImpl(kCUDA).setDevice(Device(kCUDA, static_cast<DeviceIndex>(number)));
+}
+} // namespace c10::cuda
+#else
+#include <c10/cuda/CUDAFunctions.h>
+#endif
 
 namespace {
 
