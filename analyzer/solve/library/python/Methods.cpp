@@ -64,7 +64,7 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
   return args;
 }
 
-// That of a call waits for the GPU: it has no name to go on with.
+// `x.argmax(-1).cpu()` waits for the GPU: what a call gives has no name to go on with.
 void noteDiscarded(Call &call, const Argument &object, const std::string &name) {
   using models::Rule;
   const models::Op *op = call.fact.isDiscarded ? models::atenOp(name, call.machine.version) : nullptr;
