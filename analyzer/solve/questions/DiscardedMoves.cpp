@@ -64,7 +64,7 @@ public:
     for (const auto &[where, changes] : machine.discardedChange)
       if (!changes) // the tensor is there already, whenever it is run
         idle.insert(where);
-    idle.insert(machine.movedInPlace.begin(), machine.movedInPlace.end());
+    idle.insert(machine.movedInPlace.begin(), machine.movedInPlace.end()); // it returns what it has moved
     for (const DiscardedMove &move : machine.discarded)
       if (!idle.count(move.where) && seen.emplace(move.where, move.tensor).second)
         moves.push_back(move);

@@ -259,7 +259,8 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
   Machine &machine = call.machine;
   const Value value =
       isMethodOfTensors(machine, name) ? asOperand(call, object.value) : whereAsked(call, object.value);
-  if (is(value, ValueKind::Unknown) && isOneOf(name, {"to", "cuda", "cpu"}))
+  const bool isMove = isOneOf(name, {"to", "cuda", "cpu"});
+  if (isMove && is(value, ValueKind::Unknown))
     return moveUnknown(call, std::move(row), object, name, given);
   if (isOpen(value))
     return callOpenMethod(call, std::move(row), value, name, given);
@@ -269,7 +270,7 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
     return callTensorMethod(call, std::move(row), {value, object.address, object.text, object.written}, name,
                             given);
   }
-  if (is(value, ValueKind::Address) && isOneOf(name, {"to", "cuda", "cpu"}))
+  if (isMove && is(value, ValueKind::Address))
     machine.movedInPlace.insert(call.fact.where);
   if (is(value, ValueKind::Function) && startsWith(value->type.view(), classPrefix)) {
     const Name type(value->type.view().substr(classPrefix.size()));

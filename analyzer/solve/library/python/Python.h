@@ -76,7 +76,6 @@ void removeHook(Call &call, Row &row, const Value &hook);
 /// Calls a function of the program with its arguments bound by name.
 Outcomes callFunction(Call &call, Row row, const Function &function, const Value &callable, Address self,
                       const Given &given);
-/// A module of torch.nn by the name of its class.
 /// An attribute of a class; null where its body and those of the classes behind it do not assign it.
 Value attributeOfClass(Machine &machine, const Row &row, Name type, Name attribute);
 /// The attribute of an object of `type` that a caller passes, where its constructor makes a tensor on the
@@ -84,6 +83,7 @@ Value attributeOfClass(Machine &machine, const Row &row, Name type, Name attribu
 Value keptOnCpu(Machine &machine, const Row &row, Name type, Name attribute);
 /// A new object of the class `made` of the program: attributes of the class, then __init__.
 Outcomes constructObject(Call &call, Row row, const Value &made, const Given &given);
+/// A module of torch.nn by the name of its class.
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given);
 /// The module of the library that `type` is, or derives from; none for others.
 Name libraryModule(const Machine &machine, Name type);
