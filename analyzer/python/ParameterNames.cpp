@@ -175,14 +175,23 @@ std::set<std::string> appendedTo(const Node &function, const std::set<std::strin
 }
 
 std::set<std::string> computedWith(const Node &function) {
-  std::set<std::string> names;
+  const auto isSequence = [](const Node &node) {
+    return isOneOf(node.kind(), {"List", "Tuple", "ListComp"});
+  };
+  std::set<std::string> names, counts;
   forEachOfBlock(function, [&](const Node &node) {
+    if (node.is("Call") && node["func"].text("id") == "range")
+      for (const Node &argument : node.list("args"))
+        addName(argument, counts);
     if (!node.is("BinOp") || !isOneOf(node["op"].kind(), {"Add", "Sub", "Mult", "Div"}) ||
         node["left"].is("Constant") || node["right"].is("Constant"))
       return;
+    const bool repeats = isSequence(node["left"]) || isSequence(node["right"]); // [x] * n
     for (const char *side : {"left", "right"})
-      addName(node[side], names);
+      addName(node[side], repeats ? counts : names);
   });
+  for (const std::string &name : counts)
+    names.erase(name);
   return names;
 }
 

@@ -71,4 +71,6 @@ CALLS = {
     "place_layers": lambda: T.place_layers(torch.nn.Sequential(torch.nn.Linear(3, 3)), GPU, torch.rand(3, device=GPU)),
     "placed": lambda: T.Placed(GPU).run(torch.rand(3)),
     "placed_all": lambda: T.Placed(GPU).run_all([(torch.rand(3), torch.nn.Linear(3, 3))]),
+    "encoders": lambda: T.Encoders().encode([torch.nn.Linear(3, 3)], GPU, torch.rand(3, device=GPU)),
+    "encoders_rows": lambda: T.Encoders().rows(2, 3, GPU),
 }

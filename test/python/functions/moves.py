@@ -280,3 +280,20 @@ def case_perturb_default_device():
     x = torch.zeros(2, 3, device="cuda")
     noise = torch.randn(x.shape, generator=rng)  # raises
     return x + noise.to(x.device)
+
+
+def case_environment_written():
+    os.environ["RUN_ON"] = "cuda"
+    x = torch.zeros(3).to(os.environ["RUN_ON"])
+    if os.environ["RUN_ON"] == "cpu":
+        return x.numpy()
+    return x + torch.ones(3)  # raises
+
+
+def case_environment_written_in_between():
+    os.environ["RUN_ON"] = "cuda"
+    x = torch.zeros(3).to(os.environ["RUN_ON"])
+    os.environ["RUN_ON"] = "cpu"
+    if os.environ.get("RUN_ON") == "cpu":
+        x = x.cpu()
+    return x + torch.ones(3)

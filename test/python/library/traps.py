@@ -453,3 +453,18 @@ class Placed:
 
     def run_all(self, pairs):
         return [place_both(pair, self.device) for pair in pairs]
+
+
+class Encoders:
+    """The models of a list are moved in place, there and back."""
+
+    def encode(self, models, device, x: Tensor):
+        models[0].to(device)
+        out = models[0](x)
+        models[0].to("cpu")
+        return out
+
+    def rows(self, height, width, device):
+        row = torch.arange(width)
+        channel = torch.stack([row] * height).to(device)
+        return torch.stack([channel] * 2)

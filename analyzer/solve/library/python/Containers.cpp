@@ -300,6 +300,8 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
   if (is(object, ValueKind::Record) && object->type == varsType)
     if (const auto attribute = textOf(call, index))
       return setOwnAttribute(call, call.row, {object->fields.at("object"), {}}, *attribute, {value, {}});
+  if (is(object, ValueKind::Function) && object->type == environmentType)
+    writeVariable(call, index, value);
   if (!is(object, ValueKind::Address))
     return call.done(nullValue());
   const auto written = [&](std::size_t i) {

@@ -95,19 +95,16 @@ Outcomes getDefaultDevice(Call &call, Row &row, const std::string &, const Given
 }
 
 const std::map<std::string, Function> &functions() {
-  static const std::map<std::string, Function> all = {
-      {"torch.device", makeDevice},
-      {"torch.cuda.is_available", askCuda},
-      {"torch.cuda.device_count", askCuda},
-      {"torch.cuda.current_device", askCuda},
-      {"torch.cuda.set_device", setCurrentDevice},
-      {"torch.accelerator.set_device_index", setCurrentDevice},
-      {"torch.accelerator.set_device_idx", setCurrentDevice},
-      {"torch.cuda.device", makeCurrentContext},
-      {"torch.cuda.device_of", makeCurrentContext},
-      {"torch.set_default_device", setDefaultDevice},
-      {"torch.get_default_device", getDefaultDevice},
-      {"torch.set_default_tensor_type", setDefaultType}};
+  static const std::map<std::string, Function> all = {{"torch.device", makeDevice},
+                                                      {"torch.cuda.is_available", askCuda},
+                                                      {"torch.cuda.device_count", askCuda},
+                                                      {"torch.cuda.current_device", askCuda},
+                                                      {"torch.cuda.set_device", setCurrentDevice},
+                                                      {"torch.cuda.device", makeCurrentContext},
+                                                      {"torch.cuda.device_of", makeCurrentContext},
+                                                      {"torch.set_default_device", setDefaultDevice},
+                                                      {"torch.get_default_device", getDefaultDevice},
+                                                      {"torch.set_default_tensor_type", setDefaultType}};
   return all;
 }
 

@@ -46,10 +46,24 @@ std::optional<bool> saysSeveral(const Condition &condition) {
   return std::nullopt;
 }
 
+// What the program has put into the environment itself.
+Address writtenVariables(const Call &call) {
+  return {call.machine.memory.global("python::environment", {}, "the environment")};
+}
+
+Value writtenVariable(const Call &call, const Row &row, const std::string &name) {
+  const Value written = row.store.get(writtenVariables(call).root);
+  return written && is(written, ValueKind::Record) && written->fields.count(Name(name))
+             ? written->fields.at(Name(name))
+             : nullptr;
+}
+
 } // namespace
 
 Outcomes readVariable(Call &call, Row &row, const Argument &name, const Argument *otherwise) {
   const auto text = textOf(call, name.value);
+  if (const Value written = text ? writtenVariable(call, row, *text) : nullptr)
+    return done(row, written);
   if (text && models::hasRole(*text, "rank"))
     return callTorch(call, row, "getenv", {name}, false, "long");
   const bool isDevice =
@@ -62,9 +76,19 @@ Outcomes readVariable(Call &call, Row &row, const Argument &name, const Argument
 
 Value hasVariable(const Call &call, const Value &name) {
   const auto text = textOf(call, name);
+  if (text && writtenVariable(call, call.row, *text))
+    return scalarValue(intTerm(1));
   if (!text || !models::hasRole(*text, "rank"))
     return unknownValue();
   return scalarValue(notTerm(comparison(call.row, op::less, rankTerm(*text), 0)->term));
+}
+
+void writeVariable(Call &call, const Value &name, const Value &value) {
+  const Address where = writtenVariables(call);
+  const auto text = textOf(call, name);
+  const Value before = call.row.store.get(where.root);
+  const Value now = text && before ? before : recordValue("python::environment", {});
+  call.machine.memory.write(call.row, where, text ? withField(now, Name(*text), value) : now);
 }
 
 void launch(Row &row) {

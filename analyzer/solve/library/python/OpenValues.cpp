@@ -245,7 +245,8 @@ Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::str
               {tensorValue(Placement::unknown(), unknownRank, nullptr), {}, object.text, object.written});
   const std::string method = "at::Tensor::" + (name == "cuda" && args.size() > 1 ? "to" : name);
   Outcomes outcomes = callTorch(call, std::move(row), method, args, true);
-  const Term batch = batchOf(object.value);
+  const Term batch =
+      call.fact.isDiscarded ? nullptr : batchOf(object.value); // dropped, it is a module's move
   const Value whole = asTensor(call, object.value); // what an object keeps is for the object to place
   const bool isGiven = is(whole, ValueKind::Tensor) && !holderOf(whole->placement) &&
                        callThatWasGiven(whole->placement) == call.machine.entryCall;

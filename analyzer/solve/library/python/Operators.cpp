@@ -89,6 +89,8 @@ Term joined(const Row &row, Term left, Term right) {
 
 // A part of a text that is put together: what is not known of it is told apart by where it comes from.
 Term partOfText(const Call &call, const Value &part) {
+  if (is(part, ValueKind::Device) && isConstant(part->placement)) // f"{device}:1"
+    return textTerm(Name(part->placement.describe()));
   const Term number = is(part, ValueKind::Scalar) ? part->term : numberOfOpen(part);
   return number ? number : call.machine.freshScalar(call);
 }

@@ -150,6 +150,9 @@ Value iterable(Call &call, Row &row, const Value &value);
 Outcomes readVariable(Call &call, Row &row, const Argument &name, const Argument *otherwise);
 /// Is there such a variable?
 Value hasVariable(const Call &call, const Value &name);
+/// Puts a variable into the environment of the program and of what it starts; a name that is not known may be
+/// any.
+void writeVariable(Call &call, const Value &name, const Value &value);
 inline const Name environmentType("os.environ"); ///< the function that stands for the environment
 /// The program is one of several ranks.
 void launch(Row &row);
