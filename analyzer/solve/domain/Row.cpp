@@ -210,8 +210,10 @@ Term Row::pinned(Term term) const {
     if (holds != 1 || comparison->kind != TermKind::Apply || comparison->name != op::equal)
       continue;
     const Term left = comparison->args[0], right = comparison->args[1];
-    if (constantOf(left) || constantOf(right))
-      term = constantOf(left) ? substitute(term, right, left) : substitute(term, left, right);
+    if (constantOf(left) || left == currentCudaIndex())
+      term = substitute(term, right, left);
+    else if (constantOf(right))
+      term = substitute(term, left, right);
   }
   return term;
 }

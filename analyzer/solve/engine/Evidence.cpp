@@ -19,7 +19,8 @@ bool hasOwnCallers(const Call &call) {
          (machine.types.isHidden(entry) || (machine.usage.hasMain && machine.entryIsCalled));
 }
 
-// Does it stand behind something that a function without a body gave: the handle of an object of the caller?
+// Does it stand behind something that a function without a body gave: in C++, the handle of an object of the
+// caller?
 bool isBehindHandle(Term term) {
   return applies(term, op::written) || applies(term, op::call) ||
          (term->kind == TermKind::Apply && std::any_of(term->args.begin(), term->args.end(), isBehindHandle));
@@ -33,7 +34,8 @@ bool isGiven(const Call &call, const Placement &placement) {
     return false;
   const std::string given = callThatWasGiven(placement);
   return given == call.machine.entryCall ||
-         (given.empty() && placement.index && isBehindHandle(placement.index));
+         (given.empty() && placement.index && !isPython(call.fact.where.file.view()) &&
+          isBehindHandle(placement.index));
 }
 
 // Does an object that the caller has passed keep it, and does the entry leave it to the object where that is?

@@ -7,7 +7,7 @@ import torch
 @dt.models("dt.device_of_process")
 def device_of_process():
     """Where libraries put things when nobody says it: on the GPU of the rank, which they make current."""
-    dt.own_gpu()
+    dt.own_gpu(dt.rank("LOCAL_RANK"), dt.rank("local_process_index"))
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 

@@ -246,9 +246,13 @@ Value meetOnGpus(Call &call, Row &row, const Given &given) {
   return nullValue();
 }
 
-Value takeOwnGpu(Call &call, Row &row, const Given &) {
+// The GPU that is current from now on has the number that each of `given` stands for.
+Value takeOwnGpu(Call &call, Row &row, const Given &given) {
   Call inner{call.machine, call.frame, row, call.fact, call.first};
   noteOwnGpu(inner);
+  for (const Argument &rank : given.positional)
+    if (is(rank.value, ValueKind::Scalar) && row.currentDevice == currentCudaIndex())
+      row.assume(applyTerm(op::equal, {currentCudaIndex(), rank.value->term}), 1);
   return nullValue();
 }
 
