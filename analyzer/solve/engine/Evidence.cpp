@@ -3,6 +3,7 @@
 #include "analyzer/facts/Language.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/UnitTests.h"
 
 #include <algorithm>
 
@@ -17,6 +18,11 @@ bool hasOwnCallers(const Call &call) {
   const Function &entry = entryOf(call.frame).function;
   return isPython(entry.where.file.view()) &&
          (machine.types.isHidden(entry) || (machine.usage.hasMain && machine.entryIsCalled));
+}
+
+// Does only a test call it, beside which nothing is somewhere else unless the test says so?
+bool isOnlyTested(const Call &call, const Placement &a, const Placement &b) {
+  return isOfTestFile(entryOf(call.frame).function) && !isChoice(a) && !isChoice(b);
 }
 
 // Does it stand behind something that a function without a body gave: in C++, the handle of an object of the
@@ -68,7 +74,8 @@ bool isCalledFromOutside(const Call &call) {
   const bool isOfModule = !machine.types.isHidden(entry) && isPython(entry.where.file.view()) &&
                           machine.types.isModule(entry.className);
   const bool isForOthers = !machine.entryIsCalled || isOfModule;
-  return isForOthers && !machine.usage.hasMain && !machine.usage.kernels.count(entry.id);
+  return isForOthers && !isOfTestFile(entry) && !machine.usage.hasMain &&
+         !machine.usage.kernels.count(entry.id);
 }
 
 // Is the entry a method of what a loader reads, which it does on the host, whatever code is beside it?
@@ -380,7 +387,7 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   if (verdict == Verdict::Likely ||
       (areNumbered && !isOutsideA && !isOutsideB)) // GPUs that the program counts
     return verdict;
-  if (hasOwnCallers(call))
+  if (hasOwnCallers(call) || isOnlyTested(call, *a.placement, *b.placement))
     return isOutsideA && isOutsideB ? Verdict::Open : Verdict::Latent;
   if ((isBroughtBack(call, a) && isGiven(call, *b.placement)) ||
       (isBroughtBack(call, b) && isGiven(call, *a.placement)))

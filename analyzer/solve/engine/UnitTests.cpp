@@ -1,5 +1,6 @@
 #include "analyzer/solve/engine/UnitTests.h"
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Models.h"
 
@@ -13,6 +14,12 @@ bool isUnitTest(const Function &function) {
       return true;
   }
   return false;
+}
+
+bool isOfTestFile(const Function &function) {
+  const std::string_view path = function.where.file.view();
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  return isPython(path) && (startsWith(file, "test_") || endsWith(file, "_test.py") || file == "conftest.py");
 }
 
 } // namespace devicetidy

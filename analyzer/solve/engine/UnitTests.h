@@ -12,5 +12,7 @@ namespace devicetidy {
 
 /// Is `function` the body of a test, as the macros of a framework write it, or a lambda in one?
 bool isUnitTest(const Function &function);
+/// Does `function` stand in a file of tests in Python, as pytest finds them? Nobody but the tests calls it.
+bool isOfTestFile(const Function &function);
 
 } // namespace devicetidy
