@@ -55,8 +55,9 @@ struct Row {
   Placement resolve(Placement placement) const;
   /// The number that `value` is here; none when it is no scalar, or can be several.
   std::optional<std::int64_t> numberOf(const Value &value) const;
-  /// `term` with what is known to equal a number put in for it, which resolve() leaves alone: loop variables
-  /// in their first iteration above all. For questions only: what is kept stands for any iteration.
+  /// `term` with what is known to equal a number, or the current GPU, put in for it, which resolve() leaves
+  /// alone: loop variables in their first iteration above all, the rank of the process on its machine. For
+  /// questions only: what is kept stands for any iteration.
   Term pinned(Term term) const;
   /// Forgets the conditions that say something of what `changed` is true for.
   void forgetConditions(const std::function<bool(Term)> &changed);

@@ -456,7 +456,7 @@ class Placed:
 
 
 class Encoders:
-    """The models of a list are moved in place, there and back."""
+    """The models of a list are moved in place, there and back; a list is repeated some times."""
 
     def encode(self, models, device, x: Tensor):
         models[0].to(device)
