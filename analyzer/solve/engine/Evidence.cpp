@@ -142,7 +142,8 @@ bool isPutBy(const Call &call, const Witness &witness, StepKind kind) {
 bool isPublic(const Call &call) {
   const Function &entry = entryOf(call.frame).function;
   return !call.machine.types.isHidden(entry) && isPython(entry.where.file.view()) &&
-         !call.machine.usage.hasMain && isBesideDeviceCode(call.machine, entry);
+         !call.machine.usage.hasMain && isBesideDeviceCode(call.machine, entry) &&
+         !isReadByLoader(call.machine.types, entry.className);
 }
 
 // Was it made in the function at hand, and not for a module? What callers give may be what something unknown
@@ -274,8 +275,6 @@ bool wasBrought(const Call &call, const Value &tensor) {
   return step && step->kind == StepKind::Moved;
 }
 
-// A function under way is written beside code that asks for devices, its class chooses one, or it is a module
-// in a program that moves modules.
 namespace {
 
 // Is a method of the class, or of one behind it, among `methods`?
@@ -289,13 +288,13 @@ bool hasMethodAmong(const Machine &machine, Name className, const std::set<Name>
           }));
 }
 
-} // namespace
-
-bool isMeantForDevices(const Call &call) {
+// A function under way, `from` or a caller, is written beside code that asks for devices, its class chooses
+// one, or it is a module in a program that moves modules.
+bool isMeantFrom(const Call &call, const Frame &from) {
   const Machine &machine = call.machine;
   const bool isOpen =
       isCalledFromOutside(call) && !isReadByLoader(machine.types, entryOf(call.frame).function.className);
-  for (const Frame *frame = &call.frame; frame; frame = frame->caller) {
+  for (const Frame *frame = &from; frame; frame = frame->caller) {
     const Function &function = frame->function;
     if (frame->site) // what models do says nothing of the program
       continue;
@@ -308,6 +307,10 @@ bool isMeantForDevices(const Call &call) {
   }
   return false;
 }
+
+} // namespace
+
+bool isMeantForDevices(const Call &call) { return isMeantFrom(call, call.frame); }
 
 Verdict weighAccess(const Call &call, const Placement &memory) {
   if (isPartial(call, memory))
@@ -324,8 +327,9 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
   }
   // A method's class may say what it is given; a plain function, that of a C interface above all, cannot.
   const Function &entry = entryOf(call.frame).function;
-  isExport &= isCalledFromOutside(call) && (entry.className.empty() || entry.isLambda) &&
-              isBesideDeviceCode(machine, call.frame.function);
+  isExport &= isCalledFromOutside(call) && isBesideDeviceCode(machine, call.frame.function) &&
+              (isPython(entry.where.file.view()) ? entry.className.empty() && !entry.isLambda
+                                                 : entry.className.empty() || entry.isLambda);
   const bool isModule = memory.kind == PlacementKind::Symbol && memory.role == SymbolRole::Module;
   if (copies || isExport || (isModule && choosesDevice))
     return Verdict::Likely;
@@ -347,6 +351,12 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
 }
 
 namespace {
+
+// The innermost frame that can know where the tensor is: of what a module was made with, that of the entry,
+// which has the module.
+const Frame &holderFrame(const Call &call, const Witness &witness) {
+  return isPutBy(call, witness, StepKind::ModuleMade) ? entryOf(call.frame) : call.frame;
+}
 
 // Of a module that is spread: is it on the first device, as what it is given is, or behind its first layers?
 // What something unknown makes of that may be on any.
@@ -431,7 +441,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
       open.kind == PlacementKind::Symbol && open.role == SymbolRole::Module && !isReleased(open);
   // Pinned memory is on the host on purpose.
   const bool isStaged = call.machine.memory.mayBePinned(call.row, (isOutsideA ? b : a).use->tensor);
-  const bool isMeant = isMeantForDevices(call) || wasMovedHere(call, isOutsideA ? a : b) ||
+  const bool isMeant = isMeantFrom(call, holderFrame(call, isOutsideA ? b : a)) ||
+                       wasMovedHere(call, isOutsideA ? a : b) ||
                        (isPublic(call) && isGiven(call, open) && isMadeHere(call, isOutsideA ? b : a));
   if (fixed.kind == PlacementKind::Cpu && !isStaged && isMeant &&
       (isModule || isMadeEarlier(call, isOutsideA ? a : b) || isMadeThere(call, isOutsideA ? a : b) ||

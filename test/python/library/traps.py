@@ -468,3 +468,23 @@ class Encoders:
         row = torch.arange(width)
         channel = torch.stack([row] * height).to(device)
         return torch.stack([channel] * 2)
+
+
+class Noised(Dataset):
+    """What a loader reads is on the CPU, in each of its methods."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __getitem__(self, i):
+        return self.with_noise(self.rows[i])
+
+    def with_noise(self, source: Tensor) -> Tensor:
+        mask = torch.rand(source.shape) < 0.1
+        source[mask] = torch.randint(1, 9, size=(int(mask.sum()),)).float()
+        return source
+
+
+def log_mean(log):
+    """Who logs a tensor hands it to the function, later."""
+    log("mean", lambda meters: float(np.mean(meters["pred"].tensor.numpy())))
