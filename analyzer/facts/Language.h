@@ -12,6 +12,9 @@ inline bool isNotebook(std::string_view file) { return endsWith(file, ".ipynb");
 /// By its name.
 inline bool isPython(std::string_view file) { return endsWith(file, ".py") || isNotebook(file); }
 
+/// What the body of a module is called that others import.
+constexpr std::string_view importedBody = "@module";
+
 /// Is it the body of a comprehension, which is run where it stands?
 inline bool isComprehension(const Function &function) {
   return function.isLambda && function.isPrivate && isPython(function.where.file.view());

@@ -1,5 +1,6 @@
 #include "analyzer/python/FunctionLowering.h"
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/python/Launches.h"
 
@@ -135,7 +136,7 @@ void FunctionLowering::lowerBody(const Node &owner, const std::vector<Node> &bod
   isClassBody = owner.is("ClassDef");
   isModuleBody = !isClassBody;
   function.id = id;
-  function.name = Name(isClassBody ? qualified + "::@class" : isMain ? "main" : "@module");
+  function.name = Name(isClassBody ? qualified + "::@class" : isMain ? "main" : importedBody);
   function.className = isClassBody ? className : Name();
   function.isMain = isMain;
   function.where = owner.where();

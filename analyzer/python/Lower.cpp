@@ -137,7 +137,8 @@ Unit lower(const Module &module) {
   }
   FunctionLowering start({unit, module}, nullptr, {}, {});
   const bool isRunOnly = module.isScript && !module.asksWhetherMain;
-  start.lowerBody(tree, isRunOnly ? definitionsOf(module, body) : body, module.idOf("@module"), false);
+  start.lowerBody(tree, isRunOnly ? definitionsOf(module, body) : body,
+                  module.idOf(std::string(importedBody)), false);
   if (!module.isModel)
     unit.globalInit = start.id();
   if (module.isScript) {

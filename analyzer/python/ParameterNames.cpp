@@ -163,6 +163,15 @@ ParameterNames parameterNames(const Module &module, const std::vector<Node> &fun
   return names;
 }
 
+std::set<std::string> comparedWithNone(const Node &function) {
+  std::set<std::string> names;
+  forEachOfBlock(function, [&](const Node &node) {
+    if (node.is("Compare") && node.list("comparators").front().constant().first == "NoneType")
+      addName(node["left"], names);
+  });
+  return names;
+}
+
 std::set<std::string> appendedTo(const Node &function, const std::set<std::string> &members) {
   std::set<std::string> names;
   forEachOfBlock(function, [&](const Node &node) {

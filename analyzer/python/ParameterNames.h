@@ -32,6 +32,8 @@ struct ParameterNames {
 ParameterNames parameterNames(const Module &module, const std::vector<Node> &functions);
 /// The names that a function computes with as tensors are: with what is no constant.
 std::set<std::string> computedWith(const Node &function);
+/// The names that a function asks whether they are None, which everything may be asked.
+std::set<std::string> comparedWithNone(const Node &function);
 /// The names that a function appends to one of `members`.
 std::set<std::string> appendedTo(const Node &function, const std::set<std::string> &members);
 

@@ -198,8 +198,11 @@ std::map<std::string, Name> FunctionLowering::typesOfParameters(const Node &node
 void FunctionLowering::addNamed(const Node &node, std::set<std::string> &tensors) const {
   const bool isOfClass = around && around->isClassBody && node.is("FunctionDef");
   std::set<std::string> computed = isOfClass ? computedWith(node) : std::set<std::string>();
+  const std::set<std::string> asked = comparedWithNone(node);
   for (const FunctionLowering *block = around; block; block = block->around) {
-    tensors.insert(block->named.tensors.begin(), block->named.tensors.end());
+    for (const std::string &name : block->named.tensors)
+      if (!asked.count(name))
+        tensors.insert(name);
     for (const auto *others : {&block->named.others, &block->named.ofConstructors})
       for (const std::string &name : *others)
         computed.erase(name);

@@ -17,7 +17,8 @@ bool hasOwnCallers(const Call &call) {
   const Machine &machine = call.machine;
   const Function &entry = entryOf(call.frame).function;
   return isPython(entry.where.file.view()) &&
-         (machine.types.isHidden(entry) || (machine.usage.hasMain && machine.entryIsCalled));
+         (machine.types.isHidden(entry) || machine.usage.calledWhileMaking.count(entry.id) ||
+          (machine.usage.hasMain && machine.entryIsCalled));
 }
 
 // Does only a test call it, beside which nothing is somewhere else unless the test says so?

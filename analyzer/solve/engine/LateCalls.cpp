@@ -53,7 +53,7 @@ bool movesOwnModule(const std::vector<const Fact *> &expression) {
   return moves && isDiscarded;
 }
 
-void LateCalls::add(const std::vector<const Fact *> &expression, Name className) {
+void LateCalls::add(const std::vector<const Fact *> &expression, const Function &function) {
   static constexpr std::string_view methods = "python::method",
                                     classes = "python::class::", calls = "python::call";
   std::map<Reg, Name> functions;
@@ -74,16 +74,19 @@ void LateCalls::add(const std::vector<const Fact *> &expression, Name className)
       continue;
     const std::string_view method = scopeOf(fact->name.view()) == methods ? lastPart(fact->name.view()) : "";
     if (!method.empty() && selves.count(fact->operands[0].reg))
-      ofSelf[Name(method)].insert(className);
+      ofSelf[Name(method)].insert(function.className);
     else if (!method.empty())
       named.insert(Name(method));
+    if (!method.empty())
+      (function.isConstructor ? whileMaking : afterMaking).insert(Name(method));
     if (fact->name.view() == calls && functions.count(fact->operands[0].reg))
       called.insert(functions[fact->operands[0].reg]);
   }
 }
 
-void LateCalls::addTo(const Program &program, std::set<Name> &all, std::set<Name> &bySiblings) const {
-  all.insert(called.begin(), called.end());
+LateCalls::Functions LateCalls::functions(const Program &program) const {
+  Functions all;
+  all.called = called;
   for (const auto &[id, function] : program.functions) {
     const Name method(lastPart(function.name.view())), className = function.className;
     if (className.empty() || !isLate(function))
@@ -92,14 +95,17 @@ void LateCalls::addTo(const Program &program, std::set<Name> &all, std::set<Name
     if (own != ofSelf.end() &&
         std::any_of(own->second.begin(), own->second.end(),
                     [&, &owner = className](Name each) { return areRelated(program, each, owner); }))
-      bySiblings.insert(id);
+      all.bySiblings.insert(id);
+    if (whileMaking.count(method) && !afterMaking.count(method) && !isImplicit(method.view()))
+      all.whileMaking.insert(id);
     // Objects that the program does not make are those of whoever makes them.
     const bool isMade = std::any_of(made.begin(), made.end(), [&, &owner = className](Name each) {
       return isOrDerivesFrom(program, each, owner);
     });
-    if (isMade && (named.count(method) || isImplicit(method.view()) || bySiblings.count(id)))
-      all.insert(id);
+    if (isMade && (named.count(method) || isImplicit(method.view()) || all.bySiblings.count(id)))
+      all.called.insert(id);
   }
+  return all;
 }
 
 } // namespace devicetidy

@@ -26,13 +26,18 @@ bool movesOwnModule(const std::vector<const Fact *> &expression);
 /// used then.
 class LateCalls {
 public:
-  /// Adds the calls of a full expression of a function of `className`.
-  void add(const std::vector<const Fact *> &expression, Name className);
-  /// Adds the ids of the functions that may be called so, and apart those that methods call on their object.
-  void addTo(const Program &program, std::set<Name> &all, std::set<Name> &bySiblings) const;
+  /// Ids of functions of the program.
+  struct Functions {
+    std::set<Name> called;      ///< those that may be called
+    std::set<Name> bySiblings;  ///< those that methods call on their object
+    std::set<Name> whileMaking; ///< methods that constructors call, and nothing else
+  };
+  /// Adds the calls of a full expression of `function`.
+  void add(const std::vector<const Fact *> &expression, const Function &function);
+  Functions functions(const Program &program) const;
 
 private:
-  std::set<Name> called, made, named;
+  std::set<Name> called, made, named, afterMaking, whileMaking;
   std::map<Name, std::set<Name>> ofSelf; ///< what methods call on their own object, with their classes
 };
 

@@ -359,7 +359,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
       addHanded(expression, registersKernel, usage.kernels);
       addHanded(expression, exports, usage.exported);
       if (!function.isModel)
-        lateCalls.add(expression, function.className);
+        lateCalls.add(expression, function);
       if (movesOwnModule(expression))
         usage.movesOwn.insert(id);
       if (scope)
@@ -408,7 +408,10 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
     }
   }
   addUnscoped(classes, usage.writtenGlobals);
-  lateCalls.addTo(program, usage.called, usage.calledBySiblings);
+  LateCalls::Functions late = lateCalls.functions(program);
+  usage.called.merge(late.called);
+  usage.calledBySiblings = std::move(late.bySiblings);
+  usage.calledWhileMaking = std::move(late.whileMaking);
   for (Name id : usage.exported)
     usage.called.erase(id);
   for (const auto &[id, members] : writtenBy) {

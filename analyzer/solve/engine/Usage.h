@@ -34,8 +34,9 @@ struct Usage {
   std::set<Name> leavesAutograd;       ///< functions that take what a model has computed out of autograd
   std::set<std::string> deviceFolders; ///< folders that hold such functions
   std::set<Name> exported;             ///< functions that are handed to a library for others to call
-  std::set<Name> called;           ///< others that some fact calls, constructs with, or makes a closure of
-  std::set<Name> calledBySiblings; ///< methods of Python that methods of their class call on their object
+  std::set<Name> called;            ///< others that some fact calls, constructs with, or makes a closure of
+  std::set<Name> calledBySiblings;  ///< methods of Python that methods of their class call on their object
+  std::set<Name> calledWhileMaking; ///< methods of Python that constructors call, and nothing else
   std::set<Name>
       devicesMatter; ///< functions that handle tensors, modules or devices, themselves or by what they call
   std::set<Name> underGuard;       ///< functions that may be called while a device guard of a caller is alive

@@ -488,3 +488,46 @@ class Noised(Dataset):
 def log_mean(log):
     """Who logs a tensor hands it to the function, later."""
     log("mean", lambda meters: float(np.mean(meters["pred"].tensor.numpy())))
+
+
+def exists(x):
+    return x is not None
+
+
+class Betas(nn.Module):
+    """Whether something was given may be asked of everything: of numbers, too."""
+
+    def __init__(self, given=None):
+        super().__init__()
+        betas = given if exists(given) else np.linspace(0.1, 0.2, 10)
+        self.register_buffer("kept", torch.tensor(np.cumprod(1.0 - betas, axis=0)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.kept[0]
+
+    def told(self, x: Tensor):
+        return self(x).detach().cpu().numpy()
+
+
+class Patches(nn.Module):
+    """Constructors alone ask for the length, where the layers are still on the CPU."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
+
+    def length(self, height=9, width=9):
+        return self.forward(torch.zeros((1, 3, height, width))).shape[1]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x).flatten(2).transpose(1, 2)
+
+
+class Compact(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.patches = Patches()
+        self.positions = nn.Parameter(torch.zeros(1, self.patches.length(), 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.patches(x) + self.positions

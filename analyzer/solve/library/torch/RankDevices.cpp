@@ -111,7 +111,10 @@ void collide(Call &call, RankCollision collision) {
     found.push_back(std::move(collision));
 }
 
+// A module that others import may keep its rank for whoever is launched so.
 void noteVariable(Call &call, Name variable) {
+  if (call.frame.function.name.view() == importedBody)
+    return;
   if (models::hasRole(variable.view(), "local_rank"))
     remember(call, localRank, StepKind::Chosen, variable.str());
   else if (isGlobalRank(variable.view()))
