@@ -167,8 +167,11 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
       !setsAttribute(machine.types, record->type, Name(name))) // the library's class has set it
     return done(row, openValue(applyTerm(op::member, {record->origin, textTerm(Name(name))}),
                                Name(object.text.str() + "." + name)));
-  const Value held = record->origin ? machine.memory.read(row, self.field(Name(name))) : unknownValue();
-  const bool isOfGiven = record->origin && applies(record->origin, op::pointee);
+  if (!record->origin) // what it has behind what is known of its class, for as long as nothing changes it
+    return done(row, withIdentity(applyTerm(
+                         op::call, {applyTerm(op::address, {intTerm(self.root)}), textTerm(Name(name))})));
+  const Value held = machine.memory.read(row, self.field(Name(name)));
+  const bool isOfGiven = applies(record->origin, op::pointee);
   if (const Value made = isOfGiven ? keptOnCpu(machine, row, record->type, Name(name)) : nullptr)
     return done(row, made);
   return done(row, isOfGiven && is(held, ValueKind::Unknown) && !isOpen(held) ? attributeOfGiven(record, name)
@@ -212,7 +215,11 @@ Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::stri
     const auto part = value->fields.find(Name(isFirst ? "0" : isSecond ? "1" : name));
     return done(row, part == value->fields.end() ? unknownValue() : part->second);
   }
-  return done(row, name == "is_cuda" ? scalarValue(isCudaTerm(Placement::unknown())) : unknownValue());
+  if (name == "is_cuda")
+    return done(row, scalarValue(isCudaTerm(Placement::unknown())));
+  return done(row, is(value, ValueKind::Unknown) && value->term
+                       ? withIdentity(pathFrom(value->term, "." + name))
+                       : unknownValue());
 }
 
 namespace {

@@ -320,6 +320,10 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
           callContainerMethod(call, row, {value, {}, object.text, object.written}, name, given))
     return std::move(*outcomes);
   ++machine.solution.stats.unknownCalls["." + name];
+  if (is(value, ValueKind::Address)) { // it may change what the object has
+    const Term changed = applyTerm(op::address, {intTerm(value->address.root)});
+    row.forgetConditions([&](Term term) { return contains(term, changed); });
+  }
   return done(row, unknownValue());
 }
 

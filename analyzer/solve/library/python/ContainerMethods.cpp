@@ -227,8 +227,9 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
   const Value first = given.positional.empty() ? unknownValue() : given.positional[0].value;
   if (name == "len") {
     const auto elements = elementsOf(call, first);
-    return result(row, scalarValue(elements ? intTerm(std::int64_t(elements->size()))
-                                            : call.machine.freshScalar(call)));
+    return result(row, scalarValue(elements        ? intTerm(std::int64_t(elements->size()))
+                                   : isOpen(first) ? lengthOfOpen(first)
+                                                   : call.machine.freshScalar(call)));
   }
   if (name == "range")
     return result(row, rangeOf(row, given));

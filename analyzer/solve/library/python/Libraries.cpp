@@ -190,8 +190,9 @@ Outcomes legacyTensor(Call &call, Row &row, const Asked &asked, const Given &giv
   if (startsWith(asked.scope, "torch.cuda"))
     args.push_back({deviceValue(Placement::cuda(currentCudaIndex())), {}});
   args.insert(args.begin(), {listValue("std::vector<long>", {scalarValue(intTerm(2))}), {}});
-  if (!given.positional.empty() && is(given.positional[0].value, ValueKind::Tensor))
-    return done(row, given.positional[0].value);
+  const Value data = given.positional.empty() ? nullptr : given.positional[0].value;
+  if (data && is(data, ValueKind::Tensor) && !mayBeLeftOut(data)) // else it may as well be a list
+    return done(row, data);
   if (defaultDeviceOf(call, row)) // a default type of tensors counts for it, a default device does not
     return done(row, tensorValue(Placement::unknown(), unknownRank, nullptr));
   return callTorch(call, row, "torch::empty", args, false);

@@ -267,6 +267,12 @@ Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::str
   return outcomes;
 }
 
+Term pathFrom(Term whole, const std::string &path) {
+  const auto before = isOf(whole, op::member) ? devicetidy::textOf(whole->args[1]) : std::nullopt;
+  return before ? applyTerm(op::member, {whole->args[0], textTerm(Name(before->str() + path))})
+                : applyTerm(op::member, {whole, textTerm(Name(path))});
+}
+
 Value asChosenDevice(const Value &value) {
   return isOpen(value)
              ? deviceValue(Placement::symbol(SymbolRole::DeviceChoice, value->origin, value->function))
@@ -355,7 +361,13 @@ Value untyped(const Value &open) {
 
 } // namespace
 
+Term lengthOfOpen(const Value &open) {
+  return applyTerm(op::size, {applyTerm(op::call, {open->origin})}); // until the next iteration
+}
+
 Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::string &name, const Given &given) {
+  if (!isOneOf(name, {"get", "items", "keys", "values", "index", "count"})) // it may become longer or shorter
+    row.forgetConditions([&](Term term) { return contains(term, lengthOfOpen(open)); });
   const Value first = given.positional.empty() ? unknownValue() : given.positional[0].value;
   if (name == "get") { // an entry that may be missing, and what is there then says more than an annotation
     const bool hasOther = given.positional.size() > 1 && !is(given.positional[1].value, ValueKind::Tensor);

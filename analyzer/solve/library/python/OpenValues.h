@@ -44,6 +44,10 @@ Term numberOfOpen(const Value &value);
 Value isTensorQuestion(const Value &open);
 /// The device that an open value is where it is used as one.
 Value asChosenDevice(const Value &value);
+/// How many elements it has, as a term.
+Term lengthOfOpen(const Value &open);
+/// What stands at `path`, `.a` or `["b"]`, of an unknown value that `whole` tells from others.
+Term pathFrom(Term whole, const std::string &path);
 
 /// The attribute of an open value, or what it has under a key or a number.
 Value attributeOfOpen(const Call &call, const Row &row, const Value &open, const std::string &name);

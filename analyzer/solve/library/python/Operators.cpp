@@ -351,7 +351,7 @@ Term identityOf(Call &call, const Value &unknown, std::size_t variable) {
     const Term whole = known(held) ? known(held) : fresh;
     if (!known(held))
       memory.write(call.row, at, withIdentity(whole));
-    return path.empty() ? whole : applyTerm(op::member, {whole, textTerm(Name(std::string(path)))});
+    return path.empty() ? whole : pathFrom(whole, std::string(path));
   }
   const Address object = is(held, ValueKind::Address) ? held->address : at;
   const Address field = path.size() > 1 ? object.field(Name(std::string(path.substr(1)))) : Address();
