@@ -133,13 +133,22 @@ bool isNamed(const Argument &data) {
          (key.empty() || key[1] == '"' || key[1] == '\'');
 }
 
-// How deep lists of numbers are: as many dimensions a tensor of them has. 0 where that is not known.
+// How deep lists of numbers are, and of tensors that are one: as many dimensions a tensor of them has. 0 where
+// that is not known.
 int depthOf(const Call &call, const Value &data) {
+  const auto isNumber = [&](const Value &each) {
+    return is(each, ValueKind::Scalar) ||
+           (is(each, ValueKind::Tensor) && call.machine.memory.rankOf(call.row, each) == 0);
+  };
   int depth = 0;
   Value level = behind(call, data);
-  for (; is(level, ValueKind::List) && !isSummary(level) && !level->elements.empty(); ++depth)
+  while (is(level, ValueKind::List) && !isSummary(level) && !level->elements.empty()) {
+    ++depth;
+    if (std::any_of(level->elements.begin(), level->elements.end(), isNumber)) // so are those beside it
+      return depth;
     level = behind(call, level->elements.front());
-  return is(level, ValueKind::Scalar) ? depth : 0;
+  }
+  return 0;
 }
 
 // tensor(data), as_tensor(data), from_numpy(data); of a number it has no dimensions, of something unknown it

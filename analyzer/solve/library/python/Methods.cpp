@@ -29,7 +29,7 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
   std::vector<Argument> args = given.positional;
   for (const auto &[keyword, argument] : given.named) {
     if (isOneOf(keyword.view(), {"dtype", "non_blocking", "keepdim", "requires_grad", "memory_format", "copy",
-                                 "layout", "generator", "pin_memory"}))
+                                 "layout", "generator", "pin_memory", "unbiased", "correction"}))
       continue;
     Argument each = argument;
     if (keyword.view() == "device") {
