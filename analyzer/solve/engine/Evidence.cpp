@@ -147,14 +147,17 @@ bool isPublic(const Call &call) {
          !isReadByLoader(call.machine.types, entry.className);
 }
 
+bool isWrittenIn(const Step &step, const Function &function) {
+  const Location &body = function.where;
+  return step.where.file == body.file && step.where.line >= body.line && step.where.line <= body.endLine;
+}
+
 // Was it made in the function at hand, and not for a module? What callers give may be what something unknown
 // was made of, too.
 bool isMadeHere(const Call &call, const Witness &witness) {
   const History history = call.machine.memory.historyOf(call.row, witness.use->tensor);
   const Step *step = decidingStep(history);
-  const Location &function = call.frame.function.where;
-  return step && step->kind != StepKind::ModuleMade && step->where.file == function.file &&
-         step->where.line >= function.line && step->where.line <= function.endLine;
+  return step && step->kind != StepKind::ModuleMade && isWrittenIn(*step, call.frame.function);
 }
 
 // Has the program made it there, on a device that it asked something for? Then what it makes beside it
@@ -353,10 +356,24 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
 
 namespace {
 
+// Did a constructor of the class make it?
+bool isMadeByConstructor(const Machine &machine, const Step &step, Name className) {
+  const Type *type = machine.program.type(className);
+  return type && std::any_of(type->methods.begin(), type->methods.end(), [&](Name id) {
+           const Function *method = machine.program.function(id);
+           return method && method->isConstructor && isWrittenIn(step, *method);
+         });
+}
+
 // The innermost frame that can know where the tensor is: of what a module was made with, that of the entry,
 // which has the module.
 const Frame &holderFrame(const Call &call, const Witness &witness) {
-  return isPutBy(call, witness, StepKind::ModuleMade) ? entryOf(call.frame) : call.frame;
+  const History history = call.machine.memory.historyOf(call.row, witness.use->tensor);
+  const Step *step = decidingStep(history);
+  bool isOfModule = step && step->kind == StepKind::ModuleMade;
+  for (const Frame *frame = &call.frame; step && frame->caller; frame = frame->caller)
+    isOfModule |= isMadeByConstructor(call.machine, *step, frame->function.className);
+  return isOfModule ? entryOf(call.frame) : call.frame;
 }
 
 // Of a module that is spread: is it on the first device, as what it is given is, or behind its first layers?

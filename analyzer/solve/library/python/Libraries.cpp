@@ -133,8 +133,8 @@ bool isNamed(const Argument &data) {
          (key.empty() || key[1] == '"' || key[1] == '\'');
 }
 
-// How deep lists of numbers are, and of tensors that are one: as many dimensions a tensor of them has. 0 where
-// that is not known.
+// How deep lists of numbers are, and of tensors that are one: as many dimensions a tensor of them has. 0
+// where that is not known.
 int depthOf(const Call &call, const Value &data) {
   const auto isNumber = [&](const Value &each) {
     return is(each, ValueKind::Scalar) ||
