@@ -357,6 +357,9 @@ TensorUses tensorUses(const Module &module, const Node &function) {
       uses.reassigned.insert(name);
   std::set_intersection(moved.begin(), moved.end(), indices.begin(), indices.end(),
                         std::inserter(uses.tensors, uses.tensors.end()));
+  for (auto each = assigned.rbegin(); each != assigned.rend(); ++each)
+    if (forNumPy.count(each->first)) // what is computed for it is so of one
+      addTensors(each->second, forNumPy);
   for (const std::string &name : tensorsOrArrays)
     if (!ofObjects.count(name) && (!forNumPy.count(name) || uses.asked.count(name)))
       uses.tensors.insert(name);

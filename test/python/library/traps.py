@@ -500,7 +500,9 @@ class Betas(nn.Module):
     def __init__(self, given=None):
         super().__init__()
         betas = given if exists(given) else np.linspace(0.1, 0.2, 10)
-        self.register_buffer("kept", torch.tensor(np.cumprod(1.0 - betas, axis=0)))
+        alphas = 1.0 - betas
+        self.register_buffer("kept", torch.tensor(np.cumprod(alphas, axis=0)))
+        (self.count,) = betas.shape
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.kept[0]
