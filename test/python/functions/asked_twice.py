@@ -1,4 +1,4 @@
-"""what is not known and asked for twice gives the same answer twice"""
+"""what is not known and asked for twice gives the same answer twice; `random.choice` hides what it is from the analysis"""
 import random
 from types import SimpleNamespace
 
@@ -7,8 +7,8 @@ from torch import nn
 
 
 def options():
-    return random.choice([SimpleNamespace(gpus=[0], plugin=SimpleNamespace(on=True), ready=True),
-                          SimpleNamespace(gpus=[], plugin=SimpleNamespace(on=False), ready=False)])
+    return random.choice([SimpleNamespace(gpus=[0], plugin=SimpleNamespace(on=True)),
+                          SimpleNamespace(gpus=[], plugin=SimpleNamespace(on=False))])
 
 
 def case_attribute_of_optimizer():

@@ -280,3 +280,34 @@ def case_summary_of_items():
 def case_summary_of_tensors():
     losses = [F.cross_entropy(*batch()).detach() for _ in range(3)]
     return summarize({"loss": losses}, lambda values: float(np.mean(values)))  # raises
+
+
+def case_unpacked_sums():
+    """a tensor of sums and numbers has one dimension, what is unpacked of it none"""
+    x = torch.randn(3).cuda()
+    total, count = torch.tensor([x.sum(), 3])
+    return x - total / count
+
+
+def case_unpacked_rows():
+    x = torch.randn(3).cuda()
+    first, second = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    return x - first  # raises
+
+
+class Moments:
+    def __init__(self):
+        self.mean = 0
+
+    def update(self, x):
+        _, self.mean = torch.var_mean(x.cpu(), unbiased=False)
+
+    def centred(self, x):
+        return x - self.mean
+
+
+def case_kept_mean():
+    moments = Moments()
+    x = torch.randn(3).cuda()
+    moments.update(x)
+    return moments.centred(x)
