@@ -34,8 +34,6 @@ public:
 
   /// How often code was left out that could have had findings.
   std::size_t omissions() const;
-  /// How many facts the solver has run so far.
-  std::size_t factsRun() const { return solved.factsRun; }
 
 private:
   using Clock = std::chrono::steady_clock;

@@ -55,10 +55,15 @@ std::vector<Group> ModuleGraph::groups() const {
       if (units[unit].joining == Joining::Packaged)
         made.others.insert(unit);
   }
+  // A script is one caller among others of what it imports, and so is what belongs to it.
+  Edges callers = importers;
+  for (std::vector<UnitIndex> &each : callers)
+    each.erase(std::remove_if(each.begin(), each.end(), [&](UnitIndex unit) { return !isOpen(unit); }),
+               each.end());
   for (UnitIndex start : modules) {
     if (!isOpen(start) || done.count(start))
       continue;
-    const UnitGroup group = reach({start}, {&imports, &importers});
+    const UnitGroup group = reach({start}, {&imports, &callers});
     done.insert(group.begin(), group.end());
     Group &made = result.emplace_back(Group{{group.begin(), group.end()}});
     for (UnitIndex unit : group)

@@ -49,7 +49,7 @@ void orderUnits(std::vector<Unit> &units);
 /// one name, each stays in a program with its own unit.
 ///
 /// Of modules, each main makes a program with all it imports. Those of packages, and those that no main
-/// imports, make others with all that they import and that imports them: these have callers outside.
+/// imports, make others with all that they import, and which of them import them: these have callers outside.
 Programs groupPrograms(const std::vector<Unit> &units, const LinkMap &links = {});
 
 /// Makes `part`, a copy of the unit `index`, what it is in `group`: without mains that are not started there,

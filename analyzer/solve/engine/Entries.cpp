@@ -25,17 +25,19 @@ public:
       : machine(machine), usage(usage), states(machine, usage), lives(machine, states, usage) {}
 
   void runAll() {
-    std::vector<const Function *> mains, roots, tests, lambdas, rest;
+    std::vector<const Function *> mains, roots, lambdas, rest, tests, restOfTests;
     for (Name id : machine.program.order) {
       const Function *function = machine.program.function(id);
       if (!function->hasBody || !function->isEntry || function->isModel || isGlobalInit(id) ||
           isCompanion(id) || !usage.devicesMatter.count(id) || isComprehension(*function))
         continue; // a comprehension is run where it stands
-      (function->isMain         ? mains
-       : function->isLambda     ? lambdas
-       : usage.called.count(id) ? rest
-       : isUnitTest(*function)  ? tests
-                                : roots)
+      const bool isCalled = usage.called.count(id) != 0;
+      (function->isMain          ? mains
+       : function->isLambda      ? lambdas
+       : isOfTestFile(*function) ? (isCalled ? restOfTests : tests)
+       : isCalled                ? rest
+       : isUnitTest(*function)   ? tests
+                                 : roots)
           .push_back(function);
     }
     for (const Function *function : mains)
@@ -47,7 +49,8 @@ public:
         return isImported(function) == ofImported &&
                (!ofImported || isWithin(++imported, bounds::importedEntries, Bound::ImportedEntries));
       };
-      for (const auto *group : {&roots, &tests, &lambdas, &rest})
+      // What a test calls is there for others, too: tests come last.
+      for (const auto *group : {&roots, &lambdas, &rest, &tests, &restOfTests})
         for (const Function *function : *group)
           if ((!machine.entered.count(function) || !machine.enteredWhole.count(function)) &&
               isDue(*function)) {

@@ -372,7 +372,8 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
         // A function whose address is taken may be called from anywhere: it stays an entry.
         const Function *target = fact.target.empty() ? nullptr : program.function(fact.target);
         const bool takesAddress = fact.kind == FactKind::Closure && !(target && target->isLambda);
-        if (!fact.target.empty() && fact.target != id && !takesAddress && !isCompanion(id) && !isTest) {
+        const bool ofTest = isTest || (isOfTestFile(function) && target && !isOfTestFile(*target));
+        if (!fact.target.empty() && fact.target != id && !takesAddress && !isCompanion(id) && !ofTest) {
           usage.called.insert(fact.target);
           if (auto overriders = program.overriders.find(fact.target);
               fact.isVirtual && overriders != program.overriders.end())

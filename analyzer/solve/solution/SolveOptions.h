@@ -23,7 +23,7 @@ struct SolveOptions {
   /// none).
   int torchMajor = 0;
   int torchMinor = 0;
-  std::size_t factsBefore = 0; ///< how many facts the other programs of this run have cost
+  std::size_t factsBefore = 0; ///< how many facts the other programs of this kind and run have cost
   bool reportLatent = false;   ///< also record what only a caller can tell
   DistributedNames names{};    ///< further ones the user knows of
   std::shared_ptr<const models::UserModels> models{}; ///< what the user says of libraries; null: nothing

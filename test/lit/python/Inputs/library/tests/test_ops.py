@@ -1,0 +1,7 @@
+import torch
+
+from pack.ops import keep
+
+
+def test_keep():
+    assert keep(torch.zeros(5), torch.zeros(5)).size(0) == 5
