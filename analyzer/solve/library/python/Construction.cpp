@@ -140,6 +140,24 @@ Outcomes constructObject(Call &call, Row row, const Value &made, const Given &gi
   return outcomes;
 }
 
+void registerEntry(Call &call, Row &row, const Address &module, Name field, const Value &entry) {
+  Machine &machine = call.machine;
+  const std::string key(field.view().substr(1, field.view().size() - 2));
+  if (is(entry, ValueKind::Address) &&
+      machine.types.isModule(machine.memory.read(row, entry->address)->type)) {
+    Call inner{machine, call.frame, row, call.fact, call.first};
+    appendChild(inner, module, entry->address, key);
+    machine.memory.write(row, module.field(Name(hidden::submodule(key))), entry);
+  } else if (is(entry, ValueKind::Tensor)) {
+    const Value held = entry->address.valid() ? machine.memory.read(row, entry->address) : entry;
+    machine.memory.write(row, module.field(Name(hidden::parameter(key))), held);
+    const Value handle = parameterHandle(module.field(Name(hidden::parameter(key))), entry->rank);
+    machine.memory.write(row, module.field(field), handle);
+    if (entry->address.valid())
+      machine.memory.write(row, entry->address, handle);
+  }
+}
+
 namespace {
 
 // ModuleDict, ParameterDict, and Sequential of an OrderedDict: each entry is registered under its key.
@@ -148,23 +166,8 @@ Outcomes constructNamed(Call &call, Row row, const std::string &name, const Valu
   const Name type("torch::nn::" + name + "Impl");
   const Address where = machine.allocate(row, call.frame, call.fact, type);
   machine.memory.write(row, where, recordValue(type));
-  for (const Name field : fieldsInOrder(entries)) {
-    const Value &entry = entries->fields.at(field);
-    const std::string key(field.view().substr(1, field.view().size() - 2));
-    Call inner{machine, call.frame, row, call.fact, call.first};
-    if (is(entry, ValueKind::Address) &&
-        machine.types.isModule(machine.memory.read(row, entry->address)->type)) {
-      appendChild(inner, where, entry->address, key);
-      machine.memory.write(row, where.field(Name(hidden::submodule(key))), entry);
-    } else if (is(entry, ValueKind::Tensor)) {
-      const Value held = entry->address.valid() ? machine.memory.read(row, entry->address) : entry;
-      machine.memory.write(row, where.field(Name(hidden::parameter(key))), held);
-      const Value handle = parameterHandle(where.field(Name(hidden::parameter(key))), entry->rank);
-      machine.memory.write(row, where.field(field), handle);
-      if (entry->address.valid())
-        machine.memory.write(row, entry->address, handle);
-    }
-  }
+  for (const Name field : fieldsInOrder(entries))
+    registerEntry(call, row, where, field, entries->fields.at(field));
   return done(row, addressValue(where));
 }
 
@@ -222,7 +225,8 @@ Outcomes constructModule(Call &call, Row row, const std::string &name, const Giv
     return constructNamed(call, std::move(row), name, recordValue(dictType, std::move(entries)));
   }
   if (isOneOf(name, {"ParameterList", "ParameterDict"}))
-    return done(row, given.positional.empty() ? listOf(call, row, {}) : given.positional[0].value);
+    return given.positional.empty() ? constructNamed(call, std::move(row), name, recordValue(dictType))
+                                    : done(row, given.positional[0].value);
   // A list of modules is given as its elements.
   std::vector<Argument> args;
   const Value some = given.rest ? behind(call, given.rest) : only; // as many as a comprehension has made

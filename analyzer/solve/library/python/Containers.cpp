@@ -318,6 +318,9 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
     const auto owner = held->fields.find(ownerField);
     if (const auto attribute = textOf(call, index); attribute && owner != held->fields.end())
       return setOwnAttribute(call, call.row, {owner->second, {}}, *attribute, written(2));
+  } else if (is(held, ValueKind::Record) && is(value, ValueKind::Tensor) &&
+             machine.types.isModule(held->type)) {
+    registerEntry(call, call.row, object->address, keyField(call.row, index).value_or(anyEntryField), value);
   } else if (is(held, ValueKind::List)) {
     const auto number = call.row.numberOf(index);
     if (!isSummary(held) && number && *number >= 0 && std::size_t(*number) < held->elements.size()) {

@@ -286,6 +286,8 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
       if (is(each, ValueKind::Address)) {
         Call inner{machine, call.frame, row, call.fact, call.first};
         appendChild(inner, self, each->address, "");
+      } else if (is(each, ValueKind::Tensor)) { // of a ParameterList
+        registerEntry(call, row, self, anyEntryField, each);
       }
     return done(row, object.value);
   }
