@@ -302,6 +302,10 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
   } else {
     library.hooks.useTensors(*this, call.row, uses);
   }
+  if (requirement.kind == ConflictKind::HostAccess && worst < Verdict::Likely)
+    for (const Placed &each : placed) // what the host has read is there
+      if (isOutside(each.placement) && each.placement.role == SymbolRole::Tensor)
+        call.row.assumeDevice(each.placement, false);
   const bool isDisputed =
       worst >= Verdict::Likely || std::any_of(placed.begin(), placed.end(),
                                               [](const Placed &each) { return each.placement.isDisputed(); });
