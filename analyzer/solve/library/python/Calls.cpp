@@ -404,8 +404,11 @@ std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
   const bool isOfEntry = !call.frame.caller; // callers in the program say what they give
   if (is(given, ValueKind::Tensor) && is(otherwise, ValueKind::Null))
     return call.done(isOfEntry ? leftOutOr(given) : given);
-  const bool mayBeLeftOut =
-      is(otherwise, ValueKind::Tensor) || (is(given, ValueKind::Address) && is(otherwise, ValueKind::Null));
+  const Value held = behind(call, otherwise);
+  const bool mayBeLeftOut = is(otherwise, ValueKind::Tensor) ||
+                            (is(given, ValueKind::Address) && is(otherwise, ValueKind::Null)) ||
+                            (is(given, ValueKind::Unknown) && is(otherwise, ValueKind::Address) &&
+                             (is(held, ValueKind::List) || isDict(held)));
   if (isOfEntry && mayBeLeftOut && !isMissing(given)) { // by the caller
     Outcomes both = call.done(given);
     both.push_back({call.row, otherwise});
