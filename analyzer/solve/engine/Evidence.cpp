@@ -296,13 +296,14 @@ bool hasMethodAmong(const Machine &machine, Name className, const std::set<Name>
 // one, or it is a module in a program that moves modules.
 bool isMeantFrom(const Call &call, const Frame &from) {
   const Machine &machine = call.machine;
-  const bool isOpen =
-      isCalledFromOutside(call) && !isReadByLoader(machine.types, entryOf(call.frame).function.className);
+  const bool isRead = isReadByLoader(machine.types, entryOf(call.frame).function.className);
+  const bool isOpen = isCalledFromOutside(call) && !isRead;
   for (const Frame *frame = &from; frame; frame = frame->caller) {
     const Function &function = frame->function;
     if (frame->site) // what models do says nothing of the program
       continue;
     if ((isOpen && isBesideDeviceCode(machine, function)) || machine.usage.asksForDevice.count(function.id) ||
+        (!isRead && machine.usage.makesThere.count(function.id)) ||
         holdsDevice(machine.types, function.className) ||
         hasMethodAmong(machine, function.className, machine.usage.asksForDevice) ||
         hasMethodAmong(machine, function.className, machine.usage.takesDevice) ||

@@ -386,6 +386,8 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
           usage.asksForDevice.insert(id);
           usage.deviceFolders.insert(folderOf(function));
         }
+        if (models::hasRole(lastPart(fact.name.view()), "makes_there"))
+          usage.makesThere.insert(id);
         if (const Name moved = movedParameter(function, fact); !moved.empty())
           usage.movesParameter[{function.where.file, moved}].insert(id);
         if (models::hasRole(lastPart(fact.name.view()), "brings_to_host"))

@@ -25,6 +25,7 @@ struct Usage {
   bool movesModules = false;    ///< a module is moved
   Backends backends;            ///< of process groups, which the program names
   std::set<Name> asksForDevice; ///< functions that ask a tensor for its device, or name a device
+  std::set<Name> makesThere;    ///< functions that make a tensor where another one is, by its own method
   std::set<Name> takesDevice;   ///< functions of Python that are given a device
   std::set<Name> bringsToHost;  ///< functions that bring something to the host
   std::set<Name> movesOwn;      ///< methods of Python that move a module of their object
