@@ -87,9 +87,9 @@ Outcomes constructObject(Call &call, Row row, const Value &made, const Given &gi
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &given);
 /// The module of the library that `type` is, or derives from; none for others.
 Name libraryModule(const Machine &machine, Name type);
-/// Makes the object at `self` what the constructor of `base`, a module of the library, makes.
 /// Puts a parameter or a module into a container of them, under `field`, an entry of a dictionary.
 void registerEntry(Call &call, Row &row, const Address &module, Name field, const Value &entry);
+/// Makes the object at `self` what the constructor of `base`, a module of the library, makes.
 Outcomes constructBase(Call &call, Row row, const Address &self, Name base, const Given &given);
 /// Adds what stands for the elements of a list of unknown length to the modules of `container`.
 void appendSome(Call &call, Row &row, const Address &container, const Value &list);
