@@ -102,6 +102,39 @@ bool hasAskedForCuda(const Row &row) {
                      [](const Condition &condition) { return asksForCuda(condition.first); });
 }
 
+// Was it made while the entry's own call of something is under way?
+bool isMadeBelowEntry(const Call &call, const Value &tensor) {
+  const History history = call.machine.memory.historyOf(call.row, tensor);
+  const Step *step = decidingStep(history);
+  for (const Frame *frame = &call.frame; step && frame->caller && frame->call; frame = frame->caller)
+    if (step->kind != StepKind::ModuleMade && isWrittenIn(*step, frame->function))
+      return true;
+  return false;
+}
+
+// What the row has found on a device by asking: it is still where it was given.
+Placement asGiven(const Row &row, const Placed &placed) {
+  const bool isAnswer = placed.kept.kind == PlacementKind::Other ||
+                        (placed.kept.kind == PlacementKind::Cuda && applies(placed.kept.index, op::indexOf));
+  for (const auto &[device, found] : row.aliases)
+    if (isAnswer && found == placed.kept)
+      return Placement::symbol(SymbolRole::Tensor, device,
+                               placed.use->operand ? placed.use->operand->text : Name());
+  return placed.placement;
+}
+
+// A callee that asks something where it is has a branch for each answer: none tells what the entry was given
+// beside what the entry itself has made.
+void forgetAnswers(const Call &call, std::vector<Placed> &placed) {
+  const bool isInCallee = call.frame.caller && call.frame.call;
+  const auto isOfEntry = [&](const Placed &each) {
+    return asGiven(call.row, each) == each.placement && !isMadeBelowEntry(call, each.use->tensor);
+  };
+  if (isInCallee && !call.row.aliases.empty() && std::any_of(placed.begin(), placed.end(), isOfEntry))
+    for (Placed &each : placed)
+      each.placement = asGiven(call.row, each);
+}
+
 // The operand to move is the one that stayed behind, that was loaded, the one on the CPU, or the later one.
 bool shouldMoveFirst(const Placed &a, const Placed &b) {
   if (isFormer(a.placement) || isFormer(b.placement))
@@ -202,6 +235,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     placed.push_back({&use, kept, pinned(call.row, kept), memory.rankOf(call.row, use.tensor),
                       memory.isFromOutside(call.row, use.tensor)});
   }
+  forgetAnswers(call, placed);
   auto mayBeScalar = [&](std::size_t i) {
     return requirement.cpuScalars && !(i != 2 && requirement.onlyThird) &&
            !(i == 0 && requirement.firstIsOutput);

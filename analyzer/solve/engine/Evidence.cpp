@@ -147,11 +147,6 @@ bool isPublic(const Call &call) {
          !isReadByLoader(call.machine.types, entry.className);
 }
 
-bool isWrittenIn(const Step &step, const Function &function) {
-  const Location &body = function.where;
-  return step.where.file == body.file && step.where.line >= body.line && step.where.line <= body.endLine;
-}
-
 // Was it made in the function at hand, and not for a module? What callers give may be what something unknown
 // was made of, too.
 bool isMadeHere(const Call &call, const Witness &witness) {
@@ -260,6 +255,11 @@ bool takesOutOfTensors(const Types &types, const Function &function) {
 }
 
 } // namespace
+
+bool isWrittenIn(const Step &step, const Function &function) {
+  const Location &body = function.where;
+  return step.where.file == body.file && step.where.line >= body.line && step.where.line <= body.endLine;
+}
 
 bool isOfEarlierCall(const Call &call, const Placement &placement) {
   if (placement.kind != PlacementKind::Symbol || placement.role != SymbolRole::Tensor ||

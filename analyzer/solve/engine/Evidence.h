@@ -31,6 +31,8 @@ inline const Name spreadDevices("the devices of a map");
 Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness &b);
 /// The verdict on `memory` of a tensor from outside, which the host reads or writes.
 Verdict weighAccess(const Call &call, const Placement &memory);
+/// Does the step stand in the body of `function`?
+bool isWrittenIn(const Step &step, const Function &function);
 /// Is it the device of a tensor that a caller has passed to an earlier call of the entry's object?
 bool isOfEarlierCall(const Call &call, const Placement &placement);
 /// Has the code brought `tensor` to where it is? Then it has a reason, and knows what else is there.

@@ -8,4 +8,8 @@ class Attending(nn.Module):
         self.proj = nn.Linear(3, 3)
 
     def forward(self, x):
-        return self.proj(x) + torch.zeros(3, device=x.device)
+        if x.is_cuda:
+            torch.cuda.synchronize()
+        is_tpu = x.device.type == "xla"
+        y = self.proj(x)
+        return self.proj(y) if is_tpu else y + torch.zeros(3, device=x.device)
