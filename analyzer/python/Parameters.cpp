@@ -238,9 +238,11 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
     parameters.push_back(each);
   const bool isForward = node.text("name") == "forward";
   const std::map<std::string, std::set<std::string>> asked = attributesAsked(node);
-  std::set<std::string> numbers, withDefault;
+  std::set<std::string> numbers, withDefault, counts;
   for (const auto &[parameter, value] : defaultsOf(all)) {
     withDefault.insert(parameter.text("arg"));
+    if (value.constant().first == "int")
+      counts.insert(parameter.text("arg"));
     if (areNumbers(value))
       numbers.insert(parameter.text("arg"));
   }
@@ -254,6 +256,8 @@ void FunctionLowering::addParameters(const Node &node, bool isMethod) {
     }
     const std::string name = parameters[i].text("arg");
     Name type = typeOfParameter(said, parameters[i], isForward);
+    if (type == tensorType && !parameters[i]["annotation"] && counts.count(name)) // n_fft=64
+      type = {};
     if (type.empty())
       type = objectType(withoutNone(parameters[i]["annotation"]));
     if (const auto found = asked.find(name);

@@ -255,8 +255,9 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
           isAssumed(call.row, placed[j].placement))
         continue;
       if (verdict > Verdict::Silent && verdict < Verdict::Definite && !isAboutMemory(requirement.kind))
-        verdict = weigh(call, verdict, {placed[i].use, &placed[i].placement},
-                        {placed[j].use, &placed[j].placement});
+        verdict =
+            weigh(call, verdict, {placed[i].use, &placed[i].placement, i == 0 && requirement.firstIsOutput},
+                  {placed[j].use, &placed[j].placement});
       if (verdict == Verdict::Open && !perhapsExempt(i) && !perhapsExempt(j))
         met.emplace(std::pair(placed[i].placement.index, placed[j].placement.index), call.fact.where);
       if (verdict == Verdict::Latent && requirement.kind == ConflictKind::HostAccess)

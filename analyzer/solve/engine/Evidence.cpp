@@ -111,10 +111,11 @@ bool isMovedBySiblings(const Call &call, const Placement &placement) {
          !movers->second.count(entry.id) && isGiven(call, placement) && isCalledFromOutside(call);
 }
 
-// Was it made for what an earlier call was given, and kept? What a constructor was given says where the
+// Was it made for what an earlier call was given, and kept? What each call adds to is the sum over one
+// stream of calls, which are given what is on one device. What a constructor was given says where the
 // object is: callers keep the object and what they pass to it together.
 bool isMadeEarlier(const Call &call, const Witness &witness) {
-  if (!isOfEarlierCall(call, *witness.placement))
+  if (witness.isWritten || !isOfEarlierCall(call, *witness.placement))
     return false;
   const Function *maker = call.machine.program.function(Name(callThatWasGiven(*witness.placement)));
   if (maker && maker->isConstructor)

@@ -16,6 +16,7 @@ namespace devicetidy {
 struct Witness {
   const TensorUse *use;
   const Placement *placement;
+  bool isWritten = false; ///< the operation changes it
 };
 
 /// The origin of what nothing is known of but that the program asks where it is.

@@ -168,7 +168,8 @@ void Lives::follow(Lived lives, const std::vector<const Function *> &entries,
     for (const Function *entry : entries)
       change(*entry);
     for (const Function *method : methods)
-      change(*method);
+      if (isCalledLater(*method))
+        change(*method);
     for (auto &[fields, after] : changed)
       for (const Function *entry : entries) {
         const std::set<Name> &read = mentionedIn(*entry);
@@ -177,6 +178,13 @@ void Lives::follow(Lived lives, const std::vector<const Function *> &entries,
           call(*entry, after);
       }
   }
+}
+
+// What another method calls may be for the constructor, and nobody else calls it later, but for what starts
+// again.
+bool Lives::isCalledLater(const Function &method) const {
+  return usage.calledBySiblings.count(method.id) == 0 ||
+         models::hasRole(lastPart(method.name.view()), "starts_again");
 }
 
 // Those that change their object, of the class and its bases, in their order; an override hides what it
@@ -329,11 +337,7 @@ Lives::Lived Lives::run(const Function &method, const Life &life) {
     return std::any_of(history.begin(), history.end(),
                        [](const Step &step) { return !step.givenTo.empty(); });
   });
-  // What another method calls may be for the constructor, and nobody else calls it later, but for what starts
-  // again.
-  const bool isLater =
-      isPython(method.where.file.view()) && (usage.calledBySiblings.count(method.id) == 0 ||
-                                             models::hasRole(lastPart(method.name.view()), "starts_again"));
+  const bool isLater = isPython(method.where.file.view()) && isCalledLater(method);
   for (Outcome &outcome : states.call(method, life.row, object, static_cast<unsigned>(before))) {
     Row &row = outcome.row;
     const bool isOther = isPlacer(machine.types, method) && goOnWith(outcome.result, row);

@@ -59,6 +59,7 @@ private:
   /// What `method` leaves of an object.
   const Lived &call(const Function &method, Life &life);
   Lived run(const Function &method, const Life &life);
+  bool isCalledLater(const Function &method) const;
   bool isInitialised(const Function &method, const Life &before, const Life &after);
   void addCounts(const Row &before, const Row &after, std::set<Name> &counts) const;
   Value outsideNumber(Name field) const;

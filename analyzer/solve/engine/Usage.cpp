@@ -390,8 +390,11 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
           usage.makesThere.insert(id);
         if (const Name moved = movedParameter(function, fact); !moved.empty())
           usage.movesParameter[{function.where.file, moved}].insert(id);
-        if (models::hasRole(lastPart(fact.name.view()), "brings_to_host"))
+        if (models::hasRole(lastPart(fact.name.view()), "brings_to_host")) {
           usage.bringsToHost.insert(id);
+          if (isPython(function.where.file.view()))
+            usage.deviceFolders.insert(folderOf(function));
+        }
         if (models::hasRole(lastPart(fact.name.view()), "leaves_autograd"))
           usage.leavesAutograd.insert(id);
         if (fact.kind == FactKind::Global && endsWith(fact.name.view(), initialisedSuffix))

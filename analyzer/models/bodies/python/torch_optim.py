@@ -35,7 +35,8 @@ class KeepingOptimizer:
     """What it keeps of a parameter is made by the first step, where the parameter is then."""
 
     def __init__(self, params, *options, **named):
-        self._kept = dt.keeper(parameters_of(params))
+        self._params = parameters_of(params)
+        self._kept = dt.keeper(self._params)
         self.defaults = dt.unknown()
 
     def step(self, closure=None):
@@ -47,8 +48,9 @@ class KeepingOptimizer:
         pass
 
     def load_state_dict(self, state_dict):
-        """Brought to where the parameters are."""
-        self._kept = dt.unknown()
+        """Brought to where the parameters are, if anything was kept when it was saved."""
+        self._kept = dt.keeper(self._params)
+        dt.step(self._kept)
 
     @property
     def state(self):

@@ -242,6 +242,16 @@ int rankOfPart(const Call &call, const Value &tensor, const Value &index, const 
   return *taken < 0 || (*taken == 0 && rank == someRank) ? someRank : unknownRank;
 }
 
+// An index without dimensions is a number, wherever it is: an element of the steps of a scheduler.
+void dropNumbers(const Call &call, std::vector<Argument> &args) {
+  const auto mayBeNumber = [&](const Argument &index) {
+    const int rank = call.machine.memory.rankOf(call.row, index.value);
+    return rank == 0 || (rank == unknownRank && call.machine.memory.placementOf(call.row, index.value).kind !=
+                                                    PlacementKind::Symbol);
+  };
+  args.erase(std::remove_if(args.begin() + 1, args.end(), mayBeNumber), args.end());
+}
+
 std::optional<Outcomes> getWord(Call &call, const Effect &) {
   const Value object = whereAsked(call, call.operand(0)), index = call.operand(1);
   if (!is(object, ValueKind::Tensor))
@@ -249,14 +259,7 @@ std::optional<Outcomes> getWord(Call &call, const Effect &) {
   std::vector<Argument> args{{object, {}, call.fact.operands[0].text, &call.fact.operands[0]}};
   addIndexTensors(call, index, call.fact.operands[1], args);
   const int rank = rankOfPart(call, object, index, args);
-  // One without dimensions is a number, wherever it is: an element of the steps of a scheduler.
-  args.erase(std::remove_if(args.begin() + 1, args.end(),
-                            [&](const Argument &each) {
-                              return call.machine.memory.rankOf(call.row, each.value) == unknownRank &&
-                                     call.machine.memory.placementOf(call.row, each.value).kind !=
-                                         PlacementKind::Symbol;
-                            }),
-             args.end());
+  dropNumbers(call, args);
   Outcomes outcomes = callTorch(call, call.row, "at::Tensor::index", args, true);
   for (Outcome &outcome : outcomes)
     if (is(outcome.result, ValueKind::Tensor) && !outcome.result->address.valid())
@@ -288,10 +291,7 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
       addIndexTensors(call, index, call.fact.operands[1], args);
       addIndexLists(call, index, call.fact.operands[1], args);
     }
-    args.erase(std::remove_if(
-                   args.begin() + 1, args.end(), // one without dimensions is a number
-                   [&](const Argument &each) { return machine.memory.rankOf(call.row, each.value) == 0; }),
-               args.end());
+    dropNumbers(call, args);
     args.push_back({value, {}, call.fact.operands[2].text, &call.fact.operands[2]});
     return callTorch(call, call.row, "at::Tensor::index_put_", args, true);
   }

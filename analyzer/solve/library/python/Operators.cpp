@@ -27,11 +27,25 @@ bool isTensor(const Argument &argument) { return is(argument.value, ValueKind::T
 
 // What an operator is called as a method of a tensor.
 std::string methodOf(const std::string &sign) {
-  static const std::map<std::string, std::string> methods = {
-      {"+", "add"},         {"-", "sub"},  {"*", "mul"},           {"/", "div"},         {"@", "matmul"},
-      {"%", "remainder"},   {"**", "pow"}, {"//", "floor_divide"}, {"&", "bitwise_and"}, {"|", "bitwise_or"},
-      {"^", "bitwise_xor"}, {"==", "eq"},  {"!=", "ne"},           {"<", "lt"},          {"<=", "le"},
-      {">", "gt"},          {">=", "ge"}};
+  static const std::map<std::string, std::string> methods = {{"+", "add"},
+                                                             {"-", "sub"},
+                                                             {"*", "mul"},
+                                                             {"/", "div"},
+                                                             {"@", "matmul"},
+                                                             {"%", "remainder"},
+                                                             {"**", "pow"},
+                                                             {"//", "floor_divide"},
+                                                             {"&", "bitwise_and"},
+                                                             {"|", "bitwise_or"},
+                                                             {"^", "bitwise_xor"},
+                                                             {"==", "eq"},
+                                                             {"!=", "ne"},
+                                                             {"<", "lt"},
+                                                             {"<=", "le"},
+                                                             {">", "gt"},
+                                                             {">=", "ge"},
+                                                             {"<<", "bitwise_left_shift"},
+                                                             {">>", "bitwise_right_shift"}};
   const auto found = methods.find(sign);
   return found == methods.end() ? std::string() : found->second;
 }
