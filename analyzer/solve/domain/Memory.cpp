@@ -447,6 +447,16 @@ Placement Memory::placementOf(const Row &row, const Value &tensor) const {
   return row.resolve(placement);
 }
 
+Placement Memory::placementKept(const Row &row, const Value &tensor) const {
+  const Placement found = placementOf(row, tensor);
+  if (!isFromOutside(row, tensor))
+    return found;
+  const Placement given = tensor->address.valid() ? read(row, tensor->address)->placement : tensor->placement;
+  const bool isAnswer = found.kind == PlacementKind::Other ||
+                        (found.kind == PlacementKind::Cuda && applies(found.index, op::indexOf));
+  return isAnswer ? given : found;
+}
+
 bool Memory::isFromOutside(const Row &row, const Value &tensor) const {
   const Value held =
       is(tensor, ValueKind::Tensor) && tensor->address.valid() ? read(row, tensor->address) : tensor;

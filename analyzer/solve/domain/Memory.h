@@ -65,6 +65,9 @@ public:
 
   /// Placement of a tensor value: follows handles into their module, and what the row knows.
   Placement placementOf(const Row &row, const Value &tensor) const;
+  /// The same without the answer of the row to the question what type of device that is: what is computed
+  /// from the tensor is there whatever the answer is.
+  Placement placementKept(const Row &row, const Value &tensor) const;
   History historyOf(const Row &row, const Value &tensor) const;
   /// Is it memory of the host that is or may be page-locked?
   bool mayBePinned(const Row &row, const Value &tensor) const;

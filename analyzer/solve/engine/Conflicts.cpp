@@ -52,6 +52,17 @@ Verdict comparePlaced(const Placed &a, const Placed &b, bool currentDeviceIsOpen
   return isAgreement ? std::min(verdict, Verdict::Latent) : verdict;
 }
 
+bool isNameless(const Placed &placed) { return placed.placement.describe().empty(); }
+
+// Has nothing put it on the CPU but that a way of the program found it there? A module may be there on that
+// way.
+bool isUntold(const Call &call, const Placed &placed, const Placed &other) {
+  const bool isOfModule =
+      other.placement.kind == PlacementKind::Symbol && other.placement.role == SymbolRole::Module;
+  return isOfModule && isOnCpu(placed) && !placed.use->isWanted && !placed.use->owner &&
+         !placed.use->tensor->address.valid() && !call.machine.memory.historyOf(call.row, placed.use->tensor);
+}
+
 bool isSlot(const Memory &memory, const Placed &placed) {
   return placed.placement.kind == PlacementKind::Symbol && memory.choices.isSlot(placed.placement.index);
 }
@@ -112,27 +123,21 @@ bool isMadeBelowEntry(const Call &call, const Value &tensor) {
   return false;
 }
 
-// What the row has found on a device by asking: it is still where it was given.
-Placement asGiven(const Row &row, const Placed &placed) {
-  const bool isAnswer = placed.kept.kind == PlacementKind::Other ||
-                        (placed.kept.kind == PlacementKind::Cuda && applies(placed.kept.index, op::indexOf));
-  for (const auto &[device, found] : row.aliases)
-    if (isAnswer && found == placed.kept)
-      return Placement::symbol(SymbolRole::Tensor, device,
-                               placed.use->operand ? placed.use->operand->text : Name());
-  return placed.placement;
-}
-
 // A callee that asks something where it is has a branch for each answer: none tells what the entry was given
 // beside what the entry itself has made.
 void forgetAnswers(const Call &call, std::vector<Placed> &placed) {
   const bool isInCallee = call.frame.caller && call.frame.call;
-  const auto isOfEntry = [&](const Placed &each) {
-    return asGiven(call.row, each) == each.placement && !isMadeBelowEntry(call, each.use->tensor);
+  const auto isFound = [](const Placed &each) {
+    return each.kept.kind == PlacementKind::Symbol && each.kept.role == SymbolRole::Tensor &&
+           each.placement.kind != PlacementKind::Symbol;
   };
-  if (isInCallee && !call.row.aliases.empty() && std::any_of(placed.begin(), placed.end(), isOfEntry))
+  const auto isOfEntry = [&](const Placed &each) {
+    return !isFound(each) && !isMadeBelowEntry(call, each.use->tensor);
+  };
+  if (isInCallee && std::any_of(placed.begin(), placed.end(), isOfEntry))
     for (Placed &each : placed)
-      each.placement = asGiven(call.row, each);
+      if (isFound(each))
+        each.placement = each.kept;
 }
 
 // The operand to move is the one that stayed behind, that was loaded, the one on the CPU, or the later one.
@@ -231,9 +236,9 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
                                const Requirement &requirement) {
   std::vector<Placed> placed;
   for (const TensorUse &use : uses) {
-    const Placement kept = memory.placementOf(call.row, use.tensor);
-    placed.push_back({&use, kept, pinned(call.row, kept), memory.rankOf(call.row, use.tensor),
-                      memory.isFromOutside(call.row, use.tensor)});
+    const Placement kept = memory.placementKept(call.row, use.tensor);
+    placed.push_back({&use, kept, pinned(call.row, call.row.resolve(kept)),
+                      memory.rankOf(call.row, use.tensor), memory.isFromOutside(call.row, use.tensor)});
   }
   forgetAnswers(call, placed);
   auto mayBeScalar = [&](std::size_t i) {
@@ -276,13 +281,15 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (verdict == Verdict::Latent && foundOnCpu(call.row) &&
           (isOnCpu(placed[i]) || isOnCpu(placed[j]) || requirement.kind == ConflictKind::HostAccess))
         verdict = Verdict::Silent;
-      const bool isNameless = // nobody could be told of it
-          placed[i].placement.describe().empty() || placed[j].placement.describe().empty();
+      const bool isFoundThere = !isAboutMemory(requirement.kind) && (isUntold(call, placed[i], placed[j]) ||
+                                                                     isUntold(call, placed[j], placed[i]));
+      const bool isUnknown = // nobody could be told of it
+          isFoundThere || isNameless(placed[i]) || isNameless(placed[j]);
       const bool isPerhapsExempt = perhapsExempt(i) || perhapsExempt(j) ||
                                    (mayBeScalar(i) && mayBeChosenScalar(placed[i], placed[j])) ||
                                    (mayBeScalar(j) && mayBeChosenScalar(placed[j], placed[i]));
       if (isStateOutside(placed[i].placement) || isStateOutside(placed[j].placement) || isPerhapsExempt ||
-          isNameless)
+          isUnknown)
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
           (foundOnCpu(call.row) || foundNoTensor(call)))

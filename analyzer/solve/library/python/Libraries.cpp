@@ -94,8 +94,9 @@ void meetGenerator(Call &call, Outcomes &outcomes, const Given &given, const std
     Machine::Requirement requirement;
     requirement.operation = name;
     const Value draws = tensorValue(device->second->placement, someRank, device->second->history);
-    call.machine.requireSame(
-        inner, {{outcome.result, nullptr, "the result"}, {draws, generator->written, {}}}, requirement);
+    TensorUse wanted{draws, generator->written};
+    wanted.isWanted = true;
+    call.machine.requireSame(inner, {{outcome.result, nullptr, "the result"}, wanted}, requirement);
   }
 }
 

@@ -100,7 +100,7 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
     // Only the type changes.
     if (!is(self, ValueKind::Tensor))
       return call.done(unknownValue());
-    return call.done(tensorValue(machine.memory.placementOf(call.row, self), rank,
+    return call.done(tensorValue(machine.memory.placementKept(call.row, self), rank,
                                  machine.memory.historyOf(call.row, self), count));
   }
   Placement placement = machine.concrete(call.row, *target);
@@ -246,7 +246,7 @@ Outcomes like(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
   if (uses.empty())
     return call.done(unknownValue());
   const Value &self = uses[0].tensor;
-  Placement placement = machine.memory.placementOf(call.row, self);
+  Placement placement = machine.memory.placementKept(call.row, self);
   Step step{StepKind::Inherited, call.fact.where, uses[0].operand ? uses[0].operand->text.str() : "",
             placement.describe()};
   step.mayBePinned = (options && (*options)->pinned) || asksForPinned(call);
@@ -273,6 +273,9 @@ struct Operation {
   Machine::Requirement requirement;
 
   Placement placeOf(std::size_t i) const { return call.machine.memory.placementOf(call.row, uses[i].tensor); }
+  Placement keptOf(std::size_t i) const {
+    return call.machine.memory.placementKept(call.row, uses[i].tensor);
+  }
   Placement require(const std::vector<TensorUse> &together) {
     return call.machine.requireSame(call, together, requirement);
   }
@@ -290,7 +293,7 @@ Outcomes iterate(Operation &on) {
     return finish(on.call, on.op, Placement::unknown(), unknownRank, nullptr);
   on.requirement.cpuScalars = true;
   const Placement placement = on.require(on.uses);
-  return on.done(on.op.result == Result::Self ? on.placeOf(0) : placement);
+  return on.done(on.op.result == Result::Self ? on.keptOf(0) : placement);
 }
 
 // 0-dim tensors follow the others, the condition included.
@@ -312,7 +315,7 @@ Outcomes readIndexed(Operation &on) {
     if (!mayBeOnCpu(on.placeOf(i)) && on.call.machine.memory.rankOf(on.call.row, on.uses[i].tensor) != 0)
       bound.push_back(on.uses[i]);
   const Placement met = bound.size() > 1 ? on.require(bound) : Placement::unknown();
-  return on.withHistoryOfSelf(met.isDisputed() ? met : on.placeOf(0));
+  return on.withHistoryOfSelf(met.isDisputed() ? met : on.keptOf(0));
 }
 
 // Tensors: self, those among the indices, the value last. Basic indices copy; tensor indices need self and
@@ -326,7 +329,7 @@ Outcomes writeIndexed(Operation &on) {
   on.requirement.cpuScalars = true;
   if (!isNumber && on.uses.size() > 2 && rank != 0)
     on.require({on.uses.front(), on.uses.back()});
-  return finish(on.call, on.op, on.placeOf(0), unknownRank, nullptr);
+  return finish(on.call, on.op, on.keptOf(0), unknownRank, nullptr);
 }
 
 // A value on a GPU picks the GPU's kernel, which takes no CPU tensor; to a GPU tensor it is a number.
@@ -336,13 +339,13 @@ Outcomes fillMasked(Operation &on) {
   if (on.uses.size() > 2 && on.placeOf(0).kind == PlacementKind::Cpu &&
       on.placeOf(2).kind == PlacementKind::Cuda)
     on.require({on.uses[0], on.uses[2]});
-  return on.done(on.placeOf(0));
+  return on.done(on.keptOf(0));
 }
 
 Outcomes takeLengths(Operation &on) {
   if (on.uses.size() > 1 && on.placeOf(1).kind == PlacementKind::Cuda)
     on.require({lengthsOnCpu(), on.uses[1]});
-  return on.done(on.placeOf(0));
+  return on.done(on.keptOf(0));
 }
 
 Outcomes setData(Operation &on) {
@@ -375,7 +378,7 @@ std::optional<Outcomes> place(Call &call, const Op &op, const std::vector<Tensor
   case Rule::TypeAs:
     return uses.size() < 2
                ? call.done(unknownValue())
-               : move(call, call.machine.memory.placementOf(call.row, uses[1].tensor), false, true);
+               : move(call, call.machine.memory.placementKept(call.row, uses[1].tensor), false, true);
   default:
     return std::nullopt;
   }
@@ -405,7 +408,7 @@ Outcomes combine(Operation &on) {
   default:
     return on.withHistoryOfSelf(on.op.result == Result::Cpu       ? Placement::cpu()
                                 : on.op.result == Result::Unknown ? Placement::unknown()
-                                                                  : on.placeOf(0));
+                                                                  : on.keptOf(0));
   }
 }
 
