@@ -111,6 +111,19 @@ bool isMovedBySiblings(const Call &call, const Placement &placement) {
          !movers->second.count(entry.id) && isGiven(call, placement) && isCalledFromOutside(call);
 }
 
+// Was that the step that put it where it is?
+bool isPutBy(const Call &call, const Witness &witness, StepKind kind) {
+  const History history = call.machine.memory.historyOf(call.row, witness.use->tensor);
+  const Step *step = decidingStep(history);
+  return step && step->kind == kind;
+}
+
+// Has the program made it there, on a device that it asked something for? Then what it makes beside it
+// without saying where is left out.
+bool isMadeThere(const Call &call, const Witness &witness) {
+  return isPutBy(call, witness, StepKind::Created);
+}
+
 // Was it made for what an earlier call was given, and kept? What each call adds to is the sum over one
 // stream of calls, which are given what is on one device. What a constructor was given says where the
 // object is: callers keep the object and what they pass to it together.
@@ -120,10 +133,7 @@ bool isMadeEarlier(const Call &call, const Witness &witness) {
   const Function *maker = call.machine.program.function(Name(callThatWasGiven(*witness.placement)));
   if (maker && maker->isConstructor)
     return false;
-  const std::vector<Step> history = steps(call.machine.memory.historyOf(call.row, witness.use->tensor));
-  return std::any_of(history.begin(), history.end(), [](const Step &step) {
-    return step.kind == StepKind::Created || step.kind == StepKind::Inherited;
-  });
+  return isMadeThere(call, witness);
 }
 
 // Was that call one that makes the object? What it was given and what the object's methods are given belong
@@ -131,13 +141,6 @@ bool isMadeEarlier(const Call &call, const Witness &witness) {
 bool isOfMaker(const Call &call, const Placement &placement) {
   const Function *earlier = call.machine.program.function(Name(callThatWasGiven(placement)));
   return earlier && (earlier->isConstructor || earlier->isStatic);
-}
-
-// Was that the step that put it where it is?
-bool isPutBy(const Call &call, const Witness &witness, StepKind kind) {
-  const History history = call.machine.memory.historyOf(call.row, witness.use->tensor);
-  const Step *step = decidingStep(history);
-  return step && step->kind == kind;
 }
 
 // Is the entry one that others may call beside the program, which asks for devices?
@@ -154,12 +157,6 @@ bool isMadeHere(const Call &call, const Witness &witness) {
   const History history = call.machine.memory.historyOf(call.row, witness.use->tensor);
   const Step *step = decidingStep(history);
   return step && step->kind != StepKind::ModuleMade && isWrittenIn(*step, call.frame.function);
-}
-
-// Has the program made it there, on a device that it asked something for? Then what it makes beside it
-// without saying where is left out.
-bool isMadeThere(const Call &call, const Witness &witness) {
-  return isPutBy(call, witness, StepKind::Created);
 }
 
 // The member of the object at hand that a term is of.
