@@ -1,5 +1,6 @@
 #include "analyzer/solve/questions/DeviceMaps.h"
 
+#include "analyzer/facts/Language.h"
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
@@ -143,7 +144,11 @@ void DeviceMaps::noteSetter(Call &call) {
     machine.memory.write(call.row, object.field(entryField(deviceMapKey)), call.arg(0));
 }
 
+// A notebook is one process: what a package does for a launcher, it does not do there.
 void DeviceMaps::noteInitialisation(Call &call, const std::string &name) {
+  if (isNotebook(entryOf(call.frame).function.where.file.view()) &&
+      !isNotebook(call.fact.where.file.view()) && !launcher)
+    return;
   const std::string key = keyOf(name, call.fact.where);
   initialisations.emplace(key, launcher ? *launcher : Initialisation{name, call.fact.where});
   initialising.insert(call.frame.function.id);
