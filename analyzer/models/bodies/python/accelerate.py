@@ -22,6 +22,7 @@ class Accelerator:
         return prepared[0] if len(prepared) == 1 else tuple(prepared)
 
     def prepare_model(self, each, device_placement=None, **options):
+        getattr(each, "state", None)  # what an optimizer keeps is brought along: optimizer.py
         if dt.has_ranks() and dt.is_spread(each):
             torch.distributed.init_process_group(dt.backend_of_process())
         return each if self.device_placement is False else dt.moved(each, self.device)
@@ -30,7 +31,7 @@ class Accelerator:
         return self.prepare_model(each)
 
     def prepare_optimizer(self, each, device_placement=None):
-        return each
+        return self.prepare_model(each)
 
     def prepare_scheduler(self, each):
         return each

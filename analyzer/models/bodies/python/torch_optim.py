@@ -48,7 +48,7 @@ class KeepingOptimizer:
         pass
 
     def load_state_dict(self, state_dict):
-        """Brought to where the parameters are, if anything was kept when it was saved."""
+        """Brought to where the parameters are. What a program goes on with was saved after a step."""
         self._kept = dt.keeper(self._params)
         dt.step(self._kept)
 
