@@ -450,8 +450,8 @@ void FunctionLowering::defineClass(const Node &node) {
     if (meaning && isOneOf(meaning->name, {"abc.ABC", "builtins.object", "typing.Generic"}))
       continue; // its objects have nothing of them
     if (meaning)
-      made.bases.push_back(
-          Name(meaning->kind == Meaning::Kind::Class ? meaning->name : "python:" + meaning->name));
+      made.bases.emplace_back(meaning->kind == Meaning::Kind::Class ? meaning->name
+                                                                    : "python:" + meaning->name);
     else if (base.is("Name"))
       made.bases.push_back(parts.module.typeOf(within + base.text("id")));
   }

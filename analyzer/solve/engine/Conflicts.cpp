@@ -242,8 +242,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
   }
   forgetAnswers(call, placed);
   auto mayBeScalar = [&](std::size_t i) {
-    return requirement.cpuScalars && !(i != 2 && requirement.onlyThird) &&
-           !(i == 0 && requirement.firstIsOutput);
+    return requirement.cpuScalars && (i == 2 || !requirement.onlyThird) &&
+           (i != 0 || !requirement.firstIsOutput);
   };
   auto exempt = [&](std::size_t i) {
     return (mayBeScalar(i) && isCpuScalar(placed[i])) || isPlaceholder(placed[i]);

@@ -401,6 +401,7 @@ private:
 std::vector<CallSite> callersOf(const Types &types, const Frame &frame);
 /// The frame that the analysis had started from.
 const Frame &entryOf(const Frame &frame);
+const Frame &entryOf(Frame &&) = delete;
 
 /// The next iteration of a loop that is run for any iteration: what is of `current` becomes of the one
 /// before.

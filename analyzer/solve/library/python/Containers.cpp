@@ -21,6 +21,7 @@ constexpr std::size_t mostChosen = 4; ///< of a table of functions, which are al
 std::optional<Outcomes> listWord(Call &call, const Effect &) {
   const Given given = givenTo(call, 0);
   std::vector<Value> elements;
+  elements.reserve(given.positional.size());
   for (const Argument &each : given.positional)
     elements.push_back(each.value);
   const Value list = given.isOpen ? summaryOf(elements) : tupleValue(std::move(elements));
