@@ -22,7 +22,7 @@ class Accelerator:
         return prepared[0] if len(prepared) == 1 else tuple(prepared)
 
     def prepare_model(self, each, device_placement=None, **options):
-        getattr(each, "state", None)  # what an optimizer keeps is brought along: optimizer.py
+        getattr(each, "state", None)  # AcceleratedOptimizer brings along what an optimizer keeps
         if dt.has_ranks() and dt.is_spread(each):
             torch.distributed.init_process_group(dt.backend_of_process())
         return each if self.device_placement is False else dt.moved(each, self.device)

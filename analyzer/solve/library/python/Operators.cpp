@@ -38,14 +38,14 @@ std::string methodOf(const std::string &sign) {
                                                              {"&", "bitwise_and"},
                                                              {"|", "bitwise_or"},
                                                              {"^", "bitwise_xor"},
+                                                             {"<<", "bitwise_left_shift"},
+                                                             {">>", "bitwise_right_shift"},
                                                              {"==", "eq"},
                                                              {"!=", "ne"},
                                                              {"<", "lt"},
                                                              {"<=", "le"},
                                                              {">", "gt"},
-                                                             {">=", "ge"},
-                                                             {"<<", "bitwise_left_shift"},
-                                                             {">>", "bitwise_right_shift"}};
+                                                             {">=", "ge"}};
   const auto found = methods.find(sign);
   return found == methods.end() ? std::string() : found->second;
 }
