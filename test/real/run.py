@@ -12,6 +12,7 @@ default level, or with --level=latent only. A finding in the same function after
 """
 
 import argparse
+import functools
 import io
 import json
 import re
@@ -42,6 +43,7 @@ def is_python(entry: dict) -> bool:
     return "arguments" not in entry
 
 
+@functools.cache
 def repository(folder: Path, name: str) -> Path | None:
     candidates = [folder / name, folder / f"{name}.git", folder / name.replace("/", "+") / "repo"]
     for candidate in candidates:
@@ -105,7 +107,8 @@ def analyse(options: argparse.Namespace, tree: Path, entry: dict) -> dict:
     try:
         report = json.loads(done.stdout)
     except ValueError:
-        sys.exit(f"run.py: {options.tool} failed on {tree}:\n{done.stderr[-2000:]}")
+        said = done.stderr[-2000:] or f"exit status {done.returncode}"
+        return {"findings": [], "failures": [{"file": tree.name, "line": 0, "message": f"the tool failed: {said}"}]}
     (tree / "report.json").write_text(done.stdout)
     return report
 
@@ -162,7 +165,7 @@ def main() -> None:
                     extract(git, revision, tree, endings, entry.get("headers", {}))
                 reports[side] = analyse(options, tree, entry)
             print(f"{entry['name']}: {counts(reports['before'])} findings before, {counts(reports['after'])} after")
-            for failure in reports["before"]["failures"]:
+            for failure in [*reports["before"]["failures"], *reports["after"]["failures"]]:
                 print(f"    not parsed: {failure['file']}:{failure['line']}: {failure['message']}")
             for bug in entry["bugs"]:
                 level = level_of(reports["before"], bug)

@@ -336,3 +336,16 @@ def manager_of_the_project():
     with _nothing():
         x = torch.ones(3, device="cuda")
     return x + torch.ones(3)  # raises
+
+
+class Lazy:
+    """finds every attribute, but a call asks the class"""
+
+    def __getattr__(self, name):
+        return Lazy()
+
+
+def called_with_all_attributes():
+    with contextlib.suppress(TypeError):
+        Lazy()(torch.ones(2))
+    return torch.ones(2).cuda() + torch.ones(2)  # raises

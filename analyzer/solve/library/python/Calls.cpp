@@ -209,11 +209,14 @@ Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given,
   }
   const Value object = is(callee, ValueKind::Address) ? machine.memory.read(row, callee->address) : callee;
   if (is(callee, ValueKind::Address) && is(object, ValueKind::Record)) {
-    if (!machine.types.isModule(object->type))
-      return callMethod(call, std::move(row), {callee, {}, written.text, written.written}, "__call__", given);
-    const Given there =
-        object->fields.count(spreadField) ? brought(call, row, callee->address, given) : given;
-    return callModule(call, std::move(row), {callee, {}, written.text, written.written}, there);
+    const Argument called{callee, {}, written.text, written.written};
+    if (machine.types.isModule(object->type))
+      return callModule(call, row, called,
+                        object->fields.count(spreadField) ? brought(call, row, callee->address, given)
+                                                          : given);
+    // Python asks the class for it, and never __getattr__.
+    if (findMethod(machine, object->type, "__call__") || object->fields.count("__call__"))
+      return callMethod(call, std::move(row), called, "__call__", given);
   }
   ++machine.solution.stats.unknownCalls["(callable that is not known)"];
   return done(row, madeByOpen(call, row, callee, given));
