@@ -126,7 +126,9 @@ struct Fact {
   /// Closure: names of captured variables; Aggregate: field names; Call that is late bound: the keywords of
   /// the operands, empty for positional ones, "*" and "**" for what is spread.
   std::vector<Name> captures;
-  std::vector<Name> templateTypes; ///< Call: type arguments of the callee (make_shared<T>: T), canonical
+  /// Call: type arguments of the callee (make_shared<T>: T), canonical; of Python, what the callee or its use
+  /// says of the types: the class of a `super()`, python::loss of what is differentiated.
+  std::vector<Name> templateTypes;
   std::vector<std::int64_t>
       templateNumbers; ///< Call: integral template arguments of the callee (std::get<1>: 1)
   Location where;      ///< Call: where a caret belongs (callee name or operator); range of the expression

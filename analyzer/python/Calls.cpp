@@ -6,6 +6,11 @@
 #include <algorithm>
 
 namespace devicetidy::python {
+namespace {
+
+const Name lossType("python::loss"); // of a call whose result is differentiated
+
+} // namespace
 
 Arguments FunctionLowering::arguments(const Node &call) {
   Arguments given;
@@ -70,6 +75,8 @@ Reg FunctionLowering::call(const Node &node) {
   const Reg result = emitCall(asMethod ? "method::" + callee.text("attr") : "call", std::move(given.operands),
                               node, given.hasNames ? std::move(given.names) : std::vector<Name>());
   block().facts.back().hasObject = asMethod;
+  if (uses.losses.count(node.where()))
+    block().facts.back().templateTypes = {lossType};
   return result;
 }
 

@@ -291,8 +291,18 @@ void addLists(const Module &module, const Node &loop, std::set<std::string> &lis
       lists.insert(each["iter"].text("id"));
 }
 
+// The calls in `value` whose results are parts of it: of f(a) + c * g(b) both.
+void addSummands(const Node &value, std::set<Location> &calls) {
+  if (value.is("Call"))
+    calls.insert(value.where());
+  for (const char *side : {"left", "right"})
+    if (value.is("BinOp"))
+      addSummands(value[side], calls);
+}
+
 TensorUses tensorUses(const Module &module, const Node &function) {
   TensorUses uses;
+  std::set<std::string> differentiated;
   const bool arrays = hasArrays(module);
   std::set<std::string> moved, indices;            // what is both is no module
   std::set<std::string> tensorsOrArrays, forNumPy; // what is used as both are is an array where NumPy gets it
@@ -323,6 +333,10 @@ TensorUses tensorUses(const Module &module, const Node &function) {
       for (const char *side : {"left", "right"})
         if (node[side].is("Name"))
           tensorsOrArrays.insert(node[side].text("id"));
+    if (node.is("Attribute") && node.text("attr") == "backward") {
+      addName(sourceOf(node["value"]), differentiated);
+      addSummands(node["value"], uses.losses);
+    }
     if (node.is("Assign"))
       addAssigned(node.list("targets").front(), node["value"], assigned);
     if (!node.is("Call"))
@@ -351,6 +365,9 @@ TensorUses tensorUses(const Module &module, const Node &function) {
       for (const Node &each : given.front().list("elts"))
         addTensors(sourceOf(each), uses.tensors);
   });
+  for (const auto &[name, value] : assigned)
+    if (differentiated.count(name))
+      addSummands(value, uses.losses);
   std::set<std::string> once;
   for (const auto &[name, value] : assigned)
     if (!once.insert(name).second)

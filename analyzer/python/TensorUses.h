@@ -11,9 +11,11 @@ namespace devicetidy::python {
 /// The names that a block uses as only a tensor is used, those of them that it asks for their device,
 /// those it joins as lists of tensors, those that hold more than one number if they are tensors, and those
 /// that it assigns more than once: what is done with one of the values says nothing of another. `positions`
-/// are the elements of a loop that are used as indices only: numbers.
+/// are the elements of a loop that are used as indices only: numbers. `losses` are the calls whose result is
+/// differentiated.
 struct TensorUses {
   std::set<std::string> tensors, asked, lists, wide, reassigned, positions;
+  std::set<Location> losses;
 };
 TensorUses tensorUses(const Module &module, const Node &function);
 

@@ -38,6 +38,9 @@ enum class TypeClass : std::uint8_t {
 inline const Name numberType("python::number"), numbersType("python::numbers");
 /// The same: it is a module, of whatever class.
 inline const Name moduleType("python::module");
+/// The type that the result of a call of Python has where it is differentiated.
+inline const Name lossType("python::loss");
+
 /// Before the type of what a container of Python holds that a caller passes.
 constexpr std::string_view holdsType = "python::holds::";
 

@@ -1,6 +1,7 @@
 #include "analyzer/solve/engine/Evidence.h"
 
 #include "analyzer/facts/Language.h"
+#include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/UnitTests.h"
@@ -355,6 +356,29 @@ Verdict weighAccess(const Call &call, const Placement &memory) {
 
 namespace {
 
+bool takesParts(const Call &call) { return isOneOf(lastPart(call.fact.name.view()), {"get", "index"}); }
+
+// Has the object at hand, a module, kept it outside of what moves with the module, which the other does? An
+// index may stay on the CPU, and what is made on a device that the program names is there on purpose.
+bool isLeftBehind(const Call &call, const Witness &kept, const Witness &registered) {
+  const History history = call.machine.memory.historyOf(call.row, kept.use->tensor);
+  const bool isMember = history && history->step.kind == StepKind::Member;
+  return isMember && !takesParts(call) && isOutside(*kept.placement) && isOfMaker(call, *kept.placement) &&
+         callThatWasGiven(*kept.placement) != call.machine.entryCall && !isMadeThere(call, kept) &&
+         registered.placement->kind == PlacementKind::Symbol &&
+         registered.placement->role == SymbolRole::Module;
+}
+
+// Is it brought there in the arguments of the operation? What is asked for parts is brought for the parts.
+bool isBroughtIn(const Call &call, const Witness &witness) {
+  const History history = call.machine.memory.historyOf(call.row, witness.use->tensor);
+  const Step *step = decidingStep(history);
+  const Location operand = witness.use->operand ? witness.use->operand->where : Location();
+  const bool isWhole = takesParts(call) && operand == call.fact.operands.front().where;
+  return !isWhole && step && step->where.file == operand.file && step->where.line == operand.line &&
+         step->where.column >= operand.column && step->where.endColumn <= operand.endColumn;
+}
+
 // Did a constructor of the class make it?
 bool isMadeByConstructor(const Machine &machine, const Step &step, Name className) {
   const Type *type = machine.program.type(className);
@@ -419,10 +443,12 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   if ((isBroughtBack(call, a) && isGiven(call, *b.placement)) ||
       (isBroughtBack(call, b) && isGiven(call, *a.placement)))
     return Verdict::Latent;
-  // Who brings something to the CPU for what an object has kept knows that it is there.
+  // Who brings something to the CPU for what an object has kept, or in the operation itself, knows that the
+  // other is there.
   const auto isBroughtFor = [&](const Witness &brought, const Witness &kept) {
     return brought.placement->kind == PlacementKind::Cpu && isMadeHere(call, brought) &&
-           wasBrought(call, brought.use->tensor) && isOfEarlierCall(call, *kept.placement);
+           wasBrought(call, brought.use->tensor) &&
+           (isOfEarlierCall(call, *kept.placement) || isBroughtIn(call, brought));
   };
   if (isBroughtFor(a, b) || isBroughtFor(b, a))
     return Verdict::Latent;
@@ -445,7 +471,7 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   if ((isKept(call, *a.placement) && isChoice(*b.placement)) ||
       (isKept(call, *b.placement) && isChoice(*a.placement)))
     return Verdict::Likely;
-  if (isFormer(*a.placement) != isFormer(*b.placement))
+  if (isFormer(*a.placement) != isFormer(*b.placement) || isLeftBehind(call, a, b) || isLeftBehind(call, b, a))
     return Verdict::Likely;
   if (isOutsideA && isOutsideB)
     return isMovedBySiblings(call, *a.placement) || isMovedBySiblings(call, *b.placement) ? Verdict::Likely

@@ -96,8 +96,10 @@ bool isRegisteredIn(const Value &record, RootId module) {
   });
 }
 
-bool isTensor(const Types &types, Name className, Name member) {
-  return types.classOf(types.fieldType(className, member)) == TypeClass::Tensor;
+// Python says of few members what they are: then the step that made it does.
+bool isTensor(const Types &types, Name className, Name member, const Step &made) {
+  const Name type = types.fieldType(className, member);
+  return type.empty() ? made.kind != StepKind::ModuleMade : types.classOf(type) == TypeClass::Tensor;
 }
 
 // The call whose result the construction gives to a tensor member; not valid when there is none, or several.
@@ -223,7 +225,7 @@ void findUnregistered(const Machine &machine, Solution &solution) {
     UnregisteredMember finding;
     finding.className = className;
     finding.member = member->subject.substr(member->subject.rfind("::") + 2);
-    finding.isModule = !isTensor(machine.types, Name(className), Name(finding.member));
+    finding.isModule = !isTensor(machine.types, Name(className), Name(finding.member), *created);
     finding.declared = member->where;
     finding.created = finding.isModule
                           ? made

@@ -188,6 +188,25 @@ Value madeByOpen(Call &call, Row &row, const Value &callee, const Given &given) 
              : unknownValue();
 }
 
+// What is differentiated is a loss, whoever made the function: it compares the two it is given.
+void meetLoss(Call &call, Row &row, const Given &given) {
+  const std::vector<Name> &said = call.fact.templateTypes;
+  if (said.empty() || said.front() != lossType || given.positional.size() != 2 || !given.named.empty())
+    return;
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  std::vector<TensorUse> uses;
+  for (const Argument &each : given.positional)
+    if (const Value value = asTensor(inner, asOperand(inner, each.value)); is(value, ValueKind::Tensor))
+      uses.push_back({value, each.written});
+  Machine::Requirement requirement;
+  requirement.operation =
+      call.fact.hasObject ? lastPart(call.fact.name.view()) : call.fact.operands[0].text.view();
+  requirement.kind = ConflictKind::Loss;
+  requirement.isSure = false;
+  if (uses.size() == 2)
+    call.machine.requireSame(inner, uses, requirement);
+}
+
 } // namespace
 
 Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given, const Argument &written) {
@@ -219,6 +238,7 @@ Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given,
       return callMethod(call, std::move(row), called, "__call__", given);
   }
   ++machine.solution.stats.unknownCalls["(callable that is not known)"];
+  meetLoss(call, row, given);
   return done(row, madeByOpen(call, row, callee, given));
 }
 

@@ -228,8 +228,9 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
       return done(row, nullValue());
     const std::string cell = field.value_or(std::string(madeAtLine) + std::to_string(call.fact.where.line));
     Call inner{machine, call.frame, row, call.fact, call.first};
-    std::vector<Argument> args{
-        object, {as->value, {}, as->text, as->written}, {tensor->value, {}, tensor->text, tensor->written}};
+    std::vector<Argument> args{object,
+                               {as->value, {}, as->text, as->written},
+                               {asTensor(inner, tensor->value), {}, tensor->text, tensor->written}};
     Outcomes outcomes = callTorch(inner, row, "torch::nn::Module::register_parameter", args, true);
     for (Outcome &outcome : outcomes) {
       if (field)

@@ -402,6 +402,11 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
     write(call, row, open, anyEntryField, unknownValue());
   if (isOneOf(name, {"item", "numel", "nelement", "dim"}) || (name == "size" && !given.positional.empty()))
     return done(row, scalarValue(call.machine.freshScalar(call))); // of a tensor, or of an array
+  if (const Value taken = asTensor(call, first); name == "log_prob" && is(taken, ValueKind::Tensor)) {
+    row.guessed = true; // of a distribution, which takes it where it is
+    return done(row, tensorValue(call.machine.memory.placementOf(row, taken), unknownRank,
+                                 call.machine.memory.historyOf(row, taken)));
+  }
   return done(row, name == "pop" ? entryOfOpen(call, call.row, open, first) : unknownValue());
 }
 
