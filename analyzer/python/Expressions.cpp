@@ -57,6 +57,8 @@ Reg FunctionLowering::value(const Node &node) {
     return call(node);
   if (kind == "BinOp")
     return binary(node);
+  if (kind == "UnaryOp" && node["op"].is("Not"))
+    return emitCall("not", withVariable({operand(node["operand"])}, node["operand"]), node);
   if (kind == "UnaryOp")
     return emitCall("unary::" + operatorOf(node["op"]), {operand(node["operand"])}, node);
   if (kind == "Compare")

@@ -464,9 +464,15 @@ bool Memory::isFromOutside(const Row &row, const Value &tensor) const {
          held->placement.kind == PlacementKind::Symbol && held->placement.role == SymbolRole::Tensor;
 }
 
+bool Memory::isPinned(const Row &row, const Value &tensor) const {
+  const std::vector<Step> history = steps(historyOf(row, tensor));
+  return std::any_of(history.begin(), history.end(), [](const Step &step) { return step.isPinned; });
+}
+
 bool Memory::mayBePinned(const Row &row, const Value &tensor) const {
   const std::vector<Step> history = steps(historyOf(row, tensor));
-  return std::any_of(history.begin(), history.end(), [](const Step &step) { return step.mayBePinned; });
+  return std::any_of(history.begin(), history.end(),
+                     [](const Step &step) { return step.isPinned || step.isLent; });
 }
 
 History Memory::historyOf(const Row &row, const Value &tensor) const {

@@ -69,7 +69,8 @@ public:
   /// from the tensor is there whatever the answer is.
   Placement placementKept(const Row &row, const Value &tensor) const;
   History historyOf(const Row &row, const Value &tensor) const;
-  /// Is it memory of the host that is or may be page-locked?
+  /// Is it memory of the host that is page-locked, or may be?
+  bool isPinned(const Row &row, const Value &tensor) const;
   bool mayBePinned(const Row &row, const Value &tensor) const;
   /// Is where the tensor lives up to the caller, whatever the code has asked about it since?
   bool isFromOutside(const Row &row, const Value &tensor) const;

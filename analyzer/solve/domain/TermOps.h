@@ -41,7 +41,7 @@ inline const Name former("former"); ///< what was chosen before something else w
 inline const Name guess("guess"); ///< a question whose answer is not followed
 
 // What is known by where it comes from
-inline const Name call("call"), once("once"), written("written"), site("site"), copy("copy"),
+inline const Name call("call"), kept("kept"), once("once"), written("written"), site("site"), copy("copy"),
     closure("closure"), address("address"), pointer("pointer"), dispatched("dispatched");
 inline const Name global("global"), parameter("parameter"), self("this"), pointee("*"), member("."),
     element("[]");

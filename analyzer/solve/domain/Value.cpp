@@ -315,6 +315,22 @@ Value rewriteTerms(const Value &value, const TermRewrite &rewrite, std::uint64_t
       [&](const Value &child) { return rewriteTerms(child, rewrite, wanted); });
 }
 
+Value rewriteScalars(const Value &value, const TermRewrite &rewrite, std::uint64_t wanted) {
+  if (!marks::include(value->marks, wanted))
+    return value;
+  return rebuild(
+      value,
+      [&](ValueData &data) {
+        const bool isTold =
+            data.kind == ValueKind::Scalar || (data.kind == ValueKind::Unknown && !data.origin);
+        const Term next = isTold && data.term ? rewrite(data.term) : data.term;
+        const bool isChanged = next != data.term;
+        data.term = next;
+        return isChanged;
+      },
+      [&](const Value &child) { return rewriteScalars(child, rewrite, wanted); });
+}
+
 Value substitute(const Value &value, Term from, Term to) {
   return rewriteTerms(value, [&](Term term) { return substitute(term, from, to); }, from->marks);
 }

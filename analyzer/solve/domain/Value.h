@@ -163,6 +163,8 @@ inline bool isSummary(const Value &list) { return !list->summary.empty(); }
 /// which changes no term without all of `wanted` among its marks.
 using TermRewrite = std::function<Term(Term)>;
 Value rewriteTerms(const Value &value, const TermRewrite &rewrite, std::uint64_t wanted);
+/// The same for its numbers, and for what it is told by where nothing else is known.
+Value rewriteScalars(const Value &value, const TermRewrite &rewrite, std::uint64_t wanted);
 /// `value` with every `from` in its terms replaced by `to`.
 Value substitute(const Value &value, Term from, Term to);
 /// `value` with addresses replaced.

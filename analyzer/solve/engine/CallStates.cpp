@@ -29,6 +29,8 @@ public:
       return true;
     if (term->name == op::loop || term->name == op::phi)
       return marks::include(given, term->marks);
+    if (term->name == op::call && marks::include(given, term->marks)) // the callee has the answer
+      return true;
     if (term->name == op::size || term->name == op::address) {
       const auto root = static_cast<RootId>(constantOf(term->args[0]).value_or(0));
       const bool isOfCaller = kindOf(root) == RootKind::Local || kindOf(root) == RootKind::Heap;

@@ -471,7 +471,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   if ((isKept(call, *a.placement) && isChoice(*b.placement)) ||
       (isKept(call, *b.placement) && isChoice(*a.placement)))
     return Verdict::Likely;
-  if (isFormer(*a.placement) != isFormer(*b.placement) || isLeftBehind(call, a, b) || isLeftBehind(call, b, a))
+  if (isFormer(*a.placement) != isFormer(*b.placement) || isLeftBehind(call, a, b) ||
+      isLeftBehind(call, b, a))
     return Verdict::Likely;
   if (isOutsideA && isOutsideB)
     return isMovedBySiblings(call, *a.placement) || isMovedBySiblings(call, *b.placement) ? Verdict::Likely
@@ -483,7 +484,7 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   const bool isModule =
       open.kind == PlacementKind::Symbol && open.role == SymbolRole::Module && !isReleased(open);
   // Pinned memory is on the host on purpose.
-  const bool isStaged = call.machine.memory.mayBePinned(call.row, (isOutsideA ? b : a).use->tensor);
+  const bool isStaged = call.machine.memory.isPinned(call.row, (isOutsideA ? b : a).use->tensor);
   const bool isMeant = isMeantFrom(call, holderFrame(call, isOutsideA ? b : a)) ||
                        wasMovedHere(call, isOutsideA ? a : b) ||
                        (isPublic(call) && isGiven(call, open) && isMadeHere(call, isOutsideA ? b : a));

@@ -89,14 +89,48 @@ Way waysToMoved(const Types &types, const std::vector<const Fact *> &expression)
 
 } // namespace
 
-Way scanExpression(const Program &program, const Types &types, const std::vector<const Fact *> &expression) {
-  Way written;
+namespace {
+
+// list[i], list.back(), and the element that a loop over the list is at
+bool givesElement(const Types &types, const Fact &fact) {
+  static const Name next("__range_next");
+  return fact.kind == FactKind::Call && fact.resultIsAddress && !fact.operands.empty() &&
+         (fact.name == next || (fact.hasObject && types.classOf(fact.operands[0].type) == TypeClass::List));
+}
+
+// The registers of an expression that lead to fields, and the references that it binds to them.
+std::map<Reg, Member> fieldsBehind(const Types &types, const std::vector<const Fact *> &expression,
+                                   References &references) {
   std::map<Reg, Member> fields;
-  std::map<Reg, Name> globals;
-  bool moves = false;
+  std::map<Reg, std::int64_t> locals;
   for (const Fact *fact : expression) {
     if (fact->kind == FactKind::Field)
       fields[fact->result] = memberOf(*fact);
+    if (fact->kind == FactKind::Local)
+      locals[fact->result] = fact->number;
+    const auto local = fact->operands.empty() ? locals.end() : locals.find(fact->operands[0].reg);
+    if (fact->kind == FactKind::Load && local != locals.end())
+      if (const auto bound = references.find(local->second); bound != references.end())
+        fields[fact->result] = bound->second;
+    if (fact->kind == FactKind::Store && local != locals.end() && fact->operands[1].isAddress)
+      if (const auto field = fields.find(fact->operands[1].reg); field != fields.end())
+        references[local->second] = field->second;
+    if (givesElement(types, *fact))
+      if (const auto field = fields.find(fact->operands[0].reg); field != fields.end())
+        fields[fact->result] = field->second;
+  }
+  return fields;
+}
+
+} // namespace
+
+Way scanExpression(const Program &program, const Types &types, const std::vector<const Fact *> &expression,
+                   References &references) {
+  Way written;
+  const std::map<Reg, Member> fields = fieldsBehind(types, expression, references);
+  std::map<Reg, Name> globals;
+  bool moves = false;
+  for (const Fact *fact : expression) {
     if (fact->kind == FactKind::Global)
       globals[fact->result] = fact->name;
     if (fact->kind == FactKind::Field && !fact->operands.empty())

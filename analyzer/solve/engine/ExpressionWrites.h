@@ -4,6 +4,7 @@
 #include "analyzer/solve/domain/Types.h"
 #include "analyzer/solve/engine/Usage.h"
 
+#include <map>
 #include <set>
 #include <vector>
 
@@ -24,7 +25,11 @@ struct Way {
 bool assigns(const Fact &fact);
 /// Module::to, or what a class of the program has in its place.
 bool movesModule(const Fact &fact);
-/// Fields and globals a full expression assigns, or whose modules it moves.
-Way scanExpression(const Program &program, const Types &types, const std::vector<const Fact *> &expression);
+/// The fields that the references of a function lead to, by the number of the local.
+using References = std::map<std::int64_t, Member>;
+/// Fields and globals a full expression assigns, itself or an element, or whose modules it moves.
+/// `references` are those of the function so far; those that the expression binds are added.
+Way scanExpression(const Program &program, const Types &types, const std::vector<const Fact *> &expression,
+                   References &references);
 
 } // namespace devicetidy

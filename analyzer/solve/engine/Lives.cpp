@@ -3,6 +3,7 @@
 #include "analyzer/facts/Language.h"
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/models/Models.h"
+#include "analyzer/solve/domain/Answers.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/HiddenFields.h"
@@ -346,7 +347,7 @@ Lives::Lived Lives::run(const Function &method, const Life &life) {
     row.failed = row.expressionEnded = false;
     row.iterations = nullptr;
     row.currentDevice = states.open().currentDevice;
-    row.forgetConditions([](Term term) { return applies(term, op::call); });
+    keepAnswers(row);
     const bool isAnew = isLater && isAnewOnCpu(old, leaves(row));
     if (globals.empty() && !isAnew)
       states.moveAsWhole(row, object.root);

@@ -4,6 +4,7 @@
 // that is not often: then its iterations are run one by one.
 //
 //===----------------------------------------------------------------------===//
+#include "analyzer/solve/domain/Answers.h"
 #include "analyzer/solve/domain/Positions.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/domain/TermOps.h"
@@ -271,7 +272,7 @@ void Machine::varyLoop(Frame &frame, BlockId id, Row &row) {
     for (const Condition &condition : next)
       row.learn(condition);
   }
-  row.forgetConditions([&](Term term) { return applies(term, op::call); });
+  keepAnswers(row);
 }
 
 // Set in a row while the iterations of this loop are run one by one, for the row knows their number.

@@ -348,9 +348,10 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
     }
     const bool isTest = isUnitTest(function);
     std::vector<const Fact *> expression;
+    References references;
     const auto endExpression = [&](bool initialises) {
       if (!initialises) {
-        const Way written = scanExpression(program, types, expression);
+        const Way written = scanExpression(program, types, expression, references);
         if (!function.isConstructor)
           writtenBy[id].insert(written.fields.begin(), written.fields.end());
         (scope ? scope->written : usage.writtenGlobals)

@@ -62,7 +62,8 @@ struct Step {
   std::string from{};    ///< Moved: the device before; empty when it is not known
   std::string givenTo{}; ///< Moved: the call of an entry that was passed the tensor
   bool isByVariable = false; ///< the program had the device from a variable
-  bool mayBePinned = false;  ///< memory of the host that is or may be page-locked: GPUs reach it too
+  bool isPinned = false;     ///< page-locked memory of the host: GPUs reach it too
+  bool isLent = false;       ///< memory of somebody else (from_blob), which may be page-locked
 };
 
 } // namespace devicetidy

@@ -66,3 +66,72 @@ def case_part_in_a_variable():
     if not plugin.on:
         model = model.cuda()
     return model(torch.ones(2, 3, device="cuda"))
+
+
+def wanted(**options):
+    return SimpleNamespace(**random.choice([options, options]))
+
+
+def rounds():
+    return range(random.choice([1, 2]))
+
+
+def trained(model, on_gpu):
+    for _ in rounds():
+        x = torch.ones(2, 3)
+        if on_gpu:
+            x = x.cuda()
+        model(x)
+
+
+def case_negated_before_a_loop():
+    on_gpu = not wanted(cpu=False).cpu
+    model = nn.Linear(3, 3)
+    if on_gpu:
+        model = model.cuda()
+    trained(model, on_gpu)
+
+
+def case_computed_before_a_loop():
+    for options in (wanted(name="cuda:0"), wanted(name="cpu")):
+        on_gpu = options.name.startswith("cuda") and torch.cuda.is_available()
+        model = nn.Linear(3, 3)
+        if on_gpu:
+            model = model.cuda()
+        trained(model, on_gpu)
+
+
+def case_one_is_left():
+    on_gpu = wanted(gpu=0).gpu > -1
+    model = nn.Linear(3, 3)
+    if on_gpu:
+        model = model.cuda()
+    for _ in rounds():
+        if on_gpu:
+            model(torch.ones(2, 3))  # raises
+
+
+class Worker:
+    def __init__(self, options):
+        self.on_gpu = "cuda" in options.name
+        self.model = nn.Linear(3, 3)
+        if self.on_gpu:
+            self.model.cuda()
+
+    def run(self, batches):
+        for x in batches:
+            self.model(x.cuda() if self.on_gpu else x)
+
+
+def case_in_a_member():
+    Worker(wanted(name="cuda:0")).run([torch.ones(2, 3)])
+
+
+def case_asked_again():
+    answers = random.choice([[False, True], [False, True]])
+    model = nn.Linear(3, 3)
+    if answers.pop():
+        model = model.cuda()
+    for _ in rounds():
+        if answers and not answers.pop():
+            model(torch.ones(2, 3))  # raises

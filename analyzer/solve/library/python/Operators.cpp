@@ -252,21 +252,15 @@ std::optional<Outcomes> inplaceWord(Call &call, const Effect &) {
 std::optional<Outcomes> unaryWord(Call &call, const Effect &) {
   const Argument operand = argumentAt(call, 0);
   if (isTensor(operand))
-    return sign(call) == "not" ? call.done(unknownValue())
-                               : callTorch(call, call.row, sign(call) == "~" ? "at::bitwise_not" : "at::neg",
-                                           {operand}, false);
+    return callTorch(call, call.row, sign(call) == "~" ? "at::bitwise_not" : "at::neg", {operand}, false);
   static const std::map<std::string, std::string> methods = {
       {"-", "__neg__"}, {"+", "__pos__"}, {"~", "__invert__"}};
   if (const auto method = methods.find(sign(call)); method != methods.end())
     if (std::optional<Outcomes> outcomes = callSpecial(call, operand, method->second, {}))
       return outcomes;
-  if (is(operand.value, ValueKind::Null) && sign(call) == "not")
-    return call.done(scalarValue(intTerm(1)));
-  if (isOpen(operand.value) && sign(call) != "not")
+  if (isOpen(operand.value))
     return call.done(computedOfOpen(call, operand.value));
   if (is(operand.value, ValueKind::Scalar)) {
-    if (sign(call) == "not")
-      return call.done(scalarValue(notTerm(call.row.resolve(operand.value->term))));
     if (sign(call) == "-")
       return call.done(operatorValue(call.row, op::minus, {scalarValue(intTerm(0)), operand.value}, true));
     return call.done(sign(call) == "+" ? operand.value : unknownValue());
@@ -484,6 +478,13 @@ std::optional<Outcomes> truthWord(Call &call, const Effect &) {
                                                : answerOf(call, "truth", call.operand(0), 1));
 }
 
+std::optional<Outcomes> notWord(Call &call, const Effect &asked) {
+  std::optional<Outcomes> outcomes = truthWord(call, asked);
+  for (Outcome &outcome : *outcomes)
+    outcome.result = scalarValue(notTerm(outcome.row.resolve(outcome.result->term)));
+  return outcomes;
+}
+
 std::optional<Outcomes> bothWord(Call &call, const Effect &) {
   const Value left = call.operand(0), right = call.operand(1);
   const bool areNumbers = is(left, ValueKind::Scalar) && is(right, ValueKind::Scalar);
@@ -507,6 +508,7 @@ Words pythonOperatorWords() {
            {"py_unary", python::unaryWord},
            {"py_compare", python::compareWord},
            {"py_truth", python::truthWord},
+           {"py_not", python::notWord},
            {"py_is_kind", python::isKindWord},
            {"py_both", python::bothWord},
            {"py_text", python::textWord}},

@@ -86,7 +86,7 @@ bool isByVariable(const Call &call, std::size_t from) {
 
 // `isToOther`: x.to(y) is written in Python for the type of y as often as for its device, and x.to(y.device)
 // to be on the safe side: unless the program has put y on a device, neither says that x may be elsewhere.
-Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinned = false,
+Outcomes move(Call &call, const std::optional<Placement> &target, bool isPinned = false,
               bool isToOther = false) {
   Machine &machine = call.machine;
   const bool isInPython = isPython(call.fact.where.file.view());
@@ -126,10 +126,10 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool mayBePinn
     machine.memory.write(call.row, isParameter ? self->address : call.objectAddress(),
                          tensorValue(Placement::unknown(), rank, std::move(history), count));
   }
-  if (placement.kind == PlacementKind::Cpu && !mayBePinned)
+  if (placement.kind == PlacementKind::Cpu && !isPinned)
     machine.copiesToHost.insert(call.frame.function.id);
   Step step{StepKind::Moved, call.fact.where, receiverText(call), placement.describe()};
-  step.mayBePinned = mayBePinned;
+  step.isPinned = isPinned;
   step.isByVariable = isByVariable(call, call.first);
   if (is(self, ValueKind::Tensor))
     if (const Placement before = machine.memory.placementOf(call.row, self); before.isKnown()) {
@@ -216,8 +216,8 @@ Outcomes factory(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
   Placement placement = Placement::cpu();
   const int rank = resultRank(call, op, uses);
   Step step{StepKind::Created, call.fact.where, call.fact.name.str(), "cpu"};
-  // Of a blob, whoever gives the memory knows what it is.
-  step.mayBePinned = isBlob ? !isOfContainer(call) : asksForPinned(call);
+  step.isLent = isBlob && !isOfContainer(call);
+  step.isPinned = !isBlob && asksForPinned(call);
   step.isByVariable = isByVariable(call, 0);
   if (std::optional<Value> options = optionsArgument(call, 0)) {
     if (is(*options, ValueKind::Unknown))
@@ -225,7 +225,7 @@ Outcomes factory(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
     if ((*options)->hasDevice)
       placement = machine.concrete(call.row, (*options)->placement);
     step.device = placement.describe();
-    step.mayBePinned |= (*options)->pinned;
+    step.isPinned |= (*options)->pinned;
   }
   if (isAbsent(call.row, placement))
     return {};
@@ -249,7 +249,7 @@ Outcomes like(Call &call, const Op &op, const std::vector<TensorUse> &uses) {
   Placement placement = machine.memory.placementKept(call.row, self);
   Step step{StepKind::Inherited, call.fact.where, uses[0].operand ? uses[0].operand->text.str() : "",
             placement.describe()};
-  step.mayBePinned = (options && (*options)->pinned) || asksForPinned(call);
+  step.isPinned = (options && (*options)->pinned) || asksForPinned(call);
   return call.done(tensorValue(placement, resultRank(call, op, uses),
                                extend(machine.memory.historyOf(call.row, self), std::move(step))));
 }
@@ -372,7 +372,7 @@ std::optional<Outcomes> place(Call &call, const Op &op, const std::vector<Tensor
   case Rule::ToCpu:
     return move(call, Placement::cpu());
   case Rule::PinMemory:
-    return move(call, Placement::cpu(), /*mayBePinned=*/true);
+    return move(call, Placement::cpu(), /*isPinned=*/true);
   case Rule::ToCuda:
     return move(call, Placement::cuda(currentCudaIndex()));
   case Rule::TypeAs:
