@@ -86,6 +86,16 @@ bool foundOnCpu(const Row &row) {
   });
 }
 
+// Does the program move to a GPU what it was given, where a condition is so that is not so in this row?
+bool isLeftForCpu(const Call &call, const Placed &placed) {
+  const auto moved = call.machine.movedUnder.find(placed.kept.index);
+  if (placed.kept.kind != PlacementKind::Symbol || moved == call.machine.movedUnder.end())
+    return false;
+  return std::any_of(call.row.known.begin(), call.row.known.end(), [&](const Condition &condition) {
+    return moved->second.count({condition.first, 1 - condition.second}) && !moved->second.count(condition);
+  });
+}
+
 // Does the object at hand keep a tensor on the CPU?
 bool keepsOnCpu(const Call &call) {
   const Address self = entryOf(call.frame).self;
@@ -274,6 +284,13 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
         verdict = std::min(verdict, Verdict::Silent);
       if (requirement.isOpen && verdict >= Verdict::Open)
         verdict = Verdict::Latent;
+      // On another way the program moves what it is given: this one is for the CPU.
+      if (verdict > Verdict::Silent && ((isOnCpu(placed[i]) && isLeftForCpu(call, placed[j])) ||
+                                        (isOnCpu(placed[j]) && isLeftForCpu(call, placed[i]))))
+        verdict = Verdict::Silent;
+      // One part of the object may say where another one is, and has been forgotten.
+      if (isForgotten && isFixed)
+        verdict = std::min(verdict, Verdict::Silent);
       // Two from outside may turn out to be fixed by what the program puts into a member.
       if (verdict == Verdict::Open && !isSlot(memory, placed[i]) && !isSlot(memory, placed[j]))
         verdict = Verdict::Silent;

@@ -84,8 +84,12 @@ private:
       if (!isModule || isPython(type->where.file.view()))
         constructed[className] = isModule ? fieldsIn(rows, states.object(className).root) : std::set<Name>();
     }
-    for (Row &row : rows)
+    for (Row &row : rows) {
+      const std::uint64_t before = row.digest();
       states.forgetWritten(row, states.object(className).root);
+      if (row.digest() != before)
+        forgotten.insert(className);
+    }
     if (rows.empty())
       rows.push_back(states.open());
     if (!isWithin(rows.size(), bounds::objectsOfClass, Bound::ObjectsOfClass))
@@ -105,9 +109,10 @@ private:
       for (const Row &row : objects(function.className)) {
         const auto made = constructed.find(function.className);
         machine.isPartial = isLived && made != constructed.end();
+        machine.isForgotten = machine.isPartial && forgotten.count(function.className);
         machine.partialFields = machine.isPartial ? made->second : std::set<Name>();
         states.call(function, row, states.object(function.className));
-        machine.isPartial = false;
+        machine.isPartial = machine.isForgotten = false;
       }
   }
 
@@ -116,6 +121,7 @@ private:
   EntryStates states;
   Lives lives;
   std::unordered_map<Name, std::vector<Row>> objectsOf;
+  std::set<Name> forgotten;                   ///< classes whose methods change what constructors have left
   std::map<Name, std::set<Name>> constructed; ///< classes whose constructors are known: partialFields of each
   std::size_t imported = 0;                   ///< entries of files that nobody has named
   bool isLived = false;                       ///< Lives runs the function at hand, too

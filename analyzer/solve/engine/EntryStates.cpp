@@ -352,6 +352,7 @@ Outcomes EntryStates::call(const Function &function, Row row, Address self, unsi
       !function.isLambda && usage.called.count(function.id) != 0; // a library calls lambdas
   machine.entryCall = function.id.str() + (call > 0 ? "@" + std::to_string(call) : std::string());
   machine.broughtTo.clear();
+  machine.movedUnder.clear();
   machine.moves.clear();
   machine.met.clear();
   machine.movedFrom.clear();

@@ -213,7 +213,9 @@ public:
   const std::atomic<bool> *const stop;  ///< may be null; true: nothing more is run
   /// The entry being run may be called with any device made current by its caller.
   bool currentDeviceIsOpen = false;
-  std::string entryCall;    ///< the entry being run, and which call of it; names its parameters in terms
+  std::string entryCall; ///< the entry being run, and which call of it; names its parameters in terms
+  /// What the entry is given and moves to a GPU, and the conditions under which it does.
+  std::map<Term, std::set<Condition>> movedUnder;
   std::set<Term> broughtTo; ///< where it brings what that call is given, as groupOf() names it
   std::set<Term> movedFrom; ///< objects that it was given, of whose private members it moves some
   /// What it was given that holds several things, of which it moves one: the others are tensors, too.
@@ -235,6 +237,7 @@ public:
   /// The object of the entry being run is one of which only a part is known; Lives runs it as it may be.
   bool isPartial = false;
   std::set<Name> partialFields;  ///< only of these, where there are any
+  bool isForgotten = false;      ///< and what other methods change in it is taken as unknown
   bool isSpread = false;         ///< it is a module whose layers are on several devices (Hooks::spreadModule)
   bool objectMovesGiven = false; ///< its object has moved a tensor that a call was given, to keep it
   const std::set<Term> *devicesLeft = nullptr; ///< devices from which its object went to the CPU, in part

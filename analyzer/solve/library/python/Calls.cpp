@@ -167,6 +167,13 @@ Value madeByModule(Call &call, Row &row, const Given &given) {
   return withHistory(placedValue(call, there, true), call.machine.memory.historyOf(row, first));
 }
 
+// What a call gives each time it is made, and stays so until then.
+Term anewHere(const Call &call, Row &row) {
+  const Term made = call.machine.freshScalar(call);
+  row.forgetConditions([&](Term term) { return contains(term, made); });
+  return applyTerm(op::kept, {made});
+}
+
 // What a function that a caller passes makes of tensors from outside is for the caller to say, too; most give
 // tensors where they get them.
 Value madeByOpen(Call &call, Row &row, const Value &callee, const Given &given) {
@@ -183,7 +190,7 @@ Value madeByOpen(Call &call, Row &row, const Value &callee, const Given &given) 
     return placedValue(call, there, true, StepKind::Inherited, wasGiven(call, first));
   }
   return isOpen(callee) && (isOpen(first) || isOutside(there))
-             ? openValue(applyTerm(op::element, {callee->origin, call.machine.freshScalar(call)}),
+             ? openValue(applyTerm(op::element, {callee->origin, anewHere(call, row)}),
                          Name(callee->function.str() + "(..)"))
              : unknownValue();
 }
@@ -282,6 +289,8 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
   Machine &machine = call.machine;
   const Value value =
       isMethodOfTensors(machine, name) ? asOperand(call, object.value) : whereAsked(call, object.value);
+  if (is(value, ValueKind::Device) && name == "startswith" && !given.positional.empty())
+    return done(row, answered(call, namesDevice(call, value, given.positional.front().value)));
   const bool isMove = isOneOf(name, {"to", "cuda", "cpu"});
   if (isMove && is(value, ValueKind::Unknown))
     return moveUnknown(call, std::move(row), object, name, given);

@@ -256,6 +256,9 @@ Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::str
     const bool isToOther = device.kind == PlacementKind::Symbol && device.role == SymbolRole::Tensor;
     if (batch && !isToOther)
       call.machine.unpacked.insert(batch);
+    if (is(whole, ValueKind::Tensor) && device.kind == PlacementKind::Cuda)
+      call.machine.movedUnder[whole->placement.index].insert(outcome.row.known.begin(),
+                                                             outcome.row.known.end());
     if (const Term group = groupOf(device); group && isGiven && !isToOther)
       call.machine.broughtTo.insert(group);
     if (isOpen(object.value) && !batch) // a module moves itself
@@ -336,7 +339,9 @@ Value elementOfOpen(const Call &call, const Row &row, const Value &open) {
 }
 
 Value computedOfOpen(const Call &call, const Value &open) {
-  const Term origin = applyTerm(op::element, {open->origin, call.machine.freshScalar(call)});
+  // What it is computed from is the same, and so is the outcome.
+  const Term outcome = applyTerm(op::kept, {call.machine.freshScalar(call)});
+  const Term origin = applyTerm(op::element, {open->origin, outcome});
   return stepsTo(origin) > mostSteps || call.frame.function.isModel
              ? unknownValue()
              : openValue(origin, open->function, open->rank == someRank ? someRank : unknownRank);
@@ -398,6 +403,8 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
     return done(row, allocated(call, row, "python::list",
                                summaryOf({isNamed ? tupleValue({unknownValue(), each}) : each})));
   }
+  if (isOneOf(name, {"startswith", "endswith", "lower", "upper", "strip", "split", "isdigit", "find"}))
+    return done(row, answered(call, unknownValue())); // of a text
   if (name != "keys")
     write(call, row, open, anyEntryField, unknownValue());
   if (isOneOf(name, {"item", "numel", "nelement", "dim"}) || (name == "size" && !given.positional.empty()))

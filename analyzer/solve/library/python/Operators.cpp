@@ -301,6 +301,8 @@ Value isNone(const Value &value) {
 }
 
 Value contains(Call &call, const Value &container, const Value &key) {
+  if (is(container, ValueKind::Device))
+    return namesDevice(call, container, key);
   if (is(container, ValueKind::Function) && container->type == environmentType)
     return hasVariable(call, key);
   const Value held = behind(call, container);
@@ -394,7 +396,7 @@ std::optional<Outcomes> compareWord(Call &call, const Effect &) {
         each.result = how == "in" ? each.result : negated(each.result);
       return outcomes;
     }
-    const Value result = contains(call, right.value, left.value);
+    const Value result = answered(call, contains(call, right.value, left.value));
     return call.done(how == "in" ? result : negated(result));
   }
   if (const auto number = numberIn(left.value); number && is(right.value, ValueKind::Scalar))
@@ -419,8 +421,9 @@ std::optional<Outcomes> compareWord(Call &call, const Effect &) {
     return call.done(scalarValue(intTerm(how == "!=")));
   const bool isOpenQuestion = is(left.value, ValueKind::Unknown) && is(right.value, ValueKind::Scalar) &&
                               call.addressOf(2).valid() && !call.frame.function.isModel;
-  return call.done(onValues(
-      call, how, isOpenQuestion ? scalarValue(identityOf(call, left.value, 2)) : left.value, right.value));
+  return call.done(answered(
+      call, onValues(call, how, isOpenQuestion ? scalarValue(identityOf(call, left.value, 2)) : left.value,
+                     right.value)));
 }
 
 // What a pattern of `match` takes for a sequence or a mapping: texts are neither.
@@ -488,7 +491,8 @@ std::optional<Outcomes> notWord(Call &call, const Effect &asked) {
 std::optional<Outcomes> bothWord(Call &call, const Effect &) {
   const Value left = call.operand(0), right = call.operand(1);
   const bool areNumbers = is(left, ValueKind::Scalar) && is(right, ValueKind::Scalar);
-  return call.done(areNumbers ? operatorValue(call.row, op::bitAnd, {left, right}, true) : unknownValue());
+  return call.done(
+      answered(call, areNumbers ? operatorValue(call.row, op::bitAnd, {left, right}, true) : unknownValue()));
 }
 
 std::optional<Outcomes> textWord(Call &call, const Effect &) {

@@ -25,6 +25,10 @@ struct Given {
   /// Argument `name`, or the one in position `i`; null when it is not given.
   const Argument *find(std::string_view name, std::size_t i = ~std::size_t(0)) const;
 };
+/// `answer`, or where it is not known what stands for it: the same as long as what was asked is.
+Value answered(const Call &call, const Value &answer);
+/// Does a device have the name in `text`, as in `"cuda" in device`?
+Value namesDevice(const Call &call, const Value &device, const Value &text);
 /// The arguments from operand `from` on.
 Given givenTo(Call &call, std::size_t from);
 

@@ -13,6 +13,21 @@ const Argument *Given::find(std::string_view name, std::size_t i) const {
   return i < positional.size() ? &positional[i] : nullptr;
 }
 
+Value answered(const Call &call, const Value &answer) {
+  const bool isKnown =
+      !is(answer, ValueKind::Unknown) || isOpen(answer) || answer->term || call.frame.function.isModel;
+  return isKnown ? answer : scalarValue(applyTerm(op::kept, {call.machine.freshScalar(call)}));
+}
+
+Value namesDevice(const Call &call, const Value &device, const Value &text) {
+  const Placement placement = call.row.resolve(device->placement);
+  const auto named = placement.isKnown() ? textOf(call, text) : std::nullopt;
+  if (!named || !isOneOf(*named, {"cuda", "cpu"}))
+    return unknownValue();
+  const Term isCuda = isCudaTerm(placement);
+  return scalarValue(call.row.resolve(*named == "cuda" ? isCuda : notTerm(isCuda)));
+}
+
 Given givenTo(Call &call, std::size_t from) {
   Given given;
   const std::vector<Name> &names = call.fact.captures;

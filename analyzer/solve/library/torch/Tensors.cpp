@@ -144,6 +144,8 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool isPinned 
         step.givenTo = machine.entryCall;
       if (isWithGiven && before.role == SymbolRole::Tensor && callThatWasGiven(before) != machine.entryCall)
         machine.keptAndMoved[before.index].insert(entryOf(call.frame).function.id);
+      if (placement.kind == PlacementKind::Cuda && before.kind == PlacementKind::Symbol)
+        machine.movedUnder[before.index].insert(call.row.known.begin(), call.row.known.end());
       if (const Term holder = holderOf(before); holder && !isToOther)
         machine.movedFrom.insert(holder);
       if (before.index && placement.index && before != placement && before.role != SymbolRole::Module &&
