@@ -44,15 +44,15 @@ import torch
 class Distribution:
     def __init__(self, *parameters, **named):
         given = [*parameters, *named.values()]
-        self.given = given
+        self.isKnown = given and "logits" not in named  # which is no number
         self.inner = [each for each in given if isinstance(each, Distribution)]
         self.tensors = self.inner[0].tensors if self.inner else [each for each in given if torch.is_tensor(each)]
 
     def sample(self, *shapes, sample_shape=None, **options):
-        return drawn(self.tensors, shapes, sample_shape) if self.given else dt.unknown()
+        return drawn(self.tensors, shapes, sample_shape) if self.tensors or self.isKnown else dt.unknown()
 
     def rsample(self, *shapes, sample_shape=None):
-        return drawn(self.tensors, shapes, sample_shape) if self.given else dt.unknown()
+        return drawn(self.tensors, shapes, sample_shape) if self.tensors or self.isKnown else dt.unknown()
 
     def log_prob(self, value):
         dt.together(*self.tensors)

@@ -356,7 +356,7 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
     const Term changed = applyTerm(op::address, {intTerm(value->address.root)});
     row.forgetConditions([&](Term term) { return contains(term, changed); });
   }
-  return done(row, unknownValue());
+  return done(row, unknownResult(call, row));
 }
 
 std::optional<Outcomes> callSpecial(Call &call, const Argument &object, const std::string &name,

@@ -429,7 +429,7 @@ Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given
   if (isOneOf(asked.scope, {"math", "random", "time", "np.random", "numpy.random"}))
     return number(call, row, asked, given);
   ++call.machine.solution.stats.unknownCalls[dotted];
-  return done(row, unknownValue());
+  return done(row, unknownResult(call, row));
 }
 
 } // namespace devicetidy::python

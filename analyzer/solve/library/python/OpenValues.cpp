@@ -414,7 +414,7 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
     return done(row, tensorValue(call.machine.memory.placementOf(row, taken), unknownRank,
                                  call.machine.memory.historyOf(row, taken)));
   }
-  return done(row, name == "pop" ? entryOfOpen(call, call.row, open, first) : unknownValue());
+  return done(row, name == "pop" ? entryOfOpen(call, call.row, open, first) : unknownResult(call, row));
 }
 
 } // namespace python

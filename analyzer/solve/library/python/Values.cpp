@@ -13,10 +13,27 @@ const Argument *Given::find(std::string_view name, std::size_t i) const {
   return i < positional.size() ? &positional[i] : nullptr;
 }
 
+Term questionOf(const Call &call) {
+  std::vector<Term> parts{textTerm(call.fact.name)};
+  for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
+    const Value value = call.operand(i);
+    const Term told = isOpen(value) ? value->origin : value->term;
+    if (!told || !(is(value, ValueKind::Scalar) || is(value, ValueKind::Unknown)))
+      return call.machine.freshScalar(call);
+    parts.push_back(call.row.resolve(told));
+  }
+  return parts.size() == 1 ? call.machine.freshScalar(call) : applyTerm(op::call, std::move(parts));
+}
+
 Value answered(const Call &call, const Value &answer) {
   const bool isKnown =
       !is(answer, ValueKind::Unknown) || isOpen(answer) || answer->term || call.frame.function.isModel;
-  return isKnown ? answer : scalarValue(applyTerm(op::kept, {call.machine.freshScalar(call)}));
+  return isKnown ? answer : scalarValue(applyTerm(op::kept, {questionOf(call)}));
+}
+
+Value unknownResult(const Call &call, Row &row) {
+  Call inner{call.machine, call.frame, row, call.fact, call.first};
+  return call.frame.function.isModel ? unknownValue() : withIdentity(questionOf(inner));
 }
 
 Value namesDevice(const Call &call, const Value &device, const Value &text) {
