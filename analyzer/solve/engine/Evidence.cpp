@@ -363,9 +363,12 @@ bool takesParts(const Call &call) { return isOneOf(lastPart(call.fact.name.view(
 bool isLeftBehind(const Call &call, const Witness &kept, const Witness &registered) {
   const History history = call.machine.memory.historyOf(call.row, kept.use->tensor);
   const bool isMember = history && history->step.kind == StepKind::Member;
-  return isMember && !takesParts(call) && isOutside(*kept.placement) && isOfMaker(call, *kept.placement) &&
-         callThatWasGiven(*kept.placement) != call.machine.entryCall && !isMadeThere(call, kept) &&
-         registered.placement->kind == PlacementKind::Symbol &&
+  // What is passed may be a parameter, which moves with the module that keeps it; what is computed of one
+  // does not.
+  const bool isComputed = kept.placement->role == SymbolRole::Module && !kept.use->tensor->address.valid();
+  return isMember && isComputed && !takesParts(call) && isOutside(*kept.placement) &&
+         isOfMaker(call, *kept.placement) && callThatWasGiven(*kept.placement) != call.machine.entryCall &&
+         !isMadeThere(call, kept) && registered.placement->kind == PlacementKind::Symbol &&
          registered.placement->role == SymbolRole::Module;
 }
 
