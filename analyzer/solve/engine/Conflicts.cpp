@@ -118,6 +118,23 @@ bool foundNoTensor(const Call &call) {
   });
 }
 
+// Does the row know something of a member that was forgotten?
+bool hasAskedForgotten(const Call &call) {
+  const Address self = entryOf(call.frame).self;
+  const std::set<Name> &forgotten = call.machine.forgottenFields;
+  if (forgotten.empty() || !self.valid())
+    return false;
+  const Value object = call.machine.memory.read(call.row, self);
+  return std::any_of(forgotten.begin(), forgotten.end(), [&](Name name) {
+    const auto field = object->fields.find(name);
+    const Term told = field == object->fields.end() ? nullptr
+                      : isOpen(field->second)       ? field->second->origin
+                                                    : field->second->term;
+    return told && std::any_of(call.row.known.begin(), call.row.known.end(),
+                               [&](const Condition &condition) { return contains(condition.first, told); });
+  });
+}
+
 bool hasAskedForCuda(const Row &row) {
   return std::any_of(row.known.begin(), row.known.end(),
                      [](const Condition &condition) { return asksForCuda(condition.first); });
@@ -289,7 +306,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
                                         (isOnCpu(placed[j]) && isLeftForCpu(call, placed[i]))))
         verdict = Verdict::Silent;
       // One part of the object may say where another one is, and has been forgotten.
-      if (isForgotten && isFixed)
+      if (isFixed && hasAskedForgotten(call))
         verdict = std::min(verdict, Verdict::Silent);
       // Two from outside may turn out to be fixed by what the program puts into a member.
       if (verdict == Verdict::Open && !isSlot(memory, placed[i]) && !isSlot(memory, placed[j]))

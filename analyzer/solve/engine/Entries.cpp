@@ -19,6 +19,14 @@ std::set<Name> fieldsIn(const std::vector<Row> &rows, RootId object) {
   return fields;
 }
 
+// The fields of `before` that are not the same in `after`.
+void addChanged(const Value &before, const Value &after, std::set<Name> &changed) {
+  if (before && after && is(before, ValueKind::Record))
+    for (const auto &[name, value] : before->fields)
+      if (const auto now = after->fields.find(name); now == after->fields.end() || !same(now->second, value))
+        changed.insert(name);
+}
+
 class Entries {
 public:
   Entries(Machine &machine, const Usage &usage)
@@ -84,11 +92,11 @@ private:
       if (!isModule || isPython(type->where.file.view()))
         constructed[className] = isModule ? fieldsIn(rows, states.object(className).root) : std::set<Name>();
     }
+    const RootId root = states.object(className).root;
     for (Row &row : rows) {
-      const std::uint64_t before = row.digest();
-      states.forgetWritten(row, states.object(className).root);
-      if (row.digest() != before)
-        forgotten.insert(className);
+      const Value before = row.store.get(root);
+      states.forgetWritten(row, root);
+      addChanged(before, row.store.get(root), forgotten[className]);
     }
     if (rows.empty())
       rows.push_back(states.open());
@@ -109,10 +117,11 @@ private:
       for (const Row &row : objects(function.className)) {
         const auto made = constructed.find(function.className);
         machine.isPartial = isLived && made != constructed.end();
-        machine.isForgotten = machine.isPartial && forgotten.count(function.className);
+        machine.forgottenFields = machine.isPartial ? forgotten[function.className] : std::set<Name>();
         machine.partialFields = machine.isPartial ? made->second : std::set<Name>();
         states.call(function, row, states.object(function.className));
-        machine.isPartial = machine.isForgotten = false;
+        machine.isPartial = false;
+        machine.forgottenFields.clear();
       }
   }
 
@@ -121,7 +130,7 @@ private:
   EntryStates states;
   Lives lives;
   std::unordered_map<Name, std::vector<Row>> objectsOf;
-  std::set<Name> forgotten;                   ///< classes whose methods change what constructors have left
+  std::map<Name, std::set<Name>> forgotten; ///< what methods change of what the constructors of a class leave
   std::map<Name, std::set<Name>> constructed; ///< classes whose constructors are known: partialFields of each
   std::size_t imported = 0;                   ///< entries of files that nobody has named
   bool isLived = false;                       ///< Lives runs the function at hand, too

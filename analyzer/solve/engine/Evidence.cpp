@@ -369,7 +369,7 @@ bool isLeftBehind(const Call &call, const Witness &kept, const Witness &register
   return isMember && isComputed && !takesParts(call) && isOutside(*kept.placement) &&
          isOfMaker(call, *kept.placement) && callThatWasGiven(*kept.placement) != call.machine.entryCall &&
          !isMadeThere(call, kept) && registered.placement->kind == PlacementKind::Symbol &&
-         registered.placement->role == SymbolRole::Module;
+         registered.placement->role == SymbolRole::Module && !isOfMaker(call, *registered.placement);
 }
 
 // Is it brought there in the arguments of the operation? What is asked for parts is brought for the parts.

@@ -236,8 +236,8 @@ public:
   bool entryIsCalled = false;
   /// The object of the entry being run is one of which only a part is known; Lives runs it as it may be.
   bool isPartial = false;
-  std::set<Name> partialFields;  ///< only of these, where there are any
-  bool isForgotten = false;      ///< and what other methods change in it is taken as unknown
+  std::set<Name> partialFields;   ///< only of these, where there are any
+  std::set<Name> forgottenFields; ///< those that other methods change, which are taken as unknown
   bool isSpread = false;         ///< it is a module whose layers are on several devices (Hooks::spreadModule)
   bool objectMovesGiven = false; ///< its object has moved a tensor that a call was given, to keep it
   const std::set<Term> *devicesLeft = nullptr; ///< devices from which its object went to the CPU, in part

@@ -32,12 +32,13 @@ torch::Tensor beside(torch::Tensor x) {
   // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'mm' can get 'x' on 'x.device()' and 'torch::ones({4, 4})' on cpu
   return x.mm(torch::ones({4, 4}));
 }
-// Memory of a container is not page-locked on purpose.
+// Memory of a container, or of a caller, is not page-locked on purpose.
 torch::Tensor normalize(torch::Tensor x, std::vector<float> numbers) {
   auto mean = torch::from_blob(numbers.data(), {3, 1, 1});
   // CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'sub' can get 'x' on 'x.device()' and 'mean' on cpu
   return x.sub(mean);
 }
+// CHECK: [[@LINE+1]]:{{[0-9]+}}: warning: 'sub' can get 'x' on 'x.device()' and 'torch::from_blob(numbers, {3, 1, 1})' on cpu
 torch::Tensor ofMemory(torch::Tensor x, float *numbers) { return x.sub(torch::from_blob(numbers, {3, 1, 1})); }
 
 // A tensor of the caller, by a handle.

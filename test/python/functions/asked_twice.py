@@ -1,4 +1,5 @@
 """what is not known and asked for twice gives the same answer twice; `random.choice` hides what it is from the analysis"""
+import os
 import random
 from types import SimpleNamespace
 
@@ -135,3 +136,38 @@ def case_asked_again():
     for _ in rounds():
         if answers and not answers.pop():
             model(torch.ones(2, 3))  # raises
+
+
+def moved(x, on_gpu):
+    return x.cuda() if on_gpu else x
+
+
+def case_passed_on():
+    on_gpu = wanted(check=lambda: True).check()
+    moved(nn.Linear(3, 3), on_gpu)(moved(torch.ones(2, 3), on_gpu))
+
+
+def case_in_a_dictionary():
+    config = {"gpu": "cuda" in wanted(name="cuda:1").name, "rounds": rounds()}
+    model = nn.Linear(3, 3)
+    if config["gpu"]:
+        model.cuda()
+    for _ in config["rounds"]:
+        x = torch.ones(2, 3)
+        model(x.cuda() if config["gpu"] else x)
+
+
+def case_of_the_environment():
+    model = nn.Linear(3, 3)
+    if os.environ.get("WITHOUT_GPU") != "1":
+        model.cuda()
+    x = torch.ones(2, 3)
+    if os.environ.get("WITHOUT_GPU") != "1":
+        x = x.cuda()
+    model(x)
+
+
+def case_beside_a_setter():
+    other = wanted(on_gpu=False)
+    other.on_gpu = bool(random.choice([1, 2]))
+    case_in_a_member()

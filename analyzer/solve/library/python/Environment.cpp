@@ -68,18 +68,21 @@ Outcomes readVariable(Call &call, Row &row, const Argument &name, const Argument
     return callTorch(call, row, "getenv", {name}, false, "long");
   const bool isDevice =
       otherwise && is(asDevice(call, otherwise->value), ValueKind::Device) && textOf(call, otherwise->value);
-  return done(row, isDevice && text
-                       ? deviceValue(Placement::symbol(SymbolRole::DeviceChoice,
-                                                       symbolTerm(Name("variable " + *text)), Name(*text)))
-                       : unknownValue());
+  if (!text)
+    return done(row, unknownValue());
+  const Term variable = symbolTerm(Name("variable " + *text));
+  return done(row, isDevice ? deviceValue(Placement::symbol(SymbolRole::DeviceChoice, variable, Name(*text)))
+                            : withIdentity(variable));
 }
 
 Value hasVariable(const Call &call, const Value &name) {
   const auto text = textOf(call, name);
   if (text && writtenVariable(call, call.row, *text))
     return scalarValue(intTerm(1));
-  if (!text || !models::hasRole(*text, "rank"))
+  if (!text)
     return unknownValue();
+  if (!models::hasRole(*text, "rank"))
+    return scalarValue(call.row.resolve(applyTerm("has", {symbolTerm(Name("variable " + *text))})));
   return scalarValue(notTerm(comparison(call.row, op::less, rankTerm(*text), 0)->term));
 }
 

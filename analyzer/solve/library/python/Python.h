@@ -30,8 +30,9 @@ struct Given {
 Term questionOf(const Call &call);
 /// `answer`, or where it is not known what stands for it: the same as long as what was asked is.
 Value answered(const Call &call, const Value &answer);
-/// What nothing is known of that the call gives, but that it is the same until the call is made again.
-Value unknownResult(const Call &call, Row &row);
+/// What nothing is known of that the call gives, but that it is the same until the call is made again, or,
+/// where it is computed of what it is given alone, even then.
+Value unknownResult(const Call &call, Row &row, bool isComputed = false);
 /// Does a device have the name in `text`, as in `"cuda" in device`?
 Value namesDevice(const Call &call, const Value &device, const Value &text);
 /// The arguments from operand `from` on.

@@ -115,6 +115,8 @@ Value hasAttribute(const Call &call, const Value &value, const std::string &name
     return isOneOf(name, {"to", "cuda", "cpu", "parameters", "forward", "train", "eval", "state_dict"})
                ? scalarValue(intTerm(1))
                : unknownValue();
+  if (isOpen(value) && !call.frame.function.isModel)
+    return scalarValue(call.row.resolve(applyTerm("has", {value->origin, textTerm(Name(name))})));
   const bool isPlain =
       is(held, ValueKind::List) || isDict(held) || is(value, ValueKind::Scalar) || is(value, ValueKind::Null);
   return isPlain && isOneOf(name, {"to", "device", "cuda", "cpu", "shape", "dim", "size", "numpy", "detach"})

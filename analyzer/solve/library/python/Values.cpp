@@ -17,8 +17,11 @@ Term questionOf(const Call &call) {
   std::vector<Term> parts{textTerm(call.fact.name)};
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
     const Value value = call.operand(i);
-    const Term told = isOpen(value) ? value->origin : value->term;
-    if (!told || !(is(value, ValueKind::Scalar) || is(value, ValueKind::Unknown)))
+    const Term told = is(value, ValueKind::Device) ? deviceTerm(call.row.resolve(value->placement))
+                      : isOpen(value)              ? value->origin
+                      : is(value, ValueKind::Scalar) || is(value, ValueKind::Unknown) ? value->term
+                                                                                      : nullptr;
+    if (!told)
       return call.machine.freshScalar(call);
     parts.push_back(call.row.resolve(told));
   }
@@ -31,9 +34,12 @@ Value answered(const Call &call, const Value &answer) {
   return isKnown ? answer : scalarValue(applyTerm(op::kept, {questionOf(call)}));
 }
 
-Value unknownResult(const Call &call, Row &row) {
+Value unknownResult(const Call &call, Row &row, bool isComputed) {
+  if (call.frame.function.isModel)
+    return unknownValue();
   Call inner{call.machine, call.frame, row, call.fact, call.first};
-  return call.frame.function.isModel ? unknownValue() : withIdentity(questionOf(inner));
+  const Term question = questionOf(inner);
+  return withIdentity(isComputed ? applyTerm(op::kept, {question}) : question);
 }
 
 Value namesDevice(const Call &call, const Value &device, const Value &text) {
