@@ -171,3 +171,23 @@ def case_beside_a_setter():
     other = wanted(on_gpu=False)
     other.on_gpu = bool(random.choice([1, 2]))
     case_in_a_member()
+
+
+def emptied(items):
+    while bool(items):
+        items.pop()
+    return torch.ones(3).cuda() + torch.ones(3)  # raises
+
+
+def case_asked_until_it_changes():
+    return emptied(wanted(gpus=[0, 1]).gpus)
+
+
+def shortened(options):
+    while "x" in options.name:
+        options.name = options.name[1:]
+    return torch.ones(3).cuda() + torch.ones(3)  # raises
+
+
+def case_written_until_it_changes():
+    return shortened(wanted(name="xxa"))

@@ -429,10 +429,7 @@ Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given
   if (isOneOf(asked.scope, {"math", "random", "time", "np.random", "numpy.random"}))
     return number(call, row, asked, given);
   ++call.machine.solution.stats.unknownCalls[dotted];
-  const bool isComputed =
-      asked.scope == "builtins" && isOneOf(asked.name, {"abs", "all", "any", "bool", "float", "int", "len",
-                                                        "max", "min", "round", "str", "sum"});
-  return done(row, unknownResult(call, row, isComputed));
+  return done(row, unknownResult(call, row));
 }
 
 } // namespace devicetidy::python

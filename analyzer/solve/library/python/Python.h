@@ -25,14 +25,10 @@ struct Given {
   /// Argument `name`, or the one in position `i`; null when it is not given.
   const Argument *find(std::string_view name, std::size_t i = ~std::size_t(0)) const;
 };
-/// The question that a call asks, told by what it asks about. What nothing is known of makes it another one
-/// each time.
-Term questionOf(const Call &call);
-/// `answer`, or where it is not known what stands for it: the same as long as what was asked is.
+/// `answer`, or where it is not known what stands for it: the same until the call may give another one.
 Value answered(const Call &call, const Value &answer);
-/// What nothing is known of that the call gives, but that it is the same until the call is made again, or,
-/// where it is computed of what it is given alone, even then.
-Value unknownResult(const Call &call, Row &row, bool isComputed = false);
+/// The same for a call of which nothing is known.
+Value unknownResult(const Call &call, Row &row);
 /// Does a device have the name in `text`, as in `"cuda" in device`?
 Value namesDevice(const Call &call, const Value &device, const Value &text);
 /// The arguments from operand `from` on.

@@ -13,6 +13,10 @@ const Argument *Given::find(std::string_view name, std::size_t i) const {
   return i < positional.size() ? &positional[i] : nullptr;
 }
 
+namespace {
+
+// The question that a call asks, told by what it asks about. What nothing is known of makes it another one
+// each time.
 Term questionOf(const Call &call) {
   std::vector<Term> parts{textTerm(call.fact.name)};
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
@@ -28,18 +32,17 @@ Term questionOf(const Call &call) {
   return parts.size() == 1 ? call.machine.freshScalar(call) : applyTerm(op::call, std::move(parts));
 }
 
+} // namespace
+
 Value answered(const Call &call, const Value &answer) {
   const bool isKnown =
       !is(answer, ValueKind::Unknown) || isOpen(answer) || answer->term || call.frame.function.isModel;
-  return isKnown ? answer : scalarValue(applyTerm(op::kept, {questionOf(call)}));
+  return isKnown ? answer : scalarValue(questionOf(call));
 }
 
-Value unknownResult(const Call &call, Row &row, bool isComputed) {
-  if (call.frame.function.isModel)
-    return unknownValue();
+Value unknownResult(const Call &call, Row &row) {
   Call inner{call.machine, call.frame, row, call.fact, call.first};
-  const Term question = questionOf(inner);
-  return withIdentity(isComputed ? applyTerm(op::kept, {question}) : question);
+  return call.frame.function.isModel ? unknownValue() : withIdentity(questionOf(inner));
 }
 
 Value namesDevice(const Call &call, const Value &device, const Value &text) {
