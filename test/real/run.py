@@ -99,7 +99,7 @@ def analyse(options: argparse.Namespace, tree: Path, entry: dict) -> dict:
     try:
         done = subprocess.run(
             [options.tool, *named, "--level=latent", "--format=json", "--stats", f"--source-root={tree}"],
-            capture_output=True, text=True, timeout=options.limit,
+            capture_output=True, text=True, timeout=options.limit, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return {"findings": [], "failures": [{"file": tree.name, "line": 0, "message": "takes too long"}]}

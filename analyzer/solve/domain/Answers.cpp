@@ -33,6 +33,7 @@ Term renamed(Term term, Term call, Term kept) {
   if (!marks::include(term->marks, call->marks) || isOf(term, op::kept))
     return term;
   std::vector<Term> args;
+  args.reserve(term->args.size());
   for (Term arg : term->args)
     args.push_back(renamed(arg, call, kept));
   return args == term->args ? term : applyTerm(term->name, std::move(args));

@@ -1,7 +1,7 @@
 from types import SimpleNamespace
 
 import torch
-from given_losses import *  # noqa: F401,F403
+from given_losses import *
 from torch import nn
 from torch.distributions import Categorical
 
