@@ -31,8 +31,9 @@ public:
       return marks::include(given, term->marks);
     if (term->name == op::call && marks::include(given, term->marks)) // the callee has the answer
       return true;
-    if (term->name == op::size || term->name == op::address) {
-      const auto root = static_cast<RootId>(constantOf(term->args[0]).value_or(0));
+    if (const auto number = constantOf(term->args.empty() ? term : term->args[0]);
+        number && (term->name == op::size || term->name == op::address)) {
+      const auto root = static_cast<RootId>(*number);
       const bool isOfCaller = kindOf(root) == RootKind::Local || kindOf(root) == RootKind::Heap;
       return !isOfCaller || reached.get(root);
     }
