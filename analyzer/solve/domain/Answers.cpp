@@ -64,10 +64,14 @@ void keepAnswers(Row &row) {
     if (isOf(term, op::kept))
       kept.insert(term);
   }
-  for (Term call : calls) {
+  // What asks about another answer before that one, in every run.
+  std::vector<Term> inOrder(calls.begin(), calls.end());
+  std::sort(inOrder.begin(), inOrder.end(),
+            [](Term a, Term b) { return a->size != b->size ? a->size > b->size : a->hash < b->hash; });
+  for (Term call : inOrder) {
     const Term held = applyTerm(op::kept, {call});
-    if (kept.count(held) ||
-        !renameHeld(row.store, call, held)) // of two answers the earlier one keeps the name
+    // Of two answers the earlier one keeps the name.
+    if (kept.count(held) || !renameHeld(row.store, call, held))
       continue;
     const auto rename = [&](Condition &condition) { condition.first = renamed(condition.first, call, held); };
     std::for_each(row.known.begin(), row.known.end(), rename);
