@@ -266,6 +266,11 @@ void addAssigned(const Node &target, const Node &value, Assigned &assigned) {
     addAssigned(targets[i], values[i], assigned);
 }
 
+// What tensors have beside methods. A method is called: in `data.norm = x` and `f(data.norm)` there is none.
+bool isProperty(const std::string &name) {
+  return isOneOf(name, {"T", "mT", "shape", "ndim", "dtype", "is_cuda", "is_leaf", "is_sparse", "grad_fn"});
+}
+
 // The names in what a call is given.
 void addGiven(const Node &call, std::set<std::string> &names) {
   for (const Node &argument : call.list("args")) {
@@ -309,11 +314,15 @@ TensorUses tensorUses(const Module &module, const Node &function) {
   std::set<std::string> ofObjects;                 // models have types and devices, too
   std::set<std::string> ofAnyType;                 // what the function asks for its type may be anything
   Assigned assigned;
+  std::set<Location> called;
   forEachOfBlock(function, [&](const Node &node) {
     addWide(node, uses.wide);
-    if (node.is("Attribute") && isOfTensors(node.text("attr")))
+    if (node.is("Call"))
+      called.insert(node["func"].where());
+    const bool isRead = node.is("Attribute") && (isProperty(node.text("attr")) || called.count(node.where()));
+    if (isRead && isOfTensors(node.text("attr")))
       addTensors(sourceOf(node["value"]), uses.tensors);
-    if (node.is("Attribute") && isOfArrays(node.text("attr"), arrays))
+    if (isRead && isOfArrays(node.text("attr"), arrays))
       addTensors(node["value"], tensorsOrArrays);
     if (node.is("Attribute") && isOfObjects(node.text("attr")))
       addName(node["value"], ofObjects);

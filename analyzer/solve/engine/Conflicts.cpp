@@ -294,6 +294,9 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
         met.emplace(std::pair(placed[i].placement.index, placed[j].placement.index), call.fact.where);
       if (verdict == Verdict::Latent && requirement.kind == ConflictKind::HostAccess)
         verdict = weighAccess(call, placed[i].placement);
+      if (requirement.kind == ConflictKind::HostAccess && verdict < Verdict::Definite &&
+          isNamedAsOperation(call))
+        verdict = std::min(verdict, Verdict::Latent);
       // Whoever chose the class knew where the tensor is, though another part of the code has asked only now.
       const bool isFixed = !isOutside(placed[i].placement) && !isOutside(placed[j].placement);
       if ((verdict < Verdict::Definite || !isFixed) && isAboutMemory(requirement.kind) &&

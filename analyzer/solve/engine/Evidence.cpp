@@ -230,6 +230,20 @@ bool isMovedElsewhere(const Call &call, const Placement &kept, const Placement &
          isGiven(call, given) && !isKeptByGiven(call, given);
 }
 
+// The open position in a list at which something stands: of past[i][0] it is i.
+Term positionOf(Term term) {
+  for (; term && applies(term, op::element) && term->args.size() == 2; term = term->args[0])
+    if (!constantOf(term->args[1]))
+      return term->args[1];
+  return nullptr;
+}
+
+// Are both at one position of their lists? Callers put the i-th of what they pass on the i-th device.
+bool areParallel(const Placement &a, const Placement &b) {
+  const Term position = positionOf(a.index);
+  return position && position == positionOf(b.index);
+}
+
 bool holdsDevice(const Types &types, Name className) {
   const Type *type = types.program.type(className);
   return type && (std::any_of(type->fields.begin(), type->fields.end(),
@@ -304,8 +318,8 @@ bool isMeantFrom(const Call &call, const Frame &from) {
     if ((isOpen && isBesideDeviceCode(machine, function)) || machine.usage.asksForDevice.count(function.id) ||
         (!isRead && machine.usage.makesThere.count(function.id)) ||
         holdsDevice(machine.types, function.className) ||
-        hasMethodAmong(machine, function.className, machine.usage.asksForDevice) ||
-        hasMethodAmong(machine, function.className, machine.usage.takesDevice) ||
+        (!isRead && (hasMethodAmong(machine, function.className, machine.usage.asksForDevice) ||
+                     hasMethodAmong(machine, function.className, machine.usage.takesDevice))) ||
         (machine.usage.movesModules && machine.types.isModule(function.className)))
       return true;
   }
@@ -315,6 +329,10 @@ bool isMeantFrom(const Call &call, const Frame &from) {
 } // namespace
 
 bool isMeantForDevices(const Call &call) { return isMeantFrom(call, call.frame); }
+
+bool isNamedAsOperation(const Call &call) {
+  return lastPart(entryOf(call.frame).function.name.view()) == lastPart(call.fact.name.view());
+}
 
 Verdict weighAccess(const Call &call, const Placement &memory) {
   if (isPartial(call, memory))
@@ -463,6 +481,7 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
     const bool isApart = right.placement->role == SymbolRole::Module &&
                          !(left.placement->index && applies(left.placement->index, op::element));
     return isGiven(call, *left.placement) && !isKeptByGiven(call, *left.placement) && !isApart &&
+           !areParallel(*left.placement, *right.placement) &&
            (wasMovedHere(call, right) || isWhereGivenGoes(call, *right.placement) ||
             (isCalledFromOutside(call) && isMadeEarlier(call, right) && !isOfMaker(call, *right.placement) &&
              !holderOf(*right.placement)));

@@ -28,6 +28,10 @@ inline const Name isDeviceOfUnknown("is where something unknown is");
 /// to.
 inline const Name spreadDevices("the devices of a map");
 
+/// Is the entry called as the operation is, as numpy() of a class of one's own? It asks of its callers what
+/// the operation asks.
+bool isNamedAsOperation(const Call &call);
+
 /// The verdict on `a` and `b`, which compare() has found to be up to a caller.
 Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness &b);
 /// The verdict on `memory` of a tensor from outside, which the host reads or writes.

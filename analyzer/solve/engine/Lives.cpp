@@ -121,7 +121,9 @@ void Lives::runClass(Name className, const std::vector<const Function *> &entrie
   };
   if (!begun.empty())
     runSpread(std::max_element(begun.begin(), begun.end(), hasLess)->row, entries);
-  follow(initialise(std::move(begun), methods), entries, methods);
+  Lived lives = initialise(std::move(begun), methods);
+  factsRun = 0; // however long it took to set the object up, its methods are called
+  follow(std::move(lives), entries, methods);
   forgetObject();
 }
 

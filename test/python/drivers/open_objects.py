@@ -1,0 +1,18 @@
+from types import SimpleNamespace
+
+import torch
+from open_objects import *
+
+
+def mesh():
+    return SimpleNamespace(pos=torch.rand(5, 3, device="cuda"), face=torch.tensor([[0, 1], [2, 3], [4, 0]], device="cuda"))
+
+
+CALLS = {
+    "sample": lambda: SamplePoints(2, include_normals=True)(mesh()),
+    "sample_beside": lambda: SampleBeside(5)(mesh()),
+    "series": lambda: Series(torch.rand(3)).to("cpu").numpy(),
+    "stack": lambda: Stack(["cuda:0", "cuda:1"], 3)(
+        torch.rand(2, 3), [torch.rand(2, 1, device=f"cuda:{i}") for i in range(2)]
+    ),
+}

@@ -1,0 +1,64 @@
+"""Objects of which only their use is known: what their attributes say of them, and of what their own methods ask."""
+
+import torch
+from torch import nn
+
+
+class SamplePoints:
+    """data.norm is an attribute that this gives the mesh, not the method of a tensor"""
+
+    def __init__(self, num, include_normals=False):
+        self.num = num
+        self.include_normals = include_normals
+
+    def __call__(self, data):
+        pos, face = data.pos, data.face
+        assert pos.size(1) == 3 and face.size(0) == 3
+        frac = torch.rand(self.num, 1)
+        first, second = pos[face[0]], pos[face[1]]
+        if self.include_normals:
+            data.norm = nn.functional.normalize(second - first, p=2)
+        data.sampled = first + frac * (second - first)  # raises
+        return data
+
+
+class SampleBeside:
+    def __init__(self, num):
+        self.num = num
+
+    def __call__(self, data):
+        pos = data.pos
+        assert pos.size(1) == 3
+        data.norm = pos.norm(dim=1)
+        data.sampled = pos + torch.rand(self.num, 1, device=pos.device)
+        return data
+
+
+class Series:
+    """numpy() asks of its callers what that of a tensor asks"""
+
+    def __init__(self, values):
+        self.values = values
+
+    def to(self, device):
+        self.values = self.values.to(device)
+        return self
+
+    def numpy(self):
+        return self.values.numpy()
+
+
+class Stack(nn.Module):
+    """the i-th of what callers keep is where the i-th layer is"""
+
+    def __init__(self, devices, size):
+        super().__init__()
+        self.devices = devices
+        self.layers = nn.ModuleList(nn.Linear(size, size).to(device) for device in devices)
+
+    def forward(self, x, past):
+        kept = []
+        for layer, device, old in zip(self.layers, self.devices, past):
+            x = layer(x.to(device))
+            kept.append(torch.cat([old, x], 1))
+        return x, kept
