@@ -128,10 +128,9 @@ Operand FunctionLowering::asUsed(const Node &target, const Operand &value) {
   const std::string name = target.text("id");
   const bool mayBeOpen =
       made && (made->kind == FactKind::Load ||
-               isOneOf(made->name.view(),
-                       {"python::get", "python::unpack", "python::method::get", "python::method::pop",
-                        "python::method::to", "python::method::cuda", "python::method::cpu"}) ||
+               isOneOf(made->name.view(), {"python::get", "python::unpack"}) ||
                startsWith(made->name.view(), "python::attribute::") ||
+               startsWith(made->name.view(), "python::method::") ||
                (startsWith(made->name.view(), "python::binary::") && !uses.reassigned.count(name)));
   if (!uses.tensors.count(name))
     return value;

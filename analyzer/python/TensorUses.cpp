@@ -271,6 +271,24 @@ bool isProperty(const std::string &name) {
   return isOneOf(name, {"T", "mT", "shape", "ndim", "dtype", "is_cuda", "is_leaf", "is_sparse", "grad_fn"});
 }
 
+// What `value` adds to `name`: of total + x and of total += x it is x.
+Node addedTo(const std::string &name, const Node &value) {
+  if (value.is("AugAssign"))
+    return value["op"].is("Add") ? value["value"] : Node();
+  if (value.is("BinOp") && value["op"].is("Add"))
+    for (const auto &[side, other] : {std::pair("left", "right"), std::pair("right", "left")})
+      if (value[side].text("id") == name)
+        return value[other];
+  return {};
+}
+
+// Does nothing but what is added make it a tensor? total = 0, total = total + x
+bool startsAsNumber(const std::string &name, const Assigned &assigned) {
+  return std::all_of(assigned.begin(), assigned.end(), [&](const auto &each) {
+    return each.first != name || each.second.is("Constant") || addedTo(name, each.second).is("Name");
+  });
+}
+
 // The names in what a call is given.
 void addGiven(const Node &call, std::set<std::string> &names) {
   for (const Node &argument : call.list("args")) {
@@ -348,6 +366,8 @@ TensorUses tensorUses(const Module &module, const Node &function) {
     }
     if (node.is("Assign"))
       addAssigned(node.list("targets").front(), node["value"], assigned);
+    if (node.is("AugAssign"))
+      addAssigned(node["target"], node, assigned);
     if (!node.is("Call"))
       return;
     if (node["func"].is("Attribute") && namesDimension(node))
@@ -379,7 +399,7 @@ TensorUses tensorUses(const Module &module, const Node &function) {
       addSummands(value, uses.losses);
   std::set<std::string> once;
   for (const auto &[name, value] : assigned)
-    if (!once.insert(name).second)
+    if (!value.is("AugAssign") && !once.insert(name).second)
       uses.reassigned.insert(name);
   std::set_intersection(moved.begin(), moved.end(), indices.begin(), indices.end(),
                         std::inserter(uses.tensors, uses.tensors.end()));
@@ -390,9 +410,12 @@ TensorUses tensorUses(const Module &module, const Node &function) {
     if (!ofObjects.count(name) && (!forNumPy.count(name) || uses.asked.count(name)))
       uses.tensors.insert(name);
   for (auto each = assigned.rbegin(); each != assigned.rend(); ++each)
-    if (const Node source = sourceOf(each->second);
-        uses.tensors.count(each->first) && !(source == each->second))
-      addTensors(source, uses.tensors);
+    if (const auto &[name, value] = *each; uses.tensors.count(name)) {
+      if (const Node other = addedTo(name, value); other.is("Name") && startsAsNumber(name, assigned))
+        addTensors(other, uses.tensors);
+      else if (const Node source = sourceOf(value); !(source == value))
+        addTensors(source, uses.tensors);
+    }
   for (const std::string &name : ofAnyType)
     uses.tensors.erase(name);
   for (auto name = uses.positions.begin(); name != uses.positions.end();)

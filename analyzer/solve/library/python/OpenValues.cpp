@@ -414,7 +414,11 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
     return done(row, tensorValue(call.machine.memory.placementOf(row, taken), unknownRank,
                                  call.machine.memory.historyOf(row, taken)));
   }
-  return done(row, name == "pop" ? entryOfOpen(call, call.row, open, first) : unknownResult(call, row));
+  if (name == "pop")
+    return done(row, entryOfOpen(call, call.row, open, first));
+  // Of a tensor, it is one, as what the function does with it may show.
+  return done(row, isMethodOfTensors(call.machine, name) ? computedOfOpen(call, open)
+                                                         : unknownResult(call, row));
 }
 
 } // namespace python
