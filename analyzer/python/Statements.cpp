@@ -127,11 +127,11 @@ Operand FunctionLowering::asUsed(const Node &target, const Operand &value) {
   const Fact *made = block().facts.empty() ? nullptr : &block().facts.back();
   const std::string name = target.text("id");
   const bool mayBeOpen =
-      made && (made->kind == FactKind::Load ||
-               isOneOf(made->name.view(), {"python::get", "python::unpack"}) ||
-               startsWith(made->name.view(), "python::attribute::") ||
-               startsWith(made->name.view(), "python::method::") ||
-               (startsWith(made->name.view(), "python::binary::") && !uses.reassigned.count(name)));
+      made &&
+      (made->kind == FactKind::Load || isOneOf(made->name.view(), {"python::get", "python::unpack"}) ||
+       startsWith(made->name.view(), "python::attribute::") ||
+       startsWith(made->name.view(), "python::method::") ||
+       (startsWith(made->name.view(), "python::binary::") && !uses.reassigned.count(name)));
   if (!uses.tensors.count(name))
     return value;
   Operand named = value;

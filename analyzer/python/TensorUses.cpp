@@ -149,6 +149,8 @@ std::vector<std::size_t> tensorsGivenTo(std::string method) {
 
 std::vector<std::size_t> placesOfTensors(const Module &module, const Node &call) {
   const std::string name = functionOfTorch(module, call["func"]);
+  if (name.empty() && !libraryName(module, call["func"]).empty()) // numpy.dot is no method of tensors
+    return {};
   std::vector<std::size_t> places = tensorsGivenTo(name.empty() ? call["func"].text("attr") : name);
   if (!name.empty()) // the tensor itself is given, too
     for (std::size_t &place : places)

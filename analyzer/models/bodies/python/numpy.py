@@ -9,12 +9,13 @@ dt.numbers("numpy.pi", "numpy.e", "numpy.euler_gamma", "numpy.inf", "numpy.nan",
 
 
 def arrayed(value):
-    if torch.is_tensor(value):
-        value.numpy()
+    """value.numpy() would say here that every value is a tensor."""
+    if dt.is_tensor(value):
+        torch.Tensor.numpy(value)
     if isinstance(value, (list, tuple, collections.deque)):
         for each in value:
-            if torch.is_tensor(each):
-                each.numpy()
+            if dt.is_tensor(each):
+                torch.Tensor.numpy(each)
 
 
 def takes_part(index):
@@ -29,8 +30,8 @@ def takes_part(index):
 
 def with_array(array, other):
     """A tensor and an array: the tensor's own operator turns the array into a tensor of the CPU."""
-    if torch.is_tensor(other):
-        other.numpy()
+    if dt.is_tensor(other):
+        torch.Tensor.numpy(other)
         return other
     return array
 
@@ -305,8 +306,8 @@ def arrays(*values, **options):
 def other(*values, **options):
     """Most of them ask for an array."""
     for value in values:
-        if torch.is_tensor(value):
-            value.numpy()
+        if dt.is_tensor(value):
+            torch.Tensor.numpy(value)
     return dt.on_host()
 
 

@@ -417,8 +417,8 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
   if (name == "pop")
     return done(row, entryOfOpen(call, call.row, open, first));
   // Of a tensor, it is one, as what the function does with it may show.
-  return done(row, isMethodOfTensors(call.machine, name) ? computedOfOpen(call, open)
-                                                         : unknownResult(call, row));
+  return done(row,
+              isMethodOfTensors(call.machine, name) ? computedOfOpen(call, open) : unknownResult(call, row));
 }
 
 } // namespace python
