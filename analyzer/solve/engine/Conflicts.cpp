@@ -5,6 +5,7 @@
 #include "analyzer/solve/engine/Decided.h"
 #include "analyzer/solve/engine/Evidence.h"
 #include "analyzer/solve/engine/Library.h"
+#include "analyzer/solve/engine/Purpose.h"
 
 #include <algorithm>
 

@@ -44,7 +44,5 @@ bool isOfEarlierCall(const Call &call, const Placement &placement);
 bool wasBrought(const Call &call, const Value &tensor);
 /// Is the row on the way of a handler that may never be entered?
 bool hasRaised(const Row &row);
-/// Is the code that runs `call` meant for more devices than the CPU?
-bool isMeantForDevices(const Call &call);
 
 } // namespace devicetidy

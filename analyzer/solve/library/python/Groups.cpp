@@ -1,4 +1,5 @@
 #include "analyzer/solve/library/python/Groups.h"
+#include "analyzer/solve/engine/Purpose.h"
 
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
