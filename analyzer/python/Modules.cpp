@@ -70,7 +70,8 @@ std::vector<std::string> addedFolders(const File &file) {
 }
 
 // The file that `dotted`, imported in `file`, names; empty for a library. Packages of many projects are in a
-// folder `src`; a library that has models is what these say, also in its own examples.
+// folder `src`; a library that has models is what these say, also in its own examples, and `import math` in a
+// package that has a math.py is Python's own.
 std::string fileOf(const File &file, const std::string &dotted, int level, Paths *absent = nullptr) {
   const std::string &importer = file.path;
   if (level == 0 && isInstalled(importer))
@@ -81,12 +82,17 @@ std::string fileOf(const File &file, const std::string &dotted, int level, Paths
       folder = parentOf(folder);
     return fileBelow(folder, dotted, absent);
   }
-  const bool mayBeInSources = !models::hasRole(dotted.substr(0, dotted.find('.')), "has_models");
-  for (int above = 0; above < foldersAbove && folder.size() > 1; ++above, folder = parentOf(folder))
+  const std::string library = dotted.substr(0, dotted.find('.'));
+  const bool mayBeInSources =
+      !models::hasRole(library, "has_models") && !models::hasRole(library, "standard_module");
+  for (int above = 0; above < foldersAbove && folder.size() > 1; ++above, folder = parentOf(folder)) {
+    if (!mayBeInSources && llvm::sys::fs::exists(folder + "/__init__.py"))
+      continue; // what is beside it in a package, distributions/torch.py, is distributions.torch
     for (const std::string &root : {folder, folder + "/src"})
       if (root == folder || (mayBeInSources && llvm::sys::fs::is_directory(root)))
         if (const std::string found = fileBelow(root, dotted, absent); !found.empty() && found != importer)
           return found;
+  }
   for (const std::string &added : addedFolders(file))
     if (const std::string found = fileBelow(added, dotted, absent); !found.empty() && found != importer)
       return found;

@@ -1,0 +1,1 @@
+"""Its modules are called as libraries are."""

@@ -1,0 +1,2 @@
+def ceil(x):
+    return x.cpu()
