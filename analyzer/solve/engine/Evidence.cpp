@@ -366,7 +366,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   const auto isBroughtFor = [&](const Witness &brought, const Witness &kept) {
     return brought.placement->kind == PlacementKind::Cpu && isMadeHere(call, brought) &&
            wasBrought(call, brought.use->tensor) &&
-           (isOfEarlierCall(call, *kept.placement) || isBroughtIn(call, brought));
+           (isOfEarlierCall(call, *kept.placement) ||
+            (isBroughtIn(call, brought) && !isMadeThere(call, kept)));
   };
   if (isBroughtFor(a, b) || isBroughtFor(b, a))
     return Verdict::Latent;
