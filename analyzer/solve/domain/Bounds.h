@@ -32,8 +32,9 @@ constexpr std::int64_t countedIterations =
     8; ///< loops whose bounds the row knows are run one iteration at a time up to this
 constexpr std::size_t visitsBeforeWidening = 3;
 constexpr std::size_t visitsPerBlock = 400;
-/// Facts run from `main`, and from initialisers, and from a function that nothing calls, until all entries
-/// have cost `factsOfEntries`. From there on both fall as the cost grows, down to one of `latestEntry` parts.
+/// Facts run from `main`, constructors and initialisers, and from a function that nothing calls, until all
+/// entries have cost `factsOfEntries`. From there on both fall as the cost grows, down to one of
+/// `latestEntry` parts.
 constexpr std::size_t factsPerEntry = 1000000, factsPerOpenEntry = 200000, factsOfEntries = 2000000,
                       latestEntry = 20;
 /// Entries of files that nobody has named: of a large package each file imports most others.

@@ -344,7 +344,8 @@ RootId EntryStates::reset(Row &row, Name id) {
 }
 
 Outcomes EntryStates::call(const Function &function, Row row, Address self, unsigned call) {
-  machine.beginEntry(row.store, function.isMain);
+  // What a constructor makes, all methods of the class are run on: it may cost what a program's start may.
+  machine.beginEntry(row.store, function.isMain || function.isConstructor);
   // Guards and set_device calls on the way are followed; what a caller outside has made current is not known.
   machine.currentDeviceIsOpen =
       !function.isMain && (usage.setsDevice || usage.underGuard.count(function.id) != 0);
