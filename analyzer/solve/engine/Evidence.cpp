@@ -234,6 +234,8 @@ bool isNamedAsOperation(const Call &call) {
 Verdict weighAccess(const Call &call, const Placement &memory) {
   if (isPartial(call, memory))
     return Verdict::Silent;
+  if (lastPart(call.fact.name.view()) == "pin_memory") // who pins memory knows that it is on the host
+    return Verdict::Latent;
   const Machine &machine = call.machine;
   bool copies = false, choosesDevice = false, isExport = true, knowsModels = false;
   for (const Frame *frame = &call.frame; frame; frame = frame->caller) {
