@@ -31,8 +31,15 @@ std::uint64_t placesOf(const Row &row, const Value &value, std::set<RootId> &see
   return hash;
 }
 
+// Callers of what replaces a layer, as the head of a model, move the model then, or do it before they move
+// it.
+bool isOfModule(const Value &tensor) {
+  const Step *step = decidingStep(tensor->history);
+  return step && step->kind == StepKind::ModuleMade;
+}
+
 // Has a call made on the CPU anew what was where the module is, and moved nothing as a whole? Nobody moves
-// the module again for that.
+// the module again for a tensor.
 bool isAnewOnCpu(const Leaves &before, const Leaves &now) {
   bool isAnew = false;
   for (const auto &[way, leaf] : now) {
@@ -41,7 +48,7 @@ bool isAnewOnCpu(const Leaves &before, const Leaves &now) {
     if (is(leaf, ValueKind::Device) && isOnCpu)
       return false;
     isAnew |= old != before.end() && is(leaf, ValueKind::Tensor) && is(old->second, ValueKind::Tensor) &&
-              isOnCpu && old->second->placement.kind == PlacementKind::Symbol &&
+              isOnCpu && !isOfModule(leaf) && old->second->placement.kind == PlacementKind::Symbol &&
               old->second->placement.role == SymbolRole::Module;
   }
   return isAnew;

@@ -8,7 +8,15 @@ def mesh():
     return SimpleNamespace(pos=torch.rand(5, 3, device="cuda"), face=torch.tensor([[0, 1], [2, 3], [4, 0]], device="cuda"))
 
 
+def replaced():
+    model = Classifier(3, 2)
+    model.reset_classifier(4)
+    return model.cuda()(torch.rand(2, 3, device="cuda"))
+
+
 CALLS = {
+    "replaced": replaced,
+    "ranks": lambda: ranks([{"kind": "sample", "scores": torch.rand(4, 2, device="cuda")}], 4),
     "sample": lambda: SamplePoints(2, include_normals=True)(mesh()),
     "sample_beside": lambda: SampleBeside(5)(mesh()),
     "series": lambda: Series(torch.rand(3)).to("cpu").numpy(),

@@ -62,3 +62,29 @@ class Stack(nn.Module):
             x = layer(x.to(device))
             kept.append(torch.cat([old, x], 1))
         return x, kept
+
+
+class Classifier(nn.Module):
+    """callers who take another head move the model after that"""
+
+    def __init__(self, size, classes):
+        super().__init__()
+        self.body = nn.Linear(size, size)
+        self.head = nn.Linear(size, classes)
+
+    def reset_classifier(self, classes):
+        self.head = nn.Linear(self.body.out_features, classes)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+
+def ranks(sites, count):
+    """a sum starts as a number, and holds tensors"""
+    total = 0
+    for site in sites:
+        if site["kind"] == "sample":
+            scores = site["scores"].reshape(count, -1).sum(-1)
+            total = total + scores
+    order = torch.argsort(total)
+    return torch.index_select(torch.arange(count) + 1, -1, order)  # raises
