@@ -405,7 +405,9 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
   }
   if (isOneOf(name, {"startswith", "endswith", "lower", "upper", "strip", "split", "isdigit", "find"}))
     return done(row, answered(call, unknownValue())); // of a text
-  if (name != "keys")
+  const bool isOfTensors = isMethodOfTensors(call.machine, name);
+  const bool mayWrite = !isOfTensors || endsWith(name, "_") || name == "add"; // of a set
+  if (name != "keys" && mayWrite)
     write(call, row, open, anyEntryField, unknownValue());
   if (isOneOf(name, {"item", "numel", "nelement", "dim"}) || (name == "size" && !given.positional.empty()))
     return done(row, scalarValue(call.machine.freshScalar(call))); // of a tensor, or of an array
@@ -417,8 +419,7 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
   if (name == "pop")
     return done(row, entryOfOpen(call, call.row, open, first));
   // Of a tensor, it is one, as what the function does with it may show.
-  return done(row,
-              isMethodOfTensors(call.machine, name) ? computedOfOpen(call, open) : unknownResult(call, row));
+  return done(row, isOfTensors ? computedOfOpen(call, open) : unknownResult(call, row));
 }
 
 } // namespace python
