@@ -24,7 +24,7 @@ std::string libraryName(const Module &module, const Node &callee) {
   std::string attributes;
   Node base = callee;
   for (; base.is("Attribute"); base = base["value"])
-    attributes = "." + base.text("attr") + attributes;
+    attributes.insert(0, "." + base.text("attr"));
   const Meaning *meaning = base.is("Name") ? Modules::find(module, base.text("id")) : nullptr;
   return meaning && meaning->kind == Meaning::Kind::Library ? meaning->name + attributes : std::string();
 }
@@ -123,7 +123,7 @@ bool takesTensor(const Module &module, const Node &call) {
             "as_tensor from_numpy load save is_tensor no_grad normal logspace einsum get_default_dtype "
             "set_default_dtype set_default_device set_grad_enabled set_num_threads compile");
   const std::string name = functionOfTorch(module, call["func"]);
-  return !name.empty() && !others.count(name) && !joins(name) && !(name[0] >= 'A' && name[0] <= 'Z');
+  return !name.empty() && !others.count(name) && !joins(name) && (name[0] < 'A' || name[0] > 'Z');
 }
 
 // Which arguments of a method of tensors are tensors, too: not those that may be numbers.
