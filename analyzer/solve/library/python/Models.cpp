@@ -313,8 +313,8 @@ Value fieldNames(Call &call, Row &row, const Given &given) {
 Value nothingKnown(Call &, Row &, const Given &) { return unknownValue(); }
 
 // is_tensor(value): is it one for certain? What the program has not shown to be one may be an array.
-Value isKnownTensor(Call &call, Row &, const Given &given) {
-  return scalarValue(intTerm(is(whereAsked(call, argument(given, 0)), ValueKind::Tensor)));
+Value isKnownTensor(Call &, Row &, const Given &given) {
+  return scalarValue(intTerm(is(argument(given, 0), ValueKind::Tensor)));
 }
 
 // A number or numbers: what a tensor is made of there is on the CPU.
