@@ -2,6 +2,7 @@
 
 #include "analyzer/facts/Language.h"
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Purpose.h"
@@ -234,7 +235,7 @@ bool isNamedAsOperation(const Call &call) {
 Verdict weighAccess(const Call &call, const Placement &memory) {
   if (isPartial(call, memory))
     return Verdict::Silent;
-  if (lastPart(call.fact.name.view()) == "pin_memory") // who pins memory knows that it is on the host
+  if (models::hasRole(lastPart(call.fact.name.view()), "stages"))
     return Verdict::Latent;
   const Machine &machine = call.machine;
   bool copies = false, choosesDevice = false, isExport = true, knowsModels = false;

@@ -15,6 +15,7 @@ def replaced():
 
 
 CALLS = {
+    "prefetched": lambda: Prefetcher("cuda").send(torch.rand(3)),
     "replaced": replaced,
     "ranks": lambda: ranks([{"kind": "sample", "scores": torch.rand(4, 2, device="cuda")}], 4),
     "sample": lambda: SamplePoints(2, include_normals=True)(mesh()),

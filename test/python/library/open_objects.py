@@ -88,3 +88,14 @@ def ranks(sites, count):
             total = total + scores
     order = torch.argsort(total)
     return torch.index_select(torch.arange(count) + 1, -1, order)  # raises
+
+
+class Prefetcher:
+    """who pins memory knows that it is on the host"""
+
+    def __init__(self, device):
+        self.device = device
+
+    def send(self, batch):
+        batch = batch.pin_memory()
+        return batch.to(self.device, non_blocking=True)

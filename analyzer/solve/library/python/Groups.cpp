@@ -1,12 +1,11 @@
 #include "analyzer/solve/library/python/Groups.h"
-#include "analyzer/solve/engine/Purpose.h"
 
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Backends.h"
-#include "analyzer/solve/engine/Evidence.h"
 #include "analyzer/solve/engine/Operators.h"
+#include "analyzer/solve/engine/Purpose.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/torch/RankDevices.h"
 

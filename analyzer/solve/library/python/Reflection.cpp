@@ -52,10 +52,6 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
   if (name == "torch.Tensor" &&
       is(value, ValueKind::Unknown)) // what is done with other things is of no interest
     return scalarValue(intTerm(1));
-  // What is known to be a tensor is no image, array or list.
-  if (isOpen(value) && !name.empty() && !startsWith(name, "torch.") && !startsWith(name, classPrefix) &&
-      name != "builtins.object" && call.row.numberOf(isTensorQuestion(value)) == 1)
-    return scalarValue(intTerm(0));
   if (isOpen(value) && call.frame.function.isModel) // which asks whether it certainly is one
     return scalarValue(intTerm(0));
   if (name.empty() || is(value, ValueKind::Unknown))
