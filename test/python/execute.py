@@ -4,16 +4,18 @@
 Of a file of functions each whose name begins with case_ is a case, or where there is none, each that is no helper (_name); of
 a file of the library each entry of CALLS, or each function drive_*, in the driver of its name. A file *_torch2.py is for
 PyTorch 2. Every case is run in a process of its own. The line that raises must be the labelled one,
-with an error about devices, and each label must be met.
+with an error about devices, and each label must be met. What is drawn by chance is the same in every run.
 """
 import argparse
 import ast
 import importlib.util
 import json
 import os
+import random
 import re
 import sys
 import traceback
+import warnings
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -52,12 +54,23 @@ def calls_of(path):
         yield name, lambda name=name: calls()[name]()
 
 
+def repeatable():
+    """From here on, what is drawn by chance is what every run draws."""
+    import numpy
+    import torch
+    random.seed(0)
+    numpy.random.seed(0)
+    torch.manual_seed(0)
+
+
 def in_child(work, path=None):
     """What `work` gives, or the error it raises and the innermost line of `path` it comes from."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
+        warnings.simplefilter("ignore")
+        repeatable()
         try:
             value = work()
             result = {"value": value if path is None else None}
