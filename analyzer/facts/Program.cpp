@@ -98,6 +98,8 @@ Program link(std::vector<Unit> units) {
       addType(program, std::move(type));
     for (auto &[id, global] : unit.globals)
       program.globals.try_emplace(id, std::move(global));
+    if (unit.joining != Joining::Linked)
+      program.imports[unit.mainFile] = std::move(unit.imports);
     if (!unit.globalInit.empty())
       program.globalInits.push_back(unit.globalInit);
     if (program.torchMajor == 0) {

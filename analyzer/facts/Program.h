@@ -142,6 +142,7 @@ struct Program {
   std::unordered_map<Name, Type> types;
   std::unordered_map<Name, Global> globals;
   std::vector<Name> globalInits;
+  std::unordered_map<Name, std::vector<Name>> imports; ///< of each file that is a module
   std::vector<Name> order; ///< ids of functions with a body in a stable order (file, line, column, id)
   /// base method id -> ids of functions with a body that override it, sorted.
   std::unordered_map<Name, std::vector<Name>> overriders;

@@ -241,6 +241,12 @@ std::vector<std::string> Modules::importsOf(const File &file, std::vector<std::s
         add(from.empty() ? alias.text("name") : from + "." + alias.text("name"), node.number("level"));
       }
   });
+  if (isTestOfPython(file.path)) { // pytest runs what stands beside it and above it first
+    std::string folder = parentOf(file.path);
+    for (int above = 0; above < foldersAbove && !folder.empty(); ++above, folder = parentOf(folder))
+      if (const std::string path = fileBelow(folder, "conftest", &absent); !path.empty())
+        paths.push_back(path);
+  }
   if (isPython(file.path))
     forEachText(file, [&](const std::string &, const std::string &path) { paths.push_back(path); });
   return paths;

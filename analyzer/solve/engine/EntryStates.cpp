@@ -24,7 +24,8 @@ Value located(const Value &value, Location where) {
 
 } // namespace
 
-EntryStates::EntryStates(Machine &machine, const Usage &usage) : machine(machine), usage(usage) {
+EntryStates::EntryStates(Machine &machine, const Usage &usage)
+    : machine(machine), usage(usage), processes(machine) {
   runGlobals();
   running = base;
   forgetChanged(running);
@@ -35,12 +36,16 @@ void EntryStates::runGlobals() {
     if (const Function *function = machine.program.function(id)) {
       machine.beginEntry(base.store, true);
       Frame frame{*function};
-      Outcomes outcomes = machine.run(frame, base);
+      Row start = base;
+      processes.enter(start, base, function->where.file);
+      Outcomes outcomes = machine.run(frame, std::move(start));
       if (outcomes.empty())
         continue;
       const auto ended = std::find_if(outcomes.begin(), outcomes.end(),
                                       [](const Outcome &each) { return !hasRaised(each.row); });
-      base = std::move((ended == outcomes.end() ? outcomes.begin() : ended)->row);
+      Row left = std::move((ended == outcomes.end() ? outcomes.begin() : ended)->row);
+      processes.keep(function->where.file, base, left);
+      base = std::move(left);
       // What a handler has made is there for all that runs later.
       base.known.erase(std::remove(base.known.begin(), base.known.end(), raisedCondition()),
                        base.known.end());
@@ -360,6 +365,7 @@ Outcomes EntryStates::call(const Function &function, Row row, Address self, unsi
   machine.unpacked.clear();
   Frame frame{function};
   frame.self = self;
+  processes.enter(row, base, function.where.file);
   row = bindParameters(function, std::move(row));
   const Store before = row.store;
   frame.before = &before;

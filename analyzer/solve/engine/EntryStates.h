@@ -7,6 +7,7 @@
 #pragma once
 
 #include "analyzer/solve/engine/Machine.h"
+#include "analyzer/solve/engine/ProcessStates.h"
 
 namespace devicetidy {
 
@@ -51,6 +52,7 @@ private:
 
   Machine &machine;
   const Usage &usage;
+  ProcessStates processes;
   Row base, running;
 };
 

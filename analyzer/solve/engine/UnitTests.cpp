@@ -18,8 +18,7 @@ bool isUnitTest(const Function &function) {
 
 bool isOfTestFile(const Function &function) {
   const std::string_view path = function.where.file.view();
-  const std::string_view file = path.substr(path.rfind('/') + 1);
-  return isPython(path) && (startsWith(file, "test_") || endsWith(file, "_test.py") || file == "conftest.py");
+  return isTestOfPython(path) || path.substr(path.rfind('/') + 1) == "conftest.py";
 }
 
 } // namespace devicetidy
