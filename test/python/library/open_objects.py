@@ -99,3 +99,14 @@ class Prefetcher:
     def send(self, batch):
         batch = batch.pin_memory()
         return batch.to(self.device, non_blocking=True)
+
+
+def noisy(count, **options):
+    """what is passed on says where"""
+    clean = torch.rand(count, 1).to(**options)
+    return clean + 0.2 * torch.randn(count, 1, **options).clamp(max=1)
+
+
+def with_noise(clean: torch.Tensor, scale, options):
+    noise = torch.randn(3, **options)
+    return clean.sin() + torch.tensor([scale, 1.0, 1.0], **options) * noise

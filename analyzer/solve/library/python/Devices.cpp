@@ -179,7 +179,9 @@ std::optional<Value> defaultDeviceOf(const Call &call, const Row &row) {
 }
 
 Given withDefaultDevice(const Call &call, const Row &row, const Given &given) {
-  const std::optional<Value> device = given.find("device") ? std::nullopt : defaultDeviceOf(call, row);
+  const std::optional<Value> device = given.find("device") ? std::nullopt
+                                      : given.namedRest ? std::optional(deviceIn(call, row, given.namedRest))
+                                                        : defaultDeviceOf(call, row);
   Given with = given;
   if (device)
     with.named.emplace_back("device", Argument{*device, {}});

@@ -39,7 +39,7 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
     args.push_back(std::move(each));
   }
   if (namesDevices && args.empty() && given.isOpen) // to(*args, **kwargs): what a caller passes
-    args.push_back({asChosenDevice(given.rest ? given.rest : given.namedRest), {}});
+    args.push_back({given.rest ? asChosenDevice(given.rest) : deviceIn(call, call.row, given.namedRest), {}});
   for (Argument &each : args)
     if (namesDevices && (isNamedDevice(each.text.view()) ||
                          (isOpen(each.value) && isNamedDevice(each.value->function.view()))))

@@ -282,6 +282,12 @@ Value asChosenDevice(const Value &value) {
              : value;
 }
 
+Value deviceIn(const Call &call, const Row &row, const Value &options) {
+  return isOpen(options)
+             ? asChosenDevice(entryOfOpen(call, row, options, scalarValue(textTerm(Name("device")))))
+             : deviceValue(Placement::unknown());
+}
+
 namespace {
 
 // A parameter of a module from outside; some buffers are numbers.

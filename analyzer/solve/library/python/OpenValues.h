@@ -44,6 +44,8 @@ Term numberOfOpen(const Value &value);
 Value isTensorQuestion(const Value &open);
 /// The device that an open value is where it is used as one.
 Value asChosenDevice(const Value &value);
+/// The device that f(**options) is called with, where it is not known what is in there.
+Value deviceIn(const Call &call, const Row &row, const Value &options);
 /// How many elements it has, as a term.
 Term lengthOfOpen(const Value &open);
 /// What stands at `path`, `.a` or `["b"]`, of an unknown value that `whole` tells from others.
