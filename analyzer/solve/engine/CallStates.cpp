@@ -242,10 +242,10 @@ Outcomes Machine::runWithin(Frame &frame, Row start) {
     outcomes.push_back({std::move(start), unknownValue()});
   }
   const std::size_t facts = factsRun - (isPhase ? 0 : before);
-  Spent &cost = spent[&frame.function];
-  ++cost.contexts;
-  ++contextsOf[&frame.function];
-  cost.facts += facts;
+  for (Spent *cost : {&spent[&frame.function], &spentByAll[&frame.function]}) {
+    ++cost->contexts;
+    cost->facts += facts;
+  }
   if (isPhase) {
     factsRun = before;
     factsOfPhases += facts;
@@ -266,7 +266,8 @@ bool Machine::hasCostTooMuch(const Function &callee, bool matters) const {
   const auto cost = spent.find(&callee);
   if (cost == spent.end() || isGetter(callee))
     return false;
-  const bool isOften = contextsOf.at(&callee) >= bounds::contextsPerFunction;
+  const Spent &all = spentByAll.at(&callee);
+  const bool isOften = all.contexts >= bounds::contextsPerFunction && all.facts >= bounds::factsPerFunction;
   const bool isCostly =
       cost->second.contexts >= bounds::contextsPerEntry && cost->second.facts >= bounds::factsOfContexts;
   return isOften || (isCostly && !matters);

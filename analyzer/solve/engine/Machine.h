@@ -379,14 +379,13 @@ private:
   static bool isNewMistake(Summary &summary, const Row &entry, const std::vector<Value> &inputs);
   std::set<std::uint64_t> failing; ///< summaries without an outcome because a device conflict ends every way
   std::unordered_map<const Function *, unsigned> active;
-  std::unordered_map<const Function *, std::size_t> contextsOf; ///< of all entries
-  std::uint64_t activeHash = 0;                                 ///< of `active`
+  std::uint64_t activeHash = 0; ///< of `active`
   /// What calls of a function with different states have cost the entry at hand.
   struct Spent {
     unsigned contexts = 0;
     std::size_t facts = 0;
   };
-  std::unordered_map<const Function *, Spent> spent;
+  std::unordered_map<const Function *, Spent> spent, spentByAll; ///< by the entry at hand, by all so far
   /// What the entry at hand began with, and that as far as globals lead to it.
   Store beganOf, began;
   std::optional<Store> beganWithoutNumbers;
