@@ -34,6 +34,8 @@ const char *nameOf(Bound bound) {
     return "facts run from one entry";
   case Bound::ImportedEntries:
     return "entries of files that are only imported";
+  case Bound::FactsOfTests:
+    return "facts run from tests";
   case Bound::RowsOfAlgorithm:
     return "rows of one algorithm";
   case Bound::RowsOfElements:

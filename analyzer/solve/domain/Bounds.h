@@ -73,6 +73,7 @@ enum class Bound : std::uint8_t {
   VisitsOfBlock,
   FactsOfEntry,
   ImportedEntries,
+  FactsOfTests,
   RowsOfAlgorithm,
   RowsOfElements,
   RowsOfSequential,

@@ -41,8 +41,8 @@ public:
         continue; // a comprehension is run where it stands
       const bool isCalled = usage.called.count(id) != 0;
       (function->isMain          ? mains
+       : isOfTestFile(*function) ? (isCalled || function->isLambda ? restOfTests : tests)
        : function->isLambda      ? lambdas
-       : isOfTestFile(*function) ? (isCalled ? restOfTests : tests)
        : isCalled                ? rest
        : isUnitTest(*function)   ? tests
                                  : roots)
@@ -54,23 +54,34 @@ public:
     // Lambdas that nothing has run were handed to a library, which calls them.
     for (const bool ofImported : {false, true}) {
       const auto isDue = [&](const Function &function) {
-        return isImported(function) == ofImported &&
+        return isImported(function) == ofImported && !isOfTestFile(function) &&
                (!ofImported || isWithin(++imported, bounds::importedEntries, Bound::ImportedEntries));
       };
-      // What a test calls is there for others, too: tests come last.
-      for (const auto *group : {&roots, &lambdas, &rest, &tests, &restOfTests})
+      for (const auto *group : {&roots, &lambdas, &rest})
         for (const Function *function : *group)
-          if ((!machine.entered.count(function) || !machine.enteredWhole.count(function)) &&
-              isDue(*function)) {
+          if (!isDone(*function) && isDue(*function)) {
             isLived = group == &roots;
             run(*function);
           }
       if (!ofImported || machine.imported)
         lives.run(roots, ofMain, isDue);
     }
+    // What a test calls is there for others, too: tests come last, and cost no more than all before them.
+    isLived = false;
+    const std::size_t ofOthers = machine.factsOfProgram();
+    for (const auto *group : {&tests, &restOfTests})
+      for (const Function *function : *group)
+        if (!isDone(*function) && !isImported(*function) &&
+            isWithin(machine.factsOfProgram() - ofOthers, std::max(ofOthers, bounds::factsOfEntries),
+                     Bound::FactsOfTests))
+          run(*function);
   }
 
 private:
+  bool isDone(const Function &function) const {
+    return machine.entered.count(&function) != 0 && machine.enteredWhole.count(&function) != 0;
+  }
+
   bool isImported(const Function &function) const {
     return machine.imported && machine.imported->count(function.where.file) != 0;
   }

@@ -287,6 +287,8 @@ public:
   std::size_t factsOfPhases = 0; ///< in calls from `main`, which have budgets of their own
   const std::size_t factsBefore; ///< in all programs before this one
   std::size_t mostFacts = bounds::factsPerEntry;
+  /// What all entries of this program have cost so far.
+  std::size_t factsOfProgram() const { return solution.stats.factsRun + factsRun + factsOfPhases; }
   /// Begins an entry of the analysis; with `isStart` one that begins the program.
   void beginEntry(const Store &start, bool isStart);
   std::size_t definiteConflicts = 0; ///< operations that fail for certain, met so far
