@@ -10,7 +10,12 @@
 struct Box {
   explicit Box(int number, bool isHost) : number(number), onHost(isHost) {}
   bool isHost() const { return onHost; }
-  int kind() const { return number >= 0 && onHost ? 1 : 2; }
+  int kind() const { // 400 calls of it cost more than a function may
+    int steps = 0;
+    for (int i = 0; i < 8; ++i)
+      steps += i % 3 + 1;
+    return number >= 0 && onHost && steps > 0 ? 1 : 2;
+  }
   int number;
   bool onHost;
 };
