@@ -167,6 +167,43 @@ def {name}(args, rows):
             x, y = x.cuda(), y.cuda()
         loss(net(x), y)
 """,
+    "helper": """
+def {name}__counted(count):
+    total = 0
+    for i in range(count):
+        total += i
+    return total
+
+
+def {name}(args, count):
+    use = {flag}
+    net = nn.Linear(3, 3)
+    if use:
+        net = net.cuda()
+    {name}__counted(count)
+    net(torch.ones(3).cuda() if use else torch.ones(3))
+""",
+    "default": """
+def {name}__grid(count, device):
+    made = torch.zeros(count, 3, device=device)
+    for i in range(count):
+        made[i].fill_(i)
+    return made
+
+
+def {name}__run(count, use=False):
+    grid = {name}__grid(count, torch.device("cuda") if use else torch.device("cpu"))
+    net = nn.Linear(3, 3)
+    if use:
+        net.cuda()
+    net(grid)
+
+
+def {name}(args, count):
+    {name}__run(count)
+    if torch.cuda.is_available():
+        {name}__run(count, use={flag})
+""",
 }
 
 # Operators of what nothing is known of give something new each time; what a loop asks again may have changed.

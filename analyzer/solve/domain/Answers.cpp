@@ -21,12 +21,6 @@ void addCalls(Term term, std::set<Term> &calls) {
       addCalls(arg, calls);
 }
 
-bool restsOnCall(Term term) {
-  std::set<Term> calls;
-  addCalls(term, calls);
-  return !calls.empty();
-}
-
 Term renamed(Term term, Term call, Term kept) {
   if (term == call)
     return kept;
@@ -57,6 +51,12 @@ bool renameHeld(Store &store, Term call, Term kept) {
 
 } // namespace
 
+bool restsOnAnswer(Term term) {
+  std::set<Term> calls;
+  addCalls(term, calls);
+  return !calls.empty();
+}
+
 void keepAnswers(Row &row) {
   std::set<Term> calls, kept;
   for (const auto &[term, number] : row.known) {
@@ -80,7 +80,7 @@ void keepAnswers(Row &row) {
       rename(two);
     }
   }
-  row.forgetConditions(restsOnCall);
+  row.forgetConditions(restsOnAnswer);
 }
 
 } // namespace devicetidy

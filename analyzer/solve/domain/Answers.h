@@ -10,4 +10,7 @@ namespace devicetidy {
 /// what it was: it goes by another name from here on, with what is known of it.
 void keepAnswers(Row &row);
 
+/// Does a condition rest on the answer of a call that may be made again?
+bool restsOnAnswer(Term term);
+
 } // namespace devicetidy

@@ -3,6 +3,7 @@
 // The less of a row a callee is given, the more calls have the same summary.
 //
 //===----------------------------------------------------------------------===//
+#include "analyzer/solve/domain/Answers.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/domain/TermOps.h"
@@ -52,8 +53,7 @@ bool holds(const std::vector<Condition> &conditions, const Condition &wanted) {
 // What the caller knew and the callee was not told holds as before; what it was told is as the callee leaves
 // it.
 void bringConditions(const Row &caller, const Row &entry, const Row &callee, Row &result) {
-  const bool isWhole =
-      entry.known.size() == caller.known.size() && entry.excluded.size() == caller.excluded.size();
+  const bool isWhole = entry.known == caller.known && entry.excluded.size() == caller.excluded.size();
   if (isWhole) {
     result.known = callee.known;
     result.guessed = callee.guessed;
@@ -73,6 +73,13 @@ void bringConditions(const Row &caller, const Row &entry, const Row &callee, Row
     if (std::find(entry.excluded.begin(), entry.excluded.end(), pair) == entry.excluded.end())
       result.excluded.push_back(pair);
   result.excluded.insert(result.excluded.end(), callee.excluded.begin(), callee.excluded.end());
+}
+
+// Has a loop of the callee forgotten what it was told of an answer that the caller had?
+bool hasForgottenAnswers(const Row &entry, const Row &callee) {
+  return std::any_of(entry.known.begin(), entry.known.end(), [&](const Condition &told) {
+    return restsOnAnswer(told.first) && !holds(callee.known, told);
+  });
 }
 
 Row conditionsFor(const Row &row, Row entry, const std::vector<Value> &inputs) {
@@ -282,6 +289,12 @@ bool Machine::tellsNumbersApart(const Function &callee) {
 // Brings what a call did into the caller's row. Heap objects the callee made get names of their own there;
 // made in a loop that is run once for any iteration, they are elements of an array over the iteration.
 void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome) {
+  if (hasForgottenAnswers(entry, outcome.row)) { // what the caller holds of them is what it was
+    Row kept = row;
+    keepAnswers(kept);
+    if (kept.known != row.known)
+      return overlay(frame, kept, entry, outcome);
+  }
   std::vector<std::pair<RootId, Value>> written;
   Store::forEachDifference(entry.store, outcome.row.store,
                            [&](RootId root, const Value &, const Value &after) {
