@@ -25,11 +25,20 @@ Placement deviceOfEnum(std::int64_t number) {
 }
 
 std::optional<Placement> parseDevice(std::string_view text) {
-  static const std::map<std::string_view, PlacementKind> kinds = {
-      {"cpu", PlacementKind::Cpu},   {"cuda", PlacementKind::Cuda},          {"gpu", PlacementKind::Cuda},
-      {"mps", PlacementKind::Other}, {"xpu", PlacementKind::Other},          {"meta", PlacementKind::Other},
-      {"xla", PlacementKind::Other}, {"hip", PlacementKind::Other},          {"vulkan", PlacementKind::Other},
-      {"hpu", PlacementKind::Other}, {"privateuseone", PlacementKind::Other}};
+  static const std::map<std::string_view, PlacementKind> kinds = {{"cpu", PlacementKind::Cpu},
+                                                                  {"cuda", PlacementKind::Cuda},
+                                                                  {"gpu", PlacementKind::Cuda},
+                                                                  {"mps", PlacementKind::Other},
+                                                                  {"xpu", PlacementKind::Other},
+                                                                  {"meta", PlacementKind::Other},
+                                                                  {"xla", PlacementKind::Other},
+                                                                  {"hip", PlacementKind::Other},
+                                                                  {"vulkan", PlacementKind::Other},
+                                                                  {"hpu", PlacementKind::Other},
+                                                                  {"privateuseone", PlacementKind::Other},
+                                                                  {"npu", PlacementKind::Other},
+                                                                  {"mlu", PlacementKind::Other},
+                                                                  {"musa", PlacementKind::Other}};
   const std::string_view type = text.substr(0, text.find(':'));
   const std::string_view index =
       text.size() > type.size() ? text.substr(type.size() + 1) : std::string_view();

@@ -90,6 +90,12 @@ bool areApart(Term a, Term b) {
   return baseA == baseB && distanceA != distanceB;
 }
 
+// "meta" is none: what is there is nowhere.
+bool isAccelerator(const Placement &placement) {
+  return placement.kind == PlacementKind::Cuda ||
+         (placement.kind == PlacementKind::Other && placement.index->name != Name("meta"));
+}
+
 } // namespace
 
 Term currentCudaIndex() {
@@ -125,7 +131,8 @@ Verdict compare(const Placement &a, const Placement &b, bool programSetsDevice) 
     return compareSymbol(b, a);
   if (a.kind == PlacementKind::Cuda && b.kind == PlacementKind::Cuda)
     return compareCuda(a.index, b.index, programSetsDevice);
-  return Verdict::Definite;
+  // A machine has accelerators of one kind: who names two asks which are there, or fails where one is named.
+  return isAccelerator(a) && isAccelerator(b) ? Verdict::Silent : Verdict::Definite;
 }
 
 std::uint64_t Placement::hash() const {

@@ -16,6 +16,7 @@ def replaced():
 
 CALLS = {
     "noisy": lambda: noisy(3, device="cuda", dtype=torch.double),
+    "on_accelerator": lambda: on_accelerator(3),
     "prefetched": lambda: Prefetcher("cuda").send(torch.rand(3)),
     "replaced": replaced,
     "ranks": lambda: ranks([{"kind": "sample", "scores": torch.rand(4, 2, device="cuda")}], 4),

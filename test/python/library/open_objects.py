@@ -110,3 +110,9 @@ def noisy(count, **options):
 def with_noise(clean: torch.Tensor, scale, options):
     noise = torch.randn(3, **options)
     return clean.sin() + torch.tensor([scale, 1.0, 1.0], **options) * noise
+
+
+def on_accelerator(count):
+    """a machine has accelerators of one kind"""
+    device = "mps" if torch.backends.mps.is_available() else "npu:0" if hasattr(torch, "npu") else "cuda:0"
+    return torch.zeros(count, device=device) + torch.ones(count).cuda()

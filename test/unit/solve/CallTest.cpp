@@ -235,11 +235,20 @@ std::string manyCallsOf(const std::string &function) {
   return facts + "    return (%1 int)\nfunction once params=1\n  local 0 n int\n" + function;
 }
 
-TEST(Bounds, ManyEntriesOfOneFunctionAreCounted) {
+TEST(Bounds, ManyCostlyCallsOfOneFunctionAreCounted) {
+  std::string body = "  block 0\n";
+  for (std::size_t i = 0; i < bounds::factsPerFunction / bounds::contextsPerFunction; ++i)
+    body += "    %0 = literal int 1 : int\n";
+  Analysis analysis(manyCallsOf(body + "    jump b1\n  block 1\n    %0 = local 0\n    return (%0& int)\n"));
+  EXPECT_EQ(analysis.returned(), Strings{"unknown"});
+  EXPECT_GT(analysis.capsHit("contexts of one function without devices"), 0u);
+}
+
+TEST(Bounds, ManyCallsOfASmallFunctionAreRun) {
   Analysis analysis(
       manyCallsOf("  block 0\n    jump b1\n  block 1\n    %0 = local 0\n    return (%0& int)\n"));
-  EXPECT_EQ(analysis.returned(), Strings{"unknown"});
-  EXPECT_EQ(analysis.capsHit("contexts of one function without devices"), 1u);
+  EXPECT_EQ(analysis.returned(), Strings{std::to_string(bounds::contextsPerFunction)});
+  EXPECT_EQ(analysis.capsHit("contexts of one function without devices"), 0u);
 }
 
 TEST(Bounds, FunctionsThatOnlyReadAreAlwaysRun) {

@@ -17,18 +17,19 @@ namespace {
 const std::string page = R"(
 ## Devices
 
-| | cpu | CUDA | chosen GPU | found on CUDA | other type | device choice | tensor from outside | module from outside | saved | unknown |
-|---|---|---|---|---|---|---|---|---|---|---|
-| cpu | same | definite | definite | definite | definite | likely | latent | latent | silent | silent |
-| CUDA | definite | next table | next table | next table | definite | likely | latent | latent | likely | silent |
-| chosen GPU | definite | next table | next table | next table | definite | latent | latent | latent | likely | silent |
-| found on CUDA | definite | next table | next table | next table | definite | open | open | open | open | silent |
-| other type | definite | definite | definite | definite | same / definite | likely | latent | latent | likely | silent |
-| device choice | likely | likely | latent | open | likely | same / open | open | open | likely | silent |
-| tensor from outside | latent | latent | latent | open | latent | open | same / open | open | open | silent |
-| module from outside | latent | latent | latent | open | latent | open | open | same / open | open | silent |
-| saved | silent | likely | likely | open | likely | likely | open | open | same / open | silent |
-| unknown | silent | silent | silent | silent | silent | silent | silent | silent | silent | silent |
+| | cpu | CUDA | chosen GPU | found on CUDA | other accelerator | meta | device choice | tensor from outside | module from outside | saved | unknown |
+|---|---|---|---|---|---|---|---|---|---|---|---|
+| cpu | same | definite | definite | definite | definite | definite | likely | latent | latent | silent | silent |
+| CUDA | definite | next table | next table | next table | silent | definite | likely | latent | latent | likely | silent |
+| chosen GPU | definite | next table | next table | next table | silent | definite | latent | latent | latent | likely | silent |
+| found on CUDA | definite | next table | next table | next table | silent | definite | open | open | open | open | silent |
+| other accelerator | definite | silent | silent | silent | same / silent | definite | likely | latent | latent | likely | silent |
+| meta | definite | definite | definite | definite | definite | same | likely | latent | latent | likely | silent |
+| device choice | likely | likely | latent | open | likely | likely | same / open | open | open | likely | silent |
+| tensor from outside | latent | latent | latent | open | latent | latent | open | same / open | open | open | silent |
+| module from outside | latent | latent | latent | open | latent | latent | open | open | same / open | open | silent |
+| saved | silent | likely | likely | open | likely | likely | likely | open | open | same / open | silent |
+| unknown | silent | silent | silent | silent | silent | silent | silent | silent | silent | silent | silent |
 
 ## CUDA indices
 
@@ -86,8 +87,10 @@ std::vector<Placement> placements(const std::string &kind) {
   };
   if (kind == "cpu")
     return {Placement::cpu()};
-  if (kind == "other type")
-    return {Placement::other("mps"), Placement::other("meta")};
+  if (kind == "other accelerator")
+    return {Placement::other("mps"), Placement::other("xpu")};
+  if (kind == "meta")
+    return {Placement::other("meta")};
   if (kind == "device choice")
     return {symbol(SymbolRole::DeviceChoice, "device"), symbol(SymbolRole::DeviceChoice, "config.device")};
   if (kind == "tensor from outside")
