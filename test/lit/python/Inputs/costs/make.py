@@ -1,4 +1,4 @@
-"""Writes asked.py, which asks an enumeration often, and lived.py, a class whose methods change much."""
+"""Writes asked.py, which asks an enumeration often, lived.py, a class whose methods change much, and test_much.py."""
 
 import pathlib
 import sys
@@ -22,3 +22,11 @@ parts = "".join(f"        self.part{i} = torch.zeros(2)\n" for i in range(30))
     "import torch\n\n\nclass Many:\n    def __init__(self):\n        self.state = torch.zeros(2)\n"
     f"{parts}\n    def use(self):\n        return self.state + torch.ones(2, device=\"cuda\")\n\n{methods}"
 )
+
+steps = "".join(f"                x = x * {i} + x.sum()\n" for i in range(100))
+tests = "".join(
+    f"\n\ndef test_{i}():\n    x = torch.ones(2)\n    for _ in range(8):\n        for _ in range(8):\n"
+    f"            for _ in range(8):\n{steps}    assert x.sum() + {i} > 0\n"
+    for i in range(80)
+)
+(out / "test_much.py").write_text(f"import torch\n{tests}")
