@@ -45,6 +45,17 @@ void ProcessStates::enter(Row &row, const Row &start, Name file) {
   row = std::move(entered);
 }
 
+// What Python runs before a module of a package: the __init__.py beside it, and those above.
+static std::vector<Name> packagesOf(Name file) {
+  std::vector<Name> packages;
+  std::string_view folder = file.view();
+  for (auto end = folder.rfind('/'); end != std::string_view::npos; end = folder.rfind('/')) {
+    folder = folder.substr(0, end);
+    packages.emplace_back(std::string(folder) + "/__init__.py");
+  }
+  return packages;
+}
+
 // The files whose code has run when something of `file` runs, with itself.
 const std::set<Name> &ProcessStates::importedBy(Name file) {
   const auto [entry, isNew] = imported.try_emplace(file);
@@ -57,8 +68,13 @@ const std::set<Name> &ProcessStates::importedBy(Name file) {
     open.pop_back();
     if (!files.insert(each).second)
       continue;
-    if (const auto found = machine.program.imports.find(each); found != machine.program.imports.end())
-      open.insert(open.end(), found->second.begin(), found->second.end());
+    const auto found = machine.program.imports.find(each);
+    if (found == machine.program.imports.end())
+      continue;
+    open.insert(open.end(), found->second.begin(), found->second.end());
+    for (const Name package : packagesOf(each))
+      if (machine.program.imports.count(package))
+        open.push_back(package);
   }
   return files;
 }

@@ -1,0 +1,4 @@
+import pack
+from pack import ops
+
+print(pack, ops)
