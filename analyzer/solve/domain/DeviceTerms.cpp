@@ -3,7 +3,6 @@
 #include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 namespace devicetidy {
@@ -25,30 +24,17 @@ Placement deviceOfEnum(std::int64_t number) {
 }
 
 std::optional<Placement> parseDevice(std::string_view text) {
-  static const std::map<std::string_view, PlacementKind> kinds = {{"cpu", PlacementKind::Cpu},
-                                                                  {"cuda", PlacementKind::Cuda},
-                                                                  {"gpu", PlacementKind::Cuda},
-                                                                  {"mps", PlacementKind::Other},
-                                                                  {"xpu", PlacementKind::Other},
-                                                                  {"meta", PlacementKind::Other},
-                                                                  {"xla", PlacementKind::Other},
-                                                                  {"hip", PlacementKind::Other},
-                                                                  {"vulkan", PlacementKind::Other},
-                                                                  {"hpu", PlacementKind::Other},
-                                                                  {"privateuseone", PlacementKind::Other},
-                                                                  {"npu", PlacementKind::Other},
-                                                                  {"mlu", PlacementKind::Other},
-                                                                  {"musa", PlacementKind::Other}};
+  static const std::set<std::string_view> others = {"mps", "xpu",           "meta", "xla", "hip", "vulkan",
+                                                    "hpu", "privateuseone", "npu",  "mlu", "musa"};
   const std::string_view type = text.substr(0, text.find(':'));
   const std::string_view index =
       text.size() > type.size() ? text.substr(type.size() + 1) : std::string_view();
-  const auto kind = kinds.find(type);
-  if (kind == kinds.end())
-    return std::nullopt;
-  if (kind->second == PlacementKind::Cpu)
+  if (type == "cpu")
     return Placement::cpu();
-  if (kind->second == PlacementKind::Other)
+  if (others.count(type))
     return Placement::other(Name(type));
+  if (type != "cuda" && type != "gpu")
+    return std::nullopt;
   if (index.empty())
     return Placement::cuda(currentCudaIndex());
   std::int64_t number = 0;
