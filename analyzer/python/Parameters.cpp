@@ -220,7 +220,7 @@ Name FunctionLowering::containerNamed(const std::string &name) const {
 }
 
 void FunctionLowering::addParameters(const Node &node, bool isMethod) {
-  uses = tensorUses(parts.module, node);
+  uses = tensorUses(parts.module, node, around && around->uses.forNumPy.count(node.where()));
   if (!node.list("generators").empty()) { // of a comprehension: what it goes through
     newLocal("", {}, node);
     function.paramCount = function.requiredParams = 1;

@@ -307,6 +307,17 @@ bool isOfObjects(const std::string &name) {
   return !isOfMany(name) && !others.count(name) && !models::atenOp(name, {});
 }
 
+// The name that `assigned` makes a tensor or an array of, whatever it was: x = np.asarray(x)
+std::string convertedBy(const Module &module, const Node &assigned) {
+  const std::string name = assigned.list("targets").front().text("id");
+  const Node call = assigned["value"];
+  const bool converts =
+      isOneOf(libraryName(module, call["func"]),
+              {"numpy.array", "numpy.asarray", "torch.as_tensor", "torch.from_numpy", "torch.tensor"});
+  const std::vector<Node> given = call.list("args");
+  return converts && !given.empty() && given.front().text("id") == name ? name : std::string();
+}
+
 // The names whose elements `loop` (a statement or a comprehension) uses as tensors: of `for a in all`, all.
 void addLists(const Module &module, const Node &loop, std::set<std::string> &lists) {
   const std::vector<Node> generators = loop.list("generators");
@@ -325,7 +336,7 @@ void addSummands(const Node &value, std::set<Location> &calls) {
       addSummands(value[side], calls);
 }
 
-TensorUses tensorUses(const Module &module, const Node &function) {
+TensorUses tensorUses(const Module &module, const Node &function, bool isForNumPy) {
   TensorUses uses;
   std::set<std::string> differentiated;
   const bool arrays = hasArrays(module);
@@ -366,8 +377,11 @@ TensorUses tensorUses(const Module &module, const Node &function) {
       addName(sourceOf(node["value"]), differentiated);
       addSummands(node["value"], uses.losses);
     }
-    if (node.is("Assign"))
+    if (node.is("Assign")) {
       addAssigned(node.list("targets").front(), node["value"], assigned);
+      if (const std::string name = convertedBy(module, node); !uses.tensors.count(name))
+        ofAnyType.insert(name); // what is done with it from here on says nothing of what it was
+    }
     if (node.is("AugAssign"))
       addAssigned(node["target"], node, assigned);
     if (!node.is("Call"))
@@ -385,8 +399,11 @@ TensorUses tensorUses(const Module &module, const Node &function) {
         node["func"].text("id") == "isinstance" || libraryName(module, node["func"]) == "torch.is_tensor";
     if (asksType && !given.empty())
       ofAnyType.insert(given.front().text("id"));
-    if (startsWith(libraryName(module, node["func"]), "numpy."))
+    if (startsWith(libraryName(module, node["func"]), "numpy.")) {
       addGiven(node, forNumPy);
+      for (const Node &each : given)
+        uses.forNumPy.insert(each.where());
+    }
     if (takesOnlyTensors(functionOfTorch(module, node["func"])))
       for (const Node &argument : given)
         addTensors(argument, uses.tensors);
@@ -409,7 +426,7 @@ TensorUses tensorUses(const Module &module, const Node &function) {
     if (forNumPy.count(each->first)) // what is computed for it is so of one
       addTensors(each->second, forNumPy);
   for (const std::string &name : tensorsOrArrays)
-    if (!ofObjects.count(name) && (!forNumPy.count(name) || uses.asked.count(name)))
+    if (!ofObjects.count(name) && ((!isForNumPy && !forNumPy.count(name)) || uses.asked.count(name)))
       uses.tensors.insert(name);
   for (auto each = assigned.rbegin(); each != assigned.rend(); ++each)
     if (const auto &[name, value] = *each; uses.tensors.count(name)) {

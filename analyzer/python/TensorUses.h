@@ -12,12 +12,13 @@ namespace devicetidy::python {
 /// those it joins as lists of tensors, those that hold more than one number if they are tensors, and those
 /// that it assigns more than once: what is done with one of the values says nothing of another. `positions`
 /// are the elements of a loop that are used as indices only: numbers. `losses` are the calls whose result is
-/// differentiated.
+/// differentiated, `forNumPy` what functions of NumPy are given.
 struct TensorUses {
   std::set<std::string> tensors, asked, lists, wide, reassigned, positions;
-  std::set<Location> losses;
+  std::set<Location> losses, forNumPy;
 };
-TensorUses tensorUses(const Module &module, const Node &function);
+/// Of a block that computes what NumPy is given (`isForNumPy`), what arrays have too is no tensor's.
+TensorUses tensorUses(const Module &module, const Node &function, bool isForNumPy = false);
 
 /// The dotted name of what a library has; empty for anything else.
 std::string libraryName(const Module &module, const Node &callee);

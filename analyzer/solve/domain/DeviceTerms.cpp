@@ -82,6 +82,22 @@ Term isCudaOfUnknown() {
 
 Term guess(Term what) { return applyTerm(op::guess, {what}); }
 
+namespace {
+
+Term leftOut() {
+  thread_local const Term term = symbolTerm("what a bound has left out");
+  return term;
+}
+
+} // namespace
+
+Term bounded(std::vector<Term> parts) {
+  parts.insert(parts.begin(), leftOut());
+  return applyTerm(op::call, std::move(parts));
+}
+
+bool restsOnBound(Term what) { return contains(what, leftOut()); }
+
 Condition raisedCondition() {
   thread_local const Term term = guess(symbolTerm("an exception was raised"));
   return {term, 1};

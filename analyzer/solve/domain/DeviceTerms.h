@@ -32,6 +32,10 @@ bool asksForCuda(Term condition);
 /// `what` as a question whose answer the analyzer does not follow, though the program may well decide it:
 /// which branch is taken is a guess then.
 Term guess(Term what);
+/// What a bound has kept from being known, which `parts` tell from the rest of it.
+Term bounded(std::vector<Term> parts);
+/// Does it rest on something that a bound has kept from being known?
+bool restsOnBound(Term what);
 /// Has what is decided outside the analysed code a part in `what`?
 bool restsOnOutside(Term what);
 /// Is the branch that `condition` decides a guess: asked for as one, or decided by the program alone and not

@@ -20,12 +20,20 @@ std::vector<Value> elementsOf(const Value &list) {
   return all;
 }
 
-Value joinLists(const Value &a, const Value &b, Term phi) {
+Value joinNumbers(Term a, Term b, Term phi) {
+  // What comes from the rank on one way still differs from process to process.
+  const bool fromRank = applies(a, op::rank) || applies(b, op::rank);
+  const Term joined = applyTerm(fromRank ? op::rank : op::phi, {phi});
+  const bool isDecided = !restsOnOutside(a) && !restsOnOutside(b);
+  return scalarValue(isDecided ? guess(joined) : joined);
+}
+
+Value joinLists(const Value &a, const Value &b, Term phi, JoinedNumbers &numbers) {
   if (!isSummary(a) && !isSummary(b) && a->elements.size() == b->elements.size()) {
     ValueData data = *a;
     for (std::size_t i = 0; i < data.elements.size(); ++i)
       data.elements[i] = joinValues(a->elements[i], b->elements[i],
-                                    applyTerm(op::elementOf, {phi, intTerm(std::int64_t(i))}));
+                                    applyTerm(op::elementOf, {phi, intTerm(std::int64_t(i))}), numbers);
     return makeValue(std::move(data));
   }
   const std::vector<Value> first = elementsOf(a), second = elementsOf(b);
@@ -44,7 +52,7 @@ Value joinLists(const Value &a, const Value &b, Term phi) {
   return withCommonEnds(a, b, summaryList(a->type, std::move(alternatives), limit));
 }
 
-Value joinRecords(const Value &a, const Value &b, Term phi) {
+Value joinRecords(const Value &a, const Value &b, Term phi, JoinedNumbers &numbers) {
   ValueData data = *a;
   if (a->origin != b->origin)
     data.origin = nullptr;
@@ -59,7 +67,7 @@ Value joinRecords(const Value &a, const Value &b, Term phi) {
       continue;
     field = other == b->fields.end()
                 ? unknownValue()
-                : joinValues(field, other->second, applyTerm(op::fieldOf, {phi, textTerm(name)}));
+                : joinValues(field, other->second, applyTerm(op::fieldOf, {phi, textTerm(name)}), numbers);
   }
   for (const auto &[name, field] : b->fields)
     data.fields.emplace(name, hidden::isSubmodule(name) ? field : unknownValue());
@@ -85,17 +93,21 @@ bool absorbs(const Value &a, const Value &b) {
 }
 
 Value joinValues(const Value &a, const Value &b, Term phi) {
+  JoinedNumbers numbers;
+  return joinValues(a, b, phi, numbers);
+}
+
+Value joinValues(const Value &a, const Value &b, Term phi, JoinedNumbers &numbers) {
   if (same(a, b))
     return a;
   if (a->kind != b->kind)
     return unknownValue();
   switch (a->kind) {
   case ValueKind::Scalar: {
-    // What comes from the rank on one way still differs from process to process.
-    const bool fromRank = applies(a->term, op::rank) || applies(b->term, op::rank);
-    const Term joined = applyTerm(fromRank ? op::rank : op::phi, {phi});
-    const bool isDecided = !restsOnOutside(a->term) && !restsOnOutside(b->term);
-    return scalarValue(isDecided ? guess(joined) : joined);
+    Value &joined = numbers[{a->term, b->term}];
+    if (!joined)
+      joined = joinNumbers(a->term, b->term, phi);
+    return joined;
   }
   case ValueKind::Tensor: {
     if (a->address.valid() || b->address.valid())
@@ -107,9 +119,9 @@ Value joinValues(const Value &a, const Value &b, Term phi) {
     return tensorValue(a->placement, rank, a->history);
   }
   case ValueKind::List:
-    return joinLists(a, b, phi);
+    return joinLists(a, b, phi, numbers);
   case ValueKind::Record:
-    return a->type == b->type ? joinRecords(a, b, phi) : unknownValue();
+    return a->type == b->type ? joinRecords(a, b, phi, numbers) : unknownValue();
   default:
     return unknownValue();
   }

@@ -3,10 +3,18 @@
 
 #include "analyzer/solve/domain/Value.h"
 
+#include <map>
+#include <utility>
+
 namespace devicetidy {
+
+/// What stands for two numbers that differ, of one join of two states: what was equal in both stays so.
+using JoinedNumbers = std::map<std::pair<Term, Term>, Value>;
 
 /// Least upper bound: what differs becomes unknown; lists of different lengths become summaries. `phi` names
 /// the place of the join, so that a scalar that differs becomes one stable symbol.
+Value joinValues(const Value &a, const Value &b, Term phi, JoinedNumbers &numbers);
+/// The same of two values that are joined alone.
 Value joinValues(const Value &a, const Value &b, Term phi);
 
 /// Has the list `outer` all elements that the list `inner` may have?

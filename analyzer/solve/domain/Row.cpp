@@ -59,7 +59,7 @@ std::uint64_t rowHash(const Row &row, std::uint64_t storeDigest, bool places) {
 }
 
 std::uint64_t knownHash(const Row &row) {
-  std::uint64_t sum = row.guessed;
+  std::uint64_t sum = row.guessed + (row.bounded ? 2 : 0);
   for (const auto &[term, number] : row.known)
     sum += mix(term->hash, static_cast<std::uint64_t>(number) + 11);
   for (const auto &[term, placement] : row.aliases)
@@ -232,6 +232,8 @@ bool Row::assume(Term term, std::int64_t number) {
     return *constant == number || (number == 1 && *constant != 0);
   if (term->kind == TermKind::Apply && term->name == op::negation)
     return assume(term->args[0], number == 0 ? 1 : 0);
+  if (restsOnBound(term))
+    return bounded = true;
   for (const auto &[one, two] : excluded) {
     const bool isOne = one == Condition(term, number), isTwo = two == Condition(term, number);
     const Condition &other = isOne ? two : one;
@@ -335,8 +337,12 @@ void keepReached(Store &store, std::vector<Value> joined, ObjectsOfOne &objects)
 
 } // namespace
 
-Row joinRows(const Row &a, const Row &b, Term phi) {
+namespace {
+
+// `keepsObjects`: also those that only one of the two has, which are where they are on its way.
+Row join(const Row &a, const Row &b, Term phi, bool keepsObjects) {
   Row result = a;
+  JoinedNumbers numbers;
   std::vector<Value> joined;
   ObjectsOfOne objects;
   Store::forEachDifference(a.store, b.store, [&](RootId root, const Value &va, const Value &vb) {
@@ -347,21 +353,23 @@ Row joinRows(const Row &a, const Row &b, Term phi) {
       objects.emplace(root, va ? va : vb);
     if (va && vb)
       joined.push_back(joinValues(withAgreedNumbers(a, va, b, vb), withAgreedNumbers(b, vb, a, va),
-                                  applyTerm(op::root, {phi, intTerm(root)})));
+                                  applyTerm(op::root, {phi, intTerm(root)}), numbers));
     result.store.set(root, va && vb ? joined.back() : nullptr);
   });
   for (std::size_t i = 0; i < result.registers.size(); ++i) {
     Value other = i < b.registers.size() ? b.registers[i] : nullptr;
     Value &mine = result.registers[i];
     if (mine && other && !same(mine, other))
-      joined.push_back(
-          mine = joinValues(mine, other, applyTerm(op::registerOf, {phi, intTerm(std::int64_t(i))})));
+      joined.push_back(mine = joinValues(
+                           mine, other, applyTerm(op::registerOf, {phi, intTerm(std::int64_t(i))}), numbers));
     else if (!other)
       mine = nullptr;
   }
-  keepReached(result.store, std::move(joined), objects);
+  if (keepsObjects)
+    keepReached(result.store, std::move(joined), objects);
   result.known = intersect(a.known, b.known);
   result.guessed = staysGuessed(a, b, result.known);
+  result.bounded = a.bounded && b.bounded;
   result.excluded.clear();
   excludeAfterJoin(a, b, result.excluded);
   excludeAfterJoin(b, a, result.excluded);
@@ -378,6 +386,10 @@ Row joinRows(const Row &a, const Row &b, Term phi) {
       move.placement = Placement::unknown();
   return result;
 }
+
+} // namespace
+
+Row joinRows(const Row &a, const Row &b, Term phi) { return join(a, b, phi, /*keepsObjects=*/true); }
 
 namespace {
 
@@ -400,11 +412,30 @@ void mergeEqual(std::vector<Row> &rows, KeyOf keyOf, Term phi, std::size_t enoug
   }
 }
 
-// Runs without GPUs have nothing to tell: what is on them makes way for the others.
-void dropWithoutGpus(std::vector<Row> &rows) {
-  const auto hasNone = [](const Row &row) { return row.numberOf(scalarValue(availableTerm())) == 0; };
-  if (!std::all_of(rows.begin(), rows.end(), hasNone))
-    rows.erase(std::remove_if(rows.begin(), rows.end(), hasNone), rows.end());
+// Runs without GPUs have nothing to tell, nor has what rests on a bound: they make way for the others.
+void dropMute(std::vector<Row> &rows) {
+  const std::function<bool(const Row &)> isBounded = [](const Row &row) { return row.bounded; };
+  const std::function<bool(const Row &)> hasNoGpu = [](const Row &row) {
+    return row.numberOf(scalarValue(availableTerm())) == 0;
+  };
+  for (const auto &isMute : {hasNoGpu, isBounded})
+    if (!std::all_of(rows.begin(), rows.end(), isMute))
+      rows.erase(std::remove_if(rows.begin(), rows.end(), isMute), rows.end());
+}
+
+// How many of its conditions do not hold in the other?
+std::size_t countDenied(const Row &row, const Row &other) {
+  return std::size_t(std::count_if(row.known.begin(), row.known.end(), [&](const Condition &condition) {
+    return std::any_of(other.known.begin(), other.known.end(), [&](const Condition &each) {
+      return each.first == condition.first && each.second != condition.second;
+    });
+  }));
+}
+
+// The row whose join with `row` forgets the least of why each is as it is; of several, the last.
+Row &mostLike(const Row &row, std::vector<Row> &rows) {
+  const auto denies = [&](const Row &a, const Row &b) { return countDenied(row, a) < countDenied(row, b); };
+  return *std::prev(std::min_element(rows.rbegin(), rows.rend(), denies).base());
 }
 
 } // namespace
@@ -414,16 +445,17 @@ std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t c
     return 0;
   mergeEqual(rows, [](const Row &row) { return rowHash(row, row.store.digest(), false); }, phi);
   if (rows.size() > softCap)
-    dropWithoutGpus(rows);
+    dropMute(rows);
   if (rows.size() > softCap)
     mergeEqual(rows, [](const Row &row) { return row.placeDigest(); }, phi);
   if (rows.size() > cap)
     mergeEqual(rows, [](const Row &row) { return row.deviceDigest(); }, phi, cap);
   std::size_t joins = 0;
-  while (rows.size() > cap) {
-    rows[cap - 1] = joinRows(rows[cap - 1], rows.back(), phi);
+  for (; rows.size() > cap; ++joins) {
+    const Row last = std::move(rows.back());
     rows.pop_back();
-    ++joins;
+    Row &like = mostLike(last, rows);
+    like = join(like, last, phi, /*keepsObjects=*/false);
   }
   return joins;
 }

@@ -42,9 +42,10 @@ struct Row {
   /// such a loop is an array over that index. Rows share it until one of them comes to another loop.
   using Iterations = std::vector<std::pair<std::int32_t, Term>>;
   std::shared_ptr<const Iterations> iterations;
-  bool guessed = false;                    ///< rests on a guess that is not among `known` any more
-  bool failed = false;                     ///< a device conflict has thrown on this row
-  bool expressionEnded = false;            ///< the registers are dead and go with the next write
+  bool guessed = false;         ///< rests on a guess that is not among `known` any more
+  bool bounded = false;         ///< rests on an answer that a bound has left out: it leads to no finding
+  bool failed = false;          ///< a device conflict has thrown on this row
+  bool expressionEnded = false; ///< the registers are dead and go with the next write
   Term currentDevice = currentCudaIndex(); ///< what `kCUDA` without an index means here
 
   /// Index of the iteration of the loop with this head, null when its iterations are run one by one.
@@ -82,8 +83,9 @@ Term indexOf(Term device);
 Term deviceWithIndex(Term condition);
 
 /// Makes at most `cap` rows of `rows`: equal rows merge and keep the conditions they share; past `softCap`
-/// rows without a GPU go, where there are others, and rows that differ only in scalars merge; past `cap`
-/// those that differ in no device, then any. Returns how many joins lost a placement.
+/// rows without a GPU and rows that rest on a bound go, where there are others, and rows that differ only in
+/// scalars merge; past `cap` those that differ in no device, then those that deny least of each other.
+/// Returns how many joins lost a placement.
 std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t cap, Term phi);
 /// Makes one of rows that differ in a single list, which in one has all that it has in the other: an element
 /// was left out.

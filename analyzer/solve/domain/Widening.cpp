@@ -1,5 +1,9 @@
 #include "analyzer/solve/domain/Widening.h"
 
+#include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/Hashing.h"
+#include "analyzer/solve/domain/TermOps.h"
+
 #include <algorithm>
 
 namespace devicetidy {
@@ -7,16 +11,22 @@ namespace {
 
 bool isUnknown(const Value &value) { return is(value, ValueKind::Unknown); }
 
-Value partsWithoutNumbers(const Value &value) {
+bool mayHoldNumbers(const Value &value) {
+  return is(value, ValueKind::Scalar) || is(value, ValueKind::Record) || is(value, ValueKind::List) ||
+         is(value, ValueKind::Function);
+}
+
+Value partsWithoutNumbers(const Value &value, std::uint64_t place) {
   ValueData data = *value;
   bool isChanged = false;
-  auto replace = [&](Value &part) {
-    Value next = withoutNumbers(part);
+  auto replace = [&](Value &part, std::uint64_t where = 0) {
+    Value next = withoutNumbers(part, where);
     isChanged |= next != part;
     part = std::move(next);
   };
   for (auto &[name, field] : data.fields)
-    replace(field);
+    if (mayHoldNumbers(field))
+      replace(field, place ? mix(place, textHash(name)) : 0);
   for (Value &element : data.elements)
     replace(element);
   for (Value &alternative : data.summary)
@@ -31,14 +41,14 @@ Value partsWithoutNumbers(const Value &value) {
 
 } // namespace
 
-Value withoutNumbers(const Value &value) {
+Value withoutNumbers(const Value &value, std::uint64_t place) {
   switch (value->kind) {
   case ValueKind::Scalar:
-    return unknownValue();
+    return place ? withIdentity(bounded({intTerm(std::int64_t(place >> 1))})) : unknownValue();
   case ValueKind::Record:
   case ValueKind::List:
   case ValueKind::Function:
-    return partsWithoutNumbers(value);
+    return partsWithoutNumbers(value, place);
   default:
     return value;
   }
@@ -46,7 +56,7 @@ Value withoutNumbers(const Value &value) {
 
 Store withoutNumbers(const Store &store, const Store &like, Store result) {
   Store::forEachDifference(like, store, [&](RootId root, const Value &, const Value &value) {
-    result.set(root, value ? withoutNumbers(value) : nullptr);
+    result.set(root, value ? withoutNumbers(value, mix(root, 1)) : nullptr);
   });
   return result;
 }

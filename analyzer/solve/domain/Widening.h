@@ -11,8 +11,9 @@
 
 namespace devicetidy {
 
-/// `value` with all scalars in it unknown; lists of nothing but scalars are unknown as a whole.
-Value withoutNumbers(const Value &value);
+/// `value` with all scalars in it unknown, those not in lists as what is at `place`; lists of nothing but
+/// scalars are unknown as a whole.
+Value withoutNumbers(const Value &value, std::uint64_t place);
 /// The same for all values of `store`, which is much like another one: `result` is what that came to.
 Store withoutNumbers(const Store &store, const Store &like, Store result);
 

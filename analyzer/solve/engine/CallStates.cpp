@@ -54,6 +54,7 @@ bool holds(const std::vector<Condition> &conditions, const Condition &wanted) {
 // it.
 void bringConditions(const Row &caller, const Row &entry, const Row &callee, Row &result) {
   const bool isWhole = entry.known == caller.known && entry.excluded.size() == caller.excluded.size();
+  result.bounded = callee.bounded;
   if (isWhole) {
     result.known = callee.known;
     result.guessed = callee.guessed;
@@ -85,6 +86,7 @@ bool hasForgottenAnswers(const Row &entry, const Row &callee) {
 Row conditionsFor(const Row &row, Row entry, const std::vector<Value> &inputs) {
   const Relevance relevance(entry.store, inputs);
   entry.guessed = row.guessed;
+  entry.bounded = row.bounded;
   for (const Condition &condition : row.known)
     if (relevance.of(condition.first) ||
         condition.first == availableTerm()) // whether there is a GPU holds everywhere

@@ -332,7 +332,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
           (foundOnCpu(call.row) || foundNoTensor(call)))
         verdict = std::min(verdict, Verdict::Latent);
-      if (verdict > Verdict::Latent && (hasRaised(call.row) || restsOnNotFollowed(call.row)))
+      if (verdict > Verdict::Latent && (hasRaised(call.row) || call.row.bounded))
         verdict = Verdict::Latent;
       if (verdict == Verdict::Definite && (!requirement.isSure || isGuessed(call.row)))
         verdict = Verdict::Likely;

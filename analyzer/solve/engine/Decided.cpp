@@ -33,11 +33,6 @@ bool restsOnOutside(const Types &types, const Row &row, const Value &value, Name
   }
 }
 
-Term bounded() {
-  thread_local const Term term = symbolTerm("a call that a bound keeps from being followed");
-  return term;
-}
-
 } // namespace
 
 bool isDecided(const Machine &machine, const Call &call) {
@@ -58,15 +53,11 @@ bool isDecided(const Machine &machine, const Call &call) {
 }
 
 Value notFollowed(const Types &types, const Function &callee, std::uint64_t key) {
-  if (types.classOf(callee.resultType) != TypeClass::Scalar || callee.resultIsReference)
-    return unknownValue();
-  const Term call = applyTerm(op::call, {bounded(), textTerm(callee.id), intTerm(std::int64_t(key >> 1))});
-  return scalarValue(guess(call));
-}
-
-bool restsOnNotFollowed(const Row &row) {
-  return std::any_of(row.known.begin(), row.known.end(),
-                     [](const Condition &condition) { return contains(condition.first, bounded()); });
+  const Term call = bounded({textTerm(callee.id), intTerm(std::int64_t(key >> 1))});
+  if (callee.resultType.empty()) // anything, in Python
+    return withIdentity(call);
+  const bool isNumber = types.classOf(callee.resultType) == TypeClass::Scalar && !callee.resultIsReference;
+  return isNumber ? scalarValue(guess(call)) : unknownValue();
 }
 
 } // namespace devicetidy

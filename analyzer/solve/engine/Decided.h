@@ -19,7 +19,4 @@ bool isDecided(const Machine &machine, const Call &call);
 /// state that `key` stands for.
 Value notFollowed(const Types &types, const Function &callee, std::uint64_t key);
 
-/// Has the row been reached by a branch on such a result? A bound leads to no finding.
-bool restsOnNotFollowed(const Row &row);
-
 } // namespace devicetidy

@@ -101,8 +101,8 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     entry.store = forgetNumbers(entry.store);
     entry.guessed = true; // which branches are taken is a guess from here on
     for (auto *values : {&args, &inputs})
-      for (Value &value : *values)
-        value = withoutNumbers(value);
+      for (std::size_t i = 0; i < values->size(); ++i)
+        (*values)[i] = withoutNumbers((*values)[i], i + 1);
   }
   frame.entry = frame.before = &entry.store;
   std::uint64_t key = mix(textHash(callee.id), mix(entry.digest(), frame.depth));

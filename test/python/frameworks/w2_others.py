@@ -1,4 +1,5 @@
 import diffusers
+import lightning_fabric
 import pytorch_lightning as pl
 import torch
 import torch.nn.functional as F
@@ -266,3 +267,42 @@ def loss_of_copies_with_cpu_labels():
     net = nn.DataParallel(nn.Linear(4, 3).cuda())
     labels = torch.randint(0, 3, (8,))
     return F.cross_entropy(net(torch.randn(8, 4, device="cuda")), labels)  # raises
+
+
+class Cached(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(4, 3)
+        self.register_buffer("cache", None)
+
+    def make_cache(self, device=None):
+        self.cache = torch.zeros(3, device=device)
+
+    def forward(self, x):
+        return self.net(x) + self.cache  # raises
+
+
+def _cached_within(fabric):
+    with fabric.init_module():
+        model = Cached()
+    model = fabric.setup_module(model)
+    with fabric.init_tensor():
+        model.make_cache()
+    return model(torch.ones(2, 4, device=fabric.device)).sum().item()
+
+
+def cache_made_within_fabric():
+    fabric = lightning_fabric.Fabric(accelerator="cuda", devices=1)
+    return fabric.launch(_cached_within)
+
+
+def _cached_behind(fabric):
+    model = Cached()
+    model = fabric.setup_module(model)
+    model.make_cache()
+    return model(torch.ones(2, 4, device=fabric.device)).sum().item()
+
+
+def cache_made_behind_fabric():
+    fabric = lightning_fabric.Fabric(accelerator="cuda", devices=1)
+    return fabric.launch(_cached_behind)

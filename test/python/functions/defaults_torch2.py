@@ -100,3 +100,35 @@ def case_explicit_device_wins_and_nesting():
         like = torch.zeros_like(b)
     host = torch.ones(3, dtype=torch.long)
     return (d @ a + c).sum().item() + (host * b + like).sum().item()
+
+
+class Holder(nn.Module):
+    def __init__(self, device=None, dtype=None):
+        super().__init__()
+        placed = {"device": device, "dtype": dtype}
+        self.register_buffer("table", torch.zeros(3, device=device))
+        self.layer = nn.Linear(3, 3, **placed)
+
+    def forward(self, x):
+        return self.layer(x) + self.table
+
+
+def ramp(n, device=None):
+    return torch.arange(n, device=device)
+
+
+# clean
+def case_no_device_is_the_default_one():
+    with torch.device("cuda"):
+        net = Holder()
+        steps = ramp(3)
+    x = torch.ones(2, 3, device="cuda")
+    return (net(x) + steps).sum().item()
+
+
+# broken
+def case_no_device_behind_the_block():
+    with torch.device("cuda"):
+        net = Holder()
+    x = torch.ones(2, 3, device="cuda")
+    return (net(x) + ramp(3)).sum().item()  # raises

@@ -149,6 +149,16 @@ class Fabric:
     def __init__(self, accelerator="auto", *values, **options):
         self.device = device_of(accelerator)
 
+    def launch(self, function=None, *values, **named):
+        return None if function is None else function(self, *values, **named)
+
+    def init_module(self, empty_init=None):
+        """What is made within is made where it will be; so in init_tensor()."""
+        return self.device
+
+    def init_tensor(self):
+        return self.device
+
     def setup(self, module, *optimizers, move_to_device=True, **options):
         if move_to_device is not False:
             dt.moved(module, self.device)

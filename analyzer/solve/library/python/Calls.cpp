@@ -457,7 +457,7 @@ std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
                                                          symbolTerm(Name("parameter " + name)), Name(name)))
                          : given);
   }
-  return call.done(scalarValue(call.machine.freshScalar(call)));
+  return call.done(scalarValue(given->term ? given->term : call.machine.freshScalar(call)));
 }
 
 } // namespace

@@ -179,12 +179,14 @@ std::optional<Value> defaultDeviceOf(const Call &call, const Row &row) {
 }
 
 Given withDefaultDevice(const Call &call, const Row &row, const Given &given) {
-  const std::optional<Value> device = given.find("device") ? std::nullopt
+  const Argument *said = given.find("device");
+  const bool isSaid = said && !is(said->value, ValueKind::Null);
+  const std::optional<Value> device = isSaid            ? std::nullopt
                                       : given.namedRest ? std::optional(deviceIn(call, row, given.namedRest))
                                                         : defaultDeviceOf(call, row);
   Given with = given;
-  if (device)
-    with.named.emplace_back("device", Argument{*device, {}});
+  if (device) // found before what is said further on
+    with.named.insert(with.named.begin(), {"device", Argument{*device, {}}});
   return with;
 }
 
