@@ -1,6 +1,7 @@
 #include "analyzer/solve/Solve.h"
 
 #include "analyzer/models/UserModels.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Entries.h"
 #include "analyzer/solve/library/Words.h"
@@ -36,6 +37,17 @@ bool isWrongPair(const Machine &machine, std::size_t i, const Conflict &conflict
   const auto agreement = machine.agreements.find(conflict.where);
   return machine.conflictContexts[i].wasAsked && agreement != machine.agreements.end() &&
          agreement->second == std::pair(true, true);
+}
+
+// Two things that a caller passes, which another entry of the program keeps together: so may every caller.
+bool areKeptTogether(const Machine &machine, std::size_t i, const Conflict &conflict) {
+  const auto isGiven = [&](const Placement &placement) {
+    return isOutside(placement) && callThatWasGiven(placement) == conflict.entryId;
+  };
+  const Machine::ConflictContext &context = machine.conflictContexts[i];
+  const auto others = machine.togetherFor.find(conflict.where);
+  return isGiven(context.first) && isGiven(context.second) && others != machine.togetherFor.end() &&
+         others->second.size() > others->second.count(Name(conflict.entryId));
 }
 
 // The level of a conflict between operands that are on `first` and `second` after all; nothing when there is
@@ -82,7 +94,7 @@ void settle(const Machine &machine, bool isIncomplete, std::vector<Conflict> &co
       conflict.first.device = first.describe();
       conflict.second.device = second.describe();
     }
-    if (isWrongPair(machine, i, conflict))
+    if (isWrongPair(machine, i, conflict) || areKeptTogether(machine, i, conflict))
       conflict.level = Level::Latent;
     if (conflict.level != Level::Latent || machine.reportLatent)
       kept.push_back(std::move(conflict));

@@ -260,6 +260,30 @@ void Machine::collectTensors(const Row &row, const Value &value, std::vector<Val
   }
 }
 
+namespace {
+
+// What was found on one device says something of where else callers keep it.
+void noteTogether(const Call &call, const std::vector<Placed> &placed) {
+  const Placement &placement = placed[0].placement;
+  const bool isOnCuda = placement.kind == PlacementKind::Cuda;
+  if ((isOnCuda || isOnCpu(placed[0])) && hasAskedForCuda(call.row)) {
+    auto &[onCpu, onCuda] = call.machine.agreements[call.fact.where];
+    (isOnCuda ? onCuda : onCpu) = true;
+  }
+  const Frame &entry = entryOf(call.frame);
+  // On the CPU is also what nobody has put anywhere.
+  const bool isSome = isOnCpu(placed[0])
+                          ? std::any_of(placed.begin(), placed.end(),
+                                        [&](const Placed &each) { return wasBrought(call, each.use->tensor); })
+                          : placement.isKnown();
+  if (&entry == &call.frame || !isSome)
+    return;
+  if (std::set<Name> &entries = call.machine.togetherFor[call.fact.where]; entries.size() < 2)
+    entries.insert(entry.function.id);
+}
+
+} // namespace
+
 Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
                                const Requirement &requirement) {
   std::vector<Placed> placed;
@@ -369,13 +393,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
                                 isMeantForDevices(call), isPartial, worst == Verdict::Open,
                                 hasAskedForCuda(call.row)});
   }
-  if (worst == Verdict::Same && placed.size() > 1) {
-    const PlacementKind kind = placed[0].placement.kind;
-    if ((kind == PlacementKind::Cpu || kind == PlacementKind::Cuda) && hasAskedForCuda(call.row)) {
-      auto &[onCpu, onCuda] = agreements[call.fact.where];
-      (kind == PlacementKind::Cpu ? onCpu : onCuda) = true;
-    }
-  }
+  if (worst == Verdict::Same && placed.size() > 1)
+    noteTogether(call, placed);
   if (worst == Verdict::Definite) {
     ++definiteConflicts;
     call.row.failed = true;

@@ -274,6 +274,9 @@ public:
   std::vector<ConflictContext> conflictContexts;
   /// Where rows that have asked so found all operands of an operation together: on the CPU, on CUDA.
   std::map<Location, std::pair<bool, bool>> agreements;
+  /// Where other entries of the program, whose call reaches it, found all operands of an operation together
+  /// on a device: two of them at most.
+  std::map<Location, std::set<Name>> togetherFor;
   std::map<Name, Step>
       movedClasses; ///< project module class -> where and to which device one was moved first
   /// Where the program joins ranks that have no GPU yet, and what it does then.
