@@ -126,7 +126,7 @@ Solution solve(const Program &program, const SolveOptions &options) {
   if (options.placedIn)
     machine.facts = &placed.emplace(machine, *options.placedIn);
   runEntries(machine, usage);
-  reportUnsetRanks(machine);
+  reportRanks(machine);
   solution.stats.factsRun += machine.factsRun + machine.factsOfPhases;
   if (placed)
     solution.placed = placed->take();

@@ -286,6 +286,8 @@ public:
     bool usesGpu = false, isSet = false; ///< a GPU is used, the one of the rank is made current
   };
   std::map<Location, RanksJoined> ranksJoined;
+  /// What some row puts on the GPU that the rank of its process names.
+  std::set<Location> placedByRank;
   std::size_t factsRun = 0;
   std::size_t factsOfPhases = 0; ///< in calls from `main`, which have budgets of their own
   const std::size_t factsBefore; ///< in all programs before this one

@@ -213,8 +213,9 @@ Outcomes aten(Call &call, Row &row, const Asked &asked, const Given &given) {
     return done(row, *out);
   const std::vector<Argument> args = inOrder(call, given, false);
   const bool hasDim = given.find("dim") || given.positional.size() > 1;
+  const std::string scope = asked.name == "normal" ? "at::" : "torch::"; // that of torch makes one
   Outcomes outcomes =
-      callTorch(call, row, "torch::" + asked.name, args, false, resultTypeOf(asked.name, args, hasDim));
+      callTorch(call, row, scope + asked.name, args, false, resultTypeOf(asked.name, args, hasDim));
   meetGenerator(call, outcomes, given, asked.name);
   return outcomes;
 }
@@ -374,10 +375,8 @@ std::string operatorName(const Call &call, const Asked &asked) {
 
 bool isFactory(const Call &call, const std::string &name, const Given &given) {
   const models::Op *op = models::atenOp(name, call.machine.version);
-  // normal() of numbers makes one, that of tensors is an operator.
-  const bool hasTensor = std::any_of(given.positional.begin(), given.positional.end(),
-                                     [](const Argument &each) { return is(each.value, ValueKind::Tensor); });
-  return (op && op->rule == models::Rule::Factory) || (name == "normal" && !hasTensor);
+  // normal() makes a tensor of the size that it is given; without one it is an operator.
+  return (op && op->rule == models::Rule::Factory) || (name == "normal" && given.find("size", 2));
 }
 
 bool isLegacyTensor(const std::string &scope, const std::string &name) {

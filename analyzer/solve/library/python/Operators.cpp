@@ -278,9 +278,12 @@ Value compareDevice(Call &call, const Value &device, const Value &other) {
   const Placement placement = call.row.resolve(device->placement);
   if (!placement.isKnown())
     return unknownValue();
-  if (const auto text = textOf(call, other); text && *text == "cuda")
+  const auto text = textOf(call, other);
+  if (text == "cuda")
     return scalarValue(isCudaTerm(placement));
   const Value asked = asDevice(call, other);
+  if (text && !is(asked, ValueKind::Device) && placement.kind != PlacementKind::Symbol) // "auto"
+    return scalarValue(intTerm(0));
   return is(asked, ValueKind::Device) && asked->placement.isKnown()
              ? scalarValue(sameDeviceTerm(placement, call.row.resolve(asked->placement)))
          : is(asked, ValueKind::Device) || is(asked, ValueKind::Unknown)

@@ -220,6 +220,8 @@ void meetSetDevice(Call &call, Term before, bool isForBlock) {
 
 void meetPlacement(Call &call, const Placement &placement) {
   if (placement.kind == PlacementKind::Cuda) {
+    if (applies(placement.index, op::rank))
+      call.machine.placedByRank.insert(call.fact.where);
     meetRankIndex(call, placement.index, std::string(lastPart(call.fact.name.view())));
     if (placement.index == currentCudaIndex() && joinedWithoutGpu(call.machine, call.row))
       noteHandle(call); // which it is too late to put elsewhere
@@ -245,8 +247,15 @@ void meetPlacement(Call &call, const Placement &placement) {
                  callersOf(call.machine.types, call.frame)});
 }
 
-void reportUnsetRanks(Machine &machine) {
+void reportRanks(Machine &machine) {
   std::vector<RankCollision> &found = machine.solution.rankCollisions;
+  // Where the rank names the GPU on another way, this one is for the only rank, or for too few GPUs.
+  found.erase(std::remove_if(found.begin(), found.end(),
+                             [&](const RankCollision &each) {
+                               return each.fault == RankFault::Placed &&
+                                      machine.placedByRank.count(each.where) != 0;
+                             }),
+              found.end());
   const bool isTold = std::any_of(found.begin(), found.end(),
                                   [](const RankCollision &each) { return each.fault == RankFault::Placed; });
   for (const auto &[where, joined] : machine.ranksJoined)

@@ -33,7 +33,7 @@ bool isOneRank(const Row &row);
 Location ranksAskedAt(Machine &machine, const Row &row);
 void collide(Call &call, RankCollision collision);
 /// Ranks that were joined without a GPU for each, when all has been run.
-void reportUnsetRanks(Machine &machine);
+void reportRanks(Machine &machine);
 /// The call makes something on the current GPU that stays there: a stream, an event, a communicator.
 void noteHandle(Call &call, std::string what = {});
 /// The call has made a GPU current; before it was `before`. What was made there is a RankCollision, unless
